@@ -1,0 +1,127 @@
+// driftline._core.FirstOrder64 and FirstOrder32.
+#include "model.hpp"
+
+#include "driftline/first_order_model.hpp"
+
+namespace driftline::bindings {
+namespace {
+
+template <class T> using Held = Holder<FirstOrderModel<T>>;
+
+template <class T> nb::object predict(Held<T>& self, nb::handle x) {
+    InUse use(self.busy);
+    auto& state = self.model->state;
+    if (!read_row(x.ptr(), state, self.names, true))
+        return nb::none();
+    return nb::float_(engine<T>().score(state));
+}
+
+template <class T> bool learn(Held<T>& self, nb::handle x, nb::handle y) {
+    InUse use(self.busy);
+    auto& state = self.model->state;
+    const double label = read_number<T>(y.ptr());
+    double prediction = 0;
+    return state.policy.loss != Loss::custom && !std::isnan(label) && read_row(x.ptr(), state, self.names, false) &&
+           engine<T>().learn_first(state, label, 1.0, prediction) == Status::done;
+}
+
+// One row under a loss that Python computes: the slope at the prediction is given.
+template <class T> bool descend(Held<T>& self, nb::handle x, double y, double prediction, double slope) {
+    InUse use(self.busy);
+    auto& state = self.model->state;
+    if (!read_row(x.ptr(), state, self.names, false) || engine<T>().descend(state, slope) != Status::done)
+        return false;
+    count(state, y, prediction);
+    return true;
+}
+
+template <class T>
+nb::tuple run(Held<T>& self, Table2 x, Vector y, std::optional<Vector> weight, std::optional<Bytes> actions,
+              OutVector predictions, std::optional<OutIndices> resets, std::optional<OutTable> weights, Index every,
+              Index start) {
+    InUse use(self.busy);
+    auto& state = self.model->state;
+    const Batch batch = make_batch(x, y, weight, actions, state.d - state.intercept);
+    Outputs out = make_outputs(batch, predictions, resets, weights, every, start, state.d);
+    Status status;
+    {
+        nb::gil_scoped_release released;
+        status = engine<T>().replay_first(state, batch, out);
+    }
+    return nb::make_tuple(static_cast<int>(status), out.done, out.reset_count);
+}
+
+template <class T> nb::dict get_state(Held<T>& self) {
+    InUse use(self.busy);
+    auto& model = *self.model;
+    nb::dict out;
+    out["weights"] = copy_out(model.state.w, model.state.d);
+    out["sums"] = copy_out(reinterpret_cast<const double*>(&model.state.sums), first_order_sums_count);
+    if (model.state.logs)
+        out["logs"] = copy_out(model.logs().data(), model.logs().size());
+    return out;
+}
+
+template <class T> void set_state(Held<T>& self, const nb::dict& from) {
+    InUse use(self.busy);
+    const auto& old = self.model->state;
+    auto fresh = std::make_unique<FirstOrderModel<T>>(old.d, old.intercept, old.policy);
+    auto& state = fresh->state;
+    copy_in(from, "weights", state.w, state.d);
+    copy_in(from, "sums", reinterpret_cast<double*>(&state.sums), first_order_sums_count);
+    if (state.logs)
+        copy_in(from, "logs", fresh->logs().data(), fresh->logs().size());
+    self.model = std::move(fresh);
+}
+
+template <class T> void bind(nb::module_& m, const char* name) {
+    using nb::arg;
+    nb::class_<Held<T>>(m, name, "State and steps of a first-order learner.")
+        .def(
+            "__init__",
+            [](Held<T>* self, Index d, bool intercept, const FirstOrderPolicy& policy) {
+                new (self) Held<T>{std::make_unique<FirstOrderModel<T>>(d, intercept, policy), {}, {}};
+            },
+            arg("d"), arg("intercept"), arg("policy"))
+        .def("predict", &predict<T>, arg("x"), "The prediction, or None where x has to be converted first.")
+        .def("learn", &learn<T>, arg("x"), arg("y"), "False, with nothing changed, where the row needs Python's care.")
+        .def("descend", &descend<T>, arg("x"), arg("y"), arg("prediction"), arg("slope"))
+        .def("run", &run<T>, arg("x"), arg("y"), arg("weight").none(), arg("actions").none(), arg("predictions"),
+             arg("resets").none(), arg("weights").none(), arg("every"), arg("start"),
+             "Replays rows from `start`; returns status, rows done and resets written.")
+        .def("sums", [](Held<T>& self) {
+            return copy_out(reinterpret_cast<const double*>(&self.model->state.sums), first_order_sums_count);
+        })
+        .def("weights", [](Held<T>& self) { return copy_out(self.model->state.w, self.model->state.d); })
+        .def_prop_ro("features", [](Held<T>& self) { return self.model->state.d - self.model->state.intercept; })
+        .def("get_state", &get_state<T>)
+        .def("set_state", &set_state<T>, arg("state"))
+        .def("grow", [](Held<T>& self, Index more) {
+            InUse use(self.busy);
+            self.model = self.model->grown(more);
+        }, arg("more"))
+        .def("set_names", [](Held<T>& self, nb::object names) { self.names.set(std::move(names)); }, arg("names"))
+        .def("set_policy", [](Held<T>& self, const FirstOrderPolicy& policy) {
+            InUse use(self.busy);
+            self.model->state.policy = policy;
+        }, arg("policy"));
+}
+
+} // namespace
+
+void bind_first_order(nb::module_& m) {
+    using nb::arg;
+    nb::class_<FirstOrderPolicy>(m, "FirstOrderPolicy", "What distinguishes one first-order learner from another.")
+        .def("__init__",
+             [](FirstOrderPolicy* self, double rate, int rule, double eps, int loss, double parameter, int space, double norm) {
+                 new (self) FirstOrderPolicy{rate,      static_cast<Rate>(rule),   eps, static_cast<Loss>(loss),
+                                             parameter, static_cast<Space>(space), norm};
+             },
+             nb::kw_only(), arg("rate"), arg("rule"), arg("eps"), arg("loss"), arg("parameter"), arg("space"), arg("norm"));
+    bind<double>(m, "FirstOrder64");
+    bind<float>(m, "FirstOrder32");
+    m.attr("first_order_sums") = nb::make_tuple("rows", "loss", "largest_loss", "largest_label", "largest_norm2");
+    static_assert(first_order_sums_count == 5);
+}
+
+} // namespace driftline::bindings

@@ -1,0 +1,123 @@
+// The quick way in for one row: a NumPy vector or a plain dict of known names. Whatever is unusual or wrong is left to
+// Python, which converts it or says what is the matter.
+#pragma once
+
+#include "numpy_api.hpp"
+
+#include <cmath>
+#include <vector>
+
+#include <nanobind/nanobind.h>
+
+#include "driftline/range.hpp"
+#include "driftline/rows.hpp"
+
+namespace driftline::bindings {
+
+namespace nb = nanobind;
+
+// The names of the features in their order. Rows from one source have their keys in one order and are the same objects, so
+// the place of a key is guessed before it is looked up.
+class Names {
+  public:
+    void set(nb::object names) {
+        index_ = nb::dict();
+        order_.clear();
+        keep_ = nb::list(names);
+        for (nb::handle name : keep_) {
+            index_[name] = nb::int_(order_.size());
+            order_.push_back(name.ptr());
+        }
+    }
+    // -1: not among them; -2: a Python error is set.
+    Index find(PyObject* name, std::size_t guess) const {
+        if (guess < order_.size() && order_[guess] == name)
+            return static_cast<Index>(guess);
+        PyObject* at = PyDict_GetItemWithError(index_.ptr(), name);
+        if (at)
+            return PyLong_AsSsize_t(at);
+        return PyErr_Occurred() ? -2 : -1;
+    }
+    bool known() const { return !order_.empty(); }
+
+  private:
+    nb::dict index_;
+    nb::list keep_;
+    std::vector<PyObject*> order_;
+};
+
+template <class T> bool finite_in(double value) { return std::fabs(value) <= type_max<T>; }
+
+template <class T, class Source> bool copy_checked(T* x, const char* from, Index features, Index stride) {
+    bool good = true;
+    for (Index j = 0; j < features; ++j) {
+        const double value = static_cast<double>(*reinterpret_cast<const Source*>(from + j * stride));
+        good = good && finite_in<T>(value);
+        x[j] = static_cast<T>(value);
+    }
+    return good;
+}
+
+template <class T> bool read_array(PyArrayObject* array, T* x, Index features) {
+    if (PyArray_NDIM(array) != 1 || PyArray_DIM(array, 0) != features || !PyArray_ISBEHAVED_RO(array))
+        return false;
+    const char* from = PyArray_BYTES(array);
+    switch (PyArray_TYPE(array)) {
+    case NPY_DOUBLE:
+        return copy_checked<T, double>(x, from, features, PyArray_STRIDE(array, 0));
+    case NPY_FLOAT:
+        return copy_checked<T, float>(x, from, features, PyArray_STRIDE(array, 0));
+    default:
+        return false;
+    }
+}
+
+// A number as a finite double of T's range; NaN otherwise.
+template <class T> double read_number(PyObject* value) {
+    if (!PyFloat_Check(value) && !PyLong_CheckExact(value))
+        return NAN;
+    const double number = PyFloat_AsDouble(value);
+    if (number == -1.0 && PyErr_Occurred()) {
+        PyErr_Clear();
+        return NAN;
+    }
+    return finite_in<T>(number) ? number : NAN;
+}
+
+template <class T> bool read_dict(PyObject* dict, T* x, Index features, const Names& names, bool unknown_allowed) {
+    for (Index j = 0; j < features; ++j)
+        x[j] = 0;
+    PyObject *key, *value;
+    Py_ssize_t position = 0;
+    for (std::size_t guess = 0; PyDict_Next(dict, &position, &key, &value); ++guess) {
+        const Index j = names.find(key, guess);
+        if (j == -2) {
+            PyErr_Clear();
+            return false;
+        }
+        if (j < 0 && !unknown_allowed)
+            return false;
+        const double number = read_number<T>(value);
+        if (std::isnan(number))
+            return false;
+        if (j >= 0)
+            x[j] = static_cast<T>(number);
+    }
+    return true;
+}
+
+// Fills the model's row; false leaves the model to be asked through Python. The row buffer is scratch, so nothing is lost.
+template <class State>
+bool read_row(PyObject* x, State& state, const Names& names, bool unknown_allowed) {
+    const Index features = state.d - state.intercept;
+    bool good = false;
+    if (PyArray_CheckExact(x))
+        good = read_array(reinterpret_cast<PyArrayObject*>(x), state.x, features);
+    else if (PyDict_CheckExact(x) && names.known())
+        good = read_dict(x, state.x, features, names, unknown_allowed);
+    if (good && state.intercept)
+        state.x[features] = 1;
+    return good;
+}
+
+} // namespace driftline::bindings

@@ -1,0 +1,192 @@
+// driftline._core.SecondOrder64 and SecondOrder32.
+#include "model.hpp"
+
+#include "driftline/second_order_model.hpp"
+
+namespace driftline::bindings {
+namespace {
+
+template <class T> using Held = Holder<SecondOrderModel<T>>;
+
+template <class T> nb::object predict(Held<T>& self, nb::handle x) {
+    InUse use(self.busy);
+    auto& state = self.model->state;
+    double prediction = 0;
+    if (!read_row(x.ptr(), state, self.names, true) || engine<T>().predict(state, prediction) != Status::done)
+        return nb::none();
+    return nb::float_(prediction);
+}
+
+template <class T> bool learn(Held<T>& self, nb::handle x, nb::handle y) {
+    InUse use(self.busy);
+    auto& state = self.model->state;
+    const double label = read_number<T>(y.ptr());
+    double prediction = 0;
+    return !std::isnan(label) && read_row(x.ptr(), state, self.names, false) &&
+           engine<T>().learn(state, label, 1.0, prediction) == Status::done;
+}
+
+template <class T>
+nb::tuple run(Held<T>& self, Table2 x, Vector y, std::optional<Vector> weight, std::optional<Bytes> actions,
+              OutVector predictions, std::optional<OutIndices> resets, std::optional<OutTable> weights, Index every,
+              Index start) {
+    InUse use(self.busy);
+    auto& state = self.model->state;
+    const Batch batch = make_batch(x, y, weight, actions, state.d - state.intercept);
+    Outputs out = make_outputs(batch, predictions, resets, weights, every, start, state.d);
+    Status status;
+    {
+        nb::gil_scoped_release released;
+        status = engine<T>().replay(state, batch, out);
+    }
+    return nb::make_tuple(static_cast<int>(status), out.done, out.reset_count);
+}
+
+template <class T> nb::dict get_state(Held<T>& self) {
+    InUse use(self.busy);
+    auto& model = *self.model;
+    nb::dict out;
+    out["weights"] = copy_out(model.state.w, model.state.d);
+    out["sums"] = copy_out(reinterpret_cast<const double*>(&model.state.sums), sums_count);
+    out["matrix"] = copy_out(model.matrix().data(), model.matrix().size());
+    out["diagonal"] = copy_out(model.diagonal().data(), model.diagonal().size());
+    if (model.state.guard.u) {
+        out["guard_matrix"] = copy_out(model.guard_matrix().data(), model.guard_matrix().size());
+        out["guard_diagonal"] = copy_out(model.guard_diagonal().data(), model.guard_diagonal().size());
+    }
+    return out;
+}
+
+void check_factor(bool unit, bool positive) {
+    if (!unit)
+        throw nb::value_error("the state's matrix is not unit upper triangular");
+    if (!positive)
+        throw nb::value_error("the state's diagonal is not positive");
+}
+
+template <class T> void check_factor(const T* u, const double* d, Index size) {
+    bool unit = true, positive = true;
+    for (Index j = 0; j < size; ++j) {
+        positive = positive && d[j] > 0;
+        for (Index i = 0; i < panel_rows<T>(j / panel_width<T>); ++i)
+            unit = unit && (i < j || u[panel_index<T>(i, j)] == T(i == j));
+    }
+    check_factor(unit, positive);
+}
+
+// All or nothing: the arrays are checked on a fresh model, which then takes the old one's place.
+template <class T> void set_state(Held<T>& self, const nb::dict& from) {
+    InUse use(self.busy);
+    const auto& old = self.model->state;
+    auto fresh = std::make_unique<SecondOrderModel<T>>(old.d, old.intercept, old.policy);
+    auto& state = fresh->state;
+    copy_in(from, "weights", state.w, state.d);
+    copy_in(from, "sums", reinterpret_cast<double*>(&state.sums), sums_count);
+    copy_in(from, "matrix", fresh->matrix().data(), fresh->matrix().size());
+    copy_in(from, "diagonal", fresh->diagonal().data(), fresh->diagonal().size());
+    const Index size = padded<T>(state.d);
+    if (state.additive) {
+        for (Index j = 0; j < size; ++j)
+            check_factor(true, state.packed.s[panel_index<T>(j, j)] > 0);
+        fresh->mirror_diagonal_blocks();
+    } else {
+        check_factor(state.factor.u, state.factor.d, size);
+    }
+    if (state.guard.u) {
+        copy_in(from, "guard_matrix", fresh->guard_matrix().data(), fresh->guard_matrix().size());
+        copy_in(from, "guard_diagonal", fresh->guard_diagonal().data(), fresh->guard_diagonal().size());
+        check_factor(state.guard.u, state.guard.d, size);
+    }
+    if (!(state.sums.rows >= 0 && state.sums.segment >= 1 && state.sums.rows < 9e15 && state.sums.segment < 9e15))
+        throw nb::value_error("the state's sums are out of range");
+    self.model = std::move(fresh);
+}
+
+template <class T> nb::object covariance(Held<T>& self) {
+    InUse use(self.busy);
+    auto& state = self.model->state;
+    const Index d = state.d;
+    std::vector<double> triangle(static_cast<std::size_t>(d * (d + 1) / 2));
+    if (state.additive)
+        to_dense(state.packed, triangle.data(), d);
+    else
+        to_dense(state.factor, triangle.data(), d);
+    npy_intp shape[] = {static_cast<npy_intp>(d), static_cast<npy_intp>(d)};
+    PyObject* array = PyArray_SimpleNew(2, shape, NPY_DOUBLE);
+    if (!array)
+        throw nb::python_error();
+    double* out = static_cast<double*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(array)));
+    for (Index i = 0; i < d; ++i)
+        for (Index j = 0; j <= i; ++j)
+            out[i * d + j] = out[j * d + i] = triangle_row(triangle.data(), i)[j];
+    return nb::steal(array);
+}
+
+Policy make_policy(double start, int time, double amount, double noise, bool complement, bool shrink, double clip,
+                   int reset, Index period, double radius) {
+    return {start,  static_cast<Time>(time),   amount, noise,  complement, shrink, clip,
+            static_cast<Reset>(reset), period, radius};
+}
+
+template <class T> void bind(nb::module_& m, const char* name) {
+    using nb::arg;
+    nb::class_<Held<T>>(m, name, "State and steps of a second-order learner.")
+        .def(
+            "__init__",
+            [](Held<T>* self, Index d, bool intercept, const Policy& policy) {
+                new (self) Held<T>{std::make_unique<SecondOrderModel<T>>(d, intercept, policy), {}, {}};
+            },
+            arg("d"), arg("intercept"), arg("policy"))
+        .def("predict", &predict<T>, arg("x"), "The prediction, or None where x has to be converted first.")
+        .def("learn", &learn<T>, arg("x"), arg("y"), "False, with nothing changed, where the row needs Python's care.")
+        .def("run", &run<T>, arg("x"), arg("y"), arg("weight").none(), arg("actions").none(), arg("predictions"),
+             arg("resets").none(), arg("weights").none(), arg("every"), arg("start"),
+             "Replays rows from `start`; returns status, rows done and resets written.")
+        .def("sums", [](Held<T>& self) {
+            return copy_out(reinterpret_cast<const double*>(&self.model->state.sums), sums_count);
+        })
+        .def("weights", [](Held<T>& self) { return copy_out(self.model->state.w, self.model->state.d); })
+        .def_prop_ro("features", [](Held<T>& self) { return self.model->state.d - self.model->state.intercept; })
+        .def("get_state", &get_state<T>)
+        .def("set_state", &set_state<T>, arg("state"))
+        .def("covariance", &covariance<T>)
+        .def("grow", [](Held<T>& self, Index more) {
+            InUse use(self.busy);
+            self.model = self.model->grown(more);
+        }, arg("more"))
+        .def("set_names", [](Held<T>& self, nb::object names) { self.names.set(std::move(names)); }, arg("names"))
+        .def("set_policy", [](Held<T>& self, const Policy& policy) {
+            InUse use(self.busy);
+            self.model->set_policy(policy);
+        }, arg("policy"), "Takes effect from the next row on; the kinds of time and reset stay as they are.")
+        .def("set_forgetting", [](Held<T>& self, std::vector<double> values, Index first) {
+            InUse use(self.busy);
+            self.model->set_forgetting(std::move(values), first);
+        }, arg("values"), arg("first"))
+        .def("set_thresholds", [](Held<T>& self, std::vector<double> values, Index first) {
+            InUse use(self.busy);
+            self.model->set_thresholds(std::move(values), first);
+        }, arg("values"), arg("first"));
+}
+
+} // namespace
+
+void bind_second_order(nb::module_& m) {
+    using nb::arg;
+    nb::class_<Policy>(m, "Policy", "A learner's row of the table.")
+        .def("__init__",
+             [](Policy* self, double start, int time, double amount, double noise, bool complement, bool shrink, double clip,
+                int reset, Index period, double radius) {
+                 new (self)
+                     Policy(make_policy(start, time, amount, noise, complement, shrink, clip, reset, period, radius));
+             },
+             nb::kw_only(), arg("start"), arg("time"), arg("amount"), arg("noise"), arg("complement"), arg("shrink"),
+             arg("clip"), arg("reset"), arg("period"), arg("radius"));
+    bind<double>(m, "SecondOrder64");
+    bind<float>(m, "SecondOrder32");
+    m.attr("sums") = nb::make_tuple("rows", "loss", "value", "largest_loss", "largest_label", "largest_norm2", "resets",
+                                    "projections", "capped", "repaired", "saturated", "segment", "bound");
+    static_assert(sums_count == 13);
+}
+
+} // namespace driftline::bindings

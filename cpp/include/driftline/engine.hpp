@@ -1,0 +1,23 @@
+// The functions that are compiled for each instruction set, and the choice among them.
+#pragma once
+
+#include "driftline/first_order.hpp"
+#include "driftline/second_order_state.hpp"
+
+namespace driftline {
+
+template <class T> struct Engine {
+    Status (*learn)(SecondOrderState<T>&, double y, double weight, double& prediction);
+    Status (*predict)(SecondOrderState<T>&, double& prediction);
+    Status (*replay)(SecondOrderState<T>&, const Batch&, Outputs&);
+    Status (*learn_first)(FirstOrderState<T>&, double y, double weight, double& prediction);
+    Status (*descend)(FirstOrderState<T>&, double slope);
+    double (*score)(FirstOrderState<T>&);
+    Status (*replay_first)(FirstOrderState<T>&, const Batch&, Outputs&);
+};
+
+// The fastest that this machine can run, or the one that DRIFTLINE_ISA in the environment names.
+const char* instruction_set();
+template <class T> const Engine<T>& engine();
+
+} // namespace driftline

@@ -1,0 +1,169 @@
+// The one step of every first-order learner: additive or multiplicative, with any of the losses, O(d) a row.
+#pragma once
+
+#include "driftline/range.hpp"
+#include "driftline/rows.hpp"
+
+namespace driftline {
+
+enum class Loss : int { squared, half_squared, absolute, huber, pinball, logistic, custom };
+enum class Rate : int {
+    plain,
+    implicit,  // rate / (1 + rate |x|^2): the step that solves for the new weights
+    normalised // rate / (eps + |x|^2)
+};
+enum class Space : int {
+    free,    // w <- w - step g x
+    simplex, // w_i <- w_i exp(-step g x_i), normalised to sum 1
+    signed_  // the same on 2d weights of sum 1, w = norm (p - n)
+};
+
+struct FirstOrderPolicy {
+    double rate = 0.01;
+    Rate rule = Rate::plain;
+    double eps = 0;
+    Loss loss = Loss::half_squared;
+    double parameter = 0; // the threshold of Huber's loss, the level of the pinball
+    Space space = Space::free;
+    double norm = 1;
+};
+
+struct FirstOrderSums {
+    double rows = 0;
+    double loss = 0;
+    double largest_loss = 0;
+    double largest_label = 0;
+    double largest_norm2 = 0;
+};
+inline constexpr Index first_order_sums_count = sizeof(FirstOrderSums) / sizeof(double);
+
+template <class T> struct FirstOrderState {
+    Index d = 0;
+    bool intercept = false;
+    FirstOrderPolicy policy;
+    FirstOrderSums sums;
+    T* w = nullptr;
+    T* x = nullptr;
+    T* trial = nullptr;     // the weights after the row, until they are known to be finite
+    double* logs = nullptr; // logarithms of the multiplicative weights up to a constant, 2d of them
+};
+
+inline namespace DRIFTLINE_ISA {
+
+// Derivative of the loss by the prediction.
+inline double loss_slope(const FirstOrderPolicy& policy, double y, double p) {
+    const double error = p - y;
+    switch (policy.loss) {
+    case Loss::squared:
+        return 2 * error;
+    case Loss::half_squared:
+        return error;
+    case Loss::absolute:
+        return static_cast<double>(error > 0) - static_cast<double>(error < 0);
+    case Loss::huber:
+        return saturate(error, policy.parameter);
+    case Loss::pinball:
+        return error > 0 ? 1 - policy.parameter : error < 0 ? -policy.parameter : 0;
+    case Loss::logistic:
+        return -y / (1 + std::exp(y * p));
+    case Loss::custom:
+        break;
+    }
+    return 0;
+}
+
+template <class T> DRIFTLINE_INLINE double score(const FirstOrderState<T>& m) {
+    const double f = dot(m.w, m.x, padded<T>(m.d));
+    return std::isfinite(f) ? f : far_dot(m.w, m.x, 1, m.d);
+}
+
+// Weights from their logarithms; shared with growth and loading.
+template <class T> void weights_from_logs(const FirstOrderPolicy& policy, double* logs, T* w, Index d) {
+    const Index n = policy.space == Space::simplex ? d : 2 * d;
+    double most = -HUGE_VAL, total = 0;
+    for (Index i = 0; i < n; ++i)
+        most = at_least(most, logs[i]);
+    for (Index i = 0; i < n; ++i) {
+        logs[i] = at_least(logs[i] - most, -DBL_MAX);
+        total += std::exp(logs[i]);
+    }
+    for (Index i = 0; i < d; ++i) {
+        const double p = std::exp(logs[i]) / total;
+        w[i] = static_cast<T>(n == d ? p : policy.norm * (p - std::exp(logs[d + i]) / total));
+    }
+}
+
+template <class T> void multiply_weights(FirstOrderState<T>& m, double step) {
+    const bool both = m.policy.space == Space::signed_;
+    const double scale = both ? step * m.policy.norm : step;
+    for (Index i = 0; i < m.d; ++i) {
+        const double move = saturate(scale * static_cast<double>(m.x[i]), 1e300);
+        m.logs[i] -= move;
+        if (both)
+            m.logs[m.d + i] += move;
+    }
+    weights_from_logs(m.policy, m.logs, m.w, m.d);
+}
+
+// Moves against the gradient `slope` of the loss at the row at hand. Nothing has changed unless the status is done.
+template <class T> DRIFTLINE_ONCE Status descend(FirstOrderState<T>& m, double slope) {
+    const FirstOrderPolicy& policy = m.policy;
+    const Index n = padded<T>(m.d);
+    const double norm2 = at_most(dot(m.x, m.x, n), DBL_MAX);
+    double step = policy.rate;
+    if (policy.rule == Rate::normalised)
+        step = norm2 + policy.eps > 0 ? step / (policy.eps + norm2) : 0;
+    if (policy.space == Space::free) {
+        const T factor = static_cast<T>(-step * slope);
+        if (!add_scaled(m.trial, m.w, m.x, factor, n))
+            return Status::diverged;
+        T* const swap = m.w;
+        m.w = m.trial;
+        m.trial = swap;
+    } else {
+        multiply_weights(m, saturate(step * slope, 1e300));
+    }
+    m.sums.largest_norm2 = at_least(m.sums.largest_norm2, norm2);
+    return Status::done;
+}
+
+template <class T> void count(FirstOrderState<T>& m, double y, double prediction) {
+    const double loss = (y - prediction) * (y - prediction);
+    m.sums.rows += 1;
+    m.sums.loss += loss;
+    m.sums.largest_loss = at_least(m.sums.largest_loss, loss);
+    m.sums.largest_label = at_least(m.sums.largest_label, std::fabs(y));
+}
+
+template <class T>
+DRIFTLINE_INLINE Status learn_row(FirstOrderState<T>& m, double y, double weight, double& prediction) {
+    prediction = score(m);
+    double slope = weight * loss_slope(m.policy, y, prediction);
+    if (m.policy.rule == Rate::implicit) // w.x after the step, solved for
+        slope /= 1 + m.policy.rate * weight * at_most(dot(m.x, m.x, padded<T>(m.d)), DBL_MAX);
+    const Status status = descend(m, slope);
+    if (status == Status::done)
+        count(m, y, prediction);
+    return status;
+}
+
+template <class T> Status replay(FirstOrderState<T>& m, const Batch& batch, Outputs& out) {
+    for (Index t = out.done; t < batch.rows; ++t) {
+        const Action action = action_of(batch, t);
+        if (action == Action::skip) {
+            out.predictions[t] = NAN;
+        } else {
+            take_row(m.x, batch, t, m.d, m.intercept);
+            if (action == Action::predict_only)
+                out.predictions[t] = score(m);
+            else if (learn_row(m, batch.y[t], weight_of(batch, t), out.predictions[t]) != Status::done)
+                return Status::diverged;
+        }
+        snapshot(out, m.w, m.d, t);
+        out.done = t + 1;
+    }
+    return Status::done;
+}
+
+} // namespace DRIFTLINE_ISA
+} // namespace driftline

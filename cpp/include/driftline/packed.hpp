@@ -1,0 +1,126 @@
+// S itself, half of it, for learners that add drift to its diagonal every row.
+//
+// The diagonal blocks are stored as full squares. S is symmetric by construction. It is positive definite because the drift
+// is added every row; rounding can still break that when the drift is far below the rounding of S, so the diagonal is kept
+// above its exact lower bound here, and second_order.hpp checks and mends the whole now and then.
+#pragma once
+
+#include "driftline/panels.hpp"
+
+namespace driftline {
+
+template <class T> struct Packed {
+    Index size;       // padded
+    T* s;             // panels of S; ones on the diagonal of the padding
+    T* product;       // S x
+    T* k;             // (S + drift I) x
+    double* diagonal; // workspace of the diagonal's lower bound
+};
+
+inline namespace DRIFTLINE_ISA {
+
+// The columns of one group: subtracts k k'/a and adds drift on the diagonal (both may be nothing), and forms the product
+// with `next` of what results. `Change` false leaves the matrix alone.
+template <bool Change, class T>
+DRIFTLINE_INLINE void walk_columns(const Packed<T>& m, Index p, Index c, T scale, T drift, const T* next) {
+    constexpr Index W = panel_width<T>;
+    const Index rows = panel_rows<T>(p), first = p * W + c;
+    T* const s0 = m.s + panel_offset<T>(p) + c * rows;
+    T *const s1 = s0 + rows, *const s2 = s1 + rows, *const s3 = s2 + rows;
+    T g0 = 0, g1 = 0, g2 = 0, g3 = 0;
+    if constexpr (Change) {
+        g0 = scale * m.k[first], g1 = scale * m.k[first + 1], g2 = scale * m.k[first + 2], g3 = scale * m.k[first + 3];
+    }
+    const T n0 = next[first], n1 = next[first + 1], n2 = next[first + 2], n3 = next[first + 3];
+    Wide<T> t0 = {}, t1 = {}, t2 = {}, t3 = {};
+    for (Index i = 0; i < p * W; i += lanes<T>) {
+        Wide<T> a = wide(s0 + i), b = wide(s1 + i), e = wide(s2 + i), f = wide(s3 + i);
+        if constexpr (Change) {
+            const Wide<T> k = wide(m.k + i);
+            a -= g0 * k, b -= g1 * k, e -= g2 * k, f -= g3 * k;
+            store(s0 + i, a), store(s1 + i, b), store(s2 + i, e), store(s3 + i, f);
+        }
+        const Wide<T> x = wide(next + i);
+        t0 += a * x, t1 += b * x, t2 += e * x, t3 += f * x;
+        Wide<T> above = wide(m.product + i);
+        above += n0 * a, above += n1 * b, above += n2 * e, above += n3 * f;
+        store(m.product + i, above);
+    }
+    for (Index i = p * W; i < rows; i += lanes<T>) {
+        Wide<T> a = wide(s0 + i), b = wide(s1 + i), e = wide(s2 + i), f = wide(s3 + i);
+        if constexpr (Change) {
+            const Wide<T> k = wide(m.k + i);
+            a -= g0 * k, b -= g1 * k, e -= g2 * k, f -= g3 * k;
+            const Index at = first - i; // the diagonal, as a lane of this register
+            if (at > -4 && at < lanes<T>) {
+                Wide<T>* columns[] = {&a, &b, &e, &f};
+                for (Index j = 0; j < 4; ++j)
+                    if (at + j >= 0 && at + j < lanes<T>)
+                        (*columns[j])[at + j] += drift;
+            }
+            store(s0 + i, a), store(s1 + i, b), store(s2 + i, e), store(s3 + i, f);
+        }
+        const Wide<T> x = wide(next + i);
+        t0 += a * x, t1 += b * x, t2 += e * x, t3 += f * x;
+    }
+    alignas(32) T sums[4];
+    store_sums(sums, t0, t1, t2, t3);
+    for (Index j = 0; j < 4; ++j)
+        m.product[first + j] += sums[j];
+}
+
+template <bool Change, class T> DRIFTLINE_INLINE void walk(const Packed<T>& m, T scale, T drift, const T* next) {
+    for (Index i = 0; i < m.size; i += lanes<T>)
+        store(m.product + i, Wide<T>{});
+    for (Index p = 0; p < m.size / panel_width<T>; ++p)
+        for (Index c = 0; c < panel_width<T>; c += 4)
+            walk_columns<Change>(m, p, c, scale, drift, next);
+}
+
+template <class T> DRIFTLINE_INLINE void multiply(const Packed<T>& m, const T* x) { walk<false>(m, T(0), T(0), x); }
+
+// x'(S + drift I)x for the product at hand; k is formed too.
+template <class T> DRIFTLINE_INLINE double project(const Packed<T>& m, const T* x, double drift) {
+    const T q = static_cast<T>(drift);
+    for (Index i = 0; i < m.size; i += lanes<T>)
+        store(m.k + i, wide(m.product + i) + q * wide(x + i));
+    return dot(x, m.k, m.size);
+}
+
+// Takes in the projected row with noise rho, s = x'k; s.product is then S next.
+template <class T>
+DRIFTLINE_INLINE void update(const Packed<T>& m, Index d, double rho, double s, double drift, const T* next) {
+    // S_jj >= (old S_jj + drift) rho / (rho + s) in exact arithmetic; where the subtraction cancels, the bound is better.
+    const bool cancels = s > rho * (sizeof(T) == 8 ? 1e6 : 1e2);
+    if (cancels)
+        for (Index j = 0; j < d; ++j)
+            m.diagonal[j] = (m.s[panel_index<T>(j, j)] + drift) * (rho / (rho + s));
+    walk<true>(m, static_cast<T>(1 / (rho + s)), static_cast<T>(drift), next);
+    if (cancels)
+        for (Index j = 0; j < d; ++j) {
+            T& entry = m.s[panel_index<T>(j, j)];
+            const T bound = static_cast<T>(m.diagonal[j]);
+            if (entry < bound) {
+                m.product[j] += (bound - entry) * next[j];
+                entry = bound;
+            }
+        }
+    for (Index j = d; j < m.size; ++j)
+        m.s[panel_index<T>(j, j)] = 1;
+}
+
+template <class T> void set_identity(const Packed<T>& m, double scale, Index d) {
+    for (Index i = 0; i < panel_elements<T>(d); ++i)
+        m.s[i] = 0;
+    for (Index j = 0; j < m.size; ++j)
+        m.s[panel_index<T>(j, j)] = j < d ? static_cast<T>(scale) : T(1);
+}
+
+template <class T> void to_dense(const Packed<T>& m, double* out, Index d) {
+    for (Index i = 0; i < d; ++i)
+        for (Index j = 0; j <= i; ++j)
+            *out++ = m.s[panel_index<T>(j, i)];
+}
+
+} // namespace DRIFTLINE_ISA
+} // namespace driftline

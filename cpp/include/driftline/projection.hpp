@@ -1,0 +1,50 @@
+// The point of the ball nearest to w in the metric of S^-1: v = (I + a S)^-1 w with |v| = radius.
+#pragma once
+
+#include "driftline/reset.hpp"
+
+namespace driftline {
+inline namespace DRIFTLINE_ISA {
+
+// Newton's iteration on 1/|v(a)| = 1/radius, which is monotone from a = 0, inside a bracket that shrinks.
+template <class T> void project_on_ball(SecondOrderState<T>& m, double norm) {
+    const double radius = m.policy.radius;
+    double *v = m.vector, *half = m.vector + m.d;
+    to_scratch(m);
+    for (Index j = 0; j < m.d; ++j)
+        v[j] = static_cast<double>(m.w[j]);
+    symmetric_times(m.scratch, v, half, m.d);
+    double slope = plain_dot(v, half, m.d); // v' S (I + a S)^-1 v
+    double a = 0, low = 0, high = HUGE_VAL, length = norm;
+    for (int round = 0; round < 60 && std::fabs(length - radius) > 1e-15 * radius; ++round) {
+        (length > radius ? low : high) = a;
+        double step = a + (length / radius - 1) * length * length / slope;
+        if (!(step > low && step < high))
+            step = high < HUGE_VAL ? 0.5 * (low + high) : 2 * a + 1;
+        if (step == a)
+            break;
+        a = step;
+        to_scratch(m);
+        for (Index i = 0; i < m.d; ++i) {
+            double* row = triangle_row(m.scratch, i);
+            for (Index j = 0; j <= i; ++j)
+                row[j] *= a;
+            row[i] += 1;
+            v[i] = static_cast<double>(m.w[i]);
+        }
+        cholesky(m.scratch, m.d);
+        solve_lower(m.scratch, v, m.d);
+        solve_lower_transposed(m.scratch, v, m.d);
+        length = std::sqrt(plain_dot(v, v, m.d));
+        for (Index j = 0; j < m.d; ++j)
+            half[j] = v[j];
+        solve_lower(m.scratch, half, m.d);
+        slope = (length * length - plain_dot(half, half, m.d)) / a;
+    }
+    for (Index j = 0; j < m.d; ++j)
+        m.w[j] = static_cast<T>(v[j] * (radius / length));
+    m.sums.projections += 1;
+}
+
+} // namespace DRIFTLINE_ISA
+} // namespace driftline

@@ -1,0 +1,50 @@
+// Which instruction set runs here.
+#include <cstdlib>
+#include <cstring>
+
+#include "driftline/engine.hpp"
+
+namespace driftline {
+
+namespace baseline {
+extern const Engine<double> engine_double;
+extern const Engine<float> engine_float;
+} // namespace baseline
+#ifdef DRIFTLINE_HAS_AVX2
+namespace avx2 {
+extern const Engine<double> engine_double;
+extern const Engine<float> engine_float;
+} // namespace avx2
+#endif
+
+namespace {
+bool use_avx2() {
+#ifdef DRIFTLINE_HAS_AVX2
+    const char* wish = std::getenv("DRIFTLINE_ISA");
+    const bool refused = wish && std::strcmp(wish, "baseline") == 0;
+    return !refused && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#else
+    return false;
+#endif
+}
+const bool avx2_chosen = use_avx2();
+} // namespace
+
+const char* instruction_set() { return avx2_chosen ? "avx2" : "baseline"; }
+
+template <> const Engine<double>& engine<double>() {
+#ifdef DRIFTLINE_HAS_AVX2
+    if (avx2_chosen)
+        return avx2::engine_double;
+#endif
+    return baseline::engine_double;
+}
+template <> const Engine<float>& engine<float>() {
+#ifdef DRIFTLINE_HAS_AVX2
+    if (avx2_chosen)
+        return avx2::engine_float;
+#endif
+    return baseline::engine_float;
+}
+
+} // namespace driftline

@@ -1,0 +1,427 @@
+"""The interface of every learner. Public verbs check and convert; the native core computes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+
+from driftline import _core, inputs, params
+from driftline.certificate import Certificate
+from driftline.errors import not_fitted
+from driftline.inputs import Array, Name, Table
+from driftline.results import Run
+from driftline.sklearn_compat import SklearnVerbs
+
+DONE, LEARN, PREDICT_ONLY, SKIP = 0, 0, 1, 2
+
+
+class Learner(SklearnVerbs, params.Parametrised):
+    """A linear model that learns from each row once.
+
+    Args:
+        intercept: append a constant feature 1, last.
+        dtype: "float64" or "float32", for the state.
+        missing: "raise" on NaN or infinity, or "skip" such rows and count them in ``n_skipped_``.
+    """
+
+    intercept: bool = params.boolean(True)
+    dtype: str = params.choice("float64", ("float64", "float32"))
+    missing: str = params.choice("raise", ("raise", "skip"))
+
+    _core: Any = None
+    _names: list[Name] | None = None
+    _skipped: int = 0
+
+    _kept: tuple[str, ...] = ()  # attributes beside the core that belong to the state
+
+    def _make_core(self, width: int) -> Any:
+        """A native state of ``width`` weights, the intercept's included."""
+        raise TypeError(f"{type(self).__name__} cannot be used by itself")
+
+    def _see_first_row(self, row: Array) -> None:
+        """Sets what the first row decides; the constant feature is its last entry where there is one."""
+
+    def _start_weights(self, width: int) -> Array:
+        """The weights before anything was learned."""
+        return np.zeros(width)
+
+    def _serve(self, status: int, where: str, row: int, x: Array) -> None:
+        """Gives the core what it asked for, or raises to say why it refused the row ``x``."""
+        raise RuntimeError(f"{where}: the core stopped at row {row} with status {status}")
+
+    # One row at a time.
+
+    def predict_one(self, x: Any) -> float:
+        """The prediction for one row: a one-dimensional array-like, or a mapping feature name -> number."""
+        core = self._core
+        if core is not None:
+            prediction = core.predict(x)
+            if prediction is not None:
+                return prediction  # type: ignore[no-any-return]
+        return self._predict_any(x)
+
+    def learn_one(self, x: Any, y: Any, *, sample_weight: float = 1.0) -> None:
+        """Learns from one row. A mapping may bring features that were never seen: the model grows by them."""
+        core = self._core
+        if core is None or sample_weight != 1.0 or not core.learn(x, y):
+            self._learn_any(x, y, sample_weight)
+
+    def _predict_any(self, x: Any) -> float:
+        where = f"{type(self).__name__}.predict_one"
+        if isinstance(x, Mapping):
+            items = inputs.as_items(x, where)
+            known = list(items) if self._core is None else self._known_names(where)
+            row = np.array([items.get(name, 0.0) for name in known], dtype=np.float64)
+            self._refuse_bad_items(items, where)
+        else:
+            row = inputs.as_row(x, where)
+            if self._core is not None:
+                self._require_width(row.size, where)
+        if not np.isfinite(row).all() and self.missing == "skip":
+            return float("nan")
+        self._refuse_bad(row[None, :], where, None, "x")
+        if self._core is None:
+            full = np.append(row, 1.0) if self.intercept else row
+            return float(self._start_weights(full.size) @ full) if full.size else 0.0
+        return float(self._replay_block(row[None, :], np.zeros(1), None, np.full(1, PREDICT_ONLY, np.uint8), where)[0])
+
+    def _learn_any(self, x: Any, y: Any, sample_weight: float) -> None:
+        where = f"{type(self).__name__}.learn_one"
+        label = inputs.as_label(y, where)
+        weight = inputs.as_weights(sample_weight, 1, where)
+        names: list[Name] | None = None
+        if isinstance(x, Mapping):
+            items = inputs.as_items(x, where)
+            known = [] if self._core is None else self._known_names(where)
+            seen = set(known)
+            names = known + [name for name in items if name not in seen]
+            row = np.array([items.get(name, 0.0) for name in names], dtype=np.float64)
+        else:
+            row = inputs.as_row(x, where)
+            if self._core is not None:
+                self._require_width(row.size, where)
+        if not (np.isfinite(row).all() and np.isfinite(label)):
+            if self.missing == "skip":
+                self._skipped += 1
+                return
+            if names is not None:
+                self._refuse_bad_items(items, where)
+            self._refuse_bad(row[None, :], where, None, "x")
+            raise ValueError(f"{where}: y is {inputs.spell(label)}")
+        self._refuse_bad(row[None, :], where, names, "x")
+        if weight is not None and weight[0] == 0:
+            return
+        with _Undo(self):
+            self._meet(row, names)
+            self._replay_block(row[None, :], np.array([label]), weight, None, where)
+
+    # Many rows at once.
+
+    def run(
+        self, X: Any, y: Any, *, sample_weight: Any = None, weights_every: int | None = None
+    ) -> Run:
+        """Predicts, then learns, row by row, in native code.
+
+        All rows are learned, or, where an error is raised, none.
+
+        Args:
+            X: (T, d) array or frame.
+            y: (T,) labels.
+            sample_weight: (T,) weights of the rows; a row of weight 0 is predicted and not learned.
+            weights_every: keep a snapshot of the weights every so many rows.
+        """
+        return self._run(X, y, sample_weight, f"{type(self).__name__}.run", weights_every)
+
+    def _run(self, X: Any, y: Any, sample_weight: Any, where: str, weights_every: int | None = None) -> Run:
+        table = inputs.as_table(X, where)
+        labels = inputs.as_vector(y, table.rows, where, "y")
+        weight = inputs.as_weights(sample_weight, table.rows, where)
+        if weights_every is not None and (not isinstance(weights_every, (int, np.integer)) or weights_every < 1):
+            raise ValueError(f"{where}: weights_every must be a whole number of at least 1, got {weights_every!r}")
+        with _Undo(self):
+            self._meet_table(table, where)
+            return self._replay(table, labels, weight, where, weights_every)
+
+    def _replay(
+        self, table: Table, y: Array, weight: Array | None, where: str, weights_every: int | None
+    ) -> Run:
+        every = int(weights_every or 0)
+        predictions = np.empty(table.rows)
+        resets: list[Array] = []
+        snapshots = np.empty((table.rows // every, len(self._core.weights()))) if every else None
+        skipped = 0
+        at_most = inputs.BLOCK_ROWS // every * every or every if every else None
+        if self.missing == "skip" and at_most is None:
+            at_most = inputs.BLOCK_ROWS
+        for start, block in table.blocks(at_most):
+            stop = start + len(block)
+            actions, lost = self._actions(block, y[start:stop], weight, where, start, table.names)
+            skipped += lost
+            kept = None if snapshots is None else snapshots[start // every : stop // every]
+            piece = None if weight is None else weight[start:stop]
+            predictions[start:stop] = self._replay_block(
+                block, y[start:stop], piece, actions, where, start, resets, kept, every
+            )
+        self._skipped += skipped
+        return Run(
+            predictions=predictions,
+            errors=y - predictions,
+            resets=np.concatenate(resets) if resets else np.empty(0, dtype=np.int64),
+            weights=snapshots,
+            skipped=skipped,
+        )
+
+    def _actions(
+        self, block: Array, y: Array, weight: Array | None, where: str, start: int, names: list[Name] | None
+    ) -> tuple[Array | None, int]:
+        """What to do with each row of a block (None: learn from all), and how many are skipped for want of a value."""
+        lost_y = ~(np.abs(y) <= self._largest)
+        whole = inputs.first_bad(block, self._largest) is None
+        if self.missing == "raise":
+            if not whole:
+                self._refuse_bad(block, where, names, "X", start)
+            if lost_y.any():
+                row = int(np.flatnonzero(lost_y)[0])
+                raise ValueError(f"{where}: y is {inputs.spell(y[row])} in row {start + row}{self._beyond(y[row])}")
+        zero = None if weight is None else weight[start : start + len(y)] == 0
+        if whole and not lost_y.any() and (zero is None or not zero.any()):
+            return None, 0
+        actions = np.where(lost_y if zero is None else lost_y | zero, PREDICT_ONLY, LEARN).astype(np.uint8)
+        lost = lost_y
+        if not whole:
+            lost_x = ~(np.abs(block) <= self._largest).all(axis=1)
+            actions[lost_x] = SKIP
+            lost = lost_y | lost_x
+        return actions, int(lost.sum())
+
+    def _replay_block(
+        self,
+        block: Array,
+        y: Array,
+        weight: Array | None,
+        actions: Array | None,
+        where: str,
+        offset: int = 0,
+        resets: list[Array] | None = None,
+        snapshots: Array | None = None,
+        every: int = 0,
+    ) -> Array:
+        predictions = np.empty(len(y))
+        marks = np.empty(len(y), dtype=np.int64) if resets is not None and self._can_reset else None
+        done = 0
+        while True:
+            status, done, found = self._core.run(
+                block, y, weight, actions, predictions, marks, snapshots, every, done
+            )
+            if marks is not None and resets is not None and found:
+                resets.append(marks[:found] + offset)
+            if status == DONE:
+                return predictions
+            self._serve(status, where, offset + done, block[done])
+
+    _can_reset = False
+
+    # Checks that every verb shares.
+
+    @property
+    def _largest(self) -> float:
+        return float(np.finfo(self.dtype).max)
+
+    def _beyond(self, value: float) -> str:
+        return f", beyond the range of {self.dtype}" if np.isfinite(value) else ""
+
+    def _refuse_bad(
+        self, block: Array, where: str, names: list[Name] | None, what: str, start: int = 0
+    ) -> None:
+        bad = inputs.first_bad(block, self._largest) if block.size else None
+        if bad is None:
+            return
+        row, column = bad
+        names = names or self._names
+        feature = repr(names[column]) if names else str(column)
+        place = f"feature {feature}" if what == "x" else f"row {start + row}, feature {feature}"
+        value = float(block[row, column])
+        raise ValueError(f"{where}: {what} has {inputs.spell(value)} in {place}{self._beyond(value)}")
+
+    def _refuse_bad_items(self, items: dict[Name, float], where: str) -> None:
+        if self.missing == "raise":
+            for name, value in items.items():
+                if not abs(value) <= self._largest:
+                    raise ValueError(f"{where}: x has {inputs.spell(value)} in feature {name!r}{self._beyond(value)}")
+
+    def _require_width(self, width: int, where: str) -> None:
+        if width != self.n_features_in_:
+            raise ValueError(f"{where}: x has {width} features, expected {self.n_features_in_}")
+
+    def _known_names(self, where: str) -> list[Name]:
+        if self._names is None:
+            raise ValueError(f"{where}: x is a mapping, but the model learned from features without names")
+        return self._names
+
+    # Growing to what is met.
+
+    def _meet(self, row: Array, names: list[Name] | None) -> None:
+        """Makes the core, or grows it, so that ``row`` fits."""
+        if self._core is None:
+            full = np.append(row, 1.0) if self.intercept else row
+            if not full.size:
+                raise ValueError(f"{type(self).__name__}: x is empty, and there is no intercept")
+            self._see_first_row(full)
+            self._core = self._make_core(full.size)
+            self._set_names(names)
+        elif names is not None and len(names) > self.n_features_in_:
+            self._core.grow(len(names) - self.n_features_in_)
+            self._set_names(names)
+
+    def _meet_table(self, table: Table, where: str) -> None:
+        if self._core is None:
+            first = next(iter(table.blocks(1)))[1][0].astype(np.float64)
+            self._meet(first, table.names)
+        else:
+            self._check_table(table, where)
+
+    def _set_names(self, names: list[Name] | None) -> None:
+        self._names = names
+        if names is not None:
+            self._core.set_names(names)
+
+    # What was learned.
+
+    def _require_core(self, what: str) -> Any:
+        if self._core is None:
+            raise not_fitted(f"{type(self).__name__}.{what}: the learner is not fitted yet: it has seen no row")
+        return self._core
+
+    @property
+    def _weights(self) -> Array:
+        return self._require_core("coef_").weights()  # type: ignore[no-any-return]
+
+    @property
+    def coef_(self) -> Array:
+        """The weights of the features, without the intercept's."""
+        return self._weights[: self.n_features_in_]
+
+    @property
+    def intercept_(self) -> float:
+        """The weight of the constant feature; 0.0 without one."""
+        weights = self._weights
+        return float(weights[-1]) if len(weights) > self.n_features_in_ else 0.0
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of features, the constant one not counted."""
+        return int(self._require_core("n_features_in_").features)
+
+    @property
+    def feature_names_in_(self) -> Array:
+        """The names of the features, where they have any."""
+        self._require_core("feature_names_in_")
+        if self._names is None:
+            raise AttributeError(f"{type(self).__name__}: the features have no names")
+        names = np.empty(len(self._names), dtype=object)
+        names[:] = self._names
+        return names
+
+    @property
+    def n_seen_(self) -> int:
+        """How many rows were learned."""
+        return 0 if self._core is None else int(self._sums()["rows"])
+
+    @property
+    def n_skipped_(self) -> int:
+        """How many rows were skipped because a value was missing."""
+        return self._skipped
+
+    _sum_names: tuple[str, ...] = ()
+
+    def _sums(self) -> dict[str, float]:
+        return dict(zip(self._sum_names, self._core.sums().tolist(), strict=True))
+
+    def certificate(self) -> Certificate:
+        """What is proven about the loss so far; see :doc:`/certificates`."""
+        if self._core is None:
+            return Certificate(loss=0.0)
+        return self._certify(self._sums())
+
+    def _certify(self, sums: dict[str, float]) -> Certificate:
+        return Certificate(loss=sums["loss"])
+
+    # Keeping and copying.
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the learner to a file, atomically; :func:`driftline.load` reads it back."""
+        from driftline import model_file
+
+        model_file.save(self, path)
+
+    def set_params(self, **changes: Any) -> Self:
+        """Changes hyper-parameters, all or none. On a learner that has learned they act from the next row on."""
+        before = self.get_params()
+        super().set_params(**changes)
+        if self._core is not None:
+            try:
+                self._refresh(before)
+            except ValueError:
+                self.__dict__.update(before)
+                changed = ", ".join(changes)
+                raise ValueError(
+                    f"{type(self).__name__}: {changed} cannot change once the learner has learned; "
+                    "make a new one with the parameters you want"
+                ) from None
+        return self
+
+    def _refresh(self, before: dict[str, Any]) -> None:
+        """Tells the core about changed parameters; ValueError where it cannot follow."""
+        if self.intercept != before["intercept"] or self.dtype != before["dtype"]:
+            raise ValueError
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = {"params": self.get_params(deep=False), "skipped": self._skipped, "names": self._names}
+        if self._core is not None:
+            state["core"] = self._core.get_state()
+            state["kept"] = {name: getattr(self, name) for name in self._kept}
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state["params"])
+        self.__dict__.update(state.get("kept", {}))
+        self._restore(state.get("core"), state["names"])
+        self._skipped = state["skipped"]
+
+    def _restore(self, core: dict[str, Array] | None, names: list[Name] | None) -> None:
+        """Back to an exported state of the core; None is the state before anything was met."""
+        if core is None:
+            self._core = self._names = None
+        else:
+            fresh = self._make_core(len(core["weights"]))
+            fresh.set_state(core)
+            self._core = fresh
+            self._set_names(names)
+
+    def __repr__(self) -> str:
+        shown = {
+            name: value
+            for name, value in self.get_params(deep=False).items()
+            if name not in Learner._params or value != Learner._params[name].default
+        }
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
+
+
+class _Undo:
+    """Leaves the learner as it was when the block raises."""
+
+    def __init__(self, learner: Learner) -> None:
+        self.learner = learner
+
+    def __enter__(self) -> None:
+        learner = self.learner
+        self.core, self.names, self.skipped = learner._core, learner._names, learner._skipped
+        self.state = None if self.core is None else self.core.get_state()
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None and not issubclass(kind, RuntimeError):  # another thread's use is not ours to undo
+            self.learner._restore(self.state, self.names)
+            self.learner._skipped = self.skipped

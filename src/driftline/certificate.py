@@ -1,0 +1,29 @@
+"""What is proven about a learner on the stream so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Loss, comparator and bound, from sums that are kept while learning.
+
+    Attributes:
+        loss: sum of squared errors of the predictions made so far.
+        comparator: the optimal value of the comparator's penalised loss, or None where no identity holds.
+        bound: a proven upper bound on ``loss``, or None where no theorem applies or a condition fails.
+        conditions: the theorem's conditions in words, each with whether it holds on this stream so far.
+        events: what happened to the state that exact arithmetic would not have done, and resets.
+    """
+
+    loss: float
+    comparator: float | None = None
+    bound: float | None = None
+    conditions: dict[str, bool] = field(default_factory=dict)
+    events: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def slack(self) -> float | None:
+        """Bound minus loss."""
+        return None if self.bound is None else self.bound - self.loss

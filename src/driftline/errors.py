@@ -1,0 +1,24 @@
+"""What driftline raises beside ValueError and TypeError."""
+
+from __future__ import annotations
+
+
+class DivergenceError(ValueError, FloatingPointError):
+    """The weights of a first-order learner left the range of their type: its rate is above the stable one."""
+
+
+class ModelFileError(ValueError):
+    """A file is not a saved model, or not a sound one."""
+
+
+def not_fitted(message: str) -> Exception:
+    """scikit-learn's NotFittedError where scikit-learn is installed, else one that is caught the same ways."""
+    try:
+        from sklearn.exceptions import NotFittedError
+    except ImportError:
+        return NotFitted(message)
+    return NotFittedError(message)  # type: ignore[no-any-return]
+
+
+class NotFitted(ValueError, AttributeError):
+    """Stands in for scikit-learn's NotFittedError where scikit-learn is not installed."""

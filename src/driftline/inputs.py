@@ -1,0 +1,172 @@
+"""From what users hold (arrays, frames, lists, mappings) to rows of numbers; what is wrong is said with its place."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import warnings
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from driftline import _core
+
+Array = npt.NDArray[Any]
+Name = Hashable
+
+BLOCK_ROWS = 65_536
+
+
+def spell(value: float) -> str:
+    """A number that cannot be used, as messages spell it."""
+    return "NaN" if math.isnan(value) else "infinity" if math.isinf(value) else f"{value:g}"
+
+
+def _numbers(values: Array, where: str, what: str) -> Array:
+    """The same values as float64 or float32; text, objects and complex numbers are refused with their place."""
+    if values.dtype in (np.float64, np.float32) and values.dtype.isnative:
+        return values
+    if values.dtype.kind == "c":
+        raise ValueError(f"{where}: Complex data not supported, {what} has dtype {values.dtype}")
+    if values.dtype.kind in "biuf":
+        return values.astype(np.float64)
+    if values.dtype.kind != "O":
+        raise ValueError(f"{where}: {what} must hold numbers, got dtype {values.dtype}")
+    out = np.empty(values.shape)
+    for place, value in np.ndenumerate(values):
+        out[place] = _number(value, where, what + "".join(f"[{i}]" for i in place))
+    return out
+
+
+def _number(value: Any, where: str, what: str) -> float:
+    if value is None:
+        return math.nan
+    if isinstance(value, (str, bytes)):
+        raise ValueError(f"{where}: {what} must be a number, got {value!r}")
+    if isinstance(value, complex):
+        raise ValueError(f"{where}: Complex data not supported, {what} is {value!r}")
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise type(error)(f"{where}: {what} must be a number: {error}") from None
+
+
+class Table:
+    """Rows of numbers with their names, handed out in blocks of float64 or float32."""
+
+    def __init__(self, values: Any, rows: int, columns: int, names: list[Name] | None, where: str) -> None:
+        self.rows, self.columns, self.names = rows, columns, names
+        self._values, self._where = values, where
+        if rows < 1:
+            raise ValueError(f"{where}: X has 0 sample(s) (shape=({rows}, {columns})) while a minimum of 1 is required.")
+        if columns < 1:
+            raise ValueError(f"{where}: X has 0 feature(s) (shape=({rows}, 0)) while a minimum of 1 is required.")
+
+    def block(self, start: int, stop: int) -> Array:
+        """Rows ``start`` to ``stop`` as numbers."""
+        return _numbers(np.asarray(self._values[start:stop]), self._where, "X")
+
+    def blocks(self, at_most: int | None = None) -> Iterator[tuple[int, Array]]:
+        """All rows. An array of floats comes as it is; what must be converted comes in pieces."""
+        whole = isinstance(self._values, np.ndarray) and self._values.dtype in (np.float64, np.float32)
+        step = self.rows if whole and at_most is None else at_most or BLOCK_ROWS
+        for start in range(0, self.rows, step):
+            yield start, self.block(start, min(start + step, self.rows))
+
+
+class FrameTable(Table):
+    """A frame of any library that narwhals knows."""
+
+    def block(self, start: int, stop: int) -> Array:
+        piece = self._values[start:stop]
+        columns = [
+            _numbers(np.asarray(piece[name].to_numpy()), self._where, f"column {name!r}") for name in piece.columns
+        ]
+        return np.stack([np.asarray(column, dtype=np.float64) for column in columns], axis=1)
+
+
+def as_table(X: Any, where: str) -> Table:
+    """A two-dimensional table from an array, a frame, or anything that NumPy can read."""
+    if not isinstance(X, np.ndarray):
+        if hasattr(X, "tocsr"):
+            raise TypeError(f"{where}: X is a sparse matrix; this learner takes dense rows, e.g. X.toarray()")
+        if hasattr(X, "columns") or hasattr(X, "column_names"):
+            import narwhals
+
+            frame = narwhals.from_native(X, eager_only=True)
+            names: list[Name] | None = list(frame.columns)
+            if not all(isinstance(name, str) for name in frame.columns):
+                names = None
+            return FrameTable(frame, len(frame), len(frame.columns), names, where)
+        X = np.asarray(X)
+    if X.ndim != 2:
+        hint = " Reshape your data: X[None, :] for one row, X[:, None] for one feature." if X.ndim == 1 else ""
+        raise ValueError(f"{where}: X must have two dimensions, got {X.ndim}.{hint}")
+    return Table(X, X.shape[0], X.shape[1], None, where)
+
+
+def as_vector(values: Any, rows: int, where: str, what: str) -> Array:
+    """One float64 a row."""
+    if values is None:
+        raise ValueError(f"{where}: {what} is missing: it requires {what} to be passed, but the target {what} is None")
+    vector = np.asarray(values)
+    if vector.ndim == 2 and vector.shape[1] == 1:
+        _warn_of_column(where, what)
+        vector = vector[:, 0]
+    if vector.ndim != 1:
+        raise ValueError(f"{where}: {what} must have one dimension, got {vector.ndim}")
+    if vector.shape[0] != rows:
+        raise ValueError(f"{where}: X has {rows} rows, {what} has {vector.shape[0]}")
+    return np.ascontiguousarray(_numbers(vector, where, what), dtype=np.float64)
+
+
+def _warn_of_column(where: str, what: str) -> None:
+    category: type[Warning] = UserWarning
+    try:
+        from sklearn.exceptions import DataConversionWarning as category
+    except ImportError:
+        pass
+    warnings.warn(f"{where}: a column-vector {what} was passed when a 1d array was expected", category, stacklevel=4)
+
+
+def as_weights(values: Any, rows: int, where: str) -> Array | None:
+    """Sample weights: finite and not negative; a single number counts for every row."""
+    if values is None:
+        return None
+    if isinstance(values, numbers.Real):
+        values = np.full(rows, float(values))
+    weights = as_vector(values, rows, where, "sample_weight")
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if bad.size:
+        raise ValueError(f"{where}: sample_weight must be in [0, inf), got {weights[bad[0]]:g} in row {bad[0]}")
+    return weights
+
+
+def as_row(x: Any, where: str) -> Array:
+    """One row from a one-dimensional array-like."""
+    row = np.asarray(x)
+    if row.ndim != 1:
+        raise ValueError(f"{where}: x must have one dimension, got {row.ndim}")
+    if row.size == 0:
+        raise ValueError(f"{where}: x is empty")
+    return np.asarray(_numbers(row, where, "x"), dtype=np.float64)
+
+
+def as_items(x: Mapping[Name, Any], where: str) -> dict[Name, float]:
+    """A mapping's numbers by name."""
+    return {name: _number(value, where, f"x[{name!r}]") for name, value in x.items()}
+
+
+def as_label(y: Any, where: str) -> float:
+    """One label; NaN where it is missing."""
+    if isinstance(y, np.ndarray) and y.size == 1:
+        y = y.item()
+    return _number(y, where, "y")
+
+
+def first_bad(block: Array, most: float) -> tuple[int, int] | None:
+    """Row and column of the first value that is not finite, or beyond ``most``."""
+    at = _core.first_bad(block, most)
+    return None if at < 0 else divmod(at, block.shape[1])

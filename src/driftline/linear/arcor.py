@@ -1,0 +1,54 @@
+"""Adaptive regularisation with covariance reset."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from driftline import params
+from driftline.linear.policies import THRESHOLDS_RULE, Below, Schedule, is_thresholds
+from driftline.linear.recursion import Policy, Recursive
+from driftline.registry import learner
+
+
+@learner
+class ARCOR(Recursive):
+    r"""AROWR that resets S when its smallest eigenvalue gets too small, and keeps w in a ball. O(d²) a row.
+
+    .. math::
+        k = S x, \quad w \leftarrow w + \frac{y - w \cdot x}{r + x \cdot k}\, k, \quad
+        S \leftarrow S - \frac{k k^\top}{r + x \cdot k};
+
+        \lambda_{min}(S) < \Lambda_i:\; S \leftarrow I,\; i \leftarrow i + 1; \qquad
+        |w| > R:\; w \leftarrow (I + a S)^{-1} w \text{ with } |w| = R
+
+    The eigenvalue test is exact and costs as much as the step itself. A projection costs O(d³), on the rows that need one.
+
+    Args:
+        noise: r.
+        radius: :math:`R_B` of the ball; None is no ball.
+        schedule: a power q >= 1 for :math:`\Lambda_i = 1/(i^{q-1} + 1)`; None never resets; a function of i = 1, 2, ... or a
+            sequence gives the thresholds themselves.
+
+    References: :cite:`vaits2011`, Fig. 1 and Corollary 2.
+
+    >>> import numpy as np
+    >>> model = ARCOR(noise=1.0, schedule=2.0, intercept=False)
+    >>> model.run(np.full((6, 1), 1.5), np.ones(6)).resets.tolist()
+    [0, 1, 3, 5]
+    """
+
+    noise: float = params.real(1.0, gt=0)
+    radius: float | None = params.real(None, gt=0, optional=True, infinite=True)
+    schedule: float | Schedule | None = params.checked(2.0, is_thresholds, THRESHOLDS_RULE)
+
+    @classmethod
+    def for_drift(cls, p: float, **parameters: Any) -> Self:
+        """Set for a total drift that grows as T^(1/p): q = 2p / (p + 1)."""
+        check, words = params.number(gt=1, infinite=True)
+        if not check(p):
+            raise ValueError(f"{cls.__name__}.for_drift: p must be {words}, got {p!r}")
+        return cls(schedule=2.0 / (1.0 + 1.0 / p), **parameters)
+
+    def _policy(self) -> Policy:
+        reset = None if self.schedule is None else Below(self.schedule)
+        return Policy(noise=self.noise, reset=reset, radius=self.radius)

@@ -1,0 +1,42 @@
+"""RLS with covariance resets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from driftline import params
+from driftline.linear.policies import Divide, Every
+from driftline.linear.recursion import Policy, Recursive
+from driftline.registry import learner
+
+
+def _is_period(value: Any) -> bool:
+    return value in (None, float("inf")) or (isinstance(value, int) and not isinstance(value, bool) and value >= 1)
+
+
+@learner
+class CRRLS(Recursive):
+    r"""Recursive least squares whose covariance is reset every so many rows, O(d²) a row.
+
+    .. math::
+        S \leftarrow S/\lambda, \quad k = S x, \quad w \leftarrow w + \frac{y - w \cdot x}{1 + x \cdot k}\, k, \quad
+        S \leftarrow S - \frac{k k^\top}{1 + x \cdot k}, \quad S \leftarrow I \text{ after rows } T_0, 2 T_0, \dots
+
+    Args:
+        forgetting: :math:`\lambda` in (0, 1], called r in the thesis.
+        period: :math:`T_0`, rows between two resets; None or infinity never resets.
+
+    References: :cite:`moroshko2013`, Table 5.1; :cite:`salgado1988`.
+
+    >>> import numpy as np
+    >>> model = CRRLS(forgetting=1.0, period=2, intercept=False)
+    >>> model.run(np.ones((5, 1)), np.arange(5.0)).resets.tolist()
+    [1, 3]
+    """
+
+    forgetting: float = params.real(0.99, gt=0, le=1)
+    period: int | float | None = params.checked(100, _is_period, "a whole number of at least 1, infinity or None")
+
+    def _policy(self) -> Policy:
+        reset = Every(self.period) if isinstance(self.period, int) else None
+        return Policy(time=Divide(self.forgetting), reset=reset)

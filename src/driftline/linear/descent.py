@@ -1,0 +1,103 @@
+"""The one step behind every first-order learner, as Python sees it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from driftline import _core, losses
+from driftline.base import LEARN, SKIP, Learner
+from driftline.errors import DivergenceError
+from driftline.inputs import Array
+
+_DIVERGED = 4
+PLAIN, IMPLICIT, NORMALISED = 0, 1, 2
+FREE, SIMPLEX, SIGNED = 0, 1, 2
+_SQUARED, HALF_SQUARED, _ABSOLUTE, _HUBER, _PINBALL, _LOGISTIC, _CUSTOM = range(7)
+_NATIVE: dict[type, int] = {
+    losses.Squared: _SQUARED,
+    losses.Absolute: _ABSOLUTE,
+    losses.Huber: _HUBER,
+    losses.Pinball: _PINBALL,
+    losses.Logistic: _LOGISTIC,
+}
+
+
+def native_loss(loss: losses.Loss) -> tuple[int, float]:
+    """A loss as the core knows it: its code and its parameter."""
+    parameter = getattr(loss, "threshold", getattr(loss, "level", 0.0)) if type(loss) in _NATIVE else 0.0
+    return _NATIVE.get(type(loss), _CUSTOM), float(parameter)
+
+
+class Descending(Learner):
+    """A first-order learner: weights alone, O(d) a row."""
+
+    _sum_names = _core.first_order_sums
+
+    def _policy(self) -> Any:
+        raise TypeError(f"{type(self).__name__} cannot be used by itself")
+
+    def _custom_loss(self) -> losses.Loss | None:
+        """The loss, where only Python knows it."""
+        return None
+
+    def _stable_rate(self, largest_norm2: float) -> str:
+        """Which rate is stable when no |x|^2 exceeds ``largest_norm2``."""
+        return f"a rate below {2 / largest_norm2:.3g} = 2 / max|x|^2 is stable on these rows"
+
+    def _make_core(self, width: int) -> Any:
+        kind = _core.FirstOrder64 if self.dtype == "float64" else _core.FirstOrder32
+        return kind(width, bool(self.intercept), self._policy())
+
+    def _refresh(self, before: dict[str, Any]) -> None:
+        super()._refresh(before)
+        if getattr(self, "norm", None) is not before.get("norm"):
+            raise ValueError
+        self._core.set_policy(self._policy())
+
+    def _serve(self, status: int, where: str, row: int, x: Array) -> None:
+        if status != _DIVERGED:
+            super()._serve(status, where, row, x)
+        with np.errstate(over="ignore"):
+            norm2 = max(float(x @ x) + self.intercept, self._sums()["largest_norm2"])
+        stable = self._stable_rate(norm2) if math.isfinite(norm2) and norm2 > 0 else "the inputs are too large"
+        raise DivergenceError(
+            f"{where}: the weights left the range of {self.dtype} at row {row}; rate={self.rate!r} is too large: {stable}"
+        )
+
+    rate: float
+
+    def _replay_block(
+        self,
+        block: Array,
+        y: Array,
+        weight: Array | None,
+        actions: Array | None,
+        where: str,
+        offset: int = 0,
+        resets: list[Array] | None = None,
+        snapshots: Array | None = None,
+        every: int = 0,
+    ) -> Array:
+        loss = self._custom_loss()
+        if loss is None:
+            return super()._replay_block(block, y, weight, actions, where, offset, resets, snapshots, every)
+        predictions = np.full(len(y), np.nan)
+        for t, row in enumerate(block):
+            action = LEARN if actions is None else actions[t]
+            if action != SKIP:
+                predictions[t] = self._core.predict(row)
+            if action == LEARN:
+                slope = float(loss.gradient(float(y[t]), float(predictions[t])))
+                slope *= 1.0 if weight is None else float(weight[t])
+                if not math.isfinite(slope):
+                    raise ValueError(f"{where}: {loss!r} gave the gradient {slope} at row {offset + t}")
+                if not self._core.descend(row, float(y[t]), float(predictions[t]), slope):
+                    self._serve(_DIVERGED, where, offset + t, row)
+            if snapshots is not None and (t + 1) % every == 0:
+                snapshots[(t + 1) // every - 1] = self._core.weights()
+        return predictions
+
+

@@ -1,0 +1,57 @@
+"""Exponentiated gradient."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from driftline import _core, losses, params
+from driftline.inputs import Array
+from driftline.linear.descent import PLAIN, SIGNED, SIMPLEX, Descending, native_loss
+from driftline.linear.gd import LOSS_RULE
+from driftline.registry import learner
+
+
+@learner
+class EG(Descending):
+    r"""Exponentiated gradient on any loss: the multiplicative update, O(d) a row.
+
+    .. math:: w_i \leftarrow \frac{w_i \exp(-\eta\, \ell'(w \cdot x)\, x_i)}{\sum_j w_j \exp(-\eta\, \ell'(w \cdot x)\, x_j)}
+
+    The weights start uniform and stay on the simplex: positive, with sum 1. With a ``norm`` U this is EG±: 2d weights, p for
+    :math:`U x` and n for :math:`-U x`, make :math:`w = U (p - n)`, whose 1-norm is at most U.
+
+    Args:
+        rate: :math:`\eta`.
+        norm: None for the simplex, or the 1-norm U of EG±.
+        loss: as for :class:`~driftline.GD`; the squared loss has the gradient :math:`2 (w \cdot x - y) x`.
+
+    References: :cite:`kivinen1997`; :cite:`schapire2018`, Section 1.3.
+
+    >>> model = EG(rate=0.1, intercept=False)
+    >>> for _ in range(200):
+    ...     model.learn_one([1.0, 0.0], 0.8)
+    ...     model.learn_one([0.0, 1.0], 0.2)
+    >>> model.coef_.round(2).tolist()
+    [0.8, 0.2]
+    """
+
+    rate: float = params.real(0.02, gt=0)
+    norm: float | None = params.real(None, gt=0, optional=True)
+    loss: str | losses.Loss = params.checked("squared", losses.is_loss, LOSS_RULE)
+
+    def _policy(self) -> Any:
+        loss, parameter = native_loss(losses.resolve(self.loss))
+        space = SIMPLEX if self.norm is None else SIGNED
+        norm = 1.0 if self.norm is None else float(self.norm)
+        return _core.FirstOrderPolicy(
+            rate=self.rate, rule=PLAIN, eps=0.0, loss=loss, parameter=parameter, space=space, norm=norm
+        )
+
+    def _custom_loss(self) -> losses.Loss | None:
+        loss = losses.resolve(self.loss)
+        return loss if type(loss) not in losses.BY_NAME.values() else None
+
+    def _start_weights(self, width: int) -> Array:
+        return np.full(width, 1.0 / width) if self.norm is None else np.zeros(width)

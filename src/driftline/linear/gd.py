@@ -1,0 +1,50 @@
+"""Online gradient descent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from driftline import _core, losses, params
+from driftline.linear.descent import FREE, PLAIN, Descending, native_loss
+from driftline.registry import learner
+
+LOSS_RULE = f"one of {', '.join(map(repr, losses.BY_NAME))}, or an object with value and gradient"
+
+
+@learner
+class GD(Descending):
+    r"""Online gradient descent on any loss: the additive update, O(d) a row.
+
+    .. math:: w \leftarrow w - \eta\, \ell'(w \cdot x)\, x
+
+    The prediction is :math:`w \cdot x` for every loss, the logistic one too.
+
+    Args:
+        rate: :math:`\eta`. With the squared loss, whose gradient is :math:`2 (w \cdot x - y) x`, it is stable below
+            :math:`1/|x|^2`.
+        loss: "squared", "absolute", "huber", "pinball", "logistic", or an object such as ``losses.Huber(threshold=2.0)``
+            with ``value(y, prediction)`` and ``gradient(y, prediction)``.
+
+    References: :cite:`schapire2018`, Section 1.3; :cite:`kivinen1997`.
+
+    >>> model = GD(rate=0.25, loss="absolute", intercept=False)
+    >>> model.learn_one([1.0], 2.0)
+    >>> model.predict_one([1.0])
+    0.25
+    """
+
+    rate: float = params.real(0.005, gt=0)
+    loss: str | losses.Loss = params.checked("squared", losses.is_loss, LOSS_RULE)
+
+    def _policy(self) -> Any:
+        loss, parameter = native_loss(losses.resolve(self.loss))
+        return _core.FirstOrderPolicy(
+            rate=self.rate, rule=PLAIN, eps=0.0, loss=loss, parameter=parameter, space=FREE, norm=1.0
+        )
+
+    def _custom_loss(self) -> losses.Loss | None:
+        loss = losses.resolve(self.loss)
+        return loss if type(loss) not in losses.BY_NAME.values() else None
+
+    def _stable_rate(self, largest_norm2: float) -> str:
+        return f"with the squared loss a rate below {1 / largest_norm2:.3g} = 1 / max|x|^2 is stable on these rows"

@@ -1,0 +1,37 @@
+"""The Kalman filter of regression whose weights walk at random."""
+
+from __future__ import annotations
+
+from driftline import params
+from driftline.linear.policies import Add
+from driftline.linear.recursion import Policy, Recursive
+from driftline.registry import learner
+
+
+@learner
+class Kalman(Recursive):
+    r"""Random-walk regression by the Kalman filter, O(d²) a row.
+
+    .. math::
+        S \leftarrow S + q I, \quad k = S x, \quad w \leftarrow w + \frac{y - w \cdot x}{r + x \cdot k}\, k, \quad
+        S \leftarrow S - \frac{k k^\top}{r + x \cdot k}
+
+    Args:
+        noise: r, the variance of the labels around their target.
+        drift: q, the variance of a weight's step from row to row; 0 is AROWR.
+        ridge: S starts at I / ridge.
+
+    References: :cite:`hayes1996`, section 7.4; it is LASER's recursion :cite:`moroshko2013` without the shrinking.
+
+    >>> model = Kalman(noise=1.0, drift=0.5, intercept=False)
+    >>> model.learn_one([1.0], 5.0)
+    >>> model.predict_one([1.0])
+    3.0
+    """
+
+    noise: float = params.real(1.0, gt=0)
+    drift: float = params.real(0.001, ge=0)
+    ridge: float = params.real(1.0, gt=0)
+
+    def _policy(self) -> Policy:
+        return Policy(start=1 / self.ridge, time=Add(self.drift), noise=self.noise)

@@ -1,0 +1,73 @@
+"""Last-step adaptive regression."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+import numpy as np
+
+from driftline import params
+from driftline.linear.policies import Add
+from driftline.linear.recursion import Policy, Recursive
+from driftline.registry import learner
+
+
+@learner
+class LASER(Recursive):
+    r"""Last-step adaptive regression for a target that drifts, O(d²) a row.
+
+    .. math::
+        S \leftarrow S + I/c, \quad k = S x, \quad \hat y = \frac{w \cdot x}{1 + x \cdot k}, \quad
+        w \leftarrow w + \frac{y - w \cdot x}{1 + x \cdot k}\, k, \quad S \leftarrow S - \frac{k k^\top}{1 + x \cdot k}
+
+    Args:
+        ridge: b, less than ``drift_cost``; S starts at (1/b - 1/c) I.
+        drift_cost: c; what a squared step of the comparator costs. The smaller, the faster the learner follows.
+        clip: a bound Y on the absolute prediction; None cuts nothing off.
+
+    References: :cite:`moroshko2013`, Fig. 5.1 and Corollary 16.
+
+    >>> model = LASER(ridge=1.0, drift_cost=2.0, intercept=False)
+    >>> model.learn_one([1.0], 3.0)
+    >>> round(model.predict_one([1.0]), 4)
+    0.75
+    """
+
+    ridge: float = params.real(1.0, gt=0)
+    drift_cost: float = params.real(1000.0, gt=0, infinite=True)
+    clip: float | None = params.real(None, gt=0, optional=True)
+
+    @classmethod
+    def for_drift(cls, V: float, T: float, d: int, X: float, Y: float, **parameters: Any) -> Self:
+        """Set for a squared drift V over T rows of d inputs with norms within X and labels within Y: Eq. (6.8)."""
+        check, words = params.number(gt=0)
+        for name, value in (("V", V), ("T", T), ("d", d), ("X", X), ("Y", Y)):
+            if not check(value):
+                raise ValueError(f"{cls.__name__}.for_drift: {name} must be {words}, got {value!r}")
+        cost = (math.sqrt(2) * T * Y**2 * d * X / V) ** (2 / 3)
+        parameters.setdefault("ridge", min(1.0, 0.5 * cost))
+        return cls(drift_cost=cost, **parameters)
+
+    def _check_relations(self, values: dict[str, Any]) -> None:
+        if not values["ridge"] < values["drift_cost"]:
+            raise ValueError(
+                f"LASER: ridge must be less than drift_cost, got ridge={values['ridge']!r} and "
+                f"drift_cost={values['drift_cost']!r}"
+            )
+
+    def _policy(self) -> Policy:
+        drift = 1 / self.drift_cost
+        return Policy(start=1 / self.ridge - drift, time=Add(drift), shrink=True, clip=self.clip)
+
+    def _bound(self, sums: dict[str, float], comparator: float) -> tuple[float | None, dict[str, bool]]:
+        b, c = self.ridge, self.drift_cost
+        d, Y, X2 = self._weights.size, sums["largest_label"], sums["largest_norm2"]
+        drift = 1 / c
+        _, log_det = np.linalg.slogdet(self.covariance_ * b)
+        largest = max((3 * X2 + math.sqrt(X2**2 + 4 * X2 * c)) / 2, b + X2) if math.isfinite(c) else 0.0
+        trace = d / (1 / b - drift) + (sums["rows"] - 1) * d * largest
+        conditions = {}
+        if self.clip is not None:
+            conditions[f"every label lies within clip = {self.clip:g}"] = Y <= self.clip
+        return comparator + Y**2 * (-float(log_det) + drift * trace), conditions

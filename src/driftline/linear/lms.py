@@ -1,0 +1,40 @@
+"""Least mean squares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from driftline import _core, params
+from driftline.linear.descent import FREE, HALF_SQUARED, IMPLICIT, PLAIN, Descending
+from driftline.registry import learner
+
+
+@learner
+class LMS(Descending):
+    r"""Least mean squares, also called Widrow-Hoff, O(d) a row.
+
+    .. math:: w \leftarrow w - \eta\, (w \cdot x - y)\, x
+
+    With ``implicit=True`` the error is that of the new weights, which solves the trade-off between loss and step exactly:
+    :math:`w \leftarrow w - \frac{\eta}{1 + \eta |x|^2} (w \cdot x - y)\, x`. It is stable at any rate.
+
+    Args:
+        rate: :math:`\eta`; stable below :math:`2/|x|^2`, and the regret bound needs :math:`\eta |x|^2 < 1`.
+        implicit: take the exact solution of the lecture's Motivation 2.
+
+    References: :cite:`schapire2018`, Section 1.
+
+    >>> model = LMS(rate=0.5, intercept=False)
+    >>> model.learn_one([1.0], 2.0)
+    >>> model.predict_one([1.0])
+    1.0
+    """
+
+    rate: float = params.real(0.01, gt=0)
+    implicit: bool = params.boolean(False)
+
+    def _policy(self) -> Any:
+        rule = IMPLICIT if self.implicit else PLAIN
+        return _core.FirstOrderPolicy(
+            rate=self.rate, rule=rule, eps=0.0, loss=HALF_SQUARED, parameter=0.0, space=FREE, norm=1.0
+        )

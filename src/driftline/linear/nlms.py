@@ -1,0 +1,36 @@
+"""Normalised least mean squares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from driftline import _core, params
+from driftline.linear.descent import FREE, HALF_SQUARED, NORMALISED, Descending
+from driftline.registry import learner
+
+
+@learner
+class NLMS(Descending):
+    r"""Normalised least mean squares, O(d) a row.
+
+    .. math:: w \leftarrow w - \frac{\eta}{\varepsilon + |x|^2} (w \cdot x - y)\, x
+
+    Args:
+        rate: :math:`\eta` in (0, 2); 1 corrects the whole error of the row when eps is 0.
+        eps: :math:`\varepsilon`; keeps small rows from being divided by almost nothing.
+
+    References: :cite:`hayes1996`, section 9.2.3.
+
+    >>> model = NLMS(rate=1.0, eps=0.0, intercept=False)
+    >>> model.learn_one([2.0], 3.0)
+    >>> model.predict_one([2.0])
+    3.0
+    """
+
+    rate: float = params.real(0.5, gt=0, lt=2)
+    eps: float = params.real(1.0, ge=0)
+
+    def _policy(self) -> Any:
+        return _core.FirstOrderPolicy(
+            rate=self.rate, rule=NORMALISED, eps=self.eps, loss=HALF_SQUARED, parameter=0.0, space=FREE, norm=1.0
+        )

@@ -1,0 +1,148 @@
+"""The one recursion behind every second-order learner, as Python sees it: a learner is its :class:`Policy`."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from driftline import _core
+from driftline.base import Learner
+from driftline.certificate import Certificate
+from driftline.inputs import Array
+from driftline.linear.policies import Add, Below, Divide, Every, forgetting_values, threshold_values
+
+_NONE, _DIVIDE, _ADD = 0, 1, 2
+_NEEDS_FORGETTING, _NEEDS_THRESHOLD, _OUTSIDE_NOISE = 1, 2, 3
+_TABLE = 1024
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A row of the table in the docs' page on the mathematics.
+
+    Attributes:
+        start: S starts at start * I.
+        time: what happens to S before each row.
+        noise: rho; None stands for 1 - s, the complement.
+        shrink: predict f / (1 + s) in place of f.
+        clip: bound on the absolute prediction.
+        reset: when S becomes I again.
+        radius: of the ball on which the weights are projected.
+    """
+
+    start: float = 1.0
+    time: Divide | Add | None = None
+    noise: float | None = 1.0
+    shrink: bool = False
+    clip: float | None = None
+    reset: Every | Below | None = None
+    radius: float | None = None
+
+    def native(self) -> Any:
+        """The same for the core."""
+        kind, amount = _NONE, 1.0
+        if isinstance(self.time, Divide):
+            kind, amount = _DIVIDE, self.time.forgetting if isinstance(self.time.forgetting, (int, float)) else 1.0
+        elif isinstance(self.time, Add) and self.time.drift > 0:
+            kind, amount = _ADD, float(self.time.drift)
+        return _core.Policy(
+            start=float(self.start),
+            time=kind,
+            amount=float(amount),
+            noise=1.0 if self.noise is None else float(self.noise),
+            complement=self.noise is None,
+            shrink=self.shrink,
+            clip=0.0 if self.clip is None else float(self.clip),
+            reset=0 if self.reset is None else 1 if isinstance(self.reset, Every) else 2,
+            period=int(self.reset.period) if isinstance(self.reset, Every) else 0,
+            radius=0.0 if self.radius is None or math.isinf(self.radius) else float(self.radius),
+        )
+
+
+class Recursive(Learner):
+    """A second-order learner: weights w and a covariance matrix S, O(d^2) a row."""
+
+    _sum_names = _core.sums
+
+    def _policy(self) -> Policy:
+        raise TypeError(f"{type(self).__name__} cannot be used by itself")
+
+    def _make_core(self, width: int) -> Any:
+        policy = self._policy()
+        kind = _core.SecondOrder64 if self.dtype == "float64" else _core.SecondOrder32
+        core = kind(width, bool(self.intercept), policy.native())
+        self._fill_tables(core, policy, row=1, segment=1)
+        return core
+
+    def _fill_tables(self, core: Any, policy: Policy, row: int, segment: int) -> None:
+        if isinstance(policy.time, Divide) and not isinstance(policy.time.forgetting, (int, float)):
+            core.set_forgetting(forgetting_values(policy.time.forgetting, row, _TABLE), row)
+        if isinstance(policy.reset, Below):
+            core.set_thresholds(threshold_values(policy.reset.schedule, segment, _TABLE), segment)
+
+    def _serve(self, status: int, where: str, row: int, x: Array) -> None:
+        if status == _OUTSIDE_NOISE:
+            raise ValueError(self._outside_noise(where, row, x))
+        sums = self._sums()
+        self._fill_tables(self._core, self._policy(), int(sums["rows"]) + 1, int(sums["segment"]))
+
+    def _outside_noise(self, where: str, row: int, x: Array) -> str:
+        return f"{where}: row {row} has x'Sx >= 1, for which the noise 1 - x'Sx is not positive"
+
+    @property
+    def _can_reset(self) -> bool:  # type: ignore[override]
+        return self._policy().reset is not None
+
+    def _refresh(self, before: dict[str, Any]) -> None:
+        super()._refresh(before)
+        policy = self._policy()
+        scheduled = isinstance(policy.reset, Below) or (
+            isinstance(policy.time, Divide) and not isinstance(policy.time.forgetting, (int, float))
+        )
+        if scheduled and any(before[name] is not value for name, value in self.get_params().items()):
+            raise ValueError
+        self._core.set_policy(policy.native())
+
+    def _restore(self, core: dict[str, Array] | None, names: Any) -> None:
+        super()._restore(core, names)
+        if core is not None:
+            sums = self._sums()
+            self._fill_tables(self._core, self._policy(), int(sums["rows"]) + 1, int(sums["segment"]))
+
+    @property
+    def covariance_(self) -> Array:
+        """The matrix S, called Sigma in the papers; the intercept's row and column are the last."""
+        return self._require_core("covariance_").covariance()  # type: ignore[no-any-return]
+
+    # Certificates.
+
+    def _certify(self, sums: dict[str, float]) -> Certificate:
+        events = {
+            name: int(sums[name])
+            for name in ("resets", "projections", "capped", "repaired", "saturated")
+            if sums[name] > 0
+        }
+        exact = not any(events.get(name) for name in ("resets", "projections", "repaired", "saturated"))
+        comparator = self._comparator(sums) if exact else None
+        bound, conditions = (None, {}) if comparator is None else self._bound(sums, comparator)
+        if bound is not None and not all(conditions.values()):
+            bound = None
+        return Certificate(sums["loss"], comparator, bound, conditions, events)
+
+    def _comparator(self, sums: dict[str, float]) -> float | None:
+        """The optimal value of the penalised loss that the recursion minimises."""
+        noise = self._policy().noise
+        return (1.0 if noise is None else noise) * sums["value"]
+
+    def _bound(self, sums: dict[str, float], comparator: float) -> tuple[float | None, dict[str, bool]]:
+        """An upper bound on the loss and the conditions under which it is proven."""
+        return None, {}
+
+    def _log_det_growth(self) -> float:
+        """log det(start S^-1): how much the data added to the start's information."""
+        policy = self._policy()
+        _, log_det = np.linalg.slogdet(self.covariance_ / policy.start)
+        return -float(log_det)

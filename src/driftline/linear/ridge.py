@@ -1,0 +1,35 @@
+"""Online ridge regression."""
+
+from __future__ import annotations
+
+from driftline import params
+from driftline.linear.recursion import Policy, Recursive
+from driftline.registry import learner
+
+
+@learner
+class Ridge(Recursive):
+    r"""Online ridge regression: every row counts the same, for ever. O(d²) a row.
+
+    .. math::
+        k = S x, \quad w \leftarrow w + \frac{y - w \cdot x}{1 + x \cdot k}\, k, \quad
+        S \leftarrow S - \frac{k k^\top}{1 + x \cdot k}
+
+    After every row, w minimises :math:`\sum_i (y_i - w \cdot x_i)^2 + ridge\, |w|^2`.
+
+    Args:
+        ridge: b; S starts at I / ridge.
+
+    References: :cite:`moroshko2013`, Table 3.1; :cite:`azoury2001`.
+
+    >>> model = Ridge(ridge=0.1, intercept=False)
+    >>> for x, y in [(1.0, 2.0), (2.0, 4.1), (3.0, 5.9)]:
+    ...     model.learn_one([x], y)
+    >>> round(float(model.coef_[0]), 4)
+    1.9787
+    """
+
+    ridge: float = params.real(1.0, gt=0)
+
+    def _policy(self) -> Policy:
+        return Policy(start=1 / self.ridge)

@@ -1,0 +1,39 @@
+"""Recursive least squares."""
+
+from __future__ import annotations
+
+from driftline import params
+from driftline.linear.policies import FORGETTING_RULE, Divide, Schedule, is_forgetting
+from driftline.linear.recursion import Policy, Recursive
+from driftline.registry import learner
+
+
+@learner
+class RLS(Recursive):
+    r"""Recursive least squares with exponential forgetting, O(d²) a row.
+
+    .. math::
+        S \leftarrow S/\lambda_t, \quad k = S x, \quad w \leftarrow w + \frac{y - w \cdot x}{1 + x \cdot k}\, k, \quad
+        S \leftarrow S - \frac{k k^\top}{1 + x \cdot k}
+
+    After every row, w minimises :math:`\sum_i \lambda^{t-i} (y_i - w \cdot x_i)^2 + \lambda^t\, ridge\, |w|^2`.
+
+    Args:
+        forgetting: :math:`\lambda` in (0, 1]; the memory is about 1 / (1 - forgetting) rows. A function of the row's index
+            t = 1, 2, ... or a sequence changes it from row to row.
+        ridge: S starts at I / ridge.
+
+    References: :cite:`hayes1996`, section 9.4; :cite:`zhao2021`, Eq. (2), for a forgetting that changes.
+
+    >>> model = RLS(forgetting=0.99)
+    >>> for t in range(50):
+    ...     model.learn_one([t % 3], 2.0 + 0.5 * (t % 3))
+    >>> round(model.predict_one([4.0]), 2)
+    4.07
+    """
+
+    forgetting: float | Schedule = params.checked(0.99, is_forgetting, FORGETTING_RULE)
+    ridge: float = params.real(1.0, gt=0)
+
+    def _policy(self) -> Policy:
+        return Policy(start=1 / self.ridge, time=Divide(self.forgetting))

@@ -1,0 +1,71 @@
+"""Free combinations of what the second-order learners are made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from driftline import params
+from driftline.linear.policies import Add, Below, Divide, Every
+from driftline.linear.recursion import Policy, Recursive
+from driftline.registry import learner
+
+_POSITIVE, _WORDS = params.number(gt=0)
+
+
+def _is_noise(value: Any) -> bool:
+    return _POSITIVE(value) or (isinstance(value, str) and value == "complement")
+
+
+@learner
+class SecondOrder(Recursive):
+    r"""The one recursion with its switches laid open, O(d²) a row.
+
+    .. math::
+        S \leftarrow S/\lambda \;\text{or}\; S + q I, \quad k = S x,\; s = x \cdot k,\; f = w \cdot x, \quad
+        \hat y = f \;\text{or}\; f/(1 + s),
+
+        w \leftarrow w + \frac{y - f}{\rho + s}\, k, \quad S \leftarrow S - \frac{k k^\top}{\rho + s}, \quad
+        S \leftarrow I \text{ when a reset is due}, \quad w \leftarrow \text{its projection on the ball}
+
+    A reset by :class:`~driftline.Below` costs O(d³) on rows that a bound does not decide when it is combined with a passing
+    of time.
+
+    Args:
+        start: S starts at start * I. A reset makes it I whatever the start.
+        time: None, :class:`~driftline.Divide` or :class:`~driftline.Add`.
+        noise: :math:`\rho`, or "complement" for WEMM's 1 - s.
+        shrink: predict f / (1 + s).
+        reset: None, :class:`~driftline.Every` or :class:`~driftline.Below`.
+        radius: of the ball in which the weights are kept; None is no ball.
+        clip: bound on the absolute prediction; None cuts nothing off.
+
+    References: the table in :doc:`/mathematics`.
+
+    >>> import driftline as dl
+    >>> forgetful = dl.SecondOrder(time=dl.Divide(0.9), radius=2.0, intercept=False)
+    >>> for _ in range(100):
+    ...     forgetful.learn_one([1.0], 5.0)
+    >>> forgetful.predict_one([1.0])
+    2.0
+    """
+
+    start: float = params.real(1.0, gt=0)
+    time: Divide | Add | None = params.checked(
+        None, lambda value: value is None or isinstance(value, (Divide, Add)), "None, Divide(...) or Add(...)"
+    )
+    noise: float | str = params.checked(1.0, _is_noise, f"{_WORDS} or 'complement'")
+    shrink: bool = params.boolean(False)
+    reset: Every | Below | None = params.checked(
+        None, lambda value: value is None or isinstance(value, (Every, Below)), "None, Every(...) or Below(...)"
+    )
+    radius: float | None = params.real(None, gt=0, optional=True, infinite=True)
+    clip: float | None = params.real(None, gt=0, optional=True)
+
+    def _policy(self) -> Policy:
+        noise = None if isinstance(self.noise, str) else self.noise
+        return Policy(self.start, self.time, noise, self.shrink, self.clip, self.reset, self.radius)
+
+    def _comparator(self, sums: dict[str, float]) -> float | None:
+        if isinstance(self.noise, str) and self.time is not None:
+            return None
+        return super()._comparator(sums)

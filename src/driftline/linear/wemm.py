@@ -1,0 +1,52 @@
+"""Weighted min-max regression."""
+
+from __future__ import annotations
+
+from driftline import params
+from driftline.inputs import Array
+from driftline.linear.recursion import Policy, Recursive
+from driftline.registry import learner
+
+
+@learner
+class WEMM(Recursive):
+    r"""Weighted last-step min-max regression, O(d²) a row.
+
+    .. math::
+        k = S x, \quad w \leftarrow w + (y - w \cdot x)\, k, \quad S \leftarrow S - k k^\top
+
+    Rows are weighted by :math:`a_t = 1/(1 - x \cdot k)`, which must be positive: :math:`|x|^2 < ridge` is sufficient. A row that
+    breaks it is refused with a ValueError, and nothing is learned from it.
+
+    Args:
+        ridge: b; S starts at I / ridge. None sets it from the first row, to :math:`2|x|^2 + 2d + 8` (``ridge_``), the constant
+            feature included. Scale the inputs, or give a ridge above the largest :math:`|x|^2`, to be safe.
+
+    References: :cite:`moroshko2013`, Fig. 3.2 and Section 3.2.
+
+    >>> model = WEMM(ridge=4.0, intercept=False)
+    >>> model.learn_one([1.0], 2.0)
+    >>> model.predict_one([1.0])
+    0.5
+    """
+
+    ridge: float | None = params.real(None, gt=0, optional=True)
+
+    _kept = ("ridge_",)
+    ridge_: float
+
+    def _see_first_row(self, row: Array) -> None:
+        self.ridge_ = float(2 * row @ row + 2 * row.size + 8 if self.ridge is None else self.ridge)
+
+    def _policy(self) -> Policy:
+        return Policy(start=1 / self.ridge_, noise=None)
+
+    def _outside_noise(self, where: str, row: int, x: Array) -> str:
+        norm2 = float(x @ x) + self.intercept
+        return (
+            f"{where}: row {row} has x'Sx >= 1, and WEMM's weight 1 / (1 - x'Sx) needs less; |x|^2 = {norm2:.6g} here, "
+            f"and |x|^2 < ridge on every row is sufficient: ridge is {self.ridge_:.6g}"
+        )
+
+    def _bound(self, sums: dict[str, float], comparator: float) -> tuple[float | None, dict[str, bool]]:
+        return comparator, {}

@@ -1,0 +1,120 @@
+"""Losses for :class:`driftline.GD` and :class:`driftline.EG`.
+
+A loss has ``value(y, prediction)`` and ``gradient(y, prediction)``, its derivative by the prediction. The ones here run
+in native code; any other object with the two methods is called from Python, row by row.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from driftline import params
+
+
+@runtime_checkable
+class Loss(Protocol):
+    """What :class:`driftline.GD` and :class:`driftline.EG` need of a loss."""
+
+    def value(self, y: float, prediction: float) -> float:
+        """The loss of predicting ``prediction`` when ``y`` came."""
+
+    def gradient(self, y: float, prediction: float) -> float:
+        """The derivative of ``value`` by ``prediction``."""
+
+
+def _require(owner: str, name: str, value: float, **bounds: float) -> None:
+    check, words = params.number(**bounds)  # type: ignore[arg-type]
+    if not check(value):
+        raise ValueError(f"{owner}: {name} must be {words}, got {value!r}")
+
+
+@dataclass(frozen=True)
+class Squared:
+    """(prediction - y)^2."""
+
+    def value(self, y: float, prediction: float) -> float:
+        return (prediction - y) ** 2
+
+    def gradient(self, y: float, prediction: float) -> float:
+        return 2 * (prediction - y)
+
+
+@dataclass(frozen=True)
+class Absolute:
+    """|prediction - y|, with gradient 0 where the two agree."""
+
+    def value(self, y: float, prediction: float) -> float:
+        return abs(prediction - y)
+
+    def gradient(self, y: float, prediction: float) -> float:
+        return float(prediction > y) - float(prediction < y)
+
+
+@dataclass(frozen=True)
+class Huber:
+    """Half the squared error within ``threshold``, linear beyond it."""
+
+    threshold: float = 1.0
+
+    def __post_init__(self) -> None:
+        _require("Huber", "threshold", self.threshold, gt=0)
+
+    def value(self, y: float, prediction: float) -> float:
+        error = abs(prediction - y)
+        if error <= self.threshold:
+            return 0.5 * error**2
+        return self.threshold * (error - 0.5 * self.threshold)
+
+    def gradient(self, y: float, prediction: float) -> float:
+        return min(max(prediction - y, -self.threshold), self.threshold)
+
+
+@dataclass(frozen=True)
+class Pinball:
+    """The loss whose best constant is the quantile at ``level``, with gradient 0 where the two agree."""
+
+    level: float = 0.5
+
+    def __post_init__(self) -> None:
+        _require("Pinball", "level", self.level, gt=0, lt=1)
+
+    def value(self, y: float, prediction: float) -> float:
+        error = y - prediction
+        return max(self.level * error, (self.level - 1) * error)
+
+    def gradient(self, y: float, prediction: float) -> float:
+        return (1 - self.level) * float(prediction > y) - self.level * float(prediction < y)
+
+
+@dataclass(frozen=True)
+class Logistic:
+    """log(1 + exp(-y prediction)) for labels -1 and +1."""
+
+    def value(self, y: float, prediction: float) -> float:
+        margin = -y * prediction
+        return max(margin, 0.0) + math.log1p(math.exp(-abs(margin)))
+
+    def gradient(self, y: float, prediction: float) -> float:
+        margin = y * prediction
+        return -y * (math.exp(-margin) if margin > 0 else 1.0) / (1 + math.exp(-abs(margin)))
+
+
+BY_NAME: dict[str, type[Squared | Absolute | Huber | Pinball | Logistic]] = {
+    "squared": Squared,
+    "absolute": Absolute,
+    "huber": Huber,
+    "pinball": Pinball,
+    "logistic": Logistic,
+}
+
+
+def is_loss(value: object) -> bool:
+    """Whether ``value`` names a loss or is one."""
+    return (isinstance(value, str) and value in BY_NAME) or (not isinstance(value, (str, type)) and isinstance(value, Loss))
+
+
+def resolve(value: str | Loss) -> Loss:
+    """The loss itself, by name or as given."""
+    return BY_NAME[value]() if isinstance(value, str) else value

@@ -1,0 +1,165 @@
+"""Saved models: a safetensors file that is safe to open from anyone.
+
+The arrays of the state are its tensors; everything else is JSON text in its header: the learner's name, its parameters, the
+names of the features, and a SHA-256 over all of it. Nothing in the file is ever executed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import asdict, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from driftline import losses, registry
+from driftline.base import Learner
+from driftline.errors import ModelFileError
+from driftline.inputs import Array
+from driftline.linear.policies import Add, Below, Divide, Every
+
+FORMAT, VERSION = "driftline", 1
+_OBJECTS: dict[str, Callable[..., Any]] = {
+    kind.__name__: kind for kind in (Add, Below, Divide, Every, *losses.BY_NAME.values())
+}
+_EMPTY = {"empty": np.zeros(1)}
+
+
+def save(learner: Learner, path: str | os.PathLike[str]) -> None:
+    """Writes a learner so that a reader finds the old file or the new one, never a part."""
+    from safetensors.numpy import save as to_bytes
+
+    state = learner.__getstate__()
+    arrays = state.get("core", _EMPTY)
+    head = {
+        "learner": registry.name_of(type(learner)),
+        "params": {name: _encode(type(learner).__name__, name, value) for name, value in state["params"].items()},
+        "names": _encode_names(type(learner).__name__, state["names"]),
+        "skipped": state["skipped"],
+        "kept": state.get("kept", {}),
+        "learned": "core" in state,
+    }
+    text = json.dumps(head, sort_keys=True)
+    meta = {"format": FORMAT, "version": str(VERSION), "model": text, "sha256": _digest(arrays, text)}
+    _write(Path(path), to_bytes(arrays, metadata=meta))
+
+
+def load(path: str | os.PathLike[str]) -> Learner:
+    """Reads a learner that :meth:`driftline.Learner.save` wrote.
+
+    Raises:
+        ModelFileError: the file is truncated, altered, from another program, or from a later version.
+    """
+    try:
+        arrays, meta = _read(path)
+        return _rebuild(arrays, meta)
+    except OSError:
+        raise
+    except ModelFileError as error:
+        raise ModelFileError(f"{os.fspath(path)}: {error}") from None
+    except Exception as error:
+        raise ModelFileError(f"{os.fspath(path)}: not a sound driftline model: {error}") from error
+
+
+def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Array], dict[str, str]]:
+    from safetensors import SafetensorError, safe_open
+
+    if not os.path.isfile(path):
+        raise FileNotFoundError(f"{os.fspath(path)}: no such file")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            meta = file.metadata() or {}
+            return {name: file.get_tensor(name) for name in file.keys()}, meta
+    except SafetensorError as error:
+        raise ModelFileError(f"truncated, or not a driftline model ({error})") from None
+
+
+def _rebuild(arrays: dict[str, Array], meta: dict[str, str]) -> Learner:
+    if meta.get("format") != FORMAT:
+        raise ModelFileError("not a driftline model")
+    version = meta.get("version", "")
+    if version != str(VERSION):
+        raise ModelFileError(f"written in format version {version!r}; this driftline reads version {VERSION}")
+    if meta.get("sha256") != _digest(arrays, meta["model"]):
+        raise ModelFileError("altered since it was saved: the checksum does not agree")
+    head = json.loads(meta["model"])
+    known = registry.learners()
+    if head["learner"] not in known:
+        raise ModelFileError(f"holds a learner that this driftline does not know: {head['learner']!r}")
+    cls = known[head["learner"]]
+    learner = cls(**{name: _decode(value) for name, value in head["params"].items()})
+    names = None if head["names"] is None else [str(name) for name in head["names"]]
+    kept = {name: float(head["kept"][name]) for name in cls._kept} if head["learned"] else {}
+    if not all(math.isfinite(value) and value > 0 for value in kept.values()):
+        raise ModelFileError("holds a value that is out of range")
+    if head["learned"] and names is not None and len(names) + learner.intercept != len(arrays["weights"]):
+        raise ModelFileError("the names do not agree with the weights")
+    state = {"params": learner.get_params(), "skipped": int(head["skipped"]), "names": names, "kept": kept}
+    if head["learned"]:
+        state["core"] = arrays
+    learner.__setstate__(state)
+    return learner
+
+
+def _digest(arrays: dict[str, Array], text: str) -> str:
+    digest = hashlib.sha256(text.encode())
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name}:{array.dtype.str}:{array.shape}:".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def _encode(owner: str, name: str, value: Any) -> Any:
+    if is_dataclass(value) and type(value).__name__ in _OBJECTS:
+        fields = {key: _encode(owner, name, getattr(value, key)) for key in asdict(value)}
+        return {"object": type(value).__name__, "fields": fields}
+    if isinstance(value, (np.ndarray, list, tuple)):
+        return [float(item) for item in value]
+    if isinstance(value, np.generic):
+        return value.item()
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return {"number": repr(float(value))} if isinstance(value, float) and not math.isfinite(value) else value
+    kind = "a function" if callable(value) else f"a {type(value).__name__}"
+    raise ValueError(f"{owner}.save: {name} is {kind}, which cannot be saved; give numbers, or pickle the learner")
+
+
+def _decode(value: Any) -> Any:
+    if isinstance(value, dict) and "object" in value:
+        return _OBJECTS[value["object"]](**{key: _decode(item) for key, item in value["fields"].items()})
+    if isinstance(value, dict):
+        return float(value["number"])
+    return value
+
+
+def _encode_names(owner: str, names: list[Any] | None) -> list[str] | None:
+    for name in names or []:
+        if not isinstance(name, str):
+            raise ValueError(f"{owner}.save: the feature {name!r} is not named by text, which a model file needs")
+    return names
+
+
+def _write(path: Path, data: bytes) -> None:
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name + ".", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,155 @@
+"""Hyper-parameters that declare their own rule.
+
+A learner lists its parameters as class attributes, ``ridge: float = params.real(1.0, gt=0)``. They become keyword-only
+arguments of the constructor, are checked there and in ``set_params``, and are stored as they were given.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import numbers
+from collections.abc import Callable, Iterable
+from typing import Any, dataclass_transform
+
+Check = Callable[[Any], bool]
+
+
+class Param:
+    """A parameter: its default and its rule in code and in words."""
+
+    name: str
+
+    def __init__(self, default: Any, check: Check, rule: str) -> None:
+        self.default, self.check, self.rule = default, check, rule
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        return self if instance is None else instance.__dict__[self.name]
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        instance.set_params(**{self.name: value})
+
+    def validate(self, owner: str, value: Any) -> None:
+        if not self.check(value):
+            raise ValueError(f"{owner}: {self.name} must be {self.rule}, got {value!r}")
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool) and not math.isnan(value)
+
+
+def _interval(low: float | None, open_low: bool, high: float | None, open_high: bool) -> str:
+    if low is None and high is None:
+        return "a finite number"
+    left = "(" if open_low or low is None else "["
+    right = ")" if open_high or high is None else "]"
+    return f"in {left}{-math.inf if low is None else low:g}, {math.inf if high is None else high:g}{right}"
+
+
+def number(
+    *, gt: float | None = None, ge: float | None = None, lt: float | None = None, le: float | None = None,
+    infinite: bool = False,
+) -> tuple[Check, str]:
+    """A check of real numbers and its words."""
+
+    def check(value: Any) -> bool:
+        return bool(
+            _is_real(value)
+            and (infinite or math.isfinite(value))
+            and (gt is None or value > gt)
+            and (ge is None or value >= ge)
+            and (lt is None or value < lt)
+            and (le is None or value <= le)
+        )  # fmt: skip
+
+    low, high = (ge if gt is None else gt), (le if lt is None else lt)
+    words = _interval(low, gt is not None, high, lt is not None or (infinite is False and high is None))
+    if infinite and high is None:
+        words = words[:-1] + "]"
+    return check, words
+
+
+def real(default: float | None, *, optional: bool = False, **bounds: Any) -> Any:
+    """A real number within bounds; None too where it is optional."""
+    check, words = number(**bounds)
+    if not optional:
+        return Param(default, check, words)
+    return Param(default, lambda value: value is None or check(value), f"None or {words}")
+
+
+def integer(default: int | None, *, ge: int, optional: bool = False) -> Any:
+    """A whole number, at least ``ge``."""
+
+    def check(value: Any) -> bool:
+        if value is None:
+            return optional
+        return isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= ge
+
+    return Param(default, check, f"{'None or ' if optional else ''}a whole number of at least {ge}")
+
+
+def boolean(default: bool) -> Any:
+    """True or False."""
+    return Param(default, lambda value: isinstance(value, bool), "True or False")
+
+
+def choice(default: str, options: Iterable[str]) -> Any:
+    """One of several words."""
+    known = tuple(options)
+    return Param(default, lambda value: isinstance(value, str) and value in known, "one of " + ", ".join(map(repr, known)))
+
+
+def checked(default: Any, check: Check, rule: str) -> Any:
+    """Anything that passes ``check``; ``rule`` says in words what passes."""
+    return Param(default, check, rule)
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(real, integer, boolean, choice, checked))
+class Parametrised:
+    """Turns the parameters of a class into its constructor, ``get_params``, ``set_params`` and ``repr``."""
+
+    _params: dict[str, Param] = {}
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        own = {name: value for name, value in vars(cls).items() if isinstance(value, Param)}
+        inherited = {name: param for name, param in cls._params.items() if name not in own}
+        cls._params = {**own, **inherited}
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        fields = [inspect.Parameter(name, keyword, default=param.default) for name, param in cls._params.items()]
+        this = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+        def __init__(self: Parametrised, **values: Any) -> None:
+            self._assign({name: param.default for name, param in cls._params.items()}, values)
+
+        __init__.__signature__ = inspect.Signature([this, *fields])  # type: ignore[attr-defined]
+        __init__.__qualname__ = f"{cls.__qualname__}.__init__"
+        __init__.__doc__ = None
+        cls.__init__ = __init__  # type: ignore[assignment,method-assign]
+
+    def _assign(self, before: dict[str, Any], changes: dict[str, Any]) -> None:
+        """Checks everything first: a change that is refused changes nothing."""
+        owner = type(self).__name__
+        for name in changes:
+            if name not in self._params:
+                raise TypeError(f"{owner} has no parameter {name!r}; it has {', '.join(self._params)}")
+        values = {**before, **changes}
+        for name, value in values.items():
+            self._params[name].validate(owner, value)
+        self._check_relations(values)
+        self.__dict__.update(values)
+
+    def _check_relations(self, values: dict[str, Any]) -> None:
+        """Rules that tie several parameters together: raise ValueError where one is broken."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The hyper-parameters by name."""
+        return {name: getattr(self, name) for name in self._params}
+
+    def set_params(self, **changes: Any) -> Any:
+        """Changes hyper-parameters, all or none of them."""
+        self._assign(self.get_params(), changes)
+        return self

@@ -1,0 +1,30 @@
+"""Every learner by the name of its file: what the checks, the docs and the benchmarks go through."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from driftline.base import Learner
+
+_learners: dict[str, type[Learner]] = {}
+
+L = TypeVar("L", bound=type[Learner])
+
+
+def learner(cls: L) -> L:
+    """Class decorator: enters a learner under its file's stem."""
+    _learners[cls.__module__.rpartition(".")[2]] = cls
+    return cls
+
+
+def learners() -> dict[str, type[Learner]]:
+    """The registered learners, name -> class."""
+    return dict(_learners)
+
+
+def name_of(cls: type[Learner]) -> str:
+    """The name under which a class was registered."""
+    for name, known in _learners.items():
+        if known is cls:
+            return name
+    raise ValueError(f"{cls.__name__} is not registered: decorate it with driftline.registry.learner")

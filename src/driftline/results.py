@@ -1,0 +1,47 @@
+"""What a replay gives back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from driftline.inputs import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """The outcome of predicting, then learning, row by row.
+
+    Attributes:
+        predictions: made before the row's label was seen, (T,); NaN where the row was skipped.
+        errors: label minus prediction, (T,).
+        resets: 0-based indices of the rows after which the covariance was reset.
+        weights: snapshots of the weights, intercept last, one every ``weights_every`` rows; None where not asked for.
+        skipped: rows that were not learned because a value was missing.
+    """
+
+    predictions: Array
+    errors: Array
+    resets: Array = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    weights: Array | None = None
+    skipped: int = 0
+
+    @property
+    def losses(self) -> Array:
+        """Squared errors, (T,)."""
+        with np.errstate(over="ignore"):
+            return np.square(self.errors)
+
+    def __len__(self) -> int:
+        return len(self.predictions)
+
+    def __repr__(self) -> str:
+        with np.errstate(over="ignore"):
+            mse = np.nanmean(self.losses) if np.isfinite(self.errors).any() else np.nan
+        parts = [f"rows={len(self)}", f"mse={mse:.6g}"]
+        if self.resets.size:
+            parts.append(f"resets={self.resets.size}")
+        if self.skipped:
+            parts.append(f"skipped={self.skipped}")
+        return f"Run({', '.join(parts)})"

@@ -1,0 +1,133 @@
+"""scikit-learn's verbs and conventions, without needing scikit-learn."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from driftline import inputs
+from driftline.errors import not_fitted
+
+if TYPE_CHECKING:
+    from driftline.inputs import Array, Name, Table
+    from driftline.results import Run
+
+
+class SklearnVerbs:
+    """fit, partial_fit, predict and score on top of a learner's run."""
+
+    _estimator_type = "regressor"
+    _supervised = True  # what River's pipelines ask of their last step
+
+    if TYPE_CHECKING:
+        _core: Any
+        _names: list[Name] | None
+        _skipped: int
+        missing: str
+
+        @property
+        def n_features_in_(self) -> int: ...
+        def _run(self, X: Any, y: Any, sample_weight: Any, where: str) -> Run: ...
+        def _restore(self, core: Any, names: Any) -> None: ...
+        def _actions(
+            self, block: Array, y: Array, weight: Array | None, where: str, start: int, names: list[Name] | None
+        ) -> tuple[Array | None, int]: ...
+        def _replay_block(
+            self, block: Array, y: Array, weight: Array | None, actions: Array | None, where: str, offset: int = 0
+        ) -> Array: ...
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Forgets everything, then learns the rows in their order, once. A failure leaves the learner as it was."""
+        kept = self._core, self._names, self._skipped
+        self._core, self._names, self._skipped = None, None, 0
+        try:
+            self._run(X, y, sample_weight, f"{type(self).__name__}.fit")
+        except BaseException:
+            self._core, self._names, self._skipped = kept
+            raise
+        return self
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learns more rows in their order, once."""
+        self._run(X, y, sample_weight, f"{type(self).__name__}.partial_fit")
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Predictions for many rows, with nothing learned between them."""
+        where = f"{type(self).__name__}.predict"
+        if self._core is None:
+            raise not_fitted(f"{where}: the learner is not fitted yet: it has seen no row")
+        table = inputs.as_table(X, where)
+        self._check_table(table, where)
+        out = np.empty(table.rows)
+        for start, block in table.blocks(inputs.BLOCK_ROWS):
+            none = np.zeros(len(block))
+            actions, _ = self._actions(block, none, None, where, start, table.names)
+            if actions is None:
+                actions = np.ones(len(block), dtype=np.uint8)
+            actions = np.maximum(actions, 1).astype(np.uint8)
+            out[start : start + len(block)] = self._replay_block(block, none, None, actions, where, start)
+        return out
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R^2 of :meth:`predict`: 1 is perfect, 0 is as good as the mean of ``y``."""
+        where = f"{type(self).__name__}.score"
+        predictions = self.predict(X)
+        labels = inputs.as_vector(y, len(predictions), where, "y")
+        weights = inputs.as_weights(sample_weight, len(predictions), where)
+        weights = np.ones(len(labels)) if weights is None else weights
+        residual = float(weights @ (labels - predictions) ** 2)
+        total = float(weights @ (labels - np.average(labels, weights=weights)) ** 2)
+        if total == 0.0:
+            return 1.0 if residual == 0.0 else 0.0
+        return 1.0 - residual / total
+
+    def _check_table(self, table: Table, where: str) -> None:
+        """The features must be those that the learner knows, in their order."""
+        validation = sys.modules.get("sklearn.utils.validation")
+        if validation is not None:
+            self._warn_of_names(table, where)
+        if table.names is not None and self._names is not None and table.names != self._names:
+            raise ValueError(_name_trouble(where, self._names, table.names))
+        if table.columns != self.n_features_in_:
+            name = type(self).__name__
+            raise ValueError(
+                f"{where}: X has {table.columns} features, but {name} is expecting {self.n_features_in_} features as input"
+            )
+
+    def _warn_of_names(self, table: Table, where: str) -> None:
+        name = type(self).__name__
+        if table.names is None and self._names is not None:
+            warnings.warn(f"X does not have valid feature names, but {name} was fitted with feature names", stacklevel=5)
+        if table.names is not None and self._names is None:
+            warnings.warn(f"X has feature names, but {name} was fitted without feature names", stacklevel=5)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._core is not None
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import InputTags, RegressorTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type="regressor",
+            target_tags=TargetTags(required=True),
+            regressor_tags=RegressorTags(),
+            input_tags=InputTags(allow_nan=self.missing == "skip"),
+        )
+
+
+def _name_trouble(where: str, known: list[Name], given: list[Name]) -> str:
+    """What distinguishes two lists of names, in the words that scikit-learn's users know."""
+    lines = [f"{where}: The feature names should match those that were passed during fit."]
+    unseen = sorted(set(given) - set(known), key=str)
+    absent = sorted(set(known) - set(given), key=str)
+    for title, names in (("unseen at fit time", unseen), ("seen at fit time, yet now missing", absent)):
+        if names:
+            lines.append(f"Feature names {title}:")
+            lines += [f"- {name}" for name in names[:5]] + (["- ..."] if len(names) > 5 else [])
+    if not unseen and not absent:
+        lines.append("Feature names must be in the same order as they were in fit.")
+    return "\n".join(lines) + "\n"

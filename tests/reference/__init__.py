@@ -1,0 +1,32 @@
+"""Plain references of the linear learners, each from its paper's own form.
+
+They are slow and use explicit inverses. Names and parameters are the public ones. None
+of them handles an intercept: append a column of ones.
+"""
+
+from collections.abc import Callable
+
+from .drifting import dfop, kalman, laser, rls
+from .first_order import eg, gd, lms, nlms
+from .outcome import Outcome
+from .resetting import arcor, crrls
+from .stationary import aar, arowr, ridge, wemm
+
+REFERENCES: dict[str, Callable[..., Outcome]] = {
+    "lms": lms,
+    "nlms": nlms,
+    "gd": gd,
+    "eg": eg,
+    "ridge": ridge,
+    "rls": rls,
+    "aar": aar,
+    "arowr": arowr,
+    "crrls": crrls,
+    "arcor": arcor,
+    "wemm": wemm,
+    "laser": laser,
+    "kalman": kalman,
+    "dfop": dfop,
+}
+
+__all__ = ["REFERENCES", "Outcome"]
