@@ -80,9 +80,9 @@ class FrameTable(Table):
     """A frame of any library that narwhals knows."""
 
     def block(self, start: int, stop: int) -> Array:
-        piece = self._values[start:stop]
         columns = [
-            _numbers(np.asarray(piece[name].to_numpy()), self._where, f"column {name!r}") for name in piece.columns
+            _numbers(np.asarray(column.to_numpy()), self._where, f"column {column.name!r}")
+            for column in self._values[start:stop].iter_columns()
         ]
         return np.stack([np.asarray(column, dtype=np.float64) for column in columns], axis=1)
 
@@ -128,7 +128,8 @@ def _warn_of_column(where: str, what: str) -> None:
         from sklearn.exceptions import DataConversionWarning as category
     except ImportError:
         pass
-    warnings.warn(f"{where}: a column-vector {what} was passed when a 1d array was expected", category, stacklevel=4)
+    message = f"A column-vector {what} was passed when a 1d array was expected ({where})"
+    warnings.warn(message, category, stacklevel=5)
 
 
 def as_weights(values: Any, rows: int, where: str) -> Array | None:

@@ -41,6 +41,8 @@ class SklearnVerbs:
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Forgets everything, then learns the rows in their order, once. A failure leaves the learner as it was."""
+        if sample_weight is not None and not np.any(sample_weight):
+            raise ValueError(f"{type(self).__name__}.fit: sample_weight is zero on every row: there is nothing to learn")
         kept = self._core, self._names, self._skipped
         self._core, self._names, self._skipped = None, None, 0
         try:
