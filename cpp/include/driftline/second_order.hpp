@@ -213,8 +213,10 @@ template <int P, class T> Status replay(SecondOrderState<T>& m, const Batch& bat
         if (action == Action::skip) {
             out.predictions[t] = NAN;
         } else {
-            if (!loaded)
+            if (!loaded) {
                 take_row(m.x, batch, t, m.d, m.intercept);
+                m.ready = false;
+            }
             if (action == Action::predict_only) {
                 status = predict_row(m, out.predictions[t]);
             } else {
