@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from driftline import _core, inputs, params
+from driftline import inputs, params
 from driftline.certificate import Certificate
 from driftline.errors import not_fitted
 from driftline.inputs import Array, Name, Table
@@ -27,9 +27,9 @@ class Learner(SklearnVerbs, params.Parametrised):
         missing: "raise" on NaN or infinity, or "skip" such rows and count them in ``n_skipped_``.
     """
 
-    intercept: bool = params.boolean(True)
-    dtype: str = params.choice("float64", ("float64", "float32"))
-    missing: str = params.choice("raise", ("raise", "skip"))
+    intercept: bool = params.boolean(default=True)
+    dtype: str = params.choice(default="float64", options=("float64", "float32"))
+    missing: str = params.choice(default="raise", options=("raise", "skip"))
 
     _core: Any = None
     _names: list[Name] | None = None
@@ -120,9 +120,7 @@ class Learner(SklearnVerbs, params.Parametrised):
 
     # Many rows at once.
 
-    def run(
-        self, X: Any, y: Any, *, sample_weight: Any = None, weights_every: int | None = None
-    ) -> Run:
+    def run(self, X: Any, y: Any, *, sample_weight: Any = None, weights_every: int | None = None) -> Run:
         """Predicts, then learns, row by row, in native code.
 
         All rows are learned, or, where an error is raised, none.
@@ -145,9 +143,7 @@ class Learner(SklearnVerbs, params.Parametrised):
             self._meet_table(table, where)
             return self._replay(table, labels, weight, where, weights_every)
 
-    def _replay(
-        self, table: Table, y: Array, weight: Array | None, where: str, weights_every: int | None
-    ) -> Run:
+    def _replay(self, table: Table, y: Array, weight: Array | None, where: str, weights_every: int | None) -> Run:
         every = int(weights_every or 0)
         predictions = np.empty(table.rows)
         resets: list[Array] = []
@@ -213,9 +209,7 @@ class Learner(SklearnVerbs, params.Parametrised):
         marks = np.empty(len(y), dtype=np.int64) if resets is not None and self._can_reset else None
         done = 0
         while True:
-            status, done, found = self._core.run(
-                block, y, weight, actions, predictions, marks, snapshots, every, done
-            )
+            status, done, found = self._core.run(block, y, weight, actions, predictions, marks, snapshots, every, done)
             if marks is not None and resets is not None and found:
                 resets.append(marks[:found] + offset)
             if status == DONE:
@@ -233,9 +227,7 @@ class Learner(SklearnVerbs, params.Parametrised):
     def _beyond(self, value: float) -> str:
         return f", beyond the range of {self.dtype}" if np.isfinite(value) else ""
 
-    def _refuse_bad(
-        self, block: Array, where: str, names: list[Name] | None, what: str, start: int = 0
-    ) -> None:
+    def _refuse_bad(self, block: Array, where: str, names: list[Name] | None, what: str, start: int = 0) -> None:
         bad = inputs.first_bad(block, self._largest) if block.size else None
         if bad is None:
             return

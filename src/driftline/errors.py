@@ -16,9 +16,9 @@ def not_fitted(message: str) -> Exception:
     try:
         from sklearn.exceptions import NotFittedError
     except ImportError:
-        return NotFitted(message)
+        return MissingFitError(message)
     return NotFittedError(message)  # type: ignore[no-any-return]
 
 
-class NotFitted(ValueError, AttributeError):
+class MissingFitError(ValueError, AttributeError):
     """Stands in for scikit-learn's NotFittedError where scikit-learn is not installed."""

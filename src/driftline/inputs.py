@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import sys
 import warnings
 from collections.abc import Hashable, Iterator, Mapping
 from typing import Any
@@ -80,6 +81,7 @@ class FrameTable(Table):
     """A frame of any library that narwhals knows."""
 
     def block(self, start: int, stop: int) -> Array:
+        """Rows ``start`` to ``stop`` as numbers."""
         columns = [
             _numbers(np.asarray(column.to_numpy()), self._where, f"column {column.name!r}")
             for column in self._values[start:stop].iter_columns()
@@ -123,11 +125,8 @@ def as_vector(values: Any, rows: int, where: str, what: str) -> Array:
 
 
 def _warn_of_column(where: str, what: str) -> None:
-    category: type[Warning] = UserWarning
-    try:
-        from sklearn.exceptions import DataConversionWarning as category
-    except ImportError:
-        pass
+    exceptions = sys.modules.get("sklearn.exceptions")
+    category = UserWarning if exceptions is None else exceptions.DataConversionWarning
     message = f"A column-vector {what} was passed when a 1d array was expected ({where})"
     warnings.warn(message, category, stacklevel=5)
 

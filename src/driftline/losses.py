@@ -35,9 +35,11 @@ class Squared:
     """(prediction - y)^2."""
 
     def value(self, y: float, prediction: float) -> float:
+        """The loss of predicting ``prediction`` when ``y`` came."""
         return (prediction - y) ** 2
 
     def gradient(self, y: float, prediction: float) -> float:
+        """The derivative of ``value`` by ``prediction``."""
         return 2 * (prediction - y)
 
 
@@ -46,9 +48,11 @@ class Absolute:
     """|prediction - y|, with gradient 0 where the two agree."""
 
     def value(self, y: float, prediction: float) -> float:
+        """The loss of predicting ``prediction`` when ``y`` came."""
         return abs(prediction - y)
 
     def gradient(self, y: float, prediction: float) -> float:
+        """The derivative of ``value`` by ``prediction``."""
         return float(prediction > y) - float(prediction < y)
 
 
@@ -62,12 +66,14 @@ class Huber:
         _require("Huber", "threshold", self.threshold, gt=0)
 
     def value(self, y: float, prediction: float) -> float:
+        """The loss of predicting ``prediction`` when ``y`` came."""
         error = abs(prediction - y)
         if error <= self.threshold:
             return 0.5 * error**2
         return self.threshold * (error - 0.5 * self.threshold)
 
     def gradient(self, y: float, prediction: float) -> float:
+        """The derivative of ``value`` by ``prediction``."""
         return min(max(prediction - y, -self.threshold), self.threshold)
 
 
@@ -81,10 +87,12 @@ class Pinball:
         _require("Pinball", "level", self.level, gt=0, lt=1)
 
     def value(self, y: float, prediction: float) -> float:
+        """The loss of predicting ``prediction`` when ``y`` came."""
         error = y - prediction
         return max(self.level * error, (self.level - 1) * error)
 
     def gradient(self, y: float, prediction: float) -> float:
+        """The derivative of ``value`` by ``prediction``."""
         return (1 - self.level) * float(prediction > y) - self.level * float(prediction < y)
 
 
@@ -93,10 +101,12 @@ class Logistic:
     """log(1 + exp(-y prediction)) for labels -1 and +1."""
 
     def value(self, y: float, prediction: float) -> float:
+        """The loss of predicting ``prediction`` when ``y`` came."""
         margin = -y * prediction
         return max(margin, 0.0) + math.log1p(math.exp(-abs(margin)))
 
     def gradient(self, y: float, prediction: float) -> float:
+        """The derivative of ``value`` by ``prediction``."""
         margin = y * prediction
         return -y * (math.exp(-margin) if margin > 0 else 1.0) / (1 + math.exp(-abs(margin)))
 

@@ -12,7 +12,7 @@ import math
 import os
 import tempfile
 from collections.abc import Callable
-from dataclasses import asdict, is_dataclass
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +75,7 @@ def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Array], dict[str, str
     try:
         with safe_open(path, framework="numpy") as file:
             meta = file.metadata() or {}
-            return {name: file.get_tensor(name) for name in file.keys()}, meta
+            return {name: file.get_tensor(name) for name in file.keys()}, meta  # noqa: SIM118 - no mapping
     except SafetensorError as error:
         raise ModelFileError(f"truncated, or not a driftline model ({error})") from None
 
@@ -117,9 +117,9 @@ def _digest(arrays: dict[str, Array], text: str) -> str:
 
 
 def _encode(owner: str, name: str, value: Any) -> Any:
-    if is_dataclass(value) and type(value).__name__ in _OBJECTS:
-        fields = {key: _encode(owner, name, getattr(value, key)) for key in asdict(value)}
-        return {"object": type(value).__name__, "fields": fields}
+    if type(value) in _OBJECTS.values():
+        keys = [field.name for field in fields(value)]
+        return {"object": type(value).__name__, "fields": {key: _encode(owner, name, getattr(value, key)) for key in keys}}
     if isinstance(value, (np.ndarray, list, tuple)):
         return [float(item) for item in value]
     if isinstance(value, np.generic):

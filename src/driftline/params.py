@@ -1,7 +1,7 @@
 """Hyper-parameters that declare their own rule.
 
-A learner lists its parameters as class attributes, ``ridge: float = params.real(1.0, gt=0)``. They become keyword-only
-arguments of the constructor, are checked there and in ``set_params``, and are stored as they were given.
+A learner lists its parameters as class attributes, ``ridge: float = params.real(default=1.0, gt=0)``. They become
+keyword-only arguments of the constructor, are checked there and in ``set_params``, and are stored as they were given.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import inspect
 import math
 import numbers
 from collections.abc import Callable, Iterable
-from typing import Any, dataclass_transform
+from typing import Any, ClassVar, dataclass_transform
 
 Check = Callable[[Any], bool]
 
@@ -33,12 +33,13 @@ class Param:
         instance.set_params(**{self.name: value})
 
     def validate(self, owner: str, value: Any) -> None:
+        """Raises ValueError with the rule and the value where the rule is broken."""
         if not self.check(value):
             raise ValueError(f"{owner}: {self.name} must be {self.rule}, got {value!r}")
 
 
 def _is_real(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool) and not math.isnan(value)
+    return not isinstance(value, bool) and isinstance(value, numbers.Real) and not math.isnan(value)
 
 
 def _interval(low: float | None, open_low: bool, high: float | None, open_high: bool) -> str:
@@ -50,7 +51,11 @@ def _interval(low: float | None, open_low: bool, high: float | None, open_high: 
 
 
 def number(
-    *, gt: float | None = None, ge: float | None = None, lt: float | None = None, le: float | None = None,
+    *,
+    gt: float | None = None,
+    ge: float | None = None,
+    lt: float | None = None,
+    le: float | None = None,
     infinite: bool = False,
 ) -> tuple[Check, str]:
     """A check of real numbers and its words."""
@@ -72,7 +77,7 @@ def number(
     return check, words
 
 
-def real(default: float | None, *, optional: bool = False, **bounds: Any) -> Any:
+def real(*, default: float | None, optional: bool = False, **bounds: Any) -> Any:
     """A real number within bounds; None too where it is optional."""
     check, words = number(**bounds)
     if not optional:
@@ -80,29 +85,29 @@ def real(default: float | None, *, optional: bool = False, **bounds: Any) -> Any
     return Param(default, lambda value: value is None or check(value), f"None or {words}")
 
 
-def integer(default: int | None, *, ge: int, optional: bool = False) -> Any:
+def integer(*, default: int | None, ge: int, optional: bool = False) -> Any:
     """A whole number, at least ``ge``."""
 
     def check(value: Any) -> bool:
         if value is None:
             return optional
-        return isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= ge
+        return not isinstance(value, bool) and isinstance(value, numbers.Integral) and int(value) >= ge
 
     return Param(default, check, f"{'None or ' if optional else ''}a whole number of at least {ge}")
 
 
-def boolean(default: bool) -> Any:
+def boolean(*, default: bool) -> Any:
     """True or False."""
     return Param(default, lambda value: isinstance(value, bool), "True or False")
 
 
-def choice(default: str, options: Iterable[str]) -> Any:
+def choice(*, default: str, options: Iterable[str]) -> Any:
     """One of several words."""
     known = tuple(options)
     return Param(default, lambda value: isinstance(value, str) and value in known, "one of " + ", ".join(map(repr, known)))
 
 
-def checked(default: Any, check: Check, rule: str) -> Any:
+def checked(*, default: Any, check: Check, rule: str) -> Any:
     """Anything that passes ``check``; ``rule`` says in words what passes."""
     return Param(default, check, rule)
 
@@ -111,7 +116,7 @@ def checked(default: Any, check: Check, rule: str) -> Any:
 class Parametrised:
     """Turns the parameters of a class into its constructor, ``get_params``, ``set_params`` and ``repr``."""
 
-    _params: dict[str, Param] = {}
+    _params: ClassVar[dict[str, Param]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -122,13 +127,12 @@ class Parametrised:
         fields = [inspect.Parameter(name, keyword, default=param.default) for name, param in cls._params.items()]
         this = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
-        def __init__(self: Parametrised, **values: Any) -> None:
+        def init(self: Parametrised, **values: Any) -> None:
             self._assign({name: param.default for name, param in cls._params.items()}, values)
 
-        __init__.__signature__ = inspect.Signature([this, *fields])  # type: ignore[attr-defined]
-        __init__.__qualname__ = f"{cls.__qualname__}.__init__"
-        __init__.__doc__ = None
-        cls.__init__ = __init__  # type: ignore[assignment,method-assign]
+        init.__signature__ = inspect.Signature([this, *fields])  # type: ignore[attr-defined]
+        init.__name__, init.__qualname__ = "__init__", f"{cls.__qualname__}.__init__"
+        cls.__init__ = init  # type: ignore[assignment,method-assign]
 
     def _assign(self, before: dict[str, Any], changes: dict[str, Any]) -> None:
         """Checks everything first: a change that is refused changes nothing."""

@@ -29,7 +29,8 @@ class SklearnVerbs:
         missing: str
 
         @property
-        def n_features_in_(self) -> int: ...
+        def n_features_in_(self) -> int: ...  # noqa: D102
+
         def _run(self, X: Any, y: Any, sample_weight: Any, where: str) -> Run: ...
         def _restore(self, core: Any, names: Any) -> None: ...
         def _actions(

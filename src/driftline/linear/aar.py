@@ -30,8 +30,8 @@ class AAR(Recursive):
     0.6667
     """
 
-    ridge: float = params.real(1.0, gt=0)
-    clip: float | None = params.real(None, gt=0, optional=True)
+    ridge: float = params.real(default=1.0, gt=0)
+    clip: float | None = params.real(default=None, gt=0, optional=True)
 
     def _policy(self) -> Policy:
         return Policy(start=1 / self.ridge, shrink=True, clip=self.clip)

@@ -37,9 +37,9 @@ class ARCOR(Recursive):
     [0, 1, 3, 5]
     """
 
-    noise: float = params.real(1.0, gt=0)
-    radius: float | None = params.real(None, gt=0, optional=True, infinite=True)
-    schedule: float | Schedule | None = params.checked(2.0, is_thresholds, THRESHOLDS_RULE)
+    noise: float = params.real(default=1.0, gt=0)
+    radius: float | None = params.real(default=None, gt=0, optional=True, infinite=True)
+    schedule: float | Schedule | None = params.checked(default=2.0, check=is_thresholds, rule=THRESHOLDS_RULE)
 
     @classmethod
     def for_drift(cls, p: float, **parameters: Any) -> Self:

@@ -27,8 +27,8 @@ class AROWR(Recursive):
     1.0
     """
 
-    noise: float = params.real(1.0, gt=0)
-    ridge: float = params.real(1.0, gt=0)
+    noise: float = params.real(default=1.0, gt=0)
+    ridge: float = params.real(default=1.0, gt=0)
 
     def _policy(self) -> Policy:
         return Policy(start=1 / self.ridge, noise=self.noise)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 from typing import Any
 
 from driftline import params
@@ -11,7 +13,9 @@ from driftline.registry import learner
 
 
 def _is_period(value: Any) -> bool:
-    return value in (None, float("inf")) or (isinstance(value, int) and not isinstance(value, bool) and value >= 1)
+    if value is None or isinstance(value, bool) or not isinstance(value, numbers.Real):
+        return value is None
+    return bool(value == math.inf or (isinstance(value, numbers.Integral) and int(value) >= 1))
 
 
 @learner
@@ -34,9 +38,11 @@ class CRRLS(Recursive):
     [1, 3]
     """
 
-    forgetting: float = params.real(0.99, gt=0, le=1)
-    period: int | float | None = params.checked(100, _is_period, "a whole number of at least 1, infinity or None")
+    forgetting: float = params.real(default=0.99, gt=0, le=1)
+    period: int | float | None = params.checked(
+        default=100, check=_is_period, rule="a whole number of at least 1, infinity or None"
+    )
 
     def _policy(self) -> Policy:
-        reset = Every(self.period) if isinstance(self.period, int) else None
+        reset = None if self.period is None or math.isinf(self.period) else Every(int(self.period))
         return Policy(time=Divide(self.forgetting), reset=reset)

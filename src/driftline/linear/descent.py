@@ -99,5 +99,3 @@ class Descending(Learner):
             if snapshots is not None and (t + 1) % every == 0:
                 snapshots[(t + 1) // every - 1] = self._core.weights()
         return predictions
-
-

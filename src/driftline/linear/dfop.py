@@ -31,8 +31,8 @@ class DFOP(Recursive):
     1.0
     """
 
-    forget_rate: float = params.real(0.01, gt=0, lt=1)
-    prior: float = params.real(100.0, gt=0)
+    forget_rate: float = params.real(default=0.01, gt=0, lt=1)
+    prior: float = params.real(default=100.0, gt=0)
 
     def _policy(self) -> Policy:
         return Policy(start=self.prior, time=Divide(1 - self.forget_rate), noise=1 / self.forget_rate)

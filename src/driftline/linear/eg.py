@@ -37,9 +37,9 @@ class EG(Descending):
     [0.8, 0.2]
     """
 
-    rate: float = params.real(0.02, gt=0)
-    norm: float | None = params.real(None, gt=0, optional=True)
-    loss: str | losses.Loss = params.checked("squared", losses.is_loss, LOSS_RULE)
+    rate: float = params.real(default=0.02, gt=0)
+    norm: float | None = params.real(default=None, gt=0, optional=True)
+    loss: str | losses.Loss = params.checked(default="squared", check=losses.is_loss, rule=LOSS_RULE)
 
     def _policy(self) -> Any:
         loss, parameter = native_loss(losses.resolve(self.loss))

@@ -33,8 +33,8 @@ class GD(Descending):
     0.25
     """
 
-    rate: float = params.real(0.005, gt=0)
-    loss: str | losses.Loss = params.checked("squared", losses.is_loss, LOSS_RULE)
+    rate: float = params.real(default=0.005, gt=0)
+    loss: str | losses.Loss = params.checked(default="squared", check=losses.is_loss, rule=LOSS_RULE)
 
     def _policy(self) -> Any:
         loss, parameter = native_loss(losses.resolve(self.loss))

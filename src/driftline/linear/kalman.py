@@ -29,9 +29,9 @@ class Kalman(Recursive):
     3.0
     """
 
-    noise: float = params.real(1.0, gt=0)
-    drift: float = params.real(0.001, ge=0)
-    ridge: float = params.real(1.0, gt=0)
+    noise: float = params.real(default=1.0, gt=0)
+    drift: float = params.real(default=0.001, ge=0)
+    ridge: float = params.real(default=1.0, gt=0)
 
     def _policy(self) -> Policy:
         return Policy(start=1 / self.ridge, time=Add(self.drift), noise=self.noise)

@@ -34,9 +34,9 @@ class LASER(Recursive):
     0.75
     """
 
-    ridge: float = params.real(1.0, gt=0)
-    drift_cost: float = params.real(1000.0, gt=0, infinite=True)
-    clip: float | None = params.real(None, gt=0, optional=True)
+    ridge: float = params.real(default=1.0, gt=0)
+    drift_cost: float = params.real(default=1000.0, gt=0, infinite=True)
+    clip: float | None = params.real(default=None, gt=0, optional=True)
 
     @classmethod
     def for_drift(cls, V: float, T: float, d: int, X: float, Y: float, **parameters: Any) -> Self:
@@ -69,5 +69,5 @@ class LASER(Recursive):
         trace = d / (1 / b - drift) + (sums["rows"] - 1) * d * largest
         conditions = {}
         if self.clip is not None:
-            conditions[f"every label lies within clip = {self.clip:g}"] = Y <= self.clip
+            conditions[f"every label lies within clip = {self.clip:g}"] = self.clip >= Y
         return comparator + Y**2 * (-float(log_det) + drift * trace), conditions

@@ -30,8 +30,8 @@ class LMS(Descending):
     1.0
     """
 
-    rate: float = params.real(0.01, gt=0)
-    implicit: bool = params.boolean(False)
+    rate: float = params.real(default=0.01, gt=0)
+    implicit: bool = params.boolean(default=False)
 
     def _policy(self) -> Any:
         rule = IMPLICIT if self.implicit else PLAIN

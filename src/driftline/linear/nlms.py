@@ -27,8 +27,8 @@ class NLMS(Descending):
     3.0
     """
 
-    rate: float = params.real(0.5, gt=0, lt=2)
-    eps: float = params.real(1.0, ge=0)
+    rate: float = params.real(default=0.5, gt=0, lt=2)
+    eps: float = params.real(default=1.0, ge=0)
 
     def _policy(self) -> Any:
         return _core.FirstOrderPolicy(

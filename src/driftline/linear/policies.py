@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -19,7 +19,7 @@ _DRIFT, _DRIFT_WORDS = params.number(ge=0)
 _POWER, _POWER_WORDS = params.number(ge=1)
 
 
-def is_sequence(value: Any) -> bool:
+def is_sequence(value: Any) -> TypeGuard[Sequence[float]]:
     """Whether a schedule was given by its values."""
     return isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, (str, bytes)) and len(value) > 0
 
@@ -45,26 +45,12 @@ def is_forgetting(value: Any) -> bool:
 FORGETTING_RULE = f"{_FRACTION_WORDS}, or a function or sequence of such numbers"
 
 
-def forgetting_values(schedule: Schedule, first: int, count: int) -> Array:
-    """Forgetting factors of the rows first, first + 1, ..."""
-    return values_of(schedule, range(first, first + count), _FRACTION, "forgetting")
-
-
 def is_thresholds(value: Any) -> bool:
     """None, a power q >= 1, a function of the segment i = 1, 2, ..., or a sequence."""
     return value is None or callable(value) or _POWER(value) or (is_sequence(value) and all(map(_POSITIVE, value)))
 
 
 THRESHOLDS_RULE = f"None, a power {_POWER_WORDS}, or a function or sequence of positive thresholds"
-
-
-def threshold_values(schedule: float | Schedule, first: int, count: int) -> Array:
-    """Thresholds of the segments first, first + 1, ...: 1 / (i^(q-1) + 1) for a power q."""
-    if isinstance(schedule, (int, float)):
-        segments = np.arange(first, first + count, dtype=np.float64)
-        with np.errstate(over="ignore"):
-            return np.maximum(1.0 / (segments ** (schedule - 1.0) + 1.0), np.finfo(np.float64).tiny)
-    return values_of(schedule, range(first, first + count), _POSITIVE, "schedule")
 
 
 @dataclass(frozen=True)
@@ -76,6 +62,16 @@ class Divide:
     def __post_init__(self) -> None:
         if not is_forgetting(self.forgetting):
             raise ValueError(f"Divide: forgetting must be {FORGETTING_RULE}, got {self.forgetting!r}")
+
+    @property
+    def constant(self) -> float | None:
+        """The one factor of all rows; None where it changes."""
+        return None if callable(self.forgetting) or is_sequence(self.forgetting) else float(self.forgetting)  # type: ignore[arg-type]
+
+    def values(self, first: int, count: int) -> Array:
+        """The factors of the rows first, first + 1, ..."""
+        schedule = self.forgetting if self.constant is None else [self.constant]
+        return values_of(schedule, range(first, first + count), _FRACTION, "forgetting")  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -109,3 +105,13 @@ class Below:
     def __post_init__(self) -> None:
         if self.schedule is None or not is_thresholds(self.schedule):
             raise ValueError(f"Below: schedule must be {THRESHOLDS_RULE.removeprefix('None, ')}, got {self.schedule!r}")
+
+    def values(self, first: int, count: int) -> Array:
+        """The thresholds of the segments first, first + 1, ...: 1 / (i^(q-1) + 1) for a power q."""
+        if callable(self.schedule) or is_sequence(self.schedule):
+            return values_of(self.schedule, range(first, first + count), _POSITIVE, "schedule")
+        power = float(self.schedule)  # type: ignore[arg-type]
+        segments = np.arange(first, first + count, dtype=np.float64)
+        with np.errstate(over="ignore"):
+            thresholds: Array = 1.0 / (segments ** (power - 1.0) + 1.0)
+        return np.maximum(thresholds, np.finfo(np.float64).tiny)

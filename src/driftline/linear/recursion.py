@@ -12,7 +12,7 @@ from driftline import _core
 from driftline.base import Learner
 from driftline.certificate import Certificate
 from driftline.inputs import Array
-from driftline.linear.policies import Add, Below, Divide, Every, forgetting_values, threshold_values
+from driftline.linear.policies import Add, Below, Divide, Every
 
 _NONE, _DIVIDE, _ADD = 0, 1, 2
 _NEEDS_FORGETTING, _NEEDS_THRESHOLD, _OUTSIDE_NOISE = 1, 2, 3
@@ -45,7 +45,7 @@ class Policy:
         """The same for the core."""
         kind, amount = _NONE, 1.0
         if isinstance(self.time, Divide):
-            kind, amount = _DIVIDE, self.time.forgetting if isinstance(self.time.forgetting, (int, float)) else 1.0
+            kind, amount = _DIVIDE, self.time.constant or 1.0
         elif isinstance(self.time, Add) and self.time.drift > 0:
             kind, amount = _ADD, float(self.time.drift)
         return _core.Policy(
@@ -78,10 +78,10 @@ class Recursive(Learner):
         return core
 
     def _fill_tables(self, core: Any, policy: Policy, row: int, segment: int) -> None:
-        if isinstance(policy.time, Divide) and not isinstance(policy.time.forgetting, (int, float)):
-            core.set_forgetting(forgetting_values(policy.time.forgetting, row, _TABLE), row)
+        if isinstance(policy.time, Divide) and policy.time.constant is None:
+            core.set_forgetting(policy.time.values(row, _TABLE), row)
         if isinstance(policy.reset, Below):
-            core.set_thresholds(threshold_values(policy.reset.schedule, segment, _TABLE), segment)
+            core.set_thresholds(policy.reset.values(segment, _TABLE), segment)
 
     def _serve(self, status: int, where: str, row: int, x: Array) -> None:
         if status == _OUTSIDE_NOISE:
@@ -99,9 +99,7 @@ class Recursive(Learner):
     def _refresh(self, before: dict[str, Any]) -> None:
         super()._refresh(before)
         policy = self._policy()
-        scheduled = isinstance(policy.reset, Below) or (
-            isinstance(policy.time, Divide) and not isinstance(policy.time.forgetting, (int, float))
-        )
+        scheduled = isinstance(policy.reset, Below) or (isinstance(policy.time, Divide) and policy.time.constant is None)
         if scheduled and any(before[name] is not value for name, value in self.get_params().items()):
             raise ValueError
         self._core.set_policy(policy.native())
@@ -121,9 +119,7 @@ class Recursive(Learner):
 
     def _certify(self, sums: dict[str, float]) -> Certificate:
         events = {
-            name: int(sums[name])
-            for name in ("resets", "projections", "capped", "repaired", "saturated")
-            if sums[name] > 0
+            name: int(sums[name]) for name in ("resets", "projections", "capped", "repaired", "saturated") if sums[name] > 0
         }
         exact = not any(events.get(name) for name in ("resets", "projections", "repaired", "saturated"))
         comparator = self._comparator(sums) if exact else None
@@ -142,7 +138,7 @@ class Recursive(Learner):
         return None, {}
 
     def _log_det_growth(self) -> float:
-        """log det(start S^-1): how much the data added to the start's information."""
+        """How much the data added to the start's information: log det(start S^-1)."""
         policy = self._policy()
         _, log_det = np.linalg.slogdet(self.covariance_ / policy.start)
         return -float(log_det)

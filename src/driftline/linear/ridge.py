@@ -29,7 +29,7 @@ class Ridge(Recursive):
     1.9787
     """
 
-    ridge: float = params.real(1.0, gt=0)
+    ridge: float = params.real(default=1.0, gt=0)
 
     def _policy(self) -> Policy:
         return Policy(start=1 / self.ridge)

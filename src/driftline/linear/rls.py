@@ -32,8 +32,8 @@ class RLS(Recursive):
     4.07
     """
 
-    forgetting: float | Schedule = params.checked(0.99, is_forgetting, FORGETTING_RULE)
-    ridge: float = params.real(1.0, gt=0)
+    forgetting: float | Schedule = params.checked(default=0.99, check=is_forgetting, rule=FORGETTING_RULE)
+    ridge: float = params.real(default=1.0, gt=0)
 
     def _policy(self) -> Policy:
         return Policy(start=1 / self.ridge, time=Divide(self.forgetting))

@@ -49,17 +49,21 @@ class SecondOrder(Recursive):
     2.0
     """
 
-    start: float = params.real(1.0, gt=0)
+    start: float = params.real(default=1.0, gt=0)
     time: Divide | Add | None = params.checked(
-        None, lambda value: value is None or isinstance(value, (Divide, Add)), "None, Divide(...) or Add(...)"
+        default=None,
+        check=lambda value: value is None or isinstance(value, (Divide, Add)),
+        rule="None, Divide(...) or Add(...)",
     )
-    noise: float | str = params.checked(1.0, _is_noise, f"{_WORDS} or 'complement'")
-    shrink: bool = params.boolean(False)
+    noise: float | str = params.checked(default=1.0, check=_is_noise, rule=f"{_WORDS} or 'complement'")
+    shrink: bool = params.boolean(default=False)
     reset: Every | Below | None = params.checked(
-        None, lambda value: value is None or isinstance(value, (Every, Below)), "None, Every(...) or Below(...)"
+        default=None,
+        check=lambda value: value is None or isinstance(value, (Every, Below)),
+        rule="None, Every(...) or Below(...)",
     )
-    radius: float | None = params.real(None, gt=0, optional=True, infinite=True)
-    clip: float | None = params.real(None, gt=0, optional=True)
+    radius: float | None = params.real(default=None, gt=0, optional=True, infinite=True)
+    clip: float | None = params.real(default=None, gt=0, optional=True)
 
     def _policy(self) -> Policy:
         noise = None if isinstance(self.noise, str) else self.noise

@@ -15,12 +15,12 @@ class WEMM(Recursive):
     .. math::
         k = S x, \quad w \leftarrow w + (y - w \cdot x)\, k, \quad S \leftarrow S - k k^\top
 
-    Rows are weighted by :math:`a_t = 1/(1 - x \cdot k)`, which must be positive: :math:`|x|^2 < ridge` is sufficient. A row that
-    breaks it is refused with a ValueError, and nothing is learned from it.
+    Rows are weighted by :math:`a_t = 1/(1 - x \cdot k)`, which must be positive: :math:`|x|^2 < ridge` is sufficient. A row
+    that breaks it is refused with a ValueError, and nothing is learned from it.
 
     Args:
-        ridge: b; S starts at I / ridge. None sets it from the first row, to :math:`2|x|^2 + 2d + 8` (``ridge_``), the constant
-            feature included. Scale the inputs, or give a ridge above the largest :math:`|x|^2`, to be safe.
+        ridge: b; S starts at I / ridge. None sets it from the first row, to :math:`2|x|^2 + 2d + 8` (``ridge_``), the
+            constant feature included. Scale the inputs, or give a ridge above the largest :math:`|x|^2`, to be safe.
 
     References: :cite:`moroshko2013`, Fig. 3.2 and Section 3.2.
 
@@ -30,7 +30,7 @@ class WEMM(Recursive):
     0.5
     """
 
-    ridge: float | None = params.real(None, gt=0, optional=True)
+    ridge: float | None = params.real(default=None, gt=0, optional=True)
 
     _kept = ("ridge_",)
     ridge_: float

@@ -1,0 +1,77 @@
+# The verbs of driftline. Every one of them sets up what it needs.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+NATIVE := $(wildcard cpp/*/*.cpp cpp/*/*.hpp cpp/include/driftline/*.hpp) CMakeLists.txt
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+
+.PHONY: help demo test test-native lint format bench bench-quick docs clean
+
+help:  ## this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+
+demo: $(VENV)/core  ## follow a drifting stream with several learners; a table and demo/tracking.png
+	$(BIN)/python -m driftline.demo
+
+test: $(VENV)/test test-native  ## the whole test suite
+	$(BIN)/python -m pytest
+
+test-native: $(VENV)/test  ## the native core's own tests, under address and undefined-behaviour sanitizers
+	cmake -S . -B build/native -DDRIFTLINE_TESTS=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS="$(SANITIZE)" > build/native.log || (cat build/native.log; false)
+	cmake --build build/native --parallel 2 >> build/native.log || (cat build/native.log; false)
+	ctest --test-dir build/native --output-on-failure
+
+lint: $(VENV)/lint  ## ruff, mypy and clang-format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/python -m nanobind.stubgen -q -m driftline._core -o src/driftline/_core.pyi
+	$(BIN)/mypy
+	$(BIN)/clang-format --dry-run --Werror $(filter %.cpp %.hpp,$(NATIVE) $(wildcard cpp/tests/*))
+
+format: $(VENV)/lint  ## put the sources in the house style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(filter %.cpp %.hpp,$(NATIVE) $(wildcard cpp/tests/*))
+
+bench: .venv-peers/ready  ## speed, memory, soak and accuracy, beside other libraries
+	.venv-peers/bin/python -m benchmarks
+
+bench-quick: .venv-peers/ready  ## the same in a few minutes
+	.venv-peers/bin/python -m benchmarks --quick
+
+docs: $(VENV)/docs  ## the documentation, in docs/_build/html
+	$(BIN)/python -m sphinx -q -W -b doctest docs docs/_build/doctest
+	$(BIN)/python -m sphinx -q -W -b html docs docs/_build/html
+
+clean:  ## remove what the other verbs made
+	rm -rf .venv .venv-peers build demo docs/_build docs/learners
+
+$(VENV)/made:
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install "pip>=24"
+	touch $@
+
+# The package itself is installed once for each change of the native core; its Python files are used where they lie.
+$(VENV)/core: $(VENV)/made pyproject.toml $(NATIVE)
+	$(PIP) install "scikit-build-core>=0.11" "nanobind>=2.4" "numpy>=2.0" cmake ninja
+	$(PIP) install --no-build-isolation --editable ".[plot]"
+	mkdir -p build
+	touch $@
+
+$(VENV)/test: $(VENV)/core
+	$(PIP) install --no-build-isolation --editable ".[test]"
+	touch $@
+
+$(VENV)/lint: $(VENV)/core
+	$(PIP) install --no-build-isolation --editable ".[lint]"
+	touch $@
+
+$(VENV)/docs: $(VENV)/core
+	$(PIP) install --no-build-isolation --editable ".[docs]"
+	touch $@
+
+.venv-peers/ready: pyproject.toml $(NATIVE) benchmarks/requirements.txt $(wildcard src/driftline/*.py src/driftline/*/*.py)
+	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip --disable-pip-version-check --quiet install -r benchmarks/requirements.txt .
+	touch $@
