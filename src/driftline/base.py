@@ -48,8 +48,8 @@ class Learner(SklearnVerbs, params.Parametrised):
         """The weights before anything was learned."""
         return np.zeros(width)
 
-    def _serve(self, status: int, where: str, row: int, x: Array) -> None:
-        """Gives the core what it asked for, or raises to say why it refused the row ``x``."""
+    def _serve(self, status: int, where: str, row: int, ahead: Array) -> None:
+        """Gives the core what it asked for before the rows ``ahead``, or raises to say why it refused the first of them."""
         raise RuntimeError(f"{where}: the core stopped at row {row} with status {status}")
 
     # One row at a time.
@@ -214,7 +214,7 @@ class Learner(SklearnVerbs, params.Parametrised):
                 resets.append(marks[:found] + offset)
             if status == DONE:
                 return predictions
-            self._serve(status, where, offset + done, block[done])
+            self._serve(status, where, offset + done, block[done:])
 
     _can_reset = False
 

@@ -40,6 +40,7 @@ template <class T> class SecondOrderModel {
 
     void set_forgetting(std::vector<double> values, Index first) {
         forgetting_ = std::move(values);
+        forgetting_.reserve(1); // an empty table is one too
         state.forgetting = {forgetting_.data(), first, static_cast<Index>(forgetting_.size())};
     }
     // Thresholds of the segments first, first + 1, ...; the first call starts the guard.

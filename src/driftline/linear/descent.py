@@ -57,11 +57,11 @@ class Descending(Learner):
             raise ValueError
         self._core.set_policy(self._policy())
 
-    def _serve(self, status: int, where: str, row: int, x: Array) -> None:
+    def _serve(self, status: int, where: str, row: int, ahead: Array) -> None:
         if status != _DIVERGED:
-            super()._serve(status, where, row, x)
+            super()._serve(status, where, row, ahead)
         with np.errstate(over="ignore"):
-            norm2 = max(float(x @ x) + self.intercept, self._sums()["largest_norm2"])
+            norm2 = max(float(ahead[0] @ ahead[0]) + self.intercept, self._sums()["largest_norm2"])
         stable = self._stable_rate(norm2) if math.isfinite(norm2) and norm2 > 0 else "the inputs are too large"
         raise DivergenceError(
             f"{where}: the weights left the range of {self.dtype} at row {row}; rate={self.rate!r} is too large: {stable}"
@@ -95,7 +95,7 @@ class Descending(Learner):
                 if not math.isfinite(slope):
                     raise ValueError(f"{where}: {loss!r} gave the gradient {slope} at row {offset + t}")
                 if not self._core.descend(row, float(y[t]), float(predictions[t]), slope):
-                    self._serve(_DIVERGED, where, offset + t, row)
+                    self._serve(_DIVERGED, where, offset + t, block[t:])
             if snapshots is not None and (t + 1) % every == 0:
                 snapshots[(t + 1) // every - 1] = self._core.weights()
         return predictions

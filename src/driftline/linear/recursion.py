@@ -16,7 +16,7 @@ from driftline.linear.policies import Add, Below, Divide, Every
 
 _NONE, _DIVIDE, _ADD = 0, 1, 2
 _NEEDS_FORGETTING, _NEEDS_THRESHOLD, _OUTSIDE_NOISE = 1, 2, 3
-_TABLE = 1024
+_TABLE = 4096
 
 
 @dataclass(frozen=True)
@@ -74,20 +74,26 @@ class Recursive(Learner):
         policy = self._policy()
         kind = _core.SecondOrder64 if self.dtype == "float64" else _core.SecondOrder32
         core = kind(width, bool(self.intercept), policy.native())
-        self._fill_tables(core, policy, row=1, segment=1)
+        self._fill_tables(core, policy, row=1, segment=1, ahead=1)
         return core
 
-    def _fill_tables(self, core: Any, policy: Policy, row: int, segment: int) -> None:
+    def _fill_tables(self, core: Any, policy: Policy, row: int, segment: int, ahead: int) -> None:
+        """The schedules' values from here on. Functions are asked for no more rows than are known to come."""
         if isinstance(policy.time, Divide) and policy.time.constant is None:
-            core.set_forgetting(policy.time.values(row, _TABLE), row)
+            count = min(ahead, _TABLE) if callable(policy.time.forgetting) else _TABLE
+            core.set_forgetting(policy.time.values(row, count), row)
         if isinstance(policy.reset, Below):
-            core.set_thresholds(policy.reset.values(segment, _TABLE), segment)
+            count = 2 if callable(policy.reset.schedule) else _TABLE
+            core.set_thresholds(policy.reset.values(segment, count), segment)
 
-    def _serve(self, status: int, where: str, row: int, x: Array) -> None:
+    def _serve(self, status: int, where: str, row: int, ahead: Array) -> None:
         if status == _OUTSIDE_NOISE:
-            raise ValueError(self._outside_noise(where, row, x))
+            raise ValueError(self._outside_noise(where, row, ahead[0]))
+        self._fill_tables_from_here(len(ahead))
+
+    def _fill_tables_from_here(self, ahead: int) -> None:
         sums = self._sums()
-        self._fill_tables(self._core, self._policy(), int(sums["rows"]) + 1, int(sums["segment"]))
+        self._fill_tables(self._core, self._policy(), int(sums["rows"]) + 1, int(sums["segment"]), ahead)
 
     def _outside_noise(self, where: str, row: int, x: Array) -> str:
         return f"{where}: row {row} has x'Sx >= 1, for which the noise 1 - x'Sx is not positive"
@@ -107,8 +113,7 @@ class Recursive(Learner):
     def _restore(self, core: dict[str, Array] | None, names: Any) -> None:
         super()._restore(core, names)
         if core is not None:
-            sums = self._sums()
-            self._fill_tables(self._core, self._policy(), int(sums["rows"]) + 1, int(sums["segment"]))
+            self._fill_tables_from_here(0)
 
     @property
     def covariance_(self) -> Array:
