@@ -1,6 +1,6 @@
 """driftline: regression on streams whose target keeps changing."""
 
-from driftline import losses
+from driftline import losses, streams
 from driftline.base import Learner
 from driftline.certificate import Certificate
 from driftline.errors import DivergenceError, ModelFileError
@@ -57,4 +57,5 @@ __all__ = [
     "SecondOrder",
     "load",
     "losses",
+    "streams",
 ]
