@@ -1,0 +1,63 @@
+"""Memory: what ``run`` takes besides its outputs, and what a model takes for each d². Linux only."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+
+from benchmarks.report import Cell, Report, Table, Verdict
+from driftline.registry import learners
+
+RUN_D = 5
+RUN_ROWS = (10_000, 100_000, 1_000_000)
+COUNTS = {1: 2000, 500: 20, 1000: 8}
+QUICK_LEARNERS = ("rls", "arcor", "kalman")
+MODEL_TARGET = 12.0
+RUN_TARGET = 0.1
+
+
+def measure(quick: bool) -> Report:
+    run, models = _run(), _models(QUICK_LEARNERS if quick else tuple(learners()))
+    return Report([*run.tables, *models.tables], [*run.verdicts, *models.verdicts])
+
+
+def _run() -> Report:
+    rows: list[list[Cell]] = []
+    for count in RUN_ROWS:
+        taken = {what: size / count for what, size in _probe("run", count, RUN_D).items()}
+        rows.append([f"{count:,}", *taken.values()])
+    header = ("rows", "held by the Run", "allocated", "resident peak")
+    note = (
+        f"Bytes a row, RLS.run at d = {RUN_D}. Allocated: by NumPy and Python, freed memory included. "
+        "Resident peak: its rise during run, native code included, in whole pages."
+    )
+    what = f"RLS.run, bytes a row allocated beyond outputs, T = {count:,}"
+    verdict = Verdict(what, taken["allocated"] - taken["held"], RUN_TARGET, "bytes")
+    return Report([Table("Memory of run", header, rows, note)], [verdict])
+
+
+def _models(names: tuple[str, ...]) -> Report:
+    rows: list[list[Cell]] = []
+    square = {}
+    for name in names:
+        size = {d: _probe("models", name, d, count)["bytes"] for d, count in COUNTS.items()}
+        square[name], linear, fixed = np.polyfit(list(size), list(size.values()), deg=2).tolist()
+        rows.append([name, *size.values(), square[name], linear, fixed])
+    header = ("learner", *(f"d = {d}" for d in COUNTS), "a", "b", "c")
+    note = (
+        "Bytes: growth of the resident set a model over many models in a fresh process, after run and learn_one; "
+        "a d² + b d + c goes through the three."
+    )
+    worst = max(square, key=lambda name: square[name])
+    verdict = Verdict(f"bytes of a model for each d², largest ({worst})", square[worst], MODEL_TARGET, "bytes")
+    return Report([Table("Memory of a model, float64", header, rows, note)], [verdict])
+
+
+def _probe(*arguments: str | int) -> dict[str, float]:
+    command = [sys.executable, "-m", "benchmarks.memory_probe", *map(str, arguments)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    taken: dict[str, float] = json.loads(done.stdout)
+    return taken

@@ -1,0 +1,102 @@
+"""One memory measurement in a fresh process, printed in bytes as JSON: ``python -m benchmarks.memory_probe``.
+
+``run T d``: what ``RLS.run`` over T rows gave back, allocated in all, and added to the process's resident peak.
+``models name d n``: growth of the resident set a model, over n models of dimension d that have learned.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+
+import driftline as dl
+from benchmarks.data import gaussian, level
+from driftline.registry import learners
+
+
+def run_memory(rows: int, d: int) -> dict[str, int]:
+    X, y = gaussian(rows, d)
+    model = dl.RLS(forgetting=0.999)
+    model.run(X[:10], y[:10])
+    before = _reset_peak()
+    out = model.run(X, y)
+    resident = _status("VmHWM") - before
+    held = out.predictions.nbytes + out.errors.nbytes + out.resets.nbytes
+    del out
+    return {"held": held, "allocated": _allocated(lambda: model.run(X, y)), "resident": resident}
+
+
+def _allocated(call: Callable[[], object]) -> int:
+    """Bytes that NumPy and Python allocated in all, freed ones too.
+
+    Summed over the pieces between two calls or returns of functions: how far memory rose in the piece above its
+    beginning. The peak alone would not see a temporary that is gone before the outputs are made.
+    """
+    total = last = 0
+
+    def watch(*_: object) -> None:
+        nonlocal total, last
+        current, peak = tracemalloc.get_traced_memory()
+        total += peak - last
+        last = current
+        tracemalloc.reset_peak()
+
+    tracemalloc.start()
+    sys.setprofile(watch)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    watch()
+    tracemalloc.stop()
+    return total
+
+
+def bytes_a_model(name: str, d: int, count: int) -> dict[str, float]:
+    learner = learners()[name]
+    X, y = level(4, d)
+
+    def grown() -> object:
+        model = learner(intercept=False)
+        model.run(X[:3], y[:3])
+        model.predict_one(X[3])
+        model.learn_one(X[3], float(y[3]))
+        return model
+
+    models = [grown()]
+    before = _resident()
+    models += [grown() for _ in range(count)]
+    return {"bytes": (_resident() - before) / count}
+
+
+def _reset_peak() -> int:
+    """Make the resident peak start from now (Linux: proc(5), clear_refs)."""
+    Path("/proc/self/clear_refs").write_text("5")
+    return _status("VmRSS")
+
+
+def _resident() -> int:
+    """Summed page by page: the counters of /proc/self/status lag behind by some pages a thread."""
+    return _kilobytes("/proc/self/smaps_rollup", "Rss")
+
+
+def _status(name: str) -> int:
+    return _kilobytes("/proc/self/status", name)
+
+
+def _kilobytes(path: str, name: str) -> int:
+    lines = Path(path).read_text().splitlines()
+    return next(1024 * int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
+
+
+if __name__ == "__main__":
+    match sys.argv[1:]:
+        case ["run", rows, d]:
+            print(json.dumps(run_memory(int(rows), int(d))))
+        case ["models", name, d, count]:
+            print(json.dumps(bytes_a_model(name, int(d), int(count))))
+        case _:
+            sys.exit("usage: python -m benchmarks.memory_probe run T d | models name d n")
