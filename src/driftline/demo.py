@@ -49,7 +49,7 @@ def draw(runs: dict[str, Run], path: Path) -> None:
         left.plot(rows, np.cumsum(run.losses) / rows, color=colours[name], label=name, lw=1.6)
     left.axhline(STREAM.noise, color="grey", ls=":", lw=1, label="noise")
     left.set(yscale="log", xlabel="row", ylabel="mean squared error so far", title="Predict, then learn")
-    left.set_ylim(0.35, 120)
+    left.set_ylim(0.35, 300)
     left.legend(ncols=4, frameon=False, fontsize=9, loc="upper center")
     right.plot(rows, STREAM.weights[:, 0], color="grey", lw=5, alpha=0.4, label="target")
     for name in ("Ridge", "RLS", "Kalman"):

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
 import numpy as np
 
 from driftline.inputs import Array
-from driftline.params import number
+from driftline.streams.angles import radians, sums_of_powers
+from driftline.streams.base import Rows
+from driftline.streams.registry import source
+from driftline.streams.rules import Count, NotNegative, Seed, whole
+from driftline.streams.source import Source
 
 PAIRS = 5
 
 
-@dataclass
-class Rotating:
+@source
+@dataclass(frozen=True, repr=False)
+class Rotating(Source):
     """A unit vector that rotates in the plane of the first two inputs.
 
     Five pairs of inputs come from a Gaussian with standard deviations 10 and 1 along axes turned by 45 degrees; the other
-    ``d - 10`` are independent with variance 2.
+    ``d - 10`` are independent with variance 2. The label is the vector's product with the inputs, plus noise.
 
     Args:
         rate: the angle of the first row's step.
@@ -29,73 +34,63 @@ class Rotating:
         d: inputs, at least 10.
         seed: of the random numbers.
 
-    After ``take(T)``, ``weights`` holds the target's weights of those rows, (T, d).
-
     References: :cite:`vaits2011`, Section 7; :cite:`moroshko2013`, Chapter 7.
+
+    >>> stream = Rotating(rate=0.5, unit="deg")
+    >>> X, y = stream.take(180)
+    >>> X.shape, stream.weights[-1, :2].round(6).tolist()
+    ((180, 20), [0.0, 1.0])
     """
 
-    rate: float = 1.0
-    power: float = 0.0
+    rate: NotNegative = 1.0
+    power: NotNegative = 0.0
     unit: Literal["rad", "deg"] = "rad"
-    noise: float = 0.0
-    d: int = 20
-    seed: int = 0
-    weights: Array = field(init=False, repr=False, default_factory=lambda: np.empty((0, 0)))
+    noise: NotNegative = 0.0
+    d: Annotated[int, whole(2 * PAIRS)] = 20
+    seed: Seed = 0
 
-    def __post_init__(self) -> None:
-        check, words = number(ge=0)
-        for name in ("rate", "power", "noise"):
-            if not check(getattr(self, name)):
-                raise ValueError(f"{type(self).__name__}: {name} must be {words}, got {getattr(self, name)!r}")
-        if self.unit not in ("rad", "deg"):
-            raise ValueError(f"{type(self).__name__}: unit must be 'rad' or 'deg', got {self.unit!r}")
-        if self.d < 2 * PAIRS:
-            raise ValueError(f"{type(self).__name__}: d must be at least {2 * PAIRS}, got {self.d!r}")
-
-    def take(self, T: int) -> tuple[Array, Array]:
-        """The first T rows: X of shape (T, d) and y of shape (T,)."""
-        rng = np.random.default_rng(self.seed)
-        long, short = rng.normal(size=(2, T, PAIRS)) * np.array([10.0, 1.0])[:, None, None]
-        X = np.empty((T, self.d))
+    def _draw(self, rng: np.random.Generator, at: Array) -> Rows:
+        rows = len(at)
+        long, short = rng.normal(size=(2, rows, PAIRS)) * np.array([10.0, 1.0])[:, None, None]
+        X = np.empty((rows, self.d))
         X[:, 0 : 2 * PAIRS : 2] = (long - short) / math.sqrt(2)
         X[:, 1 : 2 * PAIRS : 2] = (long + short) / math.sqrt(2)
-        X[:, 2 * PAIRS :] = rng.normal(scale=math.sqrt(2), size=(T, self.d - 2 * PAIRS))
-        self.weights = self._target(T)
-        y = np.einsum("td,td->t", X, self.weights) + rng.normal(scale=math.sqrt(self.noise), size=T)
+        X[:, 2 * PAIRS :] = rng.normal(scale=math.sqrt(2), size=(rows, self.d - 2 * PAIRS))
+        y = np.einsum("td,td->t", X, self._target(at)) + rng.normal(scale=math.sqrt(self.noise), size=rows)
         return X, y
 
-    def _target(self, T: int) -> Array:
-        rows = np.arange(1, T + 1)
-        angle = np.cumsum(self.rate * rows**-self.power)
-        if self.unit == "deg":
-            angle = np.deg2rad(angle)
-        pair = self._pair(rows)
-        weights = np.zeros((T, self.d))
-        weights[rows - 1, 2 * pair] = np.cos(angle)
-        weights[rows - 1, 2 * pair + 1] = np.sin(angle)
+    def _target(self, at: Array) -> Array:
+        angle = self.rate * radians(self.unit) * sums_of_powers(at + 1, self.power)
+        pair = self._pair(at)
+        weights = np.zeros((len(at), self.d))
+        weights[np.arange(len(at)), 2 * pair] = np.cos(angle)
+        weights[np.arange(len(at)), 2 * pair + 1] = np.sin(angle)
         return weights
 
-    def _pair(self, rows: Array) -> Array:
+    def _pair(self, at: Array) -> Array:
         """Which pair of inputs carries the target at each row."""
-        return np.zeros(len(rows), dtype=np.int64)
+        return np.zeros_like(at)
 
 
-@dataclass
+@source
+@dataclass(frozen=True, repr=False)
 class Switching(Rotating):
     """A rotating unit vector that jumps to the next of the five pairs of inputs every so many rows.
 
     Args:
         every: rows between two jumps.
         rate, power, unit, noise, d, seed: as for :class:`Rotating`.
+
+    References: :cite:`vaits2011`, Section 7; :cite:`moroshko2013`, Chapter 7.
+
+    >>> stream = Switching(power=0.5, every=50, noise=2.0)
+    >>> X, y = stream.take(2000)
+    >>> [row.nonzero()[0].tolist() for row in stream.weights[[0, 49, 50, 250]]]
+    [[0, 1], [0, 1], [2, 3], [0, 1]]
     """
 
-    every: int = 50
+    every: Count = 50
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.every < 1:
-            raise ValueError(f"Switching: every must be at least 1, got {self.every!r}")
-
-    def _pair(self, rows: Array) -> Array:
-        pair: Array = (rows - 1) // self.every % PAIRS
+    def _pair(self, at: Array) -> Array:
+        pair: Array = at // self.every % PAIRS
         return pair

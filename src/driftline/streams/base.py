@@ -1,0 +1,144 @@
+"""What every stream can do, whether it is made from random numbers or put together from other streams."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from driftline.inputs import Array
+from driftline.streams.keyed import CHUNK, HOLDOUT, generator
+from driftline.streams.rules import check_fields, check_whole
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from driftline.streams.concat import Concat
+    from driftline.streams.first import First
+
+Rows = tuple[Array, Array]
+Replay = tuple[int, ...]  # which repetition of a stream: () is the one that take() gives
+Task = Literal["regression", "classification"]
+
+
+class Stream(ABC):
+    """Rows whose distribution is known and changes: the same rows each time they are asked for, from the first one on.
+
+    A stream is a dataclass that cannot be changed: its parameters say all about it. ``take(T)`` is the beginning of
+    ``take(T + 1)``. Labels of classification are -1.0 and 1.0. Streams are joined by ``a + b``, :meth:`first`,
+    :class:`~driftline.streams.Join` and :class:`~driftline.streams.Repeat`.
+    """
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    @property
+    @abstractmethod
+    def d(self) -> int:
+        """Inputs of a row."""
+
+    @property
+    def task(self) -> Task:
+        """What the labels are for: "regression" or "classification"."""
+        return "regression"
+
+    @property
+    def length(self) -> int | None:
+        """Rows in all; None where the stream has no end."""
+        return None
+
+    @property
+    def weights(self) -> Array:
+        """The target's weights in the rows that the last ``take`` gave, (T, d).
+
+        There is no such attribute where the target is not linear through the origin.
+        """
+        taken = self.__dict__.get("_taken", 0)
+        if "_weights" not in self.__dict__:
+            self.__dict__["_weights"] = self._targets(0, taken, ())
+        weights: Array | None = self.__dict__["_weights"]
+        if weights is None:
+            raise AttributeError(f"{type(self).__name__} has no weights: its target is not linear through the origin")
+        return weights
+
+    def take(self, T: int | None = None) -> Rows:
+        """The first T rows, all of them where T is None: X of shape (T, d) and y of shape (T,)."""
+        where = f"{type(self).__name__}.take"
+        if T is None and self.length is None:
+            raise ValueError(f"{where}: the stream has no end, T must be given")
+        T = check_whole(self.length if T is None else T, where, "T", 0, self.length)
+        self.__dict__["_taken"] = T
+        self.__dict__.pop("_weights", None)
+        return self._rows(0, T, ())
+
+    def blocks(self, size: int = CHUNK) -> Iterator[Rows]:
+        """All rows, ``size`` at a time (fewer in the last block), in memory that does not grow with the stream."""
+        size = check_whole(size, f"{type(self).__name__}.blocks", "size", 1)
+        return self._blocks(size)
+
+    def _blocks(self, size: int) -> Iterator[Rows]:
+        start = 0
+        while self.length is None or start < self.length:
+            stop = start + size if self.length is None else min(start + size, self.length)
+            yield self._rows(start, stop, ())
+            start = stop
+
+    def __iter__(self) -> Iterator[tuple[Array, float]]:
+        for X, y in self._blocks(CHUNK):
+            yield from zip(X, y.tolist(), strict=True)
+
+    def holdout(self, t: int, n: int, seed: int = 0) -> Rows:
+        """``n`` fresh rows, independent of one another, from the distribution that holds at row ``t`` (0-based)."""
+        where = f"{type(self).__name__}.holdout"
+        t = check_whole(t, where, "t", 0, None if self.length is None else self.length - 1)
+        n = check_whole(n, where, "n", 1)
+        seed = check_whole(seed, where, "seed", 0)
+        return self._fresh(t, n, generator(self._seeds(), HOLDOUT, t, seed))
+
+    def first(self, rows: int) -> First:
+        """The same stream, ended after so many rows."""
+        from driftline.streams.first import First
+
+        return First(self, rows)
+
+    @abstractmethod
+    def reseeded(self, seed: int) -> Self:
+        """The same kind of stream with other random numbers."""
+
+    def __add__(self, other: Stream) -> Concat:
+        """This stream's rows, then the other's."""
+        from driftline.streams.concat import Concat
+
+        return Concat(self, other) if isinstance(other, Stream) else NotImplemented
+
+    def __len__(self) -> int:
+        if self.length is None:
+            raise TypeError(f"{type(self).__name__} has no length: the stream has no end")
+        return self.length
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        fields = [field for field in dataclasses.fields(self) if getattr(self, field.name) != field.default]  # type: ignore[arg-type]
+        return f"{type(self).__name__}({', '.join(f'{field.name}={getattr(self, field.name)!r}' for field in fields)})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
+
+    @abstractmethod
+    def _rows(self, start: int, stop: int, replay: Replay) -> Rows:
+        """Rows ``start`` to ``stop`` of a repetition, in arrays of the caller's own."""
+
+    def _targets(self, start: int, stop: int, replay: Replay) -> Array | None:
+        """The target's weights in those rows; None where there are none."""
+        return None
+
+    @abstractmethod
+    def _fresh(self, t: int, n: int, rng: np.random.Generator) -> Rows:
+        """``n`` independent rows from the distribution of row ``t``."""
+
+    @abstractmethod
+    def _seeds(self) -> tuple[int, ...]:
+        """The seeds of everything in the stream."""

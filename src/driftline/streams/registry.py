@@ -1,0 +1,50 @@
+"""Every stream that can be made from a name: what the docs' table and comparisons go through."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import Any, TypeVar
+
+from driftline.streams.source import Source
+
+_sources: dict[str, type[Source]] = {}
+
+S = TypeVar("S", bound=type[Source])
+
+
+def source(cls: S) -> S:
+    """Class decorator: enters a stream under its name in small letters, ``MovingGaussians`` as ``moving_gaussians``."""
+    _sources[re.sub(r"(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()] = cls
+    return cls
+
+
+def names() -> tuple[str, ...]:
+    """The names of the streams, in the order of the alphabet.
+
+    >>> names()
+    ('hyperplane', 'moving_gaussians', 'rotating', 'sea', 'state_space', 'switching')
+    """
+    return tuple(sorted(_sources))
+
+
+def make(name: str, **parameters: Any) -> Source:
+    """A stream by its name.
+
+    >>> make("sea", seed=3)
+    SEA(seed=3)
+    """
+    if name not in _sources:
+        raise ValueError(f"make: name must be one of {', '.join(map(repr, names()))}, got {name!r}")
+    return _sources[name](**parameters)
+
+
+def table() -> str:
+    """The streams with their default parameters, as a table in Markdown; ``python -m driftline.streams`` prints it."""
+    lines = ["| stream | name | what it is | inputs | rows | task |", "| --- | --- | --- | --- | --- | --- |"]
+    for name in names():
+        stream = make(name)
+        what = " ".join(inspect.cleandoc(type(stream).__doc__ or "").split("\n\n")[0].split()).removesuffix(".")
+        rows = "no end" if stream.length is None else f"{stream.length:,}"
+        lines.append(f"| `{type(stream).__name__}` | `{name}` | {what} | {stream.d} | {rows} | {stream.task} |")
+    return "\n".join(lines)

@@ -1,0 +1,87 @@
+"""A stream again and again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from driftline.inputs import Array
+from driftline.streams.base import Replay, Rows, Stream, Task
+from driftline.streams.parts import check_streams
+from driftline.streams.rules import CountOrNone
+
+
+def _inner(replay: Replay, turn: int) -> Replay:
+    """The repetition that a turn is within another one; the very first is the stream itself, at any depth."""
+    return (*replay, turn) if replay or turn else ()
+
+
+@dataclass(frozen=True, repr=False)
+class Repeat(Stream):
+    """What a stream does, again and again: the same distributions come back, with fresh rows.
+
+    The first time the rows are the stream's own. ``Repeat(a + b)`` is a recurrent drift.
+
+    Args:
+        stream: a stream with an end.
+        times: how often; None is without end.
+
+    >>> from driftline.streams import SEA
+    >>> seasons = Repeat(SEA(rows=1000), times=3)
+    >>> X, y = seasons.take()
+    >>> len(y), bool((X[:1000] == SEA(rows=1000).take()[0]).all()), bool((X[1000:2000] == X[:1000]).any())
+    (3000, True, False)
+    """
+
+    stream: Stream
+    times: CountOrNone = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_streams("Repeat", stream=self.stream)
+        if self.stream.length is None:
+            raise ValueError(f"Repeat: stream must have an end, such as .first(rows), got {self.stream!r}")
+
+    @property
+    def d(self) -> int:
+        """Inputs of a row."""
+        return self.stream.d
+
+    @property
+    def task(self) -> Task:
+        """The stream's."""
+        return self.stream.task
+
+    @property
+    def length(self) -> int | None:
+        """``times`` the stream's rows; None where it has no end."""
+        return None if self.times is None else self.times * len(self.stream)
+
+    def reseeded(self, seed: int) -> Self:
+        """The same repetitions with other random numbers."""
+        return replace(self, stream=self.stream.reseeded(seed))
+
+    def _rows(self, start: int, stop: int, replay: Replay) -> Rows:
+        pieces = [self.stream._rows(low, high, own) for low, high, own in self._pieces(start, stop, replay)]
+        return np.concatenate([X for X, _ in pieces]), np.concatenate([y for _, y in pieces])
+
+    def _targets(self, start: int, stop: int, replay: Replay) -> Array | None:
+        pieces = [self.stream._targets(low, high, own) for low, high, own in self._pieces(start, stop, replay)]
+        known = [piece for piece in pieces if piece is not None]
+        return np.concatenate(known) if len(known) == len(pieces) else None
+
+    def _pieces(self, start: int, stop: int, replay: Replay) -> list[tuple[int, int, Replay]]:
+        """The stream's rows in each repetition that rows ``start`` to ``stop`` touch, at least one."""
+        rows = len(self.stream)
+        return [
+            (max(start - turn * rows, 0), min(stop - turn * rows, rows), _inner(replay, turn))
+            for turn in range(start // rows, max(start, stop - 1) // rows + 1)
+        ]
+
+    def _fresh(self, t: int, n: int, rng: np.random.Generator) -> Rows:
+        return self.stream._fresh(t % len(self.stream), n, rng)
+
+    def _seeds(self) -> tuple[int, ...]:
+        return self.stream._seeds()

@@ -1,0 +1,80 @@
+"""The SEA concepts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+
+from driftline.inputs import Array
+from driftline.params import number
+from driftline.streams.base import Rows, Task
+from driftline.streams.labels import noisy
+from driftline.streams.registry import source
+from driftline.streams.rules import Count, Seed, Share
+from driftline.streams.source import Source
+
+HIGH = 10.0
+_is_threshold, _words = number(ge=0, le=2 * HIGH)
+
+
+def _are_thresholds(values: Any) -> bool:
+    return isinstance(values, tuple) and len(values) > 0 and all(map(_is_threshold, values))
+
+
+@source
+@dataclass(frozen=True, repr=False)
+class SEA(Source):
+    """Two of three inputs decide the class by their sum; its threshold jumps from stage to stage.
+
+    The inputs are uniform in [0, 10]. The label is 1 where the first two add up to at most the stage's threshold b, else -1:
+    a share b²/200 of the rows, for b up to 10, before labels are flipped.
+
+    Args:
+        thresholds: one for each stage; the stages are equally long. A file that is often used, and the original, have the
+            order 8, 9, 7, 9.5.
+        label_noise: share of the labels that are flipped, at random.
+        rows: of the whole stream.
+        seed: of the random numbers.
+
+    References: :cite:`street2001`; :cite:`zhao2021`, Section 6.1.
+
+    >>> stream = SEA(label_noise=0.0)
+    >>> X, y = stream.take()
+    >>> len(stream), bool(((X[12_500:25_000, 0] + X[12_500:25_000, 1] <= 8) == (y[12_500:25_000] > 0)).all())
+    (50000, True)
+    """
+
+    thresholds: Annotated[Iterable[float], (_are_thresholds, f"one or more numbers {_words}")] = (7.0, 8.0, 9.0, 9.5)
+    label_noise: Share = 0.1
+    rows: Count = 50_000
+    seed: Seed = 0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.thresholds, Iterable):
+            thresholds = self.thresholds.tolist() if isinstance(self.thresholds, np.ndarray) else self.thresholds
+            object.__setattr__(self, "thresholds", tuple(thresholds))
+        super().__post_init__()
+
+    @property
+    def d(self) -> int:
+        """Three; the last decides nothing."""
+        return 3
+
+    @property
+    def task(self) -> Task:
+        """Classification."""
+        return "classification"
+
+    @property
+    def length(self) -> int:
+        """``rows``."""
+        return self.rows
+
+    def _draw(self, rng: np.random.Generator, at: Array) -> Rows:
+        X = rng.uniform(0, HIGH, size=(len(at), 3))
+        thresholds = np.array(tuple(self.thresholds))
+        b = thresholds[at * len(thresholds) // self.rows]
+        return X, noisy(rng, X[:, 0] + X[:, 1] <= b, self.label_noise)
