@@ -90,15 +90,15 @@ template <class T> bool read_dict(PyObject* dict, T* x, Index features, const Na
     PyObject *key, *value;
     Py_ssize_t position = 0;
     for (std::size_t guess = 0; PyDict_Next(dict, &position, &key, &value); ++guess) {
+        const double number = read_number<T>(value); // before the look-up, in which a key's own code may change the dict
+        Py_INCREF(key);
         const Index j = names.find(key, guess);
+        Py_DECREF(key);
         if (j == -2) {
             PyErr_Clear();
             return false;
         }
-        if (j < 0 && !unknown_allowed)
-            return false;
-        const double number = read_number<T>(value);
-        if (std::isnan(number))
+        if ((j < 0 && !unknown_allowed) || std::isnan(number))
             return false;
         if (j >= 0)
             x[j] = static_cast<T>(number);

@@ -88,7 +88,6 @@ template <class T> void set_state(Held<T>& self, const nb::dict& from) {
     if (state.additive) {
         for (Index j = 0; j < size; ++j)
             check_factor(true, state.packed.s[panel_index<T>(j, j)] > 0);
-        fresh->mirror_diagonal_blocks();
     } else {
         check_factor(state.factor.u, state.factor.d, size);
     }
@@ -137,15 +136,20 @@ template <class T> void bind(nb::module_& m, const char* name) {
                 new (self) Held<T>{std::make_unique<SecondOrderModel<T>>(d, intercept, policy), {}, {}};
             },
             arg("d"), arg("intercept"), arg("policy"))
-        .def("predict", &predict<T>, arg("x"), "The prediction, or None where x has to be converted first.")
-        .def("learn", &learn<T>, arg("x"), arg("y"), "False, with nothing changed, where the row needs Python's care.")
+        .def("predict", &predict<T>, arg("x").none(), "The prediction, or None where x has to be converted first.")
+        .def("learn", &learn<T>, arg("x").none(), arg("y").none(),
+             "False, with nothing changed, where the row needs Python's care.")
         .def("run", &run<T>, arg("x"), arg("y"), arg("weight").none(), arg("actions").none(), arg("predictions"),
              arg("resets").none(), arg("weights").none(), arg("every"), arg("start"),
              "Replays rows from `start`; returns status, rows done and resets written.")
         .def("sums", [](Held<T>& self) {
+            InUse use(self.busy);
             return copy_out(reinterpret_cast<const double*>(&self.model->state.sums), sums_count);
         })
-        .def("weights", [](Held<T>& self) { return copy_out(self.model->state.w, self.model->state.d); })
+        .def("weights", [](Held<T>& self) {
+            InUse use(self.busy);
+            return copy_out(self.model->state.w, self.model->state.d);
+        })
         .def_prop_ro("features", [](Held<T>& self) { return self.model->state.d - self.model->state.intercept; })
         .def("get_state", &get_state<T>)
         .def("set_state", &set_state<T>, arg("state"))

@@ -1,5 +1,8 @@
 """driftline: regression on streams whose target keeps changing."""
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from driftline import losses, streams
 from driftline.base import Learner
 from driftline.certificate import Certificate
@@ -28,6 +31,9 @@ from driftline.linear import (
 from driftline.model_file import load
 from driftline.results import Run
 
+if TYPE_CHECKING:
+    from driftline import checks
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -55,7 +61,14 @@ __all__ = [
     "Ridge",
     "Run",
     "SecondOrder",
+    "checks",
     "load",
     "losses",
     "streams",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "checks":  # imported when first asked for: learning does not need it
+        return importlib.import_module("driftline.checks")
+    raise AttributeError(f"module 'driftline' has no attribute {name!r}")

@@ -14,6 +14,7 @@ from driftline.errors import not_fitted
 from driftline.inputs import Array, Name, Table
 from driftline.results import Run
 from driftline.sklearn_compat import SklearnVerbs
+from driftline.undo import Undo
 
 DONE, LEARN, PREDICT_ONLY, SKIP = 0, 0, 1, 2
 
@@ -44,10 +45,6 @@ class Learner(SklearnVerbs, params.Parametrised):
     def _see_first_row(self, row: Array) -> None:
         """Sets what the first row decides; the constant feature is its last entry where there is one."""
 
-    def _start_weights(self, width: int) -> Array:
-        """The weights before anything was learned."""
-        return np.zeros(width)
-
     def _serve(self, status: int, where: str, row: int, ahead: Array) -> None:
         """Gives the core what it asked for before the rows ``ahead``, or raises to say why it refused the first of them."""
         raise RuntimeError(f"{where}: the core stopped at row {row} with status {status}")
@@ -63,10 +60,10 @@ class Learner(SklearnVerbs, params.Parametrised):
                 return prediction  # type: ignore[no-any-return]
         return self._predict_any(x)
 
-    def learn_one(self, x: Any, y: Any, *, sample_weight: float = 1.0) -> None:
+    def learn_one(self, x: Any, y: Any, *, sample_weight: float | None = None) -> None:
         """Learns from one row. A mapping may bring features that were never seen: the model grows by them."""
         core = self._core
-        if core is None or sample_weight != 1.0 or not core.learn(x, y):
+        if core is None or sample_weight is not None or not core.learn(x, y):
             self._learn_any(x, y, sample_weight)
 
     def _predict_any(self, x: Any) -> float:
@@ -80,15 +77,18 @@ class Learner(SklearnVerbs, params.Parametrised):
             row = inputs.as_row(x, where)
             if self._core is not None:
                 self._require_width(row.size, where)
-        if not np.isfinite(row).all() and self.missing == "skip":
+        if self.missing == "skip" and not (np.abs(row) <= self._largest).all():
             return float("nan")
         self._refuse_bad(row[None, :], where, None, "x")
+        model = self
         if self._core is None:
-            full = np.append(row, 1.0) if self.intercept else row
-            return float(self._start_weights(full.size) @ full) if full.size else 0.0
-        return float(self._replay_block(row[None, :], np.zeros(1), None, np.full(1, PREDICT_ONLY, np.uint8), where)[0])
+            if not row.size and not self.intercept:
+                return 0.0
+            model = type(self)(**self.get_params(deep=False))
+            model._meet(row, None)
+        return float(model._replay_block(row[None, :], np.zeros(1), None, np.full(1, PREDICT_ONLY, np.uint8), where)[0])
 
-    def _learn_any(self, x: Any, y: Any, sample_weight: float) -> None:
+    def _learn_any(self, x: Any, y: Any, sample_weight: float | None) -> None:
         where = f"{type(self).__name__}.learn_one"
         label = inputs.as_label(y, where)
         weight = inputs.as_weights(sample_weight, 1, where)
@@ -103,18 +103,15 @@ class Learner(SklearnVerbs, params.Parametrised):
             row = inputs.as_row(x, where)
             if self._core is not None:
                 self._require_width(row.size, where)
-        if not (np.isfinite(row).all() and np.isfinite(label)):
+        if not ((np.abs(row) <= self._largest).all() and abs(label) <= self._largest):
             if self.missing == "skip":
                 self._skipped += 1
                 return
-            if names is not None:
-                self._refuse_bad_items(items, where)
-            self._refuse_bad(row[None, :], where, None, "x")
-            raise ValueError(f"{where}: y is {inputs.spell(label)}")
-        self._refuse_bad(row[None, :], where, names, "x")
+            self._refuse_bad(row[None, :], where, names, "x")
+            raise ValueError(f"{where}: y is {inputs.spell(label)}{self._beyond(label)}")
         if weight is not None and weight[0] == 0:
             return
-        with _Undo(self):
+        with Undo(self):
             self._meet(row, names)
             self._replay_block(row[None, :], np.array([label]), weight, None, where)
 
@@ -134,17 +131,26 @@ class Learner(SklearnVerbs, params.Parametrised):
         return self._run(X, y, sample_weight, f"{type(self).__name__}.run", weights_every)
 
     def _run(self, X: Any, y: Any, sample_weight: Any, where: str, weights_every: int | None = None) -> Run:
+        with Undo(self):
+            return self._learn_table(X, y, sample_weight, where, weights_every)
+
+    def _learn_table(self, X: Any, y: Any, sample_weight: Any, where: str, weights_every: int | None = None) -> Run:
         table = inputs.as_table(X, where)
         labels = inputs.as_vector(y, table.rows, where, "y")
         weight = inputs.as_weights(sample_weight, table.rows, where)
         if weights_every is not None and (not isinstance(weights_every, (int, np.integer)) or weights_every < 1):
             raise ValueError(f"{where}: weights_every must be a whole number of at least 1, got {weights_every!r}")
-        with _Undo(self):
-            self._meet_table(table, where)
+        if self._core is not None:
+            self._check_table(table, where)
             return self._replay(table, labels, weight, where, weights_every)
+        self._meet(self._first_learned(table, labels, weight), table.names)
+        run = self._replay(table, labels, weight, where, weights_every)
+        if self.n_seen_ == 0:
+            self._restore(None, None)
+        return run
 
     def _replay(self, table: Table, y: Array, weight: Array | None, where: str, weights_every: int | None) -> Run:
-        every = int(weights_every or 0)
+        every = min(int(weights_every or 0), table.rows + 1)
         predictions = np.empty(table.rows)
         resets: list[Array] = []
         snapshots = np.empty((table.rows // every, len(self._core.weights()))) if every else None
@@ -162,9 +168,11 @@ class Learner(SklearnVerbs, params.Parametrised):
                 block, y[start:stop], piece, actions, where, start, resets, kept, every
             )
         self._skipped += skipped
+        with np.errstate(over="ignore"):
+            errors = y - predictions
         return Run(
             predictions=predictions,
-            errors=y - predictions,
+            errors=errors,
             resets=np.concatenate(resets) if resets else np.empty(0, dtype=np.int64),
             weights=snapshots,
             skipped=skipped,
@@ -222,7 +230,7 @@ class Learner(SklearnVerbs, params.Parametrised):
 
     @property
     def _largest(self) -> float:
-        return float(np.finfo(self.dtype).max)
+        return np.float64(np.finfo(self.dtype).max)  # of NumPy, so that comparing float32 with it is exact
 
     def _beyond(self, value: float) -> str:
         return f", beyond the range of {self.dtype}" if np.isfinite(value) else ""
@@ -268,12 +276,16 @@ class Learner(SklearnVerbs, params.Parametrised):
             self._core.grow(len(names) - self.n_features_in_)
             self._set_names(names)
 
-    def _meet_table(self, table: Table, where: str) -> None:
-        if self._core is None:
-            first = next(iter(table.blocks(1)))[1][0].astype(np.float64)
-            self._meet(first, table.names)
-        else:
-            self._check_table(table, where)
+    def _first_learned(self, table: Table, y: Array, weight: Array | None) -> Array:
+        """The first row that has all its values and a weight: the others decide nothing."""
+        counts = np.abs(y) <= self._largest
+        if weight is not None:
+            counts &= weight > 0
+        for start, block in table.blocks(1024):
+            found = counts[start : start + len(block)] & (np.abs(block) <= self._largest).all(axis=1)
+            if found.any():
+                return np.asarray(block[int(found.argmax())], dtype=np.float64)
+        return np.zeros(table.columns)
 
     def _set_names(self, names: list[Name] | None) -> None:
         self._names = names
@@ -356,8 +368,10 @@ class Learner(SklearnVerbs, params.Parametrised):
         if self._core is not None:
             try:
                 self._refresh(before)
-            except ValueError:
+            except BaseException as error:
                 self.__dict__.update(before)
+                if not isinstance(error, ValueError):
+                    raise
                 changed = ", ".join(changes)
                 raise ValueError(
                     f"{type(self).__name__}: {changed} cannot change once the learner has learned; "
@@ -400,20 +414,3 @@ class Learner(SklearnVerbs, params.Parametrised):
             if name not in Learner._params or value != Learner._params[name].default
         }
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
-
-
-class _Undo:
-    """Leaves the learner as it was when the block raises."""
-
-    def __init__(self, learner: Learner) -> None:
-        self.learner = learner
-
-    def __enter__(self) -> None:
-        learner = self.learner
-        self.core, self.names, self.skipped = learner._core, learner._names, learner._skipped
-        self.state = None if self.core is None else self.core.get_state()
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None and not issubclass(kind, RuntimeError):  # another thread's use is not ours to undo
-            self.learner._restore(self.state, self.names)
-            self.learner._skipped = self.skipped

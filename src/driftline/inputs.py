@@ -25,14 +25,22 @@ def spell(value: float) -> str:
     return "NaN" if math.isnan(value) else "infinity" if math.isinf(value) else f"{value:g}"
 
 
+def _as_array(values: Any, where: str, what: str) -> Array:
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"{where}: {what} cannot be read as an array: {error}") from error
+
+
 def _numbers(values: Array, where: str, what: str) -> Array:
     """The same values as float64 or float32; text, objects and complex numbers are refused with their place."""
     if values.dtype in (np.float64, np.float32) and values.dtype.isnative:
-        return values
+        return values if values.flags.aligned else values.copy()
     if values.dtype.kind == "c":
         raise ValueError(f"{where}: Complex data not supported, {what} has dtype {values.dtype}")
     if values.dtype.kind in "biuf":
-        return values.astype(np.float64)
+        with np.errstate(over="ignore"):  # a long double beyond float64 is infinity, and refused as such
+            return values.astype(np.float64)
     if values.dtype.kind != "O":
         raise ValueError(f"{where}: {what} must hold numbers, got dtype {values.dtype}")
     out = np.empty(values.shape)
@@ -42,16 +50,22 @@ def _numbers(values: Array, where: str, what: str) -> Array:
 
 
 def _number(value: Any, where: str, what: str) -> float:
+    if type(value) is float:
+        return value
     if value is None:
         return math.nan
     if isinstance(value, (str, bytes)):
         raise ValueError(f"{where}: {what} must be a number, got {value!r}")
-    if isinstance(value, complex):
+    if isinstance(value, numbers.Complex) and not isinstance(value, numbers.Real):
         raise ValueError(f"{where}: Complex data not supported, {what} is {value!r}")
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError) as error:
-        raise type(error)(f"{where}: {what} must be a number: {error}") from None
+        raise _kind(error)(f"{where}: {what} must be a number: {error}") from None
+
+
+def _kind(error: Exception) -> type[Exception]:
+    return TypeError if isinstance(error, TypeError) else ValueError
 
 
 class Table:
@@ -95,25 +109,32 @@ def as_table(X: Any, where: str) -> Table:
         if hasattr(X, "tocsr"):
             raise TypeError(f"{where}: X is a sparse matrix; this learner takes dense rows, e.g. X.toarray()")
         if hasattr(X, "columns") or hasattr(X, "column_names"):
-            import narwhals
-
-            frame = narwhals.from_native(X, eager_only=True)
-            names: list[Name] | None = list(frame.columns)
-            if not all(isinstance(name, str) for name in frame.columns):
-                names = None
-            return FrameTable(frame, len(frame), len(frame.columns), names, where)
-        X = np.asarray(X)
+            return _frame_table(X, where)
+        X = _as_array(X, where, "X")
     if X.ndim != 2:
         hint = " Reshape your data: X[None, :] for one row, X[:, None] for one feature." if X.ndim == 1 else ""
         raise ValueError(f"{where}: X must have two dimensions, got {X.ndim}.{hint}")
     return Table(X, X.shape[0], X.shape[1], None, where)
 
 
+def _frame_table(X: Any, where: str) -> FrameTable:
+    import narwhals
+
+    try:
+        frame = narwhals.from_native(X, eager_only=True)
+        names: list[Name] | None = list(frame.columns)
+    except Exception as error:  # whatever an object that looks like a frame comes up with
+        raise _kind(error)(f"{where}: X cannot be read as a frame: {error}") from error
+    if not all(isinstance(name, str) for name in frame.columns):
+        names = None
+    return FrameTable(frame, len(frame), len(frame.columns), names, where)
+
+
 def as_vector(values: Any, rows: int, where: str, what: str) -> Array:
     """One float64 a row."""
     if values is None:
         raise ValueError(f"{where}: {what} is missing: it requires {what} to be passed, but the target {what} is None")
-    vector = np.asarray(values)
+    vector = _as_array(values, where, what)
     if vector.ndim == 2 and vector.shape[1] == 1:
         _warn_of_column(where, what)
         vector = vector[:, 0]
@@ -136,7 +157,7 @@ def as_weights(values: Any, rows: int, where: str) -> Array | None:
     if values is None:
         return None
     if isinstance(values, numbers.Real):
-        values = np.full(rows, float(values))
+        values = np.full(rows, _number(values, where, "sample_weight"))
     weights = as_vector(values, rows, where, "sample_weight")
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if bad.size:
@@ -146,7 +167,7 @@ def as_weights(values: Any, rows: int, where: str) -> Array | None:
 
 def as_row(x: Any, where: str) -> Array:
     """One row from a one-dimensional array-like."""
-    row = np.asarray(x)
+    row = _as_array(x, where, "x")
     if row.ndim != 1:
         raise ValueError(f"{where}: x must have one dimension, got {row.ndim}")
     if row.size == 0:

@@ -27,19 +27,33 @@ class Param:
         self.name = name
 
     def __get__(self, instance: Any, owner: type) -> Any:
-        return self if instance is None else instance.__dict__[self.name]
+        return self if instance is None else _plain(instance.__dict__[self.name])
 
     def __set__(self, instance: Any, value: Any) -> None:
         instance.set_params(**{self.name: value})
 
     def validate(self, owner: str, value: Any) -> None:
         """Raises ValueError with the rule and the value where the rule is broken."""
-        if not self.check(value):
+        try:
+            passes = self.check(value)
+        except Exception:  # a value that cannot even be compared
+            passes = False
+        if not passes:
             raise ValueError(f"{owner}: {self.name} must be {self.rule}, got {value!r}")
 
 
+def _plain(value: Any) -> Any:
+    """A number as Python's own: NumPy's would compute in their own precision and range."""
+    if isinstance(value, (bool, str)) or not isinstance(value, numbers.Real):
+        return value
+    return int(value) if isinstance(value, numbers.Integral) else float(value)
+
+
 def _is_real(value: Any) -> bool:
-    return not isinstance(value, bool) and isinstance(value, numbers.Real) and not math.isnan(value)
+    try:
+        return not isinstance(value, bool) and isinstance(value, numbers.Real) and not math.isnan(value)
+    except OverflowError:  # a whole number that no float can hold
+        return False
 
 
 def _interval(low: float | None, open_low: bool, high: float | None, open_high: bool) -> str:
@@ -150,8 +164,8 @@ class Parametrised:
         """Rules that tie several parameters together: raise ValueError where one is broken."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The hyper-parameters by name."""
-        return {name: getattr(self, name) for name in self._params}
+        """The hyper-parameters by name, as they were given."""
+        return {name: self.__dict__[name] for name in self._params}
 
     def set_params(self, **changes: Any) -> Any:
         """Changes hyper-parameters, all or none of them."""

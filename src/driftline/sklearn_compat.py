@@ -10,6 +10,7 @@ import numpy as np
 
 from driftline import inputs
 from driftline.errors import not_fitted
+from driftline.undo import Undo
 
 if TYPE_CHECKING:
     from driftline.inputs import Array, Name, Table
@@ -32,6 +33,7 @@ class SklearnVerbs:
         def n_features_in_(self) -> int: ...  # noqa: D102
 
         def _run(self, X: Any, y: Any, sample_weight: Any, where: str) -> Run: ...
+        def _learn_table(self, X: Any, y: Any, sample_weight: Any, where: str) -> Run: ...
         def _restore(self, core: Any, names: Any) -> None: ...
         def _actions(
             self, block: Array, y: Array, weight: Array | None, where: str, start: int, names: list[Name] | None
@@ -42,15 +44,13 @@ class SklearnVerbs:
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Forgets everything, then learns the rows in their order, once. A failure leaves the learner as it was."""
-        if sample_weight is not None and not np.any(sample_weight):
-            raise ValueError(f"{type(self).__name__}.fit: sample_weight is zero on every row: there is nothing to learn")
-        kept = self._core, self._names, self._skipped
-        self._core, self._names, self._skipped = None, None, 0
-        try:
-            self._run(X, y, sample_weight, f"{type(self).__name__}.fit")
-        except BaseException:
-            self._core, self._names, self._skipped = kept
-            raise
+        where = f"{type(self).__name__}.fit"
+        with Undo(self):  # type: ignore[arg-type]
+            self._restore(None, None)
+            self._skipped = 0
+            self._learn_table(X, y, sample_weight, where)
+            if self._core is None:
+                raise ValueError(f"{where}: nothing to learn: every row has zero sample_weight, or misses a value")
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -82,11 +82,15 @@ class SklearnVerbs:
         labels = inputs.as_vector(y, len(predictions), where, "y")
         weights = inputs.as_weights(sample_weight, len(predictions), where)
         weights = np.ones(len(labels)) if weights is None else weights
-        residual = float(weights @ (labels - predictions) ** 2)
-        total = float(weights @ (labels - np.average(labels, weights=weights)) ** 2)
-        if total == 0.0:
-            return 1.0 if residual == 0.0 else 0.0
-        return 1.0 - residual / total
+        good = np.isfinite(labels) & np.isfinite(predictions)
+        if not good.all():
+            if self.missing == "raise":
+                row = int(good.argmin())
+                raise ValueError(f"{where}: y is {inputs.spell(labels[row])} in row {row}")
+            labels, predictions, weights = labels[good], predictions[good], weights[good]
+        if not weights.any():
+            raise ValueError(f"{where}: every row has zero sample_weight, or misses a value")
+        return _r2(labels, predictions, weights)
 
     def _check_table(self, table: Table, where: str) -> None:
         """The features must be those that the learner knows, in their order."""
@@ -120,6 +124,17 @@ class SklearnVerbs:
             regressor_tags=RegressorTags(),
             input_tags=InputTags(allow_nan=self.missing == "skip"),
         )
+
+
+def _r2(y: Array, predictions: Array, weights: Array) -> float:
+    """Everything is scaled to 1 first, so that no square leaves the range."""
+    scale = max(np.abs(y).max(), np.abs(predictions).max()) or 1.0
+    y, predictions, weights = y / scale, predictions / scale, weights / weights.max()
+    residual = float(weights @ (y - predictions) ** 2)
+    total = float(weights @ (y - np.average(y, weights=weights)) ** 2)
+    if total == 0.0:
+        return 1.0 if residual == 0.0 else 0.0
+    return 1.0 - residual / total
 
 
 def _name_trouble(where: str, known: list[Name], given: list[Name]) -> str:

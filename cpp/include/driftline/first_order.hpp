@@ -128,9 +128,9 @@ template <class T> DRIFTLINE_ONCE Status descend(FirstOrderState<T>& m, double s
 }
 
 template <class T> void count(FirstOrderState<T>& m, double y, double prediction) {
-    const double loss = (y - prediction) * (y - prediction);
+    const double loss = at_most((y - prediction) * (y - prediction), DBL_MAX);
     m.sums.rows += 1;
-    m.sums.loss += loss;
+    m.sums.loss = at_most(m.sums.loss + loss, DBL_MAX);
     m.sums.largest_loss = at_least(m.sums.largest_loss, loss);
     m.sums.largest_label = at_least(m.sums.largest_label, std::fabs(y));
 }

@@ -158,7 +158,7 @@ DRIFTLINE_ONCE Status learn_row(SecondOrderState<T>& m, double y, double weight,
         const double noise = policy.complement ? unit - view.s : unit * policy.noise;
         if (policy.complement && !(noise > 0))
             return Status::outside_noise;
-        rho = at_most(at_least(1e-300, noise / weight), 1e300);
+        rho = at_most(at_least(smallest_noise<T>, noise / weight), 1e300);
     }
 
     const double error = saturate(y - view.f, DBL_MAX), total = rho + view.s;
@@ -174,9 +174,9 @@ DRIFTLINE_ONCE Status learn_row(SecondOrderState<T>& m, double y, double weight,
 
     Sums& sums = m.sums;
     sums.rows += 1;
-    sums.loss += (y - prediction) * (y - prediction);
-    sums.value = sums.value / view.grow + error * view.scale / total * error * view.scale;
-    sums.largest_loss = at_least(sums.largest_loss, error * error);
+    sums.loss = at_most(sums.loss + (y - prediction) * (y - prediction), DBL_MAX);
+    sums.value = at_most(sums.value / view.grow + error * view.scale / total * error * view.scale, DBL_MAX);
+    sums.largest_loss = at_least(sums.largest_loss, at_most(error * error, DBL_MAX));
     sums.largest_label = at_least(sums.largest_label, std::fabs(y));
     sums.largest_norm2 = at_least(sums.largest_norm2, view.norm2);
     sums.capped += most > variance_cap<T>;

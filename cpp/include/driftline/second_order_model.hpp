@@ -16,7 +16,7 @@ template <class T> class SecondOrderModel {
     SecondOrderModel(Index d, bool intercept, const Policy& policy) {
         state.d = d;
         state.intercept = intercept;
-        state.policy = policy;
+        state.policy = within_range(policy);
         state.additive = policy.time == Time::add;
         allocate();
         restart();
@@ -56,7 +56,7 @@ template <class T> class SecondOrderModel {
         const Policy& old = state.policy;
         if (policy.time != old.time || policy.reset != old.reset || (policy.radius > 0 && !state.scratch))
             throw std::invalid_argument("this parameter cannot change once the model has learned");
-        state.policy = policy;
+        state.policy = within_range(policy);
     }
 
     // The same model with `more` features at their start, before the intercept.
@@ -105,6 +105,15 @@ template <class T> class SecondOrderModel {
     }
 
   private:
+    static Policy within_range(Policy policy) {
+        constexpr double most = largest_start<T>;
+        policy.start = at_most(at_least(1 / most, policy.start), most);
+        policy.noise = at_most(at_least(smallest_noise<T>, policy.noise), 1e300);
+        if (policy.time == Time::add)
+            policy.amount = at_most(policy.amount, most);
+        return policy;
+    }
+
     void allocate() {
         const Index d = state.d, n = padded<T>(d);
         const bool guarded = state.policy.reset == Reset::below && state.policy.time == Time::none;

@@ -73,5 +73,8 @@ template <class T> struct SecondOrderState {
 template <class T> inline constexpr double variance_cap = sizeof(T) == 8 ? 1e20 : 1e10;
 // The largest s for which a row is taken in without scaling it first.
 template <class T> inline constexpr double largest_s = sizeof(T) == 8 ? 1e250 : 1e30;
+// What start, drift and 1/start may be, and the smallest noise: beyond, T cannot hold what they bring about.
+template <class T> inline constexpr double largest_start = sizeof(T) == 8 ? 1e100 : 1e15;
+template <class T> inline constexpr double smallest_noise = sizeof(T) == 8 ? 1e-300 : 1e-37;
 
 } // namespace driftline

@@ -41,4 +41,4 @@ class AAR(Recursive):
         conditions = {}
         if self.clip is not None:
             conditions[f"every label lies within clip = {self.clip:g}"] = largest <= self.clip
-        return comparator + largest**2 * self._log_det_growth(), conditions
+        return comparator + largest * largest * self._log_det_growth(), conditions

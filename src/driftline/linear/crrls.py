@@ -44,5 +44,5 @@ class CRRLS(Recursive):
     )
 
     def _policy(self) -> Policy:
-        reset = None if self.period is None or math.isinf(self.period) else Every(int(self.period))
+        reset = None if self.period is None or self.period == math.inf else Every(int(self.period))
         return Policy(time=Divide(self.forgetting), reset=reset)

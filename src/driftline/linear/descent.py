@@ -53,7 +53,7 @@ class Descending(Learner):
 
     def _refresh(self, before: dict[str, Any]) -> None:
         super()._refresh(before)
-        if getattr(self, "norm", None) is not before.get("norm"):
+        if self.get_params().get("norm") is not before.get("norm"):
             raise ValueError
         self._core.set_policy(self._policy())
 

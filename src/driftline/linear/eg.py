@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from driftline import _core, losses, params
-from driftline.inputs import Array
 from driftline.linear.descent import PLAIN, SIGNED, SIMPLEX, Descending, native_loss
 from driftline.linear.gd import LOSS_RULE
 from driftline.registry import learner
@@ -52,6 +49,3 @@ class EG(Descending):
     def _custom_loss(self) -> losses.Loss | None:
         loss = losses.resolve(self.loss)
         return loss if type(loss) not in losses.BY_NAME.values() else None
-
-    def _start_weights(self, width: int) -> Array:
-        return np.full(width, 1.0 / width) if self.norm is None else np.zeros(width)

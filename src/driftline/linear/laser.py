@@ -65,9 +65,9 @@ class LASER(Recursive):
         d, Y, X2 = self._weights.size, sums["largest_label"], sums["largest_norm2"]
         drift = 1 / c
         _, log_det = np.linalg.slogdet(self.covariance_ * b)
-        largest = max((3 * X2 + math.sqrt(X2**2 + 4 * X2 * c)) / 2, b + X2) if math.isfinite(c) else 0.0
+        largest = max((3 * X2 + math.sqrt(X2 * X2 + 4 * X2 * c)) / 2, b + X2) if math.isfinite(c) else 0.0
         trace = d / (1 / b - drift) + (sums["rows"] - 1) * d * largest
         conditions = {}
         if self.clip is not None:
             conditions[f"every label lies within clip = {self.clip:g}"] = self.clip >= Y
-        return comparator + Y**2 * (-float(log_det) + drift * trace), conditions
+        return comparator + Y * Y * (-float(log_det) + drift * trace), conditions

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,7 +58,7 @@ class Policy:
             shrink=self.shrink,
             clip=0.0 if self.clip is None else float(self.clip),
             reset=0 if self.reset is None else 1 if isinstance(self.reset, Every) else 2,
-            period=int(self.reset.period) if isinstance(self.reset, Every) else 0,
+            period=min(int(self.reset.period), sys.maxsize) if isinstance(self.reset, Every) else 0,
             radius=0.0 if self.radius is None or math.isinf(self.radius) else float(self.radius),
         )
 
@@ -106,11 +107,14 @@ class Recursive(Learner):
         super()._refresh(before)
         policy = self._policy()
         scheduled = isinstance(policy.reset, Below) or (isinstance(policy.time, Divide) and policy.time.constant is None)
-        if scheduled and any(before[name] is not value for name, value in self.get_params().items()):
+        changed = {name for name, value in self.get_params().items() if before[name] is not value}
+        if scheduled and not changed <= {"missing"}:
             raise ValueError
         self._core.set_policy(policy.native())
 
     def _restore(self, core: dict[str, Array] | None, names: Any) -> None:
+        if core is not None and 2 * core["matrix"].size < len(core["weights"]) ** 2:
+            raise ValueError("the state's matrix is too small for its weights")  # said before memory is taken for it
         super()._restore(core, names)
         if core is not None:
             self._fill_tables_from_here(0)
@@ -129,7 +133,7 @@ class Recursive(Learner):
         exact = not any(events.get(name) for name in ("resets", "projections", "repaired", "saturated"))
         comparator = self._comparator(sums) if exact else None
         bound, conditions = (None, {}) if comparator is None else self._bound(sums, comparator)
-        if bound is not None and not all(conditions.values()):
+        if bound is not None and not (all(conditions.values()) and math.isfinite(bound)):
             bound = None
         return Certificate(sums["loss"], comparator, bound, conditions, events)
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+
+import numpy as np
+
 from driftline import params
 from driftline.inputs import Array
 from driftline.linear.recursion import Policy, Recursive
@@ -36,13 +40,16 @@ class WEMM(Recursive):
     ridge_: float
 
     def _see_first_row(self, row: Array) -> None:
-        self.ridge_ = float(2 * row @ row + 2 * row.size + 8 if self.ridge is None else self.ridge)
+        with np.errstate(over="ignore"):
+            ridge = 2 * row @ row + 2 * row.size + 8 if self.ridge is None else self.ridge
+        self.ridge_ = min(float(ridge), sys.float_info.max)
 
     def _policy(self) -> Policy:
         return Policy(start=1 / self.ridge_, noise=None)
 
     def _outside_noise(self, where: str, row: int, x: Array) -> str:
-        norm2 = float(x @ x) + self.intercept
+        with np.errstate(over="ignore"):
+            norm2 = float(x @ x) + self.intercept
         return (
             f"{where}: row {row} has x'Sx >= 1, and WEMM's weight 1 / (1 - x'Sx) needs less; |x|^2 = {norm2:.6g} here, "
             f"and |x|^2 < ridge on every row is sufficient: ridge is {self.ridge_:.6g}"

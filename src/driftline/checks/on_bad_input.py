@@ -1,0 +1,133 @@
+"""Bad input is refused in words that name the learner, and changes nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from driftline.base import Learner
+from driftline.checks.tools import fresh, require, require_refusal, stream, trained
+
+_ROWS: dict[str, Any] = {
+    "NaN": [0.1, np.nan, 0.2],
+    "infinity": np.array([0.1, 0.2, -np.inf]),
+    "a missing value": [0.1, None, 0.2],
+    "text": "abc",
+    "text among numbers": ["a", 0.1, 0.2],
+    "bytes": b"abc",
+    "a date": np.array(["2026-01-01"] * 3, dtype="datetime64[D]"),
+    "complex numbers": np.ones(3) * 1j,
+    "two dimensions": np.ones((1, 3)),
+    "ragged lists": [[1.0], [2.0, 3.0]],
+    "no dimension": 1.0,
+    "nothing": None,
+    "an object": object(),
+    "empty": [],
+    "a whole number that no float can hold": [10**400, 0, 0],
+}
+_WIDTHS: dict[str, Any] = {"too few features": [0.1, 0.2], "too many features": np.ones(4) / 4}
+_LABELS: dict[str, Any] = {
+    "NaN": np.nan,
+    "infinity": np.inf,
+    "a missing label": None,
+    "text": "1.0",
+    "several labels": [1.0, 2.0],
+    "an object": object(),
+    "a complex number": 1j,
+    "a whole number that no float can hold": 10**400,
+}
+_TABLES: dict[str, Any] = {
+    "one dimension": np.ones(3),
+    "three dimensions": np.ones((2, 3, 1)),
+    "no rows": np.empty((0, 3)),
+    "no features": np.empty((2, 0)),
+    "text": [["a", "b", "c"], ["d", "e", "f"]],
+    "text in one cell": np.array([[0.1, 0.2, 0.3], [0.1, "x", 0.3]], dtype=object),
+    "complex numbers": np.ones((2, 3)) * 1j,
+    "ragged lists": [[1.0, 2.0], [3.0]],
+    "nothing": None,
+    "a word": "abc",
+    "an object": object(),
+    "NaN": [[0.1, 0.2, 0.3], [0.1, np.nan, 0.3]],
+}
+
+
+def _models(learner: Learner) -> list[tuple[Learner, dict[str, Any]]]:
+    """A learner at its start and one that knows its width, each with the rows that it must refuse."""
+    return [(fresh(learner, missing="raise"), _ROWS), (trained(learner, missing="raise"), {**_ROWS, **_WIDTHS})]
+
+
+def bad_rows_are_refused_by_learn_one(learner: Learner) -> None:
+    """Before anything was learned, and after."""
+    for model, rows in _models(learner):
+        for what, x in rows.items():
+            message = require_refusal(model, what, model.learn_one, x, 1.0)
+            require("learn_one" in message, f"{what}: the message does not name the method: {message}")
+
+
+def bad_rows_are_refused_by_predict_one(learner: Learner) -> None:
+    """Before anything was learned, and after."""
+    for model, rows in _models(learner):
+        for what, x in rows.items():
+            message = require_refusal(model, what, model.predict_one, x)
+            require("predict_one" in message, f"{what}: the message does not name the method: {message}")
+
+
+def bad_labels_are_refused_by_learn_one(learner: Learner) -> None:
+    """Before anything was learned, and after."""
+    for model, _ in _models(learner):
+        for what, label in _LABELS.items():
+            message = require_refusal(model, what, model.learn_one, [0.1, 0.2, 0.3], label)
+            require("y " in message, f"{what}: the message does not name y: {message}")
+
+
+def bad_tables_are_refused(learner: Learner) -> None:
+    """By run, partial_fit and fit, and by predict and score of a learner that could predict."""
+    for model, _ in _models(learner):
+        for what, X in _TABLES.items():
+            for verb in (model.run, model.partial_fit, model.fit):
+                require_refusal(model, f"{verb.__name__}: {what}", verb, X, [0.1, 0.2])
+            if model.n_seen_:
+                require_refusal(model, f"predict: {what}", model.predict, X)
+                require_refusal(model, f"score: {what}", model.score, X, [0.1, 0.2])
+
+
+def tables_of_another_width_are_refused(learner: Learner) -> None:
+    """By everything but fit, which starts anew."""
+    model = trained(learner)
+    for width in (2, 4):
+        X, y = stream(rows=5, features=width)
+        for verb in (model.run, model.partial_fit, model.score):
+            require_refusal(model, f"{verb.__name__}: {width} features", verb, X, y)
+        require_refusal(model, f"predict: {width} features", model.predict, X)
+
+
+def bad_columns_of_labels_are_refused(learner: Learner) -> None:
+    """Wrong lengths and kinds, and a label that is missing."""
+    X, _ = stream(rows=2)
+    bad: dict[str, Any] = {
+        "one label too few": [0.1],
+        "one label too many": [0.1, 0.2, 0.3],
+        "text": ["a", "b"],
+        "two columns": np.ones((2, 2)),
+        "a number": 1.0,
+        "nothing": None,
+        "NaN": [0.1, np.nan],
+        "complex numbers": [1j, 1j],
+        "an object": [object(), 1.0],
+    }
+    for model, _ in _models(learner):
+        for what, y in bad.items():
+            for verb in (model.run, model.partial_fit, model.fit):
+                require_refusal(model, f"{verb.__name__}: {what}", verb, X, y)
+            if model.n_seen_:
+                require_refusal(model, f"score: {what}", model.score, X, y)
+
+
+def bad_intervals_of_snapshots_are_refused(learner: Learner) -> None:
+    """weights_every is a whole number of at least 1."""
+    X, y = stream()
+    for model, _ in _models(learner):
+        for every in (0, -1, 1.5, "2", np.nan, [1]):
+            require_refusal(model, f"weights_every={every!r}", model.run, X, y, weights_every=every)

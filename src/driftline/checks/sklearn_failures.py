@@ -1,0 +1,86 @@
+"""Which of scikit-learn's checks a learner breaks by design, by rules that look at the learner."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+
+import numpy as np
+
+from driftline import losses
+from driftline.base import Learner
+from driftline.checks.tools import fresh
+from driftline.linear.policies import Add, Divide
+from driftline.linear.recursion import Recursive
+
+_WEIGHTS = "check_sample_weight_equivalence_on_dense_data"
+
+
+def expected_failures(learner: Learner | type[Learner]) -> dict[str, str]:
+    """The names of the scikit-learn checks that this learner breaks by design, each with the reason.
+
+    For ``sklearn.utils.estimator_checks.check_estimator(learner, expected_failed_checks=...)``.
+
+    >>> import driftline as dl
+    >>> for name, reason in dl.checks.expected_failures(dl.RLS(forgetting=0.99)).items():
+    ...     print(f"{name}: {reason}")
+    check_do_not_raise_errors_in_init_or_set_params: parameters are checked in the constructor and in set_params
+    check_sample_weight_equivalence_on_dense_data: time passes with each row, so a row of weight 2 is not the row twice
+    """
+    pattern = learner() if isinstance(learner, type) else learner
+    found: dict[str, str] = {}
+    for rule in (_parameters, _weights, _scale, _loss, _pickle):
+        for name, reason in rule(pattern):
+            found.setdefault(name, reason)
+    return found
+
+
+def _parameters(learner: Learner) -> Iterator[tuple[str, str]]:
+    yield "check_do_not_raise_errors_in_init_or_set_params", "parameters are checked in the constructor and in set_params"
+
+
+def _weights(learner: Learner) -> Iterator[tuple[str, str]]:
+    """Where the order or the number of rows matters, weights cannot stand for repetitions."""
+    if not isinstance(learner, Recursive):
+        yield _WEIGHTS, "each row is one step, and a step of weight 2 is not two steps"
+        return
+    model = fresh(learner)
+    model._meet(np.ones(1), None)
+    policy = model._policy()  # type: ignore[attr-defined]
+    constant = isinstance(policy.time, Divide) and policy.time.forgetting == 1
+    still = isinstance(policy.time, Add) and policy.time.drift == 0
+    if policy.time is not None and not constant and not still:
+        yield _WEIGHTS, "time passes with each row, so a row of weight 2 is not the row twice"
+    if policy.noise is None:
+        yield _WEIGHTS, "a row's own weight depends on the rows before it"
+    if policy.reset is not None or policy.radius is not None:
+        yield _WEIGHTS, "resets and projections depend on the order and the number of the rows"
+    if learner.dtype == "float32":
+        yield _WEIGHTS, "the check compares to 1e-7, which is finer than float32"
+
+
+def _scale(learner: Learner) -> Iterator[tuple[str, str]]:
+    """Some checks draw rows of size 100, at which a learner may diverge, or be undefined, in exact arithmetic."""
+    rng = np.random.default_rng(0)
+    model = fresh(learner)
+    try:
+        model.run(100 * rng.normal(size=(100, 2)), rng.normal(size=100))
+    except ValueError as error:
+        for name in ("fit_idempotent", "fit_check_is_fitted", "n_features_in", "estimators_partial_fit_n_features"):
+            yield f"check_{name}", f"rows of size 100 are refused: {error}"
+
+
+def _loss(learner: Learner) -> Iterator[tuple[str, str]]:
+    """R^2 measures learners that aim at the middle of y."""
+    loss = losses.resolve(getattr(learner, "loss", "squared"))
+    if not isinstance(loss, (losses.Squared, losses.Absolute, losses.Huber)) and loss != losses.Pinball(0.5):
+        yield "check_regressors_train", f"{loss!r} does not aim at the mean or the median of y, which the score measures"
+
+
+def _pickle(learner: Learner) -> Iterator[tuple[str, str]]:
+    for name, value in learner.get_params(deep=False).items():
+        try:
+            pickle.dumps(value)
+        except (pickle.PicklingError, AttributeError, TypeError):
+            for check in ("check_estimators_pickle", "check_estimators_overwrite_params"):
+                yield check, f"{name} is {value!r}, which pickle refuses"

@@ -1,0 +1,92 @@
+"""What the checks share: streams, copies, and exact comparisons of states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from driftline.base import Learner
+from driftline.inputs import Array
+
+
+def require(condition: object, message: str) -> None:
+    """AssertionError with the message unless the condition holds, also under ``python -O``."""
+    if not condition:
+        raise AssertionError(message)
+
+
+def stream(rows: int = 60, features: int = 3, seed: int = 0) -> tuple[Array, Array]:
+    """Rows inside a small cube, which no learner has a reason to refuse, with a target that drifts."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-0.7, 0.7, size=(rows, features))
+    weights = rng.normal(size=features) + np.cumsum(0.05 * rng.normal(size=(rows, features)), axis=0)
+    return X, (X * weights).sum(axis=1) + 0.3 + 0.1 * rng.normal(size=rows)
+
+
+def names(features: int = 3) -> list[str]:
+    """Names for the columns of a stream."""
+    return [f"feature {j}" for j in range(features)]
+
+
+def fresh(learner: Learner, **changes: Any) -> Learner:
+    """A new learner with the same parameters, some of them changed, that has learned nothing."""
+    return type(learner)(**{**learner.get_params(deep=False), **changes})
+
+
+def trained(learner: Learner, **changes: Any) -> Learner:
+    """A new learner with the same parameters after a stream."""
+    model = fresh(learner, **changes)
+    model.run(*stream())
+    return model
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two states are equal to the last bit."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, np.ndarray):
+        return bool(a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes())
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(map(same, a, b))
+    return bool(a == b) or (hasattr(a, "__dict__") and not callable(a) and same(vars(a), vars(b)))
+
+
+def require_same(a: Any, b: Any, what: str) -> None:
+    """AssertionError that names the first part of two states, or arrays, in which they differ."""
+    if same(a, b):
+        return
+    if isinstance(a, dict) and isinstance(b, dict) and a.keys() == b.keys():
+        for key in a:
+            require_same(a[key], b[key], f"{what}: {key}")
+    raise AssertionError(f"{what}: {a!r} is not {b!r}")
+
+
+def require_same_state(a: Learner, b: Learner, what: str) -> None:
+    """AssertionError unless the two learners are in the same state, to the last bit."""
+    require_same(a.__getstate__(), b.__getstate__(), what)
+
+
+def require_refusal(learner: Learner, what: str, act: Callable[..., object], /, *arguments: Any, **options: Any) -> str:
+    """Requires ValueError or TypeError with the learner's name in it, and a state that is untouched; the message."""
+    before = learner.__getstate__()
+    try:
+        act(*arguments, **options)
+    except (ValueError, TypeError) as error:
+        message = str(error)
+    else:
+        raise AssertionError(f"{what} was taken")
+    require(type(learner).__name__ in message, f"{what}: the message does not name the learner: {message}")
+    require_same(before, learner.__getstate__(), f"{what} was refused and changed the state")
+    return message
+
+
+def require_finite(learner: Learner, what: str) -> None:
+    """AssertionError where NaN or infinity got into the state."""
+    for name, array in learner.__getstate__().get("core", {}).items():
+        require(np.isfinite(array).all(), f"{what}: {name} is not finite: {array}")

@@ -1,0 +1,33 @@
+"""All or nothing: a verb that fails leaves no trace."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from driftline.base import Learner
+
+
+class Undo:
+    """Claims a learner for one thread, and leaves it as it was when the block raises."""
+
+    def __init__(self, learner: Learner) -> None:
+        self.learner = learner
+
+    def __enter__(self) -> None:
+        claims = self.learner.__dict__
+        if claims.setdefault("_claim", self) is not self:  # one step, which no other thread can interrupt
+            name = type(self.learner).__name__
+            raise RuntimeError(f"{name}: the model is in use by another thread; give each thread its own, or lock around it")
+        try:
+            self.state = self.learner.__getstate__()
+        except BaseException:
+            del claims["_claim"]
+            raise
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if kind is not None:
+                self.learner.__setstate__(self.state)
+        finally:
+            del self.learner.__dict__["_claim"]
