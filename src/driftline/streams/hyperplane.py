@@ -35,8 +35,8 @@ class Hyperplane(Source):
         label_noise: share of the labels of classification that are flipped, at random.
         seed: of the random numbers and of the weights.
 
-    The paper does not say how its stream was made. The defaults of ``norm``, ``noise`` and ``label_noise`` were fitted to the
-    errors that it reports, so that agreement with those is no evidence.
+    The paper does not say how its stream was made. The defaults of ``norm``, ``noise`` and ``label_noise`` were fitted to
+    the errors that it reports, so that agreement with those is no evidence.
 
     References: :cite:`zhao2021`, Sections 6.1 and 6.3; :cite:`fan2004`.
 

@@ -78,8 +78,8 @@ class MovingGaussians(Source):
 
     Each class has a mean and independent inputs of the same standard deviation. In the kinds 1CDT and 2CDT one class or
     both move along the diagonal, in 1CHT and 2CHT along the first input: by 1 every 400 rows, 20 times, and back. Their
-    numbers are those of the published 1CDT and 2CHT. In the UG kinds, the two means face each other on a circle and go around
-    once. The published ones move otherwise; the circle's size was fitted to the accuracy that DFOP is reported to have there.
+    numbers are those of the published 1CDT and 2CHT. In the UG kinds, the two means face each other on a circle and go
+    around once. The published ones move otherwise; the circle's size was fitted to the accuracy that is reported for DFOP.
 
     Args:
         kind: "1CDT", "2CDT", "1CHT", "2CHT", "UG-2C-2D", "UG-2C-3D" or "UG-2C-5D".
