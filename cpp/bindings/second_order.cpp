@@ -189,8 +189,8 @@ void bind_second_order(nb::module_& m) {
     bind<double>(m, "SecondOrder64");
     bind<float>(m, "SecondOrder32");
     m.attr("sums") = nb::make_tuple("rows", "loss", "value", "largest_loss", "largest_label", "largest_norm2", "resets",
-                                    "projections", "capped", "repaired", "saturated", "segment", "bound");
-    static_assert(sums_count == 13);
+                                    "projections", "capped", "repaired", "saturated", "weighted", "segment", "bound");
+    static_assert(sums_count == 14);
 }
 
 } // namespace driftline::bindings

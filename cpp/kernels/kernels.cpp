@@ -21,7 +21,7 @@ template <class T> constexpr Engine<T> make_engine() {
         [](FirstOrderState<T>& m, double y, double weight, double& prediction) {
             return learn_row(m, y, weight, prediction);
         },
-        [](FirstOrderState<T>& m, double slope) { return descend(m, slope); },
+        [](FirstOrderState<T>& m, double slope) { return descend(m, slope, 1.0); },
         [](FirstOrderState<T>& m) { return score(m); },
         [](FirstOrderState<T>& m, const Batch& batch, Outputs& out) { return replay(m, batch, out); },
     };

@@ -25,16 +25,23 @@ inline double plain_dot(const double* a, const double* b, Index n) {
     return (t0 + t1) + (t2 + t3);
 }
 
-// Replaces A by its Cholesky factor; false, with A spoilt, when it is not positive definite.
-inline bool cholesky(double* a, Index d) {
+// Replaces A by its Cholesky factor; false, with A spoilt, when it is not positive definite (Semi: not semidefinite).
+template <bool Semi = false> bool cholesky(double* a, Index d) {
     for (Index i = 0; i < d; ++i) {
         double* row = triangle_row(a, i);
         for (Index j = 0; j < i; ++j) {
             const double* other = triangle_row(a, j);
-            row[j] = (row[j] - plain_dot(row, other, j)) / other[j];
+            const double rest = row[j] - plain_dot(row, other, j);
+            if (Semi && other[j] == 0) {
+                if (rest != 0)
+                    return false;
+                row[j] = 0;
+            } else {
+                row[j] = rest / other[j];
+            }
         }
         const double pivot = row[i] - plain_dot(row, row, i);
-        if (!(pivot > 0) || !std::isfinite(pivot))
+        if (!(Semi ? pivot >= 0 : pivot > 0) || !std::isfinite(pivot))
             return false;
         row[i] = std::sqrt(pivot);
     }

@@ -105,25 +105,54 @@ template <class T> void multiply_weights(FirstOrderState<T>& m, double step) {
     weights_from_logs(m.policy, m.logs, m.w, m.d);
 }
 
+// By how much the rule divides the rate: 1, 1 + rate weight |x|^2 (the new w.x solved for), or eps + |x|^2.
+template <class T, class Real> Real rate_divisor(const FirstOrderState<T>& m, Real weight, Real norm2) {
+    const FirstOrderPolicy& policy = m.policy;
+    switch (policy.rule) {
+    case Rate::plain:
+        break;
+    case Rate::implicit:
+        return 1 + policy.rate * weight * norm2;
+    case Rate::normalised:
+        return policy.eps + norm2;
+    }
+    return 1;
+}
+
+// The additive step where |x|^2 or the factor of x leaves the range of T, though the weights need not.
+template <class T> bool far_step(FirstOrderState<T>& m, double slope, double weight) {
+    long double norm2 = 0;
+    for (Index j = 0; j < m.d; ++j)
+        norm2 += static_cast<long double>(m.x[j]) * m.x[j];
+    const long double divisor = rate_divisor<T, long double>(m, weight, norm2);
+    const long double factor = divisor > 0 ? -m.policy.rate * static_cast<long double>(slope) / divisor : 0;
+    bool finite = true;
+    for (Index j = 0; j < m.d; ++j) {
+        m.trial[j] = static_cast<T>(m.w[j] + factor * m.x[j]);
+        finite = finite && std::isfinite(m.trial[j]);
+    }
+    return finite;
+}
+
 // Moves against the gradient `slope` of the loss at the row at hand. Nothing has changed unless the status is done.
-template <class T> DRIFTLINE_ONCE Status descend(FirstOrderState<T>& m, double slope) {
+template <class T> DRIFTLINE_ONCE Status descend(FirstOrderState<T>& m, double slope, double weight) {
     const FirstOrderPolicy& policy = m.policy;
     const Index n = padded<T>(m.d);
-    const double norm2 = at_most(dot(m.x, m.x, n), DBL_MAX);
-    double step = policy.rate;
-    if (policy.rule == Rate::normalised)
-        step = norm2 + policy.eps > 0 ? step / (policy.eps + norm2) : 0;
+    const double norm2 = dot(m.x, m.x, n);
     if (policy.space == Space::free) {
-        const T factor = static_cast<T>(-step * slope);
-        if (!add_scaled(m.trial, m.w, m.x, factor, n))
+        const double factor = slope == 0 ? 0 : -policy.rate * slope / rate_divisor<T, double>(m, weight, norm2);
+        const double size = std::fabs(factor);
+        const bool near = slope == 0 || (size >= type_min<T> && size <= type_max<T>);
+        const bool finite = near ? add_scaled(m.trial, m.w, m.x, static_cast<T>(factor), n) : far_step(m, slope, weight);
+        if (!finite)
             return Status::diverged;
         T* const swap = m.w;
         m.w = m.trial;
         m.trial = swap;
     } else {
-        multiply_weights(m, saturate(step * slope, 1e300));
+        multiply_weights(m, saturate(policy.rate * slope, 1e300));
     }
-    m.sums.largest_norm2 = at_least(m.sums.largest_norm2, norm2);
+    m.sums.largest_norm2 = at_least(m.sums.largest_norm2, at_most(norm2, DBL_MAX));
     return Status::done;
 }
 
@@ -135,13 +164,9 @@ template <class T> void count(FirstOrderState<T>& m, double y, double prediction
     m.sums.largest_label = at_least(m.sums.largest_label, std::fabs(y));
 }
 
-template <class T>
-DRIFTLINE_INLINE Status learn_row(FirstOrderState<T>& m, double y, double weight, double& prediction) {
+template <class T> DRIFTLINE_INLINE Status learn_row(FirstOrderState<T>& m, double y, double weight, double& prediction) {
     prediction = score(m);
-    double slope = weight * loss_slope(m.policy, y, prediction);
-    if (m.policy.rule == Rate::implicit) // w.x after the step, solved for
-        slope /= 1 + m.policy.rate * weight * at_most(dot(m.x, m.x, padded<T>(m.d)), DBL_MAX);
-    const Status status = descend(m, slope);
+    const Status status = descend(m, weight * loss_slope(m.policy, y, prediction), weight);
     if (status == Status::done)
         count(m, y, prediction);
     return status;

@@ -1,42 +1,44 @@
 // S itself, half of it, for learners that add drift to its diagonal every row.
 //
-// The diagonal blocks are stored as full squares. S is symmetric by construction. It is positive definite because the drift
-// is added every row; rounding can still break that when the drift is far below the rounding of S, so the diagonal is kept
-// above its exact lower bound here, and second_order.hpp checks and mends the whole now and then.
+// The diagonal blocks are stored as full squares. S is symmetric by construction, and positive definite because the drift is
+// added every row. Rounding could break that where the drift, or what a row leaves of S, is below the rounding of S: there
+// the diagonal is lifted by as much, and second_order.hpp checks the whole now and then.
 #pragma once
+
+#include <cmath>
 
 #include "driftline/panels.hpp"
 
 namespace driftline {
 
 template <class T> struct Packed {
-    Index size;       // padded
-    T* s;             // panels of S; ones on the diagonal of the padding
-    T* product;       // S x
-    T* k;             // (S + drift I) x
-    double* diagonal; // workspace of the diagonal's lower bound
+    Index size; // padded
+    T* s;       // panels of S; ones on the diagonal of the padding
+    T* product; // S x
+    T* k;       // (S + drift I) x
+    T* part;    // k / sqrt(rho + s)
+    T* lift;    // what is added to the diagonal
 };
 
 inline namespace DRIFTLINE_ISA {
 
-// The columns of one group: subtracts k k'/a and adds drift on the diagonal (both may be nothing), and forms the product
-// with `next` of what results. `Change` false leaves the matrix alone.
-template <bool Change, class T>
-DRIFTLINE_INLINE void walk_columns(const Packed<T>& m, Index p, Index c, T scale, T drift, const T* next) {
+// The columns of one group: subtracts k k'/(rho + s), adds the lift to the diagonal, and forms the product with `next` of
+// what results. `Change` false leaves the matrix alone.
+template <bool Change, class T> DRIFTLINE_INLINE void walk_columns(const Packed<T>& m, Index p, Index c, const T* next) {
     constexpr Index W = panel_width<T>;
     const Index rows = panel_rows<T>(p), first = p * W + c;
     T* const s0 = m.s + panel_offset<T>(p) + c * rows;
     T *const s1 = s0 + rows, *const s2 = s1 + rows, *const s3 = s2 + rows;
     T g0 = 0, g1 = 0, g2 = 0, g3 = 0;
     if constexpr (Change) {
-        g0 = scale * m.k[first], g1 = scale * m.k[first + 1], g2 = scale * m.k[first + 2], g3 = scale * m.k[first + 3];
+        g0 = m.part[first], g1 = m.part[first + 1], g2 = m.part[first + 2], g3 = m.part[first + 3];
     }
     const T n0 = next[first], n1 = next[first + 1], n2 = next[first + 2], n3 = next[first + 3];
     Wide<T> t0 = {}, t1 = {}, t2 = {}, t3 = {};
     for (Index i = 0; i < p * W; i += lanes<T>) {
         Wide<T> a = wide(s0 + i), b = wide(s1 + i), e = wide(s2 + i), f = wide(s3 + i);
         if constexpr (Change) {
-            const Wide<T> k = wide(m.k + i);
+            const Wide<T> k = wide(m.part + i);
             a -= g0 * k, b -= g1 * k, e -= g2 * k, f -= g3 * k;
             store(s0 + i, a), store(s1 + i, b), store(s2 + i, e), store(s3 + i, f);
         }
@@ -49,14 +51,14 @@ DRIFTLINE_INLINE void walk_columns(const Packed<T>& m, Index p, Index c, T scale
     for (Index i = p * W; i < rows; i += lanes<T>) {
         Wide<T> a = wide(s0 + i), b = wide(s1 + i), e = wide(s2 + i), f = wide(s3 + i);
         if constexpr (Change) {
-            const Wide<T> k = wide(m.k + i);
+            const Wide<T> k = wide(m.part + i);
             a -= g0 * k, b -= g1 * k, e -= g2 * k, f -= g3 * k;
             const Index at = first - i; // the diagonal, as a lane of this register
             if (at > -4 && at < lanes<T>) {
                 Wide<T>* columns[] = {&a, &b, &e, &f};
                 for (Index j = 0; j < 4; ++j)
                     if (at + j >= 0 && at + j < lanes<T>)
-                        (*columns[j])[at + j] += drift;
+                        (*columns[j])[at + j] += m.lift[first + j];
             }
             store(s0 + i, a), store(s1 + i, b), store(s2 + i, e), store(s3 + i, f);
         }
@@ -69,15 +71,15 @@ DRIFTLINE_INLINE void walk_columns(const Packed<T>& m, Index p, Index c, T scale
         m.product[first + j] += sums[j];
 }
 
-template <bool Change, class T> DRIFTLINE_INLINE void walk(const Packed<T>& m, T scale, T drift, const T* next) {
+template <bool Change, class T> DRIFTLINE_INLINE void walk(const Packed<T>& m, const T* next) {
     for (Index i = 0; i < m.size; i += lanes<T>)
         store(m.product + i, Wide<T>{});
     for (Index p = 0; p < m.size / panel_width<T>; ++p)
         for (Index c = 0; c < panel_width<T>; c += 4)
-            walk_columns<Change>(m, p, c, scale, drift, next);
+            walk_columns<Change>(m, p, c, next);
 }
 
-template <class T> DRIFTLINE_INLINE void multiply(const Packed<T>& m, const T* x) { walk<false>(m, T(0), T(0), x); }
+template <class T> DRIFTLINE_INLINE void multiply(const Packed<T>& m, const T* x) { walk<false>(m, x); }
 
 // x'(S + drift I)x for the product at hand; k is formed too.
 template <class T> DRIFTLINE_INLINE double project(const Packed<T>& m, const T* x, double drift) {
@@ -87,24 +89,24 @@ template <class T> DRIFTLINE_INLINE double project(const Packed<T>& m, const T* 
     return dot(x, m.k, m.size);
 }
 
-// Takes in the projected row with noise rho, s = x'k; s.product is then S next.
+// How far rounding may change an entry of a matrix with such a diagonal, as a fraction of it.
+template <class T> DRIFTLINE_INLINE double rounding(Index d) {
+    return static_cast<double>(d + 2) * (sizeof(T) == 8 ? 2.2e-16 : 1.2e-7);
+}
+
+// Takes in the projected row with noise rho, s = x'k; the product is then S next. `weak` says that S could lose its positive
+// definiteness to rounding.
 template <class T>
-DRIFTLINE_INLINE void update(const Packed<T>& m, Index d, double rho, double s, double drift, const T* next) {
-    // S_jj >= (old S_jj + drift) rho / (rho + s) in exact arithmetic; where the subtraction cancels, the bound is better.
-    const bool cancels = s > rho * (sizeof(T) == 8 ? 1e6 : 1e2);
-    if (cancels)
+DRIFTLINE_INLINE void update(const Packed<T>& m, Index d, double rho, double s, double drift, bool weak, const T* next) {
+    const T q = static_cast<T>(drift), scale = static_cast<T>(1 / std::sqrt(rho + s));
+    for (Index i = 0; i < m.size; i += lanes<T>) {
+        store(m.part + i, scale * wide(m.k + i));
+        store(m.lift + i, Wide<T>{} + q);
+    }
+    if (weak) [[unlikely]]
         for (Index j = 0; j < d; ++j)
-            m.diagonal[j] = (m.s[panel_index<T>(j, j)] + drift) * (rho / (rho + s));
-    walk<true>(m, static_cast<T>(1 / (rho + s)), static_cast<T>(drift), next);
-    if (cancels)
-        for (Index j = 0; j < d; ++j) {
-            T& entry = m.s[panel_index<T>(j, j)];
-            const T bound = static_cast<T>(m.diagonal[j]);
-            if (entry < bound) {
-                m.product[j] += (bound - entry) * next[j];
-                entry = bound;
-            }
-        }
+            m.lift[j] += static_cast<T>(rounding<T>(d)) * (m.s[panel_index<T>(j, j)] + q);
+    walk<true>(m, next);
     for (Index j = d; j < m.size; ++j)
         m.s[panel_index<T>(j, j)] = 1;
 }

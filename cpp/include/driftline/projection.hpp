@@ -6,13 +6,24 @@
 namespace driftline {
 inline namespace DRIFTLINE_ISA {
 
-// Newton's iteration on 1/|v(a)| = 1/radius, which is monotone from a = 0, inside a bracket that shrinks.
-template <class T> void project_on_ball(SecondOrderState<T>& m, double norm) {
-    const double radius = m.policy.radius;
+// Newton's iteration on 1/|v(a)| = 1/radius, which is monotone from a = 0, inside a bracket that shrinks. It works on w and
+// radius times a power of two that brings w near 1; a ball below 1e-150 of that is one in which the direction has settled.
+template <class T> void project_on_ball(SecondOrderState<T>& m) {
     double *v = m.vector, *half = m.vector + m.d;
-    to_scratch(m);
+    double most = 0;
     for (Index j = 0; j < m.d; ++j)
-        v[j] = static_cast<double>(m.w[j]);
+        most = at_least(most, std::fabs(static_cast<double>(m.w[j])));
+    const double factor = most > 0 ? std::ldexp(1.0, -std::ilogb(most)) : 1.0;
+    const auto take_weights = [&] {
+        for (Index j = 0; j < m.d; ++j)
+            v[j] = static_cast<double>(m.w[j]) * factor;
+    };
+    take_weights();
+    const double norm = std::sqrt(plain_dot(v, v, m.d));
+    if (norm <= m.policy.radius * factor)
+        return;
+    const double radius = at_least(1e-150, m.policy.radius * factor);
+    to_scratch(m);
     symmetric_times(m.scratch, v, half, m.d);
     double slope = plain_dot(v, half, m.d); // v' S (I + a S)^-1 v
     double a = 0, low = 0, high = HUGE_VAL, length = norm;
@@ -30,8 +41,8 @@ template <class T> void project_on_ball(SecondOrderState<T>& m, double norm) {
             for (Index j = 0; j <= i; ++j)
                 row[j] *= a;
             row[i] += 1;
-            v[i] = static_cast<double>(m.w[i]);
         }
+        take_weights();
         cholesky(m.scratch, m.d);
         solve_lower(m.scratch, v, m.d);
         solve_lower_transposed(m.scratch, v, m.d);
@@ -42,7 +53,7 @@ template <class T> void project_on_ball(SecondOrderState<T>& m, double norm) {
         slope = (length * length - plain_dot(half, half, m.d)) / a;
     }
     for (Index j = 0; j < m.d; ++j)
-        m.w[j] = static_cast<T>(v[j] * (radius / length));
+        m.w[j] = static_cast<T>(v[j] * (m.policy.radius / length));
     m.sums.projections += 1;
 }
 

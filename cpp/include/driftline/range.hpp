@@ -10,6 +10,7 @@ namespace driftline {
 inline namespace DRIFTLINE_ISA {
 
 template <class T> inline constexpr double type_max = sizeof(T) == 8 ? DBL_MAX : static_cast<double>(FLT_MAX);
+template <class T> inline constexpr double type_min = sizeof(T) == 8 ? DBL_MIN : static_cast<double>(FLT_MIN);
 
 // One instruction each, unlike fmin and fmax; a NaN in `value` gives the bound.
 DRIFTLINE_INLINE double at_least(double bound, double value) { return value > bound ? value : bound; }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "driftline/dense.hpp"
+#include "driftline/range.hpp"
 #include "driftline/second_order_state.hpp"
 
 namespace driftline {
@@ -23,32 +24,38 @@ template <class T> double reset_limit(const SecondOrderState<T>& m) {
     return 1 / m.thresholds.at(static_cast<Index>(m.sums.segment));
 }
 
+// Strictly: an eigenvalue at the threshold is not below it.
 template <class T> bool is_below(SecondOrderState<T>& m, double threshold) {
     to_scratch(m);
     for (Index i = 0; i < m.d; ++i)
         triangle_row(m.scratch, i)[i] -= threshold;
-    return !cholesky(m.scratch, m.d);
+    return !cholesky<true>(m.scratch, m.d);
 }
+
+// Marks a B that does not exist, where S starts at or below the threshold: every row is then decided by is_below.
+inline constexpr double no_room = 1e300;
 
 // S is scale * I from here on, under the threshold of the segment that begins.
 template <class T> void begin_segment(SecondOrderState<T>& m, double scale) {
     m.sums.bound = 1 / scale;
-    if (m.guard.u) { // an infinite B, where S starts at or below the threshold, asks for a reset on the next row
+    if (m.guard.u) {
         const double room = reset_limit(m) - 1 / scale;
-        set_identity(m.guard, room > 0 ? 1 / room : HUGE_VAL, m.d);
+        set_identity(m.guard, room > 0 ? at_most(1 / room, no_room) : no_room, m.d);
     }
 }
 
 // Asked after the row at hand was taken in with noise rho.
 template <class T> bool reset_is_due(SecondOrderState<T>& m, double rho, double grow, double norm2, const T* next) {
-    const double limit = reset_limit(m);
+    const double threshold = m.thresholds.at(static_cast<Index>(m.sums.segment)), limit = 1 / threshold;
     if (!m.guard.u) {
         m.sums.bound = m.sums.bound / grow + norm2 / rho;
-        return m.sums.bound > limit && is_below(m, 1 / limit);
+        return m.sums.bound > limit && is_below(m, threshold);
     }
+    if (m.guard.d[0] >= no_room)
+        return is_below(m, threshold);
     const double s = project(m.guard, 1.0, HUGE_VAL);
     const double margin = s / rho - 1, near = sizeof(T) == 8 ? 1e-6 : 1e-2;
-    if (!(margin < near) || (margin > -near && is_below(m, 1 / limit)))
+    if (!(margin < near) || (margin > -near && is_below(m, threshold)))
         return true;
     // A tie decided for "not yet" leaves B finite and very large.
     update(m.guard, margin > -1e-12 ? -s * (1 + 1e-12) : -rho, 1.0, HUGE_VAL, next);

@@ -52,10 +52,44 @@ template <int P, class T> DRIFTLINE_INLINE Status look(SecondOrderState<T>& m, V
     return Status::done;
 }
 
+// S back to the identity.
+template <class T> void reset(SecondOrderState<T>& m, double scale) {
+    if (m.additive)
+        set_identity(m.packed, scale, m.d);
+    else
+        set_identity(m.factor, scale, m.d);
+    m.ready = false;
+}
+
+// Positive definiteness of a packed S: mended by raising each entry of the diagonal by the same fraction of itself.
+template <class T> void mend(SecondOrderState<T>& m) {
+    double raise = 0;
+    for (to_scratch(m); !cholesky(m.scratch, m.d); to_scratch(m)) {
+        if (raise > 1) {
+            reset(m, m.policy.start);
+            m.sums.repaired += 1;
+            return;
+        }
+        raise = raise > 0 ? 4 * raise : sizeof(T) == 8 ? 4e-16 : 2e-7;
+        for (Index j = 0; j < m.d; ++j)
+            m.packed.s[panel_index<T>(j, j)] *= static_cast<T>(1 + raise);
+    }
+    if (raise > 0) {
+        m.sums.repaired += 1;
+        m.ready = false;
+    }
+}
+
 template <int P, class T> DRIFTLINE_INLINE void look_at_variance(SecondOrderState<T>& m, View& view) {
     if (!m.ready)
         form_products<P>(m);
     view.s = project_row<P>(m, view);
+    // s >= drift |x|^2 in exact arithmetic: less means that S is no longer positive definite.
+    if (m.additive && view.s < 0.5 * view.drift * view.norm2) [[unlikely]] {
+        mend(m);
+        form_products<P>(m);
+        view.s = at_least(view.drift * view.norm2, project_row<P>(m, view));
+    }
     if (!(view.s <= largest_s<T>)) [[unlikely]] {
         view.scale = scale_row(m.x, m.d);
         form_products<P>(m);
@@ -68,15 +102,6 @@ template <class T> DRIFTLINE_INLINE double predicted(const SecondOrderState<T>& 
     const double one = view.scale * view.scale;
     const double value = policy.shrink ? view.f * (one / (one + view.s)) : view.f;
     return policy.clip > 0 ? saturate(value, policy.clip) : value;
-}
-
-// S back to the identity.
-template <class T> void reset(SecondOrderState<T>& m, double scale) {
-    if (m.additive)
-        set_identity(m.packed, scale, m.d);
-    else
-        set_identity(m.factor, scale, m.d);
-    m.ready = false;
 }
 
 // w += gain k, held inside the range of T. A k that is not finite means that S broke: it starts afresh.
@@ -97,40 +122,27 @@ template <int P, class T> DRIFTLINE_INLINE void move_weights(SecondOrderState<T>
     }
 }
 
-// Positive definiteness of a packed S: checked every so often, mended by raising the diagonal.
-template <class T> void mend(SecondOrderState<T>& m) {
-    double raise = 0, largest = 0;
+// Whether rounding could outweigh what the row leaves of S along x, about rho/|x|^2 (the sum of S_jj x_j^2 over rho tells),
+// or the drift. No entry of the diagonal exceeds the start, or 1 after a reset, plus all drift so far; that settles most
+// rows.
+template <class T> DRIFTLINE_INLINE bool is_weak(const SecondOrderState<T>& m, const View& view, double rho) {
+    const double most = at_least(1, m.policy.start) + view.drift * (m.sums.rows + 1);
+    if (view.drift < rounding<T>(m.d) * most)
+        return true;
+    const double limit = rho * (sizeof(T) == 8 ? 1e11 : 1e3);
+    if (most * view.norm2 * view.scale * view.scale <= limit) [[likely]]
+        return false;
+    double total = 0;
     for (Index j = 0; j < m.d; ++j)
-        largest = at_least(largest, std::fabs(static_cast<double>(m.packed.s[panel_index<T>(j, j)])));
-    for (to_scratch(m); !cholesky(m.scratch, m.d); to_scratch(m)) {
-        if (!std::isfinite(largest) || raise > largest) {
-            reset(m, m.policy.start);
-            m.sums.repaired += 1;
-            return;
-        }
-        const double before = raise;
-        raise = raise > 0 ? 4 * raise : largest * (sizeof(T) == 8 ? 1e-16 : 1e-7);
-        for (Index j = 0; j < m.d; ++j)
-            m.packed.s[panel_index<T>(j, j)] += static_cast<T>(raise - before);
-    }
-    if (raise > 0) {
-        m.sums.repaired += 1;
-        m.ready = false;
-    }
-}
-
-template <class T> DRIFTLINE_INLINE void watch_packed(SecondOrderState<T>& m, const View& view) {
-    const Index rows = static_cast<Index>(m.sums.rows), every = 64 + 8 * m.d;
-    const bool suspicious = view.s < 0.5 * view.drift * view.norm2 * view.scale * view.scale;
-    if (suspicious || rows % every == 0)
-        mend(m);
+        total += (static_cast<double>(m.packed.s[panel_index<T>(j, j)]) + view.drift) * m.x[j] * m.x[j];
+    return !(total <= limit);
 }
 
 // What a reset asks for once the row was taken in.
 template <class T> void watch_resets(SecondOrderState<T>& m, double rho, double grow, double norm2, const T* next) {
     const bool below = m.policy.reset == Reset::below;
-    const bool due = below ? reset_is_due(m, rho, grow, norm2, next)
-                           : static_cast<Index>(m.sums.rows) % m.policy.period == 0;
+    const bool due =
+        below ? reset_is_due(m, rho, grow, norm2, next) : static_cast<Index>(m.sums.rows) % m.policy.period == 0;
     if (!due)
         return;
     m.sums.resets += 1;
@@ -165,11 +177,11 @@ DRIFTLINE_ONCE Status learn_row(SecondOrderState<T>& m, double y, double weight,
     const bool fused = next != nullptr;
     next = fused ? next : m.x;
     double most = 0;
+    m.ready = fused;
     if (m.additive)
-        update(m.packed, m.d, rho, view.s, view.drift, next);
+        update(m.packed, m.d, rho, view.s, view.drift, is_weak(m, view, rho), next);
     else
         most = update(sized<P>(m.factor), rho, view.grow, variance_cap<T>, next);
-    m.ready = fused;
     move_weights<P>(m, error * view.scale / total);
 
     Sums& sums = m.sums;
@@ -180,14 +192,15 @@ DRIFTLINE_ONCE Status learn_row(SecondOrderState<T>& m, double y, double weight,
     sums.largest_label = at_least(sums.largest_label, std::fabs(y));
     sums.largest_norm2 = at_least(sums.largest_norm2, view.norm2);
     sums.capped += most > variance_cap<T>;
-    if (m.additive)
-        watch_packed(m, view);
+    sums.weighted += weight != 1;
+    if (m.additive && static_cast<Index>(sums.rows) % (64 + 8 * m.d) == 0)
+        mend(m);
     if (policy.reset != Reset::none)
         watch_resets(m, rho, view.grow, view.norm2 * unit, next);
     if (policy.radius > 0) {
         const double norm = std::sqrt(dot(m.w, m.w, padded<T>(m.d)));
-        if (norm > policy.radius)
-            project_on_ball(m, norm);
+        if (!(norm <= policy.radius))
+            project_on_ball(m);
     }
     return Status::done;
 }

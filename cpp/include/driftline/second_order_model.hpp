@@ -65,15 +65,17 @@ template <class T> class SecondOrderModel {
         if (state.forgetting.values)
             wider->set_forgetting(forgetting_, state.forgetting.first);
         wider->state.sums = state.sums;
+        bool guarded = guard_u_.data() != nullptr;
         if (state.thresholds.values) {
             wider->set_thresholds(thresholds_, state.thresholds.first);
             begin_segment(wider->state, state.policy.start);
+            wider->state.sums.bound = at_least(state.sums.bound, wider->state.sums.bound);
+            guarded = guarded && wider->guard_d_.data()[0] < no_room; // else newcomers start below the threshold
         }
-        wider->state.sums = state.sums;
         const auto moved = [&](Index j) { return state.intercept && j == state.d - 1 ? j + more : j; };
         for (Index j = 0; j < state.d; ++j)
             wider->state.w[moved(j)] = state.w[j];
-        const T *from = matrix().data(), *guard = guard_u_.data();
+        const T *from = matrix().data(), *guard = guarded ? guard_u_.data() : nullptr;
         for (Index j = 0; j < state.d; ++j)
             for (Index i = 0; i <= j; ++i) {
                 wider->matrix().data()[panel_index<T>(moved(i), moved(j))] = from[panel_index<T>(i, j)];
@@ -126,14 +128,14 @@ template <class T> class SecondOrderModel {
         state.x = row + n;
         state.next = row + 2 * n;
         state.factor = {n, matrix_.data(), d_.data(), row + 3 * n, row + 4 * n, row + 5 * n, prefix_.data(), row + 6 * n};
-        state.packed = {n, matrix_.data(), row + 3 * n, row + 6 * n, d_.data()};
+        state.packed = {n, matrix_.data(), row + 3 * n, row + 6 * n, row + 4 * n, row + 5 * n};
         if (guarded) {
             guard_u_ = Aligned<T>(panel_elements<T>(d));
             guard_d_ = Aligned<double>(n);
             guard_rows_ = Aligned<T>(4 * n);
             T* extra = guard_rows_.data();
-            state.guard = {n,         guard_u_.data(),    guard_d_.data(), extra, extra + n, extra + 2 * n,
-                           prefix_.data() + n, extra + 3 * n};
+            state.guard = {n,         guard_u_.data(), guard_d_.data(),    extra,
+                           extra + n, extra + 2 * n,   prefix_.data() + n, extra + 3 * n};
         }
         if (state.policy.reset == Reset::below || state.policy.radius > 0 || state.additive) {
             scratch_ = Aligned<double>(d * (d + 1) / 2);

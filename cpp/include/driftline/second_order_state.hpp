@@ -46,6 +46,7 @@ struct Sums {
     double capped = 0;    // rows on which the growth of S was capped
     double repaired = 0;  // times that positive definiteness was mended
     double saturated = 0; // rows on which a weight was held at the end of its type's range
+    double weighted = 0;  // rows whose weight was not 1
     double segment = 1;   // index i of the reset threshold in force
     double bound = 0;     // upper bound on the largest eigenvalue of S^-1, for resets while time acts on S
 };
