@@ -3,7 +3,7 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from driftline import losses, streams
+from driftline import losses, regret, streams
 from driftline.base import Learner
 from driftline.certificate import Certificate
 from driftline.errors import DivergenceError, ModelFileError
@@ -62,8 +62,10 @@ __all__ = [
     "Run",
     "SecondOrder",
     "checks",
+    "evaluate",
     "load",
     "losses",
+    "regret",
     "streams",
 ]
 

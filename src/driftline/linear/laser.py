@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any, Self
 
-import numpy as np
-
 from driftline import params
 from driftline.linear.policies import Add
 from driftline.linear.recursion import Policy, Recursive
 from driftline.registry import learner
+
+
+def largest_information(b: float, c: float, X2: float) -> float:
+    """A bound on the eigenvalues of D / c, D being S^-1, where no |x|^2 exceeds X2: Lemma 15."""
+    return 0.0 if math.isinf(c) else max((3 * X2 + math.sqrt(X2 * X2 + 4 * X2 * c)) / 2, b + X2) / c
 
 
 @learner
@@ -61,13 +64,10 @@ class LASER(Recursive):
         return Policy(start=1 / self.ridge - drift, time=Add(drift), shrink=True, clip=self.clip)
 
     def _bound(self, sums: dict[str, float], comparator: float) -> tuple[float | None, dict[str, bool]]:
-        b, c = self.ridge, self.drift_cost
-        d, Y, X2 = self._weights.size, sums["largest_label"], sums["largest_norm2"]
-        drift = 1 / c
-        _, log_det = np.linalg.slogdet(self.covariance_ * b)
-        largest = max((3 * X2 + math.sqrt(X2 * X2 + 4 * X2 * c)) / 2, b + X2) if math.isfinite(c) else 0.0
-        trace = d / (1 / b - drift) + (sums["rows"] - 1) * d * largest
-        conditions = {}
+        b, c, Y = self.ridge, self.drift_cost, sums["largest_label"]
+        later = (sums["rows"] - 1) * largest_information(b, c, sums["largest_norm2"])
+        conditions = {f"ridge < drift_cost: {b:g} < {c:g}": b < c}
         if self.clip is not None:
             conditions[f"every label lies within clip = {self.clip:g}"] = self.clip >= Y
-        return comparator + Y * Y * (-float(log_det) + drift * trace), conditions
+        traces = self._weights.size * (b / (c - b) + later)
+        return comparator + Y * Y * (self._log_det_growth(1 / b) + traces), conditions

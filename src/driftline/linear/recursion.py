@@ -18,6 +18,12 @@ from driftline.linear.policies import Add, Below, Divide, Every
 _NONE, _DIVIDE, _ADD = 0, 1, 2
 _NEEDS_FORGETTING, _NEEDS_THRESHOLD, _OUTSIDE_NOISE = 1, 2, 3
 _TABLE = 4096
+_ENDINGS = {  # events after which a running sum is no comparator's value, and what is then no longer so
+    "resets": "S was never reset",
+    "projections": "the weights never left the ball",
+    "repaired": "S never had to be mended",
+    "saturated": "no weight was held at the end of its range",
+}
 
 
 @dataclass(frozen=True)
@@ -127,14 +133,18 @@ class Recursive(Learner):
     # Certificates.
 
     def _certify(self, sums: dict[str, float]) -> Certificate:
-        events = {
-            name: int(sums[name]) for name in ("resets", "projections", "capped", "repaired", "saturated") if sums[name] > 0
-        }
-        exact = not any(events.get(name) for name in ("resets", "projections", "repaired", "saturated"))
-        comparator = self._comparator(sums) if exact else None
-        bound, conditions = (None, {}) if comparator is None else self._bound(sums, comparator)
-        if bound is not None and not (all(conditions.values()) and math.isfinite(bound)):
-            bound = None
+        events = {name: int(sums[name]) for name in ("capped", *_ENDINGS) if sums[name] > 0}
+        conditions = {words: False for name, words in _ENDINGS.items() if name in events}
+        if max(sums["loss"], sums["value"]) >= sys.float_info.max:
+            conditions["the sums stay within the range of float64"] = False
+        comparator = None if conditions else self._comparator(sums)
+        bound = None
+        if comparator is not None:
+            bound, conditions = self._bound(sums, comparator)
+            if bound is not None and sums["weighted"]:
+                conditions = {**conditions, "every row has the weight 1": False}
+            if bound is not None and not (all(conditions.values()) and math.isfinite(bound)):
+                bound = None
         return Certificate(sums["loss"], comparator, bound, conditions, events)
 
     def _comparator(self, sums: dict[str, float]) -> float | None:
@@ -146,8 +156,14 @@ class Recursive(Learner):
         """An upper bound on the loss and the conditions under which it is proven."""
         return None, {}
 
-    def _log_det_growth(self) -> float:
-        """How much the data added to the start's information: log det(start S^-1)."""
+    def _log_det_growth(self, start: float | None = None) -> float:
+        """How much the data added to the start's information: log det(start S^-1), whatever the units of the features."""
         policy = self._policy()
-        _, log_det = np.linalg.slogdet(self.covariance_ / policy.start)
-        return -float(log_det)
+        if isinstance(policy.time, Add) and policy.time.drift > 0:
+            S = self.covariance_
+            scale = np.sqrt(np.diag(S))
+            _, log_det = np.linalg.slogdet(S / np.outer(scale, scale))
+            logs = log_det / scale.size + 2 * np.log(scale)
+        else:
+            logs = np.log(self._core.get_state()["diagonal"][: self._weights.size])  # S = U D U' with det U = 1
+        return -float(np.sum(logs - math.log(policy.start if start is None else start)))

@@ -1,0 +1,176 @@
+"""Bounds for LASER, which competes with a sequence of weights that pays for its drift."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from driftline.inputs import Array
+from driftline.linear import LASER
+from driftline.linear.laser import largest_information
+from driftline.regret.bound import Bound, times
+from driftline.regret.comparators import best_sequence, drift
+from driftline.regret.rows import as_path, as_rows, at_most, expect, largest_label, largest_norm, losses_of, replay
+
+
+def laser_theorem_12(learner: LASER, X: Any, y: Any, u: Any = None, *, label: float | None = None) -> Bound:
+    r"""The loss of LASER is at most :math:`L(u) + c V + b|u_1|^2 + Y^2 \sum_t x_t^\top D_t^{-1} x_t` for any sequence u.
+
+    Args:
+        learner: its parameters count, not what it has learned.
+        X: the rows, (T, d).
+        y: their labels, (T,).
+        u: fixed weights or a sequence, (T, d), the intercept's last; None takes the best sequence.
+        label: a bound Y on the labels; None takes the largest.
+
+    References: :cite:`moroshko2013`, Theorem 12.
+
+    >>> import driftline as dl
+    >>> learner = dl.LASER(ridge=1.0, drift_cost=2.0, intercept=False)
+    >>> bound = laser_theorem_12(learner, [[1.0], [1.0]], [1.0, 2.0])
+    >>> round(bound.observed, 4), round(bound.value, 4)
+    (4.0625, 5.625)
+    """
+    rows, labels, Y, conditions = _prepare(learner, X, y, label, "laser_theorem_12")
+    gains, _, _ = information(rows, learner.ridge, learner.drift_cost)
+    terms = {"Y^2 sum x'D^-1 x": Y * Y * float(gains.sum())}
+    return _loss_bound(learner, X, y, rows, labels, u, "Theorem 12", terms, conditions)
+
+
+def laser_lemma_13(learner: LASER, X: Any, y: Any) -> Bound:
+    r"""For LASER, :math:`\sum_t x_t^\top D_t^{-1} x_t \le \log\det(D_T/b) + \frac{1}{c} \sum_t \mathrm{tr}\, D_{t-1}`.
+
+    Args:
+        learner: its parameters count, not what it has learned.
+        X: the rows, (T, d).
+        y: their labels, (T,).
+
+    References: :cite:`moroshko2013`, Lemma 13.
+    """
+    rows, _, _, _ = _prepare(learner, X, y, None, "laser_lemma_13")
+    gains, traces, log_det = information(rows, learner.ridge, learner.drift_cost)
+    return Bound(
+        statement="sum of x'D^-1 x of LASER, Lemma 13",
+        terms={"log det(D_T / b)": log_det, "sum of traces / c": float(traces.sum()) / learner.drift_cost},
+        conditions={_in_order(learner): learner.ridge < learner.drift_cost},
+        observed=float(gains.sum()),
+    )
+
+
+def laser_corollary_16(
+    learner: LASER,
+    X: Any,
+    y: Any,
+    u: Any = None,
+    *,
+    tuned: bool = False,
+    norm: float | None = None,
+    label: float | None = None,
+) -> Bound:
+    r"""The loss of LASER against any sequence u, by bounds on the norms and the labels.
+
+    .. math::
+        L(u) + c V + b|u_1|^2 + Y^2 \left( \log\det(D_T/b) + \frac{1}{c} \mathrm{tr}\, D_0 + \frac{T d}{c} M \right), \quad
+        M = \max\left( \tfrac{1}{2} (3 X^2 + \sqrt{X^4 + 4 X^2 c}),\; b + X^2 \right)
+
+    With ``tuned=True`` it is the second part, for :math:`c = (\sqrt 2\, T Y^2 d X / V)^{2/3}`, Eq. (6.8) as in its proof:
+
+    .. math::
+        L(u) + b|u_1|^2 + 3 (\sqrt 2\, T Y^2 d X)^{2/3} V^{1/3} + \frac{b}{c - b} Y^2 d + Y^2 \log\det(D_T/b)
+
+    Args:
+        learner: its parameters count, not what it has learned.
+        X: the rows, (T, d).
+        y: their labels, (T,).
+        u: fixed weights or a sequence, (T, d), the intercept's last; None takes the best sequence.
+        tuned: take the second part, Eq. (6.9).
+        norm: a bound X on the norms of the inputs, the constant feature included; None takes the largest.
+        label: a bound Y on the labels; None takes the largest.
+
+    References: :cite:`moroshko2013`, Corollary 16, Eqs. (6.7) and (6.9).
+    """
+    rows, labels, Y, conditions = _prepare(learner, X, y, label, "laser_corollary_16")
+    largest = largest_norm(rows)
+    bound = largest if norm is None else float(norm)
+    if norm is not None:
+        conditions[f"every input's norm is at most {bound:g}"] = at_most(largest, bound)
+    b, c, (T, d) = learner.ridge, learner.drift_cost, rows.shape
+    _, _, log_det = information(rows, b, c)
+    terms = {"Y^2 log det(D_T / b)": Y * Y * log_det, "Y^2 tr(D_0) / c": Y * Y * d * b / (c - b)}
+    if not tuned:
+        terms["Y^2 T d M / c"] = Y * Y * T * d * largest_information(b, c, bound * bound)
+        return _loss_bound(learner, X, y, rows, labels, u, "Corollary 16, Eq. (6.7)", terms, conditions)
+    path = _path(learner, rows, labels, u, "laser_corollary_16")
+    V, scale = drift(path), math.sqrt(2) * T * Y * Y * d * bound
+    least = max(9 / 8 * bound**2, (b + bound**2) ** 2 / (8 * bound**2)) if bound > 0 else math.inf
+    conditions[f"drift_cost is that of Eq. (6.8): {c:g}"] = V > 0 and math.isclose(c, (scale / V) ** (2 / 3), rel_tol=1e-9)
+    conditions[f"the drift is slow enough: {least:g} <= drift_cost"] = least <= c
+    terms["3 (sqrt(2) T Y^2 d X)^(2/3) V^(1/3)"] = 3 * scale ** (2 / 3) * V ** (1 / 3)
+    return _loss_bound(learner, X, y, rows, labels, path, "Corollary 16, Eq. (6.9)", terms, conditions, moved=False)
+
+
+def information(rows: Array, b: float, c: float) -> tuple[Array, Array, float]:
+    """x'D_t^-1 x and tr D_t-1 for each row, and log det(D_T / b), where D_t = (D_t-1^-1 + I/c)^-1 + x x'."""
+    T, d = rows.shape
+    identity = np.eye(d)
+    D = identity * (b if math.isinf(c) else b / ((c - b) / c))
+    gains, traces = np.empty(T), np.empty(T)
+    for t, x in enumerate(rows):
+        traces[t] = np.trace(D)
+        faded = D if math.isinf(c) else np.linalg.solve(identity + D / c, D)
+        D = (faded + faded.T) / 2 + np.outer(x, x)
+        gains[t] = x @ np.linalg.solve(D, x)
+    scale = np.sqrt(np.diag(D))
+    return gains, traces, float(np.linalg.slogdet(D / np.outer(scale, scale))[1] + np.sum(np.log(scale**2 / b)))
+
+
+def _prepare(learner: LASER, X: Any, y: Any, label: float | None, where: str) -> tuple[Array, Array, float, dict[str, bool]]:
+    expect(learner, LASER, where)
+    rows, labels = as_rows(X, y, where, learner.intercept)
+    largest = largest_label(labels)
+    Y = largest if label is None else float(label)
+    conditions = {_in_order(learner): learner.ridge < learner.drift_cost}
+    if label is not None:
+        conditions[f"every label lies within {Y:g}"] = largest <= Y
+    if learner.clip is not None:
+        conditions[f"every label lies within clip = {learner.clip:g}"] = largest <= learner.clip
+    return rows, labels, Y, conditions
+
+
+def _in_order(learner: LASER) -> str:
+    return f"ridge < drift_cost: {learner.ridge:g} < {learner.drift_cost:g}"
+
+
+def _path(learner: LASER, rows: Array, labels: Array, u: Any, where: str) -> Array:
+    if u is None:
+        return best_sequence(rows, labels, learner.ridge, learner.drift_cost).weights
+    return as_path(u, rows, where)
+
+
+def _loss_bound(
+    learner: LASER,
+    X: Any,
+    y: Any,
+    rows: Array,
+    labels: Array,
+    u: Any,
+    name: str,
+    terms: dict[str, float],
+    conditions: dict[str, bool],
+    moved: bool = True,
+) -> Bound:
+    path = _path(learner, rows, labels, u, "LASER's " + name)
+    costs = {"drift_cost V": times(learner.drift_cost, drift(path))} if moved else {}
+    return Bound(
+        statement=f"loss of LASER, {name}",
+        terms={
+            "loss of u": float(losses_of(path, rows, labels).sum()),
+            "ridge |u_1|^2": learner.ridge * float(path[0] @ path[0]),
+            **costs,
+            **terms,
+        },
+        conditions=conditions,
+        observed=float(replay(learner, X, y)[1].losses.sum()),
+    )

@@ -1,0 +1,63 @@
+"""The comparator whose value a learner's running sum is."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from driftline.base import Learner
+from driftline.linear import LASER, WEMM, Add, Divide
+from driftline.linear.recursion import Policy, Recursive
+from driftline.regret.comparators import BestFixed, BestSequence, best_fixed, best_sequence
+from driftline.regret.min_max import wemm_weights
+from driftline.regret.rows import as_rows
+
+
+def comparator(learner: Learner, X: Any, y: Any) -> BestFixed | BestSequence:
+    """The best comparator for a second-order learner, solved for: its ``value`` is ``learner.certificate().comparator``.
+
+    Fixed weights for Ridge, AAR, AROWR, with discounts for RLS and DFOP, with its weights of the rows for WEMM; a sequence
+    for LASER and Kalman. A learner that resets or projects has none.
+
+    Args:
+        learner: its parameters count, not what it has learned.
+        X: the rows, (T, d).
+        y: their labels, (T,).
+
+    >>> import driftline as dl
+    >>> learner = dl.Kalman(noise=1.0, drift=0.5, ridge=1.0, intercept=False)
+    >>> run = learner.run([[1.0], [1.0]], [1.0, 3.0])
+    >>> round(learner.certificate().comparator, 9), round(comparator(learner, [[1.0], [1.0]], [1.0, 3.0]).value, 9)
+    (3.142857143, 3.142857143)
+    """
+    name = type(learner).__name__
+    if not isinstance(learner, Recursive):
+        raise TypeError(f"comparator: {name} is not a second-order learner")
+    rows, labels = as_rows(X, y, "comparator", learner.intercept)
+    if isinstance(learner, LASER):
+        return best_sequence(rows, labels, learner.ridge, learner.drift_cost)
+    if isinstance(learner, WEMM):
+        learner = type(learner)(**learner.get_params(deep=False))
+        learner._see_first_row(rows[0])
+    policy = learner._policy()
+    if policy.reset is not None or (policy.radius is not None and math.isfinite(policy.radius)):
+        raise ValueError(f"comparator: {name} resets or projects, and the identity ends there")
+    if policy.noise is None:
+        weights = wemm_weights(rows, 1 / policy.start)
+        if policy.time is not None or weights is None:
+            raise ValueError(f"comparator: {name} has no comparator on these rows")
+        return best_fixed(rows, labels, 1 / policy.start, sample_weight=weights)
+    ridge = policy.noise / policy.start
+    if isinstance(policy.time, Add):
+        cost = policy.noise / policy.time.drift if policy.time.drift > 0 else math.inf
+        return best_sequence(rows, labels, ridge, cost, ridge_at=0)
+    discounts = _discounts(policy, len(labels))
+    return best_fixed(rows, labels, ridge * float(discounts[0]), sample_weight=discounts[1:])
+
+
+def _discounts(policy: Policy, T: int) -> Any:
+    """What is left of the prior and of each row after the last row."""
+    factors = policy.time.values(1, T) if isinstance(policy.time, Divide) else np.ones(T)
+    return np.append(np.cumprod(factors[::-1])[::-1], 1.0)

@@ -1,0 +1,97 @@
+"""Rows, labels and comparators as arrays, checked once at the door; replays of a learner from its start."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from driftline import inputs
+from driftline.base import Learner
+from driftline.inputs import Array
+from driftline.results import Run
+
+
+def as_rows(X: Any, y: Any, where: str, intercept: bool = False) -> tuple[Array, Array]:
+    """Rows, (T, d), with the constant feature last where there is an intercept, and labels, (T,)."""
+    table = inputs.as_table(X, where)
+    labels = inputs.as_vector(y, table.rows, where, "y")
+    rows = np.asarray(table.block(0, table.rows), dtype=np.float64)
+    for name, values in (("X", rows), ("y", labels)):
+        bad = np.flatnonzero(~np.isfinite(values.reshape(len(values), -1)).all(axis=1))
+        if bad.size:
+            raise ValueError(f"{where}: {name} has a value that is not finite in row {bad[0]}")
+    if intercept:
+        rows = np.column_stack([rows, np.ones(len(rows))])
+    return rows, labels
+
+
+def chain_weights(values: Any, T: int, where: str) -> Array:
+    """Weights of the rows, finite and not negative."""
+    weights = inputs.as_weights(values, T, where)
+    assert weights is not None
+    return weights
+
+
+def as_path(u: Any, rows: Array, where: str) -> Array:
+    """A comparator as a sequence (T, d): fixed weights, a sequence, or what best_fixed and best_sequence return."""
+    path = np.asarray(getattr(u, "weights", u), dtype=np.float64)
+    T, d = rows.shape
+    if path.shape == (d,):
+        path = np.broadcast_to(path, (T, d))
+    if path.shape != (T, d):
+        raise ValueError(f"{where}: u must have the shape ({d},) or ({T}, {d}), got {path.shape}")
+    if not np.isfinite(path).all():
+        raise ValueError(f"{where}: u has a value that is not finite")
+    return path
+
+
+def as_fixed(u: Any, rows: Array, where: str) -> Array:
+    """A comparator as fixed weights (d,)."""
+    fixed = np.asarray(getattr(u, "weights", u), dtype=np.float64)
+    if fixed.shape != (rows.shape[1],):
+        raise ValueError(f"{where}: u must have the shape ({rows.shape[1]},), got {fixed.shape}")
+    if not np.isfinite(fixed).all():
+        raise ValueError(f"{where}: u has a value that is not finite")
+    return fixed
+
+
+def losses_of(path: Array, rows: Array, labels: Array) -> Array:
+    """Squared errors, (T,), of a sequence of weights or of fixed ones."""
+    predictions = rows @ path if path.ndim == 1 else np.einsum("td,td->t", rows, path)
+    squares: Array = np.square(labels - predictions)
+    return squares
+
+
+def expect(learner: Any, kind: type[Learner], where: str) -> None:
+    """TypeError unless the learner is of the kind that the theorem is about."""
+    if not isinstance(learner, kind):
+        raise TypeError(f"{where}: the theorem is about {kind.__name__}, got {type(learner).__name__}")
+
+
+def replay(learner: Learner, X: Any, y: Any, weights_every: int | None = None) -> tuple[Learner, Run]:
+    """A new learner with the same parameters, and its run over the rows."""
+    model = type(learner)(**learner.get_params(deep=False))
+    return model, model.run(X, y, weights_every=weights_every)
+
+
+def largest_norm(rows: Array) -> float:
+    """The largest norm of a row."""
+    return float(np.linalg.norm(rows, axis=1).max())
+
+
+def at_most(value: float, limit: float) -> bool:
+    """Whether a norm keeps its limit, but for rounding."""
+    return value <= limit * (1 + 1e-12)
+
+
+def largest_label(labels: Array) -> float:
+    """The largest absolute label."""
+    return float(np.abs(labels).max())
+
+
+def log_det(rows: Array, ridge: float) -> float:
+    """The log det(I + sum x x' / ridge), from an orthogonal factor."""
+    d = rows.shape[1]
+    factor = np.linalg.qr(np.vstack([rows / np.sqrt(ridge), np.eye(d)]), mode="r")
+    return float(2 * np.sum(np.log(np.abs(np.diag(factor)))))

@@ -1,0 +1,176 @@
+"""Bounds for learners that compete with fixed weights: AAR, AROWR, the network's top layer, and the thesis's comparison."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from driftline.base import Learner
+from driftline.inputs import Array
+from driftline.linear import AAR, ARCOR, AROWR
+from driftline.regret.bound import Bound
+from driftline.regret.comparators import best_fixed
+from driftline.regret.rows import as_fixed, as_rows, at_most, expect, largest_label, largest_norm, log_det, losses_of, replay
+
+
+def aar(learner: AAR, X: Any, y: Any, u: Any = None, *, label: float | None = None) -> Bound:
+    r"""The loss of AAR is at most :math:`L(u) + b|u|^2 + Y^2 \log\det(I + \sum x x^\top / b)` for any u.
+
+    Args:
+        learner: its parameters count, not what it has learned.
+        X: the rows, (T, d).
+        y: their labels, (T,).
+        u: fixed weights, the intercept's last; None takes those that make the bound least.
+        label: a bound Y on the labels; None takes the largest.
+
+    References: :cite:`vovk2001`; :cite:`forster1999`; :cite:`moroshko2013`, Table 4.1.
+
+    >>> import driftline as dl
+    >>> bound = aar(dl.AAR(ridge=1.0, intercept=False), [[1.0], [1.0]], [1.0, 1.0])
+    >>> round(bound.observed, 4), round(bound.value, 4)
+    (1.4444, 1.7653)
+    """
+    expect(learner, AAR, "aar")
+    rows, labels = as_rows(X, y, "aar", learner.intercept)
+    fixed = _fixed(u, rows, labels, learner.ridge, "aar")
+    largest = largest_label(labels)
+    Y = largest if label is None else float(label)
+    conditions = {}
+    if label is not None:
+        conditions[f"every label lies within {Y:g}"] = largest <= Y
+    if learner.clip is not None:
+        conditions[f"every label lies within clip = {learner.clip:g}"] = largest <= learner.clip
+    _, run = replay(learner, X, y)
+    return Bound(
+        statement="loss of AAR",
+        terms={
+            "loss of u": float(losses_of(fixed, rows, labels).sum()),
+            "ridge |u|^2": learner.ridge * float(fixed @ fixed),
+            "Y^2 log det": Y * Y * log_det(rows, learner.ridge),
+        },
+        conditions=conditions,
+        observed=float(run.losses.sum()),
+    )
+
+
+def arowr(learner: AROWR, X: Any, y: Any, u: Any = None) -> Bound:
+    r"""The loss of AROWR is at most :math:`L(u) + r b|u|^2 + A \log\det(I + \sum x x^\top / (r b))` for any u.
+
+    A is the largest loss that the learner had on one row. The theorem has no conditions.
+
+    Args:
+        learner: its parameters count, not what it has learned.
+        X: the rows, (T, d).
+        y: their labels, (T,).
+        u: fixed weights, the intercept's last; None takes those that make the bound least.
+
+    References: :cite:`vaits2011`, Section 4, without resets; :cite:`moroshko2013`, Table 4.1.
+
+    >>> import driftline as dl
+    >>> bound = arowr(dl.AROWR(noise=1.0, intercept=False), [[1.0], [1.0]], [1.0, 1.0])
+    >>> round(bound.observed, 4), round(bound.value, 4)
+    (1.25, 1.7653)
+    """
+    expect(learner, AROWR, "arowr")
+    rows, labels = as_rows(X, y, "arowr", learner.intercept)
+    ridge = learner.noise * learner.ridge
+    fixed = _fixed(u, rows, labels, ridge, "arowr")
+    _, run = replay(learner, X, y)
+    return Bound(
+        statement="loss of AROWR",
+        terms={
+            "loss of u": float(losses_of(fixed, rows, labels).sum()),
+            "noise ridge |u|^2": ridge * float(fixed @ fixed),
+            "A log det": float(run.losses.max()) * log_det(rows, ridge),
+        },
+        observed=float(run.losses.sum()),
+    )
+
+
+def network(predictions: Any, y: Any, *, noise: float = 1.0, top: Learner | None = None) -> Bound:
+    r"""The loss of the network is at most :math:`\min_c L_c + r + A \log\det(I + \sum p p^\top / r)`.
+
+    p is the vector of the copies' predictions, :math:`L_c` the loss of copy c, A the largest loss of the network on one row.
+
+    Args:
+        predictions: of the copies, (T, C).
+        y: the labels, (T,).
+        noise: r of the learner on top.
+        top: the learner on top, where it is not ARCOR with radius 1 and no resets; AROWR with ridge 1 will do too.
+
+    References: :cite:`vaits2011`, Theorem 2, whose constant this names.
+
+    >>> import numpy as np
+    >>> copies = np.array([[0.0, 1.0], [0.5, 1.0], [0.7, 1.0]])
+    >>> bound = network(copies, [1.0, 1.0, 1.0])
+    >>> round(bound.observed, 4), round(bound.value, 4), bound.terms["loss of the best copy"]
+    (1.3161, 2.7084, 0.0)
+    """
+    copies, labels = as_rows(predictions, y, "network")
+    if top is None:
+        top = ARCOR(noise=noise, radius=1.0, schedule=None, intercept=False)
+    _, run = replay(top, copies, labels)
+    return Bound(
+        statement="loss of the network, ARCOR's Theorem 2",
+        terms={
+            "loss of the best copy": float(np.square(labels[:, None] - copies).sum(axis=0).min()),
+            "noise": float(noise),
+            "A log det": float(run.losses.max()) * log_det(copies, noise),
+        },
+        conditions={"the learner on top starts at S = I, never resets and has a radius of at least 1": _is_top(top, noise)},
+        observed=float(run.losses.sum()),
+    )
+
+
+def _is_top(top: Learner, noise: float) -> bool:
+    if isinstance(top, ARCOR):
+        ball = top.radius is None or top.radius >= 1
+        return top.schedule is None and ball and top.noise == noise and not top.intercept
+    return isinstance(top, AROWR) and top.ridge == 1 and top.noise == noise and not top.intercept
+
+
+def table_4_1(X: Any, y: Any, u: Any, *, ridge: float = 2.0, noise: float = 1.0) -> dict[str, Bound]:
+    r"""Bounds on the regret to u that the thesis compares, for inputs within the unit ball, all by the number of rows.
+
+    Rows of X are taken as they are, without an intercept. The row of Theorem 6 has the 1 that the printed table drops.
+
+    Args:
+        X: the rows, (T, d).
+        y: their labels, (T,).
+        u: fixed weights.
+        ridge: b, above 1.
+        noise: r of AROWR.
+
+    References: :cite:`moroshko2013`, Table 4.1.
+    """
+    rows, labels = as_rows(X, y, "table_4_1")
+    fixed = as_fixed(u, rows, "table_4_1")
+    (T, d), b, r = rows.shape, ridge, noise
+    losses = losses_of(fixed, rows, labels)
+    L, S, Y, square = float(losses.sum()), float(losses.max()), largest_label(labels), float(fixed @ fixed)
+    A = float(replay(AROWR(noise=r, ridge=b, intercept=False), rows, labels)[1].losses.max())
+    range2 = (math.sqrt(square) + Y) ** 2
+    grown = b / (b - 1) if b > 1 else math.inf
+    each = {
+        "Vovk, Forster: AAR": (b * square, d * Y * Y * math.log1p(T / (d * b))),
+        "Crammer et al.: AROWR": (r * b * square, d * A * math.log1p(T / (d * r * b))),
+        "Orabona et al.": (2 * square, d * range2 * math.log1p((2 * square + L) / (d * range2)) if range2 else 0.0),
+        "Theorem 5: WEMM": (b * square, S * d * grown * math.log1p(T / (d * (b - 1))) if S and b > 1 else 0.0),
+        "Theorem 6: WEMM": (b * square, S * d * grown * (1 + math.log1p(L / (S * d))) if S else 0.0),
+    }
+    conditions = {"no input's norm exceeds 1": at_most(largest_norm(rows), 1.0)}
+    above = {f"ridge > 1: {b:g}": b > 1}
+    return {
+        name: Bound(
+            statement=f"regret to u, {name}",
+            terms={"penalty of u": penalty, "logarithm": logarithm},
+            conditions=conditions | (above if "WEMM" in name else {}),
+        )
+        for name, (penalty, logarithm) in each.items()
+    }
+
+
+def _fixed(u: Any, rows: Array, labels: Array, ridge: float, where: str) -> Array:
+    return best_fixed(rows, labels, ridge).weights if u is None else as_fixed(u, rows, where)

@@ -1,0 +1,183 @@
+"""Bounds on how far DFOP's weights are from the true ones, for streams whose weights are known."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from driftline.inputs import Array
+from driftline.linear import DFOP
+from driftline.regret.bound import Bound
+from driftline.regret.rows import as_path, as_rows, expect, largest_norm, replay
+
+_MODEL = (
+    "the steps of the true weights are martingale differences",
+    "the noise of the labels is sub-Gaussian and has mean 0 given the past",
+)
+
+
+def dfop_theorem_1(
+    learner: DFOP,
+    X: Any,
+    y: Any,
+    weights: Any,
+    *,
+    delta: float = 0.05,
+    noise: float | None = None,
+    drift: float | None = None,
+) -> Bound:
+    r"""The distance of DFOP's weights from the true ones, with probability :math:`1 - \delta`.
+
+    .. math::
+        K \left( (1-\mu)^t |R_0| |w_0| + \sqrt 2 \left(1 + \sqrt{3 \ln(2t/\delta)}\right)
+        \left( 2 \sigma x^* \sqrt\mu + \gamma\, (|R_0| + x^{*2}) / \sqrt\mu \right) \right)
+
+    K is the largest norm of the matrices :math:`P_k`, and :math:`|R_0|` is 1/prior. It is about the weights that predict the
+    last row, after t = T - 1 rows.
+
+    Args:
+        learner: its parameters count, not what it has learned.
+        X: the rows, (T, d), at least two.
+        y: their labels, (T,).
+        weights: the true ones of each row, (T, d), the intercept's last.
+        delta: the probability with which the bound may fail.
+        noise: :math:`\sigma`, so that :math:`\sigma^2` is a variance proxy of the labels' noise; None takes the largest
+            absolute error of the true weights, which is one.
+        drift: :math:`\gamma` with :math:`E \exp(|s|^2/\gamma^2) \le e` for a step s of the true weights; None takes the
+            norm of the longest step, which is one.
+
+    References: :cite:`zhao2021`, Theorem 1.
+    """
+    expect(learner, DFOP, "dfop_theorem_1")
+    rows, labels = as_rows(X, y, "dfop_theorem_1", learner.intercept)
+    path = as_path(weights, rows, "dfop_theorem_1")
+    t, sigma, gamma = _model(rows, labels, path, noise, drift, delta, "dfop_theorem_1")
+    mu, R0, K = learner.forget_rate, 1 / learner.prior, _largest_covariance(learner, rows[:t])
+    x, spread = largest_norm(rows[:t]), math.sqrt(2) * (1 + math.sqrt(3 * math.log(2 * t / delta)))
+    _, run = replay(learner, X, y, weights_every=1)
+    assert run.weights is not None
+    return Bound(
+        statement=f"distance of DFOP's weights from the true ones after {t} rows, Theorem 1",
+        terms={
+            "start": K * (1 - mu) ** t * R0 * float(np.linalg.norm(path[0])),
+            "noise": K * spread * 2 * sigma * x * math.sqrt(mu),
+            "drift": K * spread * gamma * (R0 + x * x) / math.sqrt(mu),
+        },
+        conditions=_excited(rows[:t]),
+        observed=float(np.linalg.norm(path[t] - run.weights[t - 1])),
+        assumptions=(*_MODEL, f"the bound may fail with probability {delta:g}"),
+    )
+
+
+def sparse_dfop_theorem_2(
+    X: Any,
+    y: Any,
+    weights: Any,
+    matrix: Any,
+    *,
+    forget_rate: float,
+    prior: float,
+    rip: float,
+    delta: float = 0.05,
+    noise: float | None = None,
+    drift: float | None = None,
+) -> Bound:
+    r"""The distance of Sparse-DFOP's weights from the projected true ones, M w.
+
+    .. math::
+        K \Big( (1-\mu)^t |R_0| |v_0| + 3 \delta_{2s} \psi^* x^* W
+        + 2\sqrt 2 \left(1 + \sqrt{3 \ln(2t/\delta)}\right) \sigma \psi^* \sqrt\mu
+
+        + \sqrt 2 \left(1 + \sqrt{3 \ln(4t/\delta)}\right) \left(\sqrt d + \sqrt D + \sqrt{2 \ln(8t/\delta)}\right)
+        \gamma\, (|R_0| + \psi^{*2}) / \sqrt\mu \Big)
+
+    The paper prints :math:`x^*` for :math:`\psi^*` in the third term; its proof has :math:`\psi^*`.
+
+    Args:
+        X: the rows, (T, D), at least two, without an intercept.
+        y: their labels, (T,).
+        weights: the true ones of each row, (T, D).
+        matrix: M, (d, D), of independent normal entries with variance 1/d.
+        forget_rate: :math:`\mu`, as for :class:`~driftline.DFOP`.
+        prior: P starts at prior * I.
+        rip: :math:`\delta_{2s}`, the restricted isometry constant of M for twice the sparsity s of rows and weights.
+        delta: the probability with which the bound may fail, besides that of M not being an isometry.
+        noise: :math:`\sigma`, as for :func:`dfop_theorem_1`.
+        drift: :math:`\gamma`, as for :func:`dfop_theorem_1`.
+
+    References: :cite:`zhao2021`, Theorem 2.
+    """
+    where = "sparse_dfop_theorem_2"
+    rows, labels = as_rows(X, y, where)
+    path = as_path(weights, rows, where)
+    M = np.asarray(matrix, dtype=np.float64)
+    if M.ndim != 2 or M.shape[1] != rows.shape[1]:
+        raise ValueError(f"{where}: matrix must have the shape (d, {rows.shape[1]}), got {M.shape}")
+    t, sigma, gamma = _model(rows, labels, path, noise, drift, delta, where)
+    learner = DFOP(forget_rate=forget_rate, prior=prior, intercept=False)
+    projected, targets = rows @ M.T, path @ M.T
+    mu, R0, K = forget_rate, 1 / prior, _largest_covariance(learner, projected[:t])
+    x, psi = largest_norm(rows[:t]), largest_norm(projected[:t])
+    wide = math.sqrt(M.shape[0]) + math.sqrt(M.shape[1]) + math.sqrt(2 * math.log(8 * t / delta))
+    noisy, drifting = (math.sqrt(2) * (1 + math.sqrt(3 * math.log(n * t / delta))) for n in (2, 4))
+    _, run = replay(learner, projected, labels, weights_every=1)
+    assert run.weights is not None
+    return Bound(
+        statement=f"distance of Sparse-DFOP's weights from the projected true ones after {t} rows, Theorem 2",
+        terms={
+            "start": K * (1 - mu) ** t * R0 * float(np.linalg.norm(targets[0])),
+            "projection": K * 3 * rip * psi * x * largest_norm(path[:t]),
+            "noise": K * noisy * 2 * sigma * psi * math.sqrt(mu),
+            "drift": K * drifting * wide * gamma * (R0 + psi * psi) / math.sqrt(mu),
+        },
+        conditions=_excited(projected[:t]),
+        observed=float(np.linalg.norm(targets[t] - run.weights[t - 1])),
+        assumptions=(
+            *_MODEL,
+            f"matrix is a restricted isometry of order 2 s with the constant {rip:g}, and rows and weights are s-sparse",
+            f"the bound may fail with probability {delta:g}",
+        ),
+    )
+
+
+def _model(
+    rows: Array, labels: Array, path: Array, noise: float | None, drift: float | None, delta: float, where: str
+) -> tuple[int, float, float]:
+    """Rows before the last, the noise's sigma and the drift's gamma."""
+    t = len(labels) - 1
+    if t < 1:
+        raise ValueError(f"{where}: X must have at least 2 rows, got {len(labels)}")
+    if not 0 < delta < 1:
+        raise ValueError(f"{where}: delta must be in (0, 1), got {delta!r}")
+    errors = labels[:t] - np.einsum("td,td->t", rows[:t], path[:t])
+    sigma = float(np.abs(errors).max()) if noise is None else float(noise)
+    gamma = float(np.linalg.norm(np.diff(path, axis=0), axis=1).max()) if drift is None else float(drift)
+    return t, sigma, gamma
+
+
+def _largest_covariance(learner: DFOP, rows: Array) -> float:
+    """The largest norm of P_k = R_k^-1 over the rows, where R <- (1 - mu) R + mu x x'."""
+    mu, d, block = learner.forget_rate, rows.shape[1], 256
+    R, largest = np.eye(d) / learner.prior, 0.0
+    for start in range(0, len(rows), block):
+        kept = np.empty((min(block, len(rows) - start), d, d))
+        for k, x in enumerate(rows[start : start + block]):
+            R = (1 - mu) * R + mu * np.outer(x, x)
+            kept[k] = R
+        smallest = float(np.linalg.eigvalsh(kept)[:, 0].min())
+        largest = max(largest, 1 / smallest if smallest > 0 else math.inf)
+    return largest
+
+
+def _excited(rows: Array) -> dict[str, bool]:
+    """Whether there is an h so that any h rows in succession span all directions, as far as the rows go."""
+    T, d = rows.shape
+    half = d
+    while 2 * half <= T:
+        whole = rows[: T // half * half].reshape(-1, half, d)
+        if (np.linalg.matrix_rank(whole) == d).all():
+            return {f"any {2 * half} rows in succession span all {d} directions": True}
+        half *= 2
+    return {f"some number of rows in succession, up to {T}, always spans all {d} directions": False}

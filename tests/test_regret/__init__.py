@@ -1,0 +1,1 @@
+"""Comparators, identities, bounds and regret curves."""

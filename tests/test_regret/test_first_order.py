@@ -1,0 +1,48 @@
+"""Online-to-batch: the risk of LMS's averaged weights."""
+
+import numpy as np
+import pytest
+
+import driftline as dl
+from driftline import regret
+
+
+def sample(rng, m):
+    X = rng.normal(size=(m, 3))
+    X /= np.maximum(1, np.linalg.norm(X, axis=1, keepdims=True))
+    return X, X @ [1.0, -0.5, 0.2] + 0.3 * rng.normal(size=m)
+
+
+def test_the_mean_risk_over_samples_keeps_the_bound():
+    rng = np.random.default_rng(0)
+    holdout = sample(rng, 20_000)
+    learner = dl.LMS(rate=0.2, intercept=False)
+    bounds = [regret.online_to_batch(learner, *sample(rng, 200), holdout=holdout, norm=1.0) for _ in range(100)]
+    assert all(bound.applies for bound in bounds)
+    assert np.mean([bound.observed for bound in bounds]) <= bounds[0].value
+    assert np.mean([bound.observed for bound in bounds]) > 0.5 * bounds[0].value  # and the bound says something
+    assert any("expectation" in words for words in bounds[0].assumptions)
+
+
+def test_the_averaged_weights_are_those_that_predicted():
+    X, y = np.ones((3, 1)), np.ones(3)
+    bound = regret.online_to_batch(dl.LMS(rate=0.5, intercept=False), X, y, [1.0], holdout=([[1.0]], [1.0]))
+    mean = (0 + 0.5 + 0.75) / 3
+    assert bound.observed == pytest.approx((1 - mean) ** 2)
+    assert bound.value == pytest.approx(0 / 0.5 + 1 / (0.5 * 3))
+
+
+def test_without_holdout_rows_the_risk_of_u_is_its_mean_loss():
+    X, y = np.ones((4, 1)), np.array([1.0, 2.0, 3.0, 2.0])
+    bound = regret.online_to_batch(dl.LMS(rate=0.5, intercept=False), X, y, [2.0])
+    assert bound.observed is None
+    assert bound.terms["risk of u / (1 - rate X^2)"] == pytest.approx(0.5 / 0.5)
+
+
+def test_none_takes_the_weights_that_make_the_bound_least():
+    rng = np.random.default_rng(1)
+    X, y = sample(rng, 100)
+    learner = dl.LMS(rate=0.3, intercept=False)
+    least = regret.online_to_batch(learner, X, y).value
+    for _ in range(50):
+        assert regret.online_to_batch(learner, X, y, rng.normal(size=3)).value >= least
