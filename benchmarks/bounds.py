@@ -1,8 +1,13 @@
-"""Regret: loss over bound of every theorem on the papers' own streams. ``python -m benchmarks.bounds`` prints it."""
+"""Regret: loss over bound of every theorem on the papers' own streams.
+
+``python -m benchmarks.bounds`` prints it; ``--picture FILE`` draws regret and a live bound over time.
+"""
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 
@@ -28,13 +33,17 @@ def measure(quick: bool) -> Report:
     return Report([_table(name, stream, rows) for name, stream in STREAMS.items()])
 
 
-def _table(name: str, stream: Rotating, rows: int) -> Table:
+def unit_rows(stream: Rotating, rows: int) -> tuple[Array, Array, Array]:
+    """Rows scaled to norm 1, labels with the same noise as before, and the true weights."""
     X, y = stream.take(rows)
     weights = np.asarray(stream.weights)
     norms = np.linalg.norm(X, axis=1)
-    noise = y - np.einsum("td,td->t", X, weights)
-    X /= norms[:, None]
-    y = (y - noise) / norms + noise
+    targets = np.einsum("td,td->t", X, weights)
+    return X / norms[:, None], targets / norms + (y - targets), weights
+
+
+def _table(name: str, stream: Rotating, rows: int) -> Table:
+    X, y, weights = unit_rows(stream, rows)
     zero = float(y @ y)
     lines: list[tuple[Cell, ...]] = []
     for against, bound in _bounds(X, y, weights):
@@ -67,6 +76,47 @@ def _bounds(X: Array, y: Array, truth: Array) -> Iterator[tuple[str, regret.Boun
     yield "best sequence", regret.laser_corollary_16(tracker, X, y)
 
 
+def draw(path: Path) -> None:
+    """Left, the regret of four learners to the true weights; right, what AAR's certificate says as rows come in."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    X, y, truth = unit_rows(STREAMS["thesis, constant drift, noise 0.05"], ROWS)
+    rows = np.arange(1, ROWS + 1)
+    fig, (left, right) = plt.subplots(1, 2, figsize=(12, 4.6), layout="constrained")
+    learners = {
+        "Ridge": (dl.Ridge(intercept=False), "#000000"),
+        "LASER": (dl.LASER(ridge=1.0, drift_cost=1000.0, intercept=False), "#E69F00"),
+        "ARCOR": (dl.ARCOR(noise=10.0, radius=1.0, schedule=2.0, intercept=False), "#CC79A7"),
+        "Kalman": (dl.Kalman(noise=0.05, drift=5e-5, intercept=False), "#0072B2"),
+    }
+    for name, (learner, colour) in learners.items():
+        left.plot(rows, regret.curve(learner.run(X, y), X, y, truth), color=colour, label=name)
+    left.set(xlabel="row", ylabel="cumulative regret to the true weights", title="A target that turns 0.002 rad a row")
+    model, marks, live = dl.AAR(intercept=False), range(20, ROWS + 1, 20), []
+    for end in marks:
+        model.run(X[end - 20 : end], y[end - 20 : end])
+        certificate = model.certificate()
+        live.append((certificate.bound, certificate.loss, certificate.comparator))
+    styles = (("bound", "#D55E00", "-"), ("loss", "#000000", "-"), ("comparator", "#56B4E9", "--"))
+    for values, (name, colour, line) in zip(zip(*live, strict=True), styles, strict=True):
+        right.plot(marks, values, color=colour, ls=line, label=name)
+    right.set(xlabel="row", ylabel="sum of squared errors", title="AAR's certificate, live")
+    for axes in (left, right):
+        axes.legend(frameon=False)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(alpha=0.25)
+    fig.savefig(path, dpi=150)
+
+
 if __name__ == "__main__":
-    for table in measure(quick=False).tables:
-        print(table.text(), end="\n\n")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.bounds", description="loss over bound of every theorem")
+    parser.add_argument("--quick", action="store_true", help="few rows")
+    parser.add_argument("--picture", type=Path, metavar="FILE", help="draw a picture instead")
+    options = parser.parse_args()
+    if options.picture:
+        draw(options.picture)
+    else:
+        print(*(table.text() for table in measure(options.quick).tables), sep="\n\n")

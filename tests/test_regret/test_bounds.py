@@ -227,10 +227,11 @@ def test_table_4_1(s: Stream, excess: float, noise: float):
 
 
 def test_table_4_1_without_its_1_is_exceeded():
-    """One row of loss and b near 1: the weighted loss of Theorem 6 is above what the printed table has."""
-    b = 1.05
-    X, y, u = np.ones((1, 1)), np.ones(1), np.zeros(1)
-    weighted = regret.wemm_theorem_4(dl.WEMM(ridge=b, intercept=False), X, y, u).value
-    logarithm = b / (b - 1) * math.log(2)
-    assert weighted > 1 + logarithm
-    assert weighted <= regret.wemm_theorem_6(dl.WEMM(ridge=b, intercept=False), X, y, u).value
+    b, X, y = 1.19, np.array([[1.0], [-0.6]]), np.array([1.0, -0.5])
+    learner = dl.WEMM(ridge=b, intercept=False)
+    u = regret.comparator(learner, X, y).weights
+    row = regret.table_4_1(X, y, u, ridge=b)["Theorem 6: WEMM"]
+    losses = np.square(y - X @ u)
+    printed = row.value - b / (b - 1) * losses.max()
+    loss = learner.run(X, y).losses.sum()
+    assert losses.sum() + printed < loss < losses.sum() + row.value
