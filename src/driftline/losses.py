@@ -45,7 +45,7 @@ class Squared:
 
 @dataclass(frozen=True)
 class Absolute:
-    """|prediction - y|, with gradient 0 where the two agree."""
+    """``|prediction - y|``, with gradient 0 where the two agree."""
 
     def value(self, y: float, prediction: float) -> float:
         """The loss of predicting ``prediction`` when ``y`` came."""

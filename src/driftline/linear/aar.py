@@ -16,7 +16,7 @@ class AAR(Recursive):
         w \leftarrow w + \frac{y - w \cdot x}{1 + x \cdot k}\, k, \quad S \leftarrow S - \frac{k k^\top}{1 + x \cdot k}
 
     Ridge regression with predictions that are shrunk; its regret to any fixed u is at most
-    :math:`ridge\, |u|^2 + Y^2 \log\det(I + \sum x x^\top / ridge)`.
+    :math:`\text{ridge}\, |u|^2 + Y^2 \log\det(I + \sum x x^\top / \text{ridge})`.
 
     Args:
         ridge: b; S starts at I / ridge.

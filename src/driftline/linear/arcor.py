@@ -18,14 +18,15 @@ class ARCOR(Recursive):
         k = S x, \quad w \leftarrow w + \frac{y - w \cdot x}{r + x \cdot k}\, k, \quad
         S \leftarrow S - \frac{k k^\top}{r + x \cdot k};
 
-        \lambda_{min}(S) < \Lambda_i:\; S \leftarrow I,\; i \leftarrow i + 1; \qquad
+        \lambda_{\min}(S) < \Lambda_i:\; S \leftarrow I,\; i \leftarrow i + 1;
+
         |w| > R:\; w \leftarrow (I + a S)^{-1} w \text{ with } |w| = R
 
     The eigenvalue test is exact and costs as much as the step itself. A projection costs O(d³), on the rows that need one.
 
     Args:
-        noise: r.
-        radius: :math:`R_B` of the ball; None is no ball.
+        noise: r; the larger, the less one row counts.
+        radius: R, :math:`R_B` in the paper; None is no ball.
         schedule: a power q >= 1 for :math:`\Lambda_i = 1/(i^{q-1} + 1)`; None never resets; a function of i = 1, 2, ... or a
             sequence gives the thresholds themselves.
 
@@ -43,7 +44,7 @@ class ARCOR(Recursive):
 
     @classmethod
     def for_drift(cls, p: float, **parameters: Any) -> Self:
-        """Set for a total drift that grows as T^(1/p): q = 2p / (p + 1)."""
+        """Set for a total drift that grows as :math:`T^{1/p}`: q = 2p / (p + 1)."""
         check, words = params.number(gt=1, infinite=True)
         if not check(p):
             raise ValueError(f"{cls.__name__}.for_drift: p must be {words}, got {p!r}")

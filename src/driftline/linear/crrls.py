@@ -24,7 +24,9 @@ class CRRLS(Recursive):
 
     .. math::
         S \leftarrow S/\lambda, \quad k = S x, \quad w \leftarrow w + \frac{y - w \cdot x}{1 + x \cdot k}\, k, \quad
-        S \leftarrow S - \frac{k k^\top}{1 + x \cdot k}, \quad S \leftarrow I \text{ after rows } T_0, 2 T_0, \dots
+        S \leftarrow S - \frac{k k^\top}{1 + x \cdot k};
+
+        S \leftarrow I \text{ after rows } T_0, 2 T_0, \dots
 
     Args:
         forgetting: :math:`\lambda` in (0, 1], called r in the thesis.

@@ -13,7 +13,9 @@ class DFOP(Recursive):
     r"""Distribution-free one-pass learning, O(d²) a row.
 
     .. math::
-        P \leftarrow P/(1 - \mu), \quad k = P x, \quad w \leftarrow w + \frac{y - w \cdot x}{1/\mu + x \cdot k}\, k, \quad
+        P \leftarrow P/(1 - \mu), \quad k = P x,
+
+        w \leftarrow w + \frac{y - w \cdot x}{1/\mu + x \cdot k}\, k, \quad
         P \leftarrow P - \frac{k k^\top}{1/\mu + x \cdot k}
 
     The same learner as ``RLS(forgetting=1 - forget_rate, ridge=1 / (forget_rate * prior))``. It predicts a row before it

@@ -21,7 +21,8 @@ class LASER(Recursive):
     r"""Last-step adaptive regression for a target that drifts, O(d²) a row.
 
     .. math::
-        S \leftarrow S + I/c, \quad k = S x, \quad \hat y = \frac{w \cdot x}{1 + x \cdot k}, \quad
+        S \leftarrow S + I/c, \quad k = S x, \quad \hat y = \frac{w \cdot x}{1 + x \cdot k},
+
         w \leftarrow w + \frac{y - w \cdot x}{1 + x \cdot k}\, k, \quad S \leftarrow S - \frac{k k^\top}{1 + x \cdot k}
 
     Args:

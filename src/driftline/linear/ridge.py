@@ -15,7 +15,7 @@ class Ridge(Recursive):
         k = S x, \quad w \leftarrow w + \frac{y - w \cdot x}{1 + x \cdot k}\, k, \quad
         S \leftarrow S - \frac{k k^\top}{1 + x \cdot k}
 
-    After every row, w minimises :math:`\sum_i (y_i - w \cdot x_i)^2 + ridge\, |w|^2`.
+    After every row, w minimises :math:`\sum_i (y_i - w \cdot x_i)^2 + \text{ridge}\, |w|^2`.
 
     Args:
         ridge: b; S starts at I / ridge.

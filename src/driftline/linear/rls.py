@@ -16,7 +16,7 @@ class RLS(Recursive):
         S \leftarrow S/\lambda_t, \quad k = S x, \quad w \leftarrow w + \frac{y - w \cdot x}{1 + x \cdot k}\, k, \quad
         S \leftarrow S - \frac{k k^\top}{1 + x \cdot k}
 
-    After every row, w minimises :math:`\sum_i \lambda^{t-i} (y_i - w \cdot x_i)^2 + \lambda^t\, ridge\, |w|^2`.
+    After every row, w minimises :math:`\sum_i \lambda^{t-i} (y_i - w \cdot x_i)^2 + \lambda^t\, \text{ridge}\, |w|^2`.
 
     Args:
         forgetting: :math:`\lambda` in (0, 1]; the memory is about 1 / (1 - forgetting) rows. A function of the row's index

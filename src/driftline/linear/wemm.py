@@ -19,8 +19,8 @@ class WEMM(Recursive):
     .. math::
         k = S x, \quad w \leftarrow w + (y - w \cdot x)\, k, \quad S \leftarrow S - k k^\top
 
-    Rows are weighted by :math:`a_t = 1/(1 - x \cdot k)`, which must be positive: :math:`|x|^2 < ridge` is sufficient. A row
-    that breaks it is refused with a ValueError, and nothing is learned from it.
+    Rows are weighted by :math:`a_t = 1/(1 - x \cdot k)`, which must be positive: :math:`|x|^2 < \text{ridge}` is sufficient.
+    A row that breaks it is refused with a ValueError, and nothing is learned from it.
 
     Args:
         ridge: b; S starts at I / ridge. None sets it from the first row, to :math:`2|x|^2 + 2d + 8` (``ridge_``), the

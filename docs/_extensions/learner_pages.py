@@ -1,0 +1,116 @@
+"""Writes learners/<name>.md for every registered learner, and learners/index.md, when a build starts."""
+
+import inspect
+import re
+from pathlib import Path
+
+from sphinx.errors import ExtensionError
+
+from driftline import Learner
+from driftline.registry import learners
+
+SUMMARY = re.compile(r"(?P<what>.*?)[,.] (?P<cost>O\([^)]*\)) a row\.", re.DOTALL)
+
+INDEX = """\
+# Learners
+
+One page a learner, written from the registry when the docs are built. d is the number of features, the constant one
+included. Every learner has the same verbs: see {{py:class}}`driftline.Learner`.
+
+| learner | what it does | cost a row |
+| --- | --- | --- |
+{rows}
+
+The second-order learners, those of cost O(d²), are one recursion: {{doc}}`/mathematics` has its table.
+
+```{{toctree}}
+:hidden:
+
+{names}
+```
+"""
+
+PAGE = """\
+# {title}
+
+```{{eval-rst}}
+.. currentmodule:: {module}
+.. autoclass:: {title}
+{members}
+```
+
+## Defaults and rules
+
+| name | default | must be |
+| --- | --- | --- |
+{rows}
+
+They are keyword-only, checked when the learner is made and in `set_params`, and never changed by learning.
+`intercept`, `dtype` and `missing` are common to all: see {{py:class}}`driftline.Learner`.
+
+- Registered as `{name}`.
+- Source: `{source}`.
+"""
+
+
+def summary_of(cls):
+    """What the first paragraph of the docstring says, and the cost that it ends with."""
+    paragraph = inspect.cleandoc(cls.__doc__ or "").split("\n\n")[0]
+    found = SUMMARY.fullmatch(paragraph)
+    if found is None:
+        raise ExtensionError(
+            f"{cls.__name__}: the docstring must begin with a summary that ends in ', O(...) a row.', got {paragraph!r}"
+        )
+    return " ".join(found["what"].split()), found["cost"]
+
+
+def page(name, cls):
+    rows = [
+        f"| `{param.name}` | `{param.default!r}` | {param.rule.replace('|', chr(92) + '|')} |"
+        for param in cls._params.values()
+    ]
+    own = [
+        member
+        for member, value in vars(cls).items()
+        if not member.startswith("_") and isinstance(value, classmethod | staticmethod | property)
+    ]
+    return PAGE.format(
+        title=cls.__name__,
+        module=cls.__module__ if not exported(cls) else "driftline",
+        members=f"   :members: {', '.join(own)}" if own else "",
+        rows="\n".join(rows),
+        name=name,
+        source="src/" + cls.__module__.replace(".", "/") + ".py",
+    )
+
+
+def exported(cls):
+    import driftline
+
+    return getattr(driftline, cls.__name__, None) is cls
+
+
+def index(known):
+    rows = []
+    for name, cls in known.items():
+        what, cost = summary_of(cls)
+        rows.append(f"| [{cls.__name__}]({name}.md) | {what} | {cost} |")
+    return INDEX.format(rows="\n".join(rows), names="\n".join(known))
+
+
+def write(app):
+    folder = Path(app.srcdir) / "learners"
+    folder.mkdir(exist_ok=True)
+    known = {name: cls for name, cls in sorted(learners().items()) if issubclass(cls, Learner)}
+    texts = {f"{name}.md": page(name, cls) for name, cls in known.items()} | {"index.md": index(known)}
+    for stale in set(folder.glob("*.md")) - {folder / file for file in texts}:
+        stale.unlink()
+    for file, text in texts.items():
+        path = folder / file
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+
+def setup(app):
+    app.connect("builder-inited", write)
+    return {"parallel_read_safe": True}

@@ -1,0 +1,64 @@
+"""Settings of the documentation. ``make docs`` builds it and runs its examples."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
+
+import driftline
+
+project = "driftline"
+author = "The driftline developers"
+project_copyright = author
+release = driftline.__version__
+
+extensions = [
+    "learner_pages",
+    "mathml",
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.doctest",
+    "sphinx.ext.napoleon",
+    "sphinxcontrib.bibtex",
+]
+exclude_patterns = ["_build", "_extensions"]
+nitpicky = True
+nitpick_ignore_regex = [("py:.*", r"^(?!driftline).*")]  # only what is driftline's own must resolve
+
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"
+napoleon_attr_annotations = False
+napoleon_use_ivar = True
+napoleon_use_rtype = False
+
+bibtex_bibfiles = ["references.bib"]
+bibtex_default_style = "plain"
+bibtex_reference_style = "author_year"
+
+# What docstrings see around them.
+doctest_global_setup = """
+import numpy as np
+from driftline.linear import *
+from driftline.regret import *
+from driftline.streams import *
+"""
+
+html_math_renderer = "mathml"
+html_theme = "pydata_sphinx_theme"
+html_title = "driftline"
+html_static_path = ["_static"]
+html_css_files = ["driftline.css"]
+html_show_sourcelink = False
+html_theme_options = {
+    "navigation_depth": 2,
+    "show_nav_level": 2,
+    "show_prev_next": True,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+# A page at the top has no pages below it, and no sidebar.
+html_sidebars = {path.stem: [] for path in Path(__file__).parent.glob("*.md")}
