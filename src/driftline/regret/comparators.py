@@ -10,7 +10,7 @@ import numpy as np
 
 from driftline import params
 from driftline.inputs import Array
-from driftline.regret.rows import as_rows, chain_weights
+from driftline.regret.rows import as_rows, row_weights
 
 _CHUNK = 512
 
@@ -92,7 +92,7 @@ def best_fixed(X: Any, y: Any, ridge: float, *, intercept: bool = False, sample_
     """
     _require("best_fixed", "ridge", ridge, ge=0)
     rows, labels = as_rows(X, y, "best_fixed", intercept)
-    roots = None if sample_weight is None else np.sqrt(chain_weights(sample_weight, len(labels), "best_fixed"))
+    roots = None if sample_weight is None else np.sqrt(row_weights(sample_weight, len(labels), "best_fixed"))
     table = np.column_stack([rows, labels])
     if roots is not None:
         table *= roots[:, None]

@@ -26,7 +26,7 @@ def as_rows(X: Any, y: Any, where: str, intercept: bool = False) -> tuple[Array,
     return rows, labels
 
 
-def chain_weights(values: Any, T: int, where: str) -> Array:
+def row_weights(values: Any, T: int, where: str) -> Array:
     """Weights of the rows, finite and not negative."""
     weights = inputs.as_weights(values, T, where)
     assert weights is not None
