@@ -138,6 +138,28 @@ template <class T> DRIFTLINE_INLINE bool is_weak(const SecondOrderState<T>& m, c
     return !(total <= limit);
 }
 
+// Forgetting lets D_j grow without end while no row says anything about its direction u_j, and a row says nothing about it
+// when u_j.x is nothing but the rounding of its terms. So D_j may grow to `resolution` times what a row as large as those
+// terms would leave of it, or to where it started. True where that cut something off.
+template <class T> bool hold_growth(SecondOrderState<T>& m, double rho, double start) {
+    constexpr double resolution = sizeof(T) == 8 ? 1e10 : 1e4;
+    bool held = false;
+    for (Index j = 0; j < m.d; ++j) {
+        if (m.factor.d[j] <= start)
+            continue;
+        const T* u = m.factor.u + panel_index<T>(0, j);
+        double terms = 0;
+        for (Index i = 0; i <= j; ++i)
+            terms += std::fabs(static_cast<double>(u[i]) * static_cast<double>(m.x[i]));
+        const double most = resolution * rho / (terms * terms);
+        if (m.factor.d[j] > most) {
+            m.factor.d[j] = at_least(start, most);
+            held = true;
+        }
+    }
+    return held;
+}
+
 // What a reset asks for once the row was taken in.
 template <class T> void watch_resets(SecondOrderState<T>& m, double rho, double grow, double norm2, const T* next) {
     const bool below = m.policy.reset == Reset::below;
@@ -183,6 +205,14 @@ DRIFTLINE_ONCE Status learn_row(SecondOrderState<T>& m, double y, double weight,
     else
         most = update(sized<P>(m.factor), rho, view.grow, variance_cap<T>, next);
     move_weights<P>(m, error * view.scale / total);
+    bool capped = most > variance_cap<T>;
+    if (policy.time == Time::divide) {
+        for (Index j = m.d; j < sized<P>(m.factor).size; ++j)
+            m.factor.d[j] = smallest_variance; // the padding has nothing to forget
+        const double start = policy.reset == Reset::none ? policy.start : at_least(1, policy.start);
+        if (most > start) [[unlikely]]
+            capped |= hold_growth(m, rho, start);
+    }
 
     Sums& sums = m.sums;
     sums.rows += 1;
@@ -191,7 +221,7 @@ DRIFTLINE_ONCE Status learn_row(SecondOrderState<T>& m, double y, double weight,
     sums.largest_loss = at_least(sums.largest_loss, at_most(error * error, DBL_MAX));
     sums.largest_label = at_least(sums.largest_label, std::fabs(y));
     sums.largest_norm2 = at_least(sums.largest_norm2, view.norm2);
-    sums.capped += most > variance_cap<T>;
+    sums.capped += capped;
     sums.weighted += weight != 1;
     if (m.additive && static_cast<Index>(sums.rows) % (64 + 8 * m.d) == 0)
         mend(m);

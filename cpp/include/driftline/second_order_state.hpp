@@ -71,7 +71,7 @@ template <class T> struct SecondOrderState {
 };
 
 // What D may grow to under forgetting, where exact arithmetic would have it grow without end.
-template <class T> inline constexpr double variance_cap = sizeof(T) == 8 ? 1e20 : 1e10;
+template <class T> inline constexpr double variance_cap = sizeof(T) == 8 ? 1e60 : 1e24;
 // The largest s for which a row is taken in without scaling it first.
 template <class T> inline constexpr double largest_s = sizeof(T) == 8 ? 1e250 : 1e30;
 // What start, drift and 1/start may be, and the smallest noise: beyond, T cannot hold what they bring about.
