@@ -32,7 +32,7 @@ from driftline.model_file import load
 from driftline.results import Run
 
 if TYPE_CHECKING:
-    from driftline import checks
+    from driftline import checks, evaluate
 
 __version__ = "0.1.0"
 
@@ -71,6 +71,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "checks":  # imported when first asked for: learning does not need it
-        return importlib.import_module("driftline.checks")
+    if name in ("checks", "evaluate"):  # imported when first asked for: learning does not need them
+        return importlib.import_module(f"driftline.{name}")
     raise AttributeError(f"module 'driftline' has no attribute {name!r}")

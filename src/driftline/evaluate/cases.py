@@ -1,0 +1,161 @@
+"""The rows of a comparison: one sequence to tune on, and one for each repetition."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from driftline.evaluate.rules import one_of
+from driftline.evaluate.sources import Pair, Source, as_arrays, cut
+
+PROTOCOLS = ("repeats", "subsets")
+
+
+def subsets(rows: int, count: int = 10) -> list[tuple[int, int]]:
+    """Where consecutive subsets of 4/5 of the rows start and stop; with ten of them they start at T/50, 2T/50, …, T/5.
+
+    >>> subsets(1000)[0], subsets(1000)[-1], len(subsets(1000))
+    ((20, 820), (200, 1000), 10)
+    """
+    length = 4 * rows // 5
+    starts = [i * rows // (5 * count) for i in range(1, count + 1)]
+    return [(start, start + length) for start in starts]
+
+
+def seeds(seed: int, repeats: int) -> tuple[int, list[int]]:
+    """The seed of the tuning sequence, and those of the repetitions; the first ones are the same for any number of them."""
+    tuning, *others = np.random.SeedSequence(seed).generate_state(repeats + 1).tolist()
+    return tuning, others
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Case:
+    """A stream under its name, and how sequences are taken from it.
+
+    Args:
+        data: (X, y), a stream, or a function that makes either from a seed.
+        rows: rows of a sequence; all there are where None.
+        repeats: how many sequences.
+        protocol: "repeats" draws each with a seed of its own, "subsets" cuts them out of one, as :func:`subsets` says.
+        seed: where the seeds of the sequences come from.
+        tuning: (X, y) or a stream to tune on; or the share of the rows that is set aside for it at the beginning, where the
+            data cannot be drawn again.
+    """
+
+    data: Any
+    rows: int | None
+    repeats: int
+    protocol: str
+    seed: int
+    tuning: Any
+
+    def sequence(self, repetition: int) -> Pair:
+        """The rows of a repetition."""
+        if self.protocol == "repeats":
+            return self._drawn(seeds(self.seed, self.repeats)[1][repetition])
+        X, y = self._one()
+        aside = self._set_aside(len(y))
+        start, stop = subsets(len(y) - aside, self.repeats)[repetition]
+        return cut(X, aside + start, aside + stop), y[aside + start : aside + stop]
+
+    def tuning_sequence(self) -> Pair:
+        """The rows to tune on, none of which a repetition has."""
+        if self.tuning is not None and not isinstance(self.tuning, float):
+            return materialise(self.tuning, self.rows)
+        if redrawable(self.data):
+            return self._drawn(seeds(self.seed, self.repeats)[0])
+        X, y = self._one()
+        aside = self._set_aside(len(y))
+        return cut(X, 0, aside), y[:aside]
+
+    def _set_aside(self, rows: int) -> int:
+        if isinstance(self.tuning, float) and not redrawable(self.data):
+            return int(self.tuning * rows)
+        return 0
+
+    def _one(self) -> Pair:
+        if callable(self.data) and not hasattr(self.data, "take"):
+            return self._drawn(self.seed)
+        return materialise(self.data, self.rows)
+
+    def _drawn(self, seed: int) -> Pair:
+        return materialise(redraw(self.data, seed), self.rows)
+
+
+def redrawable(data: Any) -> bool:
+    """Whether other rows of the same kind can be had by another seed."""
+    if isinstance(data, tuple):
+        return False
+    seeded = dataclasses.is_dataclass(data) and any(field.name == "seed" for field in dataclasses.fields(data))
+    return hasattr(data, "reseeded") or seeded or (callable(data) and not hasattr(data, "take"))
+
+
+def redraw(data: Any, seed: int) -> Any:
+    """The same kind of data from another seed."""
+    if hasattr(data, "reseeded"):
+        return data.reseeded(seed)
+    if callable(data):
+        return data(seed)
+    return dataclasses.replace(data, seed=seed)
+
+
+def materialise(data: Any, rows: int | None) -> Pair:
+    """All rows as one table with its labels."""
+    if isinstance(data, tuple) and len(data) == 2:
+        X, y = as_arrays(data, "compare")
+        return (X, y) if rows is None else (cut(X, 0, rows), y[:rows])
+    if hasattr(data, "take"):
+        length = rows if rows is not None else getattr(data, "length", None)
+        if length is None:
+            raise ValueError(f"compare: rows must be given: {type(data).__name__} has no end")
+        return as_arrays(data.take(length), "compare")
+    blocks = list(Source(data, rows, "compare").blocks())
+    return np.concatenate([block.table[0] for block in blocks]), np.concatenate([block.y for block in blocks])
+
+
+def as_cases(
+    streams: Any, rows: int | None, repeats: int, protocol: str | None, seed: int, tune: Any, tuned: bool
+) -> dict[str, Case]:
+    """Cases by name: one stream, a list, or a mapping that names them."""
+    cases: dict[str, Case] = {}
+    for name, data in _named(streams).items():
+        again = redrawable(data)
+        chosen = one_of("compare", "protocol", protocol or ("repeats" if again else "subsets"), PROTOCOLS)
+        if chosen == "repeats" and not again:
+            raise ValueError(f"compare: {name} cannot be drawn again with another seed: use protocol='subsets'")
+        tuning = tune.get(name) if isinstance(tune, Mapping) else tune
+        if not tuned:
+            tuning = None
+        elif isinstance(tuning, (int, float)):
+            tuning = float(tuning)
+            if not 0 < tuning < 1:
+                raise ValueError(f"compare: tune must be a share in (0, 1), or rows to tune on, got {tuning!r}")
+        elif tuning is None and not again:
+            raise ValueError(f"compare: tune must say what {name} is tuned on: it cannot be drawn again")
+        cases[name] = Case(data, rows, repeats, chosen, seed, tuning)
+    return cases
+
+
+def _named(streams: Any) -> dict[str, Any]:
+    if isinstance(streams, Mapping):
+        named = {str(name): data for name, data in streams.items()}
+    else:
+        named = {}
+        for data in streams if isinstance(streams, list) else [streams]:
+            base = "rows" if isinstance(data, tuple) else _name(data)
+            count, name = 1, base
+            while name in named:
+                count += 1
+                name = f"{base} {count}"
+            named[name] = data
+    if not named:
+        raise ValueError("compare: there are no streams")
+    return named
+
+
+def _name(data: Any) -> str:
+    maker: Callable[..., Any] | type = data if hasattr(data, "__name__") else type(data)
+    return str(maker.__name__)

@@ -1,0 +1,141 @@
+"""Learners against one another: tuned apart, repeated, and tested for significance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TextIO
+
+import numpy as np
+
+from driftline.evaluate.adapters import names_of, predicts_labels
+from driftline.evaluate.cases import as_cases
+from driftline.evaluate.comparison import Comparison
+from driftline.evaluate.contest import Contest, Job, Outcome, Params, Trial, chosen, loss_of, tuning_jobs
+from driftline.evaluate.metrics import as_metrics
+from driftline.evaluate.progress import Progress
+from driftline.evaluate.rules import one_of, optional_whole, real, whole
+from driftline.evaluate.workers import run_jobs
+
+WHERE = "compare"
+
+
+def compare(
+    learners: Any,
+    streams: Any,
+    *,
+    repeats: int = 10,
+    rows: int | None = None,
+    protocol: str | None = None,
+    grid: Mapping[str, Any] | None = None,
+    tune: Any = 0.1,
+    metrics: Any = None,
+    reference: str | None = None,
+    level: float = 0.95,
+    delay: int = 0,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    progress: bool | TextIO = True,
+) -> Comparison:
+    """Lets learners predict and learn the same sequences, several of each stream, and tests whether they differ.
+
+    The learners given are templates: every sequence starts with a fresh one. A learner with a parameter ``seed`` starts
+    differently in each repetition. A learner that diverges has the worst score, and is listed in ``failures``.
+
+    Args:
+        learners: a list, or a mapping from names to learners; a class, or a function that makes a learner, will do too.
+        streams: a stream, a list, or a mapping from names to streams. A stream is a seeded one, a function that makes one
+            from a seed, or fixed rows (X, y).
+        repeats: sequences of each stream.
+        rows: rows of a sequence (with "subsets": of what the subsets are cut from); needed for streams without an end.
+        protocol: "repeats" draws each sequence with a seed of its own; "subsets" takes consecutive subsets of 4/5 of the
+            rows that start at T/50, 2T/50, …, T/5 (for ten). By default the former where a stream can be drawn again.
+        grid: learner -> parameter -> values to try, or learner -> list of settings. The setting with the least cumulative
+            squared error (for classifiers: the fewest mistakes) on a separate sequence is used.
+        tune: what is tuned on where a stream cannot be drawn again: a share of the rows, taken from the beginning and not
+            used otherwise; or a mapping from stream names to rows (X, y) or streams.
+        metrics: names or :class:`Metric` objects; "mse" by default, or "accuracy" for labels.
+        reference: the learner that the others are tested against; the first by default.
+        level: of significance.
+        delay: labels arrive so many rows late.
+        seed: where the seeds of all sequences come from.
+        n_jobs: parallel processes; by default every core where the work takes more than a few seconds, 1 for none.
+        progress: show how far it is, on a terminal; False for quiet.
+
+    >>> import driftline as dl
+    >>> learners = {"Kalman": dl.Kalman(noise=0.5), "RLS": dl.RLS(), "Ridge": dl.Ridge()}
+    >>> grid = {"Kalman": {"drift": [1e-5, 1e-4, 1e-3]}, "RLS": {"forgetting": [0.8, 0.9, 0.99]}}
+    >>> stream = dl.streams.Rotating(rate=0.5, unit="deg", noise=0.5)
+    >>> result = compare(learners, stream, rows=500, repeats=5, grid=grid, n_jobs=1)
+    >>> result.chosen["Rotating"]["RLS"], result.win_tie_loss()["Ridge"].win
+    ({'forgetting': 0.9}, 1)
+    """
+    named = names_of(learners, WHERE)
+    repeats = whole(WHERE, "repeats", repeats, 1)
+    grid = grid or {}
+    level = real(WHERE, "level", level, gt=0, lt=1)
+    reference = one_of(WHERE, "reference", reference or next(iter(named)), tuple(named))
+    rows = optional_whole(WHERE, "rows", rows, 1)
+    cases = as_cases(streams, rows, repeats, protocol, whole(WHERE, "seed", seed, 0), tune, bool(grid))
+    if metrics is None:
+        tasks = {getattr(case.data, "task", None) for case in cases.values()}
+        labels = tasks == {"classification"} or any(map(predicts_labels, named.values()))
+        metrics = "accuracy" if labels else "mse"
+    contest = Contest(named, cases, as_metrics(metrics, WHERE), whole(WHERE, "delay", delay, 0))
+    trials = _tune(contest, grid, n_jobs, progress)
+    best = {stream: {name: chosen(tried) for name, tried in by_name.items()} for stream, by_name in trials.items()}
+    jobs = [
+        Job(stream, name, best.get(stream, {}).get(name, {}), repetition)
+        for stream in cases
+        for repetition in range(repeats)
+        for name in named
+    ]
+    with Progress(len(jobs), "runs", show=progress) as bar:
+        outcomes = run_jobs(contest, jobs, n_jobs, bar)
+    return _result(contest, jobs, outcomes, best, trials, reference, level)
+
+
+def _tune(
+    contest: Contest, grid: Mapping[str, Any], n_jobs: int | None, progress: bool | TextIO
+) -> dict[str, dict[str, list[Trial]]]:
+    """What was tried on the tuning sequence, by stream and learner."""
+    jobs = tuning_jobs(contest, grid)
+    with Progress(len(jobs), "trials", show=progress) as bar:
+        outcomes = run_jobs(contest, jobs, n_jobs, bar)
+    trials: dict[str, dict[str, list[Trial]]] = {}
+    for job, outcome in zip(jobs, outcomes, strict=True):
+        trials.setdefault(job.stream, {}).setdefault(job.learner, []).append(Trial(job.params, loss_of(outcome)))
+    return trials
+
+
+def _result(
+    contest: Contest,
+    jobs: Sequence[Job],
+    outcomes: Sequence[Outcome],
+    best: dict[str, dict[str, Params]],
+    trials: dict[str, dict[str, list[Trial]]],
+    reference: str,
+    level: float,
+) -> Comparison:
+    streams, learners = list(contest.cases), list(contest.learners)
+    shape = (len(streams), len(outcomes) // (len(streams) * len(learners)), len(learners))
+
+    def arranged(values: list[float]) -> np.ndarray[Any, Any]:
+        return np.array(values).reshape(shape).transpose(0, 2, 1)
+
+    return Comparison(
+        streams=streams,
+        learners=learners,
+        metrics={metric.name: metric for metric in contest.metrics},
+        scores={metric.name: arranged([o.values[metric.name] for o in outcomes]) for metric in contest.metrics},
+        seconds=arranged([outcome.seconds for outcome in outcomes]),
+        chosen=best,
+        trials=trials,
+        failures=[
+            (job.stream, job.learner, job.repetition or 0, outcome.failure)
+            for job, outcome in zip(jobs, outcomes, strict=True)
+            if outcome.failure is not None
+        ],
+        reference=reference,
+        level=level,
+        protocols={name: case.protocol for name, case in contest.cases.items()},
+    )

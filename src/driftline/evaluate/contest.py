@@ -1,0 +1,140 @@
+"""One piece of a comparison at a time: a learner on a sequence. This is what worker processes run."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from driftline.evaluate.adapters import fresh, predicts_labels
+from driftline.evaluate.cases import Case
+from driftline.evaluate.metrics import Metric
+from driftline.evaluate.prequential import prequential
+from driftline.evaluate.sources import Pair
+from driftline.evaluate.tables import Value
+
+Params = dict[str, Any]
+
+
+class Trial(NamedTuple):
+    """A setting that was tried on the tuning sequence, and its mean squared error there (for labels: of mistakes)."""
+
+    params: Params
+    loss: float
+
+
+class Outcome(NamedTuple):
+    """A learner's metrics on one sequence, the time it took, and what went wrong, if something did."""
+
+    values: dict[str, float]
+    seconds: float
+    failure: str | None = None
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to do: try a setting on the tuning sequence (repetition None), or score one on a repetition."""
+
+    stream: str
+    learner: str
+    params: Params
+    repetition: int | None = None
+
+
+@dataclass(eq=False)
+class Contest:
+    """Learners, streams and metrics: all that a worker process needs to know."""
+
+    learners: Mapping[str, Any]
+    cases: Mapping[str, Case]
+    metrics: tuple[Metric, ...]
+    delay: int = 0
+    _drawn: tuple[str, int | None, Pair] | None = field(default=None, repr=False)  # the sequence that was drawn last
+
+    def run(self, job: Job) -> Outcome:
+        """Does a job with a fresh learner. A learner that diverges has the worst value of every metric."""
+        params = dict(job.params)
+        template = self.learners[job.learner]
+        if job.repetition is not None and "seed" not in params and hasattr(template, "get_params"):
+            own = template.get_params(deep=False)
+            if isinstance(own.get("seed"), int):
+                params["seed"] = own["seed"] + job.repetition  # another start in each repetition
+        learner = fresh(template, **params)
+        metrics: tuple[Metric | str, ...] = self.metrics
+        if job.repetition is None:
+            metrics = ("accuracy",) if predicts_labels(learner) else ("mse",)
+        quiet: dict[str, Any] = {"window": None, "fading": None, "points": 0, "progress": False}
+        try:
+            rows = self._sequence(job.stream, job.repetition)
+            result = prequential({"it": learner}, rows, metrics=metrics, delay=self.delay, **quiet)
+        except ArithmeticError as error:  # DivergenceError, and overflow in another library
+            return Outcome({metric.name: metric.worst for metric in self.metrics}, float("nan"), str(error))
+        return Outcome(result.totals["it"], result.seconds["it"])
+
+    def _sequence(self, stream: str, repetition: int | None) -> Pair:
+        """The learners take turns on a sequence: it is drawn once."""
+        if self._drawn is None or self._drawn[:2] != (stream, repetition):
+            case = self.cases[stream]
+            rows = case.tuning_sequence() if repetition is None else case.sequence(repetition)
+            self._drawn = (stream, repetition, rows)
+        return self._drawn[2]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_drawn": None}
+
+
+def settings(grid: Any, name: str) -> list[Params]:
+    """All settings of a grid: every combination of the values of a mapping, or a list of settings as it is.
+
+    >>> settings({"a": [1, 2], "b": [3]}, "RLS")
+    [{'a': 1, 'b': 3}, {'a': 2, 'b': 3}]
+    """
+    if isinstance(grid, Mapping):
+        found = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+    else:
+        found = [dict(setting) for setting in grid]
+    if not found:
+        raise ValueError(f"compare: the grid of {name} has no setting")
+    return found
+
+
+def tuning_jobs(contest: Contest, grid: Mapping[str, Any]) -> list[Job]:
+    """Every setting that makes a learner, on every stream; settings that a learner refuses are left out."""
+    unknown = [name for name in grid if name not in contest.learners]
+    if unknown:
+        raise ValueError(f"compare: grid names {', '.join(unknown)}, which is not among {', '.join(contest.learners)}")
+    good: dict[str, list[Params]] = {}
+    for name, choices in grid.items():
+        refused: ValueError | None = None
+        good[name] = []
+        for params in settings(choices, name):
+            try:
+                fresh(contest.learners[name], **params)
+                good[name].append(params)
+            except ValueError as error:  # parameters that do not go together, such as LASER's ridge >= drift_cost
+                refused = error
+        if not good[name]:
+            raise ValueError(f"compare: {name} refuses every setting of its grid") from refused
+    return [Job(stream, name, params) for stream in contest.cases for name in good for params in good[name]]
+
+
+def loss_of(outcome: Outcome) -> float:
+    """What tuning minimises: the mean squared error, or the share of wrong labels."""
+    if outcome.failure is not None:
+        return float("inf")
+    values = outcome.values
+    return 1.0 - values["accuracy"] if "accuracy" in values else values["mse"]
+
+
+def chosen(trials: list[Trial]) -> Params:
+    """The setting with the least loss; the first of several."""
+    finite = [trial for trial in trials if trial.loss < float("inf")]
+    if not finite:
+        raise ValueError(f"compare: a learner diverged with every setting of its grid, such as {trials[0].params}")
+    return min(finite, key=lambda trial: trial.loss).params
+
+
+def spelled(params: Params) -> Value:
+    """Parameters as a user would type them."""
+    return ", ".join(f"{name}={value!r}" for name, value in params.items())

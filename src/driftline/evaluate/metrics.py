@@ -1,0 +1,277 @@
+"""Metrics as sums over rows, so that one pass gives them from the start, over a window, and fading."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from driftline.evaluate.rules import real
+from driftline.inputs import Array
+
+Sums = Mapping[str, Array]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows with their labels and what was predicted for them.
+
+    Attributes:
+        y: labels.
+        prediction: made before the label was seen.
+        lower, upper: ends of the predicted intervals, where there are any.
+        classes: predictions are labels, not numbers whose sign decides.
+        origin: a number near the labels, subtracted before they are squared.
+    """
+
+    y: Array
+    prediction: Array
+    lower: Array | None = None
+    upper: Array | None = None
+    classes: bool = False
+    origin: float = 0.0
+
+    @cached_property
+    def error(self) -> Array:
+        """Label minus prediction."""
+        return np.subtract(self.y, self.prediction)
+
+    @cached_property
+    def squared(self) -> Array:
+        """Squared errors."""
+        return np.square(self.error)
+
+    @cached_property
+    def centred(self) -> Array:
+        """Labels minus the origin."""
+        return self.y - self.origin
+
+    @property
+    def interval(self) -> tuple[Array, Array]:
+        """The ends of the intervals."""
+        if self.lower is None or self.upper is None:
+            raise ValueError("coverage and width need intervals: a learner with predict_interval(x, level=...)")
+        return self.lower, self.upper
+
+
+class Metric:
+    """A number made from sums over rows.
+
+    A metric of your own names the columns that are summed, and turns the sums into its value.
+
+    >>> class Bias(Metric):
+    ...     name, title = "bias", "mean error"
+    ...     def columns(self, rows):
+    ...         return {"error": rows.error}
+    ...     def value(self, count, sums):
+    ...         return sums["error"] / count
+    >>> float(value_of(Bias(), Rows(np.array([1.0, 2.0]), np.array([0.0, 4.0]))))
+    -0.5
+    """
+
+    name: str
+    title: str
+    lower_is_better: bool = True
+    numeric: bool = True  # needs labels that are numbers
+    intervals: bool = False  # needs predicted intervals
+
+    @property
+    def worst(self) -> float:
+        """The value of a learner that broke down."""
+        return float("inf") if self.lower_is_better else float("-inf")
+
+    def columns(self, rows: Rows) -> dict[str, Array]:
+        """One number a row for each column; metrics share columns of the same name."""
+        raise NotImplementedError
+
+    def value(self, count: Array, sums: Sums) -> Array:
+        """The value from the weight of the rows and the weighted sums of the columns."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class MSE(Metric):
+    """Mean squared error."""
+
+    name, title = "mse", "mean squared error"
+
+    def columns(self, rows: Rows) -> dict[str, Array]:
+        """Squared errors."""
+        return {"squared": rows.squared}
+
+    def value(self, count: Array, sums: Sums) -> Array:
+        """Their mean."""
+        return sums["squared"] / count
+
+
+class RMSE(MSE):
+    """Root of the mean squared error, in the unit of the labels."""
+
+    name, title = "rmse", "root mean squared error"
+
+    def value(self, count: Array, sums: Sums) -> Array:
+        """The root of their mean."""
+        root: Array = np.sqrt(sums["squared"] / count)
+        return root
+
+
+class MAE(Metric):
+    """Mean absolute error."""
+
+    name, title = "mae", "mean absolute error"
+
+    def columns(self, rows: Rows) -> dict[str, Array]:
+        """Absolute errors."""
+        return {"absolute": np.abs(rows.error)}
+
+    def value(self, count: Array, sums: Sums) -> Array:
+        """Their mean."""
+        return sums["absolute"] / count
+
+
+class R2(Metric):
+    """1 minus the squared error over that of the labels' mean, over the same rows: 1 is perfect, 0 as good as the mean.
+
+    It is not defined for a single row. Where all labels are the same it is 1 without an error and 0 with one.
+    """
+
+    name, title, lower_is_better = "r2", "R²", False
+
+    def columns(self, rows: Rows) -> dict[str, Array]:
+        """Squared errors, and the labels and their squares about an origin that keeps their digits."""
+        return {"squared": rows.squared, "label": rows.centred, "label squared": np.square(rows.centred)}
+
+    def value(self, count: Array, sums: Sums) -> Array:
+        """One minus the share of the labels' variance that is left."""
+        residual, second = sums["squared"], sums["label squared"]
+        spread = second - np.square(sums["label"]) / count
+        constant = spread <= 1e-13 * second  # nothing but rounding is left of the difference
+        ratio = residual / np.where(constant, 1.0, spread)
+        r2: Array = 1.0 - np.where(constant, np.where(residual > 0, 1.0, 0.0), ratio)
+        return np.where(count > 1, r2, np.nan)
+
+
+class Accuracy(Metric):
+    """The share of rows whose label was predicted.
+
+    A classifier's predictions are compared with the labels. A regression's prediction counts as the positive label where it
+    is at least ``threshold``, and labels above it are the positive ones: 0 for labels -1 and 1, 0.5 for labels 0 and 1.
+    """
+
+    name, title, lower_is_better, numeric = "accuracy", "accuracy", False, False
+
+    def __init__(self, threshold: float = 0.0) -> None:
+        self.threshold = real("Accuracy", "threshold", threshold)
+
+    def columns(self, rows: Rows) -> dict[str, Array]:
+        """1 for a hit."""
+        if rows.classes:
+            return {"hit": np.asarray(rows.y == rows.prediction, dtype=np.float64)}
+        if self.threshold == 0.0 and np.array_equal(np.unique(rows.y), (0.0, 1.0)):
+            raise ValueError("accuracy: the labels are 0 and 1: their sign says nothing, use Accuracy(threshold=0.5)")
+        hit = (rows.y > self.threshold) == (rows.prediction >= self.threshold)
+        return {"hit": hit.astype(np.float64)}
+
+    def value(self, count: Array, sums: Sums) -> Array:
+        """The share of hits."""
+        return sums["hit"] / count
+
+    def __repr__(self) -> str:
+        return f"Accuracy(threshold={self.threshold:g})"
+
+
+class Coverage(Metric):
+    """The share of labels within the predicted interval, ends included."""
+
+    name, title, lower_is_better, intervals = "coverage", "share of labels within the interval", False, True
+
+    def columns(self, rows: Rows) -> dict[str, Array]:
+        """1 for a label within."""
+        lower, upper = rows.interval
+        return {"inside": ((lower <= rows.y) & (rows.y <= upper)).astype(np.float64)}
+
+    def value(self, count: Array, sums: Sums) -> Array:
+        """The share within."""
+        return sums["inside"] / count
+
+
+class Width(Metric):
+    """The mean width of the predicted intervals."""
+
+    name, title, intervals = "width", "mean width of the interval", True
+
+    def columns(self, rows: Rows) -> dict[str, Array]:
+        """Widths."""
+        lower, upper = rows.interval
+        return {"width": upper - lower}
+
+    def value(self, count: Array, sums: Sums) -> Array:
+        """Their mean."""
+        return sums["width"] / count
+
+
+class Mean(Metric):
+    """The mean of any function of labels and predictions.
+
+    >>> late = Mean("late", lambda y, prediction: y - prediction > 10, title="share of rows more than 10 too low")
+    >>> float(value_of(late, Rows(np.array([5.0, 50.0]), np.array([0.0, 20.0]))))
+    0.5
+    """
+
+    def __init__(
+        self, name: str, function: Callable[[Array, Array], Array], *, title: str | None = None, lower_is_better: bool = True
+    ) -> None:
+        self.name, self.function = name, function
+        self.title, self.lower_is_better = title or name, lower_is_better
+
+    def columns(self, rows: Rows) -> dict[str, Array]:
+        """The function's values."""
+        return {f"mean of {self.name}": np.asarray(self.function(rows.y, rows.prediction), dtype=np.float64)}
+
+    def value(self, count: Array, sums: Sums) -> Array:
+        """Their mean."""
+        return sums[f"mean of {self.name}"] / count
+
+    def __repr__(self) -> str:
+        return f"Mean({self.name!r}, {self.function!r})"
+
+
+class Known:
+    """The metrics that have a name of their own."""
+
+    by_name: ClassVar[dict[str, Callable[[], Metric]]] = {
+        cls.name: cls for cls in (MSE, RMSE, MAE, R2, Accuracy, Coverage, Width)
+    }
+
+
+def as_metrics(metrics: str | Metric | Iterable[str | Metric], where: str) -> tuple[Metric, ...]:
+    """Metrics from their names, or as they are.
+
+    >>> as_metrics("mse", "prequential"), as_metrics(["r2", Accuracy(0.5)], "prequential")
+    ((MSE(),), (R2(), Accuracy(threshold=0.5)))
+    """
+    given = [metrics] if isinstance(metrics, (str, Metric)) else list(metrics)
+    found: list[Metric] = []
+    for metric in given:
+        if isinstance(metric, str) and metric in Known.by_name:
+            found.append(Known.by_name[metric]())
+        elif isinstance(metric, Metric):
+            found.append(metric)
+        else:
+            raise ValueError(f"{where}: metrics must be among {', '.join(Known.by_name)}, or Metric objects, got {metric!r}")
+    names = [metric.name for metric in found]
+    if not names or len(set(names)) < len(names):
+        raise ValueError(f"{where}: metrics must have at least one name, each once, got {names}")
+    return tuple(found)
+
+
+def value_of(metric: Metric, rows: Rows) -> float:
+    """The metric over all of some rows."""
+    with np.errstate(all="ignore"):
+        sums = {name: column.sum(keepdims=True) for name, column in metric.columns(rows).items()}
+        return float(metric.value(np.array([float(len(rows.y))]), sums)[0])

@@ -1,0 +1,130 @@
+"""Pictures. matplotlib is imported when one is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from driftline.evaluate.results import Curve
+from driftline.evaluate.tables import shown
+
+# Okabe and Ito's palette, which the colour-blind can tell apart; yellow is too light for a line and left out.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+STYLES = ("-", "--", ":", "-.")
+
+
+def style(number: int) -> dict[str, Any]:
+    """The colour and the dashes of the n-th line: after the last colour, the colours begin again with other dashes."""
+    return {"color": COLOURS[number % len(COLOURS)], "linestyle": STYLES[number // len(COLOURS) % len(STYLES)]}
+
+
+def new_axes(ax: Any, width: float = 8.0, height: float = 4.5) -> Any:
+    """The axes given, or new ones, in the house style."""
+    if ax is None:
+        try:
+            from matplotlib.figure import Figure
+        except ImportError as error:
+            raise ImportError('pictures need matplotlib: pip install "driftline[plot]"') from error
+        ax = Figure(figsize=(width, height), layout="constrained").add_subplot()
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(alpha=0.25)
+    ax.set_axisbelow(True)
+    return ax
+
+
+def legend(ax: Any) -> None:
+    """Names beside the picture, where they cover no line."""
+    ax.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+
+
+def save(ax: Any, path: Any) -> Any:
+    """Writes the picture where a path is given; gives the axes back."""
+    if path is not None:
+        ax.figure.savefig(path, dpi=150)
+    return ax
+
+
+def draw_curves(curves: Mapping[str, Curve], metric: str, how: str, *, ax: Any = None, path: Any = None) -> Any:
+    """One line a learner; a logarithmic axis where the values are positive and far apart."""
+    ax = new_axes(ax)
+    for number, (name, curve) in enumerate(curves.items()):
+        ax.plot(curve.rows, curve.values, label=name, linewidth=1.6, **style(number))
+    values = np.concatenate([curve.values for curve in curves.values()])
+    values = values[np.isfinite(values)]
+    if values.size and values.min() > 0 and values.max() > 20 * values.min():
+        ax.set_yscale("log")
+    ax.set(xlabel="row", ylabel=metric, title=f"{metric[0].upper()}{metric[1:]}, {how}")
+    legend(ax)
+    return save(ax, path)
+
+
+def draw_bars(values: Mapping[str, float], label: str, title: str, *, ax: Any = None, path: Any = None) -> Any:
+    """One horizontal bar a learner, the largest on top, with its value."""
+    ax = new_axes(ax, height=0.6 + 0.45 * len(values))
+    ordered = sorted(values.items(), key=lambda item: item[1])
+    names, sizes = [name for name, _ in ordered], [size for _, size in ordered]
+    bars = ax.barh(names, sizes, color=COLOURS[0])
+    ax.bar_label(bars, [shown(size) for size in sizes], padding=4, fontsize=9)
+    ax.set(xlabel=label, title=title)
+    ax.margins(x=0.12)
+    return save(ax, path)
+
+
+def draw_points(
+    means: Mapping[str, Mapping[str, tuple[float, float]]], metric: str, title: str, *, ax: Any = None, path: Any = None
+) -> Any:
+    """One group a stream, one mark a learner, from stream -> learner -> (mean, deviation)."""
+    ax = new_axes(ax, width=min(12.0, max(6.0, 2.0 + 1.6 * len(means))))
+    learners = list(next(iter(means.values())))
+    offsets = np.linspace(-0.3, 0.3, len(learners)) if len(learners) > 1 else np.zeros(1)
+    for number, learner in enumerate(learners):
+        middle, spread = np.array([by_learner[learner] for by_learner in means.values()]).T
+        where = np.arange(len(means)) + offsets[number]
+        marks = "osD^vP*"[number // len(COLOURS) % 7] if len(learners) > len(COLOURS) else "o"
+        ax.errorbar(where, middle, spread, fmt=marks, capsize=3, label=learner, color=COLOURS[number % len(COLOURS)])
+    positive = [mean for by_learner in means.values() for mean, _ in by_learner.values() if np.isfinite(mean)]
+    if positive and min(positive) > 0 and max(positive) > 20 * min(positive):
+        ax.set_yscale("log")
+    ax.set(xlabel="stream", ylabel=metric, title=title)
+    turned = {"rotation": 30, "ha": "right"} if sum(map(len, means)) > 60 else {}
+    ax.set_xticks(range(len(means)), list(means), **turned)
+    legend(ax)
+    return save(ax, path)
+
+
+def draw_ranks(ranks: Mapping[str, float], difference: float, title: str, *, ax: Any = None, path: Any = None) -> Any:
+    """Mean ranks on a line, the best on the left; a bar joins learners closer than the critical difference."""
+    ordered = sorted(ranks.items(), key=lambda item: item[1])
+    ax = new_axes(ax, height=1.2 + 0.35 * len(ordered))
+    groups = cliques([rank for _, rank in ordered], difference)
+    top = len(ordered) + len(groups) * 0.35
+    for number, (name, rank) in enumerate(ordered):
+        level = len(ordered) - 1 - number
+        ax.plot([rank, rank], [level, top], color="0.75", linewidth=1, zorder=1)
+        ax.plot(rank, level, "o", color=COLOURS[0], zorder=3)
+        ax.annotate(f"{name}  {rank:.2f}", (rank, level), xytext=(8, 0), textcoords="offset points", va="center", fontsize=9)
+    for number, (first, last) in enumerate(groups):
+        height = len(ordered) - 0.4 + number * 0.35
+        ax.plot(
+            [first - 0.03, last + 0.03], [height, height], color=COLOURS[1], linewidth=4, solid_capstyle="round", zorder=2
+        )
+    ax.set(xlabel=f"mean rank (critical difference {difference:.2f})", title=title, yticks=[], ylim=(-0.7, top))
+    ax.set_xlim(0.8, len(ordered) + 0.8)
+    ax.spines["left"].set_visible(False)
+    return save(ax, path)
+
+
+def cliques(ranks: list[float], difference: float) -> list[tuple[float, float]]:
+    """The longest runs of sorted ranks that lie within a difference, of two or more.
+
+    >>> cliques([1.0, 1.5, 2.2, 4.0], 1.0)
+    [(1.0, 1.5), (1.5, 2.2)]
+    """
+    found: list[tuple[float, float]] = []
+    for i, first in enumerate(ranks):
+        last = max(j for j, rank in enumerate(ranks) if rank - first <= difference)
+        if last > i and (not found or ranks[last] > found[-1][1]):
+            found.append((first, ranks[last]))
+    return found

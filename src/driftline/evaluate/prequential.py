@@ -1,0 +1,163 @@
+"""Predict, then learn: the evaluation of learners along a stream."""
+
+from __future__ import annotations
+
+from typing import Any, TextIO
+
+import numpy as np
+
+from driftline import inputs
+from driftline.evaluate.adapters import names_of
+from driftline.evaluate.driver import Driver
+from driftline.evaluate.holdout import Holdout
+from driftline.evaluate.metrics import Metric, as_metrics
+from driftline.evaluate.progress import Progress
+from driftline.evaluate.results import Prequential
+from driftline.evaluate.rules import optional_whole, real, whole
+from driftline.evaluate.scorer import Scorer, Settings
+from driftline.evaluate.sources import ARRAY_ROWS, Block, Source
+from driftline.inputs import Array
+
+WHERE = "prequential"
+SLOW_ROWS = 2_048  # rows at once where a learner is asked row by row, so that the progress moves
+
+
+def prequential(
+    learners: Any,
+    data: Any,
+    *,
+    metrics: Any = None,
+    window: int | None = 1_000,
+    fading: float | None = 0.999,
+    delay: int = 0,
+    rows: int | None = None,
+    points: int | None = 1_000,
+    level: float | None = None,
+    holdout: int | None = None,
+    holdout_every: int | None = None,
+    seed: int = 0,
+    keep_predictions: bool = False,
+    progress: bool | TextIO = True,
+) -> Prequential:
+    """Lets learners predict each row and then learn it, and measures the predictions.
+
+    The learners learn: afterwards they know the stream. Arrays go through the learner's native ``run``. Late labels,
+    intervals, mappings and learners of other libraries go through ``predict_one`` and ``learn_one``. Memory does not grow
+    with the stream.
+
+    Args:
+        learners: one learner, a list, or a mapping from names to learners. Anything with ``predict_one(x)`` and
+            ``learn_one(x, y)`` will do.
+        data: (X, y), arrays or frames; a stream; or an iterable of (X, y) blocks or of (x, y) rows.
+        metrics: names or :class:`Metric` objects: "mse", "rmse", "mae", "r2", "accuracy", "coverage", "width". By default
+            "mse", "mae" and "r2", or "accuracy" for classifiers and streams of labels.
+        window: rows of the sliding window; None for none.
+        fading: the weight of a row relative to the next one; None for none.
+        delay: labels arrive so many rows late: row t is predicted when those up to row t - delay - 1 have been learned.
+        rows: how many rows to take; needed for a stream without an end.
+        points: at most so many points of each curve are kept, beside the last; None keeps every row, 0 the last alone.
+        level: ask for intervals of this level, and measure their coverage and width.
+        holdout: measure on so many fresh rows of the current distribution too, where the stream can be sampled.
+        holdout_every: rows between two such samples; a hundredth of the stream by default.
+        seed: of the fresh rows.
+        keep_predictions: keep every prediction.
+        progress: show how far it is, on a terminal; False for quiet.
+
+    >>> import driftline as dl
+    >>> stream = dl.streams.Rotating(rate=0.5, unit="deg", noise=0.1)
+    >>> result = prequential([dl.Ridge(), dl.RLS(forgetting=0.95)], stream, rows=2000)
+    >>> result.totals["Ridge"]["mse"] > 10 * result.totals["RLS"]["mse"]
+    True
+    """
+    named = names_of(learners, WHERE)
+    if len({id(learner) for learner in named.values()}) < len(named):
+        raise ValueError(f"{WHERE}: the same learner is there twice, and would learn every row twice")
+    source = Source(data, rows, WHERE)
+    delay = whole(WHERE, "delay", delay, 0)
+    settings, level = _settings(metrics, window, fading, points, level, named, data)
+    drivers = {name: Driver(learner, delay, level, WHERE) for name, learner in named.items()}
+    samples = Holdout.plan(data, settings.metrics, holdout, holdout_every, seed, source.rows, WHERE)
+    runner = _Runner(settings, drivers, source.rows, samples, keep_predictions)
+    most = ARRAY_ROWS if all(driver.native for driver in drivers.values()) else SLOW_ROWS
+    total = None if source.rows is None else source.rows * len(drivers)
+    with Progress(total, "rows", show=progress) as bar:
+        for block in source.blocks(samples.every if samples else None, most):
+            runner.step(block, bar)
+    return runner.result(settings, delay)
+
+
+def _settings(
+    metrics: Any, window: Any, fading: Any, points: Any, level: Any, named: dict[str, Any], data: Any
+) -> tuple[Settings, float | None]:
+    if metrics is None:
+        from driftline.evaluate.adapters import predicts_labels
+
+        labels = any(map(predicts_labels, named.values())) or getattr(data, "task", None) == "classification"
+        metrics = ("accuracy",) if labels else ("mse", "mae", "r2")
+        if level is not None:
+            metrics = (*metrics, "coverage", "width")
+    chosen = as_metrics(metrics, WHERE)
+    if any(metric.intervals for metric in chosen):
+        level = real(WHERE, "level", 0.9 if level is None else level, gt=0, lt=1)
+    elif level is not None:
+        raise ValueError(f"{WHERE}: level asks for intervals, but neither coverage nor width is among the metrics")
+    return check_settings(chosen, window, fading, points, WHERE), level
+
+
+def check_settings(metrics: tuple[Metric, ...], window: Any, fading: Any, points: Any, where: str) -> Settings:
+    """Settings that were checked."""
+    return Settings(
+        metrics,
+        optional_whole(where, "window", window, 1),
+        None if fading is None else real(where, "fading", fading, gt=0, le=1),
+        optional_whole(where, "points", points, 0),
+    )
+
+
+class _Runner:
+    """Takes every learner through the same blocks."""
+
+    def __init__(
+        self, settings: Settings, drivers: dict[str, Driver], rows: int | None, samples: Holdout | None, keep: bool
+    ) -> None:
+        self.drivers, self.samples, self.keep = drivers, samples, keep
+        self.scorers = {name: Scorer(settings, driver.classes, rows) for name, driver in drivers.items()}
+        self.kept: dict[str, list[Array]] = {name: [] for name in drivers}
+        self.rows = 0
+
+    def step(self, block: Block, bar: Progress) -> None:
+        self.rows = block.start + len(block)
+        numbers: Array | None = None
+        for name, driver in self.drivers.items():
+            scorer = self.scorers[name]
+            answers = driver.step(block)
+            if scorer.numeric and numbers is None:
+                numbers = inputs.as_vector(block.y, len(block), WHERE, "y")
+            labels = numbers if scorer.numeric and numbers is not None else block.y
+            scorer.add(labels, answers.prediction, answers.interval, block.lost)
+            if self.keep:
+                self.kept[name].append(answers.prediction)
+            bar.advance(len(block))
+        if self.samples is not None and self.rows % self.samples.every == 0:
+            self.samples.measure(self.rows, self.drivers)
+
+    def result(self, settings: Settings, delay: int) -> Prequential:
+        if not self.rows:
+            raise ValueError(f"{WHERE}: there are no rows")
+        for driver in self.drivers.values():
+            driver.finish()
+        scores = {name: scorer.finish() for name, scorer in self.scorers.items()}
+        return Prequential(
+            rows=self.rows,
+            metrics={metric.name: metric for metric in settings.metrics},
+            totals={name: score.last("cumulative") for name, score in scores.items()},
+            loss={name: score.loss for name, score in scores.items() if score.loss is not None},
+            skipped={name: score.skipped for name, score in scores.items()},
+            seconds={name: driver.seconds for name, driver in self.drivers.items()},
+            window=settings.window,
+            fading=settings.fading,
+            delay=delay,
+            predictions={name: np.concatenate(kept) for name, kept in self.kept.items() if kept},
+            _scores=scores,
+            _holdout=self.samples.curves() if self.samples is not None else {},
+        )

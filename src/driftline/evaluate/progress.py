@@ -1,0 +1,100 @@
+"""A line on a terminal that says how far long work is, how fast it goes, and how long it will take."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Self, TextIO
+
+WAIT = 0.5  # seconds before anything is shown: short work stays quiet
+PAUSE = 0.2  # seconds between two changes of the line
+
+
+def duration(seconds: float) -> str:
+    """Minutes and seconds, with hours where there are any.
+
+    >>> duration(75), duration(3675)
+    ('1:15', '1:01:15')
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def quantity(number: float) -> str:
+    """Three digits and a unit.
+
+    >>> quantity(950), quantity(12_340), quantity(5.6e6), quantity(0.25)
+    ('950', '12.3 k', '5.6 M', '0.25')
+    """
+    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= size:
+            return f"{number / size:.3g} {unit}"
+    return f"{number:.3g}"
+
+
+class Progress:
+    """Writes one line that replaces itself, to a terminal only.
+
+    Args:
+        total: how much there is to do; None where it is not known.
+        what: what is counted.
+        show: False never writes. True writes to the standard error where that is a terminal. A stream that is open for
+            writing is written to whatever it is.
+    """
+
+    def __init__(self, total: int | None, what: str = "rows", *, show: bool | TextIO = True) -> None:
+        self.total, self.what, self.done = total, what, 0
+        self._out: TextIO | None = None
+        if not isinstance(show, bool):
+            self._out = show
+        elif show and sys.stderr is not None and sys.stderr.isatty():
+            self._out = sys.stderr
+        self._start = self._last = time.monotonic()
+        self._shown = 0
+
+    def advance(self, amount: int) -> None:
+        """Says that so much more is done."""
+        self.done += amount
+        if self._out is None:
+            return
+        now = time.monotonic()
+        if now - self._start >= WAIT and now - self._last >= PAUSE:
+            self._last = now
+            self._write(self.line(now - self._start))
+
+    def line(self, seconds: float) -> str:
+        """The line after so many seconds.
+
+        >>> progress = Progress(4_000_000, show=False)
+        >>> progress.advance(1_000_000)
+        >>> progress.line(2.0)
+        '[######..................]  25 %  1,000,000 of 4,000,000 rows  500 k rows/s  0:06 left'
+        """
+        rate = self.done / seconds if seconds > 0 else 0.0
+        speed = f"{quantity(rate)} {self.what}/s"
+        if self.total is None:
+            return f"{self.done:,} {self.what}  {speed}  {duration(seconds)} so far"
+        share = min(1.0, self.done / self.total) if self.total else 1.0
+        left = f"  {duration((self.total - self.done) / rate)} left" if rate and self.done <= self.total else ""
+        filled = "#" * int(24 * share)
+        return f"[{filled:.<24}] {share:4.0%}  {self.done:,} of {self.total:,} {self.what}  {speed}{left}".replace("%", " %")
+
+    def _write(self, text: str) -> None:
+        assert self._out is not None
+        self._out.write("\r" + text.ljust(self._shown))
+        self._out.flush()
+        self._shown = len(text)
+
+    def close(self) -> None:
+        """Wipes the line."""
+        if self._out is not None and self._shown:
+            self._write("")
+            self._out.write("\r")
+            self._out.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

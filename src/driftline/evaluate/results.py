@@ -1,0 +1,159 @@
+"""What an evaluation gives back: totals, curves, tables and pictures."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from driftline.evaluate.metrics import Metric
+from driftline.evaluate.rules import one_of
+from driftline.evaluate.scorer import Scores
+from driftline.evaluate.tables import Cell, Table, finite, shown, write
+from driftline.inputs import Array
+
+TITLES = {
+    "cumulative": "all rows so far",
+    "window": "the last {window:,} rows",
+    "fading": "fading by {fading:g} a row",
+    "holdout": "fresh rows of the same distribution",
+}
+
+
+class Curve(NamedTuple):
+    """A metric along the stream: values after so many rows."""
+
+    rows: Array
+    values: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Prequential:
+    """Metrics of one or several learners on one stream, each row predicted before it was learned.
+
+    Attributes:
+        rows: rows of the stream.
+        metrics: the metrics by name.
+        totals: learner -> metric -> value over all rows.
+        loss: learner -> sum of the squared errors, where they were measured.
+        skipped: learner -> rows that could not be scored, because a value was missing.
+        seconds: learner -> time spent predicting and learning.
+        window, fading, delay: as they were asked for.
+        predictions: learner -> (T,) predictions, where they were asked for.
+    """
+
+    rows: int
+    metrics: Mapping[str, Metric]
+    totals: dict[str, dict[str, float]]
+    loss: dict[str, float]
+    skipped: dict[str, int]
+    seconds: dict[str, float]
+    window: int | None = None
+    fading: float | None = None
+    delay: int = 0
+    predictions: dict[str, Array] = field(default_factory=dict)
+    _scores: dict[str, Scores] = field(default_factory=dict, repr=False)
+    _holdout: dict[str, dict[str, Curve]] = field(default_factory=dict, repr=False)
+
+    @property
+    def learners(self) -> list[str]:
+        """The names of the learners."""
+        return list(self.totals)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The versions of every metric there are: "cumulative", "window", "fading", "holdout"."""
+        first = next(iter(self._scores.values()))
+        return (*first.curves, *(["holdout"] if self._holdout else []))
+
+    def curve(self, learner: str, metric: str | None = None, kind: str = "cumulative") -> Curve:
+        """A metric along the stream; ``metric`` is the first one where none is named."""
+        where = "Prequential.curve"
+        one_of(where, "learner", learner, tuple(self.learners))
+        metric = one_of(where, "metric", metric or next(iter(self.metrics)), tuple(self.metrics))
+        one_of(where, "kind", kind, self.kinds)
+        if kind == "holdout":
+            return self._holdout[learner][metric]
+        scores = self._scores[learner]
+        return Curve(scores.rows, scores.curves[kind][metric])
+
+    def last(self, kind: str = "window") -> dict[str, dict[str, float]]:
+        """Values at the end of the curves, by learner and metric: over the window, fading, or on the last fresh rows."""
+        one_of("Prequential.last", "kind", kind, self.kinds)
+        if kind == "holdout":
+            return {name: {m: float(c.values[-1]) for m, c in curves.items()} for name, curves in self._holdout.items()}
+        return {name: scores.last(kind) for name, scores in self._scores.items()}
+
+    def table(self) -> Table:
+        """One learner a row: its metrics over all rows, the best in bold, and its speed."""
+        best = {name: self._best(metric) for name, metric in self.metrics.items()}
+        rows = []
+        for learner, total in self.totals.items():
+            cells = [Cell(value, shown(value), learner in best[metric]) for metric, value in total.items()]
+            seconds = self.seconds.get(learner, 0.0)
+            rows.append([learner, *cells, self.rows / seconds if seconds else None])
+        late = f", labels {self.delay:,} rows late" if self.delay else ""
+        return Table(["learner", *self.metrics, "rows/s"], rows, f"{self.rows:,} rows, each predicted, then learned{late}")
+
+    def _best(self, metric: Metric) -> list[str]:
+        values = {name: total[metric.name] for name, total in self.totals.items()}
+        if metric.intervals or len(values) < 2:
+            return []  # neither the widest nor the narrowest interval is the best one
+        best = (min if metric.lower_is_better else max)(values.values())
+        return [name for name, value in values.items() if value == best]
+
+    def curve_table(self) -> Table:
+        """Every curve, one point a row: kind, learner, metric, rows, value."""
+        rows: list[list[Any]] = []
+        for kind in self.kinds:
+            for learner in self.learners:
+                for metric in self._holdout[learner] if kind == "holdout" else self.metrics:
+                    curve = self.curve(learner, metric, kind)
+                    pairs = zip(curve.rows.tolist(), curve.values.tolist(), strict=True)
+                    rows += [[kind, learner, metric, at, value] for at, value in pairs]
+        return Table(["kind", "learner", "metric", "rows", "value"], rows)
+
+    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The totals as comma-separated values; for the curves: ``curve_table().to_csv(...)``."""
+        return self.table().to_csv(path)
+
+    def to_markdown(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The totals as a table in Markdown."""
+        return self.table().to_markdown(path)
+
+    def to_latex(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The totals as a table in LaTeX."""
+        return self.table().to_latex(path)
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Everything but the predictions: the settings, the totals and the curves."""
+        curves: dict[Any, Any] = {}
+        for kind, learner, metric, at, value in self.curve_table().rows:
+            place = curves.setdefault(kind, {}).setdefault(learner, {}).setdefault(metric, {"rows": [], "values": []})
+            place["rows"].append(at)
+            place["values"].append(value)
+        names = ("rows", "window", "fading", "delay", "totals", "loss", "skipped", "seconds")
+        content = {name: getattr(self, name) for name in names} | {"curves": curves}
+        return write(json.dumps(finite(content), ensure_ascii=False) + "\n", path)
+
+    def plot(self, metric: str | None = None, kind: str | None = None, *, ax: Any = None, path: Any = None) -> Any:
+        """Draws a metric along the stream, one line a learner; gives matplotlib's axes back.
+
+        Args:
+            metric: the first one where none is named.
+            kind: "cumulative", "window", "fading" or "holdout"; the window where there is one.
+            ax: axes to draw on; new ones by default.
+            path: a file to write the picture to.
+        """
+        from driftline.evaluate.plots import draw_curves
+
+        kind = kind or ("window" if "window" in self.kinds else "cumulative")
+        name = metric or next(iter(self.metrics))
+        curves = {learner: self.curve(learner, name, kind) for learner in self.learners}
+        title = TITLES[kind].format(window=self.window or 0, fading=self.fading or 0.0)
+        return draw_curves(curves, self.metrics[name].title, title, ax=ax, path=path)
+
+    def __str__(self) -> str:
+        return str(self.table())

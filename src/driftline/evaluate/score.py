@@ -1,0 +1,72 @@
+"""The same measurements for predictions that were made elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from driftline import inputs
+from driftline.evaluate.metrics import as_metrics
+from driftline.evaluate.prequential import check_settings
+from driftline.evaluate.results import Prequential
+from driftline.evaluate.scorer import Scorer
+
+WHERE = "score"
+
+
+def score(
+    y: Any,
+    predictions: Any,
+    *,
+    intervals: Any = None,
+    metrics: Any = None,
+    window: int | None = 1_000,
+    fading: float | None = 0.999,
+    points: int | None = 1_000,
+) -> Prequential:
+    """Measures predictions, each of which was made before its label was seen.
+
+    Args:
+        y: (T,) labels.
+        predictions: (T,) predictions or a :class:`driftline.Run`; or a mapping from names to either. A row whose prediction
+            is NaN was not predicted: it is skipped.
+        intervals: a pair of (T,) arrays, the lower and upper ends; or a mapping from names to such pairs.
+        metrics: as for :func:`prequential`; with intervals, coverage and width are measured too.
+        window: as for :func:`prequential`.
+        fading: as for :func:`prequential`.
+        points: as for :func:`prequential`.
+
+    >>> result = score([1.0, 2.0, 3.0], [1.0, 2.0, 4.0], intervals=([0, 0, 0], [2, 2, 2]), metrics=["mae", "coverage"])
+    >>> {name: round(value, 3) for name, value in result.totals["predictions"].items()}
+    {'mae': 0.333, 'coverage': 0.667}
+    """
+    named = predictions if isinstance(predictions, Mapping) else {"predictions": predictions}
+    ends = intervals if isinstance(intervals, Mapping) else dict.fromkeys(named, intervals)
+    if metrics is None:
+        metrics = ("mse", "mae", "r2") if intervals is None else ("mse", "mae", "r2", "coverage", "width")
+    settings = check_settings(as_metrics(metrics, WHERE), window, fading, points, WHERE)
+    labels = inputs.as_vector(y, len(y), WHERE, "y")
+    scores = {}
+    for name, given in named.items():
+        values = inputs.as_vector(getattr(given, "predictions", given), len(labels), WHERE, f"predictions of {name}")
+        pair = ends.get(name)
+        interval = None
+        if pair is not None:
+            lower, upper = (inputs.as_vector(end, len(labels), WHERE, f"intervals of {name}") for end in pair)
+            interval = (lower, upper)
+        scorer = Scorer(settings, classes=False, rows=len(labels))
+        scorer.add(labels, values, interval, lambda: np.ones(len(labels), dtype=bool))
+        scores[name] = scorer.finish()
+    return Prequential(
+        rows=len(labels),
+        metrics={metric.name: metric for metric in settings.metrics},
+        totals={name: found.last("cumulative") for name, found in scores.items()},
+        loss={name: found.loss for name, found in scores.items() if found.loss is not None},
+        skipped={name: found.skipped for name, found in scores.items()},
+        seconds={},
+        window=settings.window,
+        fading=settings.fading,
+        _scores=scores,
+    )

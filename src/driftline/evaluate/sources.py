@@ -1,0 +1,175 @@
+"""Rows from what users hold: arrays, frames, streams, and anything that can be iterated, a block at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from driftline import inputs
+from driftline.evaluate.rules import optional_whole
+from driftline.inputs import Array, Name
+
+ARRAY_ROWS = 65_536  # rows of an array that are replayed at once
+STREAM_ROWS = 16_384  # rows that are asked of a stream at once
+GATHERED = 1_024  # single rows that are put together
+
+Pair = tuple[Any, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some rows: X is a table, or a list of mappings; ``start`` is the index of the first."""
+
+    X: Any
+    y: Array
+    start: int
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @property
+    def mappings(self) -> bool:
+        """Rows are mappings from names to numbers, and no table holds them."""
+        return isinstance(self.X, list)
+
+    @cached_property
+    def table(self) -> tuple[Array, list[Name]]:
+        """The rows as one array, and the names of the features, or their numbers."""
+        table = inputs.as_table(self.X, "evaluate")
+        values = np.concatenate([block for _, block in table.blocks()])
+        return values, table.names or list(range(table.columns))
+
+    def rows(self, as_mappings: bool) -> list[Any]:
+        """The rows one by one: mappings where asked for, or where that is what they are."""
+        if self.mappings:
+            return list(self.X)
+        values, names = self.table
+        if not as_mappings:
+            return list(values)
+        return [dict(zip(names, row, strict=True)) for row in values.tolist()]
+
+    def lost(self) -> Array:
+        """Which rows miss a feature, or hold one that is not finite."""
+        if self.mappings:
+            return np.array([not np.isfinite([np.nan if v is None else v for v in x.values()]).all() for x in self.X])
+        return np.asarray(~np.isfinite(self.table[0]).all(axis=1))
+
+
+class Source:
+    """Rows in blocks.
+
+    Args:
+        data: (X, y); a stream with ``blocks`` or ``take``; or an iterable of (X, y) blocks or of (x, y) rows.
+        rows: how many rows to read at most; needed for streams without an end.
+        where: who asks, for messages.
+    """
+
+    def __init__(self, data: Any, rows: int | None, where: str) -> None:
+        self.data, self.where = data, where
+        limit = optional_whole(where, "rows", rows, 1)
+        self.pairs, known = self._open(limit)
+        self.rows = known if limit is None else limit if known is None else min(known, limit)
+        self.limit = limit
+
+    def _open(self, limit: int | None) -> tuple[Iterable[Pair], int | None]:
+        data = self.data
+        if isinstance(data, tuple) and len(data) == 2:
+            X, y = as_arrays(data, self.where)
+            return [(X, y)], len(y)
+        if hasattr(data, "take"):
+            length = getattr(data, "length", None)
+            if limit is None and length is None:
+                raise ValueError(f"{self.where}: rows must be given: {type(data).__name__} has no end")
+            if not hasattr(data, "blocks"):
+                return [data.take(limit or length)], None
+            return data.blocks(STREAM_ROWS), length
+        if hasattr(data, "blocks"):
+            return data.blocks(STREAM_ROWS), getattr(data, "length", None)
+        if isinstance(data, Iterable) and not isinstance(data, (str, bytes, Mapping)):
+            return gathered(data, self.where), None
+        raise TypeError(f"{self.where}: data must be (X, y), a stream, or an iterable of blocks or rows, got {type(data)}")
+
+    def blocks(self, every: int | None = None, most: int = ARRAY_ROWS) -> Iterator[Block]:
+        """The rows in pieces of at most ``most``, none of which goes over a multiple of ``every``."""
+        start = 0
+        for pair in self.pairs:
+            X, y = as_arrays(pair, self.where)
+            done = 0
+            while done < len(y):
+                size = min(len(y) - done, most)
+                if every is not None:
+                    size = min(size, every - start % every)
+                if self.limit is not None:
+                    size = min(size, self.limit - start)
+                    if size == 0:
+                        return
+                yield Block(cut(X, done, done + size), y[done : done + size], start)
+                done, start = done + size, start + size
+            if self.limit is not None and start >= self.limit:
+                return  # before an endless stream is asked for more
+
+
+def as_arrays(pair: Any, where: str) -> Pair:
+    """A table or a list of mappings, and one label a row."""
+    X, y = pair
+    if isinstance(X, (list, tuple)) and len(X) and isinstance(X[0], Mapping):
+        X = list(X)
+    elif not isinstance(X, np.ndarray) and not is_frame(X):
+        X = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
+    labels = np.asarray(y)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.ndim != 1:
+        raise ValueError(f"{where}: y must have one dimension, got {labels.ndim}")
+    count = len(X) if isinstance(X, list) or not hasattr(X, "shape") else X.shape[0]
+    if count != len(labels):
+        raise ValueError(f"{where}: X has {count} rows, y has {len(labels)}")
+    return X, labels
+
+
+def is_frame(X: Any) -> bool:
+    """A frame of pandas, polars or Arrow."""
+    return hasattr(X, "columns") or hasattr(X, "column_names")
+
+
+def cut(X: Any, start: int, stop: int) -> Any:
+    """Some rows of a table."""
+    if is_frame(X):
+        import narwhals
+
+        return narwhals.from_native(X, eager_only=True)[start:stop].to_native()
+    return X[start:stop]
+
+
+def gathered(items: Iterable[Any], where: str) -> Iterator[Pair]:
+    """Blocks as they come, and single rows put together.
+
+    >>> pairs = gathered([([1.0, 2.0], 3.0), ([4.0, 5.0], 6.0), (np.ones((5, 2)), np.ones(5))], "example")
+    >>> [X.shape for X, y in pairs]
+    [(2, 2), (5, 2)]
+    """
+    X: list[Any] = []
+    y: list[Any] = []
+    for item in items:
+        if not isinstance(item, (tuple, list)) or len(item) != 2:
+            raise TypeError(f"{where}: the iterable must give pairs, (X, y) blocks or (x, y) rows, got {type(item)}")
+        x, label = item
+        single = np.ndim(label) == 0
+        if X and (not single or len(X) == GATHERED):
+            yield _together(X), np.asarray(y)
+            X, y = [], []
+        if single:  # copied, for whoever makes the rows may use the same memory for the next one
+            X.append(dict(x) if isinstance(x, Mapping) else np.array(x))
+            y.append(label)
+        else:
+            yield x, label
+    if X:
+        yield _together(X), np.asarray(y)
+
+
+def _together(rows: list[Any]) -> Any:
+    return rows if isinstance(rows[0], dict) else np.stack(rows)

@@ -1,0 +1,266 @@
+"""Running sums of columns: from the start, over a sliding window, and fading, at a bounded number of points."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from driftline.inputs import Array
+
+UNIT = 4_096  # rows that are summed at once, at most
+FLUSH = 32_768  # rows that are gathered before they are summed
+SPARE = 4  # rows are summed in multiples of so many units: the units can double twice and still begin where one began
+
+KINDS = ("cumulative", "window", "fading")
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Sums at some rows: ``sums[kind]`` is (points, 1 + columns), the weight of the rows first."""
+
+    rows: Array
+    sums: dict[str, Array]
+
+
+def moving_sum(values: Array, width: int) -> Array:
+    """Sums along the first axis of ``width`` rows up to each, fewer at the start.
+
+    Sums of 1, 2, 4, … rows make up any width. Nothing is subtracted: a huge value leaves no rounding behind when it leaves.
+
+    >>> moving_sum(np.array([[1.0], [1e30], [2.0], [3.0], [4.0]]), 2).ravel().tolist()
+    [1.0, 1e+30, 1e+30, 5.0, 7.0]
+    """
+    sums = np.zeros_like(values)
+    done, reach = 0, 1  # the last ``done`` rows are in; ``values`` are sums of ``reach`` rows
+    while done < len(sums):
+        if width & reach:
+            sums[done:] += values[: len(values) - done]
+            done += reach
+        if 2 * reach > width:
+            break
+        doubled = values.copy()
+        doubled[reach:] += values[:-reach]
+        values, reach = doubled, 2 * reach
+    return sums
+
+
+def fading_sum(carry: Array, values: Array, factor: float) -> Array:
+    """Each row's sum is ``factor`` times the one before plus its own values; ``carry`` is the sum before the first.
+
+    >>> fading_sum(np.array([8.0]), np.array([[1.0], [0.0], [2.0]]), 0.5).ravel().tolist()
+    [5.0, 2.5, 3.25]
+    """
+    sums = values.copy()
+    sums[0] += factor * carry
+    reach = 1  # each sum holds so many rows; adding the one ``reach`` rows before doubles it
+    while reach < len(sums) and factor**reach > 0:
+        sums[reach:] += factor**reach * sums[:-reach]
+        reach *= 2
+    return sums
+
+
+class Tracker:
+    """Adds up columns of numbers row by row.
+
+    Rows are summed in units, and a point is kept at the end of every so many of them. When there are more points than asked
+    for, every other one goes and the units double: the points stay evenly spaced, and the memory bounded, however long the
+    stream turns out to be.
+
+    Args:
+        columns: how many columns there are.
+        window: rows of the sliding window; None for none.
+        fading: weight of a row relative to the next one, in (0, 1]; None for none.
+        points: the most points to keep, beside the last row; None keeps every row, 0 none but the last.
+        rows: the length of the stream where it is known, to begin with the right units.
+    """
+
+    def __init__(
+        self, columns: int, window: int | None, fading: float | None, points: int | None, rows: int | None = None
+    ) -> None:
+        self.window, self.fading, self.points = window, fading, points
+        self.unit, self.every = 1, 1
+        if points == 0:
+            self.unit, self.every = UNIT, 0
+        elif points is not None and rows is not None:
+            self._begin(rows)
+        self._width = columns + 1
+        self._rows = 0  # summed so far: a multiple of the unit
+        self._buffer = np.empty((self._width, min(FLUSH + SPARE * UNIT, rows or FLUSH + SPARE * UNIT)))
+        self._waiting = 0  # rows in the buffer
+        self._all_count = True  # every row in the buffer counts: its first column is not filled in
+        self._total, self._faded = np.zeros(self._width), np.zeros(self._width)
+        self._units = np.zeros((0, self._width))  # of the window's last units: their sums
+        self._tails = np.zeros((0, self._width))  # and the sums of their last window % unit rows
+        self._powers: Array = np.empty(0)
+        self._recent: deque[Array] = deque()  # the window's rows themselves, for the last point
+        self._kept = _Kept()
+
+    @property
+    def rows(self) -> int:
+        """Rows added so far."""
+        return self._rows + self._waiting
+
+    def add(self, columns: Sequence[Array], count: Array | None = None) -> None:
+        """Adds rows: their columns, and which of them count (1.0 or 0.0; None: all). Columns of rows that do not are 0."""
+        for start in range(0, len(columns[0]), FLUSH):
+            piece = slice(start, start + FLUSH)
+            self._gather([column[piece] for column in columns], None if count is None else count[piece])
+
+    def _gather(self, columns: Sequence[Array], count: Array | None) -> None:
+        start, stop = self._waiting, self._waiting + len(columns[0])
+        if count is not None and self._all_count:
+            self._buffer[0, :start] = 1.0
+            self._all_count = False
+        if not self._all_count:
+            self._buffer[0, start:stop] = 1.0 if count is None else count
+        for i, column in enumerate(columns, 1):
+            self._buffer[i, start:stop] = column
+        self._waiting = stop
+        if stop >= FLUSH:
+            self._flush(SPARE)
+            while self.points and len(self._kept) > self.points:
+                self._thin()
+
+    def _begin(self, rows: int) -> None:
+        """Chooses the units for a stream of at least so many rows."""
+        assert self.points
+        stride = self.unit
+        while rows > self.points * stride:
+            stride *= 2
+        self.unit, self.every = min(stride, UNIT), max(1, stride // UNIT)
+
+    def _flush(self, multiple: int) -> None:
+        """Sums what was gathered, up to a multiple of so many units."""
+        if self._rows == 0 and self.points:
+            self._begin(self._waiting)
+        step = multiple * self.unit
+        take = (self._rows + self._waiting) // step * step - self._rows
+        if take > 0:
+            self._absorb(self._buffer[:, :take])
+            self._buffer[:, : self._waiting - take] = self._buffer[:, take : self._waiting]
+            self._waiting -= take
+            self._all_count = self._all_count or self._waiting == 0
+
+    def _absorb(self, block: Array) -> None:
+        """Sums whole units of rows."""
+        count = block.shape[1] // self.unit
+        rows = block.reshape(self._width, count, self.unit)
+        tail = self.window % self.unit if self.window else 0
+        tails = self._sums(rows[:, :, self.unit - tail :])
+        units = self._sums(rows[:, :, : self.unit - tail]) + tails
+        number = self._rows // self.unit + 1 + np.arange(count)
+        at = np.flatnonzero(number % self.every == 0) if self.every else np.empty(0, dtype=np.int64)
+        sums = {"cumulative": np.cumsum(np.vstack([self._total, units]), axis=0)[1:]}
+        self._total = sums["cumulative"][-1]
+        if self.window:
+            sums["window"] = self._slide(units, tails)
+            self._remember(block)
+        if self.fading:
+            faded = self._sums(rows, self._weights(self.unit))
+            sums["fading"] = fading_sum(self._faded, faded, self.fading**self.unit)
+            self._faded = sums["fading"][-1]
+        self._kept.add(number[at] * self.unit, {kind: values[at] for kind, values in sums.items()})
+        self._rows += block.shape[1]
+
+    def _weights(self, rows: int) -> Array:
+        """The fading weights of so many rows at the last of them."""
+        assert self.fading is not None
+        if len(self._powers) != rows:
+            self._powers = self.fading ** np.arange(rows - 1, -1, -1)
+        return self._powers
+
+    def _sums(self, rows: Array, weights: Array | None = None) -> Array:
+        """Sums over the last axis, weighted or not: (units, 1 + columns)."""
+        first = 1 if self._all_count else 0
+        sums = np.empty((rows.shape[1], self._width))
+        sums[:, first:] = (rows[first:].sum(axis=2) if weights is None else rows[first:] @ weights).T
+        if first:
+            sums[:, 0] = rows.shape[2] if weights is None else weights.sum()
+        return sums
+
+    def _slide(self, units: Array, tails: Array) -> Array:
+        """The sums over the window at the end of each new unit: whole units, and the tail of the one before them."""
+        assert self.window is not None
+        whole, before = self.window // self.unit, len(self._units)
+        units, tails = np.vstack([self._units, units]), np.vstack([self._tails, tails])
+        sums: Array = moving_sum(units, whole)[before:]
+        first = max(0, whole - before)  # until there the unit with the tail would lie before the first row
+        sums[first:] += tails[before + first - whole : max(0, len(tails) - whole)]
+        keep = len(units) - min(whole, len(units))
+        self._units, self._tails = units[keep:], tails[keep:]
+        return sums
+
+    def _remember(self, block: Array) -> None:
+        assert self.window is not None
+        self._recent.append(block[:, -self.window :].copy())
+        if self._all_count:
+            self._recent[-1][0] = 1.0
+        held = sum(piece.shape[1] for piece in self._recent)
+        while held - self._recent[0].shape[1] >= self.window:
+            held -= self._recent.popleft().shape[1]
+
+    def _thin(self) -> None:
+        """Drops every other point, and makes the units twice as long, or the points twice as many units apart."""
+        self._kept.halve()
+        if self.unit == UNIT:
+            self.every *= 2
+            return
+        odd = len(self._units) % 2
+        first, second = self._units[odd::2], self._units[odd + 1 :: 2]
+        if self.window and self.window % (2 * self.unit) >= self.unit:
+            self._tails = self._tails[odd::2] + second
+        else:
+            self._tails = self._tails[odd + 1 :: 2]
+        self._units = first + second
+        self.unit *= 2
+
+    def finish(self) -> Points:
+        """The points kept, the last row's included. Nothing can be added afterwards."""
+        self._flush(1)
+        while self.points and len(self._kept) > self.points:
+            self._kept.halve()
+        rest = self._buffer[:, : self._waiting]
+        if self._all_count:
+            rest[0] = 1.0
+        last = {"cumulative": self._total + rest.sum(axis=1)}
+        if self.window:
+            self._remember(rest)
+            last["window"] = np.concatenate(list(self._recent), axis=1)[:, -self.window :].sum(axis=1)
+        if self.fading:
+            last["fading"] = self.fading**self._waiting * self._faded + rest @ self._weights(self._waiting)
+        self._kept.close(self.rows, last)
+        return self._kept.points()
+
+
+@dataclass
+class _Kept:
+    """Points in the pieces in which they came."""
+
+    rows: list[Array] = field(default_factory=list)
+    sums: dict[str, list[Array]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.rows))
+
+    def add(self, rows: Array, sums: dict[str, Array]) -> None:
+        if len(rows):
+            self.rows.append(rows)
+            for kind, values in sums.items():
+                self.sums.setdefault(kind, []).append(values)
+
+    def halve(self) -> None:
+        self.rows = [np.concatenate(self.rows)[1::2]]
+        self.sums = {kind: [np.concatenate(pieces)[1::2]] for kind, pieces in self.sums.items()}
+
+    def close(self, row: int, sums: dict[str, Array]) -> None:
+        """The last row's point, in the place of one that is there already."""
+        if self.rows and self.rows[-1][-1] == row:
+            self.rows[-1] = self.rows[-1][:-1]
+            self.sums = {kind: [*pieces[:-1], pieces[-1][:-1]] for kind, pieces in self.sums.items()}
+        self.add(np.array([row]), {kind: values[None] for kind, values in sums.items()})
+
+    def points(self) -> Points:
+        return Points(np.concatenate(self.rows), {kind: np.concatenate(pieces) for kind, pieces in self.sums.items()})

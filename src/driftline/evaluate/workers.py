@@ -1,0 +1,190 @@
+"""Jobs in parallel processes.
+
+A worker is a fresh interpreter that runs this file and talks over its standard input and output. It never imports the user's
+script, so scripts need no guard around their main part. It ends when its input ends, so none outlives the process that
+started it, whatever ends that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import queue
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from typing import Any
+
+from driftline.evaluate.contest import Contest, Job, Outcome
+from driftline.evaluate.progress import Progress
+from driftline.evaluate.rules import whole
+
+PATIENCE = 1.0  # seconds of work in this process before parallel ones are thought of
+WORTH = 3.0  # seconds of work left that are worth starting them
+
+_START = "import sys; sys.path[:] = {path!r}; from driftline.evaluate.workers import serve; serve()"
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def run_jobs(contest: Contest, jobs: Sequence[Job], n_jobs: int | None, bar: Progress) -> list[Outcome]:
+    """The outcomes of jobs, in their order, from one process or several.
+
+    With ``n_jobs=None`` every core is used, once the work is seen to take more than a few seconds and the learners and
+    streams can be sent to other processes.
+    """
+    if n_jobs is not None:
+        count = whole("compare", "n_jobs", n_jobs, 1)
+        return _in_parallel(_packed(contest), jobs, count, bar) if count > 1 else _here(contest, jobs, bar)
+    began = time.monotonic()
+    outcomes: list[Outcome] = []
+    while len(outcomes) < len(jobs):
+        outcomes += _here(contest, jobs[len(outcomes) : len(outcomes) + 1], bar)
+        spent, left = time.monotonic() - began, jobs[len(outcomes) :]
+        if spent > PATIENCE and spent / len(outcomes) * len(left) > WORTH:
+            return outcomes + _as_it_goes(contest, left, bar)
+    return outcomes
+
+
+def _here(contest: Contest, jobs: Sequence[Job], bar: Progress) -> list[Outcome]:
+    outcomes = []
+    for job in jobs:
+        outcomes.append(contest.run(job))
+        bar.advance(1)
+    return outcomes
+
+
+def _as_it_goes(contest: Contest, jobs: Sequence[Job], bar: Progress) -> list[Outcome]:
+    """On every core, or in this process where there is one core, or something cannot be sent to another."""
+    count = cores()
+    if count > 1:
+        try:
+            return _in_parallel(_packed(contest), jobs, count, bar)
+        except UnsendableError:
+            pass
+    return _here(contest, jobs, bar)
+
+
+class UnsendableError(ValueError):
+    """A learner, stream or metric cannot be sent to another process."""
+
+
+def _packed(contest: Contest) -> bytes:
+    try:
+        message = pickle.dumps(contest)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise UnsendableError(f"compare: this cannot be sent to worker processes ({error}); use n_jobs=1") from error
+    if b"__main__" in message:
+        raise UnsendableError(
+            "compare: a learner, stream or metric is defined in the script itself, which worker processes do not import; "
+            "move it to a module, or use n_jobs=1"
+        )
+    return message
+
+
+def _in_parallel(message: bytes, jobs: Sequence[Job], count: int, bar: Progress) -> list[Outcome]:
+    count = min(count, len(jobs))
+    if not jobs:
+        return []
+    idle: queue.SimpleQueue[_Worker] = queue.SimpleQueue()
+    workers: list[_Worker] = []
+
+    def ask(job: Job) -> Outcome:
+        worker = idle.get()
+        try:
+            return worker.ask(job)
+        finally:
+            idle.put(worker)
+
+    threads = ThreadPoolExecutor(count)
+    try:
+        for _ in range(count):
+            workers.append(_Worker(message))
+            idle.put(workers[-1])
+        futures = [threads.submit(ask, job) for job in jobs]
+        for future in as_completed(futures):
+            future.result()
+            bar.advance(1)
+        return [future.result() for future in futures]
+    finally:
+        threads.shutdown(wait=False, cancel_futures=True)
+        for worker in workers:
+            worker.end()
+        threads.shutdown()
+
+
+class _Worker:
+    """The parent's end of a worker process."""
+
+    def __init__(self, message: bytes) -> None:
+        command = [sys.executable, "-c", _START.format(path=sys.path)]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._message: bytes | None = message
+
+    def ask(self, job: Job) -> Outcome:
+        """Sends a job and waits for its outcome; raises what the job raised."""
+        into, out = self.process.stdin, self.process.stdout
+        assert into is not None
+        assert out is not None
+        try:
+            if self._message is not None:
+                into.write(self._message)
+                self._message = None
+            pickle.dump(job, into)
+            into.flush()
+            outcome = pickle.load(out)
+        except (EOFError, OSError, pickle.UnpicklingError) as error:
+            raise RuntimeError(f"compare: a worker process ended early, with status {self.process.poll()}") from error
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome  # type: ignore[no-any-return]
+
+    def end(self) -> None:
+        """Stops the process and waits for its end."""
+        self.process.kill()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):  # what was not sent to a process that is gone
+                    pipe.close()
+        self.process.wait()
+
+
+def serve() -> None:
+    """The worker's side: reads the contest, then a job at a time, until the input ends."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to stop
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a learner prints must not mix with the answers
+    questions: Any = sys.stdin.buffer
+    contest: Contest | BaseException
+    try:
+        contest = pickle.load(questions)
+    except Exception as error:
+        contest = RuntimeError(f"compare: a worker process could not read the learners and streams: {error!r}")
+    while True:
+        try:
+            job = pickle.load(questions)
+        except EOFError:
+            return
+        pickle.dump(_answer(contest, job), answers)
+        answers.flush()
+
+
+def _answer(contest: Contest | BaseException, job: Job) -> Outcome | BaseException:
+    if isinstance(contest, BaseException):
+        return contest
+    try:
+        return contest.run(job)
+    except Exception as error:
+        try:
+            pickle.loads(pickle.dumps(error))
+        except Exception:
+            return RuntimeError(f"{type(error).__name__}: {error}")
+        return error

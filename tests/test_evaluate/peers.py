@@ -1,0 +1,46 @@
+"""Learners of another library, as it were: in a module of their own, so that worker processes find them."""
+
+
+class Zero:
+    """Predicts 0 and counts what it is taught."""
+
+    def __init__(self):
+        self.seen = 0
+
+    def predict_one(self, x):
+        return 0.0
+
+    def learn_one(self, x, y):
+        self.seen += 1
+
+
+class Diverging(Zero):
+    """Breaks down on the way."""
+
+    def learn_one(self, x, y):
+        super().learn_one(x, y)
+        if self.seen == 100:
+            raise OverflowError("the weights are gone")
+
+
+class Careless(Zero):
+    """Fails for a reason that has nothing to do with numbers."""
+
+    def learn_one(self, x, y):
+        raise KeyError("no such thing")
+
+
+class Talking(Zero):
+    """Prints, which must not get between a worker and its parent."""
+
+    def learn_one(self, x, y):
+        print("learning")
+
+
+class Deadly(Zero):
+    """Takes its process down."""
+
+    def learn_one(self, x, y):
+        import os
+
+        os._exit(3)

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Perceptron, SGDRegressor
+
+import driftline as dl
+from driftline import evaluate
+from driftline.evaluate.adapters import fresh, predicts_labels
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    import river.linear_model
+    import river.naive_bayes
+    import river.preprocessing
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(300, 2))
+    return X, X @ [1.0, -1.0] + 0.1 * rng.normal(size=300)
+
+
+def test_a_model_of_river_takes_part_as_it_is(rows):
+    X, y = rows
+    model, expected = river.linear_model.LinearRegression(), []
+    for x, label in zip(X.tolist(), y.tolist(), strict=True):
+        named = dict(enumerate(x))
+        expected.append(model.predict_one(named))
+        model.learn_one(named, label)
+    result = evaluate.prequential(river.linear_model.LinearRegression(), rows, keep_predictions=True)
+    assert result.predictions["LinearRegression"].tolist() == expected
+
+
+def test_a_pipeline_of_river_takes_part(rows):
+    pipeline = river.preprocessing.StandardScaler() | river.linear_model.LinearRegression()
+    result = evaluate.prequential({"river": pipeline, "RLS": dl.RLS()}, rows)
+    assert list(result.metrics) == ["mse", "mae", "r2"]
+    assert result.totals["river"]["mse"] < 2.0
+
+
+def test_a_classifier_of_river_is_measured_by_its_labels(rows):
+    X, y = rows
+    labels = np.where(y > 0, "up", "down")
+    result = evaluate.prequential(river.naive_bayes.GaussianNB(), (X, labels))
+    model, hits = river.naive_bayes.GaussianNB(), 0
+    for x, label in zip(X.tolist(), labels.tolist(), strict=True):
+        hits += model.predict_one(dict(enumerate(x))) == label
+        model.learn_one(dict(enumerate(x)), label)
+    assert result.totals["GaussianNB"] == {"accuracy": hits / 300}
+
+
+def test_a_model_with_partial_fit_takes_part(rows):
+    X, y = rows
+    model, expected = SGDRegressor(random_state=0), [0.0]
+    for t in range(299):
+        model.partial_fit(X[t : t + 1], y[t : t + 1])
+        expected.append(model.predict(X[t + 1 : t + 2])[0])
+    result = evaluate.prequential(evaluate.PartialFit(SGDRegressor(random_state=0)), rows, keep_predictions=True)
+    assert result.predictions["SGDRegressor"].tolist() == expected
+
+
+def test_a_classifier_with_partial_fit_is_told_its_labels(rows):
+    X, y = rows
+    peer = evaluate.PartialFit(Perceptron(), start=1, classes=[0, 1])
+    result = evaluate.prequential(peer, (X, (y > 0).astype(int)))
+    assert result.totals["Perceptron"]["accuracy"] > 0.85
+
+
+def test_labels_that_are_numbers_can_be_measured_both_ways(rows):
+    X, y = rows
+    peer = evaluate.PartialFit(Perceptron(), start=1.0, classes=[-1.0, 1.0])
+    total = evaluate.prequential(peer, (X, np.sign(y)), metrics=["accuracy", "mae"]).totals["Perceptron"]
+    assert total["mae"] == pytest.approx(2 * (1 - total["accuracy"]))
+
+
+def test_a_model_of_mappings_takes_part(rows):
+    class Names:
+        def predict_one(self, x):
+            return x[0] - x[1]
+
+        def learn_one(self, x, y):
+            assert isinstance(x, dict)
+
+    result = evaluate.prequential(evaluate.Mapped(Names()), rows)
+    assert result.totals["Names"]["mse"] == pytest.approx(0.01, rel=0.2)
+
+
+def test_who_predicts_labels():
+    assert predicts_labels(evaluate.PartialFit(Perceptron()))
+    assert predicts_labels(river.naive_bayes.GaussianNB())
+    assert predicts_labels(river.preprocessing.StandardScaler() | river.naive_bayes.GaussianNB())
+    assert not predicts_labels(river.preprocessing.StandardScaler() | river.linear_model.LinearRegression())
+    assert not predicts_labels(dl.RLS())
+    assert not predicts_labels(evaluate.PartialFit(SGDRegressor()))
+
+
+def test_fresh_learners_know_nothing_and_leave_their_template_alone(rows):
+    class Plain:
+        def __init__(self):
+            self.seen = 0
+
+        def predict_one(self, x):
+            return 0.0
+
+        def learn_one(self, x, y):
+            self.seen += 1
+
+    model = dl.RLS(forgetting=0.9)
+    model.run(*rows)
+    assert fresh(model, ridge=2.0).get_params() == model.get_params() | {"ridge": 2.0}
+    assert fresh(model).n_seen_ == 0
+    assert model.n_seen_ == 300
+    assert isinstance(fresh(dl.RLS), dl.RLS)
+    assert fresh(dl.RLS, forgetting=0.5).forgetting == 0.5
+    peer = fresh(evaluate.PartialFit(SGDRegressor(eta0=0.5)), alpha=0.1)
+    assert (peer.model.eta0, peer.model.alpha) == (0.5, 0.1)
+    assert fresh(river.linear_model.LinearRegression(l2=0.5)).l2 == 0.5
+    plain = Plain()
+    fresh(plain).learn_one(None, None)
+    assert plain.seen == 0
+    with pytest.raises(TypeError, match="Plain has no get_params"):
+        fresh(plain, rate=1.0)
+
+
+def test_the_sign_of_labels_0_and_1_is_not_mistaken_for_them(rows):
+    labels = (rows[1] > 0).astype(float)
+    with pytest.raises(ValueError, match=r"threshold=0\.5"):
+        evaluate.prequential(dl.RLS(), (rows[0], labels), metrics="accuracy")
+    result = evaluate.prequential(dl.RLS(), (rows[0], labels), metrics=evaluate.Accuracy(0.5))
+    signs = evaluate.prequential(dl.RLS(), (rows[0], 2 * labels - 1), metrics="accuracy")
+    assert result.totals["RLS"]["accuracy"] > 0.9
+    assert signs.totals["RLS"]["accuracy"] > 0.9

@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import driftline as dl
+from driftline import evaluate
+from driftline.evaluate.sources import Source
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(500, 3))
+    return X, X @ [1.0, -1.0, 2.0] + 0.1 * rng.normal(size=500)
+
+
+def totals(data, learner=None, **options):
+    return evaluate.prequential({"it": learner or dl.RLS()}, data, **options).totals["it"]
+
+
+def near(first, second):
+    return first == pytest.approx(second, rel=1e-12)
+
+
+@pytest.mark.parametrize("delay", [0, 4])
+def test_rows_may_come_in_any_shape(rows, delay):
+    X, y = rows
+    expected = totals((X, y), delay=delay)
+    names = ["a", "b", "c"]
+    frame = pd.DataFrame(X, columns=names)
+    shapes = {
+        "lists": (X.tolist(), y.tolist()),
+        "pandas": (frame, pd.Series(y)),
+        "polars": (pl.DataFrame(X, schema=names), pl.Series(y)),
+        "arrow": (pa.table({name: X[:, i] for i, name in enumerate(names)}), pa.array(y)),
+        "blocks": ((X[a : a + 70], y[a : a + 70]) for a in range(0, 500, 70)),
+        "frames": [(frame[a : a + 70], y[a : a + 70]) for a in range(0, 500, 70)],
+        "rows": zip(X, y, strict=True),
+        "mappings": ((dict(zip(names, row, strict=True)), label) for row, label in zip(X.tolist(), y.tolist(), strict=True)),
+        "listed mappings": ([dict(zip(names, row, strict=True)) for row in X.tolist()], y),
+    }
+    for shape, data in shapes.items():
+        assert near(totals(data, delay=delay), expected), shape
+
+
+def test_names_of_frames_reach_the_learner(rows):
+    model = dl.RLS()
+    evaluate.prequential(model, (pd.DataFrame(rows[0], columns=["a", "b", "c"]), rows[1]))
+    assert model.feature_names_in_.tolist() == ["a", "b", "c"]
+
+
+def test_rows_that_are_made_in_the_same_memory_are_told_apart(rows):
+    memory = np.empty(3)
+
+    def stream():
+        for x, label in zip(*rows, strict=True):
+            memory[:] = x
+            yield memory, label
+
+    assert near(totals(stream()), totals(rows))
+
+
+def test_a_stream_is_read_to_the_row_asked_for():
+    stream = dl.streams.Rotating(rate=1.0, unit="deg")
+    assert near(totals(stream, rows=20_000), totals(stream.take(20_000)))
+    with pytest.raises(ValueError, match="rows must be given: Rotating has no end"):
+        totals(stream)
+
+
+def test_a_stream_with_an_end_is_read_to_it():
+    stream = dl.streams.Rotating(rate=1.0, unit="deg").first(700)
+    assert evaluate.prequential(dl.RLS(), stream).rows == 700
+
+
+def test_a_stream_with_take_alone_will_do(rows):
+    class Taken:
+        length = 500
+
+        def take(self, T):
+            return rows[0][:T], rows[1][:T]
+
+    assert near(totals(Taken()), totals(rows))
+    assert near(totals(Taken(), rows=100), totals((rows[0][:100], rows[1][:100])))
+
+
+def test_an_endless_generator_is_not_asked_for_more_than_its_rows():
+    asked = []
+
+    def endless():
+        while True:
+            asked.append(1)
+            yield np.ones((10, 1)), np.ones(10)
+
+    assert evaluate.prequential(dl.RLS(), endless(), rows=35).rows == 35
+    assert len(asked) == 4
+
+
+def test_blocks_stop_at_the_multiples_asked_for(rows):
+    starts = [(block.start, len(block)) for block in Source(rows, None, "here").blocks(every=150)]
+    assert starts == [(0, 150), (150, 150), (300, 150), (450, 50)]
+
+
+def test_memory_does_not_grow_with_the_stream():
+    """300,000 rows of 20 inputs are 50 MB; a tenth of that is ample for one block and the curves."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(1000, 20)), rng.normal(size=1000)
+
+    def peak(blocks):
+        tracemalloc.start()
+        evaluate.prequential([dl.RLS(), dl.NLMS()], ((X.copy(), y.copy()) for _ in range(blocks)), window=5000)
+        size = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return size
+
+    small, large = peak(60), peak(300)
+    assert large < 10e6
+    assert large < 1.2 * small
+
+
+@pytest.mark.parametrize(
+    ("data", "error", "message"),
+    [
+        ((np.ones((3, 2)), np.ones(4)), ValueError, "X has 3 rows, y has 4"),
+        ((np.ones((3, 2)), np.ones((3, 2))), ValueError, "y must have one dimension, got 2"),
+        (7, TypeError, "data must be"),
+        ([1.0, 2.0], TypeError, "pairs"),
+        ([], ValueError, "no rows"),
+    ],
+)
+def test_what_is_not_rows_is_refused(data, error, message):
+    with pytest.raises(error, match=message):
+        totals(data)
