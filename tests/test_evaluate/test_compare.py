@@ -118,6 +118,26 @@ def test_a_learner_that_diverges_has_the_worst_score_and_is_reported():
     assert "inf" in str(result)
 
 
+def test_a_learner_that_refuses_a_row_loses_and_the_others_go_on():
+    """WEMM needs |x|² < ridge: a row that is too long must not end an hour's comparison."""
+    learners = {"RLS": dl.RLS(), "WEMM": dl.WEMM(ridge=1.0)}
+    result = evaluate.compare(learners, STREAMS["slow"], rows=50, repeats=2, n_jobs=1)
+    assert result.win_tie_loss()["WEMM"].win == 1
+    assert "ridge" in result.failures[0][3]
+    grid = {"WEMM": {"ridge": [1.0, 1e4]}}
+    tuned = evaluate.compare(learners, STREAMS["slow"], rows=50, repeats=2, grid=grid, n_jobs=1)
+    assert tuned.chosen["Rotating"]["WEMM"] == {"ridge": 1e4}
+    assert tuned.trials["Rotating"]["WEMM"][0].loss == np.inf
+    assert not tuned.failures
+
+
+def test_rows_that_no_learner_takes_are_an_error():
+    X, y = np.ones((50, 2)), np.ones(50)
+    X[30, 1] = np.nan
+    with pytest.raises(ValueError, match=r"no learner takes repetition 0 of rows: RLS.run: X has NaN in row 29, feature 1"):
+        evaluate.compare([dl.RLS(), dl.Ridge()], {"rows": (X, y)}, n_jobs=1)
+
+
 def test_fixed_rows_follow_the_protocol_of_subsets():
     X, y = STREAMS["jumps"].take(500)
     result = evaluate.compare([dl.RLS(), dl.Ridge()], {"rows": (X, y)}, n_jobs=1)

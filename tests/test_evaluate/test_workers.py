@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import textwrap
@@ -18,6 +17,20 @@ STREAM = dl.streams.Rotating(rate=1.0, unit="deg")
 
 def run(learner, **options):
     return evaluate.compare({"it": learner}, STREAM, **{"rows": 30, "repeats": 2, "n_jobs": 2} | options)
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """The workers that were started."""
+    found = []
+
+    class Known(workers._Worker):
+        def __init__(self, message):
+            super().__init__(message)
+            found.append(self)
+
+    monkeypatch.setattr(workers, "_Worker", Known)
+    return found
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -48,13 +61,10 @@ def test_what_cannot_be_sent_is_refused_or_done_here(monkeypatch):
     assert run(Local(), n_jobs=None).mean().shape == (1, 1)
 
 
-def test_long_work_is_shared_without_being_asked(monkeypatch):
+def test_long_work_is_shared_without_being_asked(monkeypatch, started):
     monkeypatch.setattr(workers, "PATIENCE", 0.0)
     monkeypatch.setattr(workers, "WORTH", 0.0)
     monkeypatch.setattr(workers, "cores", lambda: 2)
-    started = []
-    original = workers._Worker.__init__
-    monkeypatch.setattr(workers._Worker, "__init__", lambda self, message: (started.append(1), original(self, message))[1])
     shared = run(dl.RLS(), repeats=4, n_jobs=None)
     assert len(started) == 2
     assert shared.scores["mse"].tolist() == run(dl.RLS(), repeats=4, n_jobs=1).scores["mse"].tolist()
@@ -122,8 +132,8 @@ def alive(pid):
         return False
 
 
-def test_no_more_workers_than_jobs():
-    before = os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else []
+def test_there_are_no_more_workers_than_jobs_and_all_of_them_end(started):
     run(dl.RLS(), n_jobs=16)
-    if before:
-        assert len(os.listdir("/proc/self/fd")) == len(before)
+    assert len(started) == 2
+    assert all(worker.process.poll() is not None for worker in started)
+    assert all(pipe.closed for worker in started for pipe in (worker.process.stdin, worker.process.stdout))

@@ -39,7 +39,8 @@ def compare(
     """Lets learners predict and learn the same sequences, several of each stream, and tests whether they differ.
 
     The learners given are templates: every sequence starts with a fresh one. A learner with a parameter ``seed`` starts
-    differently in each repetition. A learner that diverges has the worst score, and is listed in ``failures``.
+    differently in each repetition. A learner that diverges, or refuses a row, has the worst score, and is listed in
+    ``failures``.
 
     Args:
         learners: a list, or a mapping from names to learners; a class, or a function that makes a learner, will do too.
@@ -91,7 +92,18 @@ def compare(
     ]
     with Progress(len(jobs), "runs", show=progress) as bar:
         outcomes = run_jobs(contest, jobs, n_jobs, bar)
+    _raise_what_all_refuse(jobs, outcomes)
     return _result(contest, jobs, outcomes, best, trials, reference, level)
+
+
+def _raise_what_all_refuse(jobs: Sequence[Job], outcomes: Sequence[Outcome]) -> None:
+    """Rows that no learner takes are not the learners' fault."""
+    refused: dict[tuple[str, int | None], list[Outcome]] = {}
+    for job, outcome in zip(jobs, outcomes, strict=True):
+        refused.setdefault((job.stream, job.repetition), []).append(outcome)
+    for (stream, repetition), together in refused.items():
+        if all(outcome.refused for outcome in together):
+            raise ValueError(f"{WHERE}: no learner takes repetition {repetition} of {stream}: {together[0].failure}")
 
 
 def _tune(
@@ -103,7 +115,9 @@ def _tune(
         outcomes = run_jobs(contest, jobs, n_jobs, bar)
     trials: dict[str, dict[str, list[Trial]]] = {}
     for job, outcome in zip(jobs, outcomes, strict=True):
-        trials.setdefault(job.stream, {}).setdefault(job.learner, []).append(Trial(job.params, loss_of(outcome)))
+        trials.setdefault(job.stream, {}).setdefault(job.learner, []).append(
+            Trial(job.params, loss_of(outcome), outcome.failure)
+        )
     return trials
 
 

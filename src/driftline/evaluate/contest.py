@@ -18,18 +18,26 @@ Params = dict[str, Any]
 
 
 class Trial(NamedTuple):
-    """A setting that was tried on the tuning sequence, and its mean squared error there (for labels: of mistakes)."""
+    """A setting that was tried on the tuning sequence, and its mean squared error there (classifiers: share of mistakes).
+
+    The loss is infinite where the learner broke down, and ``failure`` says how.
+    """
 
     params: Params
     loss: float
+    failure: str | None = None
 
 
 class Outcome(NamedTuple):
-    """A learner's metrics on one sequence, the time it took, and what went wrong, if something did."""
+    """A learner's metrics on one sequence, the time it took, and what went wrong, if something did.
+
+    ``refused`` tells rows or settings that the learner does not take from numbers that ran away.
+    """
 
     values: dict[str, float]
     seconds: float
     failure: str | None = None
+    refused: bool = False
 
 
 @dataclass(frozen=True)
@@ -53,7 +61,7 @@ class Contest:
     _drawn: tuple[str, int | None, Pair] | None = field(default=None, repr=False)  # the sequence that was drawn last
 
     def run(self, job: Job) -> Outcome:
-        """Does a job with a fresh learner. A learner that diverges has the worst value of every metric."""
+        """Does a job with a fresh learner. A learner that breaks down has the worst value of every metric."""
         params = dict(job.params)
         template = self.learners[job.learner]
         if job.repetition is not None and "seed" not in params and hasattr(template, "get_params"):
@@ -68,8 +76,9 @@ class Contest:
         try:
             rows = self._sequence(job.stream, job.repetition)
             result = prequential({"it": learner}, rows, metrics=metrics, delay=self.delay, **quiet)
-        except ArithmeticError as error:  # DivergenceError, and overflow in another library
-            return Outcome({metric.name: metric.worst for metric in self.metrics}, float("nan"), str(error))
+        except (ArithmeticError, ValueError) as error:
+            worst = {metric.name: metric.worst for metric in self.metrics}
+            return Outcome(worst, float("nan"), str(error), refused=not isinstance(error, ArithmeticError))
         return Outcome(result.totals["it"], result.seconds["it"])
 
     def _sequence(self, stream: str, repetition: int | None) -> Pair:
@@ -131,7 +140,7 @@ def chosen(trials: list[Trial]) -> Params:
     """The setting with the least loss; the first of several."""
     finite = [trial for trial in trials if trial.loss < float("inf")]
     if not finite:
-        raise ValueError(f"compare: a learner diverged with every setting of its grid, such as {trials[0].params}")
+        raise ValueError(f"compare: a learner broke down with every setting of its grid, such as {trials[0]}")
     return min(finite, key=lambda trial: trial.loss).params
 
 

@@ -32,6 +32,8 @@ class Driver:
     """
 
     def __init__(self, learner: Any, delay: int, level: float | None, where: str) -> None:
+        if isinstance(learner, type):
+            raise TypeError(f"{where}: {learner.__name__} is a class: give a learner, {learner.__name__}()")
         if not hasattr(learner, "predict_one") or not hasattr(learner, "learn_one"):
             hint = "; wrap it in PartialFit" if hasattr(learner, "partial_fit") else ""
             raise TypeError(f"{where}: {type(learner).__name__} has no predict_one and learn_one{hint}")

@@ -172,7 +172,7 @@ class Accuracy(Metric):
         """1 for a hit."""
         if rows.classes:
             return {"hit": np.asarray(rows.y == rows.prediction, dtype=np.float64)}
-        if self.threshold == 0.0 and np.array_equal(np.unique(rows.y), (0.0, 1.0)):
+        if self.threshold == 0.0 and rows.y.min() == 0.0 and rows.y.max() == 1.0 and np.isin(rows.y, (0.0, 1.0)).all():
             raise ValueError("accuracy: the labels are 0 and 1: their sign says nothing, use Accuracy(threshold=0.5)")
         hit = (rows.y > self.threshold) == (rows.prediction >= self.threshold)
         return {"hit": hit.astype(np.float64)}
