@@ -44,10 +44,7 @@ def convert(X: Any, y: Any) -> tuple[list[Vector], Vector]:
 
 def exact(parameters: dict[str, Any]) -> dict[str, Any]:
     """Floats become 50-digit numbers, so that 1 - forget_rate is not rounded to a float."""
-    return {
-        name: mpf(value) if type(value) in (int, float) else value
-        for name, value in parameters.items()
-    }
+    return {name: mpf(value) if type(value) in (int, float) else value for name, value in parameters.items()}
 
 
 def thresholds(schedule: Any) -> Callable[[int], mpf] | None:

@@ -1,0 +1,235 @@
+"""Tuning rules of the papers as constructors, and the parameters' rules."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import driftline as dl
+from driftline import registry
+from tests.streams import drifting, examples
+
+positive = st.floats(1e-3, 1e3)
+
+
+@examples(100)
+@given(st.floats(1.0, 100.0, exclude_min=True))
+def test_arcor_for_drift_sets_the_power_of_its_corollary(p):
+    """A total drift of the order T^(1/p): q = 2p/(p + 1)."""
+    model = dl.ARCOR.for_drift(p)
+    assert model.schedule == pytest.approx(2 * p / (p + 1), rel=1e-14)
+    assert 1 <= model.schedule < 2
+
+
+def test_arcor_for_drift_that_ends_takes_its_limit_and_passes_parameters_on():
+    model = dl.ARCOR.for_drift(math.inf, noise=3.0, radius=2.0, intercept=False, dtype="float32")
+    assert model.schedule == 2.0
+    assert (model.noise, model.radius, model.intercept, model.dtype) == (3.0, 2.0, False, "float32")
+
+
+@pytest.mark.parametrize("p", [1.0, 0.5, 0.0, -2.0, math.nan, "2", None])
+def test_arcor_for_drift_says_what_p_must_be(p):
+    with pytest.raises(ValueError, match=r"ARCOR\.for_drift: p must be in \(1, inf\]"):
+        dl.ARCOR.for_drift(p)
+
+
+@examples(100)
+@given(positive, st.integers(1, 10**6), st.integers(1, 500), positive, positive)
+def test_laser_for_drift_sets_the_cost_of_equation_6_8(V, T, d, X, Y):
+    """c = (sqrt(2) T Y^2 d X / V)^(2/3), the misprint of the source mended; the ridge stays below it."""
+    model = dl.LASER.for_drift(V=V, T=T, d=d, X=X, Y=Y)
+    assert model.drift_cost**1.5 == pytest.approx(math.sqrt(2) * T * Y**2 * d * X / V, rel=1e-12)
+    assert 0 < model.ridge < model.drift_cost
+
+
+def test_the_cost_of_equation_6_8_minimises_the_terms_of_the_bound():
+    """V c + Y^2 T d sqrt(8 X^2 / c) is what it balances: the derivative vanishes at c."""
+    V, T, d, X, Y = 3.0, 2000, 20, 5.0, 2.0
+
+    def terms(c: float) -> float:
+        return V * c + Y**2 * T * d * 2 * math.sqrt(2) * X / math.sqrt(c)
+
+    best = dl.LASER.for_drift(V=V, T=T, d=d, X=X, Y=Y).drift_cost
+    assert terms(best) < min(terms(0.999 * best), terms(1.001 * best))
+
+
+def test_laser_for_drift_passes_parameters_on_and_checks_relations():
+    model = dl.LASER.for_drift(V=1.0, T=100, d=2, X=1.0, Y=1.0, ridge=0.3, clip=2.0, intercept=False)
+    assert (model.ridge, model.clip, model.intercept) == (0.3, 2.0, False)
+    with pytest.raises(ValueError, match="ridge must be less than drift_cost"):
+        dl.LASER.for_drift(V=1e9, T=1, d=1, X=1.0, Y=1.0, ridge=1.0)
+
+
+@pytest.mark.parametrize("name", ["V", "T", "d", "X", "Y"])
+@pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf, "1"])
+def test_laser_for_drift_says_which_argument_is_wrong(name, bad):
+    with pytest.raises(ValueError, match=rf"LASER\.for_drift: {name} must be in \(0, inf\)"):
+        dl.LASER.for_drift(**{"V": 1.0, "T": 10, "d": 2, "X": 1.0, "Y": 1.0, name: bad})
+
+
+def test_learners_that_are_built_for_drift_run():
+    X, y = drifting(1, 200, 4)
+    for model in (dl.ARCOR.for_drift(2.0), dl.LASER.for_drift(V=200 * 4 * 0.04, T=200, d=4, X=4.0, Y=12.0)):
+        assert np.mean(model.run(X, y).losses) < np.var(y)
+
+
+@pytest.mark.parametrize("name", sorted(registry.learners()))
+def test_the_defaults_follow_a_standardised_stream(name):
+    """Far better than the mean would. EG's weights are on the simplex, so its target is there too."""
+    X, y = drifting(5, 3000, 4, step=0.003)
+    if name == "eg":
+        y = X @ [0.7, 0.2, 0.1, 0.0] + 0.1 * y
+    run = registry.learners()[name]().run(X, y)
+    assert np.mean(run.losses[500:]) < 0.5 * np.var(y)
+
+
+def test_relations_between_parameters_are_checked_wherever_they_change():
+    with pytest.raises(ValueError, match="LASER: ridge must be less than drift_cost"):
+        dl.LASER(ridge=2.0, drift_cost=2.0)
+    model = dl.LASER(ridge=1.0, drift_cost=2.0)
+    with pytest.raises(ValueError, match="LASER: ridge must be less than drift_cost"):
+        model.set_params(drift_cost=0.5)
+    with pytest.raises(ValueError, match="LASER: ridge must be less than drift_cost"):
+        model.ridge = 3.0
+    assert (model.ridge, model.drift_cost) == (1.0, 2.0)
+    model.set_params(ridge=5.0, drift_cost=9.0)
+    assert (model.ridge, model.drift_cost) == (5.0, 9.0)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: dl.RLS(forgetting=0.0), r"RLS: forgetting must be in \(0, 1\]"),
+        (lambda: dl.RLS(forgetting=[0.9, 1.1]), r"RLS: forgetting must be in \(0, 1\]"),
+        (lambda: dl.RLS(forgetting=[]), r"RLS: forgetting must be in \(0, 1\]"),
+        (lambda: dl.Divide("0.9"), r"Divide: forgetting must be in \(0, 1\]"),
+        (lambda: dl.DFOP(forget_rate=1.0), r"DFOP: forget_rate must be in \(0, 1\)"),
+        (lambda: dl.Kalman(drift=-1e-9), r"Kalman: drift must be in \[0, inf\)"),
+        (lambda: dl.Add(-1.0), r"Add: drift must be in \[0, inf\)"),
+        (lambda: dl.CRRLS(period=0), "CRRLS: period must be a whole number of at least 1"),
+        (lambda: dl.CRRLS(period=2.5), "CRRLS: period must be a whole number of at least 1"),
+        (lambda: dl.Every(0), "Every: period must be a whole number of at least 1"),
+        (lambda: dl.ARCOR(schedule=0.9), "ARCOR: schedule must be None, a power"),
+        (lambda: dl.ARCOR(schedule=[0.5, 0.0]), "ARCOR: schedule must be None, a power"),
+        (lambda: dl.Below(None), "Below: schedule must be a power"),
+        (lambda: dl.ARCOR(radius=0.0), r"ARCOR: radius must be None or in \(0, inf\]"),
+        (lambda: dl.NLMS(rate=2.0), r"NLMS: rate must be in \(0, 2\)"),
+        (lambda: dl.SecondOrder(noise="1"), "SecondOrder: noise must be"),
+        (lambda: dl.SecondOrder(time=0.9), r"SecondOrder: time must be None, Divide\(...\) or Add\(...\)"),
+        (lambda: dl.SecondOrder(reset=5), r"SecondOrder: reset must be None, Every\(...\) or Below\(...\)"),
+    ],
+)
+def test_a_wrong_parameter_is_named_with_its_rule(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+numbers: list[Any] = [np.float64(0.5), np.float32(0.5), Fraction(1, 2), 0.5]
+
+
+@pytest.mark.parametrize("half", numbers, ids=lambda value: type(value).__name__)
+def test_numbers_of_any_kind_are_numbers(half):
+    X, y = drifting(2, 20, 3)
+    for make in (
+        lambda v: dl.RLS(forgetting=v, ridge=v),
+        lambda v: dl.RLS(forgetting=[v, v]),
+        lambda v: dl.DFOP(forget_rate=v, prior=v),
+        lambda v: dl.SecondOrder(start=v, time=dl.Divide(v), noise=v, radius=v, clip=v),
+        lambda v: dl.SecondOrder(time=dl.Add(v)),
+        lambda v: dl.ARCOR(schedule=1 + v),
+        lambda v: dl.GD(rate=v / 64, loss=dl.losses.Huber(threshold=v)),
+        lambda v: dl.EG(rate=v / 8, norm=v),
+    ):
+        np.testing.assert_array_equal(make(half).run(X, y).predictions, make(0.5).run(X, y).predictions)
+
+
+@pytest.mark.parametrize("three", [np.int64(3), np.int8(3), 3])
+def test_whole_numbers_of_any_kind_are_whole_numbers(three):
+    X, y = drifting(2, 20, 3)
+    for make in (
+        lambda v: dl.CRRLS(period=v),
+        lambda v: dl.SecondOrder(reset=dl.Every(v)),
+        lambda v: dl.ARCOR(schedule=v),
+        lambda v: dl.SecondOrder(reset=dl.Below(v)),
+    ):
+        ours, theirs = make(three).run(X, y), make(3).run(X, y)
+        np.testing.assert_array_equal(ours.predictions, theirs.predictions)
+        np.testing.assert_array_equal(ours.resets, theirs.resets)
+
+
+# Schedules.
+
+
+def test_a_schedule_is_asked_for_the_rows_that_come_and_no_others():
+    asked: list[int] = []
+    model = dl.RLS(forgetting=lambda t: asked.append(t) or 0.9)
+    X, y = drifting(1, 50, 3)
+    model.run(X[:20], y[:20])
+    for x, label in zip(X[20:], y[20:], strict=True):
+        model.learn_one(x, label)
+    assert set(asked) == set(range(1, 51))
+
+
+def test_a_schedule_that_ends_with_the_stream_is_enough():
+    factors = np.linspace(0.5, 1.0, 50)
+    X, y = drifting(1, 50, 3)
+    function, sequence = dl.RLS(forgetting=lambda t: factors[t - 1]), dl.RLS(forgetting=factors)
+    np.testing.assert_array_equal(function.run(X, y).predictions, sequence.run(X, y).predictions)
+    with pytest.raises(IndexError):
+        function.learn_one(X[0], 1.0)
+    assert function.n_seen_ == 50
+    sequence.learn_one(X[0], 1.0)
+
+
+@pytest.mark.parametrize("bad", [0.0, 1.5, math.nan, "x", None])
+def test_a_schedule_that_leaves_its_range_says_where_and_nothing_is_learned(bad):
+    X, y = drifting(1, 50, 3)
+    model = dl.RLS(forgetting=lambda t: bad if t == 31 else 0.9)
+    model.run(X[:10], y[:10])
+    weights = model.coef_
+    with pytest.raises(ValueError, match=r"forgetting\(31\)"):
+        model.run(X[10:], y[10:])
+    np.testing.assert_array_equal(model.coef_, weights)
+    assert model.n_seen_ == 10
+    resetting = dl.ARCOR(noise=0.1, schedule=lambda i: bad if i == 3 else 0.5)
+    if bad != 1.5:
+        with pytest.raises(ValueError, match=r"schedule\(3\)"):
+            resetting.run(X, y)
+
+
+def test_a_schedule_may_run_down_to_nothing():
+    """10^-324 is 0: a threshold that is never met."""
+    X, y = drifting(1, 30, 2)
+    assert dl.ARCOR(schedule=lambda i: 10.0**-i).run(X, y).resets.size >= 1
+    assert dl.ARCOR(schedule=500.0).run(X, y).resets.size == 1
+
+
+def test_long_streams_need_many_values_of_a_schedule():
+    X, y = drifting(1, 10_000, 2)
+    function = dl.RLS(forgetting=lambda t: 1 - 0.5 / t)
+    sequence = dl.RLS(forgetting=[1 - 0.5 / t for t in range(1, 10_001)])
+    np.testing.assert_array_equal(function.run(X, y).predictions, sequence.run(X, y).predictions)
+    often = dl.ARCOR(noise=0.01, schedule=lambda i: 0.5)
+    assert often.run(X, y).resets.size > 5000
+
+
+def test_forgetting_that_was_scheduled_cannot_quietly_stay():
+    """set_params either acts from the next row on, or says that it cannot."""
+    X, y = drifting(1, 30, 2)
+    model = dl.RLS(forgetting=[0.9, 0.8], intercept=False)
+    model.run(X, y)
+    with pytest.raises(ValueError, match="forgetting cannot change"):
+        model.set_params(forgetting=1.0)
+    assert model.forgetting == [0.9, 0.8]
+    constant = dl.RLS(forgetting=0.9, intercept=False)
+    constant.run(X, y)
+    before = np.linalg.inv(constant.covariance_)
+    constant.set_params(forgetting=0.5)
+    constant.learn_one(X[0], y[0])
+    np.testing.assert_allclose(np.linalg.inv(constant.covariance_), 0.5 * before + np.outer(X[0], X[0]), rtol=1e-9)

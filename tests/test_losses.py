@@ -1,0 +1,171 @@
+"""The losses of GD and EG: values, slopes, kinks, and the same numbers in native code and in Python."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mpmath import mp
+
+import driftline as dl
+from driftline.losses import Absolute, Huber, Logistic, Loss, Pinball, Squared
+from tests.reference import losses as reference
+from tests.streams import drifting, examples, signs, weights_of
+
+LOSSES = [Squared(), Absolute(), Huber(), Huber(threshold=0.3), Pinball(), Pinball(level=0.9), Logistic()]
+SAME = [
+    (Squared(), reference.squared()),
+    (Absolute(), reference.absolute()),
+    (Huber(threshold=0.3), reference.huber(threshold=0.3)),
+    (Pinball(level=0.9), reference.pinball(level=0.9)),
+    (Logistic(), reference.logistic()),
+]
+
+
+class InPython:
+    """A loss that the native core does not know."""
+
+    def __init__(self, loss: Loss) -> None:
+        self.loss = loss
+
+    def value(self, y: float, prediction: float) -> float:
+        return self.loss.value(y, prediction)
+
+    def gradient(self, y: float, prediction: float) -> float:
+        return self.loss.gradient(y, prediction)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@examples(100)
+@given(st.floats(-5, 5), st.floats(-5, 5))
+def test_a_gradient_is_the_slope_of_its_value(loss, y, prediction):
+    if isinstance(loss, Logistic):
+        y = math.copysign(1.0, y)
+    kinks = [y, y - getattr(loss, "threshold", 0.0), y + getattr(loss, "threshold", 0.0)]
+    if min(abs(prediction - kink) for kink in kinks) > 1e-4:
+        slope = (loss.value(y, prediction + 1e-5) - loss.value(y, prediction - 1e-5)) / 2e-5
+        assert loss.gradient(y, prediction) == pytest.approx(slope, rel=1e-5, abs=1e-8)
+    assert loss.value(y, prediction) >= 0
+
+
+@pytest.mark.parametrize(("ours", "theirs"), SAME, ids=[repr(ours) for ours, _ in SAME])
+@examples(100)
+@given(st.floats(-50, 50), st.floats(-50, 50))
+def test_a_loss_is_its_definition(ours, theirs, y, prediction):
+    if isinstance(ours, Logistic):
+        y = math.copysign(1.0, y)
+    with mp.workdps(50):
+        value, gradient = float(theirs.value(y, prediction)), float(theirs.gradient(y, prediction))
+    assert ours.value(y, prediction) == pytest.approx(value, rel=1e-12, abs=1e-300)
+    assert ours.gradient(y, prediction) == pytest.approx(gradient, rel=1e-12, abs=1e-300)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@pytest.mark.parametrize("norm", [None, 2.0, "GD"])
+def test_native_code_and_python_take_the_same_steps(loss, norm):
+    X, y = drifting(4, 60, 5)
+    y = signs(y) if isinstance(loss, Logistic) else y
+
+    def make(loss):
+        return dl.GD(rate=0.02, loss=loss) if norm == "GD" else dl.EG(rate=0.05, norm=norm, loss=loss)
+
+    native, python, one_by_one = make(loss), make(InPython(loss)), make(InPython(loss))
+    ours, theirs = native.run(X, y, weights_every=1), python.run(X, y, weights_every=1)
+    np.testing.assert_allclose(ours.predictions, theirs.predictions, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(ours.weights, theirs.weights, rtol=1e-12, atol=1e-12)
+    for t, (x, label) in enumerate(zip(X, y, strict=True)):
+        assert one_by_one.predict_one(x) == theirs.predictions[t]
+        one_by_one.learn_one(x, label)
+    np.testing.assert_array_equal(weights_of(one_by_one), weights_of(python))
+
+
+@pytest.mark.parametrize("loss", [Squared(), Absolute(), Huber(), Pinball(level=0.9)], ids=repr)
+def test_a_prediction_that_is_right_moves_nothing(loss):
+    assert loss.gradient(1.5, 1.5) == 0
+    assert loss.value(1.5, 1.5) == 0
+    model = dl.GD(rate=0.5, loss=loss, intercept=False)
+    model.learn_one([1.0, 2.0], 0.0)
+    np.testing.assert_array_equal(model.coef_, [0.0, 0.0])
+
+
+def test_the_squared_gradient_has_its_factor_of_two_and_lms_has_not():
+    gd, lms = dl.GD(rate=0.1, intercept=False), dl.LMS(rate=0.1, intercept=False)
+    for model in (gd, lms):
+        model.learn_one([2.0], 3.0)
+    assert gd.coef_[0] == pytest.approx(0.1 * 2 * 3 * 2)
+    assert lms.coef_[0] == pytest.approx(0.1 * 3 * 2)
+
+
+def test_pinball_finds_its_quantile_and_absolute_the_median():
+    y = np.random.default_rng(0).exponential(size=60_000)
+    for loss, level in ((Pinball(level=0.9), 0.9), (Absolute(), 0.5), (Pinball(), 0.5)):
+        model = dl.GD(rate=0.004, loss=loss)
+        model.run(np.zeros((len(y), 1)), y)
+        assert model.intercept_ == pytest.approx(-math.log(1 - level), rel=0.1)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+def test_losses_are_finite_wherever_floats_are(loss):
+    for y in (-1e300, -1.0, 1.0, 1e300):
+        for prediction in (-1e150, -800.0, 0.0, 800.0, 1e150):
+            label = math.copysign(1.0, y) if isinstance(loss, Logistic) else y
+            assert math.isfinite(loss.gradient(label, prediction))
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, float("nan"), float("inf"), "1", None])
+def test_the_parameters_of_a_loss_are_checked(bad):
+    with pytest.raises(ValueError, match="Huber: threshold must be"):
+        Huber(threshold=bad)
+    with pytest.raises(ValueError, match="Pinball: level must be"):
+        Pinball(level=bad)
+    with pytest.raises(ValueError, match="Pinball: level must be"):
+        Pinball(level=1.0)
+
+
+@pytest.mark.parametrize("bad", ["hinge", "", None, 3, Squared, object()])
+def test_what_is_not_a_loss_is_refused(bad):
+    with pytest.raises(ValueError, match="GD: loss must be one of 'squared'"):
+        dl.GD(loss=bad)
+    with pytest.raises(ValueError, match="EG: loss must be one of 'squared'"):
+        dl.EG(loss=bad)
+
+
+@pytest.mark.parametrize("slope", [float("nan"), float("inf")])
+def test_a_custom_gradient_that_is_no_number_is_refused_and_nothing_is_learned(slope):
+    class Broken(InPython):
+        def gradient(self, y: float, prediction: float) -> float:
+            return slope if y > 2 else super().gradient(y, prediction)
+
+    X, y = drifting(1, 40, 3)
+    y = np.clip(y, -2, 2)
+    model = dl.GD(rate=0.05, loss=Broken(Squared()))
+    model.run(X, y)
+    before = weights_of(model)
+    y[7] = 3.0
+    with pytest.raises(ValueError, match="row 7"):
+        model.run(X, y)
+    with pytest.raises(ValueError, match="gradient"):
+        model.learn_one(X[0], 3.0)
+    np.testing.assert_array_equal(weights_of(model), before)
+    assert model.n_seen_ == 40
+
+
+def test_a_custom_loss_that_raises_leaves_the_learner_as_it_was():
+    class Moody(InPython):
+        def gradient(self, y: float, prediction: float) -> float:
+            if y > 2:
+                raise ArithmeticError("not today")
+            return super().gradient(y, prediction)
+
+    X, y = drifting(1, 40, 3)
+    y = np.clip(y, -2, 2)
+    model = dl.EG(rate=0.05, norm=3.0, loss=Moody(Squared()))
+    model.run(X, y)
+    before = weights_of(model)
+    y[20] = 3.0
+    with pytest.raises(ArithmeticError, match="not today"):
+        model.run(X, y)
+    np.testing.assert_array_equal(weights_of(model), before)
