@@ -112,7 +112,8 @@ class Recursive(Learner):
     def _refresh(self, before: dict[str, Any]) -> None:
         super()._refresh(before)
         policy = self._policy()
-        scheduled = isinstance(policy.reset, Below) or (isinstance(policy.time, Divide) and policy.time.constant is None)
+        times = policy.time, before.get("time", Divide(before["forgetting"]) if "forgetting" in before else None)
+        scheduled = isinstance(policy.reset, Below) or any(isinstance(t, Divide) and t.constant is None for t in times)
         changed = {name for name, value in self.get_params().items() if before[name] is not value}
         if scheduled and not changed <= {"missing"}:
             raise ValueError
