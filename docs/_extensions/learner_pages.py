@@ -33,6 +33,10 @@ The second-order learners, those of cost O(d²), are one recursion: {{doc}}`/mat
 PAGE = """\
 # {title}
 
+```{{testsetup}}
+from {module} import {title}
+```
+
 ```{{eval-rst}}
 .. currentmodule:: {module}
 .. autoclass:: {title}
