@@ -129,6 +129,21 @@ def test_the_layout_of_a_table_does_not_matter(name, seed, d, layout):
 
 
 @some
+@given(names, seeds, st.integers(1, 9), st.sampled_from(["float64", "float32"]))
+def test_a_row_may_come_as_a_list_a_tuple_or_a_mapping(name, seed, d, dtype):
+    X, y = stream(name, seed, 15, d)
+    forms = [list, tuple, lambda x: {f"x{j}": value for j, value in enumerate(x)}, lambda x: x[::-1].copy()[::-1]]
+    plain = EVERY[name](dtype=dtype)
+    expected, _ = loop(plain, X, y)
+    for form in forms:
+        model = EVERY[name](dtype=dtype)
+        for x, label, prediction in zip(X, y, expected, strict=True):
+            assert model.predict_one(form(x)) == prediction
+            model.learn_one(form(x), label)
+        assert_same_state(model, plain)
+
+
+@some
 @given(names, seeds, st.integers(1, 20), st.booleans())
 def test_predicting_changes_nothing(name, seed, d, shared):
     X, y = stream(name, seed, 30, d)

@@ -90,26 +90,35 @@ template <class T> void bind(nb::module_& m, const char* name) {
         .def("run", &run<T>, arg("x"), arg("y"), arg("weight").none(), arg("actions").none(), arg("predictions"),
              arg("resets").none(), arg("weights").none(), arg("every"), arg("start"),
              "Replays rows from `start`; returns status, rows done and resets written.")
-        .def("sums", [](Held<T>& self) {
-            InUse use(self.busy);
-            return copy_out(reinterpret_cast<const double*>(&self.model->state.sums), first_order_sums_count);
-        })
-        .def("weights", [](Held<T>& self) {
-            InUse use(self.busy);
-            return copy_out(self.model->state.w, self.model->state.d);
-        })
+        .def("sums",
+             [](Held<T>& self) {
+                 InUse use(self.busy);
+                 return copy_out(reinterpret_cast<const double*>(&self.model->state.sums), first_order_sums_count);
+             })
+        .def("weights",
+             [](Held<T>& self) {
+                 InUse use(self.busy);
+                 return copy_out(self.model->state.w, self.model->state.d);
+             })
         .def_prop_ro("features", [](Held<T>& self) { return self.model->state.d - self.model->state.intercept; })
         .def("get_state", &get_state<T>)
         .def("set_state", &set_state<T>, arg("state"))
-        .def("grow", [](Held<T>& self, Index more) {
-            InUse use(self.busy);
-            self.model = self.model->grown(more);
-        }, arg("more"))
-        .def("set_names", [](Held<T>& self, nb::object names) { self.names.set(std::move(names)); }, arg("names"))
-        .def("set_policy", [](Held<T>& self, const FirstOrderPolicy& policy) {
-            InUse use(self.busy);
-            self.model->state.policy = policy;
-        }, arg("policy"));
+        .def(
+            "grow",
+            [](Held<T>& self, Index more) {
+                InUse use(self.busy);
+                self.model = self.model->grown(more);
+            },
+            arg("more"))
+        .def(
+            "set_names", [](Held<T>& self, nb::object names) { self.names.set(std::move(names)); }, arg("names"))
+        .def(
+            "set_policy",
+            [](Held<T>& self, const FirstOrderPolicy& policy) {
+                InUse use(self.busy);
+                self.model->state.policy = policy;
+            },
+            arg("policy"));
 }
 
 } // namespace
@@ -117,12 +126,14 @@ template <class T> void bind(nb::module_& m, const char* name) {
 void bind_first_order(nb::module_& m) {
     using nb::arg;
     nb::class_<FirstOrderPolicy>(m, "FirstOrderPolicy", "What distinguishes one first-order learner from another.")
-        .def("__init__",
-             [](FirstOrderPolicy* self, double rate, int rule, double eps, int loss, double parameter, int space, double norm) {
-                 new (self) FirstOrderPolicy{rate,      static_cast<Rate>(rule),   eps, static_cast<Loss>(loss),
-                                             parameter, static_cast<Space>(space), norm};
-             },
-             nb::kw_only(), arg("rate"), arg("rule"), arg("eps"), arg("loss"), arg("parameter"), arg("space"), arg("norm"));
+        .def(
+            "__init__",
+            [](FirstOrderPolicy* self, double rate, int rule, double eps, int loss, double parameter, int space,
+               double norm) {
+                new (self) FirstOrderPolicy{rate,      static_cast<Rate>(rule),   eps, static_cast<Loss>(loss),
+                                            parameter, static_cast<Space>(space), norm};
+            },
+            nb::kw_only(), arg("rate"), arg("rule"), arg("eps"), arg("loss"), arg("parameter"), arg("space"), arg("norm"));
     bind<double>(m, "FirstOrder64");
     bind<float>(m, "FirstOrder32");
     m.attr("first_order_sums") = nb::make_tuple("rows", "loss", "largest_loss", "largest_label", "largest_norm2");

@@ -57,21 +57,27 @@ template <class T> nb::dict get_state(Held<T>& self) {
     return out;
 }
 
-void check_factor(bool unit, bool positive) {
-    if (!unit)
-        throw nb::value_error("the state's matrix is not unit upper triangular");
-    if (!positive)
-        throw nb::value_error("the state's diagonal is not positive");
+// Unit upper triangular, and nothing in the columns that pad it.
+template <class T> void check_factor(const Factor<T>& factor, Index d) {
+    for (Index j = 0; j < factor.size; ++j) {
+        if (!(factor.d[j] > 0))
+            throw nb::value_error("the state's diagonal is not positive");
+        for (Index i = j < d ? j : 0; i < panel_rows<T>(j / panel_width<T>); ++i)
+            if (factor.u[panel_index<T>(i, j)] != T(i == j))
+                throw nb::value_error("the state's matrix is not unit upper triangular");
+    }
 }
 
-template <class T> void check_factor(const T* u, const double* d, Index size) {
-    bool unit = true, positive = true;
-    for (Index j = 0; j < size; ++j) {
-        positive = positive && d[j] > 0;
-        for (Index i = 0; i < panel_rows<T>(j / panel_width<T>); ++i)
-            unit = unit && (i < j || u[panel_index<T>(i, j)] == T(i == j));
-    }
-    check_factor(unit, positive);
+// No start and no drift leads to entries beyond largest_entry in as many rows as a model can count. Whether S is positive
+// definite is for the core to watch.
+template <class T> void check_packed(const Packed<T>& packed, Index d) {
+    constexpr double largest_entry = sizeof(T) == 8 ? 1e130 : 1e30;
+    for (Index j = 0; j < packed.size; ++j)
+        for (Index i = 0; i < panel_rows<T>(j / panel_width<T>); ++i) {
+            const double entry = packed.s[panel_index<T>(i, j)];
+            if (i < d && j < d ? std::fabs(entry) > largest_entry : entry != (i == j))
+                throw nb::value_error("the state's matrix is not one that learning leads to");
+        }
 }
 
 // All or nothing: the arrays are checked on a fresh model, which then takes the old one's place.
@@ -84,17 +90,14 @@ template <class T> void set_state(Held<T>& self, const nb::dict& from) {
     copy_in(from, "sums", reinterpret_cast<double*>(&state.sums), sums_count);
     copy_in(from, "matrix", fresh->matrix().data(), fresh->matrix().size());
     copy_in(from, "diagonal", fresh->diagonal().data(), fresh->diagonal().size());
-    const Index size = padded<T>(state.d);
-    if (state.additive) {
-        for (Index j = 0; j < size; ++j)
-            check_factor(true, state.packed.s[panel_index<T>(j, j)] > 0);
-    } else {
-        check_factor(state.factor.u, state.factor.d, size);
-    }
+    if (state.additive)
+        check_packed(state.packed, state.d);
+    else
+        check_factor(state.factor, state.d);
     if (state.guard.u) {
         copy_in(from, "guard_matrix", fresh->guard_matrix().data(), fresh->guard_matrix().size());
         copy_in(from, "guard_diagonal", fresh->guard_diagonal().data(), fresh->guard_diagonal().size());
-        check_factor(state.guard.u, state.guard.d, size);
+        check_factor(state.guard, state.d);
     }
     if (!(state.sums.rows >= 0 && state.sums.segment >= 1 && state.sums.rows < 9e15 && state.sums.segment < 9e15))
         throw nb::value_error("the state's sums are out of range");
@@ -121,10 +124,10 @@ template <class T> nb::object covariance(Held<T>& self) {
     return nb::steal(array);
 }
 
-Policy make_policy(double start, int time, double amount, double noise, bool complement, bool shrink, double clip,
-                   int reset, Index period, double radius) {
-    return {start,  static_cast<Time>(time),   amount, noise,  complement, shrink, clip,
-            static_cast<Reset>(reset), period, radius};
+Policy make_policy(double start, int time, double amount, double noise, bool complement, bool shrink, double clip, int reset,
+                   Index period, double radius) {
+    return {start, static_cast<Time>(time),   amount, noise, complement, shrink,
+            clip,  static_cast<Reset>(reset), period, radius};
 }
 
 template <class T> void bind(nb::module_& m, const char* name) {
@@ -142,35 +145,50 @@ template <class T> void bind(nb::module_& m, const char* name) {
         .def("run", &run<T>, arg("x"), arg("y"), arg("weight").none(), arg("actions").none(), arg("predictions"),
              arg("resets").none(), arg("weights").none(), arg("every"), arg("start"),
              "Replays rows from `start`; returns status, rows done and resets written.")
-        .def("sums", [](Held<T>& self) {
-            InUse use(self.busy);
-            return copy_out(reinterpret_cast<const double*>(&self.model->state.sums), sums_count);
-        })
-        .def("weights", [](Held<T>& self) {
-            InUse use(self.busy);
-            return copy_out(self.model->state.w, self.model->state.d);
-        })
+        .def("sums",
+             [](Held<T>& self) {
+                 InUse use(self.busy);
+                 return copy_out(reinterpret_cast<const double*>(&self.model->state.sums), sums_count);
+             })
+        .def("weights",
+             [](Held<T>& self) {
+                 InUse use(self.busy);
+                 return copy_out(self.model->state.w, self.model->state.d);
+             })
         .def_prop_ro("features", [](Held<T>& self) { return self.model->state.d - self.model->state.intercept; })
         .def("get_state", &get_state<T>)
         .def("set_state", &set_state<T>, arg("state"))
         .def("covariance", &covariance<T>)
-        .def("grow", [](Held<T>& self, Index more) {
-            InUse use(self.busy);
-            self.model = self.model->grown(more);
-        }, arg("more"))
-        .def("set_names", [](Held<T>& self, nb::object names) { self.names.set(std::move(names)); }, arg("names"))
-        .def("set_policy", [](Held<T>& self, const Policy& policy) {
-            InUse use(self.busy);
-            self.model->set_policy(policy);
-        }, arg("policy"), "Takes effect from the next row on; the kinds of time and reset stay as they are.")
-        .def("set_forgetting", [](Held<T>& self, std::vector<double> values, Index first) {
-            InUse use(self.busy);
-            self.model->set_forgetting(std::move(values), first);
-        }, arg("values"), arg("first"))
-        .def("set_thresholds", [](Held<T>& self, std::vector<double> values, Index first) {
-            InUse use(self.busy);
-            self.model->set_thresholds(std::move(values), first);
-        }, arg("values"), arg("first"));
+        .def(
+            "grow",
+            [](Held<T>& self, Index more) {
+                InUse use(self.busy);
+                self.model = self.model->grown(more);
+            },
+            arg("more"))
+        .def(
+            "set_names", [](Held<T>& self, nb::object names) { self.names.set(std::move(names)); }, arg("names"))
+        .def(
+            "set_policy",
+            [](Held<T>& self, const Policy& policy) {
+                InUse use(self.busy);
+                self.model->set_policy(policy);
+            },
+            arg("policy"), "Takes effect from the next row on; the kinds of time and reset stay as they are.")
+        .def(
+            "set_forgetting",
+            [](Held<T>& self, std::vector<double> values, Index first) {
+                InUse use(self.busy);
+                self.model->set_forgetting(std::move(values), first);
+            },
+            arg("values"), arg("first"))
+        .def(
+            "set_thresholds",
+            [](Held<T>& self, std::vector<double> values, Index first) {
+                InUse use(self.busy);
+                self.model->set_thresholds(std::move(values), first);
+            },
+            arg("values"), arg("first"));
 }
 
 } // namespace
@@ -178,14 +196,14 @@ template <class T> void bind(nb::module_& m, const char* name) {
 void bind_second_order(nb::module_& m) {
     using nb::arg;
     nb::class_<Policy>(m, "Policy", "A learner's row of the table.")
-        .def("__init__",
-             [](Policy* self, double start, int time, double amount, double noise, bool complement, bool shrink, double clip,
-                int reset, Index period, double radius) {
-                 new (self)
-                     Policy(make_policy(start, time, amount, noise, complement, shrink, clip, reset, period, radius));
-             },
-             nb::kw_only(), arg("start"), arg("time"), arg("amount"), arg("noise"), arg("complement"), arg("shrink"),
-             arg("clip"), arg("reset"), arg("period"), arg("radius"));
+        .def(
+            "__init__",
+            [](Policy* self, double start, int time, double amount, double noise, bool complement, bool shrink, double clip,
+               int reset, Index period, double radius) {
+                new (self) Policy(make_policy(start, time, amount, noise, complement, shrink, clip, reset, period, radius));
+            },
+            nb::kw_only(), arg("start"), arg("time"), arg("amount"), arg("noise"), arg("complement"), arg("shrink"),
+            arg("clip"), arg("reset"), arg("period"), arg("radius"));
     bind<double>(m, "SecondOrder64");
     bind<float>(m, "SecondOrder32");
     m.attr("sums") = nb::make_tuple("rows", "loss", "value", "largest_loss", "largest_label", "largest_norm2", "resets",

@@ -401,6 +401,8 @@ class Learner(SklearnVerbs, params.Parametrised):
         """Back to an exported state of the core; None is the state before anything was met."""
         if core is None:
             self._core = self._names = None
+        elif not len(core["weights"]):
+            raise ValueError("the state has no weights")
         else:
             fresh = self._make_core(len(core["weights"]))
             fresh.set_state(core)

@@ -106,9 +106,9 @@ class FrameTable(Table):
 def as_table(X: Any, where: str) -> Table:
     """A two-dimensional table from an array, a frame, or anything that NumPy can read."""
     if not isinstance(X, np.ndarray):
-        if hasattr(X, "tocsr"):
+        if hasattr(type(X), "tocsr"):
             raise TypeError(f"{where}: X is a sparse matrix; this learner takes dense rows, e.g. X.toarray()")
-        if hasattr(X, "columns") or hasattr(X, "column_names"):
+        if hasattr(type(X), "columns") or hasattr(type(X), "column_names"):
             return _frame_table(X, where)
         X = _as_array(X, where, "X")
     if X.ndim != 2:

@@ -89,7 +89,7 @@ template <class T> void weights_from_logs(const FirstOrderPolicy& policy, double
     }
     for (Index i = 0; i < d; ++i) {
         const double p = std::exp(logs[i]) / total;
-        w[i] = static_cast<T>(n == d ? p : policy.norm * (p - std::exp(logs[d + i]) / total));
+        w[i] = static_cast<T>(saturate(n == d ? p : policy.norm * (p - std::exp(logs[d + i]) / total), type_max<T>));
     }
 }
 

@@ -52,6 +52,10 @@ template <class T> void project_on_ball(SecondOrderState<T>& m) {
         solve_lower(m.scratch, half, m.d);
         slope = (length * length - plain_dot(half, half, m.d)) / a;
     }
+    if (!(length > 0 && std::isfinite(length))) { // a S left the range: the point of the ball along w itself will do
+        take_weights();
+        length = norm;
+    }
     for (Index j = 0; j < m.d; ++j)
         m.w[j] = static_cast<T>(v[j] * (m.policy.radius / length));
     m.sums.projections += 1;

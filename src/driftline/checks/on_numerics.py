@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 
 import numpy as np
 
 from driftline.base import Learner
-from driftline.checks.tools import fresh, require, require_finite, require_refusal, require_same, stream
+from driftline.checks.tools import fresh, require, require_finite, require_refusal, require_same, require_same_state, stream
 from driftline.inputs import Array
 
 
@@ -40,6 +41,24 @@ def the_state_stays_finite(learner: Learner) -> None:
                 continue
             require(np.isfinite(run.predictions).all(), f"{what}, {dtype}: predictions are not finite")
             require_finite(model, f"{what}, {dtype}")
+
+
+def hard_streams_are_the_same_in_pieces_and_row_by_row(learner: Learner) -> None:
+    """To the last bit, also through a copy: nothing that acts later is left out of the state."""
+    for what, X, y in _hard_streams():
+        for dtype in ("float64", "float32"):
+            whole, pieces, loop = (fresh(learner, dtype=dtype) for _ in range(3))
+            try:
+                whole.run(X, y)
+            except ValueError:
+                continue
+            pieces.run(X[:140], y[:140])
+            pieces = copy.deepcopy(pieces)
+            pieces.run(X[140:], y[140:])
+            require_same_state(pieces, whole, f"{what}, {dtype}, in pieces")
+            for x, label in zip(X, y.tolist(), strict=True):
+                loop.learn_one(x, label)
+            require_same_state(loop, whole, f"{what}, {dtype}, row by row")
 
 
 def values_beyond_the_type_are_refused(learner: Learner) -> None:

@@ -60,14 +60,14 @@ def _weights(learner: Learner) -> Iterator[tuple[str, str]]:
 
 
 def _scale(learner: Learner) -> Iterator[tuple[str, str]]:
-    """Some checks draw rows of size 100, at which a learner may diverge, or be undefined, in exact arithmetic."""
+    """Some checks draw rows about 100, at which a learner may diverge, or be undefined, in exact arithmetic."""
     rng = np.random.default_rng(0)
     model = fresh(learner)
     try:
-        model.run(100 * rng.normal(size=(100, 2)), rng.normal(size=100))
+        model.run(rng.normal(loc=100, size=(100, 2)), rng.normal(size=100))
     except ValueError as error:
         for name in ("fit_idempotent", "fit_check_is_fitted", "n_features_in", "estimators_partial_fit_n_features"):
-            yield f"check_{name}", f"rows of size 100 are refused: {error}"
+            yield f"check_{name}", f"rows about 100 are refused: {error}"
 
 
 def _loss(learner: Learner) -> Iterator[tuple[str, str]]:

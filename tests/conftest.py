@@ -1,0 +1,77 @@
+"""What the tests of the interface share: every learner at its defaults, variants that take other ways, a stream."""
+
+import math
+
+import numpy as np
+import pytest
+
+import driftline as dl
+from driftline import registry
+
+
+class OwnLoss:
+    """A loss that only Python knows."""
+
+    def value(self, y, prediction):
+        return abs(prediction - y) ** 1.5
+
+    def gradient(self, y, prediction):
+        return 1.5 * math.copysign(math.sqrt(abs(prediction - y)), prediction - y)
+
+
+def falling(i):
+    """A schedule that is a function which pickle can find."""
+    return 1 / (1 + i)
+
+
+VARIANTS = {
+    "signed_eg": lambda: dl.EG(norm=10.0),
+    "eg_with_absolute_loss": lambda: dl.EG(loss="absolute"),
+    "eg_with_its_own_loss": lambda: dl.EG(loss=OwnLoss(), norm=3.0),
+    "implicit_lms": lambda: dl.LMS(implicit=True, rate=5.0),
+    "gd_with_huber_loss": lambda: dl.GD(loss=dl.losses.Huber(0.2)),
+    "gd_with_logistic_loss": lambda: dl.GD(loss="logistic"),
+    "gd_with_pinball_loss": lambda: dl.GD(loss=dl.losses.Pinball(0.9)),
+    "gd_with_its_own_loss": lambda: dl.GD(loss=OwnLoss()),
+    "nlms_without_eps": lambda: dl.NLMS(eps=0),
+    "arcor_without_resets": lambda: dl.ARCOR(schedule=None),
+    "arcor_in_a_ball": lambda: dl.ARCOR(radius=0.5),
+    "arcor_by_a_sequence": lambda: dl.ARCOR(schedule=[0.5, 0.3]),
+    "arcor_by_a_function": lambda: dl.ARCOR(schedule=falling),
+    "rls_without_forgetting": lambda: dl.RLS(forgetting=1.0),
+    "rls_that_forgets_half": lambda: dl.RLS(forgetting=0.5),
+    "rls_by_a_sequence": lambda: dl.RLS(forgetting=[0.9, 0.8, 1.0]),
+    "rls_by_a_function": lambda: dl.RLS(forgetting=lambda t: 0.9 + 0.05 * (t % 2)),
+    "crrls_with_a_short_period": lambda: dl.CRRLS(period=3),
+    "crrls_without_resets": lambda: dl.CRRLS(period=math.inf),
+    "aar_with_clipping": lambda: dl.AAR(clip=0.5),
+    "wemm_with_a_ridge": lambda: dl.WEMM(ridge=1e5),
+    "kalman_without_drift": lambda: dl.Kalman(drift=0),
+    "laser_without_drift": lambda: dl.LASER(drift_cost=math.inf),
+    "complement_noise": lambda: dl.SecondOrder(noise="complement", start=0.01),
+    "forgetting_with_resets": lambda: dl.SecondOrder(time=dl.Divide(0.9), reset=dl.Below(2.0)),
+    "drift_with_everything": lambda: dl.SecondOrder(
+        time=dl.Add(0.01), reset=dl.Every(7), radius=0.5, clip=1.0, shrink=True, noise=0.5, start=2.0
+    ),
+}
+
+
+@pytest.fixture(params=registry.learners())
+def learner(request):
+    """Each learner of the registry, at its defaults."""
+    return registry.learners()[request.param]()
+
+
+@pytest.fixture(params=[*registry.learners(), *VARIANTS])
+def variant(request):
+    """Each learner of the registry, and each variant."""
+    return {**registry.learners(), **VARIANTS}[request.param]()
+
+
+@pytest.fixture
+def rows():
+    """200 rows of three features, and a target that drifts."""
+    rng = np.random.default_rng(11)
+    X = rng.uniform(-0.7, 0.7, size=(200, 3))
+    weights = rng.normal(size=3) + np.cumsum(0.05 * rng.normal(size=(200, 3)), axis=0)
+    return X, (X * weights).sum(axis=1) + 0.3 + 0.1 * rng.normal(size=200)

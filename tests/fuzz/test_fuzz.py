@@ -1,0 +1,32 @@
+"""100,000 random calls and files, in processes of their own: a crash of the interpreter is an exit code."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def survive(module, count, seed):
+    command = [sys.executable, "-m", f"tests.fuzz.{module}", str(count), str(seed)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_calls_are_taken_or_clearly_refused(seed):
+    told = survive("calls", 20_000, seed)
+    for verb in ("predict_one", "learn_one", "run", "fit", "set_params", "make"):
+        assert f"{verb:12} taken" in told
+        assert f"{verb:12} refused" in told
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_random_files_are_taken_or_clearly_refused(seed):
+    told = survive("files", 10_000, seed)
+    for how in ("altered", "forged"):
+        assert f"{how:12} refused" in told
+    assert "forged       taken" in told

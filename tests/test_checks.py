@@ -1,0 +1,298 @@
+"""The public battery: it passes on every learner, it can fail, and it finds its checks itself."""
+
+import contextlib
+import inspect
+
+import numpy as np
+import pytest
+
+import driftline as dl
+from driftline import checks, registry
+from driftline.linear.policies import Divide
+from driftline.linear.recursion import Policy, Recursive
+
+BATTERY = {check.__name__: check for check in checks.battery()}
+
+
+@pytest.mark.parametrize("name", BATTERY)
+def test_every_learner_passes(name, variant):
+    BATTERY[name](variant)
+
+
+class Patient(Recursive):
+    """A user's own learner, in a file of the user."""
+
+    patience: float = dl.params.real(default=10.0, gt=1)
+
+    def _policy(self):
+        return Policy(time=Divide(1 - 1 / self.patience))
+
+
+def test_a_users_own_learner_is_checked_by_its_class_or_by_an_instance():
+    checks.check_learner(Patient)
+    checks.check_learner(Patient(patience=3.0, intercept=False))
+    assert Patient not in registry.learners().values()
+
+
+def test_every_check_says_what_it_checks_and_leaves_the_pattern_alone(rows):
+    assert len(BATTERY) > 40
+    pattern = dl.RLS()
+    pattern.run(*rows)
+    before = pattern.__getstate__()
+    for check in BATTERY.values():
+        assert inspect.getdoc(check)
+        check(pattern)
+    assert checks.tools.same(before, pattern.__getstate__())
+
+
+# Learners with one defect each: every check of the battery must catch at least one of them.
+
+
+class TakesAnything(dl.RLS):
+    def learn_one(self, x, y, *, sample_weight=None):
+        with contextlib.suppress(ValueError, TypeError):
+            super().learn_one(x, y, sample_weight=sample_weight)
+
+    def predict_one(self, x):
+        try:
+            return super().predict_one(x)
+        except (ValueError, TypeError):
+            return 0.0
+
+    def _run(self, *arguments):
+        try:
+            return super()._run(*arguments)
+        except (ValueError, TypeError):
+            return None
+
+
+class IsNameless(dl.RLS):
+    def _learn_table(self, X, y, sample_weight, where, weights_every=None):
+        return super()._learn_table(X, y, sample_weight, "run", weights_every)
+
+    def _check_table(self, table, where):
+        super()._check_table(table, "table")
+
+
+class LearnsTwiceInTheLoop(dl.RLS):
+    def learn_one(self, x, y, *, sample_weight=None):
+        super().learn_one(x, y, sample_weight=sample_weight)
+        super().learn_one(x, y, sample_weight=sample_weight)
+
+
+class LearnsWhilePredicting(dl.RLS):
+    def predict_one(self, x):
+        prediction = super().predict_one(x)
+        self.learn_one(x, prediction)
+        return prediction
+
+    def predict(self, X):
+        predictions = super().predict(X)
+        self.partial_fit(X, predictions)
+        return predictions
+
+
+class PredictsOneBeforeLearning(dl.RLS):
+    def predict_one(self, x):
+        return super().predict_one(x) if self.n_seen_ else 1.0
+
+    def predict(self, X):
+        return super().predict(X) if self.n_seen_ else np.ones(len(X))
+
+
+class IgnoresWeights(dl.RLS):
+    def learn_one(self, x, y, *, sample_weight=None):
+        super().learn_one(x, y)
+
+    def _learn_table(self, X, y, sample_weight, where, weights_every=None):
+        return super()._learn_table(X, y, None, where, weights_every)
+
+
+class DoublesWeights(dl.RLS):
+    def _learn_table(self, X, y, sample_weight, where, weights_every=None):
+        doubled = None if sample_weight is None else 2.0 * np.asarray(sample_weight)
+        return super()._learn_table(X, y, doubled, where, weights_every)
+
+
+class StartsEachRunAnew(dl.RLS):
+    def _learn_table(self, *arguments):
+        self._restore(None, None)
+        return super()._learn_table(*arguments)
+
+
+class NeverForgets(dl.RLS):
+    def fit(self, X, y, sample_weight=None):
+        return self.partial_fit(X, y, sample_weight)
+
+
+class RoundsLists(dl.RLS):
+    def predict_one(self, x):
+        return round(super().predict_one(x), 6) if isinstance(x, (list, dict)) else super().predict_one(x)
+
+    def _learn_table(self, X, y, sample_weight, where, weights_every=None):
+        X = X if isinstance(X, np.ndarray) and X.dtype == np.float64 else np.asarray(X, dtype=float) * 1.001
+        return super()._learn_table(X, y, sample_weight, where, weights_every)
+
+
+class AccountsWrongly(dl.RLS):
+    def _replay(self, *arguments):
+        run = super()._replay(*arguments)
+        weights = None if run.weights is None else run.weights[::-1]
+        return dl.Run(run.predictions, -run.errors, run.resets, weights, run.skipped)
+
+    def score(self, X, y, sample_weight=None):
+        return super().score(X, y, sample_weight) / 2
+
+
+class PutsTheInterceptFirst(dl.RLS):
+    @property
+    def intercept_(self):
+        return float(self._weights[0])
+
+
+class IsAlwaysDouble(dl.RLS):
+    @property
+    def coef_(self):
+        return super().coef_.astype(np.float64)
+
+
+class CountsNothing(dl.RLS):
+    @property
+    def n_skipped_(self):
+        return 0
+
+
+class SkipsByZeros(dl.RLS):
+    """Takes missing values for zeros, where it should leave the row out."""
+
+    def learn_one(self, x, y, *, sample_weight=None):
+        x = np.nan_to_num(x, posinf=0, neginf=0) if isinstance(x, np.ndarray) and x.dtype == float else x
+        super().learn_one(x, y, sample_weight=sample_weight)
+
+    def _learn_table(self, X, y, sample_weight, where, weights_every=None):
+        X = np.nan_to_num(X, posinf=0, neginf=0) if isinstance(X, np.ndarray) and X.dtype == float else X
+        return super()._learn_table(X, y, sample_weight, where, weights_every)
+
+
+class GrowsWhilePredicting(dl.RLS):
+    def predict_one(self, x):
+        if isinstance(x, dict) and self.n_seen_ and set(x) - set(self._names or ()):
+            self.learn_one(x, 0.0)
+        return super().predict_one(x)
+
+
+class SortsNames(dl.RLS):
+    def learn_one(self, x, y, *, sample_weight=None):
+        row = dict(reversed(x.items())) if isinstance(x, dict) else x
+        super().learn_one(row, y, sample_weight=sample_weight)
+
+
+class MissesKeysAsOnes(dl.RLS):
+    def learn_one(self, x, y, *, sample_weight=None):
+        known = dict.fromkeys(self._names or (), 1.0)
+        super().learn_one({**known, **x} if isinstance(x, dict) else x, y, sample_weight=sample_weight)
+
+
+class NeverGrows(dl.RLS):
+    def learn_one(self, x, y, *, sample_weight=None):
+        if isinstance(x, dict) and self._names is not None:
+            x = {name: value for name, value in x.items() if name in self._names}
+        super().learn_one(x, y, sample_weight=sample_weight)
+
+
+class LosesItsState(dl.RLS):
+    def __setstate__(self, state):
+        super().__setstate__({**state, "core": None})
+
+
+class SharesItsState(dl.RLS):
+    def __deepcopy__(self, memo):
+        return self
+
+    def __reduce__(self):
+        return dl.RLS, ()
+
+
+class ChecksNothing(dl.RLS):
+    def _assign(self, before, changes):
+        self.__dict__.update({**before, **changes})
+
+    def _refresh(self, before):
+        pass
+
+
+class ChangesItsParameters(dl.RLS):
+    def _learn_table(self, *arguments):
+        self.__dict__["ridge"] = self.ridge + 1.0
+        return super()._learn_table(*arguments)
+
+    def __repr__(self):
+        return "ChangesItsParameters(ridge=7.0)"
+
+
+class SetsTooMuch(dl.RLS):
+    def set_params(self, **changes):
+        super().set_params(**changes)
+        self._restore(None, None)
+        return self
+
+
+class FollowsNothing(dl.RLS):
+    """Predicts by a state of its own, which is not finite."""
+
+    def _replay_block(self, block, *arguments):
+        return super()._replay_block(block, *arguments) + (np.inf if np.abs(block).max() > 1e6 or not block.any() else 0)
+
+    @property
+    def covariance_(self):
+        return -super().covariance_
+
+
+class KeepsASecret(dl.RLS):
+    """Does something every tenth row that no copy knows of."""
+
+    secret = 0
+
+    def learn_one(self, x, y, *, sample_weight=None):
+        self.secret += 1
+        super().learn_one(x, y if self.secret % 10 else -y, sample_weight=sample_weight)
+
+
+class IsNarrow(dl.RLS):
+    """Lets float32 have values that it cannot hold, and loses half of them."""
+
+    @property
+    def _largest(self):
+        return np.float64(np.finfo(np.float64).max)
+
+    def run(self, X, y, *, sample_weight=None, weights_every=None):
+        shrunk = np.asarray(X) / 2 if self.dtype == "float32" else X
+        return super().run(shrunk, y, sample_weight=sample_weight, weights_every=weights_every)
+
+
+DEFECTIVE = [kind for kind in dl.RLS.__subclasses__() if kind.__module__ == __name__]
+
+
+def failing_checks(kind, monkeypatch):
+    monkeypatch.setitem(registry._learners, "defective", kind)  # so that it can be saved
+    failed = set()
+    for name, check in BATTERY.items():
+        try:
+            check(kind())
+        except Exception:
+            failed.add(name)
+    return failed
+
+
+def test_every_defect_is_found_and_every_check_can_fail(monkeypatch):
+    found = {kind.__name__: failing_checks(kind, monkeypatch) for kind in DEFECTIVE}
+    assert [name for name, failed in found.items() if not failed] == []
+    assert set(BATTERY) - set().union(*found.values()) == set()
+
+
+def test_the_message_lists_every_check_that_failed():
+    with pytest.raises(AssertionError) as failure:
+        checks.check_learner(StartsEachRunAnew)
+    lines = str(failure.value).splitlines()
+    assert "batches_equal_one_run" in str(failure.value)
+    assert len(lines) > 2

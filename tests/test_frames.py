@@ -1,0 +1,177 @@
+"""Frames of several libraries, and whatever else holds a table of numbers."""
+
+import array
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse
+
+import driftline as dl
+
+NAMES = ["a", "b", "c"]
+FRAMES = {
+    "pandas": lambda X: pd.DataFrame(X, columns=NAMES),
+    "pandas_nullable": lambda X: pd.DataFrame(X, columns=NAMES).astype("Float64"),
+    "polars": lambda X: pl.DataFrame(X, schema=NAMES, orient="row"),
+    "arrow": lambda X: pa.table({name: X[:, j] for j, name in enumerate(NAMES)}),
+}
+
+
+@pytest.fixture(params=FRAMES)
+def make(request):
+    return FRAMES[request.param]
+
+
+def test_a_frame_is_its_table_with_names(make, learner, rows):
+    X, y = rows
+    framed, plain = dl.checks.tools.fresh(learner), dl.checks.tools.fresh(learner)
+    assert np.array_equal(framed.run(make(X), y).predictions, plain.run(X, y).predictions)
+    assert framed.feature_names_in_.tolist() == NAMES
+    assert np.array_equal(framed.predict(make(X[:5])), plain.predict(X[:5]))
+    assert framed.score(make(X), y) == plain.score(X, y)
+    framed.partial_fit(make(X), y)
+    framed.fit(make(X), y)
+    assert np.array_equal(framed.coef_, plain.coef_)
+
+
+def test_a_frame_in_small_blocks_is_the_same_frame(make, rows, monkeypatch):
+    X, y = rows
+    wanted = dl.ARCOR().run(X, y)
+    for block in (1, 7, 64):
+        monkeypatch.setattr("driftline.inputs.BLOCK_ROWS", block)
+        run = dl.ARCOR().run(make(X), y)
+        assert np.array_equal(run.predictions, wanted.predictions)
+        assert np.array_equal(run.resets, wanted.resets)
+
+
+def test_columns_in_another_order_or_with_other_names_are_refused(make, rows):
+    X, y = rows
+    model = dl.RLS()
+    model.run(make(X), y)
+    before = model.__getstate__()
+    native = pd.DataFrame(X, columns=NAMES)
+    with pytest.raises(ValueError, match=r"RLS\.predict: .*\n.*must be in the same order"):
+        model.predict(native[["b", "a", "c"]])
+    with pytest.raises(ValueError, match=r"RLS\.run: .*\n.*unseen at fit time:\n- d\n.*now missing:\n- c"):
+        model.run(native.rename(columns={"c": "d"}), y)
+    with pytest.raises(ValueError, match=r"RLS\.partial_fit: .*\n.*now missing:\n- c"):
+        model.partial_fit(native[["a", "b"]], y)
+    assert dl.checks.tools.same(before, model.__getstate__())
+
+
+def test_numbers_of_every_column_type_are_numbers(rows):
+    _, y = rows
+    whole = np.random.default_rng(3).integers(0, 2, size=(200, 3))
+    wanted = dl.RLS().run(whole.astype(float), y).predictions
+    typed = pd.DataFrame(whole, columns=NAMES).astype({"a": "int8", "b": "bool", "c": "float32"})
+    nullable = pd.DataFrame(whole, columns=NAMES).astype({"a": "Int64", "b": "boolean", "c": "Float32"})
+    frames = [typed, nullable, pl.from_pandas(typed), pa.Table.from_pandas(typed)]
+    for frame in frames:
+        assert np.array_equal(dl.RLS().run(frame, y).predictions, wanted)
+
+
+@pytest.mark.parametrize(
+    "labels", [pd.Series, pl.Series, pa.array, list, tuple, lambda y: pd.Series(y, index=range(5, 205))]
+)
+def test_labels_come_in_any_column(labels, rows):
+    X, y = rows
+    assert np.array_equal(dl.RLS().run(X, labels(y)).predictions, dl.RLS().run(X, y).predictions)
+
+
+def test_a_column_of_labels_warns_as_in_scikit_learn(rows):
+    X, y = rows
+    with pytest.warns(UserWarning, match="column-vector y was passed"):
+        run = dl.RLS().run(X, y[:, None])
+    assert np.array_equal(run.predictions, dl.RLS().run(X, y).predictions)
+
+
+def test_missing_cells_are_named_by_row_and_column(make, rows):
+    X, y = rows
+    X[11, 1] = np.nan
+    with pytest.raises(ValueError, match=r"RLS\.run: X has NaN in row 11, feature 'b'"):
+        dl.RLS().run(make(X), y)
+    model = dl.RLS(missing="skip")
+    assert model.run(make(X), y).skipped == 1
+
+
+@pytest.mark.parametrize("make_text", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_a_column_of_text_is_named(make_text):
+    with pytest.raises(ValueError, match=r"RLS\.run: column 'b'.*must (be a number|hold numbers)"):
+        dl.RLS().run(make_text({"a": [1.0, 2.0], "b": ["x", "y"]}), [1.0, 2.0])
+
+
+def test_a_column_of_dates_is_named():
+    with pytest.raises(ValueError, match=r"RLS\.run: column 'when' must hold numbers, got dtype datetime64"):
+        dl.RLS().run(pd.DataFrame({"when": pd.date_range("2026-01-01", periods=2)}), [1.0, 2.0])
+
+
+def test_frames_that_are_no_tables_in_memory_are_refused_by_name():
+    with pytest.raises(TypeError, match=r"RLS\.run: X cannot be read as a frame: .*LazyFrame"):
+        dl.RLS().run(pl.LazyFrame({"a": [1.0]}), [1.0])
+    with pytest.raises(ValueError, match=r"RLS\.run: X cannot be read as a frame: .*unique column names"):
+        dl.RLS().run(pd.DataFrame([[1.0, 2.0]], columns=["a", "a"]), [1.0])
+    with pytest.raises(TypeError, match=r"RLS\.run: X is a sparse matrix"):
+        dl.RLS().run(sparse.csr_matrix(np.eye(2)), [1.0, 2.0])
+    with pytest.raises(ValueError, match=r"RLS\.run: X has 0 sample"):
+        dl.RLS().run(pd.DataFrame({"a": []}), [])
+
+
+def test_columns_named_by_numbers_have_no_names(rows):
+    X, y = rows
+    model = dl.RLS()
+    model.run(pd.DataFrame(X), y)
+    assert not hasattr(model, "feature_names_in_")
+    assert np.array_equal(model.predict(pd.DataFrame(X)), model.predict(X))
+
+
+def test_a_row_of_a_frame_is_a_row(rows):
+    X, y = rows
+    frame = pd.DataFrame(X, columns=NAMES)
+    model = dl.RLS()
+    model.run(frame, y)
+    assert model.predict_one(frame.iloc[0]) == model.predict_one(X[0])
+    assert model.predict_one(frame.iloc[0].to_dict()) == model.predict_one(X[0])
+    assert model.predict_one(pl.Series(X[0])) == model.predict_one(X[0])
+
+
+class Wrapped:
+    """Anything with __array__."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.values, dtype=dtype)
+
+
+def test_anything_with_array_is_an_array(rows):
+    X, y = rows
+    wanted = dl.RLS().run(X, y).predictions
+    for form in (Wrapped(X), memoryview(X), X.tolist()):
+        assert np.array_equal(dl.RLS().run(form, y).predictions, wanted)
+    assert np.array_equal(dl.RLS().run(X, Wrapped(y)).predictions, wanted)
+    assert np.array_equal(dl.RLS().run(X, array.array("d", y)).predictions, wanted)
+    model = dl.RLS()
+    model.run(X, y)
+    for row in (Wrapped(X[0]), array.array("d", X[0]), memoryview(X[0]), range(3)):
+        assert model.predict_one(row) == model.predict_one(np.array(row))
+
+
+def test_arrays_that_lie_across_the_grain_of_memory_are_copied(rows):
+    """A field of a packed record starts at odd addresses, with strides that are no multiple of its size."""
+    X, y = rows
+    packed = np.zeros(200, dtype=[("flag", "i1"), ("x", "f8", (3,)), ("y", "f8")])
+    packed["x"], packed["y"] = X, y
+    assert packed["x"].strides == (33, 8)
+    model = dl.RLS()
+    assert np.array_equal(model.run(packed["x"], packed["y"]).predictions, dl.RLS().run(X, y).predictions)
+    assert model.predict_one(packed["x"][0]) == model.predict_one(X[0])
+
+
+def test_long_doubles_beyond_float64_are_infinite_and_refused():
+    row = np.array([np.longdouble("1e400") if np.finfo(np.longdouble).max > 1e400 else np.inf, 1.0])
+    with pytest.raises(ValueError, match=r"RLS\.learn_one: x has infinity in feature 0"):
+        dl.RLS().learn_one(row, 1.0)

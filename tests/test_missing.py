@@ -1,0 +1,142 @@
+"""Missing values: None, NaN, NA and null, refused or skipped, and what is counted."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import driftline as dl
+
+
+def with_holes(rows):
+    X, y = rows
+    X[[0, 40, 41], [1, 0, 2]] = np.nan
+    y[[1, 77]] = np.nan
+    return X, y, np.isfinite(X).all(axis=1) & np.isfinite(y)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        lambda X: X.astype(object),
+        lambda X: [[None if np.isnan(cell) else cell for cell in row] for row in X.tolist()],
+        lambda X: pd.DataFrame(X, columns=list("abc")).astype("Float64"),
+        lambda X: pd.DataFrame(X, columns=list("abc")),
+        lambda X: pl.DataFrame(X, schema=list("abc"), orient="row").fill_nan(None),
+        lambda X: pa.table({name: pa.array(X[:, j], from_pandas=True) for j, name in enumerate("abc")}),
+        lambda X: np.asfortranarray(X).astype(np.float64),
+    ],
+    ids=["objects", "lists", "pandas_nullable", "pandas", "polars", "arrow", "array"],
+)
+def test_every_way_to_say_missing_is_missing(frame, rows):
+    X, y, whole = with_holes(rows)
+    model, wanted = dl.RLS(missing="skip"), dl.RLS()
+    run = model.run(frame(X), y)
+    wanted.run(X[whole], y[whole])
+    assert run.skipped == model.n_skipped_ == 5
+    assert np.array_equal(model.coef_, wanted.coef_)
+    assert np.array_equal(np.isnan(run.predictions), np.isnan(X).any(axis=1))
+
+
+@pytest.mark.parametrize("block", [1, 16, 41])
+def test_blocks_do_not_change_what_is_skipped(rows, block, monkeypatch):
+    X, y, _ = with_holes(rows)
+    wanted = dl.ARCOR(missing="skip").run(X, y, weights_every=10)
+    monkeypatch.setattr("driftline.inputs.BLOCK_ROWS", block)
+    run = dl.ARCOR(missing="skip").run(X, y, weights_every=10)
+    assert np.array_equal(run.predictions, wanted.predictions, equal_nan=True)
+    assert np.array_equal(run.weights, wanted.weights)
+    assert np.array_equal(run.resets, wanted.resets)
+    assert run.skipped == wanted.skipped == 5
+
+
+def test_skipped_rows_are_counted_over_calls_kept_in_copies_and_forgotten_by_fit(rows, tmp_path):
+    X, y, _ = with_holes(rows)
+    model = dl.RLS(missing="skip")
+    model.run(X, y)
+    model.learn_one([np.nan, 1.0, 1.0], 1.0)
+    model.learn_one(X[50], None)
+    model.partial_fit(X, y)
+    assert model.n_skipped_ == 12
+    assert model.n_seen_ == 390
+    assert pickle.loads(pickle.dumps(model)).n_skipped_ == 12
+    model.save(tmp_path / "model")
+    assert dl.load(tmp_path / "model").n_skipped_ == 12
+    model.fit(X, y)
+    assert model.n_skipped_ == 5
+
+
+def test_a_failed_call_counts_nothing(rows):
+    X, y, _ = with_holes(rows)
+    model = dl.RLS(missing="skip")
+    model.run(X, y)
+    with pytest.raises(ValueError, match="sample_weight"):
+        model.run(X, y, sample_weight=[*[1.0] * 199, -1.0])
+    with pytest.raises(ValueError, match=r"expected 3"):
+        model.learn_one([np.nan], 1.0)
+    assert model.n_skipped_ == 5
+
+
+def test_predictions_of_rows_with_holes_are_nan_and_score_leaves_them_out(rows):
+    X, y, whole = with_holes(rows)
+    model = dl.RLS(missing="skip")
+    model.run(X, y)
+    predictions = model.predict(X)
+    assert np.array_equal(np.isnan(predictions), np.isnan(X).any(axis=1))
+    assert np.isnan(model.predict_one(X[0]))
+    assert model.score(X, y) == model.score(X[whole], y[whole])
+    with pytest.raises(ValueError, match=r"RLS\.score: every row has zero sample_weight, or misses a value"):
+        model.score(X[:1], y[:1])
+
+
+def test_mappings_with_holes_are_skipped_and_bring_no_name():
+    model = dl.RLS(missing="skip")
+    model.learn_one({"a": 1.0, "b": None}, 1.0)
+    assert model.n_skipped_ == 1
+    assert not model.__sklearn_is_fitted__()
+    model.learn_one({"a": 1.0}, 1.0)
+    model.learn_one({"a": 1.0, "c": float("nan")}, 1.0)
+    assert model.feature_names_in_.tolist() == ["a"]
+    assert np.isnan(model.predict_one({"a": None}))
+    assert np.isfinite(model.predict_one({"a": 1.0, "unknown": float("nan")}))
+
+
+def test_the_first_row_that_counts_sets_wemms_ridge(rows):
+    """Its default comes from the first row: one that is skipped, or has no weight, must not decide it."""
+    X, y = rows
+    wanted = dl.WEMM()
+    wanted.run(X[2:], y[2:])
+    hole = X.copy()
+    hole[:2] = np.nan
+    skipping = dl.WEMM(missing="skip")
+    skipping.run(hole, y)
+    X[:2] *= 50
+    weighted = dl.WEMM()
+    weighted.run(X, y, sample_weight=[0.0, 0.0, *[1.0] * 198])
+    assert skipping.ridge_ == weighted.ridge_ == wanted.ridge_
+    assert np.array_equal(weighted.coef_, wanted.coef_)
+    looped = dl.WEMM()
+    looped.learn_one(X[0], 1.0, sample_weight=0.0)
+    looped.learn_one(X[2], y[2])
+    assert looped.ridge_ == wanted.ridge_
+
+
+def test_fit_on_nothing_but_holes_says_so_and_keeps_the_model(rows):
+    model = dl.RLS(missing="skip")
+    model.run(*rows)
+    before = model.coef_
+    with pytest.raises(ValueError, match=r"RLS\.fit: nothing to learn"):
+        model.fit(np.full((3, 3), np.nan), [1.0, 2.0, 3.0])
+    assert np.array_equal(model.coef_, before)
+
+
+def test_missing_can_change_while_a_model_learns(learner, rows):
+    X, y, _ = with_holes(rows)
+    learner.run(X[2:40], y[2:40])
+    with pytest.raises(ValueError, match="NaN in row"):
+        learner.run(X, y)
+    learner.set_params(missing="skip")
+    assert learner.run(X, y).skipped == 5

@@ -1,0 +1,338 @@
+"""Saved models: they come back bit for bit, or are refused by a clear error; nothing in them is ever run."""
+
+import json
+import os
+import pickle
+import stat
+import struct
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from safetensors.numpy import load as from_bytes
+from safetensors.numpy import save as to_bytes
+
+import driftline as dl
+from driftline import model_file
+from driftline.checks.tools import same
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.driftline"
+
+
+@pytest.fixture
+def model(rows):
+    model = dl.RLS(forgetting=0.95)
+    model.run(*rows)
+    return model
+
+
+def parts(path):
+    """The arrays, the metadata and the head of a saved model."""
+    data = path.read_bytes()
+    size = struct.unpack("<Q", data[:8])[0]
+    meta = json.loads(data[8 : 8 + size])["__metadata__"]
+    return dict(from_bytes(data)), meta, json.loads(meta["model"])
+
+
+def forge(path, arrays, head, **meta):
+    """A file with a checksum that agrees: what someone who means harm would write."""
+    text = head if isinstance(head, str) else json.dumps(head)
+    whole = {"format": "driftline", "version": "1", "model": text, "sha256": model_file._digest(arrays, text), **meta}
+    path.write_bytes(to_bytes(arrays, metadata=whole))
+
+
+def refuse(path, words="."):
+    with pytest.raises(dl.ModelFileError, match=words) as error:
+        dl.load(path)
+    assert str(path) in str(error.value)
+
+
+def test_every_variant_comes_back_bit_for_bit(variant, rows, path):
+    X, y = rows
+    variant.run(X[:100], y[:100])
+    if any(callable(value) or "object at" in repr(value) for value in variant.get_params().values()):
+        with pytest.raises(
+            ValueError, match=rf"^{type(variant).__name__}\.save: (loss|schedule|forgetting) is a.*cannot be saved"
+        ):
+            variant.save(path)
+        assert not path.exists()
+        return
+    variant.save(path)
+    twin = dl.load(path)
+    assert type(twin) is type(variant)
+    assert same(twin.__getstate__()["core"], variant.__getstate__()["core"])
+    assert repr(twin) == repr(variant)
+    assert np.array_equal(twin.run(X[100:], y[100:]).predictions, variant.run(X[100:], y[100:]).predictions)
+
+
+def test_a_learner_that_has_learned_nothing_can_be_saved(learner, path):
+    learner.save(path)
+    assert repr(dl.load(path)) == repr(learner)
+    assert dl.load(path).n_seen_ == 0
+
+
+def test_objects_among_the_parameters_come_back(path):
+    for model in (
+        dl.SecondOrder(time=dl.Divide([0.5, 0.9]), reset=dl.Below([0.5, 0.25]), radius=float("inf")),
+        dl.SecondOrder(time=dl.Add(0.25), reset=dl.Every(7)),
+        dl.GD(loss=dl.losses.Huber(0.25)),
+        dl.EG(loss=dl.losses.Pinball(0.75), norm=np.float32(2.5)),
+        dl.CRRLS(period=float("inf")),
+        dl.ARCOR(schedule=np.array([0.5, 0.25])),
+        dl.RLS(forgetting=(0.5, 0.75)),
+    ):
+        model.save(path)
+        twin = dl.load(path)
+        assert (
+            twin.run(np.ones((3, 2)), np.ones(3)).predictions.tolist()
+            == model.run(np.ones((3, 2)), np.ones(3)).predictions.tolist()
+        )
+
+
+@pytest.mark.parametrize("inside", [lambda t: 0.9, dl.Divide(lambda t: 0.9)])
+def test_a_function_is_refused_by_the_parameters_name(inside, path):
+    model = dl.SecondOrder(time=inside) if isinstance(inside, dl.Divide) else dl.RLS(forgetting=inside)
+    with pytest.raises(ValueError, match=r"\.save: (forgetting|time) is a function, which cannot be saved"):
+        model.save(path)
+    assert list(path.parent.iterdir()) == []
+
+
+def test_names_must_be_text(path):
+    model = dl.RLS()
+    model.learn_one({("a", 1): 1.0}, 1.0)
+    with pytest.raises(ValueError, match=r"RLS\.save: the feature \('a', 1\) is not named by text"):
+        model.save(path)
+
+
+def test_names_of_any_text_come_back(path):
+    model = dl.RLS()
+    names = ["", "ä", "日本", 'quote"', "new\nline", "\x00", "\U0001f600"]
+    model.learn_one(dict.fromkeys(names, 1.0), 1.0)
+    model.save(path)
+    assert dl.load(path).feature_names_in_.tolist() == names
+
+
+def test_paths_are_paths_of_any_kind(model, path):
+    for form in (path, str(path)):
+        model.save(form)
+        assert np.array_equal(dl.load(form).coef_, model.coef_)
+    with pytest.raises(TypeError):
+        dl.load(None)
+    with pytest.raises(TypeError):
+        dl.load(3.5)
+    with pytest.raises(TypeError):
+        model.save(None)
+
+
+def test_a_file_that_is_not_there_is_an_os_error(path):
+    with pytest.raises(FileNotFoundError):
+        dl.load(path)
+    with pytest.raises(OSError, match=str(path.parent)):
+        dl.load(path.parent)
+    with pytest.raises(OSError, match="nowhere"):
+        dl.RLS().save(path.parent / "nowhere" / "model")
+
+
+def test_a_truncated_file_is_refused_at_every_length(model, path):
+    model.save(path)
+    data = path.read_bytes()
+    for length in [*range(0, len(data), 7), len(data) - 1]:
+        path.write_bytes(data[:length])
+        refuse(path)
+
+
+def test_a_flipped_bit_is_noticed_wherever_it_is(model, path):
+    """Either the file is refused, or it says the same as before, as where a space in its header became another."""
+    model.save(path)
+    data = path.read_bytes()
+    rng = np.random.default_rng(0)
+    refused = 0
+    for spot in range(0, len(data), 3):
+        altered = bytearray(data)
+        altered[spot] ^= 1 << int(rng.integers(8))
+        path.write_bytes(altered)
+        try:
+            assert same(dl.load(path).__getstate__(), model.__getstate__())
+        except dl.ModelFileError:
+            refused += 1
+    assert refused > 0.9 * len(range(0, len(data), 3))
+
+
+def test_a_changed_number_is_told_by_the_checksum(model, path):
+    model.save(path)
+    data = bytearray(path.read_bytes())
+    data[-3] ^= 1
+    path.write_bytes(data)
+    refuse(path, "altered since it was saved: the checksum does not agree")
+
+
+def test_foreign_files_are_refused(path):
+    np.save(path.with_suffix(".npy"), np.ones(3))
+    path.write_bytes(path.with_suffix(".npy").read_bytes())
+    refuse(path, "truncated, or not a driftline model")
+    path.write_bytes(b"")
+    refuse(path)
+    path.write_text('{"learner": "rls"}')
+    refuse(path)
+    path.write_bytes(to_bytes({"weights": np.ones(3)}))
+    refuse(path, "not a driftline model")
+    path.write_bytes(to_bytes({"weights": np.ones(3)}, metadata={"format": "pt"}))
+    refuse(path, "not a driftline model")
+
+
+def test_a_later_version_is_named(model, path):
+    model.save(path)
+    arrays, _, head = parts(path)
+    forge(path, arrays, head, version="2")
+    refuse(path, "written in format version '2'; this driftline reads version 1")
+
+
+def test_an_unknown_learner_is_named(model, path):
+    model.save(path)
+    arrays, _, head = parts(path)
+    forge(path, arrays, {**head, "learner": "oracle"})
+    refuse(path, "holds a learner that this driftline does not know: 'oracle'")
+
+
+class Bomb:
+    def __reduce__(self):
+        return os.mkdir, ("exploded",)
+
+
+def test_a_pickle_is_never_opened(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path.write_bytes(pickle.dumps(Bomb()))
+    refuse(path)
+    assert not (tmp_path / "exploded").exists()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"params": {"forgetting": 2.0}},
+        {"params": {"forgetting": {"object": "Divide", "fields": {"forgetting": 0.5}}}},
+        {"params": {"forgetting": {"object": "system", "fields": {"command": "true"}}}},
+        {"params": {"forgetting": {"object": "__import__", "fields": {"name": "os"}}}},
+        {"params": {"_core": 3}},
+        {"params": {"no_such_parameter": 3}},
+        {"params": []},
+        {"params": None},
+        {"names": ["a"]},
+        {"names": ["a", "b", "c", "d"]},
+        {"names": 7},
+        {"skipped": "many"},
+        {"skipped": None},
+        {"learner": ["rls"]},
+        {"learner": None},
+        {"kept": 3, "learner": "wemm"},
+        {"kept": {"ridge_": -1.0}, "learner": "wemm"},
+        {"kept": {"ridge_": "x"}, "learner": "wemm"},
+        {"learner": "arcor", "params": {}},
+        {"learner": "lms", "params": {"rate": None}},
+        {"params": {"dtype": "float32"}},
+    ],
+    ids=lambda change: json.dumps(change)[:60],
+)
+def test_a_forged_head_is_refused(model, path, change):
+    model.save(path)
+    arrays, _, head = parts(path)
+    forge(path, arrays, {**head, **change})
+    refuse(path)
+
+
+@pytest.mark.parametrize("text", ["", "null", "[]", "3", '"x"', "{", "{}", "[" * 100_000, '{"learner": ' + "1" * 5000 + "}"])
+def test_a_head_that_is_no_head_is_refused(model, path, text):
+    model.save(path)
+    forge(path, parts(path)[0], text)
+    refuse(path)
+
+
+def test_a_file_that_lacks_its_head_is_refused(model, path):
+    model.save(path)
+    arrays, meta, _ = parts(path)
+    for name in meta:
+        path.write_bytes(to_bytes(arrays, metadata={key: value for key, value in meta.items() if key != name}))
+        refuse(path)
+
+
+def test_many_weights_take_no_memory_before_their_matrix_is_seen(path):
+    """100,000 weights are 800 kB in the file; the matrix that belongs to them would be 40 GB."""
+    dl.Kalman().fit(np.ones((2, 2)), [1.0, 2.0]).save(path)
+    arrays, _, head = parts(path)
+    forge(path, {**arrays, "weights": np.zeros(100_000)}, head)
+    refuse(path, "the state's matrix is too small for its weights")
+
+
+def test_headers_that_claim_huge_sizes_are_refused(model, path):
+    model.save(path)
+    data = path.read_bytes()
+    for size in (2**62, 2**64 - 1, 2**40, len(data), 0, 1):
+        path.write_bytes(struct.pack("<Q", size) + data[8:])
+        refuse(path)
+    header = {"weights": {"dtype": "F64", "shape": [10**12], "data_offsets": [0, 8 * 10**12]}}
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + bytes(64))
+    refuse(path)
+
+
+def test_a_failed_save_leaves_the_old_file_and_no_other(model, path, monkeypatch):
+    model.save(path)
+    before = path.read_bytes()
+    model.learn_one([0.1, 0.2, 0.3], 1.0)
+
+    def fail(*_):
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(model_file.os, "replace", fail)
+    with pytest.raises(OSError, match="the disk is full"):
+        model.save(path)
+    assert path.read_bytes() == before
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_a_reader_never_sees_a_part(model, path):
+    """Two versions of a model are written over each other while they are read."""
+    other = dl.RLS(forgetting=0.5)
+    other.run(np.random.default_rng(1).normal(size=(50, 40)), np.ones(50))
+    model.save(path)
+    stop = threading.Event()
+
+    def write():
+        while not stop.is_set():
+            other.save(path)
+            model.save(path)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        widths = {dl.load(path).n_features_in_ for _ in range(100)}
+    finally:
+        stop.set()
+        writer.join()
+    assert widths <= {3, 40}
+
+
+def test_a_saved_file_has_the_rights_that_any_new_file_has(model, path):
+    (path.parent / "plain").touch()
+    model.save(path)
+    assert stat.S_IMODE(path.stat().st_mode) == stat.S_IMODE((path.parent / "plain").stat().st_mode)
+
+
+def test_a_saved_model_goes_on_in_another_process(model, path, rows):
+    model.save(path)
+    code = "import sys, driftline as dl; print(repr(dl.load(sys.argv[1]).predict_one([0.1, 0.2, 0.3])))"
+    out = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True).stdout
+    assert float(out) == model.predict_one([0.1, 0.2, 0.3])
+
+
+def test_a_learner_that_is_not_registered_cannot_be_saved(path):
+    class Own(dl.RLS):
+        pass
+
+    with pytest.raises(ValueError, match="Own is not registered: decorate it"):
+        Own().save(path)

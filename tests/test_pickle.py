@@ -1,0 +1,126 @@
+"""Copies in memory and across processes, and states that are no states."""
+
+import copy
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import driftline as dl
+from driftline.checks.tools import same
+
+
+def test_a_pickle_goes_on_in_another_process(learner, rows, tmp_path):
+    X, y = rows
+    learner.run(X[:100], y[:100])
+    (tmp_path / "model").write_bytes(pickle.dumps(learner))
+    np.savez(tmp_path / "rows", X=X[100:], y=y[100:])
+    code = (
+        "import pickle, sys, numpy as np\n"
+        "folder = sys.argv[1]\n"
+        "model = pickle.load(open(folder + '/model', 'rb'))\n"
+        "rows = np.load(folder + '/rows.npz')\n"
+        "np.save(folder + '/out', model.run(rows['X'], rows['y']).predictions)\n"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
+    assert np.array_equal(np.load(tmp_path / "out.npy"), learner.run(X[100:], y[100:]).predictions)
+
+
+def test_a_pickle_is_small():
+    """The state and nothing else: 3 d^2 bytes of float64 for half a matrix of 100 features, and little more."""
+    model = dl.RLS()
+    model.run(np.random.default_rng(0).normal(size=(50, 99)), np.ones(50))
+    assert len(pickle.dumps(model)) < 8 * 100 * 100
+
+
+def test_a_schedule_goes_on_where_it_was(rows):
+    """The index of the row, and of the segment between resets, belongs to the state."""
+    X, y = rows
+    for model in (dl.RLS(forgetting=[*np.linspace(0.5, 1.0, 150)]), dl.ARCOR(schedule=[0.5, 0.45, 0.4, 0.35, 0.3])):
+        whole = copy.deepcopy(model)
+        run = whole.run(X, y)
+        model.run(X[:77], y[:77])
+        model = pickle.loads(pickle.dumps(model))
+        rest = model.run(X[77:], y[77:])
+        assert np.array_equal(rest.predictions, run.predictions[77:])
+        assert (rest.resets + 77).tolist() == [row for row in run.resets if row >= 77]
+        assert same(model.__getstate__(), whole.__getstate__())
+
+
+def test_wemms_ridge_is_part_of_the_state(rows):
+    X, y = rows
+    model = dl.WEMM()
+    model.learn_one(10 * X[0], 1.0)
+    twin = pickle.loads(pickle.dumps(model))
+    assert twin.ridge_ == model.ridge_ != dl.WEMM().fit(X, y).ridge_
+    assert "ridge_" not in model.get_params()
+    model.fit(X, y)
+    assert model.ridge_ != twin.ridge_
+
+
+def test_names_and_the_place_of_each_survive(rows):
+    model = dl.RLS()
+    model.learn_one({"b": 1.0, "a": 2.0}, 1.0)
+    twin = pickle.loads(pickle.dumps(model))
+    twin.learn_one({"c": 1.0}, 0.0)
+    assert twin.feature_names_in_.tolist() == ["b", "a", "c"]
+    assert model.feature_names_in_.tolist() == ["b", "a"]
+
+
+def test_functions_are_pickles_affair():
+    with pytest.raises((pickle.PicklingError, AttributeError), match="lambda"):
+        pickle.dumps(dl.RLS(forgetting=lambda t: 0.9))
+    model = copy.deepcopy(dl.RLS(forgetting=lambda t: 0.9))
+    model.learn_one([1.0], 1.0)
+
+
+def wrecked(state):
+    """States that no learner was ever in."""
+    core = state["core"]
+    yield "no weights", {**core, "weights": core["weights"][:0]}
+    yield "two dimensions", {**core, "weights": core["weights"][None, :]}
+    yield "another type", {**core, "weights": core["weights"].astype(np.float16)}
+    yield "NaN", {**core, "weights": np.full_like(core["weights"], np.nan)}
+    yield "not an array", {**core, "weights": core["weights"].tolist()}
+    for name in core:
+        yield f"without {name}", {key: value for key, value in core.items() if key != name}
+        yield f"infinite {name}", {**core, name: np.full_like(core[name], np.inf)}
+        if len(core) > 2 or name != "weights":  # weights alone may have any length
+            yield f"short {name}", {**core, name: core[name][:-1]}
+    if "matrix" in core:
+        yield "another width", {**core, "weights": np.tile(core["weights"], 3)}
+        yield "a matrix far too small", {**core, "weights": np.zeros(100_000, dtype=core["weights"].dtype)}
+        yield "rows below none", {**core, "sums": np.where(np.arange(core["sums"].size) == 0, -1.0, core["sums"])}
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_wrecked_state_is_refused_and_changes_nothing(learner, dtype, rows):
+    model = dl.checks.tools.fresh(learner, dtype=dtype)
+    model.run(rows[0][:153], rows[1][:153])
+    before = model.__getstate__()
+    for what, core in wrecked(before):
+        with pytest.raises((ValueError, KeyError, TypeError)):
+            model.__setstate__({**before, "core": core})
+        assert same(before, model.__getstate__()), what
+
+
+@pytest.mark.parametrize("kind", [dl.RLS, dl.ARCOR])
+def test_a_factor_that_is_none_is_refused(kind, rows):
+    model = kind()
+    model.run(*rows)
+    state = model.__getstate__()
+    core = state["core"]
+    for bad in ({"diagonal": -core["diagonal"]}, {"diagonal": 0 * core["diagonal"]}, {"matrix": core["matrix"] + 1}):
+        with pytest.raises(ValueError, match=r"the state's (matrix is not unit|diagonal is not positive)"):
+            model.__setstate__({**state, "core": {**core, **bad}})
+
+
+def test_an_additive_matrix_beyond_all_bounds_is_refused(rows):
+    model = dl.Kalman()
+    model.run(*rows)
+    state = model.__getstate__()
+    for bad in (state["core"]["matrix"] * 1e200, np.full_like(state["core"]["matrix"], 1e300)):
+        with pytest.raises(ValueError, match="the state's matrix is not one that learning leads to"):
+            model.__setstate__({**state, "core": {**state["core"], "matrix": bad}})

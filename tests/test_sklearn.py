@@ -1,0 +1,161 @@
+"""scikit-learn's own checks, and the learners among its tools."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone, is_regressor
+from sklearn.ensemble import BaggingRegressor
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, cross_val_score
+from sklearn.multioutput import MultiOutputRegressor, RegressorChain
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+from sklearn.utils.validation import check_is_fitted
+
+import driftline as dl
+from driftline.checks import expected_failures
+
+WEIGHTS = "check_sample_weight_equivalence_on_dense_data"
+PARAMETERS = "check_do_not_raise_errors_in_init_or_set_params"
+
+
+def failures(estimator):
+    results = check_estimator(estimator, on_fail=None, on_skip=None)
+    assert len(results) > 40
+    return {result["check_name"]: result["exception"] for result in results if result["status"] == "failed"}
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_each_learner_fails_exactly_the_checks_that_are_listed(learner):
+    """A reason that no longer holds must go from the list, too."""
+    assert set(failures(learner)) == set(expected_failures(learner))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("changes", [{"dtype": "float32"}, {"missing": "skip"}, {"intercept": False}], ids=str)
+def test_options_of_every_learner_break_no_other_check(learner, changes):
+    estimator = clone(learner).set_params(**changes)
+    unexpected = set(failures(estimator)) - set(expected_failures(estimator))
+    assert unexpected == set()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_variants_break_no_check_without_a_reason(variant):
+    unexpected = set(failures(variant)) - set(expected_failures(variant))
+    assert unexpected <= {"check_regressors_train"}  # which asks for a score, and these parameters suit other data
+
+
+def test_the_reasons_follow_from_what_the_learner_does():
+    assert set(expected_failures(dl.Ridge())) == set(expected_failures(dl.AAR)) == {PARAMETERS}
+    assert expected_failures(dl.RLS(forgetting=1.0)).keys() == expected_failures(dl.AROWR()).keys() == {PARAMETERS}
+    assert "time passes" in expected_failures(dl.Kalman())[WEIGHTS]
+    assert WEIGHTS not in expected_failures(dl.Kalman(drift=0))
+    assert "resets" in expected_failures(dl.ARCOR())[WEIGHTS]
+    assert WEIGHTS not in expected_failures(dl.ARCOR(schedule=None))
+    assert "projections" in expected_failures(dl.ARCOR(schedule=None, radius=1.0))[WEIGHTS]
+    assert "depends on the rows before" in expected_failures(dl.WEMM())[WEIGHTS]
+    assert "one step" in expected_failures(dl.LMS())[WEIGHTS]
+    assert "float32" in expected_failures(dl.Ridge(dtype="float32"))[WEIGHTS]
+    assert "pickle" in expected_failures(dl.RLS(forgetting=lambda t: 0.9))["check_estimators_pickle"]
+    assert all(expected_failures(dl.GD(loss="logistic")).values())
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_check_estimator_takes_the_list_as_it_is(learner):
+    check_estimator(learner, expected_failed_checks=expected_failures(learner), on_skip=None)
+
+
+def test_a_clone_has_the_parameters_and_nothing_learned(variant, rows):
+    variant.fit(*rows)
+    twin = clone(variant)
+    given, cloned = variant.get_params(), twin.get_params()
+    assert all(type(cloned[name]) is type(given[name]) for name in given)
+    with pytest.raises(NotFittedError):
+        check_is_fitted(twin)
+    check_is_fitted(variant)
+    assert np.array_equal(twin.fit(*rows).predict(rows[0]), clone(variant).fit(*rows).predict(rows[0]))
+
+
+def test_every_learner_is_a_regressor(learner):
+    assert is_regressor(learner)
+    assert learner.__sklearn_tags__().target_tags.required
+
+
+def test_a_pipeline_scales_fits_and_predicts(rows):
+    X, y = rows
+    scaled = X * np.array([1.0, 1e3, 1e-3]) + 5.0
+    pipeline = make_pipeline(StandardScaler(), dl.RLS(forgetting=1.0))
+    assert pipeline.fit(scaled, y).score(scaled, y) == pytest.approx(dl.RLS(forgetting=1.0).fit(X, y).score(X, y), abs=0.01)
+    pipeline.set_params(rls__ridge=2.0)
+    assert pipeline.named_steps["rls"].ridge == 2.0
+
+
+def test_sample_weights_reach_the_learner_through_a_pipeline(rows):
+    X, y = rows
+    weight = (np.arange(200) < 100).astype(float)
+    weighted = make_pipeline(dl.Ridge()).fit(X, y, ridge__sample_weight=weight)
+    assert np.array_equal(weighted.predict(X), dl.Ridge().fit(X[:100], y[:100]).predict(X))
+
+
+def test_several_outputs_are_several_learners(rows):
+    X, y = rows
+    Y = np.column_stack([y, -y, y**2])
+    many = MultiOutputRegressor(dl.RLS()).fit(X, Y)
+    for j in range(3):
+        assert np.array_equal(many.predict(X)[:, j], dl.RLS().fit(X, Y[:, j]).predict(X))
+    many.partial_fit(X[:10], Y[:10])
+    assert [one.n_seen_ for one in many.estimators_] == [210, 210, 210]
+    assert RegressorChain(dl.RLS()).fit(X, Y).predict(X).shape == (200, 3)
+
+
+def test_a_grid_search_finds_the_better_parameter():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = X @ [1.0, 2.0]
+    search = GridSearchCV(dl.Ridge(), {"ridge": [1e-3, 1e4], "intercept": [True, False]}, cv=3).fit(X, y)
+    assert search.best_params_["ridge"] == 1e-3
+    assert search.best_score_ > 0.999
+
+
+def test_a_grid_search_takes_bad_parameters_for_failed_fits(rows):
+    search = GridSearchCV(dl.RLS(), {"forgetting": [0.9, 1.2]}, cv=2, error_score="raise")
+    with pytest.raises(ValueError, match=r"RLS: forgetting must be in \(0, 1\]"):
+        search.fit(*rows)
+
+
+def test_cross_validation_scores_every_learner(learner, rows):
+    X, y = rows
+    scores = cross_val_score(learner, X, y, cv=KFold(4))
+    assert scores.shape == (4,)
+    assert np.isfinite(scores).all()
+    assert cross_val_predict(learner, X, y, cv=KFold(4)).shape == (200,)
+
+
+def test_ridge_is_scikit_learns_ridge(rows):
+    X, y = rows
+    ours, theirs = dl.Ridge(ridge=2.0, intercept=False).fit(X, y), Ridge(alpha=2.0, fit_intercept=False).fit(X, y)
+    assert ours.coef_ == pytest.approx(theirs.coef_, rel=1e-10)
+    assert ours.score(X, y) == pytest.approx(theirs.score(X, y), rel=1e-10)
+    weight = np.random.default_rng(1).uniform(0.1, 3.0, size=200)
+    assert ours.score(X, y, weight) == pytest.approx(theirs.score(X, y, weight), rel=1e-10)
+    ours.fit(X, y, weight)
+    assert ours.coef_ == pytest.approx(theirs.fit(X, y, weight).coef_, rel=1e-10)
+
+
+def test_bagging_averages_learners(rows):
+    X, y = rows
+    bag = BaggingRegressor(dl.Ridge(), n_estimators=4, random_state=0).fit(X, y)
+    assert bag.score(X, y) > 0.5
+
+
+def test_names_of_features_are_checked_as_scikit_learn_does(rows):
+    import pandas as pd
+
+    X, y = rows
+    frame = pd.DataFrame(X, columns=list("abc"))
+    named = dl.RLS().fit(frame, y)
+    with pytest.warns(UserWarning, match="X does not have valid feature names, but RLS was fitted with feature names"):
+        named.predict(X)
+    with pytest.warns(UserWarning, match="X has feature names, but RLS was fitted without feature names"):
+        dl.RLS().fit(X, y).predict(frame)

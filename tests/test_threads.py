@@ -1,0 +1,220 @@
+"""Threads: different models run side by side, and one model is never used by two at once."""
+
+import copy
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import driftline as dl
+from driftline.checks.tools import fresh, same
+
+
+@pytest.fixture(scope="module")
+def long_rows():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-0.7, 0.7, size=(4000, 20))
+    return X, X.sum(axis=1) + rng.normal(size=4000)
+
+
+@pytest.fixture(autouse=True)
+def quick_switches():
+    """Threads take turns as often as the interpreter allows."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def test_different_models_in_several_threads_give_what_they_give_alone(learner, long_rows):
+    X, y = long_rows
+    wanted = fresh(learner)
+    run = wanted.run(X, y)
+    models = [fresh(learner) for _ in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        runs = list(pool.map(lambda model: model.run(X, y), models))
+    for model, other in zip(models, runs, strict=True):
+        assert np.array_equal(other.predictions, run.predictions)
+        assert same(model.__getstate__(), wanted.__getstate__())
+
+
+def test_one_row_at_a_time_in_several_threads_gives_what_it_gives_alone(long_rows):
+    X, y = long_rows[0][:300], long_rows[1][:300]
+    wanted = dl.RLS()
+    wanted.run(X, y)
+
+    def loop(model):
+        for row, label in zip(X, y.tolist(), strict=True):
+            model.predict_one(row)
+            model.learn_one(row, label)
+        return model
+
+    with ThreadPoolExecutor(4) as pool:
+        for model in pool.map(loop, [dl.RLS() for _ in range(4)]):
+            assert same(model.__getstate__(), wanted.__getstate__())
+
+
+def test_the_interpreter_is_free_while_a_model_runs():
+    """Another thread does Python work in the middle of a long run: the lock of the interpreter is released."""
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(20_000, 200)), rng.normal(size=20_000)
+    model = dl.RLS()
+    model.run(X[:2], y[:2])
+    started, stamps = threading.Event(), []
+
+    def run():
+        started.set()
+        begin = time.perf_counter()
+        model.run(X, y)
+        stamps.extend([begin, time.perf_counter()])
+
+    thread = threading.Thread(target=run)
+    ticks = []
+    thread.start()
+    started.wait()
+    while thread.is_alive():
+        ticks.append(time.perf_counter())
+    thread.join()
+    begin, end = stamps
+    middle = [tick for tick in ticks if begin + 0.3 * (end - begin) < tick < begin + 0.7 * (end - begin)]
+    assert len(middle) > 10
+
+
+def slow_run():
+    """A model with a run that takes a while in native code, and its rows."""
+    rng = np.random.default_rng(2)
+    X, y = rng.normal(size=(6000, 300)), rng.normal(size=6000)
+    model = dl.RLS()
+    model.run(X[:2], y[:2])
+    return model, X, y
+
+
+def while_running(model, X, y, act):
+    """What ``act`` gives or raises while another thread runs the model; the thread's own outcome as well."""
+    outcome = []
+    thread = threading.Thread(target=lambda: outcome.append(model.run(X, y)))
+    thread.start()
+    errors = []
+    while thread.is_alive():
+        try:
+            act()
+        except RuntimeError as error:
+            errors.append(str(error))
+    thread.join()
+    return outcome, errors
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda model, X, y: model.predict_one(X[0]),
+        lambda model, X, y: model.predict(X[:2]),
+        lambda model, X, y: model.coef_,
+        lambda model, X, y: model.covariance_,
+        lambda model, X, y: model.certificate(),
+        lambda model, X, y: copy.deepcopy(model),
+        lambda model, X, y: model.score(X[:5], y[:5]),
+    ],
+    ids=["predict_one", "predict", "coef_", "covariance_", "certificate", "deepcopy", "score"],
+)
+def test_reading_a_model_that_another_thread_runs_is_a_clear_error_and_does_no_harm(act):
+    model, X, y = slow_run()
+    wanted = copy.deepcopy(model)
+    run = wanted.run(X, y)
+    outcome, errors = while_running(model, X, y, lambda: act(model, X, y))
+    assert np.array_equal(outcome[0].predictions, run.predictions)
+    assert same(model.__getstate__(), wanted.__getstate__())
+    assert errors
+    assert all("in use by another thread" in error for error in errors)
+
+
+@pytest.mark.parametrize("verb", ["run", "partial_fit", "fit", "set_params", "learn_one_with_weight"])
+def test_changing_a_model_that_another_thread_runs_is_a_clear_error(verb):
+    """What it did before or after the run counts; in the middle it changes nothing."""
+    model, X, y = slow_run()
+    taken = []
+
+    def act():
+        if verb == "set_params":
+            model.set_params(ridge=2.0)
+        elif verb == "learn_one_with_weight":
+            model.learn_one(X[0], 0.5, sample_weight=0.5)
+        else:
+            getattr(model, verb)(X[:1], y[:1])
+        taken.append(verb)
+
+    outcome, errors = while_running(model, X, y, act)
+    assert len(outcome) == 1
+    assert errors
+    assert all("in use by another thread" in error for error in errors)
+    assert all(np.isfinite(part).all() for part in model.__getstate__()["core"].values())
+    if verb in ("run", "partial_fit", "learn_one_with_weight"):
+        assert model.n_seen_ == 2 + len(y) + len(taken)
+    if verb == "set_params":
+        assert model.ridge == (2.0 if taken else 1.0)
+
+
+def test_rows_from_many_threads_are_all_counted_or_refused():
+    """Every row that was not refused was learned once, whatever the threads did to each other."""
+    model = dl.Kalman()
+    model.learn_one({"a": 0.1, "b": 0.2}, 1.0)
+    learned, refused = [], []
+
+    def work(seed):
+        rng = np.random.default_rng(seed)
+        count = 0
+        for _ in range(200):
+            row = dict(zip("ab", rng.normal(size=2).tolist(), strict=True))
+            try:
+                if rng.random() < 0.5:
+                    model.learn_one(row, 1.0)
+                    count += 1
+                elif rng.random() < 0.5:
+                    model.learn_one(list(row.values()), 1.0)
+                    count += 1
+                else:
+                    model.run(rng.normal(size=(5, 2)), rng.normal(size=5))
+                    count += 5
+            except RuntimeError as error:
+                refused.append(str(error))
+        learned.append(count)
+
+    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(4) as pool:
+        patch.setattr("warnings.warn", lambda *_, **__: None)
+        list(pool.map(work, range(4)))
+    assert model.n_seen_ == 1 + sum(learned)
+    assert all("in use by another thread" in message for message in refused)
+
+
+def test_two_threads_that_meet_a_fresh_model_make_one_of_it():
+    """The first row makes the state: two at once must not make two, and lose one."""
+    for seed in range(30):
+        model = dl.RLS()
+        barrier = threading.Barrier(4)
+
+        def work(model=model, barrier=barrier):
+            barrier.wait()
+            try:
+                model.run(np.ones((3, 2)), np.ones(3))
+            except RuntimeError:
+                return 0
+            return 3
+
+        with ThreadPoolExecutor(4) as pool:
+            learned = sum(pool.map(lambda _: work(), range(4)))
+        assert model.n_seen_ == learned > 0, seed
+
+
+def test_a_failed_run_gives_the_model_back(long_rows):
+    X, y = long_rows
+    model = dl.RLS()
+    bad = y.copy()
+    bad[-1] = np.nan
+    for _ in range(3):
+        with pytest.raises(ValueError, match="y is NaN"):
+            model.run(X, bad)
+    assert model.run(X, y).predictions.shape == y.shape
+    assert "_claim" not in vars(model)
