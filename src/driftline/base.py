@@ -9,14 +9,13 @@ from typing import Any, Self
 import numpy as np
 
 from driftline import inputs, params
-from driftline.certificate import Certificate
-from driftline.errors import not_fitted
 from driftline.inputs import Array, Name, Table
 from driftline.results import Run
 from driftline.sklearn_compat import SklearnVerbs
 from driftline.undo import Undo
 
 DONE, LEARN, PREDICT_ONLY, SKIP = 0, 0, 1, 2
+_LARGEST = {name: np.float64(np.finfo(name).max) for name in ("float64", "float32")}  # so that float32 compares exactly
 
 
 class Learner(SklearnVerbs, params.Parametrised):
@@ -31,10 +30,6 @@ class Learner(SklearnVerbs, params.Parametrised):
     intercept: bool = params.boolean(default=True)
     dtype: str = params.choice(default="float64", options=("float64", "float32"))
     missing: str = params.choice(default="raise", options=("raise", "skip"))
-
-    _core: Any = None
-    _names: list[Name] | None = None
-    _skipped: int = 0
 
     _kept: tuple[str, ...] = ()  # attributes beside the core that belong to the state
 
@@ -81,7 +76,11 @@ class Learner(SklearnVerbs, params.Parametrised):
             return float("nan")
         self._refuse_bad(row[None, :], where, None, "x")
         model = self
-        if self._core is None:
+        if self._core is not None:
+            prediction = self._core.predict(row)
+            if prediction is not None:
+                return float(prediction)
+        else:
             if not row.size and not self.intercept:
                 return 0.0
             model = type(self)(**self.get_params(deep=False))
@@ -110,6 +109,9 @@ class Learner(SklearnVerbs, params.Parametrised):
             self._refuse_bad(row[None, :], where, names, "x")
             raise ValueError(f"{where}: y is {inputs.spell(label)}{self._beyond(label)}")
         if weight is not None and weight[0] == 0:
+            return
+        fits = self._core is not None and row.size == self._core.features
+        if fits and weight is None and self._core.learn(row, label):
             return
         with Undo(self):
             self._meet(row, names)
@@ -230,7 +232,7 @@ class Learner(SklearnVerbs, params.Parametrised):
 
     @property
     def _largest(self) -> float:
-        return np.float64(np.finfo(self.dtype).max)  # of NumPy, so that comparing float32 with it is exact
+        return _LARGEST[self.dtype]
 
     def _beyond(self, value: float) -> str:
         return f", beyond the range of {self.dtype}" if np.isfinite(value) else ""
@@ -291,67 +293,6 @@ class Learner(SklearnVerbs, params.Parametrised):
         self._names = names
         if names is not None:
             self._core.set_names(names)
-
-    # What was learned.
-
-    def _require_core(self, what: str) -> Any:
-        if self._core is None:
-            raise not_fitted(f"{type(self).__name__}.{what}: the learner is not fitted yet: it has seen no row")
-        return self._core
-
-    @property
-    def _weights(self) -> Array:
-        return self._require_core("coef_").weights()  # type: ignore[no-any-return]
-
-    @property
-    def coef_(self) -> Array:
-        """The weights of the features, without the intercept's."""
-        return self._weights[: self.n_features_in_]
-
-    @property
-    def intercept_(self) -> float:
-        """The weight of the constant feature; 0.0 without one."""
-        weights = self._weights
-        return float(weights[-1]) if len(weights) > self.n_features_in_ else 0.0
-
-    @property
-    def n_features_in_(self) -> int:
-        """The number of features, the constant one not counted."""
-        return int(self._require_core("n_features_in_").features)
-
-    @property
-    def feature_names_in_(self) -> Array:
-        """The names of the features, where they have any."""
-        self._require_core("feature_names_in_")
-        if self._names is None:
-            raise AttributeError(f"{type(self).__name__}: the features have no names")
-        names = np.empty(len(self._names), dtype=object)
-        names[:] = self._names
-        return names
-
-    @property
-    def n_seen_(self) -> int:
-        """How many rows were learned."""
-        return 0 if self._core is None else int(self._sums()["rows"])
-
-    @property
-    def n_skipped_(self) -> int:
-        """How many rows were skipped because a value was missing."""
-        return self._skipped
-
-    _sum_names: tuple[str, ...] = ()
-
-    def _sums(self) -> dict[str, float]:
-        return dict(zip(self._sum_names, self._core.sums().tolist(), strict=True))
-
-    def certificate(self) -> Certificate:
-        """What is proven about the loss so far; see :doc:`/certificates`."""
-        if self._core is None:
-            return Certificate(loss=0.0)
-        return self._certify(self._sums())
-
-    def _certify(self, sums: dict[str, float]) -> Certificate:
-        return Certificate(loss=sums["loss"])
 
     # Keeping and copying.
 

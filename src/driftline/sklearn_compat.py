@@ -10,6 +10,7 @@ import numpy as np
 
 from driftline import inputs
 from driftline.errors import not_fitted
+from driftline.learned import Learned
 from driftline.undo import Undo
 
 if TYPE_CHECKING:
@@ -17,20 +18,14 @@ if TYPE_CHECKING:
     from driftline.results import Run
 
 
-class SklearnVerbs:
+class SklearnVerbs(Learned):
     """fit, partial_fit, predict and score on top of a learner's run."""
 
     _estimator_type = "regressor"
     _supervised = True  # what River's pipelines ask of their last step
 
     if TYPE_CHECKING:
-        _core: Any
-        _names: list[Name] | None
-        _skipped: int
         missing: str
-
-        @property
-        def n_features_in_(self) -> int: ...  # noqa: D102
 
         def _run(self, X: Any, y: Any, sample_weight: Any, where: str) -> Run: ...
         def _learn_table(self, X: Any, y: Any, sample_weight: Any, where: str) -> Run: ...
