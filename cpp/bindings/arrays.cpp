@@ -4,8 +4,8 @@
 namespace driftline::bindings {
 namespace {
 
-template <class Source> Index first_bad(const Source* data, Index rows, Index columns, Index row_stride, Index column_stride,
-                                        double most) {
+template <class Source>
+Index first_bad(const Source* data, Index rows, Index columns, Index row_stride, Index column_stride, double most) {
     for (Index t = 0; t < rows; ++t) {
         const Source* row = data + t * row_stride;
         bool good = true;

@@ -99,7 +99,8 @@ template <class T> void set_state(Held<T>& self, const nb::dict& from) {
         copy_in(from, "guard_diagonal", fresh->guard_diagonal().data(), fresh->guard_diagonal().size());
         check_factor(state.guard, state.d);
     }
-    if (!(state.sums.rows >= 0 && state.sums.segment >= 1 && state.sums.rows < 9e15 && state.sums.segment < 9e15))
+    if (!(state.sums.rows >= 0 && state.sums.segment >= 1 && state.sums.rows < 9e15 && state.sums.segment < 9e15 &&
+          (state.sums.pending == 0 || (state.sums.pending == 1 && state.guard.u))))
         throw nb::value_error("the state's sums are out of range");
     self.model = std::move(fresh);
 }
@@ -109,7 +110,10 @@ template <class T> nb::object covariance(Held<T>& self) {
     auto& state = self.model->state;
     const Index d = state.d;
     std::vector<double> triangle(static_cast<std::size_t>(d * (d + 1) / 2));
-    if (state.additive)
+    if (state.sums.pending != 0)
+        for (Index i = 0; i < d; ++i)
+            triangle_row(triangle.data(), i)[i] = 1;
+    else if (state.additive)
         to_dense(state.packed, triangle.data(), d);
     else
         to_dense(state.factor, triangle.data(), d);
@@ -206,9 +210,10 @@ void bind_second_order(nb::module_& m) {
             arg("clip"), arg("reset"), arg("period"), arg("radius"));
     bind<double>(m, "SecondOrder64");
     bind<float>(m, "SecondOrder32");
-    m.attr("sums") = nb::make_tuple("rows", "loss", "value", "largest_loss", "largest_label", "largest_norm2", "resets",
-                                    "projections", "capped", "repaired", "saturated", "weighted", "segment", "bound");
-    static_assert(sums_count == 14);
+    m.attr("sums") =
+        nb::make_tuple("rows", "loss", "value", "largest_loss", "largest_label", "largest_norm2", "resets", "projections",
+                       "capped", "repaired", "saturated", "weighted", "segment", "bound", "pending");
+    static_assert(sums_count == 15);
 }
 
 } // namespace driftline::bindings

@@ -8,15 +8,17 @@ inline namespace DRIFTLINE_ISA {
 template <class T> constexpr Engine<T> make_engine() {
     return {
         [](SecondOrderState<T>& m, double y, double weight, double& prediction) {
-            m.ready = false;
-            return with_size(m, [&]<int P>() { return learn_row<P, T>(m, y, weight, nullptr, prediction); });
+            Batch batch;
+            batch.rows = 1;
+            batch.y = &y;
+            batch.weight = &weight;
+            Outputs out;
+            out.predictions = &prediction;
+            return with_size(m, [&]<int G>() { return replay<G>(m, batch, out, true); });
         },
-        [](SecondOrderState<T>& m, double& prediction) {
-            m.ready = false;
-            return predict_row(m, prediction);
-        },
+        [](SecondOrderState<T>& m, double& prediction) { return predict_row(m, prediction); },
         [](SecondOrderState<T>& m, const Batch& batch, Outputs& out) {
-            return with_size(m, [&]<int P>() { return replay<P>(m, batch, out); });
+            return with_size(m, [&]<int G>() { return replay<G>(m, batch, out, false); });
         },
         [](FirstOrderState<T>& m, double y, double weight, double& prediction) {
             return learn_row(m, y, weight, prediction);

@@ -7,119 +7,182 @@
 // on D alone. D stays in double in a model of floats.
 #pragma once
 
+#include <utility>
+
 #include "driftline/panels.hpp"
 #include "driftline/range.hpp"
 
 namespace driftline {
 
 template <class T> struct Factor {
-    Index size;     // padded
-    T* u;           // panels of U, unit diagonal stored, zeros below
-    double* d;      // ones in the padding
-    T* product;     // f = U'x
-    T* v;           // D f
-    T* step;        // -f_j / a_{j-1}
-    double* prefix; // sum over i <= j of f_i v_i
-    T* k;           // S x, once updated
+    Index size;    // padded
+    Index used;    // columns in use; they are walked in groups of four
+    T* u;          // panels of U, unit diagonal stored, zeros below
+    double* d;     // positive in the padding too
+    T* product;    // f = U'x
+    T* v;          // D f
+    T* slopes;     // f_j / a_{j-1}
+    double* grown; // D after the passing of time
+    double* sums;  // of f_i v_i, running within a register
+    T* k;          // S x, once updated
 };
 
 inline constexpr double smallest_variance = 1e-280;
 
 inline namespace DRIFTLINE_ISA {
 
+// The row at hand, column by column: the last six of Factor. With the number of groups G known they live in registers.
+template <int G, class T> struct Row {
+    static constexpr Index groups = G, columns = 4 * G, size = padded<T>(columns);
+    alignas(64) T product[columns] = {};
+    alignas(64) T v[columns];
+    alignas(64) T slopes[columns];
+    alignas(64) double grown[columns];
+    alignas(64) double sums[columns];
+    alignas(64) T k[size];
+    explicit Row(const Factor<T>&) {}
+};
+template <class T> struct Row<0, T> {
+    Index groups, columns, size;
+    T *product, *v, *slopes;
+    double *grown, *sums;
+    T* k;
+    explicit Row(const Factor<T>& s)
+        : groups((s.used + 3) / 4), columns(4 * groups), size(s.size), product(s.product), v(s.v), slopes(s.slopes),
+          grown(s.grown), sums(s.sums), k(s.k) {}
+};
+
 template <class T> DRIFTLINE_INLINE void multiply(const Factor<T>& s, const T* x) {
-    for (Index p = s.size / panel_width<T> - 1; p >= 0; --p) { // backwards: the update that follows starts where this ends
-        const Index rows = panel_rows<T>(p);
-        for (Index c = 0; c < panel_width<T>; c += 4) {
-            const T* u0 = s.u + panel_offset<T>(p) + c * rows;
-            const T *u1 = u0 + rows, *u2 = u1 + rows, *u3 = u2 + rows;
-            Wide<T> s0 = {}, s1 = {}, s2 = {}, s3 = {};
-            for (Index i = 0; i < rows; i += lanes<T>) {
-                const Wide<T> xi = wide(x + i);
-                s0 += wide(u0 + i) * xi;
-                s1 += wide(u1 + i) * xi;
-                s2 += wide(u2 + i) * xi;
-                s3 += wide(u3 + i) * xi;
-            }
-            store_sums(s.product + p * panel_width<T> + c, s0, s1, s2, s3);
+    for (Index g = (s.used - 1) / 4; g >= 0; --g) { // backwards: the update that follows starts where this ends
+        const Index rows = panel_rows<T>(4 * g / panel_width<T>);
+        const T* u0 = s.u + panel_index<T>(0, 4 * g);
+        const T *u1 = u0 + rows, *u2 = u1 + rows, *u3 = u2 + rows;
+        Wide<T> s0 = {}, s1 = {}, s2 = {}, s3 = {};
+        for (Index i = 0; i < rows; i += lanes<T>) {
+            const Wide<T> xi = wide(x + i);
+            accumulate(s0, wide(u0 + i), xi);
+            accumulate(s1, wide(u1 + i), xi);
+            accumulate(s2, wide(u2 + i), xi);
+            accumulate(s3, wide(u3 + i), xi);
         }
+        store_sums(s.product + 4 * g, s0, s1, s2, s3);
     }
 }
 
-// x'(S grow)x, for the product at hand, with D * grow capped. Nothing but the workspace changes.
-template <class T> DRIFTLINE_INLINE double project(const Factor<T>& s, double grow, double cap) {
-    for (Index j = 0; j < s.size; j += lanes<double>) {
-        const Doubles f = load_doubles(s.product + j);
-        const Doubles v = smaller(load_doubles(s.d + j) * grow, all(cap)) * f;
-        store_doubles(s.v + j, v);
-        store_doubles(s.prefix + j, running_sums(rounded(v * f)));
-    }
-    double total = 0; // carried on its own: the chain of additions is what takes the time
-    for (Index j = 0; j < s.size; j += lanes<double>) {
-        const double block = s.prefix[j + lanes<double> - 1];
-        store_doubles(s.prefix + j, load_doubles(s.prefix + j) + total);
-        total += block;
-    }
-    return total;
+// After a multiplication.
+template <int G, class T> DRIFTLINE_INLINE void fetch_product(const Factor<T>& s, Row<G, T>& row) {
+    if constexpr (G > 0)
+        for (Index j = 0; j < row.columns; j += lanes<double>)
+            store(row.product + j, load<Few<T>>(s.product + j));
 }
 
-// D and the steps of the columns; returns the largest D * grow before the cap.
-template <class T> DRIFTLINE_INLINE double update_diagonal(const Factor<T>& s, double rho, double grow, double cap) {
-    Doubles largest = {};
-    double previous = rho, inverse = 1 / rho;
-    for (Index j = 0; j < s.size; j += lanes<double>) {
-        const Doubles grown = load_doubles(s.d + j) * grow;
+// Calls act for each group; with constants for all of them where G is one, so that what belongs to a group can stay in
+// registers, and for the first ones in any case: short loops of changing length would be mispredicted.
+template <int G, class Act> DRIFTLINE_INLINE void walk_groups(Index groups, Act&& act) {
+    constexpr int constant = G > 0 ? G : 4;
+    if (groups >= constant)
+        [&]<int... g>(std::integer_sequence<int, g...>)
+            __attribute__((always_inline)) { (act(g), ...); }(std::make_integer_sequence<int, constant>{});
+    if constexpr (G == 0)
+        for (Index g = groups >= constant ? constant : 0; g < groups; ++g)
+            act(g);
+}
+
+// How the passing of time acts on D: it multiplies it by `grow`, up to `cap`. Growth beyond `watch` is reported.
+struct Growth {
+    double grow = 1, watch = HUGE_VAL, cap = HUGE_VAL;
+    bool watched = false, capped = false;
+};
+
+// x'(S grow)x, for the product at hand. Nothing but the row and the report changes.
+template <int G, class T> DRIFTLINE_INLINE double project(const Factor<T>& s, Row<G, T>& row, Growth& growth) {
+    constexpr Index L = lanes<double>;
+    Doubles largest = {}, total = {};
+    for (Index j = 0; j < row.columns; j += L) {
+        const Doubles grown = load_doubles(s.d + j) * growth.grow;
         largest = larger(largest, grown);
-        const Doubles a = load_doubles(s.prefix + j) + rho;
-        const Doubles inverses = 1 / a;
-        const Doubles shrunk = smaller(grown, all(cap)) * (shift_in(a, previous) * inverses);
-        store_doubles(s.d + j, larger(shrunk, all(smallest_variance)));
-        const Doubles slope = -load_doubles(s.product + j) * shift_in(inverses, inverse);
-        store_doubles(s.step + j, smaller(larger(slope, all(-type_max<T>)), all(type_max<T>)));
-        previous = last(a);
-        inverse = last(inverses);
+        store_doubles(row.grown + j, grown);
     }
-    double most = largest[0];
-    for (int i = 1; i < lanes<double>; ++i)
-        most = largest[i] > most ? largest[i] : most;
-    return most;
-}
-
-// Takes in the projected row with noise rho and leaves k. While a column is at hand its product with the next row is
-// formed too, so that a replay walks U once a row: s.product is then U'next.
-template <class T> DRIFTLINE_INLINE double update(const Factor<T>& s, double rho, double grow, double cap, const T* next) {
-    const double most = update_diagonal(s, rho, grow, cap);
-    for (Index i = 0; i < s.size; i += lanes<T>)
-        store(s.k + i, Wide<T>{});
-    for (Index p = 0; p < s.size / panel_width<T>; ++p) {
-        const Index rows = panel_rows<T>(p);
-        for (Index c = 0; c < panel_width<T>; c += 4) {
-            T* u0 = s.u + panel_offset<T>(p) + c * rows;
-            T *u1 = u0 + rows, *u2 = u1 + rows, *u3 = u2 + rows;
-            const T *step = s.step + p * panel_width<T> + c, *v = s.v + p * panel_width<T> + c;
-            const T l0 = step[0], l1 = step[1], l2 = step[2], l3 = step[3];
-            const T v0 = v[0], v1 = v[1], v2 = v[2], v3 = v[3];
-            Wide<T> s0 = {}, s1 = {}, s2 = {}, s3 = {};
-            for (Index i = 0; i < rows; i += lanes<T>) {
-                const Wide<T> xi = wide(next + i);
-                Wide<T> k = wide(s.k + i);
-                const auto column = [&](T* at, T slope, T weight, Wide<T>& total) __attribute__((always_inline)) {
-                    const Wide<T> old = wide(at);
-                    const Wide<T> fresh = old + slope * k;
-                    store(at, fresh);
-                    total += fresh * xi;
-                    k += weight * old;
-                };
-                column(u0 + i, l0, v0, s0);
-                column(u1 + i, l1, v1, s1);
-                column(u2 + i, l2, v2, s2);
-                column(u3 + i, l3, v3, s3);
-                store(s.k + i, k);
-            }
-            store_sums(s.product + p * panel_width<T> + c, s0, s1, s2, s3);
+    if (any(largest > at_most(growth.watch, growth.cap))) [[unlikely]] {
+        for (Index j = 0; j < row.columns; j += L) {
+            const Doubles grown = load_doubles(row.grown + j); // the padding has nothing to forget
+            const Doubles held = lane_numbers<double>() < s.used - j ? grown : all(smallest_variance);
+            growth.watched |= any(held > growth.watch);
+            growth.capped |= any(held > growth.cap);
+            store_doubles(row.grown + j, smaller(held, all(growth.cap)));
         }
     }
-    return most;
+    for (Index j = 0; j < row.columns; j += L) {
+        const Doubles f = load_doubles(row.product + j), v = load_doubles(row.grown + j) * f;
+        const Doubles sums = running_sums(rounded(v * f));
+        store_doubles(row.v + j, v);
+        store_doubles(row.sums + j, sums);
+        total = G > 0 && j == 0 ? all_last(sums) : total + all_last(sums);
+    }
+    return total[0];
+}
+
+// Noise with which no slope can leave the range of T.
+template <class T> DRIFTLINE_INLINE bool is_ample(double rho) {
+    return sizeof(T) == 8 ? rho >= 1e-40 : rho >= 1 && rho <= 1e30;
+}
+
+// Takes in the projected row with noise rho and leaves k. While a column is at hand its product with the next row is formed
+// too, so that a replay walks U once a row: the row's product is then U'next.
+template <int G, class T> DRIFTLINE_INLINE void update(const Factor<T>& s, Row<G, T>& row, double rho, const T* next) {
+    constexpr Index W = panel_width<T>;
+    constexpr bool fixed = G > 0;
+    const bool ample = is_ample<T>(rho);
+    Doubles before = all(rho), base = before;
+    const auto scale_columns = [&](Index g) __attribute__((always_inline)) {
+        for (Index j = 4 * g; j < 4 * g + 4; j += lanes<double>) {
+            const Doubles sums = load_doubles(row.sums + j), a = sums + base, left = shift_in(a, before);
+            const Doubles shrunk = load_doubles(row.grown + j) * left / a;
+            store_doubles(s.d + j, larger(shrunk, all(smallest_variance)));
+            store(row.slopes + j, load<Few<T>>(row.product + j) / narrowed<T>(left));
+            if (!ample) [[unlikely]] {
+                const Doubles slope = load_doubles(row.product + j) / left;
+                store_doubles(row.slopes + j, smaller(larger(slope, all(-type_max<T>)), all(type_max<T>)));
+            }
+            base += all_last(sums);
+            before = a;
+        }
+    };
+    T* u = s.u;
+    constexpr Index ahead = fixed ? 1 : 2; // the divisions of later groups run beside the products of this one
+    for (Index g = 0; g < ahead && g < row.groups; ++g)
+        scale_columns(g);
+    walk_groups<G>(row.groups, [&](Index g) __attribute__((always_inline)) {
+        if (g + ahead < row.groups)
+            scale_columns(g + ahead);
+        const Index p = 4 * g / W, rows = panel_rows<T>(p);
+        if (4 * g == p * W)
+            for (Index i = p * W; i < rows; i += lanes<T>)
+                store(row.k + i, Wide<T>{});
+        T *const u0 = u, *const u1 = u0 + rows, *const u2 = u1 + rows, *const u3 = u2 + rows;
+        u = u3 + rows;
+        const T *slope = row.slopes + 4 * g, *v = row.v + 4 * g;
+        const Wide<T> l0 = spread<0, fixed>(slope), l1 = spread<1, fixed>(slope);
+        const Wide<T> l2 = spread<2, fixed>(slope), l3 = spread<3, fixed>(slope);
+        const Wide<T> v0 = spread<0, fixed>(v), v1 = spread<1, fixed>(v), v2 = spread<2, fixed>(v), v3 = spread<3, fixed>(v);
+        Wide<T> s0 = {}, s1 = {}, s2 = {}, s3 = {};
+        for (Index i = 0; i < rows; i += lanes<T>) {
+            const Wide<T> xi = wide(next + i);
+            Wide<T> k = wide(row.k + i);
+            const auto column = [&](T* at, Wide<T> slope, Wide<T> weight, Wide<T>& total) __attribute__((always_inline)) {
+                const Wide<T> old = wide(at), fresh = old - slope * k;
+                k += weight * old;
+                store(at, fresh);
+                accumulate(total, fresh, xi);
+            };
+            column(u0 + i, l0, v0, s0);
+            column(u1 + i, l1, v1, s1);
+            column(u2 + i, l2, v2, s2);
+            column(u3 + i, l3, v3, s3);
+            store(row.k + i, k);
+        }
+        store_sums(row.product + 4 * g, s0, s1, s2, s3);
+    });
 }
 
 template <class T> void set_identity(const Factor<T>& s, double scale, Index d) {

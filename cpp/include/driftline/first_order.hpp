@@ -173,12 +173,13 @@ template <class T> DRIFTLINE_INLINE Status learn_row(FirstOrderState<T>& m, doub
 }
 
 template <class T> Status replay(FirstOrderState<T>& m, const Batch& batch, Outputs& out) {
+    const Reader<0, T> reader(batch, m.d, m.intercept);
     for (Index t = out.done; t < batch.rows; ++t) {
         const Action action = action_of(batch, t);
         if (action == Action::skip) {
             out.predictions[t] = NAN;
         } else {
-            take_row(m.x, batch, t, m.d, m.intercept);
+            reader.take(m.x, t);
             if (action == Action::predict_only)
                 out.predictions[t] = score(m);
             else if (learn_row(m, batch.y[t], weight_of(batch, t), out.predictions[t]) != Status::done)

@@ -53,13 +53,10 @@ template <bool Change, class T> DRIFTLINE_INLINE void walk_columns(const Packed<
         if constexpr (Change) {
             const Wide<T> k = wide(m.part + i);
             a -= g0 * k, b -= g1 * k, e -= g2 * k, f -= g3 * k;
-            const Index at = first - i; // the diagonal, as a lane of this register
-            if (at > -4 && at < lanes<T>) {
-                Wide<T>* columns[] = {&a, &b, &e, &f};
-                for (Index j = 0; j < 4; ++j)
-                    if (at + j >= 0 && at + j < lanes<T>)
-                        (*columns[j])[at + j] += m.lift[first + j];
-            }
+            const auto on_diagonal = [&](Index column) __attribute__((always_inline)) {
+                return lane_numbers<T>() == static_cast<Lane<T>>(column - i) ? wide(m.lift + i) : Wide<T>{};
+            };
+            a += on_diagonal(first), b += on_diagonal(first + 1), e += on_diagonal(first + 2), f += on_diagonal(first + 3);
             store(s0 + i, a), store(s1 + i, b), store(s2 + i, e), store(s3 + i, f);
         }
         const Wide<T> x = wide(next + i);

@@ -19,7 +19,7 @@ template <class T> constexpr Index panel_elements(Index d) { return panel_offset
 // Where element (row, column), row <= column, lies.
 template <class T> constexpr Index panel_index(Index row, Index column) {
     const Index p = column / panel_width<T>;
-    return panel_offset<T>(p) + (column - p * panel_width<T>) * panel_rows<T>(p) + row;
+    return panel_offset<T>(p) + (column - p * panel_width<T>)*panel_rows<T>(p) + row;
 }
 
 } // namespace driftline

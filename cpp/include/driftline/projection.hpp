@@ -22,6 +22,12 @@ template <class T> void project_on_ball(SecondOrderState<T>& m) {
     const double norm = std::sqrt(plain_dot(v, v, m.d));
     if (norm <= m.policy.radius * factor)
         return;
+    if (m.sums.pending != 0) { // S is the identity
+        for (Index j = 0; j < m.d; ++j)
+            m.w[j] = static_cast<T>(v[j] * (m.policy.radius / norm));
+        m.sums.projections += 1;
+        return;
+    }
     const double radius = at_least(1e-150, m.policy.radius * factor);
     to_scratch(m);
     symmetric_times(m.scratch, v, half, m.d);

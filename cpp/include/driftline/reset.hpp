@@ -44,6 +44,19 @@ template <class T> void begin_segment(SecondOrderState<T>& m, double scale) {
     }
 }
 
+// Writes down a reset that is pending. Where one row after another resets, none has to.
+template <class T> void settle(SecondOrderState<T>& m) {
+    if (m.sums.pending == 0)
+        return;
+    m.sums.pending = 0;
+    m.ready = false;
+    set_identity(m.factor, 1.0, m.d);
+    begin_segment(m, 1.0);
+}
+
+// How far from a tie a row must be for the guard to decide it.
+template <class T> inline constexpr double tie_margin = sizeof(T) == 8 ? 1e-6 : 1e-2;
+
 // Asked after the row at hand was taken in with noise rho.
 template <class T> bool reset_is_due(SecondOrderState<T>& m, double rho, double grow, double norm2, const T* next) {
     const double threshold = m.thresholds.at(static_cast<Index>(m.sums.segment)), limit = 1 / threshold;
@@ -53,12 +66,14 @@ template <class T> bool reset_is_due(SecondOrderState<T>& m, double rho, double 
     }
     if (m.guard.d[0] >= no_room)
         return is_below(m, threshold);
-    const double s = project(m.guard, 1.0, HUGE_VAL);
-    const double margin = s / rho - 1, near = sizeof(T) == 8 ? 1e-6 : 1e-2;
+    Row<0, T> row(m.guard);
+    Growth none;
+    const double s = project(m.guard, row, none);
+    const double margin = s / rho - 1, near = tie_margin<T>;
     if (!(margin < near) || (margin > -near && is_below(m, threshold)))
         return true;
     // A tie decided for "not yet" leaves B finite and very large.
-    update(m.guard, margin > -1e-12 ? -s * (1 + 1e-12) : -rho, 1.0, HUGE_VAL, next);
+    update(m.guard, row, margin > -1e-12 ? -s * (1 + 1e-12) : -rho, next);
     return false;
 }
 

@@ -35,33 +35,95 @@ struct Outputs {
     Index done = 0; // rows finished
 };
 
-// Row t of the batch, converted; `features` columns, then 1 where there is an intercept. The padding stays zero.
-template <class T, class Source>
-DRIFTLINE_INLINE void copy_row(T* x, const Source* row, Index features, Index stride, bool intercept) {
-    if (stride == 1)
-        for (Index j = 0; j < features; ++j)
+inline namespace DRIFTLINE_ISA {
+
+// Copies rows of a batch into a model: `features` elements converted, then 1 where there is an intercept; the padding stays
+// zero. N is the padded size where it is known. It stores as wide as the loads that follow: narrower stores could not be
+// forwarded to them.
+template <int N, class T> class Reader {
+  public:
+    Reader(const Batch& batch, Index d, bool intercept)
+        : x_(batch.x), floats_(batch.floats), row_stride_(batch.row_stride), stride_(batch.column_stride),
+          full_(padded<T>(d) - panel_width<T>), rest_(d - intercept - full_), intercept_(intercept) {
+        for (Index i = 0; i < panel_width<T>; ++i) {
+            inside_[i] = i < rest_ ? -1 : 0;
+            unit_[i] = T(intercept && i == rest_);
+        }
+    }
+    DRIFTLINE_INLINE void take(T* x, Index t) const {
+        if (floats_)
+            take(x, static_cast<const float*>(x_) + t * row_stride_);
+        else
+            take(x, static_cast<const double*>(x_) + t * row_stride_);
+    }
+
+  private:
+    template <class Source> DRIFTLINE_INLINE void take(T* x, const Source* row) const {
+        const Index full = N > 0 ? N - panel_width<T> : full_; // all panels but the last are full
+        if (stride_ != 1) [[unlikely]]
+            return gather(x, row);
+        for (Index j = 0; j < full; j += lanes<T>) {
+            Vec<Source, lanes<T>> block;
+            std::memcpy(&block, row + j, sizeof block);
+            store(x + j, __builtin_convertvector(block, Wide<T>));
+        }
+        take_last(x + full, row + full);
+    }
+    template <class Source> DRIFTLINE_INLINE void take_last(T* x, const Source* row) const {
+#ifdef __AVX2__
+        if constexpr (sizeof(T) == 8)
+            store(x, some(row, inside_) + wide(unit_));
+        else
+            store(x, join<T>(some(row, inside_), some(row + 4, inside_ + 4)) + wide(unit_));
+#else
+        for (Index j = 0; j < rest_; ++j)
             x[j] = static_cast<T>(row[j]);
-    else
-        for (Index j = 0; j < features; ++j)
-            x[j] = static_cast<T>(row[j * stride]);
-    if (intercept)
-        x[features] = 1;
-}
+        if (intercept_)
+            x[rest_] = 1;
+#endif
+    }
+#ifdef __AVX2__
+    // Up to four elements; nothing outside is read.
+    static DRIFTLINE_INLINE Vec<T, 4> some(const double* from, const Lane<T>* inside) {
+        const auto mask = __builtin_convertvector((load<Vec<Lane<T>, 4>>(inside)), Vec<Index, 4>);
+        return __builtin_convertvector(
+            reinterpret_cast<Vec<double, 4>>(_mm256_maskload_pd(from, reinterpret_cast<__m256i>(mask))), Vec<T, 4>);
+    }
+    static DRIFTLINE_INLINE Vec<T, 4> some(const float* from, const Lane<T>* inside) {
+        const auto mask = __builtin_convertvector((load<Vec<Lane<T>, 4>>(inside)), Vec<int, 4>);
+        return __builtin_convertvector(
+            reinterpret_cast<Vec<float, 4>>(_mm_maskload_ps(from, reinterpret_cast<__m128i>(mask))), Vec<T, 4>);
+    }
+#endif
+    template <class Source> DRIFTLINE_ONCE void gather(T* x, const Source* row) const {
+        for (Index j = 0; j < full_ + rest_; ++j)
+            x[j] = static_cast<T>(row[j * stride_]);
+        if (intercept_)
+            x[full_ + rest_] = 1;
+    }
 
-template <class T> DRIFTLINE_INLINE void take_row(T* x, const Batch& batch, Index t, Index d, bool intercept) {
-    const Index features = d - intercept;
-    if (batch.floats)
-        copy_row(x, static_cast<const float*>(batch.x) + t * batch.row_stride, features, batch.column_stride, intercept);
-    else
-        copy_row(x, static_cast<const double*>(batch.x) + t * batch.row_stride, features, batch.column_stride, intercept);
-}
+    const void* x_;
+    bool floats_;
+    Index row_stride_, stride_, full_, rest_;
+    bool intercept_;
+    alignas(32) Lane<T> inside_[panel_width<T>]; // all ones in the lanes of the last panel that a row fills
+    alignas(32) T unit_[panel_width<T>];
+};
 
-DRIFTLINE_INLINE Action action_of(const Batch& batch, Index t) {
-    return batch.actions ? batch.actions[t] : Action::learn;
+} // namespace DRIFTLINE_ISA
+
+DRIFTLINE_INLINE Action action_of(const Batch& batch, Index t) { return batch.actions ? batch.actions[t] : Action::learn; }
+// The end of the stretch of rows to learn from that begins at t.
+DRIFTLINE_INLINE Index learning_ends(const Batch& batch, Index t) {
+    if (!batch.actions)
+        return batch.rows;
+    while (t < batch.rows && batch.actions[t] == Action::learn)
+        ++t;
+    return t;
 }
 DRIFTLINE_INLINE double weight_of(const Batch& batch, Index t) { return batch.weight ? batch.weight[t] : 1.0; }
 
-template <class T> DRIFTLINE_INLINE void snapshot(Outputs& out, const T* w, Index d, Index t) {
+template <class T> DRIFTLINE_INLINE void snapshot(const Outputs& out, const T* w, Index d, Index t) {
     if (out.weights && (t + 1) % out.every == 0)
         for (Index j = 0; j < d; ++j)
             out.weights[((t + 1) / out.every - 1) * d + j] = static_cast<double>(w[j]);

@@ -10,42 +10,49 @@ inline namespace DRIFTLINE_ISA {
 // How the model sees a row before its label: S after the passing of time, s = x'S x, f = w.x. A row too large to square is
 // scaled: (x, y, rho) and (c x, c y, c^2 rho) are the same to the recursion.
 struct View {
-    double grow = 1, drift = 0, scale = 1, s = 0, f = 0, norm2 = 0;
+    double keep = 1, drift = 0; // the forgetting factor, what is added
+    Growth growth;
+    double scale = 1, s = 0, f = 0, norm2 = 0;
+    bool scaled = false;
 };
 
-// The factor with its size known when compiling, for P panels; P = 0: only when running.
-template <int P, class T> DRIFTLINE_INLINE Factor<T> sized(const Factor<T>& factor) {
-    Factor<T> copy = factor;
-    if constexpr (P > 0)
-        copy.size = P * panel_width<T>;
-    return copy;
+// What the view is of where the passing of time does not depend on the row.
+template <class T> DRIFTLINE_INLINE View usual_view(const SecondOrderState<T>& m) {
+    const Policy& policy = m.policy;
+    View view;
+    view.growth.cap = variance_cap<T>;
+    if (policy.time == Time::divide) {
+        view.keep = policy.amount;
+        view.growth.grow = 1 / view.keep;
+        view.growth.watch = policy.reset == Reset::none ? policy.start : at_least(1, policy.start);
+    } else if (policy.time == Time::add) {
+        view.drift = policy.amount;
+    }
+    return view;
 }
 
-template <int P, class T> DRIFTLINE_INLINE void form_products(SecondOrderState<T>& m) {
+// Sizes are fixed for factors only.
+template <int G, class T> DRIFTLINE_INLINE bool is_additive(const SecondOrderState<T>& m) { return G == 0 && m.additive; }
+
+template <class T> DRIFTLINE_ONCE void form_products(SecondOrderState<T>& m) {
     if (m.additive)
         multiply(m.packed, m.x);
     else
-        multiply(sized<P>(m.factor), m.x);
+        multiply(m.factor, m.x);
     if (m.guard.u)
         multiply(m.guard, m.x);
     m.ready = true;
 }
 
-template <int P, class T> DRIFTLINE_INLINE double project_row(SecondOrderState<T>& m, const View& view) {
-    return m.additive ? project(m.packed, m.x, view.drift) : project(sized<P>(m.factor), view.grow, variance_cap<T>);
-}
-
-template <int P, class T> DRIFTLINE_INLINE Status look(SecondOrderState<T>& m, View& view) {
-    const Policy& policy = m.policy;
-    if (policy.time == Time::divide) {
+template <class T> DRIFTLINE_INLINE Status look(SecondOrderState<T>& m, View& view, Index size) {
+    if (m.forgetting.values) [[unlikely]] { // of division only
         const Index t = static_cast<Index>(m.sums.rows) + 1;
-        if (m.forgetting.values && !m.forgetting.covers(t))
+        if (!m.forgetting.covers(t))
             return Status::needs_forgetting;
-        view.grow = 1 / (m.forgetting.values ? m.forgetting.at(t) : policy.amount);
-    } else if (policy.time == Time::add) {
-        view.drift = policy.amount;
+        view.keep = m.forgetting.at(t);
+        view.growth.grow = 1 / view.keep;
     }
-    dot_and_norm(m.w, m.x, sized<P>(m.factor).size, view.f, view.norm2);
+    dot_and_norm(m.w, m.x, size, view.f, view.norm2);
     view.norm2 = at_most(view.norm2, DBL_MAX);
     if (!std::isfinite(view.f)) [[unlikely]]
         view.f = far_dot(m.w, m.x, 1, m.d);
@@ -62,7 +69,7 @@ template <class T> void reset(SecondOrderState<T>& m, double scale) {
 }
 
 // Positive definiteness of a packed S: mended by raising each entry of the diagonal by the same fraction of itself.
-template <class T> void mend(SecondOrderState<T>& m) {
+template <class T> DRIFTLINE_ONCE void mend(SecondOrderState<T>& m) {
     double raise = 0;
     for (to_scratch(m); !cholesky(m.scratch, m.d); to_scratch(m)) {
         if (raise > 1) {
@@ -80,46 +87,52 @@ template <class T> void mend(SecondOrderState<T>& m) {
     }
 }
 
-template <int P, class T> DRIFTLINE_INLINE void look_at_variance(SecondOrderState<T>& m, View& view) {
-    if (!m.ready)
-        form_products<P>(m);
-    view.s = project_row<P>(m, view);
-    // s >= drift |x|^2 in exact arithmetic: less means that S is no longer positive definite.
-    if (m.additive && view.s < 0.5 * view.drift * view.norm2) [[unlikely]] {
-        mend(m);
-        form_products<P>(m);
-        view.s = at_least(view.drift * view.norm2, project_row<P>(m, view));
-    }
-    if (!(view.s <= largest_s<T>)) [[unlikely]] {
+// s of a packed S. It is at least drift |x|^2 in exact arithmetic: less means that S is no longer positive definite.
+template <class T> DRIFTLINE_INLINE double project_packed(SecondOrderState<T>& m, const View& view) {
+    const double s = project(m.packed, m.x, view.drift), least = view.drift * view.norm2;
+    if (view.scaled || !(s < 0.5 * least)) [[likely]]
+        return s;
+    mend(m);
+    form_products(m);
+    return at_least(least, project(m.packed, m.x, view.drift));
+}
+
+template <int G, class T> DRIFTLINE_INLINE void look_at_variance(SecondOrderState<T>& m, Row<G, T>& row, View& view) {
+    for (;;) {
+        if (!m.ready) [[unlikely]] {
+            form_products(m);
+            fetch_product(m.factor, row);
+        }
+        view.s = is_additive<G>(m) ? project_packed(m, view) : project(m.factor, row, view.growth);
+        if (view.s <= largest_s<T> || view.scaled) [[likely]]
+            return;
         view.scale = scale_row(m.x, m.d);
-        form_products<P>(m);
-        view.s = project_row<P>(m, view);
+        view.scaled = true;
+        m.ready = false;
     }
 }
 
-template <class T> DRIFTLINE_INLINE double predicted(const SecondOrderState<T>& m, const View& view) {
-    const Policy& policy = m.policy;
+DRIFTLINE_INLINE double predicted(const Policy& policy, const View& view) {
     const double one = view.scale * view.scale;
     const double value = policy.shrink ? view.f * (one / (one + view.s)) : view.f;
     return policy.clip > 0 ? saturate(value, policy.clip) : value;
 }
 
-// w += gain k, held inside the range of T. A k that is not finite means that S broke: it starts afresh.
-template <int P, class T> DRIFTLINE_INLINE void move_weights(SecondOrderState<T>& m, double gain) {
-    const T* k = m.additive ? m.packed.k : m.factor.k;
-    const Index n = sized<P>(m.factor).size;
-    if (add_scaled(m.w, m.w, k, static_cast<T>(gain), n)) [[likely]]
-        return;
-    bool broken = false;
-    for (Index j = 0; j < n; ++j) {
-        broken = broken || !std::isfinite(k[j]);
+// Weights that left the range of T are held at its ends. A k that is not finite means that S broke: it starts afresh.
+template <class T> DRIFTLINE_ONCE void saturate_weights(SecondOrderState<T>& m, bool broken) {
+    for (Index j = 0; j < m.d; ++j)
         m.w[j] = static_cast<T>(saturate(static_cast<double>(m.w[j]), type_max<T>));
-    }
     m.sums.saturated += 1;
     if (broken) {
         reset(m, m.policy.start);
         m.sums.repaired += 1;
     }
+}
+
+// w += gain k.
+template <int G, class T> DRIFTLINE_INLINE void move_weights(SecondOrderState<T>& m, const Row<G, T>& row, double gain) {
+    if (!add_scaled(m.w, m.w, row.k, static_cast<T>(gain), row.size)) [[unlikely]]
+        saturate_weights(m, !all_finite(row.k, row.size));
 }
 
 // Whether rounding could outweigh what the row leaves of S along x, about rho/|x|^2 (the sum of S_jj x_j^2 over rho tells),
@@ -141,7 +154,7 @@ template <class T> DRIFTLINE_INLINE bool is_weak(const SecondOrderState<T>& m, c
 // Forgetting lets D_j grow without end while no row says anything about its direction u_j, and a row says nothing about it
 // when u_j.x is nothing but the rounding of its terms. So D_j may grow to `resolution` times what a row as large as those
 // terms would leave of it, or to where it started. True where that cut something off.
-template <class T> bool hold_growth(SecondOrderState<T>& m, double rho, double start) {
+template <class T> DRIFTLINE_ONCE bool hold_growth(SecondOrderState<T>& m, double rho, double start) {
     constexpr double resolution = sizeof(T) == 8 ? 1e10 : 1e4;
     bool held = false;
     for (Index j = 0; j < m.d; ++j) {
@@ -169,126 +182,193 @@ template <class T> void watch_resets(SecondOrderState<T>& m, double rho, double 
         return;
     m.sums.resets += 1;
     m.sums.segment += 1;
+    m.ready = false;
+    if (m.guard.u) {
+        m.sums.pending = 1;
+        return;
+    }
     reset(m, 1.0);
     if (below)
         begin_segment(m, 1.0);
 }
 
+template <class T> DRIFTLINE_ONCE void watch(SecondOrderState<T>& m, double rho, View view, const T* next) {
+    if (m.additive && static_cast<Index>(m.sums.rows) % (64 + 8 * m.d) == 0)
+        mend(m);
+    if (m.policy.reset != Reset::none)
+        watch_resets(m, rho, view.growth.grow, view.norm2 * (view.scale * view.scale), next);
+    if (m.policy.radius > 0 && !(std::sqrt(dot(m.w, m.w, padded<T>(m.d))) <= m.policy.radius))
+        project_on_ball(m);
+}
+
+DRIFTLINE_INLINE void count_row(Sums& sums, const View& view, double y, double shown, double error, double value) {
+    sums.rows += 1;
+    sums.loss = at_most(sums.loss + (y - shown) * (y - shown), DBL_MAX);
+    sums.value = at_most(sums.value * view.keep + value, DBL_MAX);
+    sums.largest_loss = at_least(sums.largest_loss, at_most(error * error, DBL_MAX));
+    sums.largest_label = at_least(sums.largest_label, std::fabs(y));
+    sums.largest_norm2 = at_least(sums.largest_norm2, view.norm2);
+}
+
+// Whether a row right after a reset calls for the next one: with S = I that is a matter of |x|^2.
+template <class T> DRIFTLINE_INLINE bool resets_again(const SecondOrderState<T>& m, const View& view, double rho) {
+    return m.sums.pending != 0 && !m.policy.complement && view.norm2 <= largest_s<T> &&
+           (1 + view.norm2 / rho) / reset_limit(m) - 1 > tie_margin<T>;
+}
+
+// Such a row needs no S. False, with nothing changed, for any other row.
+template <class T>
+DRIFTLINE_ONCE bool reset_again(SecondOrderState<T>& m, View view, double y, double weight, double& prediction) {
+    const Policy& policy = m.policy;
+    const double rho = at_most(at_least(smallest_noise<T>, policy.noise / weight), 1e300);
+    if (!resets_again(m, view, rho))
+        return false;
+    view.s = view.norm2;
+    prediction = predicted(policy, view);
+    const double error = at_most(at_least(-DBL_MAX, y - view.f), DBL_MAX), gain = error / (rho + view.s);
+    if (!add_scaled(m.w, m.w, m.x, static_cast<T>(gain), padded<T>(m.d)))
+        saturate_weights(m, false);
+    count_row(m.sums, view, y, prediction, error, gain * error);
+    m.sums.weighted += weight != 1;
+    m.sums.resets += 1;
+    m.sums.segment += 1;
+    if (policy.radius > 0 && !(std::sqrt(dot(m.w, m.w, padded<T>(m.d))) <= policy.radius))
+        project_on_ball(m);
+    m.ready = false;
+    return true;
+}
+
+// What a policy asks of every row beyond the plain step, found once for many rows.
+struct Extras {
+    bool prediction, noise, after;
+};
+template <class T> DRIFTLINE_INLINE Extras extras_of(const SecondOrderState<T>& m, bool weighted) {
+    const Policy& policy = m.policy;
+    return {policy.shrink || policy.clip > 0, policy.complement || weighted,
+            m.additive || policy.reset != Reset::none || policy.radius > 0};
+}
+
 // Learns from the row at hand; `next`, where there is one, is the row that will follow. The matrices' products with it are
 // formed on the way. Nothing has changed unless the status is done.
-template <int P, class T>
-DRIFTLINE_ONCE Status learn_row(SecondOrderState<T>& m, double y, double weight, const T* next, double& prediction) {
+template <int G, class T>
+DRIFTLINE_INLINE Status learn_row(SecondOrderState<T>& m, Row<G, T>& row, View view, Extras extras, double y, double weight,
+                                  const T* next, double& prediction) {
     const Policy& policy = m.policy;
-    View view;
-    if (const Status status = look<P>(m, view); status != Status::done)
+    if (const Status status = look(m, view, row.size); status != Status::done)
         return status;
-    if (policy.reset == Reset::below && !m.thresholds.covers(static_cast<Index>(m.sums.segment) + 1))
+    if (extras.after && policy.reset == Reset::below && !m.thresholds.covers(static_cast<Index>(m.sums.segment) + 1))
         return Status::needs_threshold;
-    look_at_variance<P>(m, view);
-    prediction = predicted(m, view);
-    const double unit = view.scale * view.scale;
+    if (m.sums.pending != 0) [[unlikely]] {
+        if (reset_again(m, view, y, weight, prediction))
+            return Status::done;
+        settle(m);
+    }
+    look_at_variance(m, row, view);
+    const double shown = extras.prediction ? predicted(policy, view) : view.f;
+    prediction = shown;
     double rho = policy.noise; // by branches: a division that waits for s would be felt in every row
-    if (policy.complement || unit != 1 || weight != 1) [[unlikely]] {
-        const double noise = policy.complement ? unit - view.s : unit * policy.noise;
+    if (extras.noise || view.scaled) [[unlikely]] {
+        const double unit = view.scale * view.scale, noise = policy.complement ? unit - view.s : unit * policy.noise;
         if (policy.complement && !(noise > 0))
             return Status::outside_noise;
         rho = at_most(at_least(smallest_noise<T>, noise / weight), 1e300);
     }
 
-    const double error = saturate(y - view.f, DBL_MAX), total = rho + view.s;
+    const double error = at_most(at_least(-DBL_MAX, y - view.f), DBL_MAX), scaled = error * view.scale;
+    const double gain = scaled / (rho + view.s);
     const bool fused = next != nullptr;
     next = fused ? next : m.x;
-    double most = 0;
     m.ready = fused;
-    if (m.additive)
+    if (is_additive<G>(m))
         update(m.packed, m.d, rho, view.s, view.drift, is_weak(m, view, rho), next);
     else
-        most = update(sized<P>(m.factor), rho, view.grow, variance_cap<T>, next);
-    move_weights<P>(m, error * view.scale / total);
-    bool capped = most > variance_cap<T>;
-    if (policy.time == Time::divide) {
-        for (Index j = m.d; j < sized<P>(m.factor).size; ++j)
-            m.factor.d[j] = smallest_variance; // the padding has nothing to forget
-        const double start = policy.reset == Reset::none ? policy.start : at_least(1, policy.start);
-        if (most > start) [[unlikely]]
-            capped |= hold_growth(m, rho, start);
-    }
+        update(m.factor, row, rho, next);
+    move_weights(m, row, gain);
+    bool capped = view.growth.capped;
+    if (view.growth.watched) [[unlikely]]
+        capped |= hold_growth(m, rho, view.growth.watch);
 
     Sums& sums = m.sums;
-    sums.rows += 1;
-    sums.loss = at_most(sums.loss + (y - prediction) * (y - prediction), DBL_MAX);
-    sums.value = at_most(sums.value / view.grow + error * view.scale / total * error * view.scale, DBL_MAX);
-    sums.largest_loss = at_least(sums.largest_loss, at_most(error * error, DBL_MAX));
-    sums.largest_label = at_least(sums.largest_label, std::fabs(y));
-    sums.largest_norm2 = at_least(sums.largest_norm2, view.norm2);
-    sums.capped += capped;
-    sums.weighted += weight != 1;
-    if (m.additive && static_cast<Index>(sums.rows) % (64 + 8 * m.d) == 0)
-        mend(m);
-    if (policy.reset != Reset::none)
-        watch_resets(m, rho, view.grow, view.norm2 * unit, next);
-    if (policy.radius > 0) {
-        const double norm = std::sqrt(dot(m.w, m.w, padded<T>(m.d)));
-        if (!(norm <= policy.radius))
-            project_on_ball(m);
-    }
+    count_row(sums, view, y, shown, error, gain * scaled);
+    if (capped) [[unlikely]]
+        sums.capped += 1;
+    if (extras.noise)
+        sums.weighted += weight != 1;
+    if (extras.after)
+        watch(m, rho, view, next);
     return Status::done;
 }
 
-template <class T> Status predict_row(SecondOrderState<T>& m, double& prediction) {
-    View view;
-    if (const Status status = look<0>(m, view); status != Status::done)
+template <class T> DRIFTLINE_ONCE Status predict_row(SecondOrderState<T>& m, double& prediction) {
+    View view = usual_view(m);
+    Row<0, T> row(m.factor);
+    if (const Status status = look(m, view, row.size); status != Status::done)
         return status;
     m.ready = false;
-    if (m.policy.shrink)
-        look_at_variance<0>(m, view);
-    prediction = predicted(m, view);
+    if (m.policy.shrink && resets_again(m, view, m.policy.noise)) {
+        view.s = view.norm2;
+    } else if (m.policy.shrink) {
+        settle(m);
+        look_at_variance(m, row, view);
+    }
+    prediction = predicted(m.policy, view);
     return Status::done;
 }
 
-template <int P, class T> Status replay(SecondOrderState<T>& m, const Batch& batch, Outputs& out) {
-    m.ready = false;
-    bool loaded = false;
-    for (Index t = out.done; t < batch.rows; ++t) {
+// Where `loaded`, the first row is at hand already.
+template <int G, class T>
+DRIFTLINE_ONCE Status replay(SecondOrderState<T>& m, const Batch& rows, Outputs& outputs, bool loaded) {
+    const Batch batch = rows; // copies, which no store through a pointer can be taken to change
+    Outputs out = outputs;
+    const Reader<static_cast<int>(padded<T>(4 * G)), T> reader(batch, m.d, m.intercept);
+    const View view = usual_view(m);
+    const Extras extras = extras_of(m, batch.weight != nullptr);
+    Row<G, T> row(m.factor);
+    double resets = m.sums.resets;
+    Status status = Status::done;
+    Index t = out.done;
+    while (t < batch.rows && status == Status::done) {
         const Action action = action_of(batch, t);
-        const bool follows = t + 1 < batch.rows && action_of(batch, t + 1) == Action::learn;
-        Status status = Status::done;
-        if (action == Action::skip) {
+        if (action != Action::skip && !loaded)
+            reader.take(m.x, t);
+        m.ready = false;
+        if (action != Action::learn) {
             out.predictions[t] = NAN;
-        } else {
-            if (!loaded) {
-                take_row(m.x, batch, t, m.d, m.intercept);
-                m.ready = false;
-            }
-            if (action == Action::predict_only) {
+            if (action == Action::predict_only)
                 status = predict_row(m, out.predictions[t]);
-            } else {
-                if (follows)
-                    take_row(m.next, batch, t + 1, m.d, m.intercept);
-                const double resets = m.sums.resets;
-                status = learn_row<P>(m, batch.y[t], weight_of(batch, t), follows ? m.next : nullptr, out.predictions[t]);
-                if (out.resets && m.sums.resets > resets)
+            if (status == Status::done)
+                snapshot(out, m.w, m.d, t++);
+            continue;
+        }
+        for (const Index end = learning_ends(batch, t); t < end; ++t) {
+            T* const next = t + 1 < end ? m.next : nullptr;
+            if (next)
+                reader.take(next, t + 1);
+            status = learn_row(m, row, view, extras, batch.y[t], weight_of(batch, t), next, out.predictions[t]);
+            if (status != Status::done)
+                break;
+            if (extras.after && m.sums.resets > resets) {
+                resets = m.sums.resets;
+                if (out.resets)
                     out.resets[out.reset_count++] = t;
             }
+            if (next) {
+                m.next = m.x;
+                m.x = next;
+            }
+            snapshot(out, m.w, m.d, t);
         }
-        if (status != Status::done)
-            return status;
-        loaded = follows && action == Action::learn;
-        if (loaded) {
-            T* const swap = m.x;
-            m.x = m.next;
-            m.next = swap;
-        }
-        snapshot(out, m.w, m.d, t);
-        out.done = t + 1;
+        loaded = false;
     }
     m.ready = false;
-    return Status::done;
+    outputs.done = t;
+    outputs.reset_count = out.reset_count;
+    return status;
 }
 
-// Calls act with the number of panels as a constant where it is small.
+// Calls act with the number of groups as a constant where it is small.
 template <class T, class Act> DRIFTLINE_INLINE Status with_size(const SecondOrderState<T>& m, Act&& act) {
-    switch (m.additive ? 0 : m.factor.size / panel_width<T>) {
+    switch (m.additive ? 0 : (m.factor.used + 3) / 4) {
     case 1:
         return act.template operator()<1>();
     case 2:
@@ -301,6 +381,10 @@ template <class T, class Act> DRIFTLINE_INLINE Status with_size(const SecondOrde
         return act.template operator()<5>();
     case 6:
         return act.template operator()<6>();
+    case 7:
+        return act.template operator()<7>();
+    case 8:
+        return act.template operator()<8>();
     default:
         return act.template operator()<0>();
     }

@@ -60,7 +60,8 @@ template <class T> class SecondOrderModel {
     }
 
     // The same model with `more` features at their start, before the intercept.
-    std::unique_ptr<SecondOrderModel> grown(Index more) const {
+    std::unique_ptr<SecondOrderModel> grown(Index more) {
+        settle(state);
         auto wider = std::make_unique<SecondOrderModel>(state.d + more, state.intercept, state.policy);
         if (state.forgetting.values)
             wider->set_forgetting(forgetting_, state.forgetting.first);
@@ -109,7 +110,7 @@ template <class T> class SecondOrderModel {
   private:
     static Policy within_range(Policy policy) {
         constexpr double most = largest_start<T>;
-        policy.start = at_most(at_least(1 / most, policy.start), most);
+        policy.start = at_most(at_least(smallest_start<T>, policy.start), most);
         policy.noise = at_most(at_least(smallest_noise<T>, policy.noise), 1e300);
         if (policy.time == Time::add)
             policy.amount = at_most(policy.amount, most);
@@ -121,21 +122,23 @@ template <class T> class SecondOrderModel {
         const bool guarded = state.policy.reset == Reset::below && state.policy.time == Time::none;
         matrix_ = Aligned<T>(panel_elements<T>(d));
         d_ = Aligned<double>(n);
-        rows_ = Aligned<T>(8 * n);
-        prefix_ = Aligned<double>(2 * n);
+        rows_ = Aligned<T>(7 * n);
+        columns_ = Aligned<double>(4 * n);
         T* row = rows_.data();
         state.w = row;
         state.x = row + n;
         state.next = row + 2 * n;
-        state.factor = {n, matrix_.data(), d_.data(), row + 3 * n, row + 4 * n, row + 5 * n, prefix_.data(), row + 6 * n};
+        state.factor = {n,           d,           matrix_.data(),  d_.data(),           row + 3 * n,
+                        row + 4 * n, row + 5 * n, columns_.data(), columns_.data() + n, row + 6 * n};
         state.packed = {n, matrix_.data(), row + 3 * n, row + 6 * n, row + 4 * n, row + 5 * n};
         if (guarded) {
             guard_u_ = Aligned<T>(panel_elements<T>(d));
             guard_d_ = Aligned<double>(n);
             guard_rows_ = Aligned<T>(4 * n);
             T* extra = guard_rows_.data();
-            state.guard = {n,         guard_u_.data(), guard_d_.data(),    extra,
-                           extra + n, extra + 2 * n,   prefix_.data() + n, extra + 3 * n};
+            double* columns = columns_.data() + 2 * n;
+            state.guard = {n,       d,           guard_u_.data(), guard_d_.data(), extra, extra + n, extra + 2 * n,
+                           columns, columns + n, extra + 3 * n};
         }
         if (state.policy.reset == Reset::below || state.policy.radius > 0 || state.additive) {
             scratch_ = Aligned<double>(d * (d + 1) / 2);
@@ -146,7 +149,7 @@ template <class T> class SecondOrderModel {
     }
 
     Aligned<T> matrix_, rows_, guard_u_, guard_rows_;
-    Aligned<double> d_, prefix_, guard_d_, scratch_, vector_;
+    Aligned<double> d_, columns_, guard_d_, scratch_, vector_;
     std::vector<double> forgetting_, thresholds_;
 };
 

@@ -49,6 +49,7 @@ struct Sums {
     double weighted = 0;  // rows whose weight was not 1
     double segment = 1;   // index i of the reset threshold in force
     double bound = 0;     // upper bound on the largest eigenvalue of S^-1, for resets while time acts on S
+    double pending = 0;   // 1: S and the guard were reset, which is yet to be written down; see settle
 };
 inline constexpr Index sums_count = sizeof(Sums) / sizeof(double);
 
@@ -74,8 +75,9 @@ template <class T> struct SecondOrderState {
 template <class T> inline constexpr double variance_cap = sizeof(T) == 8 ? 1e60 : 1e24;
 // The largest s for which a row is taken in without scaling it first.
 template <class T> inline constexpr double largest_s = sizeof(T) == 8 ? 1e250 : 1e30;
-// What start, drift and 1/start may be, and the smallest noise: beyond, T cannot hold what they bring about.
+// What start and drift may be, and the smallest start and noise: beyond, T cannot hold what they bring about.
 template <class T> inline constexpr double largest_start = sizeof(T) == 8 ? 1e100 : 1e15;
+template <class T> inline constexpr double smallest_start = sizeof(T) == 8 ? 1e-100 : 1e-30;
 template <class T> inline constexpr double smallest_noise = sizeof(T) == 8 ? 1e-300 : 1e-37;
 
 } // namespace driftline

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 #ifdef __SSE2__
 #include <immintrin.h>
 #endif
@@ -37,6 +38,14 @@ template <class T> inline constexpr int lanes = register_bytes / static_cast<int
 template <class T> using Wide = Vec<T, lanes<T>>;
 using Doubles = Wide<double>;
 
+template <class T> using Lane = std::conditional_t<sizeof(T) == 8, std::int64_t, std::int32_t>;
+template <class T> DRIFTLINE_INLINE Vec<Lane<T>, lanes<T>> lane_numbers() {
+    Vec<Lane<T>, lanes<T>> numbers = {};
+    for (int i = 0; i < lanes<T>; ++i)
+        numbers[i] = i;
+    return numbers;
+}
+
 // Buffers are aligned to 64 bytes and offsets are multiples of the register wherever these are used.
 template <class V, class T> DRIFTLINE_INLINE V load(const T* p) { return *reinterpret_cast<const V*>(p); }
 template <class V, class T> DRIFTLINE_INLINE void store(T* p, V v) { *reinterpret_cast<V*>(p) = v; }
@@ -44,13 +53,23 @@ template <class T> DRIFTLINE_INLINE Wide<T> wide(const T* p) { return load<Wide<
 
 // `lanes<double>` elements as doubles, whatever the model keeps.
 template <class T> DRIFTLINE_INLINE Doubles load_doubles(const T* p) {
+#ifdef __AVX2__
+    if constexpr (sizeof(T) == 4) // one instruction, where the general form takes four
+        return _mm256_cvtps_pd(load<Vec<float, 4>>(p));
+#endif
     return __builtin_convertvector((load<Vec<T, lanes<double>>>(p)), Doubles);
 }
-template <class T> DRIFTLINE_INLINE void store_doubles(T* p, Doubles v) {
-    using V = Vec<T, lanes<double>>;
-    store(p, __builtin_convertvector(v, V));
+template <class T> using Few = Vec<T, lanes<double>>;
+template <class T> DRIFTLINE_INLINE Few<T> narrowed(Doubles v) { return __builtin_convertvector(v, Few<T>); }
+template <class T> DRIFTLINE_INLINE void store_doubles(T* p, Doubles v) { store(p, narrowed<T>(v)); }
+template <class T> DRIFTLINE_INLINE Wide<T> all(T value) {
+    if constexpr (lanes<T> == 8)
+        return Wide<T>{value, value, value, value, value, value, value, value};
+    else if constexpr (lanes<T> == 4)
+        return Wide<T>{value, value, value, value};
+    else
+        return Wide<T>{value, value};
 }
-DRIFTLINE_INLINE Doubles all(double value) { return Doubles{} + value; }
 // Where an element is not a number, the other argument's counts: b.
 #if defined(__AVX2__)
 DRIFTLINE_INLINE Doubles smaller(Doubles a, Doubles b) { return _mm256_min_pd(a, b); }
@@ -72,25 +91,35 @@ template <class V> struct MaskOf {
 #define DRIFTLINE_SHUFFLE(a, b, ...) __builtin_shuffle(a, b, typename MaskOf<decltype(a)>::type{__VA_ARGS__})
 #endif
 
-// The product as it is rounded on its own: no compiler may fuse it with an addition here and not there, so that every copy of
-// a function gives the same bits.
-DRIFTLINE_INLINE Doubles rounded(Doubles product) {
+// The value as it is rounded on its own. Which product of a sum is fused with which addition is the compiler's choice, and
+// may differ between copies of one function; where they have to give the same bits, this leaves it no choice.
+template <class V> DRIFTLINE_INLINE V rounded(V value) {
 #if defined(__SSE2__)
-    asm("" : "+x"(product));
+    asm("" : "+x"(value));
 #elif defined(__aarch64__)
-    asm("" : "+w"(product));
+    asm("" : "+w"(value));
+#else
+    asm("" : "+m"(value));
 #endif
-    return product;
+    return value;
 }
 
-// The lane-wise sums of four vectors, side by side.
-template <class V> DRIFTLINE_INLINE V sums_of_four(V a, V b, V c, V d) {
-    const V ab = DRIFTLINE_SHUFFLE(a, b, 0, 4, 2, 6) + DRIFTLINE_SHUFFLE(a, b, 1, 5, 3, 7);
-    const V cd = DRIFTLINE_SHUFFLE(c, d, 0, 4, 2, 6) + DRIFTLINE_SHUFFLE(c, d, 1, 5, 3, 7);
-    return DRIFTLINE_SHUFFLE(ab, cd, 0, 1, 4, 5) + DRIFTLINE_SHUFFLE(ab, cd, 2, 3, 6, 7);
+// Sums of neighbours, of a and then of b, within each half of the register.
+template <class T> DRIFTLINE_INLINE Wide<T> pair_sums(Wide<T> a, Wide<T> b) {
+    if constexpr (lanes<T> == 8)
+        return DRIFTLINE_SHUFFLE(a, b, 0, 2, 8, 10, 4, 6, 12, 14) + DRIFTLINE_SHUFFLE(a, b, 1, 3, 9, 11, 5, 7, 13, 15);
+    else if constexpr (lanes<T> == 4 && sizeof(T) == 4)
+        return DRIFTLINE_SHUFFLE(a, b, 0, 2, 4, 6) + DRIFTLINE_SHUFFLE(a, b, 1, 3, 5, 7);
+    else if constexpr (lanes<T> == 4)
+        return DRIFTLINE_SHUFFLE(a, b, 0, 4, 2, 6) + DRIFTLINE_SHUFFLE(a, b, 1, 5, 3, 7);
+    else
+        return DRIFTLINE_SHUFFLE(a, b, 0, 2) + DRIFTLINE_SHUFFLE(a, b, 1, 3);
 }
-template <class V> DRIFTLINE_INLINE V sums_of_two(V a, V b) {
-    return DRIFTLINE_SHUFFLE(a, b, 0, 2) + DRIFTLINE_SHUFFLE(a, b, 1, 3);
+template <class T> DRIFTLINE_INLINE Vec<T, 8> join(Vec<T, 4> low, Vec<T, 4> high) {
+    Vec<T, 8> both;
+    std::memcpy(&both, &low, sizeof low);
+    std::memcpy(reinterpret_cast<char*>(&both) + sizeof low, &high, sizeof high);
+    return both;
 }
 // Upper half added to lower half.
 template <class T> DRIFTLINE_INLINE Vec<T, 4> fold(Vec<T, 8> v) {
@@ -99,14 +128,18 @@ template <class T> DRIFTLINE_INLINE Vec<T, 4> fold(Vec<T, 8> v) {
     std::memcpy(&high, reinterpret_cast<const char*>(&v) + sizeof low, sizeof high);
     return low + high;
 }
+// The sums of four vectors, side by side.
 template <class T> DRIFTLINE_INLINE void store_sums(T* p, Wide<T> a, Wide<T> b, Wide<T> c, Wide<T> d) {
+    const Wide<T> ab = pair_sums<T>(a, b), cd = pair_sums<T>(c, d);
     if constexpr (lanes<T> == 8) {
-        store(p, sums_of_four(fold<T>(a), fold<T>(b), fold<T>(c), fold<T>(d)));
+        store(p, fold<T>(pair_sums<T>(ab, cd)));
+    } else if constexpr (lanes<T> == 4 && sizeof(T) == 4) {
+        store(p, pair_sums<T>(ab, cd));
     } else if constexpr (lanes<T> == 4) {
-        store(p, sums_of_four(a, b, c, d));
+        store(p, DRIFTLINE_SHUFFLE(ab, cd, 0, 1, 4, 5) + DRIFTLINE_SHUFFLE(ab, cd, 2, 3, 6, 7));
     } else {
-        store(p, sums_of_two(a, b));
-        store(p + 2, sums_of_two(c, d));
+        store(p, ab);
+        store(p + 2, cd);
     }
 }
 template <class T> DRIFTLINE_INLINE T sum(Wide<T> v) {
@@ -120,70 +153,131 @@ template <class T> DRIFTLINE_INLINE T sum(Wide<T> v) {
     }
 }
 
-// Inclusive running sums within the vector, and the vector moved up by one lane with `first` entering below.
+// Inclusive running sums within the vector; of positive numbers they do not decrease, rounded as they are.
 template <class V> DRIFTLINE_INLINE V running_sums(V a) {
     const V zero = {};
     if constexpr (sizeof(V) == 4 * sizeof(double)) {
-        a += DRIFTLINE_SHUFFLE(a, zero, 4, 0, 1, 2);
-        return a + DRIFTLINE_SHUFFLE(a, zero, 4, 5, 0, 1);
+        a += DRIFTLINE_SHUFFLE(zero, a, 0, 4, 2, 6);
+        return a + DRIFTLINE_SHUFFLE(a, zero, 4, 5, 1, 1);
     } else {
-        return a + DRIFTLINE_SHUFFLE(a, zero, 2, 0);
+        return a + DRIFTLINE_SHUFFLE(zero, a, 0, 2);
     }
 }
-template <class V> DRIFTLINE_INLINE V shift_in(V a, double first) {
-    const V below = V{} + first;
+// The vector moved up by one lane, with the last of `before` entering below.
+template <class V> DRIFTLINE_INLINE V shift_in(V a, V before) {
     if constexpr (sizeof(V) == 4 * sizeof(double)) {
-        return DRIFTLINE_SHUFFLE(a, below, 4, 0, 1, 2);
+        return DRIFTLINE_SHUFFLE(before, a, 3, 4, 5, 6);
     } else {
-        return DRIFTLINE_SHUFFLE(a, below, 2, 0);
+        return DRIFTLINE_SHUFFLE(before, a, 1, 2);
     }
 }
-DRIFTLINE_INLINE double last(Doubles a) { return a[lanes<double> - 1]; }
+template <class V> DRIFTLINE_INLINE V all_last(V a) {
+    if constexpr (sizeof(V) == 4 * sizeof(double)) {
+        return DRIFTLINE_SHUFFLE(a, a, 3, 3, 3, 3);
+    } else {
+        return DRIFTLINE_SHUFFLE(a, a, 1, 1);
+    }
+}
+// One of four neighbours in every lane: out of a register, or straight from memory.
+template <int N, bool InRegister, class T> DRIFTLINE_INLINE Wide<T> spread(const T* four) {
+#ifdef __AVX2__
+    if constexpr (!InRegister)
+        return all<T>(four[N]);
+    else if constexpr (sizeof(T) == 8)
+        return _mm256_permute4x64_pd(wide(four), N * 0x55);
+    else
+        return _mm256_broadcastss_ps(_mm_permute_ps(load<Vec<T, 4>>(four), N * 0x55));
+#else
+    return all<T>(four[N]);
+#endif
+}
+// Whether an element of a comparison is true.
+template <class M> DRIFTLINE_INLINE bool any(M mask) {
+#if defined(__AVX2__)
+    return _mm256_movemask_epi8(reinterpret_cast<__m256i>(mask)) != 0;
+#elif defined(__SSE2__)
+    return _mm_movemask_epi8(reinterpret_cast<__m128i>(mask)) != 0;
+#else
+    bool found = false;
+    for (std::size_t i = 0; i < sizeof mask / sizeof mask[0]; ++i)
+        found |= mask[i] != 0;
+    return found;
+#endif
+}
+
+// total + a * b, with one way of rounding.
+template <class V> DRIFTLINE_INLINE void accumulate(V& total, V a, V b) { total = rounded(total + a * b); }
 
 template <class T> DRIFTLINE_INLINE double dot(const T* a, const T* b, Index n) {
     Wide<T> even = {}, odd = {};
     Index i = 0;
     for (; i + 2 * lanes<T> <= n; i += 2 * lanes<T>) {
-        even += wide(a + i) * wide(b + i);
-        odd += wide(a + i + lanes<T>) * wide(b + i + lanes<T>);
+        accumulate(even, wide(a + i), wide(b + i));
+        accumulate(odd, wide(a + i + lanes<T>), wide(b + i + lanes<T>));
     }
     if (i < n)
-        even += wide(a + i) * wide(b + i);
+        accumulate(even, wide(a + i), wide(b + i));
     return static_cast<double>(sum<T>(even + odd));
 }
 
-// Both a.b and b.b in one walk, each summed in the order of dot.
+// The sums of two vectors.
+template <class T> DRIFTLINE_INLINE void sum_both(Wide<T> a, Wide<T> b, double& first, double& second) {
+    const Wide<T> pairs = pair_sums<T>(a, b);
+    if constexpr (lanes<T> == 8) {
+        const Vec<T, 4> sums = fold<T>(pairs);
+        first = static_cast<double>(sums[0] + sums[1]);
+        second = static_cast<double>(sums[2] + sums[3]);
+    } else if constexpr (lanes<T> == 4 && sizeof(T) == 4) {
+        first = static_cast<double>(pairs[0] + pairs[1]);
+        second = static_cast<double>(pairs[2] + pairs[3]);
+    } else if constexpr (lanes<T> == 4) {
+        first = pairs[0] + pairs[2];
+        second = pairs[1] + pairs[3];
+    } else {
+        first = pairs[0];
+        second = pairs[1];
+    }
+}
+// Both a.b and b.b in one walk.
 template <class T> DRIFTLINE_INLINE void dot_and_norm(const T* a, const T* b, Index n, double& product, double& norm2) {
     Wide<T> even = {}, odd = {}, even2 = {}, odd2 = {};
     Index i = 0;
     for (; i + 2 * lanes<T> <= n; i += 2 * lanes<T>) {
         const Wide<T> b0 = wide(b + i), b1 = wide(b + i + lanes<T>);
-        even += wide(a + i) * b0;
-        odd += wide(a + i + lanes<T>) * b1;
-        even2 += b0 * b0;
-        odd2 += b1 * b1;
+        accumulate(even, wide(a + i), b0);
+        accumulate(odd, wide(a + i + lanes<T>), b1);
+        accumulate(even2, b0, b0);
+        accumulate(odd2, b1, b1);
     }
     if (i < n) {
         const Wide<T> b0 = wide(b + i);
-        even += wide(a + i) * b0;
-        even2 += b0 * b0;
+        accumulate(even, wide(a + i), b0);
+        accumulate(even2, b0, b0);
     }
-    product = static_cast<double>(sum<T>(even + odd));
-    norm2 = static_cast<double>(sum<T>(even2 + odd2));
+    sum_both<T>(even + odd, even2 + odd2, product, norm2);
+}
+
+// Zero times anything finite is zero. A zero that the compiler sees, some of them multiply as if infinity did not exist.
+template <class T> DRIFTLINE_INLINE Wide<T> opaque_zero() { return rounded(Wide<T>{}); }
+
+template <class T> DRIFTLINE_INLINE bool all_finite(const T* a, Index n) {
+    const Wide<T> zero = opaque_zero<T>();
+    Wide<T> check = {};
+    for (Index i = 0; i < n; i += lanes<T>)
+        check += wide(a + i) * zero;
+    return !any(check != check);
 }
 
 // to = a + factor * b; false where an element of the result is not finite.
 template <class T> DRIFTLINE_INLINE bool add_scaled(T* to, const T* a, const T* b, T factor, Index n) {
-    auto bad = Wide<T>{} != Wide<T>{};
+    const Wide<T> zero = opaque_zero<T>();
+    Wide<T> check = {};
     for (Index i = 0; i < n; i += lanes<T>) {
         const Wide<T> value = wide(a + i) + factor * wide(b + i);
         store(to + i, value);
-        bad |= value - value != Wide<T>{};
+        check += value * zero;
     }
-    bool any = false;
-    for (int i = 0; i < lanes<T>; ++i)
-        any |= bad[i] != 0;
-    return !any;
+    return !any(check != check);
 }
 
 } // namespace DRIFTLINE_ISA

@@ -1,0 +1,301 @@
+// Whole steps through the engine: replay beside single rows, resets beside brute force, growth, and no allocation.
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "check.hpp"
+#include "samples.hpp"
+
+using namespace driftline;
+using namespace samples;
+
+namespace {
+bool counting = false;
+Index allocations = 0;
+void count_allocation() { allocations += counting; }
+} // namespace
+
+// Every way to memory is counted: the linker sends the C functions here (see CMakeLists.txt), operator new is replaced.
+extern "C" {
+void* __real_malloc(std::size_t);
+void* __real_calloc(std::size_t, std::size_t);
+void* __real_realloc(void*, std::size_t);
+void* __real_aligned_alloc(std::size_t, std::size_t);
+void* __wrap_malloc(std::size_t n) { return count_allocation(), __real_malloc(n); }
+void* __wrap_calloc(std::size_t n, std::size_t size) { return count_allocation(), __real_calloc(n, size); }
+void* __wrap_realloc(void* p, std::size_t n) { return count_allocation(), __real_realloc(p, n); }
+void* __wrap_aligned_alloc(std::size_t alignment, std::size_t n) {
+    return count_allocation(), __real_aligned_alloc(alignment, n);
+}
+}
+void* operator new(std::size_t n) {
+    count_allocation();
+    if (void* p = std::malloc(n ? n : 1))
+        return p;
+    throw std::bad_alloc();
+}
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+
+namespace {
+
+struct Stream {
+    Index rows, features;
+    std::vector<double> x, y, predictions;
+    std::vector<Index> resets;
+    Stream(Index t, Index n) : rows(t), features(n), x(static_cast<std::size_t>(t * n)), y(static_cast<std::size_t>(t)) {
+        fill(x.data(), t * n);
+        fill(y.data(), t);
+        predictions.resize(y.size());
+        resets.resize(y.size());
+    }
+    Batch batch() const {
+        Batch b;
+        b.x = x.data();
+        b.rows = rows;
+        b.row_stride = features;
+        b.column_stride = 1;
+        b.y = y.data();
+        return b;
+    }
+    Outputs outputs() {
+        Outputs out;
+        out.predictions = predictions.data();
+        out.resets = resets.data();
+        return out;
+    }
+    const double* row(Index t) const { return x.data() + t * features; }
+};
+
+struct Named {
+    const char* name;
+    Policy policy;
+};
+std::vector<Named> policies() {
+    std::vector<Named> all(8);
+    all[0].name = "ridge";
+    all[1].name = "rls";
+    all[1].policy.time = Time::divide;
+    all[1].policy.amount = 0.95;
+    all[2].name = "aar";
+    all[2].policy.shrink = true;
+    all[2].policy.clip = 0.7;
+    all[3].name = "crrls";
+    all[3].policy.time = Time::divide;
+    all[3].policy.amount = 0.9;
+    all[3].policy.reset = Reset::every;
+    all[3].policy.period = 7;
+    all[4].name = "arcor";
+    all[4].policy.noise = 0.5;
+    all[4].policy.reset = Reset::below;
+    all[4].policy.radius = 0.4;
+    all[5].name = "wemm";
+    all[5].policy.start = 1e-3;
+    all[5].policy.complement = true;
+    all[6].name = "kalman";
+    all[6].policy.time = Time::add;
+    all[6].policy.amount = 0.01;
+    all[6].policy.noise = 0.5;
+    all[7].name = "drifting arcor";
+    all[7].policy.time = Time::divide;
+    all[7].policy.amount = 0.99;
+    all[7].policy.reset = Reset::below;
+    return all;
+}
+template <class T> std::unique_ptr<SecondOrderModel<T>> make_model(Index d, bool intercept, const Policy& policy) {
+    auto model = std::make_unique<SecondOrderModel<T>>(d, intercept, policy);
+    if (policy.reset == Reset::below) {
+        std::vector<double> thresholds;
+        for (int i = 1; i <= 2000; ++i)
+            thresholds.push_back(1 / (i + 1.0));
+        model->set_thresholds(thresholds, 1);
+    }
+    return model;
+}
+
+template <class T> bool same(const SecondOrderModel<T>& a, const SecondOrderModel<T>& b) {
+    const auto d = static_cast<std::size_t>(a.state.d);
+    return std::memcmp(a.state.w, b.state.w, d * sizeof(T)) == 0 &&
+           std::memcmp(a.matrix().data(), b.matrix().data(), static_cast<std::size_t>(a.matrix().size()) * sizeof(T)) == 0 &&
+           std::memcmp(&a.state.sums, &b.state.sums, sizeof(Sums)) == 0;
+}
+
+template <class T> void replay_equals_single_steps(Index d, const Policy& policy) {
+    const Index features = d - (d > 1);
+    Stream stream(40, features);
+    for (Index j = 0; j < features; ++j) // a row too large to square
+        stream.x[static_cast<std::size_t>(11 * features + j)] *= policy.complement ? 1 : sizeof(T) == 8 ? 1e160 : 1e25;
+    auto whole = make_model<T>(d, d > 1, policy), single = make_model<T>(d, d > 1, policy);
+    const auto halves = make_model<T>(d, d > 1, policy);
+    Outputs out = stream.outputs();
+    const Batch batch = stream.batch();
+    CHECK(engine<T>().replay(whole->state, batch, out) == Status::done);
+    CHECK(out.done == stream.rows);
+    for (Index t = 0; t < stream.rows; ++t) {
+        auto& m = single->state;
+        const auto take = [&] {
+            for (Index j = 0; j < features; ++j)
+                m.x[j] = static_cast<T>(stream.row(t)[j]);
+            if (m.intercept)
+                m.x[features] = 1;
+        };
+        double before = 0, prediction = 0;
+        take();
+        CHECK(engine<T>().predict(m, before) == Status::done);
+        take();
+        CHECK(engine<T>().learn(m, stream.y[static_cast<std::size_t>(t)], 1.0, prediction) == Status::done);
+        CHECK(before == prediction && prediction == out.predictions[t]);
+    }
+    CHECK(same(*whole, *single));
+    Batch first = batch;
+    first.rows = 17;
+    Outputs resumed = stream.outputs();
+    CHECK(engine<T>().replay(halves->state, first, resumed) == Status::done);
+    CHECK(engine<T>().replay(halves->state, batch, resumed) == Status::done);
+    CHECK(same(*whole, *halves));
+    CHECK(resumed.reset_count == out.reset_count);
+}
+
+template <class T> void steps_allocate_nothing(Index d, const Policy& policy) {
+    Stream stream(300, d - 1);
+    auto model = make_model<T>(d, true, policy);
+    for (const Index t : {50, 51, 120})
+        for (Index j = 0; j < d - 1 && !policy.complement; ++j)
+            stream.x[static_cast<std::size_t>(t * (d - 1) + j)] *= sizeof(T) == 8 ? 1e200 : 1e30;
+    Outputs out = stream.outputs();
+    double prediction = 0;
+    counting = true;
+    allocations = 0;
+    CHECK(engine<T>().replay(model->state, stream.batch(), out) == Status::done);
+    for (Index t = 0; t < 50; ++t) {
+        for (Index j = 0; j < d - 1; ++j)
+            model->state.x[j] = static_cast<T>(stream.row(t)[j]);
+        CHECK(engine<T>().learn(model->state, 0.5, 2.0, prediction) == Status::done);
+        CHECK(engine<T>().predict(model->state, prediction) == Status::done);
+    }
+    counting = false;
+    CHECK(allocations == 0);
+}
+
+// Labels at the end of the range drive the weights there: they are held, and counted.
+template <class T> void weights_stay_in_range(Index d) {
+    Policy policy;
+    policy.noise = 1e-3;
+    Stream stream(20, d);
+    for (std::size_t t = 0; t < stream.y.size(); ++t)
+        stream.y[t] = (t % 2 ? -1 : 1) * type_max<T>;
+    for (double& x : stream.x)
+        x *= 1e-2;
+    auto model = make_model<T>(d, false, policy);
+    Outputs out = stream.outputs();
+    CHECK(engine<T>().replay(model->state, stream.batch(), out) == Status::done);
+    for (Index j = 0; j < d; ++j)
+        CHECK(std::isfinite(model->state.w[j]));
+    CHECK(model->state.sums.saturated > 0);
+}
+
+// S and its smallest eigenvalue by plain loops: Cholesky of S - threshold I in long double.
+bool below(const Square& s, long double threshold) {
+    Square l = s;
+    for (Index i = 0; i < s.d; ++i) {
+        l.at(i, i) -= threshold;
+        for (Index j = 0; j <= i; ++j) {
+            for (Index k = 0; k < j; ++k)
+                l.at(i, j) -= l.at(i, k) * l.at(j, k);
+            if (i == j && l.at(i, i) < 0)
+                return true;
+            l.at(i, j) = i == j ? std::sqrt(l.at(i, i)) : l.at(i, j) / l.at(j, j);
+        }
+    }
+    return false;
+}
+void resets_equal_brute_force(Index d, double noise, double keep) {
+    Policy policy;
+    policy.noise = noise;
+    policy.reset = Reset::below;
+    policy.time = keep < 1 ? Time::divide : Time::none;
+    policy.amount = keep;
+    Stream stream(400, d);
+    const auto model = make_model<double>(d, false, policy);
+    Outputs out = stream.outputs();
+    CHECK(engine<double>().replay(model->state, stream.batch(), out) == Status::done);
+    std::vector<Index> expected;
+    Square s(d);
+    const auto restart = [&] {
+        for (Index i = 0; i < d; ++i)
+            for (Index j = 0; j < d; ++j)
+                s.at(i, j) = i == j;
+    };
+    restart();
+    for (Index t = 0; t < stream.rows; ++t) {
+        for (auto& entry : s.entries)
+            entry /= keep;
+        const Vector k = times(s, stream.row(t));
+        downdate(s, k, noise + inner(k, stream.row(t)));
+        if (below(s, 1 / (static_cast<long double>(expected.size()) + 2))) {
+            expected.push_back(t);
+            restart();
+        }
+    }
+    CHECK(!expected.empty());
+    CHECK(std::vector<Index>(out.resets, out.resets + out.reset_count) == expected);
+}
+
+// A feature that was zero so far and one that is new are the same where time does not act on S.
+template <class T> void growth_equals_features_that_were_zero(Index d, Index more, bool intercept) {
+    Policy policy;
+    policy.start = 2;
+    const Index features = d - intercept;
+    Stream narrow(30, features), wide(30, features + more), rest(30, features + more);
+    for (Index t = 0; t < narrow.rows; ++t) {
+        for (Index j = 0; j < features + more; ++j)
+            wide.x[static_cast<std::size_t>(t * (features + more) + j)] = j < features ? narrow.row(t)[j] : 0;
+        wide.y[static_cast<std::size_t>(t)] = narrow.y[static_cast<std::size_t>(t)];
+    }
+    auto small = make_model<T>(d, intercept, policy), large = make_model<T>(d + more, intercept, policy);
+    Outputs out = narrow.outputs(), out2 = wide.outputs(), out3 = rest.outputs(), out4 = rest.outputs();
+    engine<T>().replay(small->state, narrow.batch(), out);
+    engine<T>().replay(large->state, wide.batch(), out2);
+    auto grown = small->grown(more);
+    CHECK(grown->state.d == d + more && grown->state.sums.rows == 30);
+    engine<T>().replay(grown->state, rest.batch(), out3);
+    engine<T>().replay(large->state, rest.batch(), out4);
+    const Square a = covariance(grown->state), b = covariance(large->state);
+    for (std::size_t i = 0; i < a.entries.size(); ++i)
+        CHECK_NEAR(a.entries[i], b.entries[i], 1e4 * eps<T>);
+    for (Index j = 0; j < d + more; ++j)
+        CHECK_NEAR(grown->state.w[j], large->state.w[j], 1e5 * eps<T>);
+}
+
+template <class T> void test_type() {
+    for (const Named& named : policies()) {
+        const int before = checks::failures;
+        for (Index d = 1; d <= 41; ++d)
+            replay_equals_single_steps<T>(d, named.policy);
+        for (const Index d : {2, 5, 20, 33, 50})
+            steps_allocate_nothing<T>(d, named.policy);
+        if (checks::failures > before)
+            std::fprintf(stderr, "    in %s, %s\n", named.name, sizeof(T) == 8 ? "double" : "float");
+    }
+    for (const Index d : {1, 5, 20, 40})
+        weights_stay_in_range<T>(d);
+    for (const Index d : {1, 3, 4, 8, 21})
+        for (const Index more : {1, 5})
+            for (const bool intercept : {false, true})
+                if (d > intercept)
+                    growth_equals_features_that_were_zero<T>(d, more, intercept);
+}
+
+} // namespace
+
+int main() {
+    std::printf("%s\n", instruction_set());
+    test_type<double>();
+    test_type<float>();
+    for (const Index d : {1, 2, 5, 8, 17})
+        for (const double noise : {0.5, 2.0}) {
+            resets_equal_brute_force(d, noise, 1.0);
+            resets_equal_brute_force(d, noise, 0.995);
+        }
+    return checks::result();
+}
