@@ -69,7 +69,7 @@ def in_a_process(path: Path, **environment: str) -> dict[str, Array]:
 
 
 def test_the_baseline_agrees_with_the_fastest_set(tmp_path):
-    """Predictions to 1e-12 in float64 and 1e-4 in float32, resets exactly; run is the loop, bit for bit, on both."""
+    """Predictions to 1e-12 in float64 and 2e-5 in float32, resets exactly; run is the loop, bit for bit, on both."""
     if _core.instruction_set() == "baseline":
         pytest.skip("this machine runs the baseline anyway")
     baseline = in_a_process(tmp_path / "baseline.npz", DRIFTLINE_ISA="baseline")
@@ -83,7 +83,7 @@ def test_the_baseline_agrees_with_the_fastest_set(tmp_path):
             np.testing.assert_array_equal(values, baseline[key], err_msg=key)
         else:
             size = max(1.0, float(np.abs(values).max(initial=0.0)))
-            tolerance = 1e-12 if "float64" in key else 1e-4
+            tolerance = 1e-12 if "float64" in key else 2e-5
             assert np.abs(values - baseline[key]).max() < tolerance * size, key
 
 

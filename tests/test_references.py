@@ -106,7 +106,7 @@ def test_every_learner_has_a_reference_and_every_reference_a_case():
 
 
 @pytest.mark.parametrize("case", CASES, ids=words)
-def test_float32_stays_within_one_in_ten_thousand(case):
+def test_float32_stays_within_two_in_a_hundred_thousand(case):
     """Resets may fall on other rows where a threshold is met to seven digits: they do not on these streams."""
     name, parameters, _ = case
     for d in (1, 3, 8, 17):
@@ -115,7 +115,7 @@ def test_float32_stays_within_one_in_ten_thousand(case):
         reference = expected(case, X, y, intercept=True)
         run = registry.learners()[name](**parameters, dtype="float32").run(X, y, weights_every=1)
         size = np.abs(reference.weights).max()
-        assert np.abs(run.weights - reference.weights).max() < 1e-4 * max(1.0, size)
+        assert np.abs(run.weights - reference.weights).max() < 2e-5 * max(1.0, size)
         assert run.resets.tolist() == reference.resets
 
 
