@@ -145,14 +145,15 @@ def test_a_row_may_come_as_a_list_a_tuple_or_a_mapping(name, seed, d, dtype):
 
 @some
 @given(names, seeds, st.integers(1, 20), st.booleans())
-def test_predicting_changes_nothing(name, seed, d, shared):
+def test_predicting_and_looking_change_nothing(name, seed, d, far):
     X, y = stream(name, seed, 30, d)
     silent, asked = EVERY[name](), EVERY[name]()
     silent.run(X, y)
     for x, label in zip(X, y, strict=True):
-        asked.predict_one(100 * x if shared else x)
+        asked.predict_one(100 * x if far else x)
         asked.learn_one(x, label)
         asked.predict_one(-x)
+        weights_of(asked), asked.certificate(), getattr(asked, "covariance_", None), pickle.dumps(asked)
     assert_same_state(silent, asked)
 
 
