@@ -18,7 +18,7 @@ test: $(VENV)/test test-native  ## the whole test suite
 	$(BIN)/python -m pytest
 
 test-native: $(VENV)/test  ## the native core's own tests, under address and undefined-behaviour sanitizers
-	cmake -S . -B build/native -DDRIFTLINE_TESTS=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS="$(SANITIZE)" > build/native.log || (cat build/native.log; false)
+	cmake -S . -B build/native -DDRIFTLINE_TESTS=ON -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS="$(SANITIZE)" > build/native.log || (cat build/native.log; false)
 	cmake --build build/native --parallel 2 >> build/native.log || (cat build/native.log; false)
 	ctest --test-dir build/native --output-on-failure
 
