@@ -52,6 +52,8 @@ def _numbers(values: Array, where: str, what: str) -> Array:
 def _number(value: Any, where: str, what: str) -> float:
     if type(value) is float:
         return value
+    if isinstance(value, np.ndarray) and value.size == 1:
+        value = value.item()
     if value is None:
         return math.nan
     if isinstance(value, (str, bytes)):
@@ -182,8 +184,6 @@ def as_items(x: Mapping[Name, Any], where: str) -> dict[Name, float]:
 
 def as_label(y: Any, where: str) -> float:
     """One label; NaN where it is missing."""
-    if isinstance(y, np.ndarray) and y.size == 1:
-        y = y.item()
     return _number(y, where, "y")
 
 
