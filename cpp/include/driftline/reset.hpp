@@ -28,7 +28,7 @@ template <class T> double reset_limit(const SecondOrderState<T>& m) {
 template <class T> bool is_below(SecondOrderState<T>& m, double threshold) {
     to_scratch(m);
     for (Index i = 0; i < m.d; ++i)
-        triangle_row(m.scratch, i)[i] -= threshold;
+        triangle_row(m.scratch, i)[i] -= threshold * (1 - (sizeof(T) == 8 ? 1e-13 : 1e-6)); // rounding decides no tie
     return !cholesky<true>(m.scratch, m.d);
 }
 

@@ -220,7 +220,7 @@ template <class T> DRIFTLINE_INLINE bool resets_again(const SecondOrderState<T>&
 template <class T>
 DRIFTLINE_ONCE bool reset_again(SecondOrderState<T>& m, View view, double y, double weight, double& prediction) {
     const Policy& policy = m.policy;
-    const double rho = at_most(at_least(smallest_noise<T>, policy.noise / weight), 1e300);
+    const double rho = at_most(at_least(smallest_noise<T>, policy.noise / weight), largest_noise);
     if (!resets_again(m, view, rho))
         return false;
     view.s = view.norm2;
@@ -271,7 +271,7 @@ DRIFTLINE_INLINE Status learn_row(SecondOrderState<T>& m, Row<G, T>& row, View v
         const double unit = view.scale * view.scale, noise = policy.complement ? unit - view.s : unit * policy.noise;
         if (policy.complement && !(noise > 0))
             return Status::outside_noise;
-        rho = at_most(at_least(smallest_noise<T>, noise / weight), 1e300);
+        rho = at_most(at_least(smallest_noise<T>, noise / weight), largest_noise);
     }
 
     const double error = at_most(at_least(-DBL_MAX, y - view.f), DBL_MAX), scaled = error * view.scale;

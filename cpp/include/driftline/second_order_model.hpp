@@ -111,7 +111,7 @@ template <class T> class SecondOrderModel {
     static Policy within_range(Policy policy) {
         constexpr double most = largest_start<T>;
         policy.start = at_most(at_least(smallest_start<T>, policy.start), most);
-        policy.noise = at_most(at_least(smallest_noise<T>, policy.noise), 1e300);
+        policy.noise = at_most(at_least(smallest_noise<T>, policy.noise), largest_noise);
         if (policy.time == Time::add)
             policy.amount = at_most(policy.amount, most);
         return policy;

@@ -78,6 +78,8 @@ template <class T> inline constexpr double largest_s = sizeof(T) == 8 ? 1e250 : 
 // What start and drift may be, and the smallest start and noise: beyond, T cannot hold what they bring about.
 template <class T> inline constexpr double largest_start = sizeof(T) == 8 ? 1e100 : 1e15;
 template <class T> inline constexpr double smallest_start = sizeof(T) == 8 ? 1e-100 : 1e-30;
+// Squares of it are formed.
+inline constexpr double largest_noise = 1e150;
 template <class T> inline constexpr double smallest_noise = sizeof(T) == 8 ? 1e-300 : 1e-37;
 
 } // namespace driftline
