@@ -69,6 +69,14 @@ def test_several_parameters_change_together_or_not_at_all():
     assert (model.ridge, model.drift_cost, model.missing) == (5.0, 10.0, "raise")
 
 
+def test_relations_hold_between_numbers_of_any_kind():
+    """A fraction beside a number of NumPy would overflow in comparing the two."""
+    model = dl.LASER(ridge=Fraction(1, 3), drift_cost=np.uint64(2**64 - 1))
+    assert model.ridge < model.drift_cost
+    with pytest.raises(ValueError, match="LASER: ridge must be less"):
+        dl.LASER(ridge=np.uint64(2**64 - 1), drift_cost=Fraction(10, 3))
+
+
 def test_parameters_act_from_the_next_row_on(rows):
     X, y = rows
     changed, switched = dl.RLS(forgetting=0.9), dl.RLS(forgetting=[0.9] * 100 + [0.5])

@@ -157,7 +157,7 @@ class Parametrised:
         values = {**before, **changes}
         for name, value in values.items():
             self._params[name].validate(owner, value)
-        self._check_relations(values)
+        self._check_relations({name: _plain(value) for name, value in values.items()})
         self.__dict__.update(values)
 
     def _check_relations(self, values: dict[str, Any]) -> None:
