@@ -75,3 +75,16 @@ def rows():
     X = rng.uniform(-0.7, 0.7, size=(200, 3))
     weights = rng.normal(size=3) + np.cumsum(0.05 * rng.normal(size=(200, 3)), axis=0)
     return X, (X * weights).sum(axis=1) + 0.3 + 0.1 * rng.normal(size=200)
+
+
+@pytest.fixture
+def in_blocks_of(monkeypatch):
+    """Makes replays take their rows in blocks of about so many, however few the rows are."""
+
+    def cut(count):
+        monkeypatch.setattr("driftline.inputs.BLOCK_ROWS", count)
+        monkeypatch.setattr(
+            "driftline.inputs.rows_in_cache", lambda columns, multiple: max(count // multiple, 1) * multiple, raising=False
+        )
+
+    return cut

@@ -96,8 +96,8 @@ def test_a_bad_row_deep_in_a_long_run_undoes_the_whole_run(variant, rows):
 
 
 @pytest.mark.parametrize("block", [1, 30, 64])
-def test_a_bad_row_in_a_later_block_undoes_the_blocks_before(rows, block, monkeypatch):
-    monkeypatch.setattr("driftline.inputs.BLOCK_ROWS", block)
+def test_a_bad_row_in_a_later_block_undoes_the_blocks_before(rows, block, in_blocks_of):
+    in_blocks_of(block)
     X, y = rows
     model = dl.ARCOR()
     model.run(X[:50], y[:50])

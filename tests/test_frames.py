@@ -37,14 +37,28 @@ def test_a_frame_is_its_table_with_names(make, learner, rows):
     assert np.array_equal(framed.coef_, plain.coef_)
 
 
-def test_a_frame_in_small_blocks_is_the_same_frame(make, rows, monkeypatch):
+def test_a_frame_in_small_blocks_is_the_same_frame(make, rows, in_blocks_of):
     X, y = rows
     wanted = dl.ARCOR().run(X, y)
     for block in (1, 7, 64):
-        monkeypatch.setattr("driftline.inputs.BLOCK_ROWS", block)
+        in_blocks_of(block)
         run = dl.ARCOR().run(make(X), y)
         assert np.array_equal(run.predictions, wanted.predictions)
         assert np.array_equal(run.resets, wanted.resets)
+
+
+def test_small_blocks_are_really_taken(rows, in_blocks_of, monkeypatch):
+    """Or else the tests of blocks would show nothing."""
+    sizes, replay = [], dl.RLS._replay_block
+
+    def spy(self, block, *arguments):
+        sizes.append(len(block))
+        return replay(self, block, *arguments)
+
+    monkeypatch.setattr(dl.RLS, "_replay_block", spy)
+    in_blocks_of(64)
+    dl.RLS().run(FRAMES["pandas"](rows[0]), rows[1])
+    assert sizes == [64, 64, 64, 8]
 
 
 def test_columns_in_another_order_or_with_other_names_are_refused(make, rows):

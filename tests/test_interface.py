@@ -100,11 +100,11 @@ def test_more_rows_between_snapshots_than_rows_give_none_of_them(rows):
         assert dl.RLS().run(*rows, weights_every=every).weights.shape == (0, 4)
 
 
-def test_snapshots_fall_in_step_across_blocks(rows, monkeypatch):
+def test_snapshots_fall_in_step_across_blocks(rows, in_blocks_of):
     """Rows are taken in blocks; a snapshot's row does not depend on where a block ends."""
     wanted = dl.RLS().run(*rows, weights_every=7).weights
     for block in (1, 5, 7, 64):
-        monkeypatch.setattr("driftline.inputs.BLOCK_ROWS", block)
+        in_blocks_of(block)
         assert np.array_equal(dl.RLS().run(*rows, weights_every=7).weights, wanted)
 
 

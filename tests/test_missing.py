@@ -42,10 +42,10 @@ def test_every_way_to_say_missing_is_missing(frame, rows):
 
 
 @pytest.mark.parametrize("block", [1, 16, 41])
-def test_blocks_do_not_change_what_is_skipped(rows, block, monkeypatch):
+def test_blocks_do_not_change_what_is_skipped(rows, block, in_blocks_of):
     X, y, _ = with_holes(rows)
     wanted = dl.ARCOR(missing="skip").run(X, y, weights_every=10)
-    monkeypatch.setattr("driftline.inputs.BLOCK_ROWS", block)
+    in_blocks_of(block)
     run = dl.ARCOR(missing="skip").run(X, y, weights_every=10)
     assert np.array_equal(run.predictions, wanted.predictions, equal_nan=True)
     assert np.array_equal(run.weights, wanted.weights)

@@ -157,10 +157,7 @@ class Learner(SklearnVerbs, params.Parametrised):
         resets: list[Array] = []
         snapshots = np.empty((table.rows // every, len(self._core.weights()))) if every else None
         skipped = 0
-        at_most = inputs.BLOCK_ROWS // every * every or every if every else None
-        if self.missing == "skip" and at_most is None:
-            at_most = inputs.BLOCK_ROWS
-        for start, block in table.blocks(at_most):
+        for start, block in table.blocks(inputs.rows_in_cache(table.columns, every or 1)):
             stop = start + len(block)
             actions, lost = self._actions(block, y[start:stop], weight, where, start, table.names)
             skipped += lost

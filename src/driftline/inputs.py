@@ -18,6 +18,13 @@ Array = npt.NDArray[Any]
 Name = Hashable
 
 BLOCK_ROWS = 65_536
+CACHED_ELEMENTS = 2**18
+
+
+def rows_in_cache(columns: int, multiple: int) -> int:
+    """Rows that stay in the cache between being checked and being learned: a multiple of ``multiple``."""
+    rows = max(1024, CACHED_ELEMENTS // columns)
+    return max(rows // multiple, 1) * multiple
 
 
 def spell(value: float) -> str:
