@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -278,3 +279,23 @@ def test_labels_whose_squares_overflow_cost_the_certificate_its_claims_and_nothi
         certificate = model.certificate()
         assert not np.isnan(certificate.loss)
         assert certificate.bound is None or certificate.loss <= certificate.bound
+
+
+@pytest.mark.parametrize(
+    ("model", "change"),
+    [(dl.AAR(ridge=1.0), {"ridge": 100.0}), (dl.AROWR(noise=100.0), {"noise": 1.0}), (dl.LASER(), {"drift_cost": 50.0})],
+    ids=lambda value: type(value).__name__,
+)
+def test_nothing_is_claimed_once_parameters_changed_on_the_way(model, change):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), rng.normal(size=60)
+    model.run(X, y)
+    model.set_params(missing="skip")
+    assert model.certificate().bound is not None
+    model.set_params(**change)
+    model.run(X, y)
+    certificate = pickle.loads(pickle.dumps(model)).certificate()
+    assert certificate.bound is None
+    assert certificate.comparator is None
+    assert certificate.events["retuned"] == 1
+    assert certificate.conditions == {"the parameters stayed as they were": False}

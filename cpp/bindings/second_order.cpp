@@ -212,8 +212,8 @@ void bind_second_order(nb::module_& m) {
     bind<float>(m, "SecondOrder32");
     m.attr("sums") =
         nb::make_tuple("rows", "loss", "value", "largest_loss", "largest_label", "largest_norm2", "resets", "projections",
-                       "capped", "repaired", "saturated", "weighted", "segment", "bound", "pending");
-    static_assert(sums_count == 15);
+                       "capped", "repaired", "saturated", "weighted", "retuned", "segment", "bound", "pending");
+    static_assert(sums_count == 16);
 }
 
 } // namespace driftline::bindings

@@ -56,7 +56,9 @@ template <class T> class SecondOrderModel {
         const Policy& old = state.policy;
         if (policy.time != old.time || policy.reset != old.reset || (policy.radius > 0 && !state.scratch))
             throw std::invalid_argument("this parameter cannot change once the model has learned");
-        state.policy = within_range(policy);
+        const Policy fresh = within_range(policy);
+        state.sums.retuned += state.sums.rows > 0 && !(fresh == old);
+        state.policy = fresh;
     }
 
     // The same model with `more` features at their start, before the intercept.

@@ -23,6 +23,7 @@ struct Policy {
     Reset reset = Reset::none;
     Index period = 0;
     double radius = 0; // 0: none
+    bool operator==(const Policy&) const = default;
 };
 
 // Values for rows or segments first, first + 1, ...; constant policies have none.
@@ -47,6 +48,7 @@ struct Sums {
     double repaired = 0;  // times that positive definiteness was mended
     double saturated = 0; // rows on which a weight was held at the end of its type's range
     double weighted = 0;  // rows whose weight was not 1
+    double retuned = 0;   // times that the policy changed after the first row
     double segment = 1;   // index i of the reset threshold in force
     double bound = 0;     // upper bound on the largest eigenvalue of S^-1, for resets while time acts on S
     double pending = 0;   // 1: S and the guard were reset, which is yet to be written down; see settle

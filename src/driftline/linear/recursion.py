@@ -23,6 +23,7 @@ _ENDINGS = {  # events after which a running sum is no comparator's value, and w
     "projections": "the weights never left the ball",
     "repaired": "S never had to be mended",
     "saturated": "no weight was held at the end of its range",
+    "retuned": "the parameters stayed as they were",
 }
 
 
