@@ -32,7 +32,7 @@ from driftline.model_file import load
 from driftline.results import Run
 
 if TYPE_CHECKING:
-    from driftline import checks, evaluate
+    from driftline import checks, evaluate, reproduce
 
 __version__ = "0.1.0"
 
@@ -66,11 +66,12 @@ __all__ = [
     "load",
     "losses",
     "regret",
+    "reproduce",
     "streams",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("checks", "evaluate"):  # imported when first asked for: learning does not need them
+    if name in ("checks", "evaluate", "reproduce"):  # imported when first asked for: learning does not need them
         return importlib.import_module(f"driftline.{name}")
     raise AttributeError(f"module 'driftline' has no attribute {name!r}")

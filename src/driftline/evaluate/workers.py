@@ -16,9 +16,8 @@ import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from typing import Any
+from typing import Any, Protocol
 
-from driftline.evaluate.contest import Contest, Job, Outcome
 from driftline.evaluate.progress import Progress
 from driftline.evaluate.rules import whole
 
@@ -33,7 +32,14 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def run_jobs(contest: Contest, jobs: Sequence[Job], n_jobs: int | None, bar: Progress) -> list[Outcome]:
+class Work(Protocol):
+    """What a worker process is told at its start, and then does one job after another of."""
+
+    def run(self, job: Any) -> Any:
+        """Does a job, which may have been sent from another process, as its outcome will be."""
+
+
+def run_jobs(work: Work, jobs: Sequence[Any], n_jobs: int | None, bar: Progress) -> list[Any]:
     """The outcomes of jobs, in their order, from one process or several.
 
     With ``n_jobs=None`` every core is used, once the work is seen to take more than a few seconds and the learners and
@@ -41,43 +47,43 @@ def run_jobs(contest: Contest, jobs: Sequence[Job], n_jobs: int | None, bar: Pro
     """
     if n_jobs is not None:
         count = whole("compare", "n_jobs", n_jobs, 1)
-        return _in_parallel(_packed(contest), jobs, count, bar) if count > 1 else _here(contest, jobs, bar)
+        return _in_parallel(_packed(work), jobs, count, bar) if count > 1 else _here(work, jobs, bar)
     began = time.monotonic()
-    outcomes: list[Outcome] = []
+    outcomes: list[Any] = []
     while len(outcomes) < len(jobs):
-        outcomes += _here(contest, jobs[len(outcomes) : len(outcomes) + 1], bar)
+        outcomes += _here(work, jobs[len(outcomes) : len(outcomes) + 1], bar)
         spent, left = time.monotonic() - began, jobs[len(outcomes) :]
         if spent > PATIENCE and spent / len(outcomes) * len(left) > WORTH:
-            return outcomes + _as_it_goes(contest, left, bar)
+            return outcomes + _as_it_goes(work, left, bar)
     return outcomes
 
 
-def _here(contest: Contest, jobs: Sequence[Job], bar: Progress) -> list[Outcome]:
+def _here(work: Work, jobs: Sequence[Any], bar: Progress) -> list[Any]:
     outcomes = []
     for job in jobs:
-        outcomes.append(contest.run(job))
+        outcomes.append(work.run(job))
         bar.advance(1)
     return outcomes
 
 
-def _as_it_goes(contest: Contest, jobs: Sequence[Job], bar: Progress) -> list[Outcome]:
+def _as_it_goes(work: Work, jobs: Sequence[Any], bar: Progress) -> list[Any]:
     """On every core, or in this process where there is one core, or something cannot be sent to another."""
     count = cores()
     if count > 1:
         try:
-            return _in_parallel(_packed(contest), jobs, count, bar)
+            return _in_parallel(_packed(work), jobs, count, bar)
         except UnsendableError:
             pass
-    return _here(contest, jobs, bar)
+    return _here(work, jobs, bar)
 
 
 class UnsendableError(ValueError):
     """A learner, stream or metric cannot be sent to another process."""
 
 
-def _packed(contest: Contest) -> bytes:
+def _packed(work: Work) -> bytes:
     try:
-        message = pickle.dumps(contest)
+        message = pickle.dumps(work)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise UnsendableError(f"compare: this cannot be sent to worker processes ({error}); use n_jobs=1") from error
     if b"__main__" in message:
@@ -88,14 +94,14 @@ def _packed(contest: Contest) -> bytes:
     return message
 
 
-def _in_parallel(message: bytes, jobs: Sequence[Job], count: int, bar: Progress) -> list[Outcome]:
+def _in_parallel(message: bytes, jobs: Sequence[Any], count: int, bar: Progress) -> list[Any]:
     count = min(count, len(jobs))
     if not jobs:
         return []
     idle: queue.SimpleQueue[_Worker] = queue.SimpleQueue()
     workers: list[_Worker] = []
 
-    def ask(job: Job) -> Outcome:
+    def ask(job: Any) -> Any:
         worker = idle.get()
         try:
             return worker.ask(job)
@@ -127,7 +133,7 @@ class _Worker:
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self._message: bytes | None = message
 
-    def ask(self, job: Job) -> Outcome:
+    def ask(self, job: Any) -> Any:
         """Sends a job and waits for its outcome; raises what the job raised."""
         into, out = self.process.stdin, self.process.stdout
         assert into is not None
@@ -140,10 +146,10 @@ class _Worker:
             into.flush()
             outcome = pickle.load(out)
         except (EOFError, OSError, pickle.UnpicklingError) as error:
-            raise RuntimeError(f"compare: a worker process ended early, with status {self.process.poll()}") from error
+            raise RuntimeError(f"a worker process ended early, with status {self.process.poll()}") from error
         if isinstance(outcome, BaseException):
             raise outcome
-        return outcome  # type: ignore[no-any-return]
+        return outcome
 
     def end(self) -> None:
         """Stops the process and waits for its end."""
@@ -156,32 +162,32 @@ class _Worker:
 
 
 def serve() -> None:
-    """The worker's side: reads the contest, then a job at a time, until the input ends."""
+    """The worker's side: reads the work, then a job at a time, until the input ends."""
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to stop
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a learner prints must not mix with the answers
     questions: Any = sys.stdin.buffer
-    contest: Contest | BaseException
+    work: Work | BaseException
     try:
-        contest = pickle.load(questions)
+        work = pickle.load(questions)
     except Exception as error:
-        contest = RuntimeError(f"compare: a worker process could not read the learners and streams: {error!r}")
+        work = RuntimeError(f"a worker process could not read its work: {error!r}")
     while True:
         try:
             job = pickle.load(questions)
         except EOFError:
             return
-        pickle.dump(_answer(contest, job), answers)
+        pickle.dump(_answer(work, job), answers)
         answers.flush()
 
 
-def _answer(contest: Contest | BaseException, job: Job) -> Outcome | BaseException:
-    if isinstance(contest, BaseException):
-        return contest
+def _answer(work: Work | BaseException, job: Any) -> Any:
+    if isinstance(work, BaseException):
+        return work
     try:
-        return contest.run(job)
+        return work.run(job)
     except Exception as error:
         try:
             pickle.loads(pickle.dumps(error))

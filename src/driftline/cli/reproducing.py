@@ -1,0 +1,40 @@
+"""``driftline reproduce``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from driftline import reproduce
+from driftline.reproduce import page
+
+
+def show_list() -> None:
+    """Prints every target with its source."""
+    names = reproduce.names()
+    width = max(map(len, names))
+    for name in names:
+        target = reproduce.find(name)
+        typer.echo(f"{name:{width}}  {target.title}. {target.source}")
+        if target.data:
+            typer.echo(f"{'':{width}}  --data: {target.data}")
+
+
+def run(name: str, *, quick: bool, out: Path, data: Path | None, jobs: int | None, seed: int) -> None:
+    """Runs a target, and prints its checks, its verdict and its files."""
+    try:
+        result = reproduce.run(name, quick=quick, out=out, data=data, jobs=jobs, seed=seed)
+    except (reproduce.RequestError, ImportError) as error:
+        typer.echo(f"driftline reproduce: {error}", err=True)
+        raise typer.Exit(2 if isinstance(error, reproduce.RequestError) else 1) from error
+    typer.echo(f"{name}: {result.target.title}. {result.target.source}")
+    for table in result.findings.summary:
+        typer.echo(f"\n{table}")
+    typer.echo("")
+    for check in result.findings.checks:
+        typer.echo(f"  {page.line(check)}")
+    typer.echo(f"\n{page.spoken(result.findings).replace('*', '')}")
+    for words in result.findings.left_out:
+        typer.echo(f"Left out: {words}")
+    typer.echo(f"Written: {', '.join(str(path) for path in result.files.values())}")

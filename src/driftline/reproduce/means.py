@@ -1,0 +1,25 @@
+"""Means over repetitions with their confidence intervals."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from driftline.inputs import Array
+
+
+def half_width(values: Array, level: float = 0.95) -> Array:
+    """Half of the confidence interval of the mean over the first axis, by Student's distribution; NaN for one value.
+
+    >>> half_width(np.array([1.0, 2.0, 3.0])).round(4).tolist()
+    2.4841
+    """
+    from scipy.special import stdtrit
+
+    count = len(values)
+    if count < 2:
+        return np.full(values.shape[1:], math.nan)
+    spread = np.std(values, axis=0, ddof=1) / math.sqrt(count)
+    wide: Array = stdtrit(count - 1, (1 + level) / 2) * spread
+    return wide

@@ -1,0 +1,82 @@
+"""The files of a target: a picture, the numbers as JSON and CSV, and a page in Markdown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import driftline
+from driftline.evaluate.tables import finite
+from driftline.reproduce.context import Context
+from driftline.reproduce.target import Check, Findings, Target
+
+
+def write_all(target: Target, findings: Findings, context: Context, folder: Path) -> dict[str, Path]:
+    """Writes the four files, and gives their paths by their endings."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {ending: folder / f"{target.name}.{ending}" for ending in ("png", "json", "csv", "md")}
+    findings.draw().savefig(files["png"], dpi=120)
+    files["json"].write_text(json.dumps(content(target, findings, context), indent=1, ensure_ascii=False) + "\n", "utf-8")
+    findings.numbers.to_csv(files["csv"])
+    files["md"].write_text(page(target, findings, context), "utf-8")
+    return files
+
+
+def content(target: Target, findings: Findings, context: Context) -> dict[str, Any]:
+    """All that came out, as JSON has it; null for numbers that are not finite."""
+    everything = {
+        "name": target.name,
+        "title": target.title,
+        "source": target.source,
+        "setting": target.setting,
+        "claim": target.claim,
+        "verdict": findings.verdict,
+        "checks": [{"statement": c.statement, "holds": c.holds, "evidence": c.evidence} for c in findings.checks],
+        "command": command(target, context),
+        "seed": context.seed,
+        "quick": context.quick,
+        "driftline": driftline.__version__,
+        "remarks": list(findings.remarks),
+        "left_out": list(findings.left_out),
+        "summary": [{"caption": table.caption, "rows": table.records()} for table in findings.summary],
+        "rows": findings.numbers.records(),
+    }
+    cleaned: dict[str, Any] = finite(everything)
+    return cleaned
+
+
+def command(target: Target, context: Context) -> str:
+    """What to type to run it again."""
+    words = ["driftline", "reproduce", target.name, "--seed", str(context.seed)]
+    words += ["--quick"] if context.quick else []
+    words += ["--data", "DIR"] if context.data is not None else []
+    return " ".join(words)
+
+
+def page(target: Target, findings: Findings, context: Context) -> str:
+    """The page in Markdown."""
+    parts = [f"# {target.name}: {target.title}", f"Source: {target.source}."]
+    if context.quick:
+        parts.append("**A quick run: it shows that the target works. Its numbers are not for quoting.**")
+    parts += [f"**Setting.** {target.setting}", f"**The source's claim.** {target.claim}"]
+    parts.append(f"**What came out.** {spoken(findings)}")
+    parts.append("\n".join(f"- {line(check)}" for check in findings.checks))
+    parts += [table.to_markdown().strip() for table in findings.summary]
+    parts += [*findings.remarks, f"![{target.title}]({target.name}.png)"]
+    if findings.left_out:
+        parts.append("**Left out.**\n\n" + "\n".join(f"- {words}" for words in findings.left_out))
+    files = f"The numbers: [{target.name}.csv]({target.name}.csv), [{target.name}.json]({target.name}.json)."
+    parts += [files, f"To run it again (seed {context.seed}):\n\n```sh\n{command(target, context)}\n```"]
+    return "\n\n".join(parts) + "\n"
+
+
+def spoken(findings: Findings) -> str:
+    """The verdict in a sentence."""
+    held, count = sum(check.holds for check in findings.checks), len(findings.checks)
+    return f"This run **{findings.verdict}** with the source: {held} of {count} statements hold."
+
+
+def line(check: Check) -> str:
+    """A check in a line."""
+    return f"{'holds' if check.holds else 'does not hold'}: {check.statement} ({check.evidence})"

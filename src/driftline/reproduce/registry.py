@@ -1,0 +1,43 @@
+"""The targets by name. A new one is a module here and a line below."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+
+from driftline.reproduce.target import Target
+
+_NAMES = ("lecture-bounds",)
+
+
+class RequestError(ValueError):
+    """What was asked for cannot be done: a name, a directory or a file is wrong."""
+
+
+class UnknownTargetError(RequestError):
+    """There is no target of that name."""
+
+
+def names() -> tuple[str, ...]:
+    """The names of all targets, in the order of the sources."""
+    return _NAMES
+
+
+def find(name: str) -> Target:
+    """A target by its name.
+
+    >>> find("lecture-bounds").source
+    'Schapire, lecture 18 of COS 511 (2018), Theorems 1 and 2'
+    """
+    if name not in _NAMES:
+        raise UnknownTargetError(f"there is no target {name!r}. {_closest(name)}")
+    target = importlib.import_module(f"driftline.reproduce.{name.replace('-', '_')}").TARGET
+    assert isinstance(target, Target)
+    return target
+
+
+def _closest(name: str) -> str:
+    tidy = name.lower().replace("_", "-")
+    close = difflib.get_close_matches(tidy, _NAMES, n=3, cutoff=0.5)
+    close += [known for known in _NAMES if tidy and known.startswith(tidy) and known not in close]
+    return f"Did you mean {' or '.join(close)}?" if close else f"There are {', '.join(_NAMES)}."

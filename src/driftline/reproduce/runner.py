@@ -1,0 +1,75 @@
+"""Runs a target and writes what came out."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+from driftline.evaluate.plots import new_axes
+from driftline.evaluate.rules import optional_whole, whole
+from driftline.reproduce import page
+from driftline.reproduce.context import Context
+from driftline.reproduce.registry import RequestError, find
+from driftline.reproduce.target import Findings, Target
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """A target, what came out, and the files that say so.
+
+    Attributes:
+        target: what was run.
+        findings: numbers, checks and tables.
+        files: the PNG, JSON, CSV and Markdown files, by their endings.
+    """
+
+    target: Target
+    findings: Findings
+    files: dict[str, Path]
+
+    @property
+    def verdict(self) -> str:
+        """Whether the source's claim holds: "agrees", "agrees in part" or "does not agree"."""
+        return self.findings.verdict
+
+
+def run(
+    name: str,
+    *,
+    quick: bool = False,
+    out: str | os.PathLike[str] = "reproduced",
+    data: str | os.PathLike[str] | None = None,
+    jobs: int | None = None,
+    seed: int = 0,
+    progress: bool | TextIO = True,
+) -> Result:
+    """Computes a figure or table of a source again and writes NAME.png, NAME.json, NAME.csv and NAME.md.
+
+    Args:
+        name: of the target, such as "lecture-bounds"; :func:`names` lists them.
+        quick: a smoke run of seconds.
+        out: the directory to write to, made where there is none.
+        data: a directory with data files, for the targets that use some.
+        jobs: parallel processes; by default every core where the work takes more than a few seconds.
+        seed: where all random numbers come from.
+        progress: show how far it is, on a terminal; False for quiet.
+    """
+    target = find(name)
+    where = Path(data) if data is not None else None
+    if where is not None and not where.is_dir():
+        raise RequestError(f"data must be a directory, got {str(where)!r}")
+    context = Context(
+        quick=bool(quick),
+        seed=whole("reproduce", "seed", seed, 0),
+        jobs=optional_whole("reproduce", "jobs", jobs, 1),
+        data=where,
+        progress=progress,
+    )
+    folder = Path(out)
+    if folder.exists() and not folder.is_dir():
+        raise RequestError(f"out must be a directory, got {str(folder)!r}")
+    new_axes(None)  # says at once where matplotlib is missing, not after the work
+    findings = target.compute(context)
+    return Result(target, findings, page.write_all(target, findings, context, folder))

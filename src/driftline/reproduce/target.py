@@ -1,0 +1,85 @@
+"""What a target declares, and what it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from driftline.evaluate.tables import Table
+
+if TYPE_CHECKING:
+    from driftline.reproduce.context import Context
+
+AGREES, IN_PART, DISAGREES = "agrees", "agrees in part", "does not agree"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One statement of the source, and whether the numbers bear it out.
+
+    Attributes:
+        statement: what the source says, in words.
+        holds: computed from the numbers.
+        evidence: the numbers that decide it.
+    """
+
+    statement: str
+    holds: bool
+    evidence: str
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """What came out of a target.
+
+    Attributes:
+        numbers: all that the picture shows, one record a row; it becomes the CSV file and the rows of the JSON file.
+        checks: the source's statements, each with whether it holds.
+        draw: makes the picture, a matplotlib figure; matplotlib is imported there and not before.
+        summary: tables for the page.
+        remarks: paragraphs for the page: what a reader must know to judge the numbers.
+        left_out: what was not computed, and which file it needs.
+    """
+
+    numbers: Table
+    checks: Sequence[Check]
+    draw: Callable[[], Any]
+    summary: Sequence[Table] = ()
+    remarks: Sequence[str] = ()
+    left_out: Sequence[str] = field(default=())
+
+    @property
+    def verdict(self) -> str:
+        """Whether the source's claim holds: "agrees", "agrees in part" or "does not agree".
+
+        >>> Findings(Table([], []), [Check("a < b", True, "1 < 2"), Check("b < c", False, "2 > 1")], lambda: None).verdict
+        'agrees in part'
+        """
+        held = [check.holds for check in self.checks]
+        return AGREES if all(held) else IN_PART if any(held) else DISAGREES
+
+
+@dataclass(frozen=True)
+class Target:
+    """A figure, table or statement of a source.
+
+    A target lives in a module of its own, named like it with underscores, as ``TARGET``. The registry has its name.
+
+    Attributes:
+        name: on the command line, and of the files.
+        title: what it shows, in a line.
+        source: the paper, and the figure, table or section.
+        setting: how the experiment is made.
+        claim: what the source says comes out.
+        compute: does the work.
+        data: what ``--data`` may hold for it; empty where it needs no file.
+    """
+
+    name: str
+    title: str
+    source: str
+    setting: str
+    claim: str
+    compute: Callable[[Context], Findings]
+    data: str = ""

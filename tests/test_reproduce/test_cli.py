@@ -1,0 +1,90 @@
+import subprocess
+import sys
+
+import pytest
+
+from driftline import cli, reproduce
+
+
+def call(capsys, *arguments):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(arguments)
+    captured = capsys.readouterr()
+    return ended.value.code, captured.out, captured.err
+
+
+def test_the_list_has_every_target(capsys):
+    code, out, _ = call(capsys, "reproduce", "--list")
+    assert code == 0
+    for name in reproduce.names():
+        assert name in out
+        assert reproduce.find(name).source in out
+
+
+def test_a_wrong_name_ends_with_2_and_the_closest_names(capsys):
+    code, out, err = call(capsys, "reproduce", "lecture-bond")
+    assert (code, out) == (2, "")
+    assert err == "driftline reproduce: there is no target 'lecture-bond'. Did you mean lecture-bounds?\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["reproduce"],
+        ["reproduce", "lecture-bounds", "--seed", "-1"],
+        ["reproduce", "lecture-bounds", "--jobs", "0"],
+        ["nothing"],
+    ],
+)
+def test_wrong_usage_ends_with_2(capsys, arguments):
+    code, out, err = call(capsys, *arguments)
+    assert (code, out) == (2, "")
+    assert "Error" in err
+
+
+def test_data_that_is_no_directory_ends_with_2(capsys, tmp_path):
+    code, _, err = call(capsys, "reproduce", "lecture-bounds", "--quick", "--data", str(tmp_path / "none"))
+    assert code == 2
+    assert "data must be a directory" in err
+
+
+def test_a_run_prints_its_checks_its_verdict_and_its_files(capsys, tmp_path):
+    code, out, _ = call(
+        capsys, "reproduce", "lecture-bounds", "--quick", "--out", str(tmp_path), "--jobs", "1", "--seed", "3"
+    )
+    assert code == 0
+    assert "holds: Theorem 1" in out
+    assert "with the source" in out
+    assert str(tmp_path / "lecture-bounds.png") in out
+    assert '"seed": 3' in (tmp_path / "lecture-bounds.json").read_text()
+
+
+def test_the_version_is_the_packages(capsys):
+    import driftline
+
+    assert call(capsys, "--version")[:2] == (0, f"driftline {driftline.__version__}\n")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["reproduce", "--help"]])
+def test_help_brings_nothing_heavy(arguments):
+    heavy = "{'matplotlib', 'scipy', 'driftline.evaluate', 'driftline.reproduce', 'rich'}"
+    code = f"""
+import sys
+from driftline.cli import main
+try:
+    main({arguments})
+except SystemExit as ended:
+    assert ended.code == 0
+assert not {heavy} & set(sys.modules), {heavy} & set(sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "Usage" in done.stdout
+
+
+def test_without_typer_a_line_says_how_to_get_it():
+    code = "import sys; sys.modules['typer'] = None; from driftline.cli import main; main([])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr == 'driftline: the command line needs typer and rich: pip install "driftline[cli]"\n'

@@ -1,0 +1,152 @@
+import csv
+import io
+import json
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from driftline import reproduce
+from driftline.evaluate.tables import Table
+from driftline.reproduce import Check, Context, Findings, RequestError, UnknownTargetError, page
+from driftline.reproduce.means import half_width
+
+
+def square(job):
+    return job * job
+
+
+def findings(*held):
+    checks = [Check(f"statement {i}", holds, "by numbers") for i, holds in enumerate(held)]
+    return Findings(Table(["a"], [[1.0]]), checks, lambda: None)
+
+
+def test_the_verdict_follows_from_the_checks():
+    assert findings(True, True).verdict == "agrees"
+    assert findings(True, False).verdict == "agrees in part"
+    assert findings(False, False).verdict == "does not agree"
+
+
+def test_every_name_finds_a_target_of_that_name_with_something_to_say():
+    for name in reproduce.names():
+        target = reproduce.find(name)
+        assert target.name == name
+        assert all([target.title, target.source, target.setting, target.claim])
+
+
+@pytest.mark.parametrize("name", ["lecture-bond", "lecture_bounds", "Lecture-Bounds", "lecture"])
+def test_a_name_that_is_nearly_right_gets_the_closest(name):
+    with pytest.raises(UnknownTargetError, match=r"there is no target .* Did you mean lecture-bounds"):
+        reproduce.find(name)
+
+
+def test_a_name_like_no_other_gets_the_whole_list():
+    with pytest.raises(UnknownTargetError, match="lecture-bounds"):
+        reproduce.find("zzz")
+
+
+def test_jobs_come_back_in_their_order_from_other_processes():
+    context = Context(jobs=2, progress=False)
+    assert context.map(math.factorial, range(8)) == [math.factorial(i) for i in range(8)]
+    assert Context(jobs=1, progress=False).map(square, [3, 4]) == [9, 16]
+
+
+def test_progress_has_a_rate_and_the_time_that_is_left():
+    out = io.StringIO()
+    Context(jobs=1, progress=out).map(_wait, [0.3, 0.3, 0.3], "naps")
+    assert "naps/s" in out.getvalue()
+    assert "left" in out.getvalue()
+
+
+def _wait(seconds):
+    import time
+
+    time.sleep(seconds)
+
+
+def test_the_first_file_that_is_there_is_taken(tmp_path):
+    (tmp_path / "b.csv").write_text("1")
+    context = Context(data=tmp_path)
+    assert context.file("a.csv", "b.csv") == tmp_path / "b.csv"
+    assert context.file("a.csv") is None
+    assert Context().file("b.csv") is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"data": "/no/such/directory"}, "data must be a directory"),
+        ({"jobs": 0}, "jobs must be"),
+        ({"seed": -1}, "seed must be"),
+    ],
+)
+def test_bad_requests_are_refused_before_any_work(arguments, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        reproduce.run("lecture-bounds", quick=True, out=tmp_path / "out", **arguments)
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_output_that_is_a_file_is_refused(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(RequestError, match="out must be a directory"):
+        reproduce.run("lecture-bounds", quick=True, out=tmp_path / "file")
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_the_page_says_what_fails_what_is_left_out_and_how_to_run_it_again(tmp_path):
+    target = reproduce.find("lecture-bounds")
+    found = Findings(
+        Table(["a"], [[math.nan]]),
+        [Check("one below two", False, "3 > 2")],
+        lambda: None,
+        left_out=["the row of weather.csv"],
+    )
+    context = Context(seed=7, quick=True, data=tmp_path)
+    text = page.page(target, found, context)
+    assert "does not hold: one below two (3 > 2)" in text
+    assert "the row of weather.csv" in text
+    assert "driftline reproduce lecture-bounds --seed 7 --quick --data DIR" in text
+    assert "not for quoting" in text
+    assert str(tmp_path) not in text
+    assert page.content(target, found, context)["rows"] == [{"a": None}]
+
+
+@pytest.mark.parametrize("name", reproduce.names())
+def test_a_quick_run_writes_a_picture_a_page_and_the_same_numbers_twice(name, tmp_path):
+    result = reproduce.run(name, quick=True, out=tmp_path, jobs=1, progress=False)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(f"{name}.{e}" for e in ("png", "json", "csv", "md"))
+    assert result.files["png"].read_bytes().startswith(b"\x89PNG")
+    content = json.loads(result.files["json"].read_text(), parse_constant=pytest.fail)
+    with result.files["csv"].open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == len(content["rows"]) > 0
+    for row, record in zip(rows, content["rows"], strict=True):
+        assert {name: _number(text) for name, text in row.items()} == {n: _number(v) for n, v in record.items()}
+    assert content["verdict"] == result.verdict
+    assert content["verdict"] in result.files["md"].read_text()
+    assert all(isinstance(check.holds, bool) for check in result.findings.checks)
+
+
+def _number(value):
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return value or None
+    return number if math.isfinite(number) else None
+
+
+def test_the_half_width_is_students():
+    from scipy import stats
+
+    values = np.random.default_rng(0).normal(size=(12, 3))
+    low, high = stats.t.interval(0.95, 11, loc=values.mean(axis=0), scale=stats.sem(values, axis=0))
+    np.testing.assert_allclose(half_width(values), (high - low) / 2, rtol=1e-12)
+    assert np.isnan(half_width(values[:1])).all()
+
+
+def test_importing_driftline_brings_neither_the_command_line_nor_pictures():
+    code = "import sys, driftline; print(sorted({'typer', 'rich', 'matplotlib', 'driftline.reproduce'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
