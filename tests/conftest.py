@@ -84,7 +84,9 @@ def in_blocks_of(monkeypatch):
     def cut(count):
         monkeypatch.setattr("driftline.inputs.BLOCK_ROWS", count)
         monkeypatch.setattr(
-            "driftline.inputs.rows_in_cache", lambda columns, multiple: max(count // multiple, 1) * multiple, raising=False
+            "driftline.inputs.rows_between_signals",
+            lambda columns, multiple: max(count // multiple, 1) * multiple,
+            raising=False,
         )
 
     return cut

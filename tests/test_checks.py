@@ -240,8 +240,10 @@ class SetsTooMuch(dl.RLS):
 class FollowsNothing(dl.RLS):
     """Predicts by a state of its own, which is not finite."""
 
-    def _replay_block(self, block, *arguments):
-        return super()._replay_block(block, *arguments) + (np.inf if np.abs(block).max() > 1e6 or not block.any() else 0)
+    def _replay_block(self, block, y, weight, target):
+        skipped = super()._replay_block(block, y, weight, target)
+        target.predictions += np.inf if np.abs(block).max() > 1e6 or not block.any() else 0
+        return skipped
 
     @property
     def covariance_(self):

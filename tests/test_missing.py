@@ -7,8 +7,12 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import driftline as dl
+from driftline import registry
+from tests.conftest import VARIANTS
 
 
 def with_holes(rows):
@@ -140,3 +144,57 @@ def test_missing_can_change_while_a_model_learns(learner, rows):
         learner.run(X, y)
     learner.set_params(missing="skip")
     assert learner.run(X, y).skipped == 5
+
+
+@pytest.mark.parametrize("make", [*registry.learners().values(), *VARIANTS.values()], ids=[*registry.learners(), *VARIANTS])
+@given(data=st.data(), dtype=st.sampled_from(["float64", "float32"]), features=st.integers(1, 9))
+@settings(max_examples=15)
+def test_rows_without_all_their_values_or_without_weight_leave_no_trace(make, data, dtype, features):
+    """Whatever the pattern of holes: the state is that of the whole rows alone, and every row with an x is predicted."""
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    X, y = rng.uniform(-1, 1, (40, features)), rng.uniform(-1, 1, 40)
+    holes = data.draw(st.lists(st.tuples(st.integers(0, 39), st.integers(0, features + 1)), max_size=60))
+    weight = np.ones(40)
+    bad = np.array([np.nan, np.inf, -np.inf] + ([1e39] if dtype == "float32" else []))
+    for row, column in holes:
+        if column < features:
+            X[row, column] = rng.choice(bad)
+        elif column == features:
+            y[row] = rng.choice(bad)
+        else:
+            weight[row] = 0.0
+    largest = np.finfo(dtype).max
+    seen = (np.abs(X) <= largest).all(axis=1)
+    labelled = np.abs(y) <= largest
+    learned = seen & labelled & (weight > 0)
+
+    model, wanted = (make().set_params(missing="skip", dtype=dtype) for _ in range(2))
+    run = model.run(X, y, sample_weight=weight)
+    assert run.skipped == 40 - (seen & labelled).sum()
+    assert np.array_equal(np.isnan(run.predictions), ~seen)
+    for row in range(40):
+        if seen[row]:
+            assert run.predictions[row] == pytest.approx(wanted.predict_one(X[row]), rel=1e-6, abs=1e-6)
+        if learned[row]:
+            wanted.learn_one(X[row], y[row], sample_weight=1.0)
+    assert model.n_seen_ == learned.sum()
+    if learned.any():
+        assert np.allclose(model.coef_, wanted.coef_, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("row", [0, 1, 50, 199])
+@pytest.mark.parametrize("kind", [dl.RLS, dl.Kalman, dl.NLMS])
+def test_the_place_of_a_bad_value_is_said_and_nothing_is_learned(kind, rows, row):
+    X, y = rows
+    model = kind().fit(X, y)
+    before = pickle.dumps(model)
+    holed = X.copy()
+    holed[row, 1] = np.inf
+    with pytest.raises(ValueError, match=rf"X has infinity in row {row}, feature 1$"):
+        model.run(holed, y)
+    with pytest.raises(ValueError, match=rf"predict: X has infinity in row {row}, feature 1$"):
+        model.predict(holed)
+    y[row] = np.nan
+    with pytest.raises(ValueError, match=rf"y is NaN in row {row}$"):
+        model.run(X, y)
+    assert pickle.dumps(model) == before

@@ -16,7 +16,6 @@
 namespace driftline::bindings {
 
 using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Bytes = nb::ndarray<const unsigned char, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Table2 = nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu>;
 using OutVector = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using OutIndices = nb::ndarray<Index, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
@@ -41,14 +40,13 @@ template <class Model> struct Holder {
     std::atomic<bool> busy{false};
 };
 
-inline Batch make_batch(const Table2& x, const Vector& y, const std::optional<Vector>& weight,
-                        const std::optional<Bytes>& actions, Index features) {
+inline Batch make_batch(const Table2& x, const std::optional<Vector>& y, const std::optional<Vector>& weight, bool skip,
+                        Index features) {
     const bool floats = x.dtype() == nb::dtype<float>();
     if (!floats && x.dtype() != nb::dtype<double>())
         throw nb::type_error("X must be float64 or float32");
     const std::size_t rows = x.shape(0);
-    if (static_cast<Index>(x.shape(1)) != features || y.shape(0) != rows || (weight && weight->shape(0) != rows) ||
-        (actions && actions->shape(0) != rows))
+    if (static_cast<Index>(x.shape(1)) != features || (y && y->shape(0) != rows) || (weight && weight->shape(0) != rows))
         throw nb::value_error("the shapes do not agree");
     Batch batch;
     batch.x = x.data();
@@ -56,9 +54,9 @@ inline Batch make_batch(const Table2& x, const Vector& y, const std::optional<Ve
     batch.rows = static_cast<Index>(rows);
     batch.row_stride = x.stride(0);
     batch.column_stride = x.stride(1);
-    batch.y = y.data();
+    batch.y = y ? y->data() : nullptr;
     batch.weight = weight ? weight->data() : nullptr;
-    batch.actions = actions ? reinterpret_cast<const Action*>(actions->data()) : nullptr;
+    batch.skip = skip;
     return batch;
 }
 

@@ -7,7 +7,6 @@
 #include "driftline/engine.hpp"
 
 namespace driftline::bindings {
-void bind_arrays(nanobind::module_&);
 void bind_first_order(nanobind::module_&);
 void bind_second_order(nanobind::module_&);
 } // namespace driftline::bindings
@@ -17,7 +16,6 @@ NB_MODULE(_core, m) {
         throw nanobind::python_error();
     m.doc() = "driftline's native core.";
     m.def("instruction_set", &driftline::instruction_set, "The instruction set in use: avx2 or baseline.");
-    driftline::bindings::bind_arrays(m);
     driftline::bindings::bind_first_order(m);
     driftline::bindings::bind_second_order(m);
 }

@@ -27,19 +27,19 @@ template <class T> bool learn(Held<T>& self, nb::handle x, nb::handle y) {
 }
 
 template <class T>
-nb::tuple run(Held<T>& self, Table2 x, Vector y, std::optional<Vector> weight, std::optional<Bytes> actions,
+nb::tuple run(Held<T>& self, Table2 x, std::optional<Vector> y, std::optional<Vector> weight, bool skip,
               OutVector predictions, std::optional<OutIndices> resets, std::optional<OutTable> weights, Index every,
               Index start) {
     InUse use(self.busy);
     auto& state = self.model->state;
-    const Batch batch = make_batch(x, y, weight, actions, state.d - state.intercept);
+    const Batch batch = make_batch(x, y, weight, skip, state.d - state.intercept);
     Outputs out = make_outputs(batch, predictions, resets, weights, every, start, state.d);
     Status status;
     {
         nb::gil_scoped_release released;
         status = engine<T>().replay(state, batch, out);
     }
-    return nb::make_tuple(static_cast<int>(status), out.done, out.reset_count);
+    return nb::make_tuple(static_cast<int>(status), out.done, out.reset_count, out.skipped);
 }
 
 template <class T> nb::dict get_state(Held<T>& self) {
@@ -146,9 +146,9 @@ template <class T> void bind(nb::module_& m, const char* name) {
         .def("predict", &predict<T>, arg("x").none(), "The prediction, or None where x has to be converted first.")
         .def("learn", &learn<T>, arg("x").none(), arg("y").none(),
              "False, with nothing changed, where the row needs Python's care.")
-        .def("run", &run<T>, arg("x"), arg("y"), arg("weight").none(), arg("actions").none(), arg("predictions"),
+        .def("run", &run<T>, arg("x"), arg("y").none(), arg("weight").none(), arg("skip"), arg("predictions"),
              arg("resets").none(), arg("weights").none(), arg("every"), arg("start"),
-             "Replays rows from `start`; returns status, rows done and resets written.")
+             "Replays rows from `start`; returns status, rows done, resets written and rows skipped.")
         .def("sums",
              [](Held<T>& self) {
                  InUse use(self.busy);

@@ -21,10 +21,15 @@ template <class T> constexpr Engine<T> make_engine() {
             return with_size(m, [&]<int G>() { return replay<G>(m, batch, out, false); });
         },
         [](FirstOrderState<T>& m, double y, double weight, double& prediction) {
-            return learn_row(m, y, weight, prediction);
+            double norm2;
+            prediction = score(m, norm2);
+            return learn_row(m, norm2, y, weight, prediction);
         },
-        [](FirstOrderState<T>& m, double slope) { return descend(m, slope, 1.0); },
-        [](FirstOrderState<T>& m) { return score(m); },
+        [](FirstOrderState<T>& m, double slope) { return descend(m, dot(m.x, m.x, padded<T>(m.d)), slope, 1.0); },
+        [](FirstOrderState<T>& m) {
+            double norm2;
+            return score(m, norm2);
+        },
         [](FirstOrderState<T>& m, const Batch& batch, Outputs& out) { return replay(m, batch, out); },
     };
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -14,8 +15,21 @@ from driftline.results import Run
 from driftline.sklearn_compat import SklearnVerbs
 from driftline.undo import Undo
 
-DONE, LEARN, PREDICT_ONLY, SKIP = 0, 0, 1, 2
+DONE, BAD_VALUE = 0, 5  # of the core's statuses, those that every learner knows
 _LARGEST = {name: np.float64(np.finfo(name).max) for name in ("float64", "float32")}  # so that float32 compares exactly
+
+
+@dataclass
+class Target:
+    """Where the results of a block of rows go, and the words and numbers by which messages name its rows."""
+
+    where: str
+    start: int = 0
+    names: list[Name] | None = None
+    predictions: Array = field(kw_only=True)
+    resets: list[Array] | None = None
+    snapshots: Array | None = None
+    every: int = 0
 
 
 class Learner(SklearnVerbs, params.Parametrised):
@@ -74,7 +88,7 @@ class Learner(SklearnVerbs, params.Parametrised):
                 self._require_width(row.size, where)
         if self.missing == "skip" and not (np.abs(row) <= self._largest).all():
             return float("nan")
-        self._refuse_bad(row[None, :], where, None, "x")
+        self._refuse_bad(row, where, None)
         model = self
         if self._core is not None:
             prediction = self._core.predict(row)
@@ -85,7 +99,9 @@ class Learner(SklearnVerbs, params.Parametrised):
                 return 0.0
             model = type(self)(**self.get_params(deep=False))
             model._meet(row, None)
-        return float(model._replay_block(row[None, :], np.zeros(1), None, np.full(1, PREDICT_ONLY, np.uint8), where)[0])
+        target = Target(where, predictions=np.empty(1))
+        model._replay_block(row[None, :], None, None, target)
+        return float(target.predictions[0])
 
     def _learn_any(self, x: Any, y: Any, sample_weight: float | None) -> None:
         where = f"{type(self).__name__}.learn_one"
@@ -106,7 +122,7 @@ class Learner(SklearnVerbs, params.Parametrised):
             if self.missing == "skip":
                 self._skipped += 1
                 return
-            self._refuse_bad(row[None, :], where, names, "x")
+            self._refuse_bad(row, where, names)
             raise ValueError(f"{where}: y is {inputs.spell(label)}{self._beyond(label)}")
         if weight is not None and weight[0] == 0:
             return
@@ -115,7 +131,7 @@ class Learner(SklearnVerbs, params.Parametrised):
             return
         with Undo(self):
             self._meet(row, names)
-            self._replay_block(row[None, :], np.array([label]), weight, None, where)
+            self._replay_block(row[None, :], np.array([label]), weight, Target(where, predictions=np.empty(1)))
 
     # Many rows at once.
 
@@ -153,22 +169,19 @@ class Learner(SklearnVerbs, params.Parametrised):
 
     def _replay(self, table: Table, y: Array, weight: Array | None, where: str, weights_every: int | None) -> Run:
         every = min(int(weights_every or 0), table.rows + 1)
-        predictions = np.empty(table.rows)
+        predictions, errors = np.empty((2, table.rows))  # one piece of memory, which the next replay is likely to get again
         resets: list[Array] = []
         snapshots = np.empty((table.rows // every, len(self._core.weights()))) if every else None
         skipped = 0
-        for start, block in table.blocks(inputs.rows_in_cache(table.columns, every or 1)):
-            stop = start + len(block)
-            actions, lost = self._actions(block, y[start:stop], weight, where, start, table.names)
-            skipped += lost
-            kept = None if snapshots is None else snapshots[start // every : stop // every]
-            piece = None if weight is None else weight[start:stop]
-            predictions[start:stop] = self._replay_block(
-                block, y[start:stop], piece, actions, where, start, resets, kept, every
-            )
+        for start, block in table.blocks(inputs.rows_between_signals(table.columns, every or 1)):
+            rows = slice(start, start + len(block))
+            kept = None if snapshots is None else snapshots[start // every : rows.stop // every]
+            piece = None if weight is None else weight[rows]
+            target = Target(where, start, table.names, resets, kept, every, predictions=predictions[rows])
+            skipped += self._replay_block(block, y[rows], piece, target)
+            with np.errstate(over="ignore"):
+                np.subtract(y[rows], predictions[rows], out=errors[rows])
         self._skipped += skipped
-        with np.errstate(over="ignore"):
-            errors = y - predictions
         return Run(
             predictions=predictions,
             errors=errors,
@@ -177,51 +190,30 @@ class Learner(SklearnVerbs, params.Parametrised):
             skipped=skipped,
         )
 
-    def _actions(
-        self, block: Array, y: Array, weight: Array | None, where: str, start: int, names: list[Name] | None
-    ) -> tuple[Array | None, int]:
-        """What to do with each row of a block (None: learn from all), and how many are skipped for want of a value."""
-        lost_y = ~(np.abs(y) <= self._largest)
-        whole = inputs.first_bad(block, self._largest) is None
-        if self.missing == "raise":
-            if not whole:
-                self._refuse_bad(block, where, names, "X", start)
-            if lost_y.any():
-                row = int(np.flatnonzero(lost_y)[0])
-                raise ValueError(f"{where}: y is {inputs.spell(y[row])} in row {start + row}{self._beyond(y[row])}")
-        zero = None if weight is None else weight[start : start + len(y)] == 0
-        if whole and not lost_y.any() and (zero is None or not zero.any()):
-            return None, 0
-        actions = np.where(lost_y if zero is None else lost_y | zero, PREDICT_ONLY, LEARN).astype(np.uint8)
-        lost = lost_y
-        if not whole:
-            lost_x = ~(np.abs(block) <= self._largest).all(axis=1)
-            actions[lost_x] = SKIP
-            lost = lost_y | lost_x
-        return actions, int(lost.sum())
+    def _predict_table(self, table: Table, where: str) -> Array:
+        predictions = np.empty(table.rows)
+        for start, block in table.blocks(inputs.BLOCK_ROWS):
+            target = Target(where, start, table.names, predictions=predictions[start : start + len(block)])
+            self._replay_block(block, None, None, target)
+        return predictions
 
-    def _replay_block(
-        self,
-        block: Array,
-        y: Array,
-        weight: Array | None,
-        actions: Array | None,
-        where: str,
-        offset: int = 0,
-        resets: list[Array] | None = None,
-        snapshots: Array | None = None,
-        every: int = 0,
-    ) -> Array:
-        predictions = np.empty(len(y))
-        marks = np.empty(len(y), dtype=np.int64) if resets is not None and self._can_reset else None
-        done = 0
+    def _replay_block(self, block: Array, y: Array | None, weight: Array | None, target: Target) -> int:
+        """Predicts and learns, or without ``y`` only predicts; returns how many rows were skipped for want of a value."""
+        marks = np.empty(len(block), dtype=np.int64) if target.resets is not None and self._can_reset else None
+        skip = self.missing == "skip"
+        done = skipped = 0
         while True:
-            status, done, found = self._core.run(block, y, weight, actions, predictions, marks, snapshots, every, done)
-            if marks is not None and resets is not None and found:
-                resets.append(marks[:found] + offset)
+            status, done, found, lost = self._core.run(
+                block, y, weight, skip, target.predictions, marks, target.snapshots, target.every, done
+            )
+            skipped += int(lost)
+            if marks is not None and target.resets is not None and found:
+                target.resets.append(marks[:found] + target.start)
             if status == DONE:
-                return predictions
-            self._serve(status, where, offset + done, block[done:])
+                return skipped
+            if status == BAD_VALUE:
+                self._refuse_bad_row(block[done], None if y is None else y[done], target, done)
+            self._serve(status, target.where, target.start + done, block[done:])
 
     _can_reset = False
 
@@ -234,16 +226,21 @@ class Learner(SklearnVerbs, params.Parametrised):
     def _beyond(self, value: float) -> str:
         return f", beyond the range of {self.dtype}" if np.isfinite(value) else ""
 
-    def _refuse_bad(self, block: Array, where: str, names: list[Name] | None, what: str, start: int = 0) -> None:
-        bad = inputs.first_bad(block, self._largest) if block.size else None
-        if bad is None:
+    def _refuse_bad(self, row: Array, where: str, names: list[Name] | None, what: str = "x", place: str = "") -> None:
+        bad = ~(np.abs(row) <= self._largest)
+        if not bad.any():
             return
-        row, column = bad
+        column = int(bad.argmax())
         names = names or self._names
         feature = repr(names[column]) if names else str(column)
-        place = f"feature {feature}" if what == "x" else f"row {start + row}, feature {feature}"
-        value = float(block[row, column])
-        raise ValueError(f"{where}: {what} has {inputs.spell(value)} in {place}{self._beyond(value)}")
+        value = float(row[column])
+        raise ValueError(f"{where}: {what} has {inputs.spell(value)} in {place}feature {feature}{self._beyond(value)}")
+
+    def _refuse_bad_row(self, x: Array, y: float | None, target: Target, done: int) -> None:
+        row = target.start + done
+        self._refuse_bad(x, target.where, target.names, "X", f"row {row}, ")
+        if y is not None:
+            raise ValueError(f"{target.where}: y is {inputs.spell(y)} in row {row}{self._beyond(y)}")
 
     def _refuse_bad_items(self, items: dict[Name, float], where: str) -> None:
         if self.missing == "raise":

@@ -12,18 +12,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from driftline import _core
-
 Array = npt.NDArray[Any]
 Name = Hashable
 
 BLOCK_ROWS = 65_536
-CACHED_ELEMENTS = 2**18
+BLOCK_ELEMENTS = 2**18
 
 
-def rows_in_cache(columns: int, multiple: int) -> int:
-    """Rows that stay in the cache between being checked and being learned: a multiple of ``multiple``."""
-    rows = max(1024, CACHED_ELEMENTS // columns)
+def rows_between_signals(columns: int, multiple: int) -> int:
+    """Rows that the core learns at a time, a multiple of ``multiple``: few enough to heed an interrupt soon after."""
+    rows = max(1024, BLOCK_ELEMENTS // columns)
     return max(rows // multiple, 1) * multiple
 
 
@@ -192,9 +190,3 @@ def as_items(x: Mapping[Name, Any], where: str) -> dict[Name, float]:
 def as_label(y: Any, where: str) -> float:
     """One label; NaN where it is missing."""
     return _number(y, where, "y")
-
-
-def first_bad(block: Array, most: float) -> tuple[int, int] | None:
-    """Row and column of the first value that is not finite, or beyond ``most``."""
-    at = _core.first_bad(block, most)
-    return None if at < 0 else divmod(at, block.shape[1])

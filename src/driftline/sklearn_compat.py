@@ -30,12 +30,7 @@ class SklearnVerbs(Learned):
         def _run(self, X: Any, y: Any, sample_weight: Any, where: str) -> Run: ...
         def _learn_table(self, X: Any, y: Any, sample_weight: Any, where: str) -> Run: ...
         def _restore(self, core: Any, names: Any) -> None: ...
-        def _actions(
-            self, block: Array, y: Array, weight: Array | None, where: str, start: int, names: list[Name] | None
-        ) -> tuple[Array | None, int]: ...
-        def _replay_block(
-            self, block: Array, y: Array, weight: Array | None, actions: Array | None, where: str, offset: int = 0
-        ) -> Array: ...
+        def _predict_table(self, table: Table, where: str) -> Array: ...
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Forgets everything, then learns the rows in their order, once. A failure leaves the learner as it was."""
@@ -60,15 +55,7 @@ class SklearnVerbs(Learned):
             raise not_fitted(f"{where}: the learner is not fitted yet: it has seen no row")
         table = inputs.as_table(X, where)
         self._check_table(table, where)
-        out = np.empty(table.rows)
-        for start, block in table.blocks(inputs.BLOCK_ROWS):
-            none = np.zeros(len(block))
-            actions, _ = self._actions(block, none, None, where, start, table.names)
-            if actions is None:
-                actions = np.ones(len(block), dtype=np.uint8)
-            actions = np.maximum(actions, 1).astype(np.uint8)
-            out[start : start + len(block)] = self._replay_block(block, none, None, actions, where, start)
-        return out
+        return self._predict_table(table, where)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R^2 of :meth:`predict`: 1 is perfect, 0 is as good as the mean of ``y``."""

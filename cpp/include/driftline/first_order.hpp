@@ -1,7 +1,6 @@
 // The one step of every first-order learner: additive or multiplicative, with any of the losses, O(d) a row.
 #pragma once
 
-#include "driftline/range.hpp"
 #include "driftline/rows.hpp"
 
 namespace driftline {
@@ -72,8 +71,10 @@ inline double loss_slope(const FirstOrderPolicy& policy, double y, double p) {
     return 0;
 }
 
-template <class T> DRIFTLINE_INLINE double score(const FirstOrderState<T>& m) {
-    const double f = dot(m.w, m.x, padded<T>(m.d));
+// w.x, and |x|^2 on the way.
+template <class T> DRIFTLINE_INLINE double score(const FirstOrderState<T>& m, double& norm2) {
+    double f;
+    dot_and_norm(m.w, m.x, padded<T>(m.d), f, norm2);
     return std::isfinite(f) ? f : far_dot(m.w, m.x, 1, m.d);
 }
 
@@ -120,7 +121,7 @@ template <class T, class Real> Real rate_divisor(const FirstOrderState<T>& m, Re
 }
 
 // The additive step where |x|^2 or the factor of x leaves the range of T, though the weights need not.
-template <class T> bool far_step(FirstOrderState<T>& m, double slope, double weight) {
+template <class T> DRIFTLINE_ONCE bool far_step(FirstOrderState<T>& m, double slope, double weight) {
     long double norm2 = 0;
     for (Index j = 0; j < m.d; ++j)
         norm2 += static_cast<long double>(m.x[j]) * m.x[j];
@@ -135,14 +136,13 @@ template <class T> bool far_step(FirstOrderState<T>& m, double slope, double wei
 }
 
 // Moves against the gradient `slope` of the loss at the row at hand. Nothing has changed unless the status is done.
-template <class T> DRIFTLINE_ONCE Status descend(FirstOrderState<T>& m, double slope, double weight) {
+template <class T> DRIFTLINE_INLINE Status descend(FirstOrderState<T>& m, double norm2, double slope, double weight) {
     const FirstOrderPolicy& policy = m.policy;
     const Index n = padded<T>(m.d);
-    const double norm2 = dot(m.x, m.x, n);
     if (policy.space == Space::free) {
-        const double factor = slope == 0 ? 0 : -policy.rate * slope / rate_divisor<T, double>(m, weight, norm2);
-        const double size = std::fabs(factor);
-        const bool near = slope == 0 || (size >= type_min<T> && size <= type_max<T>);
+        const double step = policy.rate / rate_divisor<T, double>(m, weight, norm2); // done before the slope is known
+        const double factor = slope == 0 ? 0 : -step * slope, size = std::fabs(factor);
+        const bool near = slope == 0 || (size >= type_min<T> && size <= type_max<T> && step >= DBL_MIN);
         const bool finite = near ? add_scaled(m.trial, m.w, m.x, static_cast<T>(factor), n) : far_step(m, slope, weight);
         if (!finite)
             return Status::diverged;
@@ -164,9 +164,9 @@ template <class T> void count(FirstOrderState<T>& m, double y, double prediction
     m.sums.largest_label = at_least(m.sums.largest_label, std::fabs(y));
 }
 
-template <class T> DRIFTLINE_INLINE Status learn_row(FirstOrderState<T>& m, double y, double weight, double& prediction) {
-    prediction = score(m);
-    const Status status = descend(m, weight * loss_slope(m.policy, y, prediction), weight);
+template <class T>
+DRIFTLINE_INLINE Status learn_row(FirstOrderState<T>& m, double norm2, double y, double weight, double prediction) {
+    const Status status = descend(m, norm2, weight * loss_slope(m.policy, y, prediction), weight);
     if (status == Status::done)
         count(m, y, prediction);
     return status;
@@ -174,17 +174,19 @@ template <class T> DRIFTLINE_INLINE Status learn_row(FirstOrderState<T>& m, doub
 
 template <class T> Status replay(FirstOrderState<T>& m, const Batch& batch, Outputs& out) {
     const Reader<0, T> reader(batch, m.d, m.intercept);
+    const Index size = padded<T>(m.d);
     for (Index t = out.done; t < batch.rows; ++t) {
-        const Action action = action_of(batch, t);
-        if (action == Action::skip) {
-            out.predictions[t] = NAN;
-        } else {
-            reader.take(m.x, t);
-            if (action == Action::predict_only)
-                out.predictions[t] = score(m);
-            else if (learn_row(m, batch.y[t], weight_of(batch, t), out.predictions[t]) != Status::done)
-                return Status::diverged;
-        }
+        reader.take(m.x, t);
+        double norm2;
+        const double prediction = score(m, norm2);
+        const Fate fate = fate_of(batch, t, m.x, size, norm2);
+        if (fate == Fate::refuse)
+            return Status::bad_value;
+        if (fate != Fate::learn)
+            out.skipped += was_skipped<T>(batch, t, fate);
+        else if (learn_row(m, norm2, batch.y[t], weight_of(batch, t), prediction) != Status::done)
+            return Status::diverged;
+        out.predictions[t] = fate == Fate::pass ? NAN : prediction;
         snapshot(out, m.w, m.d, t);
         out.done = t + 1;
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "driftline/panels.hpp"
+#include "driftline/range.hpp"
 
 namespace driftline {
 
@@ -10,19 +11,18 @@ enum class Status : int {
     needs_forgetting, // the table of forgetting factors ends before this row
     needs_threshold,  // the table of reset thresholds ends before this segment
     outside_noise,    // complement noise 1 - s is not positive on this row
-    diverged          // the weights left the range of their type
+    diverged,         // the weights left the range of their type
+    bad_value         // a value of this row is missing, or beyond the range of the type
 };
-
-enum class Action : unsigned char { learn, predict_only, skip };
 
 // A table of T rows in either type, with any strides (in elements).
 struct Batch {
     const void* x = nullptr;
     bool floats = false; // x is float, else double
     Index rows = 0, row_stride = 0, column_stride = 0;
-    const double* y = nullptr;
-    const double* weight = nullptr;  // null: all ones
-    const Action* actions = nullptr; // null: learn from all
+    const double* y = nullptr;      // null: predict, and learn nothing
+    const double* weight = nullptr; // null: all ones; a row of weight 0 is predicted and not learned
+    bool skip = false; // rows with a bad value are passed over and counted, else the first of them ends the replay
 };
 
 // Where a replay writes; null where not asked for.
@@ -32,7 +32,8 @@ struct Outputs {
     Index reset_count = 0;
     double* weights = nullptr; // snapshots, d each
     Index every = 0;
-    Index done = 0; // rows finished
+    Index done = 0;    // rows finished
+    Index skipped = 0; // of these, rows with a bad value
 };
 
 inline namespace DRIFTLINE_ISA {
@@ -110,18 +111,23 @@ template <int N, class T> class Reader {
     alignas(32) T unit_[panel_width<T>];
 };
 
-} // namespace DRIFTLINE_ISA
-
-DRIFTLINE_INLINE Action action_of(const Batch& batch, Index t) { return batch.actions ? batch.actions[t] : Action::learn; }
-// The end of the stretch of rows to learn from that begins at t.
-DRIFTLINE_INLINE Index learning_ends(const Batch& batch, Index t) {
-    if (!batch.actions)
-        return batch.rows;
-    while (t < batch.rows && batch.actions[t] == Action::learn)
-        ++t;
-    return t;
-}
 DRIFTLINE_INLINE double weight_of(const Batch& batch, Index t) { return batch.weight ? batch.weight[t] : 1.0; }
+
+enum class Fate { learn, predict, pass, refuse };
+
+// What becomes of row t. |x|^2, which every step needs, says that x is finite; only a square that overflowed is looked into.
+template <class T> DRIFTLINE_INLINE Fate fate_of(const Batch& batch, Index t, const T* x, Index size, double norm2) {
+    const bool whole = norm2 <= DBL_MAX || all_finite(x, size);
+    if (!batch.y)
+        return whole ? Fate::predict : batch.skip ? Fate::pass : Fate::refuse;
+    if (whole && std::fabs(batch.y[t]) <= type_max<T>) [[likely]]
+        return weight_of(batch, t) != 0 ? Fate::learn : Fate::predict;
+    return !batch.skip ? Fate::refuse : whole ? Fate::predict : Fate::pass;
+}
+// Whether row t is one of those that are counted as skipped, given that it was predicted or passed over.
+template <class T> DRIFTLINE_INLINE bool was_skipped(const Batch& batch, Index t, Fate fate) {
+    return fate == Fate::pass || (batch.y && !(std::fabs(batch.y[t]) <= type_max<T>));
+}
 
 template <class T> DRIFTLINE_INLINE void snapshot(const Outputs& out, const T* w, Index d, Index t) {
     if (out.weights && (t + 1) % out.every == 0)
@@ -129,4 +135,5 @@ template <class T> DRIFTLINE_INLINE void snapshot(const Outputs& out, const T* w
             out.weights[((t + 1) / out.every - 1) * d + j] = static_cast<double>(w[j]);
 }
 
+} // namespace DRIFTLINE_ISA
 } // namespace driftline

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "driftline/projection.hpp"
-#include "driftline/range.hpp"
 
 namespace driftline {
 inline namespace DRIFTLINE_ISA {
@@ -44,7 +43,16 @@ template <class T> DRIFTLINE_ONCE void form_products(SecondOrderState<T>& m) {
     m.ready = true;
 }
 
-template <class T> DRIFTLINE_INLINE Status look(SecondOrderState<T>& m, View& view, Index size) {
+// |x|^2 is left as it comes: what is not finite in x is not finite in it.
+template <class T> DRIFTLINE_INLINE void look(const SecondOrderState<T>& m, View& view, Index size) {
+    dot_and_norm(m.w, m.x, size, view.f, view.norm2);
+    if (!std::isfinite(view.f)) [[unlikely]]
+        view.f = far_dot(m.w, m.x, 1, m.d);
+}
+
+// What the passing of time does before this row, where that differs from row to row.
+template <class T> DRIFTLINE_INLINE Status look_up_forgetting(const SecondOrderState<T>& m, View& view) {
+    view.norm2 = at_most(view.norm2, DBL_MAX);
     if (m.forgetting.values) [[unlikely]] { // of division only
         const Index t = static_cast<Index>(m.sums.rows) + 1;
         if (!m.forgetting.covers(t))
@@ -52,10 +60,6 @@ template <class T> DRIFTLINE_INLINE Status look(SecondOrderState<T>& m, View& vi
         view.keep = m.forgetting.at(t);
         view.growth.grow = 1 / view.keep;
     }
-    dot_and_norm(m.w, m.x, size, view.f, view.norm2);
-    view.norm2 = at_most(view.norm2, DBL_MAX);
-    if (!std::isfinite(view.f)) [[unlikely]]
-        view.f = far_dot(m.w, m.x, 1, m.d);
     return Status::done;
 }
 
@@ -248,13 +252,13 @@ template <class T> DRIFTLINE_INLINE Extras extras_of(const SecondOrderState<T>& 
             m.additive || policy.reset != Reset::none || policy.radius > 0};
 }
 
-// Learns from the row at hand; `next`, where there is one, is the row that will follow. The matrices' products with it are
-// formed on the way. Nothing has changed unless the status is done.
+// Learns from the row at hand, which was looked at; `next`, where there is one, is the row that will follow. The matrices'
+// products with it are formed on the way. Nothing has changed unless the status is done.
 template <int G, class T>
 DRIFTLINE_INLINE Status learn_row(SecondOrderState<T>& m, Row<G, T>& row, View view, Extras extras, double y, double weight,
                                   const T* next, double& prediction) {
     const Policy& policy = m.policy;
-    if (const Status status = look(m, view, row.size); status != Status::done)
+    if (const Status status = look_up_forgetting(m, view); status != Status::done)
         return status;
     if (extras.after && policy.reset == Reset::below && !m.thresholds.covers(static_cast<Index>(m.sums.segment) + 1))
         return Status::needs_threshold;
@@ -302,7 +306,8 @@ DRIFTLINE_INLINE Status learn_row(SecondOrderState<T>& m, Row<G, T>& row, View v
 template <class T> DRIFTLINE_ONCE Status predict_row(SecondOrderState<T>& m, double& prediction) {
     View view = usual_view(m);
     Row<0, T> row(m.factor);
-    if (const Status status = look(m, view, row.size); status != Status::done)
+    look(m, view, row.size);
+    if (const Status status = look_up_forgetting(m, view); status != Status::done)
         return status;
     m.ready = false;
     if (m.policy.shrink && resets_again(m, view, m.policy.noise)) {
@@ -315,54 +320,61 @@ template <class T> DRIFTLINE_ONCE Status predict_row(SecondOrderState<T>& m, dou
     return Status::done;
 }
 
+// A row that is not learned from.
+template <class T>
+DRIFTLINE_ONCE Status pass_row(SecondOrderState<T>& m, const Batch& batch, Index t, Fate fate, Outputs& out) {
+    if (fate == Fate::refuse)
+        return Status::bad_value;
+    out.predictions[t] = NAN;
+    if (fate == Fate::predict)
+        if (const Status status = predict_row(m, out.predictions[t]); status != Status::done)
+            return status;
+    m.ready = false;
+    out.skipped += was_skipped<T>(batch, t, fate);
+    return Status::done;
+}
+
 // Where `loaded`, the first row is at hand already.
 template <int G, class T>
 DRIFTLINE_ONCE Status replay(SecondOrderState<T>& m, const Batch& rows, Outputs& outputs, bool loaded) {
     const Batch batch = rows; // copies, which no store through a pointer can be taken to change
     Outputs out = outputs;
     const Reader<static_cast<int>(padded<T>(4 * G)), T> reader(batch, m.d, m.intercept);
-    const View view = usual_view(m);
+    const View usual = usual_view(m);
     const Extras extras = extras_of(m, batch.weight != nullptr);
     Row<G, T> row(m.factor);
     double resets = m.sums.resets;
     Status status = Status::done;
-    Index t = out.done;
-    while (t < batch.rows && status == Status::done) {
-        const Action action = action_of(batch, t);
-        if (action != Action::skip && !loaded)
-            reader.take(m.x, t);
-        m.ready = false;
-        if (action != Action::learn) {
-            out.predictions[t] = NAN;
-            if (action == Action::predict_only)
-                status = predict_row(m, out.predictions[t]);
-            if (status == Status::done)
-                snapshot(out, m.w, m.d, t++);
-            continue;
-        }
-        for (const Index end = learning_ends(batch, t); t < end; ++t) {
-            T* const next = t + 1 < end ? m.next : nullptr;
-            if (next)
-                reader.take(next, t + 1);
+    if (!loaded && out.done < batch.rows)
+        reader.take(m.x, out.done);
+    m.ready = false;
+    for (; out.done < batch.rows; ++out.done) {
+        const Index t = out.done;
+        T* const next = t + 1 < batch.rows ? m.next : nullptr;
+        if (next)
+            reader.take(next, t + 1);
+        View view = usual;
+        look(m, view, row.size);
+        const Fate fate = fate_of(batch, t, m.x, row.size, view.norm2);
+        if (fate == Fate::learn) [[likely]]
             status = learn_row(m, row, view, extras, batch.y[t], weight_of(batch, t), next, out.predictions[t]);
-            if (status != Status::done)
-                break;
-            if (extras.after && m.sums.resets > resets) {
-                resets = m.sums.resets;
-                if (out.resets)
-                    out.resets[out.reset_count++] = t;
-            }
-            if (next) {
-                m.next = m.x;
-                m.x = next;
-            }
-            snapshot(out, m.w, m.d, t);
+        else
+            status = pass_row(m, batch, t, fate, out);
+        if (status != Status::done)
+            break;
+        if (extras.after && m.sums.resets > resets) {
+            resets = m.sums.resets;
+            if (out.resets)
+                out.resets[out.reset_count++] = t;
         }
-        loaded = false;
+        if (next) {
+            m.next = m.x;
+            m.x = next;
+        }
+        snapshot(out, m.w, m.d, t);
     }
     m.ready = false;
-    outputs.done = t;
-    outputs.reset_count = out.reset_count;
+    outputs = out;
     return status;
 }
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from driftline import _core, losses
-from driftline.base import LEARN, SKIP, Learner
+from driftline.base import Learner, Target
 from driftline.errors import DivergenceError
 from driftline.inputs import Array
 
@@ -69,33 +69,30 @@ class Descending(Learner):
 
     rate: float
 
-    def _replay_block(
-        self,
-        block: Array,
-        y: Array,
-        weight: Array | None,
-        actions: Array | None,
-        where: str,
-        offset: int = 0,
-        resets: list[Array] | None = None,
-        snapshots: Array | None = None,
-        every: int = 0,
-    ) -> Array:
+    def _replay_block(self, block: Array, y: Array | None, weight: Array | None, target: Target) -> int:
         loss = self._custom_loss()
-        if loss is None:
-            return super()._replay_block(block, y, weight, actions, where, offset, resets, snapshots, every)
-        predictions = np.full(len(y), np.nan)
+        if loss is None or y is None:
+            return super()._replay_block(block, y, weight, target)
+        skipped = 0
         for t, row in enumerate(block):
-            action = LEARN if actions is None else actions[t]
-            if action != SKIP:
-                predictions[t] = self._core.predict(row)
-            if action == LEARN:
-                slope = float(loss.gradient(float(y[t]), float(predictions[t])))
-                slope *= 1.0 if weight is None else float(weight[t])
-                if not math.isfinite(slope):
-                    raise ValueError(f"{where}: {loss!r} gave the gradient {slope} at row {offset + t}")
-                if not self._core.descend(row, float(y[t]), float(predictions[t]), slope):
-                    self._serve(_DIVERGED, where, offset + t, block[t:])
-            if snapshots is not None and (t + 1) % every == 0:
-                snapshots[(t + 1) // every - 1] = self._core.weights()
-        return predictions
+            prediction = self._core.predict(row)
+            whole = prediction is not None and abs(y[t]) <= self._largest
+            if not whole and self.missing == "raise":
+                self._refuse_bad_row(row, y[t], target, t)
+            skipped += not whole
+            target.predictions[t] = np.nan if prediction is None else prediction
+            share = 1.0 if weight is None else float(weight[t])
+            if whole and share:
+                self._descend(loss, row, float(y[t]), prediction, share, target.where, target.start + t)
+            if target.snapshots is not None and (t + 1) % target.every == 0:
+                target.snapshots[(t + 1) // target.every - 1] = self._core.weights()
+        return skipped
+
+    def _descend(
+        self, loss: losses.Loss, x: Array, y: float, prediction: float, weight: float, where: str, row: int
+    ) -> None:
+        slope = weight * float(loss.gradient(y, prediction))
+        if not math.isfinite(slope):
+            raise ValueError(f"{where}: {loss!r} gave the gradient {slope} at row {row}")
+        if not self._core.descend(x, y, prediction, slope):
+            self._serve(_DIVERGED, where, row, x[None, :])
