@@ -165,7 +165,7 @@ def draw(records: list[list[Any]]) -> Any:
         ax.plot(x, bound, "--", color=COLOURS[0], label="bound")
         ax.axhline(NOISE, color=NEUTRAL, linestyle=":", label="noise")
         ax.set(xlabel="rows, T" if ax is middle else "sample size, m", ylabel="squared error", title=title)
-        ax.set(xscale="log", yscale="log")
+        ax.set(xscale="log")
     for ax in (left, middle, right):
         ax.legend(frameon=False, fontsize=8)
     return figure

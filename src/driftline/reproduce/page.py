@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,21 @@ def write_all(target: Target, findings: Findings, context: Context, folder: Path
     """Writes the four files, and gives their paths by their endings."""
     folder.mkdir(parents=True, exist_ok=True)
     files = {ending: folder / f"{target.name}.{ending}" for ending in ("png", "json", "csv", "md")}
-    findings.draw().savefig(files["png"], dpi=120)
+    write_picture(findings.draw(), files["png"])
     files["json"].write_text(json.dumps(content(target, findings, context), indent=1, ensure_ascii=False) + "\n", "utf-8")
     findings.numbers.to_csv(files["csv"])
     files["md"].write_text(page(target, findings, context), "utf-8")
     return files
+
+
+def write_picture(figure: Any, path: Path) -> None:
+    """A PNG with a palette of 128 colours: a third of the size, and no difference to the eye."""
+    from PIL import Image
+
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format="png", dpi=120)
+    with Image.open(drawn) as picture:
+        picture.convert("RGB").quantize(128, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
 def content(target: Target, findings: Findings, context: Context) -> dict[str, Any]:

@@ -7,7 +7,10 @@ import importlib
 
 from driftline.reproduce.target import Target
 
-_NAMES = ("lecture-bounds",)
+_NAMES = (
+    "lecture-bounds",
+    "arcor-fig2",
+)
 
 
 class RequestError(ValueError):

@@ -1,0 +1,179 @@
+"""Learners tuned on one sequence of a stream and run on many others: what the figures of cumulative loss are made of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from driftline.base import Learner
+from driftline.evaluate.adapters import fresh
+from driftline.evaluate.cases import seeds
+from driftline.evaluate.statistics import verdict
+from driftline.inputs import Array
+from driftline.reproduce.context import Context
+from driftline.reproduce.means import half_width
+from driftline.streams import Rotating
+from driftline.streams.keyed import generator
+
+Inputs = Literal["as drawn", "rows of norm 1", "norms of at most 1"]
+_NOISE = 77  # the key of the noise that is added to scaled rows
+
+
+@dataclass(frozen=True)
+class Course:
+    """A stream, how many rows of it, and what is done to its inputs before they get their labels.
+
+    Attributes:
+        stream: rows with known weights.
+        rows: how many.
+        inputs: "as drawn"; "rows of norm 1", each divided by its own norm; or "norms of at most 1", all divided by the
+            largest norm. The noise on the labels keeps its variance.
+    """
+
+    stream: Rotating
+    rows: int
+    inputs: Inputs = "as drawn"
+
+    def take(self, seed: int) -> tuple[Array, Array]:
+        """The rows and labels of one seed."""
+        if self.inputs == "as drawn":
+            return self.stream.reseeded(seed).take(self.rows)
+        X, y = replace(self.stream, noise=0.0, seed=seed).take(self.rows)
+        norms = np.linalg.norm(X, axis=1)
+        size = norms if self.inputs == "rows of norm 1" else np.full(self.rows, norms.max())
+        noise = generator(seed, _NOISE).normal(scale=math.sqrt(self.stream.noise), size=self.rows)
+        return X / size[:, None], y / size + noise
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Cumulative losses of tuned learners.
+
+    Attributes:
+        learners: their names.
+        chosen: the setting of each that lost least on the tuning sequence.
+        at: after how many rows.
+        losses: (repetition, learner, point), the last point being the end.
+        zero: the loss of predicting 0 throughout, by repetition.
+    """
+
+    learners: tuple[str, ...]
+    chosen: dict[str, dict[str, Any]]
+    at: Array
+    losses: Array
+    zero: Array
+
+    def final(self, name: str) -> Array:
+        """A learner's loss over all rows, by repetition."""
+        column: Array = self.losses[:, self.learners.index(name), -1]
+        return column
+
+    def mean(self, name: str) -> float:
+        """A learner's mean loss over all rows."""
+        return float(self.final(name).mean())
+
+    def beats(self, name: str, other: str) -> bool:
+        """Whether one learner loses significantly less than another: a paired t-test at 95 %."""
+        return verdict(self.final(name), self.final(other), lower_is_better=True)[0] == "win"
+
+    def ordered(self, names: Sequence[str] | None = None) -> list[str]:
+        """The names from the least loss to the largest."""
+        return sorted(names or self.learners, key=self.mean)
+
+    def band(self, name: str) -> tuple[Array, Array, Array]:
+        """The mean curve of a learner, and the ends of its 95 % confidence interval."""
+        return _band(self.losses[:, self.learners.index(name)])
+
+    def gap(self, name: str, other: str) -> tuple[Array, Array, Array]:
+        """The same for the difference of two learners, sequence by sequence."""
+        return _band(self.losses[:, self.learners.index(name)] - self.losses[:, self.learners.index(other)])
+
+
+def _band(curves: Array) -> tuple[Array, Array, Array]:
+    middle, wide = curves.mean(axis=0), half_width(curves)
+    return middle, middle - wide, middle + wide
+
+
+Grid = Mapping[str, Sequence[Learner]]
+
+
+@dataclass(frozen=True, eq=False)
+class _Tuning:
+    course: Course
+    seed: int
+    candidates: Sequence[Learner]
+
+
+@dataclass(frozen=True, eq=False)
+class _Repetition:
+    course: Course
+    seed: int
+    learners: Sequence[Learner]
+    at: Array
+
+
+def cumulative(learner: Learner, X: Array, y: Array) -> Array:
+    """The sum of squared errors after each row; infinite where the learner diverges."""
+    try:
+        sums: Array = np.cumsum(fresh(learner).run(X, y).losses)
+    except ArithmeticError:
+        sums = np.full(len(y), np.inf)
+    return sums
+
+
+def tuned(job: _Tuning) -> int:
+    """Which candidate has the least loss on the tuning sequence."""
+    X, y = job.course.take(job.seed)
+    return int(np.argmin([cumulative(learner, X, y)[-1] for learner in job.candidates]))
+
+
+def raced(job: _Repetition) -> tuple[Array, float]:
+    """The curves of all learners on one sequence, and the loss of predicting 0."""
+    X, y = job.course.take(job.seed)
+    curves = np.array([cumulative(learner, X, y)[job.at - 1] for learner in job.learners])
+    return curves, float(y @ y)
+
+
+def race(
+    context: Context, courses: Mapping[str, Course], grids: Mapping[str, Grid], repeats: int, points: int = 100
+) -> dict[str, Outcome]:
+    """Tunes every learner on one sequence of each course, and runs it on ``repeats`` others.
+
+    Args:
+        context: seed, processes and progress.
+        courses: by name.
+        grids: course -> learner -> candidates; learners without parameters to tune have one.
+        repeats: sequences after the one that is tuned on.
+        points: of a curve.
+    """
+    tuning, others = seeds(context.seed, repeats)
+    pairs = [(course, name) for course in courses for name in grids[course]]
+    jobs = [_Tuning(courses[course], tuning, grids[course][name]) for course, name in pairs]
+    best = dict(zip(pairs, context.map(tuned, jobs, "tunings"), strict=True))
+    winners = {course: {name: grids[course][name][best[course, name]] for name in grids[course]} for course in courses}
+    marks = {
+        course: np.unique(np.linspace(1, own.rows, min(points, own.rows)).round().astype(int))
+        for course, own in courses.items()
+    }
+    runs = [
+        _Repetition(own, seed, list(winners[course].values()), marks[course])
+        for course, own in courses.items()
+        for seed in others
+    ]
+    done = iter(context.map(raced, runs, "sequences"))
+    found = {}
+    for course in courses:
+        curves, zero = zip(*(next(done) for _ in others), strict=True)
+        chosen = {name: spoken(learner) for name, learner in winners[course].items()}
+        found[course] = Outcome(tuple(winners[course]), chosen, marks[course], np.array(curves), np.array(zero))
+    return found
+
+
+def spoken(learner: Learner) -> dict[str, Any]:
+    """The parameters in which a learner differs from its class's defaults, but for the intercept."""
+    own, plain = learner.get_params(), type(learner)().get_params()
+    return {name: value for name, value in own.items() if name != "intercept" and value != plain[name]}
