@@ -299,3 +299,18 @@ def test_nothing_is_claimed_once_parameters_changed_on_the_way(model, change):
     assert certificate.comparator is None
     assert certificate.events["retuned"] == 1
     assert certificate.conditions == {"the parameters stayed as they were": False}
+
+
+@pytest.mark.parametrize(
+    "model",
+    [dl.Ridge(ridge=1e-120), dl.Ridge(ridge=1e120), dl.Ridge(ridge=1e-16, dtype="float32"), dl.AROWR(noise=1e200)],
+)
+def test_a_parameter_that_the_type_cannot_carry_is_said(model, rows):
+    model.fit(*rows)
+    certificate = model.certificate()
+    words = f"the start, the noise and the drift are within the range of {model.dtype}"
+    assert certificate.conditions[words] is False
+    assert certificate.comparator is None
+    assert certificate.bound is None
+    model.set_params(ridge=1.0, **({"noise": 1.0} if isinstance(model, dl.AROWR) else {}))
+    assert words not in model.certificate().conditions

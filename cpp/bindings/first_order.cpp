@@ -1,5 +1,5 @@
 // driftline._core.FirstOrder64 and FirstOrder32.
-#include "model.hpp"
+#include "verbs.hpp"
 
 #include "driftline/first_order_model.hpp"
 
@@ -35,28 +35,12 @@ template <class T> bool descend(Held<T>& self, nb::handle x, double y, double pr
     return true;
 }
 
-template <class T>
-nb::tuple run(Held<T>& self, Table2 x, std::optional<Vector> y, std::optional<Vector> weight, bool skip,
-              OutVector predictions, std::optional<OutIndices> resets, std::optional<OutTable> weights, Index every,
-              Index start) {
-    InUse use(self.busy);
-    auto& state = self.model->state;
-    const Batch batch = make_batch(x, y, weight, skip, state.d - state.intercept);
-    Outputs out = make_outputs(batch, predictions, resets, weights, every, start, state.d);
-    Status status;
-    {
-        nb::gil_scoped_release released;
-        status = engine<T>().replay_first(state, batch, out);
-    }
-    return nb::make_tuple(static_cast<int>(status), out.done, out.reset_count, out.skipped);
-}
-
 template <class T> nb::dict get_state(Held<T>& self) {
     InUse use(self.busy);
     auto& model = *self.model;
     nb::dict out;
     out["weights"] = copy_out(model.state.w, model.state.d);
-    out["sums"] = copy_out(reinterpret_cast<const double*>(&model.state.sums), first_order_sums_count);
+    out["sums"] = copy_sums(self);
     if (model.state.logs)
         out["logs"] = copy_out(model.logs().data(), model.logs().size());
     return out;
@@ -76,49 +60,13 @@ template <class T> void set_state(Held<T>& self, const nb::dict& from) {
 
 template <class T> void bind(nb::module_& m, const char* name) {
     using nb::arg;
-    nb::class_<Held<T>>(m, name, "State and steps of a first-order learner.")
-        .def(
-            "__init__",
-            [](Held<T>* self, Index d, bool intercept, const FirstOrderPolicy& policy) {
-                new (self) Held<T>{std::make_unique<FirstOrderModel<T>>(d, intercept, policy), {}, {}};
-            },
-            arg("d"), arg("intercept"), arg("policy"))
+    bind_model<FirstOrderModel<T>>(m, name, "State and steps of a first-order learner.")
         .def("predict", &predict<T>, arg("x").none(), "The prediction, or None where x has to be converted first.")
         .def("learn", &learn<T>, arg("x").none(), arg("y").none(),
              "False, with nothing changed, where the row needs Python's care.")
         .def("descend", &descend<T>, arg("x"), arg("y"), arg("prediction"), arg("slope"))
-        .def("run", &run<T>, arg("x"), arg("y").none(), arg("weight").none(), arg("skip"), arg("predictions"),
-             arg("resets").none(), arg("weights").none(), arg("every"), arg("start"),
-             "Replays rows from `start`; returns status, rows done, resets written and rows skipped.")
-        .def("sums",
-             [](Held<T>& self) {
-                 InUse use(self.busy);
-                 return copy_out(reinterpret_cast<const double*>(&self.model->state.sums), first_order_sums_count);
-             })
-        .def("weights",
-             [](Held<T>& self) {
-                 InUse use(self.busy);
-                 return copy_out(self.model->state.w, self.model->state.d);
-             })
-        .def_prop_ro("features", [](Held<T>& self) { return self.model->state.d - self.model->state.intercept; })
         .def("get_state", &get_state<T>)
-        .def("set_state", &set_state<T>, arg("state"))
-        .def(
-            "grow",
-            [](Held<T>& self, Index more) {
-                InUse use(self.busy);
-                self.model = self.model->grown(more);
-            },
-            arg("more"))
-        .def(
-            "set_names", [](Held<T>& self, nb::object names) { self.names.set(std::move(names)); }, arg("names"))
-        .def(
-            "set_policy",
-            [](Held<T>& self, const FirstOrderPolicy& policy) {
-                InUse use(self.busy);
-                self.model->state.policy = policy;
-            },
-            arg("policy"));
+        .def("set_state", &set_state<T>, arg("state"));
 }
 
 } // namespace

@@ -12,6 +12,7 @@ void bind_second_order(nanobind::module_&);
 } // namespace driftline::bindings
 
 NB_MODULE(_core, m) {
+    nanobind::set_leak_warnings(false); // a model that lives until the interpreter ends is no leak
     if (_import_array() < 0)
         throw nanobind::python_error();
     m.doc() = "driftline's native core.";

@@ -41,6 +41,8 @@ template <class T> class FirstOrderModel {
         return wider;
     }
 
+    void set_policy(const FirstOrderPolicy& policy) { state.policy = policy; }
+
     Aligned<double>& logs() { return logs_; }
 
   private:

@@ -17,6 +17,7 @@ template <class T> class SecondOrderModel {
         state.d = d;
         state.intercept = intercept;
         state.policy = within_range(policy);
+        held_in_range_ = !(state.policy == policy);
         state.additive = policy.time == Time::add;
         allocate();
         restart();
@@ -59,7 +60,11 @@ template <class T> class SecondOrderModel {
         const Policy fresh = within_range(policy);
         state.sums.retuned += state.sums.rows > 0 && !(fresh == old);
         state.policy = fresh;
+        held_in_range_ = !(fresh == policy);
     }
+    // Whether the start, the noise or the drift asked for is beyond what the type can carry, and was moved to the nearest
+    // that it can.
+    bool held_in_range() const { return held_in_range_; }
 
     // The same model with `more` features at their start, before the intercept.
     std::unique_ptr<SecondOrderModel> grown(Index more) {
@@ -110,6 +115,8 @@ template <class T> class SecondOrderModel {
     }
 
   private:
+    bool held_in_range_ = false;
+
     static Policy within_range(Policy policy) {
         constexpr double most = largest_start<T>;
         policy.start = at_most(at_least(smallest_start<T>, policy.start), most);

@@ -137,6 +137,8 @@ class Recursive(Learner):
     def _certify(self, sums: dict[str, float]) -> Certificate:
         events = {name: int(sums[name]) for name in ("capped", *_ENDINGS) if sums[name] > 0}
         conditions = {words: False for name, words in _ENDINGS.items() if name in events}
+        if self._core.held_in_range:
+            conditions[f"the start, the noise and the drift are within the range of {self.dtype}"] = False
         if max(sums["loss"], sums["value"]) >= sys.float_info.max:
             conditions["the sums stay within the range of float64"] = False
         comparator = None if conditions else self._comparator(sums)
