@@ -10,6 +10,13 @@ from driftline.reproduce.target import Target
 _NAMES = (
     "lecture-bounds",
     "arcor-fig2",
+    "dfop-fig1",
+    "dfop-fig2",
+    "dfop-table1",
+    "dfop-table4",
+    "dfop-fig6",
+    "dfop-fig7",
+    "dfop-table5",
 )
 
 
