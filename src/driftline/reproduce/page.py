@@ -29,7 +29,7 @@ def write_picture(figure: Any, path: Path) -> None:
     from PIL import Image
 
     drawn = io.BytesIO()
-    figure.savefig(drawn, format="png", dpi=120)
+    figure.savefig(drawn, format="png", dpi=100)
     with Image.open(drawn) as picture:
         picture.convert("RGB").quantize(128, dither=Image.Dither.NONE).save(path, optimize=True)
 

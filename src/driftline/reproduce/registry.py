@@ -10,6 +10,7 @@ from driftline.reproduce.target import Target
 _NAMES = (
     "lecture-bounds",
     "arcor-fig2",
+    "laser-fig7-1",
     "dfop-fig1",
     "dfop-fig2",
     "dfop-table1",
