@@ -11,7 +11,7 @@ from driftline.evaluate import Comparison, robustness
 from driftline.evaluate.plots import COLOURS, draw_bars
 from driftline.evaluate.tables import Table
 from driftline.reproduce.context import Context
-from driftline.reproduce.dfop_contest import LEARNERS, ORDER, SETTING, WINDOW, contest
+from driftline.reproduce.dfop_contest import LEARNERS, ORDER, SETTING, WINDOW_CHOICE, contest
 from driftline.reproduce.dfop_data import FORMAT, Dataset, from_files, made_here, missing
 from driftline.reproduce.dfop_published import METHODS, SOURCE, table_1
 from driftline.reproduce.pictures import panels
@@ -65,7 +65,8 @@ def judge(datasets: Sequence[Dataset], comparison: Comparison, left_out: Sequenc
             "hyperplane and the UG streams made here have parameters that were fitted to the paper's accuracies of DFOP. "
             "They count in the score of this run, so that it is weaker evidence than the data sets without such "
             "parameters are.",
-            f"1NN-win keeps {WINDOW} rows, a choice made here; the score depends on which methods are compared.",
+            WINDOW_CHOICE,
+            "The score depends on which methods are compared.",
         ],
         left_out=["ten of the paper's methods, which the library does not have: their figures are the paper's.", *left_out],
     )

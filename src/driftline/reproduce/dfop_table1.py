@@ -17,7 +17,7 @@ from driftline.reproduce.dfop_contest import (
     ORDER,
     OVERLAP,
     SETTING,
-    WINDOW,
+    WINDOW_CHOICE,
     Others,
     contest,
     others,
@@ -183,10 +183,10 @@ def remarks(records: list[list[Any]], winding: WindUp | None) -> list[str]:
     found.append(
         "Which of the two orders made the paper's table? DFOP's accuracies here are, on average over the data sets without "
         f"fitted parameters, {off['before learning']:.2f} points away from the paper's when rows are predicted first and "
-        f"{off['after learning']:.2f} when they are predicted after learning: its figures are those of predicting "
+        f"{off['after learning']:.2f} when they are predicted after learning: its figures look like those of predicting "
         f"{'first' if nearer == 'before learning' else 'after learning'}."
     )
-    found.append(f"The paper does not state 1NN-win's window; {WINDOW} rows is a choice made here.")
+    found.append(WINDOW_CHOICE)
     if any(r["data_set"] == "Spam" for r in table):
         found.append("The words of a Spam file are a selection among tens of thousands, and need not be those of the paper.")
     if winding is not None:
