@@ -4,7 +4,7 @@ import pytest
 from driftline import reproduce
 from driftline.evaluate import Accuracy, Comparison
 from driftline.reproduce import Context, dfop_contest, dfop_table1
-from driftline.reproduce.dfop_contest import LEARNERS, Others
+from driftline.reproduce.dfop_contest import LEARNERS, OTHER_PRIORS, Others
 from driftline.reproduce.dfop_data import Dataset
 from driftline.reproduce.dfop_published import table_1
 from driftline.reproduce.dfop_windup import WindUp
@@ -45,6 +45,9 @@ def test_the_other_order_is_line_5_of_algorithm_1(rows):
     assert found.after_learning == pytest.approx(expected)
     assert found.all_rows == pytest.approx(dfop_plain.right(dfop_plain.before(one, y, 0.01, 100.0), y))
     assert np.mean(found.after_learning) >= found.all_rows
+    for prior, shares in found.by_prior.items():
+        first = dfop_plain.before(one[3:123], y[3:123], 0.01, prior)
+        assert shares[0] == pytest.approx(dfop_plain.right(first, y[3:123]))
 
 
 def invented(names, shift=0.0, made=False):
@@ -62,7 +65,7 @@ def invented(names, shift=0.0, made=False):
         scores,
         reference="DFOP",
     )
-    return datasets, comparison, [Others([0.99] * 10, 0.9) for _ in names]
+    return datasets, comparison, [Others([0.99] * 10, 0.9, dict.fromkeys(OTHER_PRIORS, [0.8] * 10)) for _ in names]
 
 
 def held(findings):

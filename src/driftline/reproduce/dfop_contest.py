@@ -15,6 +15,7 @@ from driftline.reproduce.dfop_data import Dataset
 from driftline.reproduce.dfop_rivals import NearestInWindow
 
 PRIOR = 100.0
+OTHER_PRIORS = (1.0, 10_000.0)
 WINDOW = 100
 SUBSETS = 10
 LEARNERS = ("DFOP", "RLS", "1NN-win")
@@ -93,23 +94,31 @@ class Others(NamedTuple):
     Attributes:
         after_learning: on the subsets, each row predicted with weights that have learned it: Algorithm 1's line 5.
         all_rows: on the whole data set, each row predicted first.
+        by_prior: on the subsets, each row predicted first, for each of OTHER_PRIORS.
     """
 
     after_learning: list[float]
     all_rows: float
+    by_prior: dict[float, list[float]]
 
 
 def others(dataset: Dataset) -> Others:
-    """DFOP again, in the other order, and on all rows."""
+    """DFOP again: in the other order, on all rows, and with other priors."""
     X, y = dataset.taken()
-    whole = DFOP(forget_rate=dataset.forget_rate, prior=PRIOR).run(X, y).predictions
-    found = []
-    for start, stop in subsets(len(y), SUBSETS):
-        rows, labels = X[start:stop], y[start:stop]
-        run = DFOP(forget_rate=dataset.forget_rate, prior=PRIOR).run(rows, labels, weights_every=1)
-        assert run.weights is not None
-        found.append(share_right(product_with(run.weights, rows), labels))
-    return Others(found, share_right(whole, y))
+    rate = dataset.forget_rate
+    parts = [(X[start:stop], y[start:stop]) for start, stop in subsets(len(y), SUBSETS)]
+    late = []
+    for rows, labels in parts:
+        weights = DFOP(forget_rate=rate, prior=PRIOR).run(rows, labels, weights_every=1).weights
+        assert weights is not None
+        late.append(share_right(product_with(weights, rows), labels))
+    by_prior = {prior: [accuracy(rate, prior, *part) for part in parts] for prior in OTHER_PRIORS}
+    return Others(late, accuracy(rate, PRIOR, X, y), by_prior)
+
+
+def accuracy(forget_rate: float, prior: float, X: Array, y: Array) -> float:
+    """DFOP's share of right labels, each row predicted before it is learned."""
+    return share_right(DFOP(forget_rate=forget_rate, prior=prior).run(X, y).predictions, y)
 
 
 def product_with(weights: Array, rows: Array) -> Array:

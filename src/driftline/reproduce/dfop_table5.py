@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftline.evaluate.plots import style
-from driftline.evaluate.tables import Cell, Table
+from driftline.evaluate.tables import Cell, Table, Value
 from driftline.inputs import Array
 from driftline.linear import DFOP
 from driftline.reproduce.context import Context
@@ -31,6 +31,40 @@ class Swept(NamedTuple):
     label: str
     by_rate: Array
     at_recommended: float
+
+    @property
+    def period(self) -> int:
+        """T0, as the paper prints it."""
+        return TABLE_5[self.name][0]
+
+    @property
+    def stated(self) -> float:
+        """The paper's rate."""
+        return TABLE_5[self.name][1]
+
+    @property
+    def at_stated(self) -> float:
+        """The accuracy at the paper's rate."""
+        return float(self.by_rate[RATES.index(self.stated)])
+
+    @property
+    def top(self) -> float:
+        """The greatest accuracy of the grid."""
+        return float(self.by_rate.max())
+
+    @property
+    def best(self) -> float:
+        """The rate that has it."""
+        return RATES[int(np.argmax(self.by_rate))]
+
+    @property
+    def alike(self) -> list[float]:
+        """The rates that are as good but for 0.1 points."""
+        return [rate for rate, value in zip(RATES, self.by_rate, strict=True) if value >= self.top - 0.1]
+
+    def factor(self, rates: Sequence[float]) -> float:
+        """How many times 1/T0 the nearest of some rates is, or the other way round, whichever is more than 1."""
+        return min(max(rate * self.period, 1 / (rate * self.period)) for rate in rates)
 
 
 def sweep(dataset: Dataset) -> Array:
@@ -64,91 +98,68 @@ def compute(context: Context) -> Findings:
 def judge(swept: Sequence[Swept], left_out: Sequence[str] = ()) -> Findings:
     """Findings from accuracies by rate."""
     records: list[list[Any]] = []
-    rows: list[list[Any]] = []
-    times: dict[str, float] = {}
-    nearest: dict[str, float] = {}
-    behind: dict[str, float] = {}
-    behind_recommended: dict[str, float] = {}
     for one in swept:
-        period, stated = TABLE_5[one.name]
-        best = int(np.argmax(one.by_rate))
-        top = float(one.by_rate[best])
-        at_stated = float(one.by_rate[RATES.index(stated)])
-        times[one.label] = RATES[best] * period
-        behind[one.label], behind_recommended[one.label] = top - at_stated, top - one.at_recommended
-        alike = [rate for rate, value in zip(RATES, one.by_rate, strict=True) if value >= top - 0.1]
-        records += [[one.label, period, rate, value] for rate, value in zip(RATES, one.by_rate.tolist(), strict=True)]
-        records.append([one.label, period, 1 / period, one.at_recommended])
-        nearest[one.label] = min(factor_of(rate * period) for rate in alike)
-        within = f"{alike[0]:g} to {alike[-1]:g}" if len(alike) > 1 else f"{alike[0]:g}"
-        rows.append(
-            [
-                one.label,
-                period,
-                Cell(1 / period, f"{1 / period:.2e}"),
-                Cell(stated, f"{stated:g}"),
-                Cell(stated * period, f"{stated * period:g}"),
-            ]
-            + [Cell(RATES[best], f"{RATES[best]:g}"), within, Cell(times[one.label], f"{times[one.label]:g}")]
-            + [Cell(value, f"{value:.2f}") for value in (top, at_stated, one.at_recommended)]
-        )
-    columns = ["data set", "T0", "1/T0", "μ, paper", "μ T0, paper", "best μ, here", "as good", "μ T0, here"]
-    columns += ["accuracy at the best", "at the paper's μ", "at 1/T0"]
-    caption = (
-        "Forgetting rates and accuracy in per cent. The best of the grid 1, 2, 5 x 10^k is in hindsight; as good are rates "
-        "within 0.1 points of it."
-    )
+        records += [[one.label, one.period, rate, value] for rate, value in zip(RATES, one.by_rate.tolist(), strict=True)]
+        records.append([one.label, one.period, 1 / one.period, one.at_recommended])
     return Findings(
         numbers=Table(["data_set", "T0", "forget_rate", "accuracy"], records),
-        checks=checks(times, nearest, behind, behind_recommended),
+        checks=checks(swept),
         draw=lambda: draw(swept),
-        summary=[Table(columns, rows, caption)],
+        summary=[Table(COLUMNS, [row(one) for one in swept], CAPTION)],
         remarks=REMARKS,
         left_out=left_out,
     )
 
 
-def factor_of(ratio: float) -> float:
-    """How many times larger one of two numbers is than the other, from their ratio."""
-    return max(ratio, 1 / ratio)
+COLUMNS = [
+    "data set", "T0", "1/T0", "μ, paper", "μ T0, paper", "best μ, here", "as good", "μ T0, here", "accuracy at the best",
+    "at the paper's μ", "at 1/T0",
+]  # fmt: skip
+CAPTION = (
+    "Forgetting rates and accuracy in per cent. The best of the grid 1, 2, 5 x 10^k is in hindsight; as good are rates "
+    "within 0.1 points of it."
+)
 
 
-def checks(
-    times: Mapping[str, float],
-    nearest: Mapping[str, float],
-    behind: Mapping[str, float],
-    behind_recommended: Mapping[str, float],
-) -> list[Check]:
+def row(one: Swept) -> list[Value | Cell]:
+    """A data set's line in the table."""
+    alike = f"{one.alike[0]:g} to {one.alike[-1]:g}" if len(one.alike) > 1 else f"{one.alike[0]:g}"
+    rates = [Cell(rate, f"{rate:g}") for rate in (one.stated, one.stated * one.period, one.best, one.best * one.period)]
+    shares = [Cell(value, f"{value:.2f}") for value in (one.top, one.at_stated, one.at_recommended)]
+    return [one.label, one.period, Cell(1 / one.period, f"{1 / one.period:.2e}"), *rates[:3], alike, rates[3], *shares]
+
+
+def checks(swept: Sequence[Swept]) -> list[Check]:
     """The paper's statements: about the distance of the best rates from 1/T0, and about its own choices."""
-    factor = {label: factor_of(value) for label, value in times.items()}
-    far = [f"{label} {value:.3g}" for label, value in factor.items() if value > TIMES * (1 + 1e-9)]
-    near, alike = (sum(value <= MOSTLY * (1 + 1e-9) for value in d.values()) for d in (factor, nearest))
-    poor = [f"{label} {value:.2f}" for label, value in behind.items() if value > LESS]
-    costly = [f"{label} {value:.1f}" for label, value in behind_recommended.items() if value > LESS]
+    hair = 1 + 1e-9  # 0.05 x 400 is a little more than 20
+    factors = {one.label: one.factor([one.best]) for one in swept}
+    far = [f"{label} {value:.3g}" for label, value in factors.items() if value > TIMES * hair]
+    near = sum(value <= MOSTLY * hair for value in factors.values())
+    alike = sum(one.factor(one.alike) <= MOSTLY * hair for one in swept)
     return [
         Check(
             f"the best rate and 1/T0 differ by a factor of at most {TIMES:g}",
             not far,
-            f"more on {', '.join(far)}" if far else f"largest factor {max(factor.values()):.3g}",
+            f"more on {'; '.join(far)}" if far else f"largest factor {max(factors.values()):.3g}",
         ),
         Check(
             f"in most data sets by at most {MOSTLY:g}",
-            near > len(factor) / 2,
-            f"in {near} of {len(factor)}; in {alike} a rate as good as the best is that near",
+            near > len(swept) / 2,
+            f"in {near} of {len(swept)}; in {alike} a rate as good as the best is that near",
         ),
-        Check(
-            f"the paper's rate is appropriate: within {LESS:g} point of the best",
-            not poor,
-            f"behind by {', '.join(poor)} points" if poor else f"at most {max(behind.values()):.2f} points behind",
-        ),
-        Check(
-            f"1/T0 is a good choice itself: within {LESS:g} point of the best",
-            not costly,
-            f"behind by {', '.join(costly)} points"
-            if costly
-            else f"at most {max(behind_recommended.values()):.2f} points behind",
-        ),
+        not_far_behind("the paper's rate is appropriate", {one.label: one.top - one.at_stated for one in swept}),
+        not_far_behind("1/T0 is a good choice itself", {one.label: one.top - one.at_recommended for one in swept}),
     ]
+
+
+def not_far_behind(statement: str, behind: Mapping[str, float]) -> Check:
+    """Whether a rate's accuracy is close to the best on every data set."""
+    poor = [f"{label} {value:.2f}" for label, value in behind.items() if value > LESS]
+    return Check(
+        f"{statement}: within {LESS:g} point of the best",
+        not poor,
+        f"behind by {'; '.join(poor)} points" if poor else f"at most {max(behind.values()):.2f} points behind",
+    )
 
 
 REMARKS = (
@@ -171,9 +182,8 @@ def draw(swept: Sequence[Swept]) -> Any:
         for one in own:
             look = {"color": colour[one.name], "linestyle": "-" if one.label.endswith("made here") else "--"}
             ax.plot(RATES, one.by_rate, linewidth=1.4, label=one.label, **look)
-            period, stated = TABLE_5[one.name]
-            ax.plot(stated, one.by_rate[RATES.index(stated)], "o", color=look["color"], markersize=6)
-            ax.plot(1 / period, one.at_recommended, "^", color=look["color"], markersize=8, markerfacecolor="none")
+            ax.plot(one.stated, one.at_stated, "o", color=look["color"], markersize=6)
+            ax.plot(1 / one.period, one.at_recommended, "^", color=look["color"], markersize=8, markerfacecolor="none")
         ax.plot([], [], "ko", label="the paper's rate", linestyle="")
         ax.plot([], [], "k^", label="1/T0", markerfacecolor="none", linestyle="")
         ax.set(xlabel="forgetting rate", ylabel="accuracy, per cent", xscale="log", title=title)
