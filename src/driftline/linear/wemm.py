@@ -37,12 +37,11 @@ class WEMM(Recursive):
     ridge: float | None = params.real(default=None, gt=0, optional=True)
 
     _kept = ("ridge_",)
-    ridge_: float
 
     def _see_first_row(self, row: Array) -> None:
         with np.errstate(over="ignore"):
             ridge = 2 * row @ row + 2 * row.size + 8 if self.ridge is None else self.ridge
-        self.ridge_ = min(float(ridge), sys.float_info.max)
+        self.ridge_: float = min(float(ridge), sys.float_info.max)
 
     def _policy(self) -> Policy:
         return Policy(start=1 / self.ridge_, noise=None)

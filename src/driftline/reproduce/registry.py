@@ -10,6 +10,9 @@ from driftline.reproduce.target import Target
 _NAMES = (
     "lecture-bounds",
     "arcor-fig2",
+    "wemm-fig3-1",
+    "bounds-table4-1",
+    "thesis-6-1",
     "laser-fig7-1",
     "dfop-fig1",
     "dfop-fig2",
