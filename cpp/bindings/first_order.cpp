@@ -16,6 +16,14 @@ template <class T> nb::object predict(Held<T>& self, nb::handle x) {
     return nb::float_(engine<T>().score(state));
 }
 
+template <class T> nb::object predict_interval(Held<T>& self, nb::handle x, const Level& level) {
+    InUse use(self.busy);
+    auto& state = self.model->state;
+    if (!read_row(x.ptr(), state, self.names, true))
+        return nb::none();
+    return interval_around(engine<T>().score(state), level, state, 1);
+}
+
 template <class T> bool learn(Held<T>& self, nb::handle x, nb::handle y) {
     InUse use(self.busy);
     auto& state = self.model->state;
@@ -41,6 +49,7 @@ template <class T> nb::dict get_state(Held<T>& self) {
     nb::dict out;
     out["weights"] = copy_out(model.state.w, model.state.d);
     out["sums"] = copy_sums(self);
+    out["coverage"] = copy_coverage(model.state.coverage);
     if (model.state.logs)
         out["logs"] = copy_out(model.logs().data(), model.logs().size());
     return out;
@@ -53,6 +62,7 @@ template <class T> void set_state(Held<T>& self, const nb::dict& from) {
     auto& state = fresh->state;
     copy_in(from, "weights", state.w, state.d);
     copy_in(from, "sums", reinterpret_cast<double*>(&state.sums), first_order_sums_count);
+    set_coverage(from, state.coverage);
     if (state.logs)
         copy_in(from, "logs", fresh->logs().data(), fresh->logs().size());
     self.model = std::move(fresh);
@@ -65,6 +75,8 @@ template <class T> void bind(nb::module_& m, const char* name) {
         .def("learn", &learn<T>, arg("x").none(), arg("y").none(),
              "False, with nothing changed, where the row needs Python's care.")
         .def("descend", &descend<T>, arg("x"), arg("y"), arg("prediction"), arg("slope"))
+        .def("predict_interval", &predict_interval<T>, arg("x").none(), arg("level"),
+             "Both ends of the interval, or None where x has to be converted first.")
         .def("get_state", &get_state<T>)
         .def("set_state", &set_state<T>, arg("state"));
 }

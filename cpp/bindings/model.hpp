@@ -77,6 +77,14 @@ inline Outputs make_outputs(const Batch& batch, OutVector& predictions, std::opt
     return out;
 }
 
+inline void add_intervals(Outputs& out, const Batch& batch, OutVector& lower, OutVector& upper, const Level& level) {
+    if (static_cast<Index>(lower.shape(0)) != batch.rows || static_cast<Index>(upper.shape(0)) != batch.rows)
+        throw nb::value_error("the shapes do not agree");
+    out.lower = lower.data();
+    out.upper = upper.data();
+    out.level = level;
+}
+
 template <class T> nb::object copy_out(const T* from, Index n) {
     npy_intp shape[] = {static_cast<npy_intp>(n)};
     PyObject* array = PyArray_SimpleNew(1, shape, sizeof(T) == 8 ? NPY_DOUBLE : NPY_FLOAT);

@@ -2,7 +2,10 @@
 #define DRIFTLINE_IMPORTS_NUMPY
 #include "numpy_api.hpp"
 
+#include <iterator>
+
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/vector.h>
 
 #include "driftline/engine.hpp"
 
@@ -16,6 +19,10 @@ NB_MODULE(_core, m) {
     if (_import_array() < 0)
         throw nanobind::python_error();
     m.doc() = "driftline's native core.";
+    nanobind::class_<driftline::Level>(m, "Level", "A level of coverage and its place among those that models follow.")
+        .def(nanobind::init<driftline::Index, double, double, driftline::Index>(), nanobind::arg("at"),
+             nanobind::arg("share"), nanobind::arg("factor"), nanobind::arg("enough"));
+    m.attr("levels") = nanobind::cast(std::vector<double>(std::begin(driftline::levels), std::end(driftline::levels)));
     m.def("instruction_set", &driftline::instruction_set, "The instruction set in use: avx2 or baseline.");
     driftline::bindings::bind_first_order(m);
     driftline::bindings::bind_second_order(m);

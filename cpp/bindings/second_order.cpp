@@ -12,9 +12,18 @@ template <class T> nb::object predict(Held<T>& self, nb::handle x) {
     InUse use(self.busy);
     auto& state = self.model->state;
     double prediction = 0;
-    if (!read_row(x.ptr(), state, self.names, true) || engine<T>().predict(state, prediction) != Status::done)
+    if (!read_row(x.ptr(), state, self.names, true) || engine<T>().predict(state, prediction, nullptr) != Status::done)
         return nb::none();
     return nb::float_(prediction);
+}
+
+template <class T> nb::object predict_interval(Held<T>& self, nb::handle x, const Level& level) {
+    InUse use(self.busy);
+    auto& state = self.model->state;
+    double prediction = 0, s = 0;
+    if (!read_row(x.ptr(), state, self.names, true) || engine<T>().predict(state, prediction, &s) != Status::done)
+        return nb::none();
+    return interval_around(prediction, level, state, label_variance(state.policy, s, 1));
 }
 
 template <class T> bool learn(Held<T>& self, nb::handle x, nb::handle y) {
@@ -32,6 +41,7 @@ template <class T> nb::dict get_state(Held<T>& self) {
     nb::dict out;
     out["weights"] = copy_out(model.state.w, model.state.d);
     out["sums"] = copy_sums(self);
+    out["coverage"] = copy_coverage(model.state.coverage);
     out["matrix"] = copy_out(model.matrix().data(), model.matrix().size());
     out["diagonal"] = copy_out(model.diagonal().data(), model.diagonal().size());
     if (model.state.guard.u) {
@@ -72,6 +82,7 @@ template <class T> void set_state(Held<T>& self, const nb::dict& from) {
     auto& state = fresh->state;
     copy_in(from, "weights", state.w, state.d);
     copy_in(from, "sums", reinterpret_cast<double*>(&state.sums), sums_count);
+    set_coverage(from, state.coverage);
     copy_in(from, "matrix", fresh->matrix().data(), fresh->matrix().size());
     copy_in(from, "diagonal", fresh->diagonal().data(), fresh->diagonal().size());
     if (state.additive)
@@ -124,6 +135,8 @@ template <class T> void bind(nb::module_& m, const char* name) {
         .def("predict", &predict<T>, arg("x").none(), "The prediction, or None where x has to be converted first.")
         .def("learn", &learn<T>, arg("x").none(), arg("y").none(),
              "False, with nothing changed, where the row needs Python's care.")
+        .def("predict_interval", &predict_interval<T>, arg("x").none(), arg("level"),
+             "Both ends of the interval, or None where x has to be converted first.")
         .def("get_state", &get_state<T>)
         .def("set_state", &set_state<T>, arg("state"))
         .def("covariance", &covariance<T>)

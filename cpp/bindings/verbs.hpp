@@ -3,6 +3,9 @@
 
 #include "model.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 #include "driftline/engine.hpp"
 
 namespace driftline::bindings {
@@ -16,12 +19,15 @@ template <class T> Status replay_rows(FirstOrderState<T>& state, const Batch& ba
 
 template <class Model>
 nb::tuple run(Holder<Model>& self, Table2 x, std::optional<Vector> y, std::optional<Vector> weight, bool skip,
-              OutVector predictions, std::optional<OutIndices> resets, std::optional<OutTable> weights, Index every,
+              OutVector predictions, std::optional<OutVector> lower, std::optional<OutVector> upper,
+              std::optional<Level> level, std::optional<OutIndices> resets, std::optional<OutTable> weights, Index every,
               Index start) {
     InUse use(self.busy);
     auto& state = self.model->state;
     const Batch batch = make_batch(x, y, weight, skip, state.d - state.intercept);
     Outputs out = make_outputs(batch, predictions, resets, weights, every, start, state.d);
+    if (lower && upper && level)
+        add_intervals(out, batch, *lower, *upper, *level);
     Status status;
     {
         nb::gil_scoped_release released;
@@ -33,6 +39,59 @@ nb::tuple run(Holder<Model>& self, Table2 x, std::optional<Vector> y, std::optio
 template <class Model> nb::object copy_sums(Holder<Model>& self) {
     auto& sums = self.model->state.sums;
     return copy_out(reinterpret_cast<const double*>(&sums), static_cast<Index>(sizeof sums / sizeof(double)));
+}
+
+// As it is saved: the quantiles, the scale, five counts, and the recent scores.
+inline constexpr Index coverage_counts = level_count + 1, coverage_recent = coverage_counts + 5,
+                       coverage_size = coverage_recent + remembered;
+
+inline nb::object copy_coverage(Coverage& c) {
+    if (c.due != never)
+        catch_up(c);
+    double flat[coverage_size];
+    std::copy(std::begin(c.quantile), std::end(c.quantile), flat);
+    flat[level_count] = c.scale;
+    const Index counts[] = {c.streak, c.first, c.taken, c.noted, c.due != never};
+    std::copy(std::begin(counts), std::end(counts), flat + coverage_counts);
+    std::copy(std::begin(c.recent), std::end(c.recent), flat + coverage_recent);
+    return copy_out(flat, coverage_size);
+}
+
+inline void set_coverage(const nb::dict& from, Coverage& c) {
+    double flat[coverage_size];
+    copy_in(from, "coverage", flat, coverage_size);
+    std::copy(flat, flat + level_count, c.quantile);
+    c.scale = flat[level_count];
+    std::copy(flat + coverage_recent, flat + coverage_size, c.recent);
+    bool good = c.scale == 0 || (c.scale >= least_scale && c.scale <= most_scale);
+    for (double quantile : c.quantile)
+        good = good && quantile >= least_quantile && quantile <= most_quantile;
+    for (double score : c.recent)
+        good = good && score >= 0;
+    for (Index i = coverage_counts; i < coverage_recent; ++i)
+        good = good && std::fabs(flat[i]) < 9e15;
+    if (good) {
+        const auto count = [&](Index i) { return static_cast<Index>(flat[coverage_counts + i]); };
+        c.streak = count(0);
+        c.first = count(1);
+        c.taken = count(2);
+        c.noted = count(3);
+        c.due = count(4) ? c.noted + taken_at_once : never;
+        good = c.first >= 0 && c.taken >= c.first && c.noted >= c.taken && (count(4) == 0 || c.taken == c.noted);
+    }
+    if (!good)
+        throw nb::value_error("the state's coverage is out of range");
+}
+
+template <class State> nb::object interval_around(double prediction, const Level& level, State& state, double variance) {
+    Outputs out;
+    double lower = 0, upper = 0;
+    out.predictions = &prediction;
+    out.lower = &lower;
+    out.upper = &upper;
+    out.level = level;
+    write_interval(out, 0, state.coverage, variance, state.sums.largest_loss);
+    return nb::make_tuple(lower, upper);
 }
 
 template <class Model> nb::class_<Holder<Model>> bind_model(nb::module_& m, const char* name, const char* what) {
@@ -47,7 +106,8 @@ template <class Model> nb::class_<Holder<Model>> bind_model(nb::module_& m, cons
             },
             arg("d"), arg("intercept"), arg("policy"))
         .def("run", &run<Model>, arg("x"), arg("y").none(), arg("weight").none(), arg("skip"), arg("predictions"),
-             arg("resets").none(), arg("weights").none(), arg("every"), arg("start"),
+             arg("lower").none(), arg("upper").none(), arg("level").none(), arg("resets").none(), arg("weights").none(),
+             arg("every"), arg("start"),
              "Replays rows from `start`; returns status, rows done, resets written and rows skipped.")
         .def("sums",
              [](Held& self) {

@@ -16,7 +16,7 @@ template <class T> constexpr Engine<T> make_engine() {
             out.predictions = &prediction;
             return with_size(m, [&]<int G>() { return replay<G>(m, batch, out, true); });
         },
-        [](SecondOrderState<T>& m, double& prediction) { return predict_row(m, prediction); },
+        [](SecondOrderState<T>& m, double& prediction, double* s) { return predict_row(m, prediction, s); },
         [](SecondOrderState<T>& m, const Batch& batch, Outputs& out) {
             return with_size(m, [&]<int G>() { return replay<G>(m, batch, out, false); });
         },

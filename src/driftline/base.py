@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from driftline import inputs, params
+from driftline import inputs, intervals, params
 from driftline.inputs import Array, Name, Table
 from driftline.results import Run
 from driftline.sklearn_compat import SklearnVerbs
@@ -27,9 +27,18 @@ class Target:
     start: int = 0
     names: list[Name] | None = None
     predictions: Array = field(kw_only=True)
+    lower: Array | None = field(default=None, kw_only=True)
+    upper: Array | None = field(default=None, kw_only=True)
+    level: Any = field(default=None, kw_only=True)
     resets: list[Array] | None = None
     snapshots: Array | None = None
     every: int = 0
+
+    def say(self, prediction: float) -> None:
+        """What is said without asking a core: nothing is known about the errors yet."""
+        self.predictions[:] = prediction
+        if self.lower is not None and self.upper is not None:
+            self.lower[:], self.upper[:] = -np.inf, np.inf
 
 
 class Learner(SklearnVerbs, params.Parametrised):
@@ -67,7 +76,27 @@ class Learner(SklearnVerbs, params.Parametrised):
             prediction = core.predict(x)
             if prediction is not None:
                 return prediction  # type: ignore[no-any-return]
-        return self._predict_any(x)
+        target = Target(f"{type(self).__name__}.predict_one", predictions=np.empty(1))
+        self._predict_any(x, target)
+        return float(target.predictions[0])
+
+    def predict_interval(self, x: Any, level: float = 0.9) -> tuple[float, float]:
+        """Both ends of an interval around the prediction that holds the label with probability ``level``.
+
+        The learner's own variance gives the shape, and the errors so far the width, adapted row by row so that the share of
+        labels inside stays at ``level`` whatever the stream does; see :doc:`/intervals`. Infinite until there are labels
+        enough for the level, level / (1 - level) of them; then at most ten times the largest error so far to either side.
+        """
+        place = intervals.as_level(level, f"{type(self).__name__}.predict_interval")
+        core = self._core
+        if core is not None:
+            ends = core.predict_interval(x, place)
+            if ends is not None:
+                return ends  # type: ignore[no-any-return]
+        target = Target(f"{type(self).__name__}.predict_interval", predictions=np.empty(1))
+        target.lower, target.upper, target.level = np.empty(1), np.empty(1), place
+        self._predict_any(x, target)
+        return float(target.lower[0]), float(target.upper[0])
 
     def learn_one(self, x: Any, y: Any, *, sample_weight: float | None = None) -> None:
         """Learns from one row. A mapping may bring features that were never seen: the model grows by them."""
@@ -75,8 +104,8 @@ class Learner(SklearnVerbs, params.Parametrised):
         if core is None or sample_weight is not None or not core.learn(x, y):
             self._learn_any(x, y, sample_weight)
 
-    def _predict_any(self, x: Any) -> float:
-        where = f"{type(self).__name__}.predict_one"
+    def _predict_any(self, x: Any, target: Target) -> None:
+        where = target.where
         if isinstance(x, Mapping):
             items = inputs.as_items(x, where)
             known = list(items) if self._core is None else self._known_names(where)
@@ -86,22 +115,16 @@ class Learner(SklearnVerbs, params.Parametrised):
             row = inputs.as_row(x, where)
             if self._core is not None:
                 self._require_width(row.size, where)
-        if self.missing == "skip" and not (np.abs(row) <= self._largest).all():
-            return float("nan")
-        self._refuse_bad(row, where, None)
+        if self.missing == "raise":
+            self._refuse_bad(row, where, None)
         model = self
-        if self._core is not None:
-            prediction = self._core.predict(row)
-            if prediction is not None:
-                return float(prediction)
-        else:
+        if self._core is None:
             if not row.size and not self.intercept:
-                return 0.0
+                target.say(0.0)
+                return
             model = type(self)(**self.get_params(deep=False))
-            model._meet(row, None)
-        target = Target(where, predictions=np.empty(1))
+            model._meet(np.where(np.isfinite(row), row, 0.0), None)
         model._replay_block(row[None, :], None, None, target)
-        return float(target.predictions[0])
 
     def _learn_any(self, x: Any, y: Any, sample_weight: float | None) -> None:
         where = f"{type(self).__name__}.learn_one"
@@ -135,7 +158,9 @@ class Learner(SklearnVerbs, params.Parametrised):
 
     # Many rows at once.
 
-    def run(self, X: Any, y: Any, *, sample_weight: Any = None, weights_every: int | None = None) -> Run:
+    def run(
+        self, X: Any, y: Any, *, sample_weight: Any = None, weights_every: int | None = None, level: float | None = None
+    ) -> Run:
         """Predicts, then learns, row by row, in native code.
 
         All rows are learned, or, where an error is raised, none.
@@ -145,31 +170,40 @@ class Learner(SklearnVerbs, params.Parametrised):
             y: (T,) labels.
             sample_weight: (T,) weights of the rows; a row of weight 0 is predicted and not learned.
             weights_every: keep a snapshot of the weights every so many rows.
+            level: keep the ends of the intervals of :meth:`predict_interval` at this level.
         """
-        return self._run(X, y, sample_weight, f"{type(self).__name__}.run", weights_every)
+        return self._run(X, y, sample_weight, f"{type(self).__name__}.run", weights_every, level)
 
-    def _run(self, X: Any, y: Any, sample_weight: Any, where: str, weights_every: int | None = None) -> Run:
+    def _run(
+        self, X: Any, y: Any, sample_weight: Any, where: str, weights_every: int | None = None, level: float | None = None
+    ) -> Run:
         with Undo(self):
-            return self._learn_table(X, y, sample_weight, where, weights_every)
+            return self._learn_table(X, y, sample_weight, where, weights_every, level)
 
-    def _learn_table(self, X: Any, y: Any, sample_weight: Any, where: str, weights_every: int | None = None) -> Run:
+    def _learn_table(
+        self, X: Any, y: Any, sample_weight: Any, where: str, weights_every: int | None = None, level: float | None = None
+    ) -> Run:
         table = inputs.as_table(X, where)
         labels = inputs.as_vector(y, table.rows, where, "y")
         weight = inputs.as_weights(sample_weight, table.rows, where)
         if weights_every is not None and (not isinstance(weights_every, (int, np.integer)) or weights_every < 1):
             raise ValueError(f"{where}: weights_every must be a whole number of at least 1, got {weights_every!r}")
+        place = None if level is None else intervals.as_level(level, where)
         if self._core is not None:
             self._check_table(table, where)
-            return self._replay(table, labels, weight, where, weights_every)
+            return self._replay(table, labels, weight, where, weights_every, place)
         self._meet(self._first_learned(table, labels, weight), table.names)
-        run = self._replay(table, labels, weight, where, weights_every)
+        run = self._replay(table, labels, weight, where, weights_every, place)
         if self.n_seen_ == 0:
             self._restore(None, None)
         return run
 
-    def _replay(self, table: Table, y: Array, weight: Array | None, where: str, weights_every: int | None) -> Run:
+    def _replay(
+        self, table: Table, y: Array, weight: Array | None, where: str, weights_every: int | None, level: Any
+    ) -> Run:
         every = min(int(weights_every or 0), table.rows + 1)
         predictions, errors = np.empty((2, table.rows))  # one piece of memory, which the next replay is likely to get again
+        lower, upper = (None, None) if level is None else np.empty((2, table.rows))
         resets: list[Array] = []
         snapshots = np.empty((table.rows // every, len(self._core.weights()))) if every else None
         skipped = 0
@@ -178,6 +212,8 @@ class Learner(SklearnVerbs, params.Parametrised):
             kept = None if snapshots is None else snapshots[start // every : rows.stop // every]
             piece = None if weight is None else weight[rows]
             target = Target(where, start, table.names, resets, kept, every, predictions=predictions[rows])
+            if lower is not None and upper is not None:
+                target.lower, target.upper, target.level = lower[rows], upper[rows], level
             skipped += self._replay_block(block, y[rows], piece, target)
             with np.errstate(over="ignore"):
                 np.subtract(y[rows], predictions[rows], out=errors[rows])
@@ -185,6 +221,8 @@ class Learner(SklearnVerbs, params.Parametrised):
         return Run(
             predictions=predictions,
             errors=errors,
+            lower=lower,
+            upper=upper,
             resets=np.concatenate(resets) if resets else np.empty(0, dtype=np.int64),
             weights=snapshots,
             skipped=skipped,
@@ -204,7 +242,18 @@ class Learner(SklearnVerbs, params.Parametrised):
         done = skipped = 0
         while True:
             status, done, found, lost = self._core.run(
-                block, y, weight, skip, target.predictions, marks, target.snapshots, target.every, done
+                block,
+                y,
+                weight,
+                skip,
+                target.predictions,
+                target.lower,
+                target.upper,
+                target.level,
+                marks,
+                target.snapshots,
+                target.every,
+                done,
             )
             skipped += int(lost)
             if marks is not None and target.resets is not None and found:

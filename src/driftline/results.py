@@ -16,6 +16,7 @@ class Run:
     Attributes:
         predictions: made before the row's label was seen, (T,); NaN where the row was skipped.
         errors: label minus prediction, (T,).
+        lower, upper: ends of the intervals, (T,); None where no level was asked for.
         resets: 0-based indices of the rows after which the covariance was reset.
         weights: snapshots of the weights, intercept last, one every ``weights_every`` rows; None where not asked for.
         skipped: rows that were not learned because a value was missing.
@@ -23,6 +24,8 @@ class Run:
 
     predictions: Array
     errors: Array
+    lower: Array | None = None
+    upper: Array | None = None
     resets: Array = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     weights: Array | None = None
     skipped: int = 0

@@ -8,7 +8,7 @@ namespace driftline {
 
 template <class T> struct Engine {
     Status (*learn)(SecondOrderState<T>&, double y, double weight, double& prediction);
-    Status (*predict)(SecondOrderState<T>&, double& prediction);
+    Status (*predict)(SecondOrderState<T>&, double& prediction, double* s); // s may be null
     Status (*replay)(SecondOrderState<T>&, const Batch&, Outputs&);
     Status (*learn_first)(FirstOrderState<T>&, double y, double weight, double& prediction);
     Status (*descend)(FirstOrderState<T>&, double slope);

@@ -41,6 +41,7 @@ template <class T> struct FirstOrderState {
     bool intercept = false;
     FirstOrderPolicy policy;
     FirstOrderSums sums;
+    Coverage coverage;
     T* w = nullptr;
     T* x = nullptr;
     T* trial = nullptr;     // the weights after the row, until they are known to be finite
@@ -158,6 +159,7 @@ template <class T> DRIFTLINE_INLINE Status descend(FirstOrderState<T>& m, double
 
 template <class T> void count(FirstOrderState<T>& m, double y, double prediction) {
     const double loss = at_most((y - prediction) * (y - prediction), DBL_MAX);
+    note(m.coverage, loss);
     m.sums.rows += 1;
     m.sums.loss = at_most(m.sums.loss + loss, DBL_MAX);
     m.sums.largest_loss = at_least(m.sums.largest_loss, loss);
@@ -182,11 +184,13 @@ template <class T> Status replay(FirstOrderState<T>& m, const Batch& batch, Outp
         const Fate fate = fate_of(batch, t, m.x, size, norm2);
         if (fate == Fate::refuse)
             return Status::bad_value;
+        out.predictions[t] = fate == Fate::pass ? NAN : prediction;
+        if (out.lower) [[unlikely]]
+            fate == Fate::pass ? write_no_interval(out, t) : write_interval(out, t, m.coverage, 1, m.sums.largest_loss);
         if (fate != Fate::learn)
             out.skipped += was_skipped<T>(batch, t, fate);
         else if (learn_row(m, norm2, batch.y[t], weight_of(batch, t), prediction) != Status::done)
             return Status::diverged;
-        out.predictions[t] = fate == Fate::pass ? NAN : prediction;
         snapshot(out, m.w, m.d, t);
         out.done = t + 1;
     }

@@ -33,6 +33,7 @@ template <class T> class FirstOrderModel {
         const Index d = state.d;
         const auto moved = [&](Index j) { return state.intercept && j == d - 1 ? j + more : j; };
         wider->state.sums = state.sums;
+        wider->state.coverage = state.coverage;
         if (state.logs)
             grow_logs(*wider, moved);
         else

@@ -1,8 +1,8 @@
 // Rows on their way into a model and what comes back: shared by both orders of learner.
 #pragma once
 
+#include "driftline/coverage.hpp"
 #include "driftline/panels.hpp"
-#include "driftline/range.hpp"
 
 namespace driftline {
 
@@ -28,6 +28,8 @@ struct Batch {
 // Where a replay writes; null where not asked for.
 struct Outputs {
     double* predictions = nullptr;
+    double *lower = nullptr, *upper = nullptr; // ends of the intervals of `level`
+    Level level;
     Index* resets = nullptr;
     Index reset_count = 0;
     double* weights = nullptr; // snapshots, d each
@@ -127,6 +129,17 @@ template <class T> DRIFTLINE_INLINE Fate fate_of(const Batch& batch, Index t, co
 // Whether row t is one of those that are counted as skipped, given that it was predicted or passed over.
 template <class T> DRIFTLINE_INLINE bool was_skipped(const Batch& batch, Index t, Fate fate) {
     return fate == Fate::pass || (batch.y && !(std::fabs(batch.y[t]) <= type_max<T>));
+}
+
+// The interval of row t, whose prediction is written, for a label of the given variance.
+inline void write_interval(const Outputs& out, Index t, Coverage& coverage, double variance, double largest_loss) {
+    const double half = half_width(coverage, out.level, variance, largest_loss), at = out.predictions[t];
+    out.lower[t] = half < HUGE_VAL ? at_least(-DBL_MAX, at - half) : -HUGE_VAL;
+    out.upper[t] = half < HUGE_VAL ? at_most(at + half, DBL_MAX) : HUGE_VAL;
+}
+DRIFTLINE_INLINE void write_no_interval(const Outputs& out, Index t) {
+    if (out.lower)
+        out.lower[t] = out.upper[t] = NAN;
 }
 
 template <class T> DRIFTLINE_INLINE void snapshot(const Outputs& out, const T* w, Index d, Index t) {

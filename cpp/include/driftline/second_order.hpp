@@ -205,6 +205,21 @@ template <class T> DRIFTLINE_ONCE void watch(SecondOrderState<T>& m, double rho,
         project_on_ball(m);
 }
 
+DRIFTLINE_INLINE double plain_s(const View& view) { return view.s / (view.scale * view.scale); }
+
+// The prediction, and the interval where one is asked for, go out before anything is learned.
+template <class T>
+DRIFTLINE_INLINE void show(SecondOrderState<T>& m, const View& view, double prediction, const Outputs& out, Index t) {
+    out.predictions[t] = prediction;
+    if (out.lower) [[unlikely]]
+        write_interval(out, t, m.coverage, label_variance(m.policy, plain_s(view), 1), m.sums.largest_loss);
+}
+// The squared error of what was shown over the variance of the label; rho is in the units of the view.
+DRIFTLINE_INLINE double score_of(const View& view, double y, double shown, double rho) {
+    const double error = (y - shown) * view.scale;
+    return error * error / (rho + view.s);
+}
+
 DRIFTLINE_INLINE void count_row(Sums& sums, const View& view, double y, double shown, double error, double value) {
     sums.rows += 1;
     sums.loss = at_most(sums.loss + (y - shown) * (y - shown), DBL_MAX);
@@ -222,17 +237,19 @@ template <class T> DRIFTLINE_INLINE bool resets_again(const SecondOrderState<T>&
 
 // Such a row needs no S. False, with nothing changed, for any other row.
 template <class T>
-DRIFTLINE_ONCE bool reset_again(SecondOrderState<T>& m, View view, double y, double weight, double& prediction) {
+DRIFTLINE_ONCE bool reset_again(SecondOrderState<T>& m, View view, double y, double weight, const Outputs& out, Index t) {
     const Policy& policy = m.policy;
     const double rho = at_most(at_least(smallest_noise<T>, policy.noise / weight), largest_noise);
     if (!resets_again(m, view, rho))
         return false;
     view.s = view.norm2;
-    prediction = predicted(policy, view);
+    const double prediction = predicted(policy, view);
+    show(m, view, prediction, out, t);
     const double error = at_most(at_least(-DBL_MAX, y - view.f), DBL_MAX), gain = error / (rho + view.s);
     if (!add_scaled(m.w, m.w, m.x, static_cast<T>(gain), padded<T>(m.d)))
         saturate_weights(m, false);
     count_row(m.sums, view, y, prediction, error, gain * error);
+    note(m.coverage, score_of(view, y, prediction, rho));
     m.sums.weighted += weight != 1;
     m.sums.resets += 1;
     m.sums.segment += 1;
@@ -256,20 +273,19 @@ template <class T> DRIFTLINE_INLINE Extras extras_of(const SecondOrderState<T>& 
 // products with it are formed on the way. Nothing has changed unless the status is done.
 template <int G, class T>
 DRIFTLINE_INLINE Status learn_row(SecondOrderState<T>& m, Row<G, T>& row, View view, Extras extras, double y, double weight,
-                                  const T* next, double& prediction) {
+                                  const T* next, const Outputs& out, Index t) {
     const Policy& policy = m.policy;
     if (const Status status = look_up_forgetting(m, view); status != Status::done)
         return status;
     if (extras.after && policy.reset == Reset::below && !m.thresholds.covers(static_cast<Index>(m.sums.segment) + 1))
         return Status::needs_threshold;
     if (m.sums.pending != 0) [[unlikely]] {
-        if (reset_again(m, view, y, weight, prediction))
+        if (reset_again(m, view, y, weight, out, t))
             return Status::done;
         settle(m);
     }
     look_at_variance(m, row, view);
     const double shown = extras.prediction ? predicted(policy, view) : view.f;
-    prediction = shown;
     double rho = policy.noise; // by branches: a division that waits for s would be felt in every row
     if (extras.noise || view.scaled) [[unlikely]] {
         const double unit = view.scale * view.scale, noise = policy.complement ? unit - view.s : unit * policy.noise;
@@ -280,6 +296,7 @@ DRIFTLINE_INLINE Status learn_row(SecondOrderState<T>& m, Row<G, T>& row, View v
 
     const double error = at_most(at_least(-DBL_MAX, y - view.f), DBL_MAX), scaled = error * view.scale;
     const double gain = scaled / (rho + view.s);
+    show(m, view, shown, out, t);
     const bool fused = next != nullptr;
     next = fused ? next : m.x;
     m.ready = fused;
@@ -294,6 +311,7 @@ DRIFTLINE_INLINE Status learn_row(SecondOrderState<T>& m, Row<G, T>& row, View v
 
     Sums& sums = m.sums;
     count_row(sums, view, y, shown, error, gain * scaled);
+    note(m.coverage, extras.prediction ? score_of(view, y, shown, rho) : gain * scaled);
     if (capped) [[unlikely]]
         sums.capped += 1;
     if (extras.noise)
@@ -303,19 +321,24 @@ DRIFTLINE_INLINE Status learn_row(SecondOrderState<T>& m, Row<G, T>& row, View v
     return Status::done;
 }
 
-template <class T> DRIFTLINE_ONCE Status predict_row(SecondOrderState<T>& m, double& prediction) {
+// x'S x too where `s` is asked for.
+template <class T> DRIFTLINE_ONCE Status predict_row(SecondOrderState<T>& m, double& prediction, double* s) {
     View view = usual_view(m);
     Row<0, T> row(m.factor);
     look(m, view, row.size);
     if (const Status status = look_up_forgetting(m, view); status != Status::done)
         return status;
     m.ready = false;
-    if (m.policy.shrink && resets_again(m, view, m.policy.noise)) {
-        view.s = view.norm2;
-    } else if (m.policy.shrink) {
-        settle(m);
-        look_at_variance(m, row, view);
+    if (m.policy.shrink || s) {
+        if (resets_again(m, view, m.policy.noise)) {
+            view.s = view.norm2;
+        } else {
+            settle(m);
+            look_at_variance(m, row, view);
+        }
     }
+    if (s)
+        *s = plain_s(view);
     prediction = predicted(m.policy, view);
     return Status::done;
 }
@@ -326,9 +349,14 @@ DRIFTLINE_ONCE Status pass_row(SecondOrderState<T>& m, const Batch& batch, Index
     if (fate == Fate::refuse)
         return Status::bad_value;
     out.predictions[t] = NAN;
-    if (fate == Fate::predict)
-        if (const Status status = predict_row(m, out.predictions[t]); status != Status::done)
+    write_no_interval(out, t);
+    if (fate == Fate::predict) {
+        double s = 0;
+        if (const Status status = predict_row(m, out.predictions[t], out.lower ? &s : nullptr); status != Status::done)
             return status;
+        if (out.lower)
+            write_interval(out, t, m.coverage, label_variance(m.policy, s, 1), m.sums.largest_loss);
+    }
     m.ready = false;
     out.skipped += was_skipped<T>(batch, t, fate);
     return Status::done;
@@ -357,7 +385,7 @@ DRIFTLINE_ONCE Status replay(SecondOrderState<T>& m, const Batch& rows, Outputs&
         look(m, view, row.size);
         const Fate fate = fate_of(batch, t, m.x, row.size, view.norm2);
         if (fate == Fate::learn) [[likely]]
-            status = learn_row(m, row, view, extras, batch.y[t], weight_of(batch, t), next, out.predictions[t]);
+            status = learn_row(m, row, view, extras, batch.y[t], weight_of(batch, t), next, out, t);
         else
             status = pass_row(m, batch, t, fate, out);
         if (status != Status::done)

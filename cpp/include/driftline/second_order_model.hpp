@@ -36,6 +36,7 @@ template <class T> class SecondOrderModel {
         else
             set_identity(state.factor, state.policy.start, state.d);
         state.sums = Sums{};
+        state.coverage = Coverage{};
         state.ready = false;
     }
 
@@ -73,6 +74,7 @@ template <class T> class SecondOrderModel {
         if (state.forgetting.values)
             wider->set_forgetting(forgetting_, state.forgetting.first);
         wider->state.sums = state.sums;
+        wider->state.coverage = state.coverage;
         bool guarded = guard_u_.data() != nullptr;
         if (state.thresholds.values) {
             wider->set_thresholds(thresholds_, state.thresholds.first);

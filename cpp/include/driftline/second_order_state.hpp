@@ -26,6 +26,11 @@ struct Policy {
     bool operator==(const Policy&) const = default;
 };
 
+// Of a label of the given weight, where x'S x = s.
+DRIFTLINE_INLINE double label_variance(const Policy& policy, double s, double weight) {
+    return (policy.complement ? 1 - s : policy.noise) / weight + s;
+}
+
 // Values for rows or segments first, first + 1, ...; constant policies have none.
 struct Table {
     const double* values = nullptr;
@@ -62,6 +67,7 @@ template <class T> struct SecondOrderState {
     bool ready = false;     // the products at hand belong to x
     Policy policy;
     Sums sums;
+    Coverage coverage;
     Table forgetting, thresholds;
     T* w = nullptr;
     T* x = nullptr;    // the row at hand, padded with zeros

@@ -42,7 +42,7 @@ class Driver:
         self.learner, self.delay, self.level = learner, delay, level
         self.classes = predicts_labels(learner)
         self.mapped = isinstance(learner, Mapped) or of_river(learner)
-        self.native = delay == 0 and level is None and hasattr(learner, "run")
+        self.native = delay == 0 and hasattr(learner, "run")
         self.seconds = 0.0
         self.learned = 0
         self._late: deque[tuple[Any, Any]] = deque()
@@ -52,7 +52,7 @@ class Driver:
         began = perf_counter()
         try:
             if self.native and not block.mappings:
-                answers = Answers(self._read(self.learner.run(block.X, block.y).predictions))
+                answers = self._run(block)
                 self.learned += len(block)
             else:
                 answers = self._loop(block)
@@ -62,6 +62,12 @@ class Driver:
         finally:
             self.seconds += perf_counter() - began
         return answers
+
+    def _run(self, block: Block) -> Answers:
+        if self.level is None:
+            return Answers(self._read(self.learner.run(block.X, block.y).predictions))
+        run = self.learner.run(block.X, block.y, level=self.level)
+        return Answers(self._read(run.predictions), (run.lower, run.upper))
 
     def _loop(self, block: Block) -> Answers:
         predict, learn, late = self.learner.predict_one, self.learner.learn_one, self._late

@@ -81,6 +81,9 @@ class Descending(Learner):
                 self._refuse_bad_row(row, y[t], target, t)
             skipped += not whole
             target.predictions[t] = np.nan if prediction is None else prediction
+            if target.lower is not None and target.upper is not None:
+                ends = self._core.predict_interval(row, target.level)
+                target.lower[t], target.upper[t] = (np.nan, np.nan) if ends is None else ends
             share = 1.0 if weight is None else float(weight[t])
             if whole and share:
                 self._descend(loss, row, float(y[t]), prediction, share, target.where, target.start + t)

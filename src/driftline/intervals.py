@@ -1,0 +1,44 @@
+"""Levels of coverage, as the core knows them."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from bisect import bisect_right
+from functools import lru_cache
+from statistics import NormalDist
+from typing import Any
+
+from driftline import _core
+
+_LEVELS: list[float] = _core.levels
+
+
+def _half_width(level: float) -> float:
+    """Of the interval that holds a share ``level`` of a standard Gaussian."""
+    return NormalDist().inv_cdf((1 + level) / 2)
+
+
+_HALF_WIDTHS = [_half_width(level) for level in _LEVELS]
+
+
+def as_level(level: Any, where: str) -> Any:
+    """A level's place among those that the core follows.
+
+    Between two of them the quantile is interpolated, beyond them extrapolated, in the way that is exact for a Gaussian.
+    """
+    if isinstance(level, bool) or not isinstance(level, numbers.Real) or not 0 < float(level) < 1:
+        raise ValueError(f"{where}: level must be in (0, 1), got {level!r}")
+    return _place(float(level))
+
+
+@lru_cache(maxsize=64)
+def _place(level: float) -> Any:
+    enough = math.ceil(level / (1 - level) - 1e-9)  # labels, of which the largest error is then the quantile
+    at = bisect_right(_LEVELS, level) - 1
+    half = _half_width(level)
+    if 0 <= at < len(_LEVELS) - 1:
+        below, above = _HALF_WIDTHS[at : at + 2]
+        return _core.Level(at, math.log(half / below) / math.log(above / below), 1.0, enough)
+    at = max(at, 0)
+    return _core.Level(at, 0.0, (half / _HALF_WIDTHS[at]) ** 2, enough)

@@ -1,0 +1,187 @@
+"""Intervals: their coverage holds under drift, their shape is the learner's variance, and they cannot be broken."""
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import driftline as dl
+from driftline import _core, registry
+from tests.conftest import VARIANTS
+from tests.reference import coverage
+
+LEVELS = [0.5, 0.8, 0.9, 0.95, 0.99]
+ROWS, D, WINDOW = 12_000, 5, 2_000
+
+
+def noises(rng):
+    ones, t = rng.standard_normal(ROWS), np.arange(ROWS)
+    return {
+        "stationary": ones,
+        "heavy tails": rng.standard_t(2, ROWS),
+        "changing size": ones * np.exp(1.5 * np.sin(t / 400)),
+        "jumping size": ones * np.where(t // 700 % 2, 10.0, 0.1),
+        "mostly none": np.where(rng.random(ROWS) < 0.9, 0.0, ones),
+    }
+
+
+def streams(rng):
+    X = rng.standard_normal((ROWS, D))
+    w = rng.standard_normal(D)
+    for name, noise in noises(rng).items():
+        yield name, X, X @ w + noise
+    yield "size by feature", X, X @ w + noises(rng)["stationary"] * np.exp(X[:, 0])
+    yield "almost exact", X, 1e4 * (X @ w) + 1e-3 * rng.standard_normal(ROWS)
+    turned = np.where((np.arange(ROWS) // 1000 % 2)[:, None], w, -w)
+    yield "turning round", X, (X * turned).sum(axis=1) + 0.1 * rng.standard_normal(ROWS)
+    yield "rotating", *dl.streams.Rotating(rate=0.01, noise=0.05, seed=1).take(ROWS)
+    yield "switching", *dl.streams.Switching(power=0.5, every=500, noise=0.05, seed=1).take(ROWS)
+
+
+@pytest.mark.parametrize(
+    ("name", "X", "y"), list(streams(np.random.default_rng(3))), ids=lambda value: value if isinstance(value, str) else ""
+)
+@pytest.mark.parametrize("make", [dl.Kalman, dl.NLMS, lambda: dl.RLS(forgetting=0.99)], ids=["kalman", "nlms", "rls"])
+def test_every_window_is_covered_as_asked(make, name, X, y):
+    for level in LEVELS:
+        run = make().run(X, y, level=level)
+        inside = (run.lower <= y) & (y <= run.upper)
+        share = np.convolve(inside, np.ones(WINDOW) / WINDOW, mode="valid")
+        assert np.abs(share - level).max() < 0.03, level
+
+
+def test_the_width_is_near_that_of_an_oracle():
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((ROWS, D))
+    y = X @ np.ones(D) + rng.standard_normal(ROWS)
+    for level in LEVELS:
+        run = dl.Ridge().run(X, y, level=level)
+        known = 2 * math.sqrt(coverage.squared_half_width(level)) * 0.6744897501960817
+        assert np.mean(run.upper[1000:] - run.lower[1000:]) == pytest.approx(known, rel=0.1)
+
+
+@given(seed=st.integers(0, 2**32), level=st.sampled_from(list(_core.levels)))
+@settings(max_examples=40)
+def test_the_half_width_is_the_followed_quantile_times_the_variance(seed, level):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((300, 3))
+    y = X @ rng.standard_normal(3) + rng.standard_t(3, 300)
+    model = dl.AROWR(noise=2.0, intercept=False)
+    run = model.run(X, y, level=level)
+    replica, variances = dl.AROWR(noise=2.0, intercept=False), []
+    for x, label in zip(X, y, strict=True):
+        S = replica.covariance_ if replica.n_seen_ else np.eye(3) / replica.ridge
+        variances.append(2.0 + x @ S @ x)
+        replica.learn_one(x, label)
+    bounds = np.array(coverage.follow(run.errors**2 / variances, level))
+    largest = np.sqrt(np.maximum.accumulate(np.append(0, run.errors[:-1] ** 2)))
+    half = np.minimum(np.sqrt(bounds * variances), 10 * largest)
+    enough = math.ceil(level / (1 - level) - 1e-9)
+    uppers = [
+        dl.AROWR(noise=2.0, intercept=False).run(X, y, level=one).upper[enough:] for one in _core.levels if one < level
+    ]
+    assert np.isinf(run.upper[:enough]).all()
+    wanted = np.max([run.predictions[enough:] + half[enough:], *uppers], axis=0)
+    assert run.upper[enough:] == pytest.approx(wanted, rel=1e-9)
+    assert run.predictions - run.lower == pytest.approx(run.upper - run.predictions, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("make", [*registry.learners().values(), *VARIANTS.values()], ids=[*registry.learners(), *VARIANTS])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_run_and_loop_give_the_same_intervals(make, dtype, rows):
+    X, y = rows
+    run = make().set_params(dtype=dtype).run(X, y, level=0.8)
+    model = make().set_params(dtype=dtype)
+    for t, (x, label) in enumerate(zip(X, y, strict=True)):
+        assert model.predict_interval(x, level=0.8) == (run.lower[t], run.upper[t])
+        if t % 50 == 20:
+            model = pickle.loads(pickle.dumps(model)) if "function" not in str(model.get_params()) else model
+        model.learn_one(x, label)
+    half = make().set_params(dtype=dtype)
+    both = [half.run(X[part], y[part], level=0.8).lower for part in (slice(77), slice(77, None))]
+    assert np.array_equal(np.concatenate(both), run.lower)
+
+
+def test_intervals_of_higher_levels_contain_those_of_lower_ones(rows):
+    X, y = rows
+    model = dl.RLS().fit(X, y)
+    ends = np.array([model.predict_interval(X[0], level) for level in np.linspace(0.01, 0.99, 99)])
+    assert (np.diff(ends[:, 0]) <= 0).all()
+    assert (np.diff(ends[:, 1]) >= 0).all()
+    assert ends[0, 0] <= model.predict_one(X[0]) <= ends[0, 1]
+
+
+def test_asking_late_knows_the_rows_before(rows):
+    """A model that was never asked for an interval has one as soon as it is."""
+    X, y = rows
+    lower, upper = dl.RLS().fit(X, y).predict_interval(X[0], level=0.95)
+    assert 0.5 < (upper - lower) / (2 * 1.96 * np.std(dl.RLS().run(X, y).errors[-100:])) < 2
+
+
+@pytest.mark.parametrize(("level", "enough"), [(0.5, 1), (0.75, 3), (0.9, 9), (0.95, 19), (0.99, 99)])
+def test_infinite_until_there_are_labels_enough(level, enough, rows):
+    X, y = rows
+    model = dl.Kalman()
+    assert model.predict_interval(X[0], level) == (-math.inf, math.inf)
+    run = model.run(X, y, level=level)
+    assert np.isinf(run.upper[:enough]).all()
+    assert np.isfinite(run.upper[enough:]).all()
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    size=st.sampled_from([1e-300, 1e-30, 1.0, 1e30, 1e150, 1e300]),
+    level=st.floats(0.001, 0.9999),
+)
+@settings(max_examples=60)
+def test_no_stream_breaks_an_interval(seed, size, level):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((60, 2)) * rng.choice([0.0, 1.0, 1e100, 1e-100], size=(60, 1))
+    y = rng.standard_cauchy(60) * size * rng.choice([0.0, 1.0], size=60)
+    y = np.clip(np.nan_to_num(y), -1e307, 1e307)
+    for model in (dl.RLS(forgetting=0.5), dl.EG(norm=1.0), dl.Kalman(), dl.AAR()):
+        run = model.run(X, y, level=level)
+        assert (run.lower <= run.predictions).all()
+        assert (run.predictions <= run.upper).all()
+        lower, upper = model.predict_interval(X[0], level)
+        assert lower <= upper
+
+
+@pytest.mark.parametrize("level", [0, 1, -0.1, 1.5, math.nan, "0.9", None, True])
+def test_a_bad_level_is_said(level, rows):
+    X, y = rows
+    model = dl.RLS().fit(X, y)
+    before = pickle.dumps(model)
+    with pytest.raises(ValueError, match=r"RLS.predict_interval: level must be in \(0, 1\), got"):
+        model.predict_interval(X[0], level=level)
+    if level is not None:
+        with pytest.raises(ValueError, match=r"RLS.run: level must be in \(0, 1\), got"):
+            model.run(X, y, level=level)
+    assert pickle.dumps(model) == before
+
+
+def test_rows_of_any_kind_are_taken(rows):
+    X, y = rows
+    model = dl.RLS()
+    for x, label in zip(X, y, strict=True):
+        model.learn_one(dict(zip("abc", x, strict=True)), label)
+    wanted = model.predict_interval(dict(zip("abc", X[0], strict=True)))
+    assert model.predict_interval(X[0]) == wanted
+    assert model.predict_interval(list(X[0])) == wanted
+    assert model.predict_interval({"a": X[0, 0], "b": X[0, 1], "c": X[0, 2], "new": 7.0}) == wanted
+    with pytest.raises(ValueError, match=r"predict_interval: x has NaN in feature 'b'"):
+        model.predict_interval({"a": 1.0, "b": math.nan, "c": 0.0})
+    assert np.isnan(dl.RLS(missing="skip").fit(X, y).predict_interval([1.0, math.nan, 0.0])).all()
+
+
+def test_a_skipped_row_has_no_interval_and_a_row_of_weight_0_has_one(rows):
+    X, y = rows
+    X[30, 0] = math.nan
+    weight = np.ones(len(y))
+    weight[31] = 0.0
+    run = dl.RLS(missing="skip").run(X, y, level=0.5, sample_weight=weight)
+    assert np.isnan([run.lower[30], run.upper[30]]).all()
+    assert run.lower[31] < run.predictions[31] < run.upper[31]
