@@ -2,6 +2,7 @@ import csv
 import io
 import json
 import math
+import os
 import subprocess
 import sys
 
@@ -51,6 +52,13 @@ def test_jobs_come_back_in_their_order_from_other_processes():
     context = Context(jobs=2, progress=False)
     assert context.map(math.factorial, range(8)) == [math.factorial(i) for i in range(8)]
     assert Context(jobs=1, progress=False).map(square, [3, 4]) == [9, 16]
+
+
+def test_workers_have_one_thread_each_unless_told_otherwise(monkeypatch):
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    names = ["OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"]
+    assert Context(jobs=2, progress=False).map(os.getenv, names) == ["1", "3"]
 
 
 def test_progress_has_a_rate_and_the_time_that_is_left():

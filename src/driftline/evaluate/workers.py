@@ -24,6 +24,9 @@ from driftline.evaluate.rules import whole
 PATIENCE = 1.0  # seconds of work in this process before parallel ones are thought of
 WORTH = 3.0  # seconds of work left that are worth starting them
 
+# Processes fill the cores: more threads in each, as linear algebra would start, are several times slower.
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1")
+
 _START = "import sys; sys.path[:] = {path!r}; from driftline.evaluate.workers import serve; serve()"
 
 
@@ -130,7 +133,8 @@ class _Worker:
 
     def __init__(self, message: bytes) -> None:
         command = [sys.executable, "-c", _START.format(path=sys.path)]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        environment = ONE_THREAD | os.environ
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
         self._message: bytes | None = message
 
     def ask(self, job: Any) -> Any:
