@@ -59,6 +59,19 @@ def test_a_run_prints_its_checks_its_verdict_and_its_files(capsys, tmp_path):
     assert '"seed": 3' in (tmp_path / "lecture-bounds.json").read_text()
 
 
+def test_an_output_that_cannot_be_made_ends_with_2_before_any_work(capsys, tmp_path):
+    (tmp_path / "file").write_text("mine")
+    code, _, err = call(capsys, "reproduce", "laser-fig7-1", "--out", str(tmp_path / "file" / "inside"))
+    assert code == 2
+    assert "out cannot be made" in err
+
+
+def test_the_module_is_the_same_command():
+    done = subprocess.run([sys.executable, "-m", "driftline.reproduce", "lecture-bond"], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "Did you mean lecture-bounds?" in done.stderr
+
+
 def test_the_version_is_the_packages(capsys):
     import driftline
 

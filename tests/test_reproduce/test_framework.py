@@ -48,6 +48,11 @@ def test_a_name_like_no_other_gets_the_whole_list():
         reproduce.find("zzz")
 
 
+def test_a_name_that_is_no_text_is_refused():
+    with pytest.raises(UnknownTargetError, match="there is no target 5"):
+        reproduce.find(5)
+
+
 def test_jobs_come_back_in_their_order_from_other_processes():
     context = Context(jobs=2, progress=False)
     assert context.map(math.factorial, range(8)) == [math.factorial(i) for i in range(8)]

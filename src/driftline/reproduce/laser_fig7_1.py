@@ -221,8 +221,8 @@ def remarks(constant: Mapping[Reading, Outcome]) -> list[str]:
     if leading:
         words.append(
             f"LASER is the best of the five in {len(leading)} of {len(constant)} readings. It loses {min(shares):.0%} to "
-            f"{max(shares):.0%} of what predicting 0 loses there: the labels are mostly noise, or the target turns too fast "
-            "to be followed, and short predictions pay.".replace("%", " %")
+            f"{max(shares):.0%} of what predicting 0 loses there: noise is a large part of the labels, or the target turns "
+            "too fast to be followed. Short predictions then cost little, or pay.".replace("%", " %")
         )
     whole = {who: [r for r, out in constant.items() if _in_order(out, who)] for who in LEADERS}
     words.append(

@@ -51,7 +51,7 @@ def find(name: str) -> Target:
 
 
 def _closest(name: str) -> str:
-    tidy = name.lower().replace("_", "-")
+    tidy = str(name).lower().replace("_", "-")
     close = difflib.get_close_matches(tidy, _NAMES, n=3, cutoff=0.5)
     close += [known for known in _NAMES if tidy and known.startswith(tidy) and known not in close]
     return f"Did you mean {' or '.join(close)}?" if close else f"There are {', '.join(_NAMES)}."

@@ -71,5 +71,9 @@ def run(
     if folder.exists() and not folder.is_dir():
         raise RequestError(f"out must be a directory, got {str(folder)!r}")
     new_axes(None)  # says at once where matplotlib is missing, not after the work
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RequestError(f"out cannot be made: {error}") from error
     findings = target.compute(context)
     return Result(target, findings, page.write_all(target, findings, context, folder))
