@@ -85,7 +85,7 @@ def in_blocks_of(monkeypatch):
         monkeypatch.setattr("driftline.inputs.BLOCK_ROWS", count)
         monkeypatch.setattr(
             "driftline.inputs.rows_between_signals",
-            lambda columns, multiple: max(count // multiple, 1) * multiple,
+            lambda columns, operations, multiple: max(count // multiple, 1) * multiple,
             raising=False,
         )
 

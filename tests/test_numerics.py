@@ -302,3 +302,53 @@ def test_ten_million_rows_later_the_errors_are_as_small_as_at_first(make):
     assert max(losses) < 1.001 * min(losses)
     assert_sound(model)
     assert model.n_seen_ == 10_000_000
+
+
+def far_from_zero(rng: np.random.Generator, rows: int) -> Array:
+    return 1e6 + rng.normal(size=(rows, 1))
+
+
+def almost_twice_the_same(rng: np.random.Generator, rows: int) -> Array:
+    first = rng.normal(size=rows)
+    return np.column_stack([first, first + 1e-6 * rng.normal(size=rows)])
+
+
+def powers_of_time(_: np.random.Generator, rows: int) -> Array:
+    t = np.linspace(0, 1, rows)
+    return np.column_stack([t, t**2])
+
+
+@pytest.mark.parametrize(
+    ("make", "forgetting"), [(far_from_zero, 0.9), (almost_twice_the_same, 0.95), (powers_of_time, 0.8)]
+)
+def test_directions_of_which_rows_speak_softly_are_not_taken_for_wind_up(make, forgetting):
+    """Long enough for the start to be forgotten, so that what is learned there rests on the soft voice alone."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([make(rng, 500), np.ones(500)])
+    y = rng.normal(size=500)
+    exact = np.array([float(one) for one in precise.run("rls", X, y, forgetting=forgetting, ridge=1.0).predictions])
+    model = dl.RLS(forgetting=forgetting, ridge=1.0, intercept=False)
+    made = model.run(X, y).predictions
+    plain = plain_rls(X, y, forgetting)
+    assert np.abs(made - exact).max() < max(np.abs(plain - exact).max(), 1e-9 * np.abs(exact).max())
+    assert model.certificate().events == {}
+
+
+def plain_rls(X: Array, y: Array, forgetting: float) -> Array:
+    """The textbook's recursion."""
+    w, S, predictions = np.zeros(X.shape[1]), np.eye(X.shape[1]), []
+    for x, label in zip(X, y, strict=True):
+        S = S / forgetting
+        k = S @ x
+        predictions.append(w @ x)
+        w = w + k * (label - w @ x) / (1 + x @ k)
+        S = S - np.outer(k, k) / (1 + x @ k)
+    return np.array(predictions)
+
+
+def test_after_wind_up_no_comparator_is_claimed():
+    model = dl.RLS(forgetting=0.5)
+    model.run(np.ones((500, 2)), np.ones(500))
+    certificate = model.certificate()
+    assert certificate.comparator is None
+    assert certificate.conditions == {"the growth of S was never held back": False}

@@ -54,10 +54,11 @@ def test_messages_have_the_rule_and_the_value():
         dl.RLS(forgetting=1.2)
     with pytest.raises(ValueError, match=r"^LASER: ridge must be less than drift_cost, got ridge=2.0 and drift_cost=1.0$"):
         dl.LASER(ridge=2.0, drift_cost=1.0)
-    with pytest.raises(
-        TypeError, match=r"^RLS has no parameter 'forget'; it has forgetting, ridge, intercept, dtype, missing$"
-    ):
+    unknown = r"^RLS has no parameter 'forget'; it has forgetting, ridge, intercept, dtype, missing$"
+    with pytest.raises(TypeError, match=unknown):
         dl.RLS(forget=0.9)
+    with pytest.raises(ValueError, match=unknown):
+        dl.RLS().set_params(forget=0.9)
 
 
 def test_several_parameters_change_together_or_not_at_all():

@@ -87,7 +87,7 @@ def wrecked(state):
     for name in core:
         yield f"without {name}", {key: value for key, value in core.items() if key != name}
         yield f"infinite {name}", {**core, name: np.full_like(core[name], np.inf)}
-        if len(core) > 2 or name != "weights":  # weights alone may have any length
+        if name != "weights" or "matrix" in core or "logs" in core:  # weights alone may have any length
             yield f"short {name}", {**core, name: core[name][:-1]}
     if "matrix" in core:
         yield "another width", {**core, "weights": np.tile(core["weights"], 3)}

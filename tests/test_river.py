@@ -1,8 +1,11 @@
 """River: pipelines, its metrics and its ways of evaluating."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
-from river import base, compose, evaluate, metrics, preprocessing, stream
+from river import base, compose, ensemble, evaluate, metrics, preprocessing, stream
 
 import driftline as dl
 
@@ -39,11 +42,38 @@ def test_a_pipeline_is_scaling_by_hand_and_the_learner(dicts):
         assert pipeline.predict_one(x) == model.predict_one(scaled)
 
 
-def test_rivers_evaluation_takes_what_is_registered_as_its_regressor(dicts):
-    """River's metrics ask for an instance of its own class; one line makes every learner one."""
-    base.Regressor.register(dl.Learner)
+def test_rivers_evaluation_takes_a_learner_for_a_regressor(learner, dicts):
+    assert isinstance(learner, base.Regressor)
     metric = metrics.MSE()
     evaluate.progressive_val_score(dicts, preprocessing.StandardScaler() | dl.RLS(forgetting=0.95), metric)
+    assert metric.get() < 0.5 * np.var([y for _, y in dicts])
+
+
+def test_river_imported_after_driftline_is_noticed():
+    """In a fresh interpreter: here River is loaded already."""
+    code = (
+        "import driftline as dl; from river import evaluate, metrics;"
+        "print(evaluate.progressive_val_score([({'a': 1.0}, 2.0)] * 50, dl.RLS(), metrics.MAE()))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.startswith("MAE: ")
+
+
+def test_clones_have_the_parameters_and_have_learned_nothing(learner, rows):
+    for x, y in zip(rows[0][:20], rows[1][:20], strict=True):
+        learner.learn_one(dict(zip("abc", x, strict=True)), y)
+    fresh = learner.clone()
+    assert fresh.get_params() == learner.get_params()
+    assert fresh.n_seen_ == 0
+    assert learner.clone({"intercept": False}).intercept is False
+    assert learner.clone(include_attributes=True).n_seen_ == 20
+    assert (preprocessing.StandardScaler() | learner).clone()["StandardScaler"].counts == {}
+
+
+def test_rivers_ensembles_take_learners(dicts):
+    bag = preprocessing.StandardScaler() | ensemble.BaggingRegressor(dl.RLS(), n_models=3, seed=1)
+    metric = metrics.MSE()
+    evaluate.progressive_val_score(dicts, bag, metric)
     assert metric.get() < 0.5 * np.var([y for _, y in dicts])
 
 

@@ -1,5 +1,6 @@
 """Threads: different models run side by side, and one model is never used by two at once."""
 
+import contextlib
 import copy
 import sys
 import threading
@@ -225,3 +226,36 @@ def test_a_failed_run_gives_the_model_back(long_rows):
             model.run(X, bad)
     assert model.run(X, y).predictions.shape == y.shape
     assert "_claim" not in vars(model)
+
+
+@pytest.mark.parametrize("fails", [True, False])
+@pytest.mark.parametrize("fitted", [True, False])
+def test_no_row_of_another_thread_slips_into_a_run(fails, fitted):
+    """Between two blocks of a run the core is free for a moment, and yet not to be had."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200_000, 20))
+    y = X.sum(axis=1)
+    if fails:
+        X[-1, 3] = np.nan
+    model, wanted = dl.RLS(), dl.RLS()
+    if fitted:
+        for one in (model, wanted):
+            one.run(X[:10], y[:10])
+
+    def learn_all():
+        try:
+            model.run(X, y)
+        except ValueError:
+            assert fails
+
+    thread = threading.Thread(target=learn_all)
+    thread.start()
+    taken = []
+    while thread.is_alive():
+        with contextlib.suppress(RuntimeError):  # in use by another thread
+            model.learn_one(X[0], 1.0)
+            taken.append(1)
+    thread.join()
+    rows = 0 if fails else len(y)
+    assert model.n_seen_ == 10 * fitted + rows + len(taken)  # before or after the run, and none of them lost
+    model.learn_one(X[0], 1.0)  # and it is free again

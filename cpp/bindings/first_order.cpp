@@ -9,7 +9,7 @@ namespace {
 template <class T> using Held = Holder<FirstOrderModel<T>>;
 
 template <class T> nb::object predict(Held<T>& self, nb::handle x) {
-    InUse use(self.busy);
+    InUse use(self);
     auto& state = self.model->state;
     if (!read_row(x.ptr(), state, self.names, true))
         return nb::none();
@@ -17,25 +17,27 @@ template <class T> nb::object predict(Held<T>& self, nb::handle x) {
 }
 
 template <class T> nb::object predict_interval(Held<T>& self, nb::handle x, const Level& level) {
-    InUse use(self.busy);
+    InUse use(self);
     auto& state = self.model->state;
     if (!read_row(x.ptr(), state, self.names, true))
         return nb::none();
     return interval_around(engine<T>().score(state), level, state, 1);
 }
 
-template <class T> bool learn(Held<T>& self, nb::handle x, nb::handle y) {
-    InUse use(self.busy);
+template <class T> bool learn(Held<T>& self, nb::handle x, nb::handle y, nb::handle weight) {
+    InUse use(self);
     auto& state = self.model->state;
     const double label = read_number<T>(y.ptr());
+    const double share = weight.is_none() ? 1 : read_number<double>(weight.ptr());
     double prediction = 0;
-    return state.policy.loss != Loss::custom && !std::isnan(label) && read_row(x.ptr(), state, self.names, false) &&
-           engine<T>().learn_first(state, label, 1.0, prediction) == Status::done;
+    return share > 0 && state.policy.loss != Loss::custom && !std::isnan(label) &&
+           read_row(x.ptr(), state, self.names, false) &&
+           engine<T>().learn_first(state, label, share, prediction) == Status::done;
 }
 
 // One row under a loss that Python computes: the slope at the prediction is given.
 template <class T> bool descend(Held<T>& self, nb::handle x, double y, double prediction, double slope) {
-    InUse use(self.busy);
+    InUse use(self);
     auto& state = self.model->state;
     if (!read_row(x.ptr(), state, self.names, false) || engine<T>().descend(state, slope) != Status::done)
         return false;
@@ -44,7 +46,7 @@ template <class T> bool descend(Held<T>& self, nb::handle x, double y, double pr
 }
 
 template <class T> nb::dict get_state(Held<T>& self) {
-    InUse use(self.busy);
+    InUse use(self);
     auto& model = *self.model;
     nb::dict out;
     out["weights"] = copy_out(model.state.w, model.state.d);
@@ -56,12 +58,12 @@ template <class T> nb::dict get_state(Held<T>& self) {
 }
 
 template <class T> void set_state(Held<T>& self, const nb::dict& from) {
-    InUse use(self.busy);
+    InUse use(self);
     const auto& old = self.model->state;
     auto fresh = std::make_unique<FirstOrderModel<T>>(old.d, old.intercept, old.policy);
     auto& state = fresh->state;
     copy_in(from, "weights", state.w, state.d);
-    copy_in(from, "sums", reinterpret_cast<double*>(&state.sums), first_order_sums_count);
+    set_sums(from, state.sums, {0});
     set_coverage(from, state.coverage);
     if (state.logs)
         copy_in(from, "logs", fresh->logs().data(), fresh->logs().size());
@@ -72,7 +74,7 @@ template <class T> void bind(nb::module_& m, const char* name) {
     using nb::arg;
     bind_model<FirstOrderModel<T>>(m, name, "State and steps of a first-order learner.")
         .def("predict", &predict<T>, arg("x").none(), "The prediction, or None where x has to be converted first.")
-        .def("learn", &learn<T>, arg("x").none(), arg("y").none(),
+        .def("learn", &learn<T>, arg("x").none(), arg("y").none(), arg("weight") = nb::none(),
              "False, with nothing changed, where the row needs Python's care.")
         .def("descend", &descend<T>, arg("x"), arg("y"), arg("prediction"), arg("slope"))
         .def("predict_interval", &predict_interval<T>, arg("x").none(), arg("level"),

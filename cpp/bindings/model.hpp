@@ -21,23 +21,28 @@ using OutVector = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu
 using OutIndices = nb::ndarray<Index, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using OutTable = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-// A model is used by one thread at a time; a second one is told so.
-class InUse {
-  public:
-    explicit InUse(std::atomic<bool>& flag) : flag_(flag) {
-        if (flag_.exchange(true, std::memory_order_acquire))
-            throw std::runtime_error("the model is in use by another thread; give each thread its own, or lock around it");
-    }
-    ~InUse() { flag_.store(false, std::memory_order_release); }
-
-  private:
-    std::atomic<bool>& flag_;
-};
-
 template <class Model> struct Holder {
     std::unique_ptr<Model> model;
     Names names;
     std::atomic<bool> busy{false};
+    unsigned long owner = 0; // the thread that claimed the model for several calls; guarded by `busy`
+};
+
+// A model is used by one thread at a time; a second one is told so.
+template <class Model> class InUse {
+  public:
+    explicit InUse(Holder<Model>& holder) : busy_(holder.busy) {
+        const bool taken = busy_.exchange(true, std::memory_order_acquire);
+        const bool claimed = !taken && holder.owner != 0 && holder.owner != PyThread_get_thread_ident();
+        if (claimed)
+            busy_.store(false, std::memory_order_release);
+        if (taken || claimed)
+            throw std::runtime_error("the model is in use by another thread; give each thread its own, or lock around it");
+    }
+    ~InUse() { busy_.store(false, std::memory_order_release); }
+
+  private:
+    std::atomic<bool>& busy_;
 };
 
 inline Batch make_batch(const Table2& x, const std::optional<Vector>& y, const std::optional<Vector>& weight, bool skip,

@@ -9,7 +9,7 @@ namespace {
 template <class T> using Held = Holder<SecondOrderModel<T>>;
 
 template <class T> nb::object predict(Held<T>& self, nb::handle x) {
-    InUse use(self.busy);
+    InUse use(self);
     auto& state = self.model->state;
     double prediction = 0;
     if (!read_row(x.ptr(), state, self.names, true) || engine<T>().predict(state, prediction, nullptr) != Status::done)
@@ -18,7 +18,7 @@ template <class T> nb::object predict(Held<T>& self, nb::handle x) {
 }
 
 template <class T> nb::object predict_interval(Held<T>& self, nb::handle x, const Level& level) {
-    InUse use(self.busy);
+    InUse use(self);
     auto& state = self.model->state;
     double prediction = 0, s = 0;
     if (!read_row(x.ptr(), state, self.names, true) || engine<T>().predict(state, prediction, &s) != Status::done)
@@ -26,17 +26,18 @@ template <class T> nb::object predict_interval(Held<T>& self, nb::handle x, cons
     return interval_around(prediction, level, state, label_variance(state.policy, s, 1));
 }
 
-template <class T> bool learn(Held<T>& self, nb::handle x, nb::handle y) {
-    InUse use(self.busy);
+template <class T> bool learn(Held<T>& self, nb::handle x, nb::handle y, nb::handle weight) {
+    InUse use(self);
     auto& state = self.model->state;
     const double label = read_number<T>(y.ptr());
+    const double share = weight.is_none() ? 1 : read_number<double>(weight.ptr());
     double prediction = 0;
-    return !std::isnan(label) && read_row(x.ptr(), state, self.names, false) &&
-           engine<T>().learn(state, label, 1.0, prediction) == Status::done;
+    return share > 0 && !std::isnan(label) && read_row(x.ptr(), state, self.names, false) &&
+           engine<T>().learn(state, label, share, prediction) == Status::done;
 }
 
 template <class T> nb::dict get_state(Held<T>& self) {
-    InUse use(self.busy);
+    InUse use(self);
     auto& model = *self.model;
     nb::dict out;
     out["weights"] = copy_out(model.state.w, model.state.d);
@@ -76,12 +77,12 @@ template <class T> void check_packed(const Packed<T>& packed, Index d) {
 
 // All or nothing: the arrays are checked on a fresh model, which then takes the old one's place.
 template <class T> void set_state(Held<T>& self, const nb::dict& from) {
-    InUse use(self.busy);
+    InUse use(self);
     const auto& old = self.model->state;
     auto fresh = std::make_unique<SecondOrderModel<T>>(old.d, old.intercept, old.policy);
     auto& state = fresh->state;
     copy_in(from, "weights", state.w, state.d);
-    copy_in(from, "sums", reinterpret_cast<double*>(&state.sums), sums_count);
+    set_sums(from, state.sums, {0, 6, 7, 8, 9, 10, 11, 12, 13, 15});
     set_coverage(from, state.coverage);
     copy_in(from, "matrix", fresh->matrix().data(), fresh->matrix().size());
     copy_in(from, "diagonal", fresh->diagonal().data(), fresh->diagonal().size());
@@ -94,14 +95,13 @@ template <class T> void set_state(Held<T>& self, const nb::dict& from) {
         copy_in(from, "guard_diagonal", fresh->guard_diagonal().data(), fresh->guard_diagonal().size());
         check_factor(state.guard, state.d);
     }
-    if (!(state.sums.rows >= 0 && state.sums.segment >= 1 && state.sums.rows < 9e15 && state.sums.segment < 9e15 &&
-          (state.sums.pending == 0 || (state.sums.pending == 1 && state.guard.u))))
+    if (state.sums.segment < 1 || state.sums.pending > 1 || (state.sums.pending == 1 && !state.guard.u))
         throw nb::value_error("the state's sums are out of range");
     self.model = std::move(fresh);
 }
 
 template <class T> nb::object covariance(Held<T>& self) {
-    InUse use(self.busy);
+    InUse use(self);
     auto& state = self.model->state;
     const Index d = state.d;
     std::vector<double> triangle(static_cast<std::size_t>(d * (d + 1) / 2));
@@ -133,7 +133,7 @@ template <class T> void bind(nb::module_& m, const char* name) {
     using nb::arg;
     bind_model<SecondOrderModel<T>>(m, name, "State and steps of a second-order learner.")
         .def("predict", &predict<T>, arg("x").none(), "The prediction, or None where x has to be converted first.")
-        .def("learn", &learn<T>, arg("x").none(), arg("y").none(),
+        .def("learn", &learn<T>, arg("x").none(), arg("y").none(), arg("weight") = nb::none(),
              "False, with nothing changed, where the row needs Python's care.")
         .def("predict_interval", &predict_interval<T>, arg("x").none(), arg("level"),
              "Both ends of the interval, or None where x has to be converted first.")
@@ -144,14 +144,14 @@ template <class T> void bind(nb::module_& m, const char* name) {
         .def(
             "set_forgetting",
             [](Held<T>& self, std::vector<double> values, Index first) {
-                InUse use(self.busy);
+                InUse use(self);
                 self.model->set_forgetting(std::move(values), first);
             },
             arg("values"), arg("first"))
         .def(
             "set_thresholds",
             [](Held<T>& self, std::vector<double> values, Index first) {
-                InUse use(self.busy);
+                InUse use(self);
                 self.model->set_thresholds(std::move(values), first);
             },
             arg("values"), arg("first"));

@@ -22,7 +22,7 @@ nb::tuple run(Holder<Model>& self, Table2 x, std::optional<Vector> y, std::optio
               OutVector predictions, std::optional<OutVector> lower, std::optional<OutVector> upper,
               std::optional<Level> level, std::optional<OutIndices> resets, std::optional<OutTable> weights, Index every,
               Index start) {
-    InUse use(self.busy);
+    InUse use(self);
     auto& state = self.model->state;
     const Batch batch = make_batch(x, y, weight, skip, state.d - state.intercept);
     Outputs out = make_outputs(batch, predictions, resets, weights, every, start, state.d);
@@ -83,6 +83,21 @@ inline void set_coverage(const nb::dict& from, Coverage& c) {
         throw nb::value_error("the state's coverage is out of range");
 }
 
+// Sums are of what is not negative, and those of a kind that counts are whole; `counts` lists their places.
+template <class Sums> void set_sums(const nb::dict& from, Sums& sums, std::initializer_list<std::size_t> counts) {
+    constexpr std::size_t size = sizeof sums / sizeof(double);
+    double flat[size];
+    copy_in(from, "sums", flat, static_cast<Index>(size));
+    bool good = true;
+    for (double sum : flat)
+        good = good && sum >= 0;
+    for (std::size_t place : counts)
+        good = good && flat[place] < 9e15 && flat[place] == std::floor(flat[place]);
+    if (!good)
+        throw nb::value_error("the state's sums are out of range");
+    std::memcpy(&sums, flat, sizeof sums);
+}
+
 template <class State> nb::object interval_around(double prediction, const Level& level, State& state, double variance) {
     Outputs out;
     double lower = 0, upper = 0;
@@ -102,28 +117,38 @@ template <class Model> nb::class_<Holder<Model>> bind_model(nb::module_& m, cons
         .def(
             "__init__",
             [](Held* self, Index d, bool intercept, const Policy& policy) {
-                new (self) Held{std::make_unique<Model>(d, intercept, policy), {}, {}};
+                new (self) Held{std::make_unique<Model>(d, intercept, policy), {}, {}, 0};
             },
             arg("d"), arg("intercept"), arg("policy"))
         .def("run", &run<Model>, arg("x"), arg("y").none(), arg("weight").none(), arg("skip"), arg("predictions"),
              arg("lower").none(), arg("upper").none(), arg("level").none(), arg("resets").none(), arg("weights").none(),
              arg("every"), arg("start"),
              "Replays rows from `start`; returns status, rows done, resets written and rows skipped.")
+        .def("claim",
+             [](Held& self) {
+                 InUse use(self);
+                 self.owner = PyThread_get_thread_ident();
+             })
+        .def("release",
+             [](Held& self) {
+                 InUse use(self);
+                 self.owner = 0;
+             })
         .def("sums",
              [](Held& self) {
-                 InUse use(self.busy);
+                 InUse use(self);
                  return copy_sums(self);
              })
         .def("weights",
              [](Held& self) {
-                 InUse use(self.busy);
+                 InUse use(self);
                  return copy_out(self.model->state.w, self.model->state.d);
              })
         .def_prop_ro("features", [](Held& self) { return self.model->state.d - self.model->state.intercept; })
         .def(
             "grow",
             [](Held& self, Index more) {
-                InUse use(self.busy);
+                InUse use(self);
                 self.model = self.model->grown(more);
             },
             arg("more"))
@@ -132,7 +157,7 @@ template <class Model> nb::class_<Holder<Model>> bind_model(nb::module_& m, cons
         .def(
             "set_policy",
             [](Held& self, const Policy& policy) {
-                InUse use(self.busy);
+                InUse use(self);
                 self.model->set_policy(policy);
             },
             arg("policy"), "Takes effect from the next row on; what the memory was laid out for stays as it is.");

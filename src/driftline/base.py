@@ -12,6 +12,7 @@ import numpy as np
 from driftline import inputs, intervals, params
 from driftline.inputs import Array, Name, Table
 from driftline.results import Run
+from driftline.river_compat import RiverVerbs
 from driftline.sklearn_compat import SklearnVerbs
 from driftline.undo import Undo
 
@@ -41,7 +42,7 @@ class Target:
             self.lower[:], self.upper[:] = -np.inf, np.inf
 
 
-class Learner(SklearnVerbs, params.Parametrised):
+class Learner(SklearnVerbs, RiverVerbs, params.Parametrised):
     """A linear model that learns from each row once.
 
     Args:
@@ -59,6 +60,9 @@ class Learner(SklearnVerbs, params.Parametrised):
     def _make_core(self, width: int) -> Any:
         """A native state of ``width`` weights, the intercept's included."""
         raise TypeError(f"{type(self).__name__} cannot be used by itself")
+
+    def _look_ahead(self) -> None:
+        """Gives the core what it may lack for one more row."""
 
     def _see_first_row(self, row: Array) -> None:
         """Sets what the first row decides; the constant feature is its last entry where there is one."""
@@ -101,11 +105,11 @@ class Learner(SklearnVerbs, params.Parametrised):
     def learn_one(self, x: Any, y: Any, *, sample_weight: float | None = None) -> None:
         """Learns from one row. A mapping may bring features that were never seen: the model grows by them."""
         core = self._core
-        if core is None or sample_weight is not None or not core.learn(x, y):
+        if core is None or not (core.learn(x, y) if sample_weight is None else core.learn(x, y, sample_weight)):
             self._learn_any(x, y, sample_weight)
 
     def _predict_any(self, x: Any, target: Target) -> None:
-        where = target.where
+        where, x = target.where, inputs.named(x)
         if isinstance(x, Mapping):
             items = inputs.as_items(x, where)
             known = list(items) if self._core is None else self._known_names(where)
@@ -127,7 +131,7 @@ class Learner(SklearnVerbs, params.Parametrised):
         model._replay_block(row[None, :], None, None, target)
 
     def _learn_any(self, x: Any, y: Any, sample_weight: float | None) -> None:
-        where = f"{type(self).__name__}.learn_one"
+        where, x = f"{type(self).__name__}.learn_one", inputs.named(x)
         label = inputs.as_label(y, where)
         weight = inputs.as_weights(sample_weight, 1, where)
         names: list[Name] | None = None
@@ -150,8 +154,10 @@ class Learner(SklearnVerbs, params.Parametrised):
         if weight is not None and weight[0] == 0:
             return
         fits = self._core is not None and row.size == self._core.features
-        if fits and weight is None and self._core.learn(row, label):
-            return
+        if fits:
+            self._look_ahead()
+            if self._core.learn(row, label, None if weight is None else float(weight[0])):
+                return
         with Undo(self):
             self._meet(row, names)
             self._replay_block(row[None, :], np.array([label]), weight, Target(where, predictions=np.empty(1)))
@@ -186,7 +192,9 @@ class Learner(SklearnVerbs, params.Parametrised):
         table = inputs.as_table(X, where)
         labels = inputs.as_vector(y, table.rows, where, "y")
         weight = inputs.as_weights(sample_weight, table.rows, where)
-        if weights_every is not None and (not isinstance(weights_every, (int, np.integer)) or weights_every < 1):
+        if weights_every is not None and (
+            isinstance(weights_every, bool) or not isinstance(weights_every, (int, np.integer)) or weights_every < 1
+        ):
             raise ValueError(f"{where}: weights_every must be a whole number of at least 1, got {weights_every!r}")
         place = None if level is None else intervals.as_level(level, where)
         if self._core is not None:
@@ -207,7 +215,9 @@ class Learner(SklearnVerbs, params.Parametrised):
         resets: list[Array] = []
         snapshots = np.empty((table.rows // every, len(self._core.weights()))) if every else None
         skipped = 0
-        for start, block in table.blocks(inputs.rows_between_signals(table.columns, every or 1)):
+        for start, block in table.blocks(
+            inputs.rows_between_signals(table.columns, self._operations(table.columns + 1), every or 1)
+        ):
             rows = slice(start, start + len(block))
             kept = None if snapshots is None else snapshots[start // every : rows.stop // every]
             piece = None if weight is None else weight[rows]
@@ -266,6 +276,10 @@ class Learner(SklearnVerbs, params.Parametrised):
 
     _can_reset = False
 
+    def _operations(self, width: int) -> int:
+        """About how many a row takes, for ``width`` weights."""
+        return width
+
     # Checks that every verb shares.
 
     @property
@@ -315,7 +329,10 @@ class Learner(SklearnVerbs, params.Parametrised):
             if not full.size:
                 raise ValueError(f"{type(self).__name__}: x is empty, and there is no intercept")
             self._see_first_row(full)
-            self._core = self._make_core(full.size)
+            core = self._make_core(full.size)
+            if "_claim" in self.__dict__:
+                core.claim()
+            self._core = core
             self._set_names(names)
         elif names is not None and len(names) > self.n_features_in_:
             self._core.grow(len(names) - self.n_features_in_)

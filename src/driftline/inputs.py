@@ -17,11 +17,12 @@ Name = Hashable
 
 BLOCK_ROWS = 65_536
 BLOCK_ELEMENTS = 2**18
+BLOCK_OPERATIONS = 2**27
 
 
-def rows_between_signals(columns: int, multiple: int) -> int:
+def rows_between_signals(columns: int, operations: int, multiple: int) -> int:
     """Rows that the core learns at a time, a multiple of ``multiple``: few enough to heed an interrupt soon after."""
-    rows = max(1024, BLOCK_ELEMENTS // columns)
+    rows = min(max(1024, BLOCK_ELEMENTS // columns), max(1, BLOCK_OPERATIONS // operations))
     return max(rows // multiple, 1) * multiple
 
 
@@ -30,8 +31,18 @@ def spell(value: float) -> str:
     return "NaN" if math.isnan(value) else "infinity" if math.isinf(value) else f"{value:g}"
 
 
+def named(x: Any) -> Any:
+    """A row with its names as a mapping, where it is a labelled vector such as a row of a pandas frame."""
+    if not hasattr(type(x), "to_dict") or not hasattr(type(x), "index"):
+        return x
+    index = x.index
+    return x.to_dict() if hasattr(index, "__iter__") and all(isinstance(name, str) for name in index) else x
+
+
 def _as_array(values: Any, where: str, what: str) -> Array:
     try:
+        if isinstance(values, np.ma.MaskedArray):
+            return np.ma.filled(values.astype(np.float64), np.nan)
         return np.asarray(values)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{where}: {what} cannot be read as an array: {error}") from error
@@ -112,7 +123,7 @@ class FrameTable(Table):
 
 def as_table(X: Any, where: str) -> Table:
     """A two-dimensional table from an array, a frame, or anything that NumPy can read."""
-    if not isinstance(X, np.ndarray):
+    if type(X) is not np.ndarray:
         if hasattr(type(X), "tocsr"):
             raise TypeError(f"{where}: X is a sparse matrix; this learner takes dense rows, e.g. X.toarray()")
         if hasattr(type(X), "columns") or hasattr(type(X), "column_names"):

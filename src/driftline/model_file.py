@@ -71,7 +71,8 @@ def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Array], dict[str, str
     from safetensors import SafetensorError, safe_open
 
     if not os.path.isfile(path):
-        raise FileNotFoundError(f"{os.fspath(path)}: no such file")
+        what = "not a regular file" if os.path.exists(path) else "no such file"
+        raise FileNotFoundError(f"{os.fspath(path)}: {what}")
     try:
         with safe_open(path, framework="numpy") as file:
             meta = file.metadata() or {}
@@ -94,13 +95,18 @@ def _rebuild(arrays: dict[str, Array], meta: dict[str, str]) -> Learner:
         raise ModelFileError(f"holds a learner that this driftline does not know: {head['learner']!r}")
     cls = known[head["learner"]]
     learner = cls(**{name: _decode(value) for name, value in head["params"].items()})
-    names = None if head["names"] is None else [str(name) for name in head["names"]]
+    names = head["names"]
+    if names is not None and not _are_names(names):
+        raise ModelFileError("the names of the features are not distinct texts")
+    skipped = head["skipped"]
+    if type(skipped) is not int or not 0 <= skipped < 2**53:
+        raise ModelFileError("the number of skipped rows is out of range")
     kept = {name: float(head["kept"][name]) for name in cls._kept} if head["learned"] else {}
     if not all(math.isfinite(value) and value > 0 for value in kept.values()):
         raise ModelFileError("holds a value that is out of range")
     if head["learned"] and names is not None and len(names) + learner.intercept != len(arrays["weights"]):
         raise ModelFileError("the names do not agree with the weights")
-    state = {"params": learner.get_params(), "skipped": int(head["skipped"]), "names": names, "kept": kept}
+    state = {"params": learner.get_params(), "skipped": skipped, "names": names, "kept": kept}
     if head["learned"]:
         state["core"] = arrays
     learner.__setstate__(state)
@@ -145,7 +151,13 @@ def _encode_names(owner: str, names: list[Any] | None) -> list[str] | None:
     return names
 
 
+def _are_names(names: Any) -> bool:
+    return isinstance(names, list) and all(type(name) is str for name in names) and len(set(names)) == len(names)
+
+
 def _write(path: Path, data: bytes) -> None:
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"{path.parent}: no such folder")
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name + ".", suffix=".part")
     try:
         with os.fdopen(handle, "wb") as file:

@@ -153,7 +153,7 @@ class Parametrised:
         owner = type(self).__name__
         for name in changes:
             if name not in self._params:
-                raise TypeError(f"{owner} has no parameter {name!r}; it has {', '.join(self._params)}")
+                raise TypeError(self._unknown(name))
         values = {**before, **changes}
         for name, value in values.items():
             self._params[name].validate(owner, value)
@@ -169,5 +169,11 @@ class Parametrised:
 
     def set_params(self, **changes: Any) -> Any:
         """Changes hyper-parameters, all or none of them."""
+        unknown = [name for name in changes if name not in self._params]
+        if unknown:  # by scikit-learn's convention, where the constructor raises TypeError
+            raise ValueError(self._unknown(unknown[0]))
         self._assign(self.get_params(), changes)
         return self
+
+    def _unknown(self, name: str) -> str:
+        return f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(self._params)}"

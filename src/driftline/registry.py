@@ -13,7 +13,13 @@ L = TypeVar("L", bound=type[Learner])
 
 def learner(cls: L) -> L:
     """Class decorator: enters a learner under its file's stem."""
-    _learners[cls.__module__.rpartition(".")[2]] = cls
+    name = cls.__module__.rpartition(".")[2]
+    other = _learners.setdefault(name, cls)
+    if (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
+        raise ValueError(
+            f"{cls.__name__}: a learner is registered under its file's name, and {name!r} is {other.__name__}'s"
+        )
+    _learners[name] = cls
     return cls
 
 

@@ -22,7 +22,6 @@ class SklearnVerbs(Learned):
     """fit, partial_fit, predict and score on top of a learner's run."""
 
     _estimator_type = "regressor"
-    _supervised = True  # what River's pipelines ask of their last step
 
     if TYPE_CHECKING:
         missing: str

@@ -20,14 +20,23 @@ class Undo:
             name = type(self.learner).__name__
             raise RuntimeError(f"{name}: the model is in use by another thread; give each thread its own, or lock around it")
         try:
+            if self.learner._core is not None:
+                self.learner._core.claim()
             self.state = self.learner.__getstate__()
         except BaseException:
-            del claims["_claim"]
+            self._release()
             raise
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
             if kind is not None:
                 self.learner.__setstate__(self.state)
+        finally:
+            self._release()
+
+    def _release(self) -> None:
+        try:
+            if self.learner._core is not None:
+                self.learner._core.release()
         finally:
             del self.learner.__dict__["_claim"]

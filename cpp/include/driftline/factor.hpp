@@ -94,10 +94,23 @@ struct Growth {
     bool watched = false, capped = false;
 };
 
+// x'S x for the product at hand and the D of the row.
+template <int G, class T> DRIFTLINE_INLINE double weigh(Row<G, T>& row) {
+    Doubles total = {};
+    for (Index j = 0; j < row.columns; j += lanes<double>) {
+        const Doubles f = load_doubles(row.product + j), v = load_doubles(row.grown + j) * f;
+        const Doubles sums = running_sums(rounded(v * f));
+        store_doubles(row.v + j, v);
+        store_doubles(row.sums + j, sums);
+        total = G > 0 && j == 0 ? all_last(sums) : total + all_last(sums);
+    }
+    return total[0];
+}
+
 // x'(S grow)x, for the product at hand. Nothing but the row and the report changes.
 template <int G, class T> DRIFTLINE_INLINE double project(const Factor<T>& s, Row<G, T>& row, Growth& growth) {
     constexpr Index L = lanes<double>;
-    Doubles largest = {}, total = {};
+    Doubles largest = {};
     for (Index j = 0; j < row.columns; j += L) {
         const Doubles grown = load_doubles(s.d + j) * growth.grow;
         largest = larger(largest, grown);
@@ -112,14 +125,7 @@ template <int G, class T> DRIFTLINE_INLINE double project(const Factor<T>& s, Ro
             store_doubles(row.grown + j, smaller(held, all(growth.cap)));
         }
     }
-    for (Index j = 0; j < row.columns; j += L) {
-        const Doubles f = load_doubles(row.product + j), v = load_doubles(row.grown + j) * f;
-        const Doubles sums = running_sums(rounded(v * f));
-        store_doubles(row.v + j, v);
-        store_doubles(row.sums + j, sums);
-        total = G > 0 && j == 0 ? all_last(sums) : total + all_last(sums);
-    }
-    return total[0];
+    return weigh(row);
 }
 
 // Noise with which no slope can leave the range of T.

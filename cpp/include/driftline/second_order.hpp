@@ -101,6 +101,32 @@ template <class T> DRIFTLINE_INLINE double project_packed(SecondOrderState<T>& m
     return at_least(least, project(m.packed, m.x, view.drift));
 }
 
+// Forgetting lets D_j grow without end while no row says anything about its direction u_j, and a row says nothing about it
+// when f_j = u_j.x is nothing but the rounding of its terms: such an f_j is 0. Directions that rows speak of, however
+// softly, are left alone, up to where the rounding of u_j itself would be taken for speech: D_j is at most `resolution`
+// times what a row as large as those terms would leave of it, or what it started with.
+template <int G, class T> DRIFTLINE_ONCE void hold_growth(SecondOrderState<T>& m, Row<G, T>& row, Growth& growth) {
+    constexpr double resolution = sizeof(T) == 8 ? 1e16 : 1e7, eps = sizeof(T) == 8 ? DBL_EPSILON : FLT_EPSILON;
+    const double silence = 16 * eps * (1 + std::sqrt(static_cast<double>(m.d)));
+    const double noise = m.policy.complement ? 1 : m.policy.noise;
+    for (Index j = 0; j < m.d; ++j) {
+        if (row.grown[j] <= growth.watch)
+            continue;
+        const T* u = m.factor.u + panel_index<T>(0, j);
+        double terms = 0;
+        for (Index i = 0; i <= j; ++i)
+            terms += std::fabs(static_cast<double>(u[i]) * static_cast<double>(m.x[i]));
+        const double f = static_cast<double>(row.product[j]);
+        if (std::fabs(f) <= silence * terms)
+            row.product[j] = 0;
+        const double most = at_least(growth.watch, resolution * noise / (terms * terms));
+        if (row.grown[j] > most && row.grown[j] * f * f <= noise) {
+            row.grown[j] = most;
+            growth.capped = true;
+        }
+    }
+}
+
 template <int G, class T> DRIFTLINE_INLINE void look_at_variance(SecondOrderState<T>& m, Row<G, T>& row, View& view) {
     for (;;) {
         if (!m.ready) [[unlikely]] {
@@ -108,6 +134,10 @@ template <int G, class T> DRIFTLINE_INLINE void look_at_variance(SecondOrderStat
             fetch_product(m.factor, row);
         }
         view.s = is_additive<G>(m) ? project_packed(m, view) : project(m.factor, row, view.growth);
+        if (view.growth.watched) [[unlikely]] {
+            hold_growth(m, row, view.growth);
+            view.s = weigh(row);
+        }
         if (view.s <= largest_s<T> || view.scaled) [[likely]]
             return;
         view.scale = scale_row(m.x, m.d);
@@ -153,28 +183,6 @@ template <class T> DRIFTLINE_INLINE bool is_weak(const SecondOrderState<T>& m, c
     for (Index j = 0; j < m.d; ++j)
         total += (static_cast<double>(m.packed.s[panel_index<T>(j, j)]) + view.drift) * m.x[j] * m.x[j];
     return !(total <= limit);
-}
-
-// Forgetting lets D_j grow without end while no row says anything about its direction u_j, and a row says nothing about it
-// when u_j.x is nothing but the rounding of its terms. So D_j may grow to `resolution` times what a row as large as those
-// terms would leave of it, or to where it started. True where that cut something off.
-template <class T> DRIFTLINE_ONCE bool hold_growth(SecondOrderState<T>& m, double rho, double start) {
-    constexpr double resolution = sizeof(T) == 8 ? 1e10 : 1e4;
-    bool held = false;
-    for (Index j = 0; j < m.d; ++j) {
-        if (m.factor.d[j] <= start)
-            continue;
-        const T* u = m.factor.u + panel_index<T>(0, j);
-        double terms = 0;
-        for (Index i = 0; i <= j; ++i)
-            terms += std::fabs(static_cast<double>(u[i]) * static_cast<double>(m.x[i]));
-        const double most = resolution * rho / (terms * terms);
-        if (m.factor.d[j] > most) {
-            m.factor.d[j] = at_least(start, most);
-            held = true;
-        }
-    }
-    return held;
 }
 
 // What a reset asks for once the row was taken in.
@@ -305,14 +313,11 @@ DRIFTLINE_INLINE Status learn_row(SecondOrderState<T>& m, Row<G, T>& row, View v
     else
         update(m.factor, row, rho, next);
     move_weights(m, row, gain);
-    bool capped = view.growth.capped;
-    if (view.growth.watched) [[unlikely]]
-        capped |= hold_growth(m, rho, view.growth.watch);
 
     Sums& sums = m.sums;
     count_row(sums, view, y, shown, error, gain * scaled);
     note(m.coverage, extras.prediction ? score_of(view, y, shown, rho) : gain * scaled);
-    if (capped) [[unlikely]]
+    if (view.growth.capped) [[unlikely]]
         sums.capped += 1;
     if (extras.noise)
         sums.weighted += weight != 1;

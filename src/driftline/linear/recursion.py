@@ -19,6 +19,7 @@ _NONE, _DIVIDE, _ADD = 0, 1, 2
 _NEEDS_FORGETTING, _NEEDS_THRESHOLD, _OUTSIDE_NOISE = 1, 2, 3
 _TABLE = 4096
 _ENDINGS = {  # events after which a running sum is no comparator's value, and what is then no longer so
+    "capped": "the growth of S was never held back",
     "resets": "S was never reset",
     "projections": "the weights never left the ball",
     "repaired": "S never had to be mended",
@@ -87,12 +88,23 @@ class Recursive(Learner):
 
     def _fill_tables(self, core: Any, policy: Policy, row: int, segment: int, ahead: int) -> None:
         """The schedules' values from here on. Functions are asked for no more rows than are known to come."""
+        try:
+            self._ask_schedules(core, policy, row, segment, ahead)
+        except ValueError as error:
+            raise ValueError(f"{type(self).__name__}: {error}") from None
+
+    def _ask_schedules(self, core: Any, policy: Policy, row: int, segment: int, ahead: int) -> None:
         if isinstance(policy.time, Divide) and policy.time.constant is None:
             count = min(ahead, _TABLE) if callable(policy.time.forgetting) else _TABLE
             core.set_forgetting(policy.time.values(row, count), row)
         if isinstance(policy.reset, Below):
             count = 2 if callable(policy.reset.schedule) else _TABLE
             core.set_thresholds(policy.reset.values(segment, count), segment)
+
+    def _look_ahead(self) -> None:
+        time = self._policy().time
+        if isinstance(time, Divide) and callable(time.forgetting):
+            self._fill_tables_from_here(1)
 
     def _serve(self, status: int, where: str, row: int, ahead: Array) -> None:
         if status == _OUTSIDE_NOISE:
@@ -105,6 +117,9 @@ class Recursive(Learner):
 
     def _outside_noise(self, where: str, row: int, x: Array) -> str:
         return f"{where}: row {row} has x'Sx >= 1, for which the noise 1 - x'Sx is not positive"
+
+    def _operations(self, width: int) -> int:
+        return int(width**2) if self._policy().radius is None else 2 * int(width**3)
 
     @property
     def _can_reset(self) -> bool:  # type: ignore[override]
@@ -135,7 +150,7 @@ class Recursive(Learner):
     # Certificates.
 
     def _certify(self, sums: dict[str, float]) -> Certificate:
-        events = {name: int(sums[name]) for name in ("capped", *_ENDINGS) if sums[name] > 0}
+        events = {name: int(sums[name]) for name in _ENDINGS if sums[name] > 0}
         conditions = {words: False for name, words in _ENDINGS.items() if name in events}
         if self._core.held_in_range:
             conditions[f"the start, the noise and the drift are within the range of {self.dtype}"] = False
