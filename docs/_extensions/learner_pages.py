@@ -21,7 +21,8 @@ included. Every learner has the same verbs: see {{py:class}}`driftline.Learner`.
 | --- | --- | --- |
 {rows}
 
-The second-order learners, those of cost O(d²), are one recursion: {{doc}}`/mathematics` has its table. Where a `radius` is given, a row that leaves the ball costs O(d³).
+The second-order learners, those of cost O(d²), are one recursion: {{doc}}`/mathematics` has its table.
+Where a `radius` is given, a row that leaves the ball costs O(d³).
 
 ```{{toctree}}
 :hidden:
