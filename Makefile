@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 NATIVE := $(wildcard cpp/*/*.cpp cpp/*/*.hpp cpp/include/driftline/*.hpp) CMakeLists.txt
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
-.PHONY: help demo test test-native lint format bench bench-quick docs clean
+.PHONY: help demo test test-native lint format bench bench-quick bench-auto docs clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -39,6 +39,11 @@ bench: .venv-peers/ready  ## speed, memory, soak and accuracy, beside other libr
 
 bench-quick: .venv-peers/ready  ## the same in a few minutes
 	.venv-peers/bin/python -m benchmarks --quick
+
+bench-auto: $(VENV)/core  ## Auto beside the best learner in hindsight, on generated streams; minutes, then from build/hindsight
+	$(BIN)/python -m benchmarks.auto --cache build/hindsight
+	$(BIN)/python -m benchmarks.auto --cache build/hindsight --held-out
+	$(BIN)/python -m benchmarks.auto --cost
 
 docs: $(VENV)/docs  ## the documentation, in docs/_build/html
 	$(BIN)/python -m sphinx -q -W -b doctest docs docs/_build/doctest

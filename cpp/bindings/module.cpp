@@ -10,6 +10,7 @@
 #include "driftline/engine.hpp"
 
 namespace driftline::bindings {
+void bind_auto(nanobind::module_&);
 void bind_first_order(nanobind::module_&);
 void bind_second_order(nanobind::module_&);
 } // namespace driftline::bindings
@@ -24,6 +25,7 @@ NB_MODULE(_core, m) {
              nanobind::arg("share"), nanobind::arg("factor"), nanobind::arg("enough"));
     m.attr("levels") = nanobind::cast(std::vector<double>(std::begin(driftline::levels), std::end(driftline::levels)));
     m.def("instruction_set", &driftline::instruction_set, "The instruction set in use: avx2 or baseline.");
+    driftline::bindings::bind_auto(m);
     driftline::bindings::bind_first_order(m);
     driftline::bindings::bind_second_order(m);
 }

@@ -1,4 +1,5 @@
 // driftline._core.SecondOrder64 and SecondOrder32.
+#include "state_checks.hpp"
 #include "verbs.hpp"
 
 #include "driftline/second_order_model.hpp"
@@ -52,29 +53,6 @@ template <class T> nb::dict get_state(Held<T>& self) {
     return out;
 }
 
-// Unit upper triangular, and nothing in the columns that pad it.
-template <class T> void check_factor(const Factor<T>& factor, Index d) {
-    for (Index j = 0; j < factor.size; ++j) {
-        if (!(factor.d[j] > 0))
-            throw nb::value_error("the state's diagonal is not positive");
-        for (Index i = j < d ? j : 0; i < panel_rows<T>(j / panel_width<T>); ++i)
-            if (factor.u[panel_index<T>(i, j)] != T(i == j))
-                throw nb::value_error("the state's matrix is not unit upper triangular");
-    }
-}
-
-// No start and no drift leads to entries beyond largest_entry in as many rows as a model can count. Whether S is positive
-// definite is for the core to watch.
-template <class T> void check_packed(const Packed<T>& packed, Index d) {
-    constexpr double largest_entry = sizeof(T) == 8 ? 1e130 : 1e30;
-    for (Index j = 0; j < packed.size; ++j)
-        for (Index i = 0; i < panel_rows<T>(j / panel_width<T>); ++i) {
-            const double entry = packed.s[panel_index<T>(i, j)];
-            if (i < d && j < d ? std::fabs(entry) > largest_entry : entry != (i == j))
-                throw nb::value_error("the state's matrix is not one that learning leads to");
-        }
-}
-
 // All or nothing: the arrays are checked on a fresh model, which then takes the old one's place.
 template <class T> void set_state(Held<T>& self, const nb::dict& from) {
     InUse use(self);
@@ -86,10 +64,7 @@ template <class T> void set_state(Held<T>& self, const nb::dict& from) {
     set_coverage(from, state.coverage);
     copy_in(from, "matrix", fresh->matrix().data(), fresh->matrix().size());
     copy_in(from, "diagonal", fresh->diagonal().data(), fresh->diagonal().size());
-    if (state.additive)
-        check_packed(state.packed, state.d);
-    else
-        check_factor(state.factor, state.d);
+    check_matrix(state);
     if (state.guard.u) {
         copy_in(from, "guard_matrix", fresh->guard_matrix().data(), fresh->guard_matrix().size());
         copy_in(from, "guard_diagonal", fresh->guard_diagonal().data(), fresh->guard_diagonal().size());

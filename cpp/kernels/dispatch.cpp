@@ -9,11 +9,13 @@ namespace driftline {
 namespace baseline {
 extern const Engine<double> engine_double;
 extern const Engine<float> engine_float;
+extern const MixingEngine engine_mixing;
 } // namespace baseline
 #ifdef DRIFTLINE_HAS_AVX2
 namespace avx2 {
 extern const Engine<double> engine_double;
 extern const Engine<float> engine_float;
+extern const MixingEngine engine_mixing;
 } // namespace avx2
 #endif
 
@@ -45,6 +47,14 @@ template <> const Engine<float>& engine<float>() {
         return avx2::engine_float;
 #endif
     return baseline::engine_float;
+}
+
+const MixingEngine& mixing_engine() {
+#ifdef DRIFTLINE_HAS_AVX2
+    if (avx2_chosen)
+        return avx2::engine_mixing;
+#endif
+    return baseline::engine_mixing;
 }
 
 } // namespace driftline

@@ -1,5 +1,6 @@
 // Compiled once for each instruction set; DRIFTLINE_ISA is its name.
 #include "driftline/engine.hpp"
+#include "driftline/mixing.hpp"
 #include "driftline/second_order.hpp"
 
 namespace driftline {
@@ -38,6 +39,9 @@ extern const Engine<double> engine_double;
 extern const Engine<float> engine_float;
 constinit const Engine<double> engine_double = make_engine<double>();
 constinit const Engine<float> engine_float = make_engine<float>();
+
+extern const MixingEngine engine_mixing;
+constinit const MixingEngine engine_mixing = {&discount_losses, &weigh};
 
 } // namespace DRIFTLINE_ISA
 } // namespace driftline

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from driftline import losses, regret, streams
 from driftline.base import Learner
 from driftline.certificate import Certificate
+from driftline.ensembles import Auto
 from driftline.errors import DivergenceError, ModelFileError
 from driftline.linear import (
     AAR,
@@ -50,6 +51,7 @@ __all__ = [
     "RLS",
     "WEMM",
     "Add",
+    "Auto",
     "Below",
     "Certificate",
     "DivergenceError",

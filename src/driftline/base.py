@@ -56,6 +56,7 @@ class Learner(SklearnVerbs, RiverVerbs, params.Parametrised):
     missing: str = params.choice(default="raise", options=("raise", "skip"))
 
     _kept: tuple[str, ...] = ()  # attributes beside the core that belong to the state
+    _plain_intercept = True  # the constant is learned like any feature; a learner that centres its inputs does otherwise
 
     def _make_core(self, width: int) -> Any:
         """A native state of ``width`` weights, the intercept's included."""

@@ -6,6 +6,13 @@
 
 namespace driftline {
 
+// Loops of the mixer over its predictions; see mixing.hpp.
+struct MixingEngine {
+    void (*discount)(double* losses, const double* predictions, Index count, double rows, double y, double keep,
+                     double weight);
+    void (*weigh)(const double* losses, const double* prior, double rows, double* weights, Index count);
+};
+
 template <class T> struct Engine {
     Status (*learn)(SecondOrderState<T>&, double y, double weight, double& prediction);
     Status (*predict)(SecondOrderState<T>&, double& prediction, double* s); // s may be null
@@ -19,5 +26,6 @@ template <class T> struct Engine {
 // The fastest that this machine can run, or the one that DRIFTLINE_ISA in the environment names.
 const char* instruction_set();
 template <class T> const Engine<T>& engine();
+const MixingEngine& mixing_engine();
 
 } // namespace driftline

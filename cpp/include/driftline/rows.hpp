@@ -117,14 +117,17 @@ DRIFTLINE_INLINE double weight_of(const Batch& batch, Index t) { return batch.we
 
 enum class Fate { learn, predict, pass, refuse };
 
-// What becomes of row t. |x|^2, which every step needs, says that x is finite; only a square that overflowed is looked into.
-template <class T> DRIFTLINE_INLINE Fate fate_of(const Batch& batch, Index t, const T* x, Index size, double norm2) {
-    const bool whole = norm2 <= DBL_MAX || all_finite(x, size);
+// What becomes of row t, given whether its x is whole.
+template <class T> DRIFTLINE_INLINE Fate fate_of(const Batch& batch, Index t, bool whole) {
     if (!batch.y)
         return whole ? Fate::predict : batch.skip ? Fate::pass : Fate::refuse;
     if (whole && std::fabs(batch.y[t]) <= type_max<T>) [[likely]]
         return weight_of(batch, t) != 0 ? Fate::learn : Fate::predict;
     return !batch.skip ? Fate::refuse : whole ? Fate::predict : Fate::pass;
+}
+// |x|^2, which every step needs, says that x is finite; only a square that overflowed is looked into.
+template <class T> DRIFTLINE_INLINE Fate fate_of(const Batch& batch, Index t, const T* x, Index size, double norm2) {
+    return fate_of<T>(batch, t, norm2 <= DBL_MAX || all_finite(x, size));
 }
 // Whether row t is one of those that are counted as skipped, given that it was predicted or passed over.
 template <class T> DRIFTLINE_INLINE bool was_skipped(const Batch& batch, Index t, Fate fate) {

@@ -1,0 +1,44 @@
+// What a matrix that comes in from outside must be for the kernels to trust it.
+#pragma once
+
+#include <cmath>
+
+#include <nanobind/nanobind.h>
+
+#include "driftline/second_order_state.hpp"
+
+namespace driftline::bindings {
+
+namespace nb = nanobind;
+
+// Unit upper triangular, and nothing in the columns that pad it.
+template <class T> void check_factor(const Factor<T>& factor, Index d) {
+    for (Index j = 0; j < factor.size; ++j) {
+        if (!(factor.d[j] > 0))
+            throw nb::value_error("the state's diagonal is not positive");
+        for (Index i = j < d ? j : 0; i < panel_rows<T>(j / panel_width<T>); ++i)
+            if (factor.u[panel_index<T>(i, j)] != T(i == j))
+                throw nb::value_error("the state's matrix is not unit upper triangular");
+    }
+}
+
+// No start and no drift leads to entries beyond largest_entry in as many rows as a model can count. Whether S is positive
+// definite is for the core to watch.
+template <class T> void check_packed(const Packed<T>& packed, Index d) {
+    constexpr double largest_entry = sizeof(T) == 8 ? 1e130 : 1e30;
+    for (Index j = 0; j < packed.size; ++j)
+        for (Index i = 0; i < panel_rows<T>(j / panel_width<T>); ++i) {
+            const double entry = packed.s[panel_index<T>(i, j)];
+            if (i < d && j < d ? std::fabs(entry) > largest_entry : entry != (i == j))
+                throw nb::value_error("the state's matrix is not one that learning leads to");
+        }
+}
+
+template <class T> void check_matrix(const SecondOrderState<T>& state) {
+    if (state.additive)
+        check_packed(state.packed, state.d);
+    else
+        check_factor(state.factor, state.d);
+}
+
+} // namespace driftline::bindings

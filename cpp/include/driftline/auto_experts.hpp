@@ -1,0 +1,96 @@
+// The experts of Auto: what each of them sees, and its row of the table of second-order learners.
+#pragma once
+
+#include <vector>
+
+#include "driftline/second_order_state.hpp"
+
+namespace driftline {
+
+enum class Sight : int {
+    raw,      // the features in their own proportions, the mean left in, a weak constant
+    raw_past, // and the last two labels
+    standard, // every feature centred and scaled, a constant
+    past,     // and the last two labels
+    far_past, // and the last eight labels
+    rows,     // and the rows before, with their labels
+    squares   // and the squares of the features
+};
+inline constexpr int sights = 7;
+
+// How many labels and earlier rows a sight needs, for models that began with so many features: wide rows get fewer extras.
+struct Extent {
+    Index labels = 0, rows = 0, group = 1; // a feature has `group` columns: itself and its past, or its square
+    bool used = true;
+};
+inline Extent extent_of(Sight sight, Index born) {
+    switch (sight) {
+    case Sight::raw:
+    case Sight::standard:
+        return {};
+    case Sight::raw_past:
+    case Sight::past:
+        return {2, 0, 1, true};
+    case Sight::far_past:
+        return {8, 0, 1, true};
+    case Sight::rows:
+        return born <= 12 ? Extent{4, 3, 4, true} : Extent{2, 1, 2, born <= 32};
+    case Sight::squares:
+        return {2, 0, 2, born <= 12};
+    }
+    return {};
+}
+inline constexpr Index most_labels = 8, most_rows = 3;
+
+struct ExpertKind {
+    Sight sight;
+    Time time;
+    double amount;     // the forgetting factor, or the drift
+    double start;      // S starts at start I
+    double reset = 0;  // S becomes reset I when the errors say that the target jumped; 0: never
+    double sudden = 0; // how many times the usual error one row counts at most, towards a reset
+
+    double memory() const { // rows; 0: all of them
+        return time == Time::divide ? 1 / (1 - amount) : time == Time::add ? 1 / std::sqrt(amount) : 0;
+    }
+    double drift() const { // variance of a step of a weight, the noise being 1
+        return time == Time::divide ? (1 - amount) * (1 - amount) : time == Time::add ? amount : 0;
+    }
+};
+
+inline constexpr ExpertKind expert_kinds[] = {
+    {Sight::raw, Time::add, 1e-6, 1},
+    {Sight::raw, Time::add, 1e-3, 1},
+    {Sight::raw, Time::add, 1e-2, 1},
+    {Sight::raw, Time::add, 1, 1},
+    {Sight::raw, Time::add, 1e-2, 1e3},
+    {Sight::raw, Time::add, 10, 1e3},
+    {Sight::raw, Time::divide, 1 - 1.0 / 64, 1e3},
+    {Sight::raw, Time::none, 1, 1e3, 1e3, 20},
+    {Sight::raw_past, Time::add, 10, 1e3},
+    {Sight::standard, Time::add, 1e-4, 1},
+    {Sight::standard, Time::add, 1e-2, 1},
+    {Sight::standard, Time::add, 1, 1},
+    {Sight::standard, Time::add, 10, 1e3},
+    {Sight::standard, Time::divide, 1 - 1.0 / 256, 1e3},
+    {Sight::standard, Time::none, 1, 1e3, 1, 8},
+    {Sight::standard, Time::none, 1, 1e3, 1e3, 20},
+    {Sight::past, Time::add, 1e-6, 1},
+    {Sight::past, Time::add, 1, 1},
+    {Sight::past, Time::divide, 1 - 1.0 / 32, 1e3},
+    {Sight::far_past, Time::divide, 1 - 1.0 / 256, 100},
+    {Sight::rows, Time::divide, 1 - 1.0 / 1024, 100},
+    {Sight::rows, Time::add, 1e-3, 1},
+    {Sight::squares, Time::divide, 1 - 1.0 / 1024, 100},
+};
+
+// The experts of a model that began with so many features. The second of the two that see earlier rows is for short rows.
+inline std::vector<ExpertKind> experts_for(Index born) {
+    std::vector<ExpertKind> chosen;
+    for (const ExpertKind& kind : expert_kinds)
+        if (extent_of(kind.sight, born).used && !(kind.sight == Sight::rows && kind.time == Time::add && born > 12))
+            chosen.push_back(kind);
+    return chosen;
+}
+
+} // namespace driftline

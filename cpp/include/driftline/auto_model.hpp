@@ -1,0 +1,409 @@
+// Auto: experts that differ in what they see and in how they take the passing of time, and the mixer above them.
+//
+// Experts depend on rows and labels alone, never on the mixture. So a block of rows goes through one expert after the other,
+// and then through the mixer, with the same result as row after row.
+#pragma once
+
+#include <memory>
+
+#include "driftline/auto_inputs.hpp"
+#include "driftline/auto_mixer.hpp"
+
+namespace driftline {
+
+struct AutoSums {
+    double rows = 0, loss = 0, largest_loss = 0, resets = 0, rescalings = 0;
+};
+inline constexpr Index auto_sums_count = sizeof(AutoSums) / sizeof(double);
+
+// Tells an expert that its target jumped: errors beyond twice the usual add up, and the usual is a mean that forgets.
+struct Watch {
+    double squares = 0, rows = 0, excess = 0, since = 0; // since: rows since the last reset
+
+    bool jumped(double square, double most, double weight) {
+        const double usual = rows > 5 && squares > 0 ? squares / rows : 0;
+        const double times = usual > 0 ? at_most(square / usual, most) : 1;
+        excess = at_least(0, excess + times - 2);
+        squares = at_most(0.99 * squares + weight * (usual > 0 ? at_most(square, most * usual) : square), 1e290);
+        rows = 0.99 * rows + weight;
+        since += 1;
+        if (excess <= 12)
+            return false;
+        excess = since = 0;
+        return true;
+    }
+};
+
+template <class T> class AutoModel {
+  public:
+    AutoModel(Index features, Index born, bool intercept)
+        : inputs(features, born, intercept), kinds_(experts_for(born)), mixer_(experts()), watches_(kinds_.size()),
+          predictions_(kinds_.size() + fixed) {
+        for (const ExpertKind& kind : kinds_)
+            models_.push_back(std::make_unique<SecondOrderModel<T>>(inputs.width(kind.sight), false, policy_of(kind)));
+        measure_columns();
+    }
+    AutoModel(const AutoModel&) = delete;
+
+    static constexpr Index fixed = 2; // experts without a model: the last label, and the mean of all
+    Index experts() const { return static_cast<Index>(kinds_.size()) + fixed; }
+    const std::vector<ExpertKind>& kinds() const { return kinds_; }
+    Index features() const { return inputs.features(); }
+
+    double predict(const double* x) {
+        ask_experts(x);
+        cut_off(inputs.label_memory);
+        return saturate(mixer_.mix(predictions_.data()), DBL_MAX);
+    }
+    double learn(const double* x, double y, double weight) {
+        const bool warming = warm();
+        ask_experts(x); // which leaves the row with every expert
+        const double shown = mix_and_learn(inputs.label_memory, y, weight);
+        count(y, shown);
+        if (warming)
+            keep_warm(x, y, weight);
+        if (warming && rescaling_due()) {
+            start_afresh();
+            if (!warm())
+                expect_warm(0);
+            return shown;
+        }
+        double ignored = 0;
+        for (std::size_t k = 0; k < kinds_.size(); ++k)
+            teach(k, y, weight, ignored);
+        inputs.remember(x, y, !warming);
+        rescale_when_due();
+        return shown;
+    }
+
+    Status replay(const Batch& batch, Outputs& out) {
+        while (out.done < batch.rows) {
+            Fate fate = Fate::learn;
+            const Index rows = read_block(batch, out, fate);
+            if (rows > 1)
+                replay_block(batch, out, rows);
+            else if (rows == 0 && fate == Fate::refuse)
+                return Status::bad_value;
+            else
+                replay_row(batch, out, rows == 1 ? Fate::learn : fate);
+        }
+        return Status::done;
+    }
+
+    // The linear model that the experts make together at this moment: slopes, then what does not depend on x.
+    void weights(double* out) const {
+        std::vector<double> shares(experts());
+        mixer_.slopes(shares.data());
+        double offset = 0;
+        std::fill(out, out + features(), 0.0);
+        for (std::size_t k = 0; k < kinds_.size(); ++k)
+            inputs.add_slopes(kinds_[k].sight, models_[k]->state.w, shares[k], out, offset);
+        offset += shares[kinds_.size()] * inputs.label_memory.past[0] + shares[kinds_.size() + 1] * inputs.label_memory.mean;
+        if (inputs.intercept())
+            out[features()] = sums.rows > 0 ? saturate(offset, DBL_MAX) : 0;
+        for (Index j = 0; j < features(); ++j)
+            out[j] = saturate(out[j], DBL_MAX);
+    }
+
+    void grow(Index more) {
+        const Index before = features();
+        inputs.grow(more);
+        std::vector<double> wider;
+        for (std::size_t t = 0; t < warm_y_.size(); ++t) {
+            wider.insert(wider.end(), warm_x_.begin() + t * before, warm_x_.begin() + (t + 1) * before);
+            wider.insert(wider.end(), more, 0.0);
+        }
+        warm_x_ = std::move(wider);
+        for (std::size_t k = 0; k < kinds_.size(); ++k)
+            models_[k] = models_[k]->grown(more * extent_of(kinds_[k].sight, inputs.born()).group);
+        measure_columns();
+    }
+
+    bool warm() const { return sums.rows < warm_rows; }
+    // Rows that an expert looks back on.
+    double memory(std::size_t k) const {
+        const double all = kinds_[k].reset > 0 ? watches_[k].since : sums.rows, own = kinds_[k].memory();
+        return at_least(1, own > 0 ? at_most(own, all) : all);
+    }
+
+    // Calls act with every number of the state; arrays of T are the experts'.
+    template <class Act> void visit(Act&& act) {
+        act(reinterpret_cast<double*>(&sums), auto_sums_count);
+        inputs.visit(act);
+        mixer_.visit(act);
+        act(reinterpret_cast<double*>(watches_.data()), static_cast<Index>(4 * watches_.size()));
+        act(warm_x_.data(), static_cast<Index>(warm_x_.size()));
+        act(warm_y_.data(), static_cast<Index>(warm_y_.size()));
+        act(warm_weights_.data(), static_cast<Index>(warm_weights_.size()));
+        for (auto& model : models_) {
+            act(reinterpret_cast<double*>(&model->state.sums), sums_count);
+            act(model->diagonal().data(), model->diagonal().size());
+            act(model->state.w, model->state.d);
+            act(model->matrix().data(), model->matrix().size());
+        }
+    }
+    // Room for the rows kept while warming up, before their numbers are read.
+    void expect_warm(Index rows) {
+        warm_x_.resize(rows * features());
+        warm_y_.resize(rows);
+        warm_weights_.resize(rows);
+    }
+    Index warm_count() const { return static_cast<Index>(warm_y_.size()); }
+    std::vector<std::unique_ptr<SecondOrderModel<T>>>& models() { return models_; }
+    Mixer& mixer() { return mixer_; }
+
+    AutoInputs inputs;
+    AutoSums sums;
+    Coverage coverage;
+
+  private:
+    std::vector<ExpertKind> kinds_;
+    Mixer mixer_;
+
+    static Policy policy_of(const ExpertKind& kind) {
+        Policy policy;
+        policy.start = kind.start;
+        policy.time = kind.time;
+        policy.amount = kind.amount;
+        return policy;
+    }
+    void measure_columns() {
+        widest_ = 1;
+        used_sights_.clear();
+        for (const ExpertKind& kind : kinds_) {
+            widest_ = std::max(widest_, inputs.width(kind.sight));
+            if (std::find(used_sights_.begin(), used_sights_.end(), kind.sight) == used_sights_.end())
+                used_sights_.push_back(kind.sight);
+        }
+    }
+
+    void ask_experts(const double* x) {
+        inputs.look_at(x);
+        for (std::size_t k = 0; k < kinds_.size(); ++k) {
+            inputs.write(kinds_[k].sight, models_[k]->state.x);
+            double value = 0;
+            engine<T>().predict(models_[k]->state, value, nullptr);
+            predictions_[k] = value + inputs.origin(kinds_[k].sight);
+        }
+    }
+    // The experts' predictions, cut off where no label has been.
+    void cut_off(const LabelMemory& memory) {
+        const std::size_t count = kinds_.size();
+        predictions_[count] = memory.past[0];
+        predictions_[count + 1] = memory.mean;
+        double low = memory.low, high = memory.high;
+        if (memory.rows < 2) {
+            low = at_most(low, 0);
+            high = at_least(high, 0);
+        }
+        const double reach = 0.5 * high - 0.5 * low;
+        low = saturate(low - reach, DBL_MAX);
+        high = saturate(high + reach, DBL_MAX);
+        for (double& value : predictions_)
+            value = memory.rows > 0 ? at_most(at_least(low, value), high) : 0;
+    }
+    // Before the first label everyone says 0. So large a loss in common would hide what follows: it is not learned from.
+    double mix_and_learn(const LabelMemory& memory, double y, double weight) {
+        cut_off(memory);
+        return memory.rows > 0 ? saturate(mixer_.learn(predictions_.data(), y, weight), DBL_MAX) : 0;
+    }
+    void count(double y, double shown) {
+        const double loss = at_most((y - shown) * (y - shown), DBL_MAX);
+        sums.rows += 1;
+        sums.loss = at_most(sums.loss + loss, DBL_MAX);
+        sums.largest_loss = at_least(sums.largest_loss, loss);
+        note(coverage, loss);
+    }
+
+    // Expert k learns from the row that it has at hand.
+    void teach(std::size_t k, double y, double weight, double& prediction) {
+        SecondOrderState<T>& state = models_[k]->state;
+        const ExpertKind& kind = kinds_[k];
+        if (kind.reset > 0)
+            state.sums.value = 0; // of one row: the square of its error over what was to be expected
+        engine<T>().learn(state, saturate(y - inputs.origin(kind.sight), DBL_MAX), weight, prediction);
+        if (kind.reset > 0 && watches_[k].jumped(state.sums.value, kind.sudden, weight)) {
+            set_identity(state.factor, kind.reset, state.d);
+            state.ready = false;
+            sums.resets += 1;
+        }
+    }
+    void keep_warm(const double* x, double y, double weight) {
+        warm_x_.insert(warm_x_.end(), x, x + features());
+        warm_y_.push_back(y);
+        warm_weights_.push_back(weight);
+    }
+
+    // All experts anew on the rows kept, in units that these rows tell.
+    void start_afresh() {
+        const Index rows = static_cast<Index>(warm_y_.size());
+        inputs.measure(warm_x_.data(), warm_y_.data(), rows);
+        inputs.forget_rows();
+        for (auto& model : models_)
+            model->restart();
+        std::fill(watches_.begin(), watches_.end(), Watch{});
+        const double resets = sums.resets;
+        for (Index t = 0; t < rows; ++t) {
+            const double* x = warm_x_.data() + t * features();
+            double ignored = 0;
+            inputs.look_at(x);
+            for (std::size_t k = 0; k < kinds_.size(); ++k) {
+                inputs.write(kinds_[k].sight, models_[k]->state.x);
+                teach(k, warm_y_[t], warm_weights_[t], ignored);
+            }
+            inputs.remember(x, warm_y_[t], false);
+        }
+        sums.resets = resets;
+    }
+
+    bool rescaling_due() const {
+        const Index rows = static_cast<Index>(sums.rows);
+        return (rows & (rows - 1)) == 0;
+    }
+    void rescale_when_due() {
+        if (warm() || !rescaling_due())
+            return;
+        const Rescaling change = inputs.rescaled();
+        if (!change.any)
+            return;
+        sums.rescalings += 1;
+        factors_.resize(widest_);
+        for (std::size_t k = 0; k < kinds_.size(); ++k) {
+            inputs.column_factors(kinds_[k].sight, change, factors_.data());
+            rescale(*models_[k], factors_.data());
+        }
+    }
+    // The same predictions for columns divided by these factors: w and S follow.
+    static void rescale(SecondOrderModel<T>& model, const double* factors) {
+        SecondOrderState<T>& state = model.state;
+        T* entries = model.matrix().data();
+        for (Index j = 0; j < state.d; ++j) {
+            state.w[j] = static_cast<T>(state.w[j] * factors[j]);
+            for (Index i = 0; i < j; ++i) {
+                T& entry = entries[panel_index<T>(i, j)];
+                entry = static_cast<T>(entry * (state.additive ? factors[i] * factors[j] : factors[i] / factors[j]));
+            }
+            if (state.additive)
+                entries[panel_index<T>(j, j)] *= static_cast<T>(factors[j] * factors[j]);
+            else
+                state.factor.d[j] =
+                    at_most(at_least(smallest_variance, state.factor.d[j] * factors[j] * factors[j]), variance_cap<T>);
+        }
+        if (state.additive)
+            model.mirror_diagonal_blocks();
+        state.ready = false;
+    }
+
+    // Whether all of row t is within the range of T; it is in `to`.
+    static bool read(const Batch& batch, Index t, Index features, double* to) {
+        const Index stride = batch.column_stride, first = t * batch.row_stride;
+        bool whole = true;
+        for (Index j = 0; j < features; ++j) {
+            to[j] = static_cast<T>(batch.floats ? static_cast<const float*>(batch.x)[first + j * stride]
+                                                : static_cast<const double*>(batch.x)[first + j * stride]);
+            whole &= std::fabs(to[j]) <= type_max<T>;
+        }
+        return whole;
+    }
+    // Reads the rows that can be taken as a block, up to one that is not learned, whose fate is given. Scales may change
+    // after the last row of a block only.
+    Index read_block(const Batch& batch, const Outputs& out, Fate& fate) {
+        Index most = 1;
+        if (!warm() && !out.weights)
+            for (Index n = static_cast<Index>(sums.rows) + 1; most < most_block && (n & (n - 1)) != 0; ++n)
+                ++most;
+        most = std::min(most, batch.rows - out.done);
+        rows_.resize(most * features());
+        for (Index t = 0; t < most; ++t) {
+            fate = fate_of<T>(batch, out.done + t, read(batch, out.done + t, features(), rows_.data() + t * features()));
+            if (fate != Fate::learn)
+                return t;
+        }
+        return most;
+    }
+    static constexpr Index most_block = 128;
+
+    void show(const Outputs& out, Index t, double prediction) {
+        out.predictions[t] = prediction;
+        if (out.lower)
+            write_interval(out, t, coverage, 1, sums.largest_loss);
+    }
+    void replay_row(const Batch& batch, Outputs& out, Fate fate) {
+        const Index t = out.done++;
+        out.predictions[t] = NAN;
+        write_no_interval(out, t);
+        if (fate != Fate::pass)
+            show(out, t, predict(rows_.data()));
+        if (fate == Fate::learn)
+            learn(rows_.data(), batch.y[t], weight_of(batch, t));
+        else
+            out.skipped += was_skipped<T>(batch, t, fate);
+        if (out.weights && (t + 1) % out.every == 0)
+            weights(out.weights + ((t + 1) / out.every - 1) * (features() + inputs.intercept()));
+    }
+    void replay_block(const Batch& batch, Outputs& out, Index rows) {
+        const Index first = out.done, columns = static_cast<Index>(kinds_.size());
+        memories_.resize(rows);
+        table_.resize(columns * rows);
+        for (const Sight sight : used_sights_)
+            seen_[static_cast<int>(sight)].resize(rows * inputs.width(sight));
+        for (Index t = 0; t < rows; ++t) {
+            const double* x = rows_.data() + t * features();
+            memories_[t] = inputs.label_memory;
+            inputs.look_at(x);
+            for (const Sight sight : used_sights_)
+                inputs.write(sight, seen_[static_cast<int>(sight)].data() + t * inputs.width(sight));
+            inputs.remember(x, batch.y[first + t], true);
+        }
+        for (std::size_t k = 0; k < kinds_.size(); ++k)
+            replay_expert(k, batch, first, rows, table_.data() + static_cast<Index>(k) * rows);
+        for (Index t = first; t < first + rows; ++t) {
+            for (Index k = 0; k < columns; ++k)
+                predictions_[k] = table_[k * rows + t - first];
+            show(out, t, mix_and_learn(memories_[t - first], batch.y[t], weight_of(batch, t)));
+            count(batch.y[t], out.predictions[t]);
+        }
+        rescale_when_due();
+        out.done = first + rows;
+    }
+    void replay_expert(std::size_t k, const Batch& batch, Index first, Index rows, double* to) {
+        const Sight sight = kinds_[k].sight;
+        const double* seen = seen_[static_cast<int>(sight)].data();
+        const double origin = inputs.origin(sight);
+        SecondOrderState<T>& state = models_[k]->state;
+        if (kinds_[k].reset > 0) {
+            for (Index t = 0; t < rows; ++t, seen += state.d) {
+                for (Index j = 0; j < state.d; ++j)
+                    state.x[j] = static_cast<T>(seen[j]);
+                teach(k, batch.y[first + t], weight_of(batch, first + t), to[t]);
+            }
+        } else {
+            labels_.resize(rows);
+            for (Index t = 0; t < rows; ++t)
+                labels_[t] = saturate(batch.y[first + t] - origin, DBL_MAX);
+            Batch own;
+            own.x = seen;
+            own.rows = rows;
+            own.row_stride = state.d;
+            own.column_stride = 1;
+            own.y = labels_.data();
+            own.weight = batch.weight ? batch.weight + first : nullptr;
+            Outputs results;
+            results.predictions = to;
+            engine<T>().replay(state, own, results);
+        }
+        for (Index t = 0; t < rows; ++t)
+            to[t] += origin;
+    }
+
+    std::vector<std::unique_ptr<SecondOrderModel<T>>> models_;
+    std::vector<Watch> watches_;
+    std::vector<double> rows_, predictions_, factors_;
+    std::vector<double> warm_x_, warm_y_, warm_weights_;
+    std::vector<Sight> used_sights_;
+    std::vector<double> seen_[sights], table_, labels_; // of a block
+    std::vector<LabelMemory> memories_;
+    Index widest_ = 1;
+};
+
+} // namespace driftline

@@ -1,0 +1,74 @@
+"""The learner that needs no tuning."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from driftline import _core
+from driftline.base import Learner
+from driftline.certificate import Certificate
+from driftline.ensembles.beliefs import Expert, in_words
+from driftline.registry import learner
+
+
+@learner
+class Auto(Learner):
+    r"""A mixture of experts that follows the target at whatever speed it moves, O(d²) a row. Nothing is to be set.
+
+    Some 25 second-order learners run side by side: with exponential forgetting, with a random walk of the weights, and with
+    resets when the errors say that the target jumped. Some see the features in their own proportions, some standardised,
+    some the last labels, earlier rows and squares too. Their predictions are mixed by
+
+    .. math:: p_k \propto L_k^{-n/2}, \quad L_k = \sum_i \alpha^{t-i} (y_i - f_{k,i})^2, \quad n = \sum_i \alpha^{t-i}
+
+    at three rates of forgetting :math:`\alpha`; a learner on top predicts the residual of the mixture from the experts'
+    deviations from it; and a mixture of the same form chooses among these. :doc:`/auto` tells what was tried.
+
+    ``coef_`` and ``intercept_`` are those of the linear model that the experts make together at this moment, without what is
+    cut off, shrunk or squared on the way. Labels serve as inputs in the order in which ``learn_one`` brought them.
+
+    References: :cite:`raftery2010`; :cite:`jacobsen2024`; :cite:`rokhlin2025`.
+
+    >>> model = Auto()
+    >>> for t in range(200):
+    ...     x = [t % 7, t % 5]
+    ...     model.learn_one(x, 1000.0 + 2.0 * x[0] - 3.0 * x[1])
+    >>> round(model.predict_one([3.0, 1.0]), 3)
+    1003.0
+    """
+
+    _sum_names = _core.auto_sums
+    _plain_intercept = False
+
+    def _make_core(self, width: int) -> Any:
+        kind = _core.Auto64 if self.dtype == "float64" else _core.Auto32
+        return kind(width, bool(self.intercept))
+
+    def _experts(self, what: str) -> list[Expert]:
+        return [Expert(*values) for values in self._require_core(what).experts()]
+
+    @property
+    def weights_(self) -> dict[str, float]:
+        """The share of each expert in the mixture, by what it sees and how it forgets. They sum to 1."""
+        return {expert.name: expert.share for expert in self._experts("weights_")}
+
+    @property
+    def memory_(self) -> float:
+        """How many rows are in use: the geometric mean of the experts' memories, by their shares."""
+        return math.exp(sum(expert.share * math.log(expert.memory) for expert in self._experts("memory_")))
+
+    @property
+    def drift_(self) -> float:
+        """The variance of a row's step of a weight, features and noise having variance 1: the mean by shares."""
+        return sum(expert.share * expert.drift for expert in self._experts("drift_"))
+
+    def explain(self) -> str:
+        """What the learner believes about the stream, in words."""
+        if self._core is None:
+            return "Auto has seen no row yet."
+        return in_words(self._experts("explain"), self.n_seen_, self.memory_, self.drift_, self._sums())
+
+    def _certify(self, sums: dict[str, float]) -> Certificate:
+        events = {name: int(sums[name]) for name in ("expert_resets", "rescalings") if sums[name] > 0}
+        return Certificate(sums["loss"], events=events)

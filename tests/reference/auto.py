@@ -1,0 +1,183 @@
+"""Auto again, plainly: full matrices, one row after the other, everything computed anew from all that was seen.
+
+``experts`` are (sight, time, amount, start, reset, sudden) as the core lists them; the constants are those of docs/auto.md.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from .outcome import Array
+
+WARM = 64
+RATES, LAST_RATE, DOUBT = (0.9, 0.98, 0.9998), 0.998, -2.0
+RAW, RAW_PAST, STANDARD, PAST, FAR_PAST, EARLIER, SQUARES = range(7)
+NONE, DIVIDE, ADD = range(3)
+
+
+class Units:
+    """Centres and scales from the first rows."""
+
+    def __init__(self, X: Array, y: Array) -> None:
+        n = len(y)
+        self.centre, self.size = self._unit(X, n)
+        label_centre, label_size = self._unit(y[:, None], n)
+        self.label_centre, self.label_size = float(label_centre[0]), float(label_size[0])
+        self.common = float(np.sqrt(np.mean(X**2))) or 1.0
+        self.common_label = float(np.sqrt(np.mean(y**2))) or 1.0
+
+    @staticmethod
+    def _unit(columns: Array, n: int) -> tuple[Array, Array]:
+        centre = columns.mean(axis=0)
+        if n == 1:
+            return centre, np.abs(centre)
+        size = columns.std(axis=0, ddof=1) * (1 + 2 / n)
+        return centre, np.where(size > 1e-12 * np.abs(centre), size, 0.0)
+
+    def row(self, sight: int, x: Array, past_x: list[Array], past_y: list[float], born: int) -> Array:
+        """What an expert of this sight sees; the past is in the order in which it came."""
+        raw = sight in (RAW, RAW_PAST)
+        short = born <= 12
+        labels = {RAW: 0, STANDARD: 0, FAR_PAST: 8, EARLIER: 4 if short else 2}.get(sight, 2)
+        out = [0.1 if raw else 1.0]
+        for k in range(labels):
+            if k >= len(past_y):
+                out.append(0.0)
+            elif raw:
+                out.append(past_y[-1 - k] / self.common_label)
+            else:
+                out.append((past_y[-1 - k] - self.label_centre) / self.label_size if self.label_size else 0.0)
+        z = x / self.common if raw else self._standard(x)
+        columns = [z]
+        if sight == EARLIER:
+            for k in range(3 if short else 1):
+                columns.append(self._standard(past_x[-1 - min(k, len(past_x) - 1)] if past_x else x))
+        if sight == SQUARES:
+            columns.append(np.minimum(z**2, 9.0) - 1.0)
+        return np.concatenate([out, np.column_stack(columns).ravel()])
+
+    def _standard(self, x: Array) -> Array:
+        away = x - self.centre
+        return np.where(self.size > 0, away / np.where(self.size > 0, self.size, 1.0), np.sign(away))
+
+
+class Expert:
+    """The one recursion with an explicit matrix, and its watch for jumps."""
+
+    def __init__(self, width: int, kind: tuple[Any, ...]) -> None:
+        _, self.time, self.amount, start, self.reset, self.sudden = kind
+        self.w, self.S = np.zeros(width), start * np.eye(width)
+        self.squares = self.rows = self.excess = 0.0
+
+    def predict(self, x: Array) -> float:
+        return float(self.w @ x)
+
+    def learn(self, x: Array, y: float) -> None:
+        if self.time == DIVIDE:
+            self.S = self.S / self.amount
+        if self.time == ADD:
+            self.S = self.S + self.amount * np.eye(len(x))
+        k = self.S @ x
+        one = 1 + float(x @ k)
+        error = y - float(self.w @ x)
+        self.w = self.w + k * error / one
+        self.S = self.S - np.outer(k, k) / one
+        if self.reset and self._jumped(error**2 / one):
+            self.S = self.reset * np.eye(len(x))
+
+    def _jumped(self, square: float) -> bool:
+        usual = self.squares / self.rows if self.rows > 5 and self.squares > 0 else 0.0
+        self.excess = max(0.0, self.excess + (min(square / usual, self.sudden) if usual else 1.0) - 2.0)
+        self.squares = 0.99 * self.squares + (min(square, self.sudden * usual) if usual else square)
+        self.rows = 0.99 * self.rows + 1
+        if self.excess > 12:
+            self.excess = 0.0
+            return True
+        return False
+
+
+def weights(losses: Array, predictions: int, rate: float, prior: Array | None = None) -> Array:
+    """From the squared losses of all rows so far, (rows, predictions)."""
+    total, rows = np.zeros(predictions), 0.0
+    for row in losses:
+        cap = 1e3 * total.min() / rows if total.min() > 0 else np.inf
+        total, rows = rate * total + np.minimum(row, cap), rate * rows + 1
+    logs = -0.5 * rows * np.log(total + 1e-9 * total.mean() + np.finfo(float).tiny)
+    if prior is not None:
+        logs = logs + prior
+    powers = np.exp(logs - logs.max())
+    return np.asarray(powers / powers.sum())
+
+
+class Mixer:
+    """The three layers, from the whole past each time."""
+
+    def __init__(self, experts: int) -> None:
+        self.experts = experts
+        self.first: list[Array] = []
+        self.second: list[Array] = []
+        self.last: list[Array] = []
+        self.residuals: list[float] = []
+        self.w, self.S = np.zeros(experts + 2), 0.2 * np.eye(experts + 2)
+
+    def mix(self, f: Array) -> float:
+        shares = [weights(np.array(self.first), self.experts, rate) for rate in RATES]
+        means = [float(share @ f) for share in shares]
+        ages = 0.98 ** np.arange(len(self.residuals))[::-1]
+        noise = float(ages @ np.square(self.residuals) / ages.sum()) if self.residuals else 0.0
+        away = f - means[1]
+        self.scale = float(np.sqrt(noise + np.mean(away**2)))
+        top = means[1]
+        if self.scale > 0:
+            before = self.residuals[-1] if self.residuals else 0.0
+            self.x = np.concatenate([away / self.scale, [0.3 * before / self.scale, 0.1]])
+            top += self.scale * float(self.w @ self.x) / (1 + float(self.x @ self.S @ self.x))
+            counted = f[np.max(shares, axis=0) > 1e-3]
+            reach = np.ptp(counted) + 2 * np.sqrt(noise)
+            top = float(np.clip(top, counted.min() - reach, counted.max() + reach))
+        self.layer = np.array([*means, top])
+        prior = np.array([0, 0, 0, DOUBT])
+        self.upper = np.array([weights(np.array(self.second), 4, rate, prior) @ self.layer for rate in RATES])
+        return float(weights(np.array(self.last), 3, LAST_RATE) @ self.upper)
+
+    def learn(self, f: Array, y: float) -> None:
+        if self.scale > 0:
+            k = self.S @ self.x
+            one = 1 + float(self.x @ k)
+            self.w = self.w + k * ((y - self.layer[1]) / self.scale - self.w @ self.x) / one
+            self.S = self.S - np.outer(k, k) / one
+        self.first.append((y - f) ** 2)
+        self.second.append((y - self.layer) ** 2)
+        self.last.append((y - self.upper) ** 2)
+        self.residuals.append(y - self.layer[1])
+
+
+def auto(X: Array, y: Array, experts: list[tuple[Any, ...]]) -> Array:
+    """The predictions on streams whose scales stay as they were in the first 64 rows."""
+    d = X.shape[1]
+    mixer = Mixer(len(experts) + 2)
+    predictions = np.zeros(len(y))
+    models: list[Expert] = []
+    units = Units(X[:1], y[:1])
+    for t, (x, label) in enumerate(zip(X, y, strict=True)):
+        if t > 0:
+            inside = [*y[:t], 0.0] if t == 1 else y[:t]
+            low, high = np.min(inside), np.max(inside)
+            rows = [units.row(kind[0], x, list(X[:t]), list(y[:t]), d) for kind in experts]
+            origins = [0.0 if kind[0] in (RAW, RAW_PAST) else units.label_centre for kind in experts]
+            own = [model.predict(row) + origin for model, row, origin in zip(models, rows, origins, strict=True)]
+            f = np.clip([*own, y[t - 1], np.mean(y[:t])], low - (high - low) / 2, high + (high - low) / 2)
+            predictions[t] = mixer.mix(f)
+            mixer.learn(f, label)
+        rows_known = t + 1
+        if rows_known <= WARM and rows_known & (rows_known - 1) == 0:
+            units = Units(X[:rows_known], y[:rows_known])
+            models = [Expert(len(units.row(kind[0], x, [], [], d)), kind) for kind in experts]
+            again = range(rows_known)
+        else:
+            again = range(t, t + 1)
+        for i in again:
+            for model, kind in zip(models, experts, strict=True):
+                origin = 0.0 if kind[0] in (RAW, RAW_PAST) else units.label_centre
+                model.learn(units.row(kind[0], X[i], list(X[:i]), list(y[:i]), d), y[i] - origin)
+    return predictions

@@ -1,0 +1,119 @@
+"""Auto: against its plain form, under changes of unit, on hostile streams, and what it says about itself."""
+
+import numpy as np
+import pytest
+
+import driftline as dl
+from tests.reference.auto import auto
+
+
+def drifting(rows, d, seed, noise=0.3):
+    rng = np.random.default_rng(seed)
+    X = 3 + rng.normal(size=(rows, d))
+    weights = rng.normal(size=d) + np.cumsum(0.05 * rng.normal(size=(rows, d)), axis=0)
+    return X, 20 + np.einsum("td,td->t", X, weights) + noise * rng.normal(size=rows)
+
+
+def experts_of(model):
+    return [tuple(expert[:6]) for expert in model._core.experts() if expert[0] >= 0]
+
+
+@pytest.mark.parametrize(("d", "rows"), [(1, 127), (3, 120), (14, 110)])
+def test_predictions_are_those_of_the_plain_form(d, rows):
+    X, y = drifting(rows, d, seed=d)
+    y[rows // 2 :] += 4 * X[rows // 2 :, 0]  # a jump, so that the experts that watch for one start over
+    model = dl.Auto()
+    predictions = model.run(X, y).predictions
+    assert model.certificate().events.get("expert_resets", 0) > 0
+    np.testing.assert_allclose(predictions, auto(X, y, experts_of(model)), rtol=1e-6)
+
+
+def test_one_unit_for_all_changes_nothing():
+    """Powers of two are exact, so that even rounding is the same, apart from the floor below exact predictions."""
+    X, y = drifting(300, 3, seed=7)
+    plain = dl.Auto().run(X, y).predictions
+    scaled = dl.Auto().run(X * 2.0**20, y * 2.0**-30).predictions * 2.0**30
+    np.testing.assert_allclose(scaled, plain, rtol=1e-9)
+
+
+def test_a_feature_that_begins_late_is_taken_up():
+    X, y = drifting(900, 3, seed=8)
+    X[:300, 1] = 0.0
+    X[:, 1] *= 1e6
+    y = 2.0 * X[:, 0] + 5e-6 * X[:, 1]
+    run = dl.Auto().run(X, y)
+    assert np.sqrt(run.losses[400:].mean()) < 0.02 * y.std()
+
+
+def test_scales_that_grow_are_followed_without_a_jump_in_the_predictions():
+    """The rescaling of the experts' states is exact: two features in growing units predict what steady ones do."""
+    rng = np.random.default_rng(9)
+    X = rng.normal(size=(1000, 2))
+    growing = X * np.where(np.arange(1000) < 100, 1.0, 50.0)[:, None]
+    y = growing @ [1.0, -2.0] + 0.01 * rng.normal(size=1000)
+    model = dl.Auto()
+    run = model.run(growing, y)
+    assert model.certificate().events["rescalings"] > 0
+    assert run.losses[500:].mean() < 4 * 0.01**2
+
+
+def test_losses_stay_near_those_of_the_best_on_a_stream_that_jumps_and_rests():
+    rng = np.random.default_rng(10)
+    X = rng.normal(size=(3000, 5))
+    weights = np.repeat(rng.normal(size=(3, 5)), 1000, axis=0)
+    y = np.einsum("td,td->t", X, weights) + 0.5 * rng.normal(size=3000)
+    loss = dl.Auto().run(X, y).losses.sum()
+    best = min(dl.RLS(forgetting=keep).run(X, y).losses.sum() for keep in (0.9, 0.95, 0.98, 0.99, 0.995, 1.0))
+    assert loss < best
+
+
+def test_an_outlier_costs_itself_and_little_more():
+    X, y = drifting(800, 3, seed=11)
+    plain = dl.Auto().run(X, y).losses
+    y[500] += 100.0
+    struck = dl.Auto().run(X, y).losses
+    assert struck[560:].mean() < 1.5 * plain[560:].mean()
+
+
+def test_constant_and_repeated_columns_do_no_harm():
+    X, y = drifting(600, 3, seed=12)
+    plain = dl.Auto().run(X, y).losses[30:].mean()
+    wide = np.column_stack([X, np.full(600, 7.0), X[:, 0], X[:, 0] + X[:, 1]])
+    assert dl.Auto().run(wide, y).losses[30:].mean() < 1.2 * plain
+
+
+def test_it_says_what_it_believes():
+    rng = np.random.default_rng(13)
+    X = rng.normal(size=(2000, 3))
+    still = dl.Auto()
+    still.run(X, X.sum(axis=1) + rng.normal(size=2000))
+    fast = dl.Auto()
+    weights = np.cumsum(0.5 * rng.normal(size=(2000, 3)), axis=0)
+    fast.run(X, np.einsum("td,td->t", X, weights) + 0.1 * rng.normal(size=2000))
+    assert still.memory_ > 10 * fast.memory_
+    assert still.drift_ < 0.1 * fast.drift_
+    for model in (still, fast):
+        assert sum(model.weights_.values()) == pytest.approx(1.0)
+        assert len(model.weights_) == len(model._core.experts())
+    assert "at rest" in still.explain()
+    assert "move fast" in fast.explain()
+    assert dl.Auto().explain() == "Auto has seen no row yet."
+
+
+def test_coefficients_are_those_of_the_target():
+    rng = np.random.default_rng(14)
+    X = rng.normal(size=(3000, 3)) * [1.0, 100.0, 0.01]
+    model = dl.Auto()
+    model.run(X, 5.0 + X @ [1.0, -0.02, 300.0] + 0.01 * rng.normal(size=3000))
+    np.testing.assert_allclose(model.coef_ / [1.0, -0.02, 300.0], 1.0, atol=0.02)
+    assert model.intercept_ == pytest.approx(5.0, abs=0.1)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5, 63, 64, 65, 200])
+def test_a_run_in_parts_is_one_run(rows):
+    X, y = drifting(300, 3, seed=15)
+    whole, parts = dl.Auto(), dl.Auto()
+    wanted = whole.run(X, y).predictions
+    got = np.concatenate([parts.run(X[:rows], y[:rows]).predictions, parts.run(X[rows:], y[rows:]).predictions])
+    assert np.array_equal(got, wanted)
+    assert dl.checks.tools.same(whole.__getstate__(), parts.__getstate__())
