@@ -154,7 +154,8 @@ def test_forgetting_by_a_function_starts_at_one(rows):
 
 
 def test_base_classes_say_that_they_are_no_learners():
-    for kind in (dl.Learner, *dl.Learner.__subclasses__()):
+    learners = registry.learners().values()
+    for kind in (dl.Learner, *(base for base in dl.Learner.__subclasses__() if base not in learners)):
         with pytest.raises(TypeError, match=f"{kind.__name__} cannot be used by itself"):
             kind().learn_one([1.0], 1.0)
 

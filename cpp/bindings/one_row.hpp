@@ -1,5 +1,5 @@
-// The quick way in for one row: a NumPy vector or a plain dict of known names. Whatever is unusual or wrong is left to
-// Python, which converts it or says what is the matter.
+// The quick way in for one row: a NumPy vector, a plain list or tuple of numbers, or a plain dict of known names. Whatever
+// is unusual or wrong is left to Python, which converts it or says what is the matter.
 #pragma once
 
 #include "numpy_api.hpp"
@@ -72,9 +72,10 @@ template <class T> bool read_array(PyArrayObject* array, T* x, Index features) {
     }
 }
 
-// A number as a finite double of T's range; NaN otherwise.
+// A number as a finite double of T's range; NaN otherwise, and for kinds of numbers with code of their own.
 template <class T> double read_number(PyObject* value) {
-    if (!PyFloat_Check(value) && !PyLong_CheckExact(value))
+    const bool plain = PyFloat_Check(value) || PyLong_CheckExact(value) || PyBool_Check(value);
+    if (!plain && !PyArray_IsScalar(value, Integer) && !PyArray_IsScalar(value, Floating) && !PyArray_IsScalar(value, Bool))
         return NAN;
     const double number = PyFloat_AsDouble(value);
     if (number == -1.0 && PyErr_Occurred()) {
@@ -82,6 +83,18 @@ template <class T> double read_number(PyObject* value) {
         return NAN;
     }
     return finite_in<T>(number) ? number : NAN;
+}
+
+template <class T> bool read_sequence(PyObject* sequence, T* x, Index features) {
+    if (PySequence_Fast_GET_SIZE(sequence) != features)
+        return false;
+    for (Index j = 0; j < features; ++j) {
+        const double number = read_number<T>(PySequence_Fast_GET_ITEM(sequence, j));
+        if (std::isnan(number))
+            return false;
+        x[j] = static_cast<T>(number);
+    }
+    return true;
 }
 
 template <class T> bool read_dict(PyObject* dict, T* x, Index features, const Names& names, bool unknown_allowed) {
@@ -112,6 +125,8 @@ template <class State> bool read_row(PyObject* x, State& state, const Names& nam
     bool good = false;
     if (PyArray_CheckExact(x))
         good = read_array(reinterpret_cast<PyArrayObject*>(x), state.x, features);
+    else if (PyList_CheckExact(x) || PyTuple_CheckExact(x))
+        good = read_sequence(x, state.x, features);
     else if (PyDict_CheckExact(x) && names.known())
         good = read_dict(x, state.x, features, names, unknown_allowed);
     if (good && state.intercept)

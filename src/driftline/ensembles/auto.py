@@ -5,11 +5,16 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from driftline import _core
 from driftline.base import Learner
 from driftline.certificate import Certificate
 from driftline.ensembles.beliefs import Expert, in_words
+from driftline.inputs import Array
 from driftline.registry import learner
+
+_NONE = np.empty(0)
 
 
 @learner
@@ -44,6 +49,11 @@ class Auto(Learner):
     def _make_core(self, width: int) -> Any:
         kind = _core.Auto64 if self.dtype == "float64" else _core.Auto32
         return kind(width, bool(self.intercept))
+
+    def _restore(self, core: dict[str, Array] | None, names: Any) -> None:
+        if core is not None and core["numbers"].size + core.get("entries", _NONE).size < len(core["weights"]) ** 2:
+            raise ValueError("the state is too small for its weights")  # said before memory is taken for it
+        super()._restore(core, names)
 
     def _experts(self, what: str) -> list[Expert]:
         return [Expert(*values) for values in self._require_core(what).experts()]
