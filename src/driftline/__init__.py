@@ -31,6 +31,7 @@ from driftline.linear import (
 )
 from driftline.model_file import load
 from driftline.results import Run
+from driftline.sweeps import Sweep, sweep
 
 if TYPE_CHECKING:
     from driftline import checks, evaluate, reproduce
@@ -63,6 +64,7 @@ __all__ = [
     "Ridge",
     "Run",
     "SecondOrder",
+    "Sweep",
     "checks",
     "evaluate",
     "load",
@@ -70,6 +72,7 @@ __all__ = [
     "regret",
     "reproduce",
     "streams",
+    "sweep",
 ]
 
 
