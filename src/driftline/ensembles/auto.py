@@ -19,11 +19,11 @@ _NONE = np.empty(0)
 
 @learner
 class Auto(Learner):
-    r"""A mixture of experts that follows the target at whatever speed it moves, O(d²) a row. Nothing is to be set.
+    r"""A mixture of experts that follows the target at whatever speed it moves, O(d²) a row.
 
-    Some 25 second-order learners run side by side: with exponential forgetting, with a random walk of the weights, and with
-    resets when the errors say that the target jumped. Some see the features in their own proportions, some standardised,
-    some the last labels, earlier rows and squares too. Their predictions are mixed by
+    Nothing is to be set. Some 25 second-order learners run side by side: with exponential forgetting, with a random walk
+    of the weights, and with resets when the errors say that the target jumped. Some see the features in their own
+    proportions, some standardised, some the last labels, earlier rows and squares too. Their predictions are mixed by
 
     .. math:: p_k \propto L_k^{-n/2}, \quad L_k = \sum_i \alpha^{t-i} (y_i - f_{k,i})^2, \quad n = \sum_i \alpha^{t-i}
 
