@@ -48,6 +48,7 @@ VARIANTS = {
     "wemm_with_a_ridge": lambda: dl.WEMM(ridge=1e5),
     "kalman_without_drift": lambda: dl.Kalman(drift=0),
     "laser_without_drift": lambda: dl.LASER(drift_cost=math.inf),
+    "sparse_dfop_with_a_sparse_matrix": lambda: dl.SparseDFOP(matrix="sparse", dim=20, forget_rate=0.05),
     "complement_noise": lambda: dl.SecondOrder(noise="complement", start=0.01),
     "forgetting_with_resets": lambda: dl.SecondOrder(time=dl.Divide(0.9), reset=dl.Below(2.0)),
     "drift_with_everything": lambda: dl.SecondOrder(

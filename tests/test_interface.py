@@ -13,7 +13,20 @@ from driftline import registry
 
 def test_the_contracts_names_are_there():
     first_order = ("LMS", "NLMS", "GD", "EG")
-    second_order = ("Ridge", "RLS", "AAR", "AROWR", "CRRLS", "ARCOR", "WEMM", "LASER", "Kalman", "DFOP", "SecondOrder")
+    second_order = (
+        "Ridge",
+        "RLS",
+        "AAR",
+        "AROWR",
+        "CRRLS",
+        "ARCOR",
+        "WEMM",
+        "LASER",
+        "Kalman",
+        "DFOP",
+        "SparseDFOP",
+        "SecondOrder",
+    )
     for name in (*first_order, *second_order):
         assert issubclass(getattr(dl, name), dl.Learner)
     for name in ("Run", "Certificate", "load", "losses", "checks", "Learner"):

@@ -1,4 +1,5 @@
 // driftline._core.FirstOrder64 and FirstOrder32.
+#include "sparse.hpp"
 #include "verbs.hpp"
 
 #include "driftline/first_order_model.hpp"
@@ -8,19 +9,38 @@ namespace {
 
 template <class T> using Held = Holder<FirstOrderModel<T>>;
 
+template <class T> bool fits(const Held<T>& self, const SparseRows& x) {
+    return x.width == self.model->state.d - self.model->state.intercept;
+}
+
+// Puts one compressed row into the model's buffer; false where x is something else, or has a bad value.
+template <class T> bool read_sparse_row(Held<T>& self, nb::handle x) {
+    const SparseRows* rows = nullptr;
+    if (!nb::try_cast(x, rows, false) || !rows || rows->rows.rows != 1 || !fits(self, *rows))
+        return false;
+    self.model->row.reserve(rows->rows.longest() + 1);
+    return take_row(self.model->state, self.model->row, rows->rows, 0);
+}
+
 template <class T> nb::object predict(Held<T>& self, nb::handle x) {
     InUse use(self);
     auto& state = self.model->state;
+    if (double norm2; read_sparse_row(self, x))
+        return nb::float_(score(state, self.model->row.entries(), norm2));
     if (!read_row(x.ptr(), state, self.names, true))
         return nb::none();
+    self.model->form_weights();
     return nb::float_(engine<T>().score(state));
 }
 
 template <class T> nb::object predict_interval(Held<T>& self, nb::handle x, const Level& level) {
     InUse use(self);
     auto& state = self.model->state;
+    if (double norm2; read_sparse_row(self, x))
+        return interval_around(score(state, self.model->row.entries(), norm2), level, state, 1);
     if (!read_row(x.ptr(), state, self.names, true))
         return nb::none();
+    self.model->form_weights();
     return interval_around(engine<T>().score(state), level, state, 1);
 }
 
@@ -30,30 +50,60 @@ template <class T> bool learn(Held<T>& self, nb::handle x, nb::handle y, nb::han
     const double label = read_number<T>(y.ptr());
     const double share = weight.is_none() ? 1 : read_number<double>(weight.ptr());
     double prediction = 0;
-    return share > 0 && state.policy.loss != Loss::custom && !std::isnan(label) &&
-           read_row(x.ptr(), state, self.names, false) &&
-           engine<T>().learn_first(state, label, share, prediction) == Status::done;
+    if (!(share > 0) || state.policy.loss == Loss::custom || std::isnan(label) ||
+        !read_row(x.ptr(), state, self.names, false))
+        return false;
+    self.model->form_weights();
+    return engine<T>().learn_first(state, label, share, prediction) == Status::done;
 }
 
 // One row under a loss that Python computes: the slope at the prediction is given.
 template <class T> bool descend(Held<T>& self, nb::handle x, double y, double prediction, double slope) {
     InUse use(self);
     auto& state = self.model->state;
-    if (!read_row(x.ptr(), state, self.names, false) || engine<T>().descend(state, slope) != Status::done)
-        return false;
-    count(state, y, prediction);
-    return true;
+    Status status = Status::bad_value;
+    if (double norm2; read_sparse_row(self, x)) {
+        const auto entries = self.model->row.entries();
+        score(state, entries, norm2);
+        status = driftline::descend(state, entries, norm2, slope, 1.0);
+    } else if (read_row(x.ptr(), state, self.names, false)) {
+        self.model->form_weights();
+        status = engine<T>().descend(state, slope);
+    }
+    if (status == Status::done)
+        count(state, y, prediction);
+    return status == Status::done;
+}
+
+template <class T>
+nb::tuple run_sparse(Held<T>& self, const SparseRows& x, std::optional<Vector> y, std::optional<Vector> weight, bool skip,
+                     OutVector predictions, std::optional<OutVector> lower, std::optional<OutVector> upper,
+                     std::optional<Level> level, std::optional<OutIndices> resets, std::optional<OutTable> weights,
+                     Index every, Index start) {
+    InUse use(self);
+    auto& model = *self.model;
+    if (!fits(self, x))
+        throw nb::value_error("the shapes do not agree");
+    const Batch batch = make_labels(x.rows.rows, y, weight, skip);
+    Outputs out = make_outputs(batch, predictions, resets, weights, every, start, model.state.d);
+    if (lower && upper && level)
+        add_intervals(out, batch, *lower, *upper, *level);
+    return replay_freely(
+        batch, out, [&](const Batch& rest, Outputs& into) { return replay(model.state, model.row, x.rows, rest, into); });
 }
 
 template <class T> nb::dict get_state(Held<T>& self) {
     InUse use(self);
     auto& model = *self.model;
+    model.form_weights();
     nb::dict out;
     out["weights"] = copy_out(model.state.w, model.state.d);
     out["sums"] = copy_sums(self);
     out["coverage"] = copy_coverage(model.state.coverage);
     if (model.state.logs)
         out["logs"] = copy_out(model.logs().data(), model.logs().size());
+    if (model.state.shares.total > 0)
+        out["shares"] = copy_out(reinterpret_cast<const double*>(&model.state.shares), shares_count);
     return out;
 }
 
@@ -67,6 +117,11 @@ template <class T> void set_state(Held<T>& self, const nb::dict& from) {
     set_coverage(from, state.coverage);
     if (state.logs)
         copy_in(from, "logs", fresh->logs().data(), fresh->logs().size());
+    if (state.logs && from.contains("shares")) {
+        copy_in(from, "shares", reinterpret_cast<double*>(&state.shares), shares_count);
+        if (!(state.shares.total > 0 && state.shares.peak >= state.shares.total))
+            throw nb::value_error("the state's shares are out of range");
+    }
     self.model = std::move(fresh);
 }
 
@@ -79,6 +134,9 @@ template <class T> void bind(nb::module_& m, const char* name) {
         .def("descend", &descend<T>, arg("x"), arg("y"), arg("prediction"), arg("slope"))
         .def("predict_interval", &predict_interval<T>, arg("x").none(), arg("level"),
              "Both ends of the interval, or None where x has to be converted first.")
+        .def("run", &run_sparse<T>, arg("x"), arg("y").none(), arg("weight").none(), arg("skip"), arg("predictions"),
+             arg("lower").none(), arg("upper").none(), arg("level").none(), arg("resets").none(), arg("weights").none(),
+             arg("every"), arg("start"), "The same for compressed rows.")
         .def("get_state", &get_state<T>)
         .def("set_state", &set_state<T>, arg("state"));
 }

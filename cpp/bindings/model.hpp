@@ -45,23 +45,31 @@ template <class Model> class InUse {
     std::atomic<bool>& busy_;
 };
 
+// All of a batch but x.
+inline Batch make_labels(Index rows, const std::optional<Vector>& y, const std::optional<Vector>& weight, bool skip) {
+    const std::size_t count = static_cast<std::size_t>(rows);
+    if ((y && y->shape(0) != count) || (weight && weight->shape(0) != count))
+        throw nb::value_error("the shapes do not agree");
+    Batch batch;
+    batch.rows = rows;
+    batch.y = y ? y->data() : nullptr;
+    batch.weight = weight ? weight->data() : nullptr;
+    batch.skip = skip;
+    return batch;
+}
+
 inline Batch make_batch(const Table2& x, const std::optional<Vector>& y, const std::optional<Vector>& weight, bool skip,
                         Index features) {
     const bool floats = x.dtype() == nb::dtype<float>();
     if (!floats && x.dtype() != nb::dtype<double>())
         throw nb::type_error("X must be float64 or float32");
-    const std::size_t rows = x.shape(0);
-    if (static_cast<Index>(x.shape(1)) != features || (y && y->shape(0) != rows) || (weight && weight->shape(0) != rows))
+    if (static_cast<Index>(x.shape(1)) != features)
         throw nb::value_error("the shapes do not agree");
-    Batch batch;
+    Batch batch = make_labels(static_cast<Index>(x.shape(0)), y, weight, skip);
     batch.x = x.data();
     batch.floats = floats;
-    batch.rows = static_cast<Index>(rows);
     batch.row_stride = x.stride(0);
     batch.column_stride = x.stride(1);
-    batch.y = y ? y->data() : nullptr;
-    batch.weight = weight ? weight->data() : nullptr;
-    batch.skip = skip;
     return batch;
 }
 
@@ -90,13 +98,20 @@ inline void add_intervals(Outputs& out, const Batch& batch, OutVector& lower, Ou
     out.level = level;
 }
 
-template <class T> nb::object copy_out(const T* from, Index n) {
+template <class T> nb::object new_array(Index n, T*& elements) {
     npy_intp shape[] = {static_cast<npy_intp>(n)};
     PyObject* array = PyArray_SimpleNew(1, shape, sizeof(T) == 8 ? NPY_DOUBLE : NPY_FLOAT);
     if (!array)
         throw nb::python_error();
-    std::memcpy(PyArray_DATA(reinterpret_cast<PyArrayObject*>(array)), from, static_cast<std::size_t>(n) * sizeof(T));
+    elements = static_cast<T*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(array)));
     return nb::steal(array);
+}
+
+template <class T> nb::object copy_out(const T* from, Index n) {
+    T* to;
+    nb::object array = new_array(n, to);
+    std::memcpy(to, from, static_cast<std::size_t>(n) * sizeof(T));
+    return array;
 }
 
 // Copies an array of a saved state back in after checking its shape and that it is finite.

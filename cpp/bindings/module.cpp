@@ -12,7 +12,9 @@
 namespace driftline::bindings {
 void bind_auto(nanobind::module_&);
 void bind_first_order(nanobind::module_&);
+void bind_projected(nanobind::module_&);
 void bind_second_order(nanobind::module_&);
+void bind_sparse(nanobind::module_&);
 } // namespace driftline::bindings
 
 NB_MODULE(_core, m) {
@@ -26,6 +28,8 @@ NB_MODULE(_core, m) {
     m.attr("levels") = nanobind::cast(std::vector<double>(std::begin(driftline::levels), std::end(driftline::levels)));
     m.def("instruction_set", &driftline::instruction_set, "The instruction set in use: avx2 or baseline.");
     driftline::bindings::bind_auto(m);
+    driftline::bindings::bind_sparse(m);
     driftline::bindings::bind_first_order(m);
     driftline::bindings::bind_second_order(m);
+    driftline::bindings::bind_projected(m);
 }

@@ -1,8 +1,5 @@
 // driftline._core.SecondOrder64 and SecondOrder32.
-#include "state_checks.hpp"
-#include "verbs.hpp"
-
-#include "driftline/second_order_model.hpp"
+#include "second_order_state.hpp"
 
 namespace driftline::bindings {
 namespace {
@@ -37,44 +34,6 @@ template <class T> bool learn(Held<T>& self, nb::handle x, nb::handle y, nb::han
            engine<T>().learn(state, label, share, prediction) == Status::done;
 }
 
-template <class T> nb::dict get_state(Held<T>& self) {
-    InUse use(self);
-    auto& model = *self.model;
-    nb::dict out;
-    out["weights"] = copy_out(model.state.w, model.state.d);
-    out["sums"] = copy_sums(self);
-    out["coverage"] = copy_coverage(model.state.coverage);
-    out["matrix"] = copy_out(model.matrix().data(), model.matrix().size());
-    out["diagonal"] = copy_out(model.diagonal().data(), model.diagonal().size());
-    if (model.state.guard.u) {
-        out["guard_matrix"] = copy_out(model.guard_matrix().data(), model.guard_matrix().size());
-        out["guard_diagonal"] = copy_out(model.guard_diagonal().data(), model.guard_diagonal().size());
-    }
-    return out;
-}
-
-// All or nothing: the arrays are checked on a fresh model, which then takes the old one's place.
-template <class T> void set_state(Held<T>& self, const nb::dict& from) {
-    InUse use(self);
-    const auto& old = self.model->state;
-    auto fresh = std::make_unique<SecondOrderModel<T>>(old.d, old.intercept, old.policy);
-    auto& state = fresh->state;
-    copy_in(from, "weights", state.w, state.d);
-    set_sums(from, state.sums, {0, 6, 7, 8, 9, 10, 11, 12, 13, 15});
-    set_coverage(from, state.coverage);
-    copy_in(from, "matrix", fresh->matrix().data(), fresh->matrix().size());
-    copy_in(from, "diagonal", fresh->diagonal().data(), fresh->diagonal().size());
-    check_matrix(state);
-    if (state.guard.u) {
-        copy_in(from, "guard_matrix", fresh->guard_matrix().data(), fresh->guard_matrix().size());
-        copy_in(from, "guard_diagonal", fresh->guard_diagonal().data(), fresh->guard_diagonal().size());
-        check_factor(state.guard, state.d);
-    }
-    if (state.sums.segment < 1 || state.sums.pending > 1 || (state.sums.pending == 1 && !state.guard.u))
-        throw nb::value_error("the state's sums are out of range");
-    self.model = std::move(fresh);
-}
-
 template <class T> nb::object covariance(Held<T>& self) {
     InUse use(self);
     auto& state = self.model->state;
@@ -99,9 +58,9 @@ template <class T> nb::object covariance(Held<T>& self) {
 }
 
 Policy make_policy(double start, int time, double amount, double noise, bool complement, bool shrink, double clip, int reset,
-                   Index period, double radius) {
-    return {start, static_cast<Time>(time),   amount, noise, complement, shrink,
-            clip,  static_cast<Reset>(reset), period, radius};
+                   Index period, double radius, bool modest) {
+    return {start, static_cast<Time>(time),   amount, noise,  complement, shrink,
+            clip,  static_cast<Reset>(reset), period, radius, modest};
 }
 
 template <class T> void bind(nb::module_& m, const char* name) {
@@ -140,11 +99,12 @@ void bind_second_order(nb::module_& m) {
         .def(
             "__init__",
             [](Policy* self, double start, int time, double amount, double noise, bool complement, bool shrink, double clip,
-               int reset, Index period, double radius) {
-                new (self) Policy(make_policy(start, time, amount, noise, complement, shrink, clip, reset, period, radius));
+               int reset, Index period, double radius, bool modest) {
+                new (self)
+                    Policy(make_policy(start, time, amount, noise, complement, shrink, clip, reset, period, radius, modest));
             },
             nb::kw_only(), arg("start"), arg("time"), arg("amount"), arg("noise"), arg("complement"), arg("shrink"),
-            arg("clip"), arg("reset"), arg("period"), arg("radius"));
+            arg("clip"), arg("reset"), arg("period"), arg("radius"), arg("modest"));
     bind<double>(m, "SecondOrder64");
     bind<float>(m, "SecondOrder32");
     m.attr("sums") =

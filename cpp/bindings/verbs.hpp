@@ -17,6 +17,16 @@ template <class T> Status replay_rows(FirstOrderState<T>& state, const Batch& ba
     return engine<T>().replay_first(state, batch, out);
 }
 
+// With Python free to do something else.
+template <class Replay> nb::tuple replay_freely(const Batch& batch, Outputs out, Replay&& replay) {
+    Status status;
+    {
+        nb::gil_scoped_release released;
+        status = replay(batch, out);
+    }
+    return nb::make_tuple(static_cast<int>(status), out.done, out.reset_count, out.skipped);
+}
+
 template <class Model>
 nb::tuple run(Holder<Model>& self, Table2 x, std::optional<Vector> y, std::optional<Vector> weight, bool skip,
               OutVector predictions, std::optional<OutVector> lower, std::optional<OutVector> upper,
@@ -28,12 +38,8 @@ nb::tuple run(Holder<Model>& self, Table2 x, std::optional<Vector> y, std::optio
     Outputs out = make_outputs(batch, predictions, resets, weights, every, start, state.d);
     if (lower && upper && level)
         add_intervals(out, batch, *lower, *upper, *level);
-    Status status;
-    {
-        nb::gil_scoped_release released;
-        status = replay_rows(state, batch, out);
-    }
-    return nb::make_tuple(static_cast<int>(status), out.done, out.reset_count, out.skipped);
+    self.model->form_weights();
+    return replay_freely(batch, out, [&](const Batch& rows, Outputs& into) { return replay_rows(state, rows, into); });
 }
 
 template <class Model> nb::object copy_sums(Holder<Model>& self) {
@@ -142,6 +148,7 @@ template <class Model> nb::class_<Holder<Model>> bind_model(nb::module_& m, cons
         .def("weights",
              [](Held& self) {
                  InUse use(self);
+                 self.model->form_weights();
                  return copy_out(self.model->state.w, self.model->state.d);
              })
         .def_prop_ro("features", [](Held& self) { return self.model->state.d - self.model->state.intercept; })

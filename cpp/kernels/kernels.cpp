@@ -32,6 +32,9 @@ template <class T> constexpr Engine<T> make_engine() {
             return score(m, norm2);
         },
         [](FirstOrderState<T>& m, const Batch& batch, Outputs& out) { return replay(m, batch, out); },
+        [](const RandomMatrix& m, Index j, T* column) { matrix_column(m, j, column); },
+        [](const RandomMatrix& m, ColumnCache<T>& cache, const Entries<T>& x, T* psi) { project(m, cache, x, psi); },
+        [](const RandomMatrix& m, ColumnCache<T>& cache, const T* v, Index j) { return transposed(m, cache, v, j); },
     };
 }
 

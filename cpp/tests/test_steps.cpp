@@ -4,6 +4,8 @@
 #include <new>
 
 #include "check.hpp"
+#include "driftline/first_order_model.hpp"
+#include "driftline/projected_model.hpp"
 #include "samples.hpp"
 
 using namespace driftline;
@@ -72,7 +74,7 @@ struct Named {
     Policy policy;
 };
 std::vector<Named> policies() {
-    std::vector<Named> all(8);
+    std::vector<Named> all(9);
     all[0].name = "ridge";
     all[1].name = "rls";
     all[1].policy.time = Time::divide;
@@ -100,6 +102,10 @@ std::vector<Named> policies() {
     all[7].policy.time = Time::divide;
     all[7].policy.amount = 0.99;
     all[7].policy.reset = Reset::below;
+    all[8].name = "modest rls";
+    all[8].policy.time = Time::divide;
+    all[8].policy.amount = 0.5;
+    all[8].policy.modest = true;
     return all;
 }
 template <class T> std::unique_ptr<SecondOrderModel<T>> make_model(Index d, bool intercept, const Policy& policy) {
@@ -175,6 +181,56 @@ template <class T> void steps_allocate_nothing(Index d, const Policy& policy) {
     }
     counting = false;
     CHECK(allocations == 0);
+}
+
+// Compressed rows of three entries each: through a random matrix, and into first-order learners.
+template <class T> void sparse_rows_allocate_nothing() {
+    constexpr Index rows = 200, features = 1000;
+    std::vector<double> values(3 * rows), y(rows), predictions(rows);
+    std::vector<std::int32_t> columns, starts{0};
+    fill(values.data(), 3 * rows);
+    fill(y.data(), rows);
+    for (std::int32_t t = 0; t < rows; ++t) {
+        for (const std::int32_t offset : {0, 17, 501})
+            columns.push_back(t + offset);
+        starts.push_back(3 * (t + 1));
+    }
+    const CompressedRows table{values.data(), false, columns.data(), starts.data(), true, rows};
+    Batch batch;
+    batch.rows = rows;
+    batch.y = y.data();
+    const auto outputs = [&] {
+        Outputs out;
+        out.predictions = predictions.data();
+        return out;
+    };
+    for (const Filling filling : {Filling::gaussian, Filling::sparse}) {
+        Policy policy;
+        policy.time = Time::divide;
+        policy.amount = 0.9;
+        policy.modest = true;
+        SecondOrderModel<T> model(21, true, policy);
+        Projection<T> projection(RandomMatrix(filling, 20, 1), features);
+        projection.row.reserve(table.longest());
+        Outputs out = outputs();
+        allocations = 0;
+        counting = true;
+        CHECK(projection.replay(model.state, table, batch, out) == Status::done);
+        counting = false;
+        CHECK(allocations == 0 && out.done == rows && model.state.sums.rows == rows);
+    }
+    for (const Space space : {Space::free, Space::simplex, Space::signed_}) {
+        FirstOrderPolicy policy;
+        policy.space = space;
+        FirstOrderModel<T> model(features + 1, true, policy);
+        model.row.reserve(table.longest() + 1);
+        Outputs out = outputs();
+        allocations = 0;
+        counting = true;
+        CHECK(replay(model.state, model.row, table, batch, out) == Status::done);
+        counting = false;
+        CHECK(allocations == 0 && out.done == rows && model.state.sums.rows == rows);
+    }
 }
 
 // Labels at the end of the range drive the weights there: they are held, and counted.
@@ -279,6 +335,7 @@ template <class T> void test_type() {
     }
     for (const Index d : {1, 5, 20, 40})
         weights_stay_in_range<T>(d);
+    sparse_rows_allocate_nothing<T>();
     for (const Index d : {1, 3, 4, 8, 21})
         for (const Index more : {1, 5})
             for (const bool intercept : {false, true})

@@ -3,6 +3,7 @@
 import inspect
 import re
 from pathlib import Path
+from types import FunctionType
 
 from sphinx.errors import ExtensionError
 
@@ -77,7 +78,7 @@ def page(name, cls):
     own = [
         member
         for member, value in vars(cls).items()
-        if not member.startswith("_") and isinstance(value, classmethod | staticmethod | property)
+        if not member.startswith("_") and isinstance(value, classmethod | staticmethod | property | FunctionType)
     ]
     return PAGE.format(
         title=cls.__name__,

@@ -28,6 +28,7 @@ from driftline.linear import (
     Kalman,
     Ridge,
     SecondOrder,
+    SparseDFOP,
 )
 from driftline.model_file import load
 from driftline.results import Run
@@ -64,6 +65,7 @@ __all__ = [
     "Ridge",
     "Run",
     "SecondOrder",
+    "SparseDFOP",
     "Sweep",
     "checks",
     "evaluate",

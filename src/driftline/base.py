@@ -56,7 +56,7 @@ class Learner(SklearnVerbs, RiverVerbs, params.Parametrised):
     missing: str = params.choice(default="raise", options=("raise", "skip"))
 
     _kept: tuple[str, ...] = ()  # attributes beside the core that belong to the state
-    _plain_intercept = True  # the constant is learned like any feature; a learner that centres its inputs does otherwise
+    _plain_intercept = True  # the constant is learned like any feature; not where inputs are centred, or projected
 
     def _make_core(self, width: int) -> Any:
         """A native state of ``width`` weights, the intercept's included."""
@@ -190,7 +190,7 @@ class Learner(SklearnVerbs, RiverVerbs, params.Parametrised):
     def _learn_table(
         self, X: Any, y: Any, sample_weight: Any, where: str, weights_every: int | None = None, level: float | None = None
     ) -> Run:
-        table = inputs.as_table(X, where)
+        table = self._as_table(X, where)
         labels = inputs.as_vector(y, table.rows, where, "y")
         weight = inputs.as_weights(sample_weight, table.rows, where)
         if weights_every is not None and (
@@ -206,6 +206,9 @@ class Learner(SklearnVerbs, RiverVerbs, params.Parametrised):
         if self.n_seen_ == 0:
             self._restore(None, None)
         return run
+
+    def _as_table(self, X: Any, where: str) -> Table:
+        return inputs.as_table(X, where)
 
     def _replay(
         self, table: Table, y: Array, weight: Array | None, where: str, weights_every: int | None, level: Any
@@ -246,7 +249,7 @@ class Learner(SklearnVerbs, RiverVerbs, params.Parametrised):
             self._replay_block(block, None, None, target)
         return predictions
 
-    def _replay_block(self, block: Array, y: Array | None, weight: Array | None, target: Target) -> int:
+    def _replay_block(self, block: Any, y: Array | None, weight: Array | None, target: Target) -> int:
         """Predicts and learns, or without ``y`` only predicts; returns how many rows were skipped for want of a value."""
         marks = np.empty(len(block), dtype=np.int64) if target.resets is not None and self._can_reset else None
         skip = self.missing == "skip"
@@ -330,14 +333,17 @@ class Learner(SklearnVerbs, RiverVerbs, params.Parametrised):
             if not full.size:
                 raise ValueError(f"{type(self).__name__}: x is empty, and there is no intercept")
             self._see_first_row(full)
-            core = self._make_core(full.size)
-            if "_claim" in self.__dict__:
-                core.claim()
-            self._core = core
-            self._set_names(names)
+            self._begin(full.size, names)
         elif names is not None and len(names) > self.n_features_in_:
             self._core.grow(len(names) - self.n_features_in_)
             self._set_names(names)
+
+    def _begin(self, width: int, names: list[Name] | None) -> None:
+        core = self._make_core(width)
+        if "_claim" in self.__dict__:
+            core.claim()
+        self._core = core
+        self._set_names(names)
 
     def _first_learned(self, table: Table, y: Array, weight: Array | None) -> Array:
         """The first row that has all its values and a weight: the others decide nothing."""
@@ -406,10 +412,18 @@ class Learner(SklearnVerbs, RiverVerbs, params.Parametrised):
         elif not len(core["weights"]):
             raise ValueError("the state has no weights")
         else:
-            fresh = self._make_core(len(core["weights"]))
+            fresh = self._core_for(core)
             fresh.set_state(core)
             self._core = fresh
             self._set_names(names)
+
+    def _core_for(self, state: dict[str, Array]) -> Any:
+        """A new core into which an exported state fits."""
+        return self._make_core(len(state["weights"]))
+
+    def _features_of(self, state: dict[str, Array]) -> int:
+        """How many features an exported state knows."""
+        return len(state["weights"]) - self.intercept
 
     def __repr__(self) -> str:
         shown = {

@@ -48,7 +48,7 @@ def _as_array(values: Any, where: str, what: str) -> Array:
         raise ValueError(f"{where}: {what} cannot be read as an array: {error}") from error
 
 
-def _numbers(values: Array, where: str, what: str) -> Array:
+def as_numbers(values: Array, where: str, what: str) -> Array:
     """The same values as float64 or float32; text, objects and complex numbers are refused with their place."""
     if values.dtype in (np.float64, np.float32) and values.dtype.isnative:
         return values if values.flags.aligned else values.copy()
@@ -99,7 +99,7 @@ class Table:
 
     def block(self, start: int, stop: int) -> Array:
         """Rows ``start`` to ``stop`` as numbers."""
-        return _numbers(np.asarray(self._values[start:stop]), self._where, "X")
+        return as_numbers(np.asarray(self._values[start:stop]), self._where, "X")
 
     def blocks(self, at_most: int | None = None) -> Iterator[tuple[int, Array]]:
         """All rows. An array of floats comes as it is; what must be converted comes in pieces."""
@@ -115,16 +115,21 @@ class FrameTable(Table):
     def block(self, start: int, stop: int) -> Array:
         """Rows ``start`` to ``stop`` as numbers."""
         columns = [
-            _numbers(np.asarray(column.to_numpy()), self._where, f"column {column.name!r}")
+            as_numbers(np.asarray(column.to_numpy()), self._where, f"column {column.name!r}")
             for column in self._values[start:stop].iter_columns()
         ]
         return np.stack([np.asarray(column, dtype=np.float64) for column in columns], axis=1)
 
 
+def is_sparse(values: Any) -> bool:
+    """Whether this is a matrix or array of scipy.sparse, which need not be imported for that."""
+    return hasattr(type(values), "tocsr")
+
+
 def as_table(X: Any, where: str) -> Table:
     """A two-dimensional table from an array, a frame, or anything that NumPy can read."""
     if type(X) is not np.ndarray:
-        if hasattr(type(X), "tocsr"):
+        if is_sparse(X):
             raise TypeError(f"{where}: X is a sparse matrix; this learner takes dense rows, e.g. X.toarray()")
         if hasattr(type(X), "columns") or hasattr(type(X), "column_names"):
             return _frame_table(X, where)
@@ -160,7 +165,7 @@ def as_vector(values: Any, rows: int, where: str, what: str) -> Array:
         raise ValueError(f"{where}: {what} must have one dimension, got {vector.ndim}")
     if vector.shape[0] != rows:
         raise ValueError(f"{where}: X has {rows} rows, {what} has {vector.shape[0]}")
-    return np.ascontiguousarray(_numbers(vector, where, what), dtype=np.float64)
+    return np.ascontiguousarray(as_numbers(vector, where, what), dtype=np.float64)
 
 
 def _warn_of_column(where: str, what: str) -> None:
@@ -185,12 +190,14 @@ def as_weights(values: Any, rows: int, where: str) -> Array | None:
 
 def as_row(x: Any, where: str) -> Array:
     """One row from a one-dimensional array-like."""
+    if is_sparse(x):
+        raise TypeError(f"{where}: x is a sparse row; this learner takes dense rows, e.g. x.toarray().ravel()")
     row = _as_array(x, where, "x")
     if row.ndim != 1:
         raise ValueError(f"{where}: x must have one dimension, got {row.ndim}")
     if row.size == 0:
         raise ValueError(f"{where}: x is empty")
-    return np.asarray(_numbers(row, where, "x"), dtype=np.float64)
+    return np.asarray(as_numbers(row, where, "x"), dtype=np.float64)
 
 
 def as_items(x: Mapping[Name, Any], where: str) -> dict[Name, float]:

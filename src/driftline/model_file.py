@@ -104,7 +104,7 @@ def _rebuild(arrays: dict[str, Array], meta: dict[str, str]) -> Learner:
     kept = {name: float(head["kept"][name]) for name in cls._kept} if head["learned"] else {}
     if not all(math.isfinite(value) and value > 0 for value in kept.values()):
         raise ModelFileError("holds a value that is out of range")
-    if head["learned"] and names is not None and len(names) + learner.intercept != len(arrays["weights"]):
+    if head["learned"] and names is not None and len(names) != learner._features_of(arrays):
         raise ModelFileError("the names do not agree with the weights")
     state = {"params": learner.get_params(), "skipped": skipped, "names": names, "kept": kept}
     if head["learned"]:

@@ -29,6 +29,7 @@ class SklearnVerbs(Learned):
         def _run(self, X: Any, y: Any, sample_weight: Any, where: str) -> Run: ...
         def _learn_table(self, X: Any, y: Any, sample_weight: Any, where: str) -> Run: ...
         def _restore(self, core: Any, names: Any) -> None: ...
+        def _as_table(self, X: Any, where: str) -> Table: ...
         def _predict_table(self, table: Table, where: str) -> Array: ...
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -52,7 +53,7 @@ class SklearnVerbs(Learned):
         where = f"{type(self).__name__}.predict"
         if self._core is None:
             raise not_fitted(f"{where}: the learner is not fitted yet: it has seen no row")
-        table = inputs.as_table(X, where)
+        table = self._as_table(X, where)
         self._check_table(table, where)
         return self._predict_table(table, where)
 

@@ -1,13 +1,15 @@
 """Plain references of the linear learners, each from its paper's own form.
 
 They are slow and use explicit inverses. Names and parameters are the public ones. None
-of them handles an intercept: append a column of ones.
+of them handles an intercept: append a column of ones. Sparse-DFOP alone does, for its
+intercept is no column of X.
 """
 
 from collections.abc import Callable
 
 from .drifting import dfop, kalman, laser, rls
 from .first_order import eg, gd, lms, nlms
+from .high_dimension import sparse_dfop
 from .outcome import Outcome
 from .resetting import arcor, crrls
 from .stationary import aar, arowr, ridge, wemm
@@ -27,6 +29,7 @@ REFERENCES: dict[str, Callable[..., Outcome]] = {
     "laser": laser,
     "kalman": kalman,
     "dfop": dfop,
+    "sparse_dfop": sparse_dfop,
 }
 
 __all__ = ["REFERENCES", "Outcome"]

@@ -12,6 +12,7 @@ from typing import Any
 import mpmath
 from mpmath import fdot, mp, mpf
 
+from .high_dimension import random_matrix
 from .outcome import Precise, Vector
 from .precise_first_order import eg, gd, lms, nlms
 from .precise_second_order import second_order
@@ -26,6 +27,8 @@ def run(name: str, X: Any, y: Any, **parameters: Any) -> Precise:
         rows, labels = convert(X, y)
         if name in FIRST_ORDER:
             return FIRST_ORDER[name](rows, labels, **parameters)
+        if name == "sparse_dfop":
+            return sparse_dfop(rows, labels, **parameters)
         if name == "wemm" and parameters.get("ridge") is None:
             parameters["ridge"] = 2 * fdot(rows[0], rows[0]) + 1
         return second_order(rows, labels, **TABLE[name](**parameters))
@@ -62,6 +65,17 @@ def rls(forgetting: Any, ridge: mpf) -> dict[str, Any]:
     """RLS's row of the table; a function of the row gives floats, taken exactly."""
     divide = (lambda t: mpf(forgetting(t))) if callable(forgetting) else forgetting
     return {"start": 1 / ridge, "divide": divide}
+
+
+def sparse_dfop(
+    rows: list[Vector], labels: Vector, dim: mpf, seed: mpf = 0, matrix: str = "gaussian", **parameters: mpf
+) -> Precise:
+    """DFOP on M x, with the entries of M taken exactly; the weights are those of x."""
+    columns = [[mpf(entry) for entry in column] for column in random_matrix(int(dim), len(rows[0]), int(seed), matrix).T]
+    psi = [[fdot(row, entries) for entries in zip(*columns, strict=True)] for row in rows]
+    compressed = second_order(psi, labels, **TABLE["dfop"](**parameters))
+    weights = [fdot(column, compressed.weights) for column in columns]
+    return Precise(compressed.predictions, weights, compressed.covariance)
 
 
 TABLE: dict[str, Callable[..., dict[str, Any]]] = {

@@ -40,6 +40,8 @@ CASES: list[tuple[str, dict[str, object]]] = [
     ("laser", {"ridge": 0.7, "drift_cost": 4.0, "clip": 0.5}),
     ("kalman", {"noise": 2.5, "drift": 0.1, "ridge": 0.7}),
     ("dfop", {"forget_rate": 0.08, "prior": 20.0}),
+    ("sparse_dfop", {"forget_rate": 0.08, "prior": 20.0, "dim": 3}),
+    ("sparse_dfop", {"forget_rate": 0.08, "prior": 20.0, "dim": 9, "seed": 5, "matrix": "sparse"}),
 ]
 
 

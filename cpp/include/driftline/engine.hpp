@@ -2,6 +2,7 @@
 #pragma once
 
 #include "driftline/first_order.hpp"
+#include "driftline/random_matrix.hpp"
 #include "driftline/second_order_state.hpp"
 
 namespace driftline {
@@ -21,6 +22,9 @@ template <class T> struct Engine {
     Status (*descend)(FirstOrderState<T>&, double slope);
     double (*score)(FirstOrderState<T>&);
     Status (*replay_first)(FirstOrderState<T>&, const Batch&, Outputs&);
+    void (*column)(const RandomMatrix&, Index j, T* column);
+    void (*project)(const RandomMatrix&, ColumnCache<T>&, const Entries<T>&, T* psi);
+    double (*transposed)(const RandomMatrix&, ColumnCache<T>&, const T* v, Index j);
 };
 
 // The fastest that this machine can run, or the one that DRIFTLINE_ISA in the environment names.

@@ -36,6 +36,20 @@ struct FirstOrderSums {
 };
 inline constexpr Index first_order_sums_count = sizeof(FirstOrderSums) / sizeof(double);
 
+// The sum of the exponentials of the logarithms, kept up while rows with few entries change few of them: in two parts, so
+// that what is taken away again leaves nothing behind.
+struct Shares {
+    double total = 0, rest = 0;
+    double peak = 0; // the largest total since all of them were last added up
+    DRIFTLINE_INLINE void add(double more) {
+        const double sum = total + more, part = sum - total;
+        rest += (total - (sum - part)) + (more - part);
+        total = sum + rest;
+        rest -= total - sum;
+    }
+};
+inline constexpr Index shares_count = sizeof(Shares) / sizeof(double);
+
 template <class T> struct FirstOrderState {
     Index d = 0;
     bool intercept = false;
@@ -46,6 +60,8 @@ template <class T> struct FirstOrderState {
     T* x = nullptr;
     T* trial = nullptr;     // the weights after the row, until they are known to be finite
     double* logs = nullptr; // logarithms of the multiplicative weights up to a constant, 2d of them
+    Shares shares;          // 0 where they are not kept up
+    bool stale = false;     // w is yet to be formed from logs and shares
 };
 
 inline namespace DRIFTLINE_ISA {
@@ -105,6 +121,7 @@ template <class T> void multiply_weights(FirstOrderState<T>& m, double step) {
             m.logs[m.d + i] += move;
     }
     weights_from_logs(m.policy, m.logs, m.w, m.d);
+    m.shares = {};
 }
 
 // By how much the rule divides the rate: 1, 1 + rate weight |x|^2 (the new w.x solved for), or eps + |x|^2.

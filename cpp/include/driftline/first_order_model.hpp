@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "driftline/engine.hpp"
+#include "driftline/first_order_sparse.hpp"
 #include "driftline/storage.hpp"
 
 namespace driftline {
@@ -26,6 +27,10 @@ template <class T> class FirstOrderModel {
     FirstOrderModel(const FirstOrderModel&) = delete;
 
     FirstOrderState<T> state;
+    EntryBuffer<T> row; // of the rows that are sparse
+
+    // After sparse rows, forms the weights.
+    void form_weights() { driftline::form_weights(state); }
 
     // The same model with `more` features before the intercept: weight 0, or, for multiplicative weights, an equal share.
     std::unique_ptr<FirstOrderModel> grown(Index more) const {

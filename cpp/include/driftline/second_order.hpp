@@ -53,6 +53,10 @@ template <class T> DRIFTLINE_INLINE void look(const SecondOrderState<T>& m, View
 // What the passing of time does before this row, where that differs from row to row.
 template <class T> DRIFTLINE_INLINE Status look_up_forgetting(const SecondOrderState<T>& m, View& view) {
     view.norm2 = at_most(view.norm2, DBL_MAX);
+    if (m.policy.modest) [[unlikely]] {
+        const double most = modest_growth<T> * m.policy.noise / at_least(view.norm2, m.sums.largest_norm2);
+        view.growth.watch = modest_room * at_most(at_least(m.policy.start, most), largest_start<T>);
+    }
     if (m.forgetting.values) [[unlikely]] { // of division only
         const Index t = static_cast<Index>(m.sums.rows) + 1;
         if (!m.forgetting.covers(t))
@@ -134,7 +138,7 @@ template <int G, class T> DRIFTLINE_INLINE void look_at_variance(SecondOrderStat
             fetch_product(m.factor, row);
         }
         view.s = is_additive<G>(m) ? project_packed(m, view) : project(m.factor, row, view.growth);
-        if (view.growth.watched) [[unlikely]] {
+        if (view.growth.watched && !m.policy.modest) [[unlikely]] {
             hold_growth(m, row, view.growth);
             view.s = weigh(row);
         }
@@ -156,6 +160,8 @@ DRIFTLINE_INLINE double predicted(const Policy& policy, const View& view) {
 template <class T> DRIFTLINE_ONCE void saturate_weights(SecondOrderState<T>& m, bool broken) {
     for (Index j = 0; j < m.d; ++j)
         m.w[j] = static_cast<T>(saturate(static_cast<double>(m.w[j]), type_max<T>));
+    for (Index j = m.d; j < padded<T>(m.d); ++j)
+        m.w[j] = 0; // a gain that is infinite, times the zeros that pad k
     m.sums.saturated += 1;
     if (broken) {
         reset(m, m.policy.start);
@@ -183,6 +189,23 @@ template <class T> DRIFTLINE_INLINE bool is_weak(const SecondOrderState<T>& m, c
     for (Index j = 0; j < m.d; ++j)
         total += (static_cast<double>(m.packed.s[panel_index<T>(j, j)]) + view.drift) * m.x[j] * m.x[j];
     return !(total <= limit);
+}
+
+// What a modest policy does long before that: S^-1 gains I / most. That leaves S as even as it was in all the directions of
+// which no row said anything, where cutting single D_j would have the weights wander off in them. As d rows, each of one
+// feature, that bring no news of the weights: d^3, once in as many rows as S grows modest_room-fold in.
+template <class T> DRIFTLINE_ONCE void bring_modesty(SecondOrderState<T>& m, double most) {
+    Row<0, T> row(m.factor);
+    std::memset(m.x, 0, static_cast<std::size_t>(row.size) * sizeof(T));
+    for (Index j = 0; j < m.d; ++j) {
+        m.x[j] = 1;
+        multiply(m.factor, m.x);
+        Growth none;
+        project(m.factor, row, none);
+        update(m.factor, row, most, m.x);
+        m.x[j] = 0;
+    }
+    m.ready = false;
 }
 
 // What a reset asks for once the row was taken in.
@@ -313,6 +336,10 @@ DRIFTLINE_INLINE Status learn_row(SecondOrderState<T>& m, Row<G, T>& row, View v
     else
         update(m.factor, row, rho, next);
     move_weights(m, row, gain);
+    if (policy.modest && view.growth.watched) [[unlikely]] {
+        bring_modesty(m, view.growth.watch / modest_room);
+        view.growth.capped = true;
+    }
 
     Sums& sums = m.sums;
     count_row(sums, view, y, shown, error, gain * scaled);

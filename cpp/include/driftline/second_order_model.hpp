@@ -26,6 +26,9 @@ template <class T> class SecondOrderModel {
 
     SecondOrderState<T> state;
 
+    // The weights are always at hand.
+    void form_weights() {}
+
     // Back to the start: w = 0, S = start I.
     void restart() {
         const Index n = padded<T>(state.d);

@@ -22,7 +22,8 @@ struct Policy {
     double clip = 0; // bound on the prediction; 0: none
     Reset reset = Reset::none;
     Index period = 0;
-    double radius = 0; // 0: none
+    double radius = 0;   // 0: none
+    bool modest = false; // for rows that leave many directions alone: S grows less far in these, and alike in all of them
     bool operator==(const Policy&) const = default;
 };
 
@@ -81,6 +82,10 @@ template <class T> struct SecondOrderState {
 
 // What D may grow to under forgetting, where exact arithmetic would have it grow without end.
 template <class T> inline constexpr double variance_cap = sizeof(T) == 8 ? 1e60 : 1e24;
+// How far D may grow under a modest policy: so many times what the largest row so far would leave of it, noise / |x|^2, or
+// so many times its start.
+template <class T> inline constexpr double modest_growth = sizeof(T) == 8 ? 1e6 : 1e3;
+inline constexpr double modest_room = 16;
 // The largest s for which a row is taken in without scaling it first.
 template <class T> inline constexpr double largest_s = sizeof(T) == 8 ? 1e250 : 1e30;
 // What start and drift may be, and the smallest start and noise: beyond, T cannot hold what they bring about.

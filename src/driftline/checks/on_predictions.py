@@ -128,7 +128,7 @@ def snapshots_are_the_weights_on_the_way(learner: Learner) -> None:
 
 
 def the_intercept_is_a_last_feature_of_ones(learner: Learner) -> None:
-    """With it on, everything is as without it on rows to which 1 was appended, unless the learner centres its inputs."""
+    """With it on, everything is as without it on rows to which 1 was appended, unless it has a place of its own."""
     if not learner._plain_intercept:
         return
     X, y = stream()

@@ -15,6 +15,7 @@ from driftline.linear.policies import Add, Below, Divide, Every
 from driftline.linear.ridge import Ridge
 from driftline.linear.rls import RLS
 from driftline.linear.second_order import SecondOrder
+from driftline.linear.sparse_dfop import SparseDFOP
 from driftline.linear.wemm import WEMM
 
 __all__ = [
@@ -37,4 +38,5 @@ __all__ = [
     "Kalman",
     "Ridge",
     "SecondOrder",
+    "SparseDFOP",
 ]

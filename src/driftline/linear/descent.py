@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from driftline import _core, losses
-from driftline.base import Learner, Target
+from driftline.base import Target
 from driftline.errors import DivergenceError
 from driftline.inputs import Array
+from driftline.sparse_rows import TakesSparse
 
 _DIVERGED = 4
 PLAIN, IMPLICIT, NORMALISED = 0, 1, 2
@@ -31,8 +32,8 @@ def native_loss(loss: losses.Loss) -> tuple[int, float]:
     return _NATIVE.get(type(loss), _CUSTOM), float(parameter)
 
 
-class Descending(Learner):
-    """A first-order learner: weights alone, O(d) a row."""
+class Descending(TakesSparse):
+    """A first-order learner: weights alone, O(d) a row, and O(nnz) a sparse one."""
 
     _sum_names = _core.first_order_sums
 
@@ -57,7 +58,7 @@ class Descending(Learner):
             raise ValueError
         self._core.set_policy(self._policy())
 
-    def _serve(self, status: int, where: str, row: int, ahead: Array) -> None:
+    def _serve(self, status: int, where: str, row: int, ahead: Any) -> None:
         if status != _DIVERGED:
             super()._serve(status, where, row, ahead)
         with np.errstate(over="ignore"):
@@ -69,16 +70,18 @@ class Descending(Learner):
 
     rate: float
 
-    def _replay_block(self, block: Array, y: Array | None, weight: Array | None, target: Target) -> int:
+    def _replay_block(self, block: Any, y: Array | None, weight: Array | None, target: Target) -> int:
         loss = self._custom_loss()
         if loss is None or y is None:
             return super()._replay_block(block, y, weight, target)
         skipped = 0
-        for t, row in enumerate(block):
+        sparse = isinstance(block, _core.SparseRows)
+        for t in range(len(block)):
+            row = block[t : t + 1] if sparse else block[t]
             prediction = self._core.predict(row)
             whole = prediction is not None and abs(y[t]) <= self._largest
             if not whole and self.missing == "raise":
-                self._refuse_bad_row(row, y[t], target, t)
+                self._refuse_bad_row(block[t], y[t], target, t)
             skipped += not whole
             target.predictions[t] = np.nan if prediction is None else prediction
             if target.lower is not None and target.upper is not None:
@@ -91,11 +94,9 @@ class Descending(Learner):
                 target.snapshots[(t + 1) // target.every - 1] = self._core.weights()
         return skipped
 
-    def _descend(
-        self, loss: losses.Loss, x: Array, y: float, prediction: float, weight: float, where: str, row: int
-    ) -> None:
+    def _descend(self, loss: losses.Loss, x: Any, y: float, prediction: float, weight: float, where: str, row: int) -> None:
         slope = weight * float(loss.gradient(y, prediction))
         if not math.isfinite(slope):
             raise ValueError(f"{where}: {loss!r} gave the gradient {slope} at row {row}")
         if not self._core.descend(x, y, prediction, slope):
-            self._serve(_DIVERGED, where, row, x[None, :])
+            self._serve(_DIVERGED, where, row, x if isinstance(x, _core.SparseRows) else x[None, :])

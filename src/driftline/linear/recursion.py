@@ -40,6 +40,7 @@ class Policy:
         clip: bound on the absolute prediction.
         reset: when S becomes I again.
         radius: of the ball on which the weights are projected.
+        modest: under forgetting, S grows less far in directions of which no row says anything.
     """
 
     start: float = 1.0
@@ -49,6 +50,7 @@ class Policy:
     clip: float | None = None
     reset: Every | Below | None = None
     radius: float | None = None
+    modest: bool = False
 
     def native(self) -> Any:
         """The same for the core."""
@@ -68,6 +70,7 @@ class Policy:
             reset=0 if self.reset is None else 1 if isinstance(self.reset, Every) else 2,
             period=min(int(self.reset.period), sys.maxsize) if isinstance(self.reset, Every) else 0,
             radius=0.0 if self.radius is None or math.isinf(self.radius) else float(self.radius),
+            modest=self.modest,
         )
 
 

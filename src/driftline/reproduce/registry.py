@@ -17,6 +17,8 @@ _NAMES = (
     "dfop-fig1",
     "dfop-fig2",
     "dfop-table1",
+    "dfop-fig3",
+    "dfop-fig4",
     "dfop-table4",
     "dfop-fig6",
     "dfop-fig7",

@@ -1,0 +1,42 @@
+// Names of features that keep appearing: a new one costs the same however many there are.
+#pragma once
+
+#include "one_row.hpp"
+
+namespace driftline::bindings {
+
+class GrowingNames {
+  public:
+    void append(const nb::list& names) {
+        for (nb::handle name : names)
+            index_[name] = nb::int_(index_.size());
+    }
+    bool known() const { return index_.size() > 0; }
+    // -1: not among them; -2: a Python error is set.
+    Index find(PyObject* name) const {
+        PyObject* at = PyDict_GetItemWithError(index_.ptr(), name);
+        return at ? PyLong_AsSsize_t(at) : PyErr_Occurred() ? -2 : -1;
+    }
+
+    // Calls act(place, number) for the items of a dict whose names are known; false where an item is not for here.
+    template <class T, class Act> bool visit(PyObject* dict, bool unknown_allowed, Act&& act) const {
+        PyObject *key, *value;
+        Py_ssize_t position = 0;
+        while (PyDict_Next(dict, &position, &key, &value)) {
+            const double number = read_number<T>(value); // a key's own code may change the dict
+            const nb::object name = nb::borrow(key);
+            const Index j = find(name.ptr());
+            PyErr_Clear();
+            if (std::isnan(number) || j == -2 || (j < 0 && !unknown_allowed))
+                return false;
+            if (j >= 0)
+                act(j, static_cast<T>(number));
+        }
+        return true;
+    }
+
+  private:
+    nb::dict index_;
+};
+
+} // namespace driftline::bindings

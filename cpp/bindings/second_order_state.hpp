@@ -1,0 +1,49 @@
+// The state of a second-order learner on its way out and in.
+#pragma once
+
+#include "state_checks.hpp"
+#include "verbs.hpp"
+
+#include "driftline/second_order_model.hpp"
+
+namespace driftline::bindings {
+
+template <class T> nb::dict get_state(Holder<SecondOrderModel<T>>& self) {
+    InUse use(self);
+    auto& model = *self.model;
+    nb::dict out;
+    out["weights"] = copy_out(model.state.w, model.state.d);
+    out["sums"] = copy_sums(self);
+    out["coverage"] = copy_coverage(model.state.coverage);
+    out["matrix"] = copy_out(model.matrix().data(), model.matrix().size());
+    out["diagonal"] = copy_out(model.diagonal().data(), model.diagonal().size());
+    if (model.state.guard.u) {
+        out["guard_matrix"] = copy_out(model.guard_matrix().data(), model.guard_matrix().size());
+        out["guard_diagonal"] = copy_out(model.guard_diagonal().data(), model.guard_diagonal().size());
+    }
+    return out;
+}
+
+// All or nothing: the arrays are checked on a fresh model, which then takes the old one's place.
+template <class T> void set_state(Holder<SecondOrderModel<T>>& self, const nb::dict& from) {
+    InUse use(self);
+    const auto& old = self.model->state;
+    auto fresh = std::make_unique<SecondOrderModel<T>>(old.d, old.intercept, old.policy);
+    auto& state = fresh->state;
+    copy_in(from, "weights", state.w, state.d);
+    set_sums(from, state.sums, {0, 6, 7, 8, 9, 10, 11, 12, 13, 15});
+    set_coverage(from, state.coverage);
+    copy_in(from, "matrix", fresh->matrix().data(), fresh->matrix().size());
+    copy_in(from, "diagonal", fresh->diagonal().data(), fresh->diagonal().size());
+    check_matrix(state);
+    if (state.guard.u) {
+        copy_in(from, "guard_matrix", fresh->guard_matrix().data(), fresh->guard_matrix().size());
+        copy_in(from, "guard_diagonal", fresh->guard_diagonal().data(), fresh->guard_diagonal().size());
+        check_factor(state.guard, state.d);
+    }
+    if (state.sums.segment < 1 || state.sums.pending > 1 || (state.sums.pending == 1 && !state.guard.u))
+        throw nb::value_error("the state's sums are out of range");
+    self.model = std::move(fresh);
+}
+
+} // namespace driftline::bindings

@@ -1,0 +1,22 @@
+// Compressed rows as Python hands them over.
+#pragma once
+
+#include "model.hpp"
+
+#include "driftline/sparse_rows.hpp"
+
+namespace driftline::bindings {
+
+using AnyVector = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// Rows whose structure was checked once: they and all their slices can be walked without a further look.
+struct SparseRows {
+    AnyVector values, columns, starts; // kept alive
+    CompressedRows rows;
+    Index width = 0;
+
+    SparseRows(AnyVector values, AnyVector columns, AnyVector starts, Index width);
+    SparseRows slice(Index start, Index stop) const;
+};
+
+} // namespace driftline::bindings

@@ -1,0 +1,83 @@
+// The random matrix, and rows of any width on their way through it.
+#include "check.hpp"
+#include "driftline/projected_model.hpp"
+#include "samples.hpp"
+
+using namespace driftline;
+using namespace samples;
+
+namespace {
+
+// The generator's published vectors: counter and key of zeros, and of ones.
+void philox_makes_the_published_words() {
+    const Words zeros = philox({{0, 0, 0, 0}}, 0, 0);
+    const std::uint64_t of_zeros[] = {0x16554d9eca36314cu, 0xdb20fe9d672d0fdcu, 0xd7e772cee186176bu, 0x7e68b68aec7ba23bu};
+    const std::uint64_t all = ~std::uint64_t{0};
+    const Words ones = philox({{all, all, all, all}}, all, all);
+    const std::uint64_t of_ones[] = {0x87b092c3013fe90bu, 0x438c3c67be8d0224u, 0x9cc7d7c69cd777b6u, 0xa09caebf594f0ba0u};
+    for (int i = 0; i < 4; ++i) {
+        CHECK(zeros.word[i] == of_zeros[i]);
+        CHECK(ones.word[i] == of_ones[i]);
+    }
+}
+
+void quantiles_are_those_of_the_normal_distribution() {
+    for (int i = 1; i < 1000; ++i) {
+        const double q = i / 1000.0 - 0.5;
+        const double z = std::fabs(q) <= normal_middle ? normal_in_the_middle(q) : normal_in_the_tails(q);
+        CHECK_NEAR(0.5L * std::erfc(-static_cast<long double>(z) / std::sqrt(2.0L)), 0.5L + q, 2e-16L);
+    }
+    CHECK_NEAR(normal_in_the_tails(centred_uniform(0)), -8.209536151601387, 1e-12);
+    CHECK(normal_in_the_tails(centred_uniform(~std::uint64_t{0})) == -normal_in_the_tails(centred_uniform(0)));
+}
+
+// psi = M x from the columns themselves, also where fewer columns are kept than there are.
+template <class T> void products_are_sums_of_columns(Filling filling, Index dim, Index features, Index count) {
+    const RandomMatrix matrix(filling, dim, 9);
+    Projection<T> projection(matrix, features);
+    SecondOrderModel<T> model(dim + 1, true, Policy{});
+    std::vector<T> column(static_cast<std::size_t>(padded<T>(dim)));
+    for (int repeat = 0; repeat < 3; ++repeat) {
+        std::vector<double> wanted(static_cast<std::size_t>(dim));
+        projection.row.reserve(count);
+        projection.row.clear();
+        for (Index e = 0; e < count; ++e) {
+            const Index j = (e * 7919 + repeat * 104729) % features;
+            const double value = normal();
+            projection.row.add(j, static_cast<T>(value));
+            engine<T>().column(matrix, j, column.data());
+            for (Index i = 0; i < dim; ++i)
+                wanted[static_cast<std::size_t>(i)] +=
+                    static_cast<double>(static_cast<T>(value)) * static_cast<double>(column[static_cast<std::size_t>(i)]);
+        }
+        projection.into(model.state);
+        for (Index i = 0; i < dim; ++i)
+            CHECK_NEAR(model.state.x[i], wanted[static_cast<std::size_t>(i)], sizeof(T) == 8 ? 1e-13 : 1e-5);
+        CHECK(model.state.x[dim] == 1);
+    }
+}
+
+void huge_rows_are_held_at_the_ends_of_the_range() {
+    Projection<double> projection(RandomMatrix(Filling::gaussian, 5, 1), 100);
+    SecondOrderModel<double> model(5, false, Policy{});
+    projection.row.reserve(100);
+    for (Index j = 0; j < 100; ++j)
+        projection.row.add(j, DBL_MAX);
+    projection.into(model.state);
+    for (Index i = 0; i < 5; ++i)
+        CHECK(std::isfinite(model.state.x[i]) && std::fabs(model.state.x[i]) > 1e300);
+}
+
+} // namespace
+
+int main() {
+    philox_makes_the_published_words();
+    quantiles_are_those_of_the_normal_distribution();
+    for (const Filling filling : {Filling::gaussian, Filling::sparse})
+        for (const Index dim : {1, 3, 8, 65, 100}) {
+            products_are_sums_of_columns<double>(filling, dim, 40, 10);
+            products_are_sums_of_columns<float>(filling, dim, 1000003, 50);
+        }
+    huge_rows_are_held_at_the_ends_of_the_range();
+    return checks::result();
+}

@@ -1,0 +1,195 @@
+"""Distribution-free one-pass learning in high dimension."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from driftline import _core, inputs, params
+from driftline.base import Target
+from driftline.inputs import Array, Name, Table
+from driftline.linear.policies import Divide
+from driftline.linear.pursuit import basis_pursuit, largest
+from driftline.linear.recursion import Policy, Recursive
+from driftline.registry import learner
+from driftline.results import Run
+from driftline.sparse_rows import SparseTable, TakesSparse
+from driftline.undo import Undo
+
+_FILLINGS = {"gaussian": 0, "sparse": 1}
+
+
+def _is_whole(value: Any, least: int, most: int) -> bool:
+    return not isinstance(value, bool) and isinstance(value, (int, np.integer)) and least <= int(value) <= most
+
+
+def _is_dim(value: Any) -> bool:
+    return _is_whole(value, 1, 10_000)  # beyond that a matrix of dim² takes gigabytes
+
+
+def _is_seed(value: Any) -> bool:
+    return _is_whole(value, 0, 2**64 - 1)
+
+
+@learner
+class SparseDFOP(TakesSparse, Recursive):
+    r"""DFOP on a random projection of the rows, however many features there are, O(nnz + dim²) a row.
+
+    .. math:: \psi = M x, \quad \text{then DFOP on } \psi \text{ (and 1): weights } v, \quad w \cdot x = v \cdot M x
+
+    The random matrix M, dim × D, is never stored: column j is a function of the seed and j. So D has no bound, and features
+    may appear at any time. ``coef_`` is :math:`M^\top v`, the weights with which a row is predicted; :meth:`recover` gives
+    sparse ones. The intercept is appended to :math:`\psi` and not projected. Rows may be scipy.sparse ones, of any width,
+    beside arrays, frames and mappings. See :doc:`/high_dimension`.
+
+    Args:
+        forget_rate: :math:`\mu` in (0, 1).
+        prior: :math:`P_0` is prior * I.
+        dim: d, rows of M, to which a row is compressed.
+        sparsity: s, how many weights :meth:`recover` keeps.
+        matrix: "gaussian", entries N(0, 1/dim), O(nnz · dim) a row; or "sparse", eight entries of :math:`\pm 1/\sqrt 8` in
+            each column, O(nnz) a row.
+        seed: of M.
+
+    References: :cite:`zhao2021`, Algorithm 2; :cite:`salmon2011` for the columns; :cite:`kane2014` for the sparse ones.
+
+    >>> model = SparseDFOP(forget_rate=0.1, dim=20, sparsity=1, intercept=False)
+    >>> for t in range(60):
+    ...     model.learn_one({"seen": 1.0, f"once, {t}": 0.1}, 2.0)
+    >>> model.n_features_in_, round(model.predict_one({"seen": 1.0}), 1)
+    (61, 2.0)
+    >>> int(model.recover().argmax())
+    0
+    """
+
+    forget_rate: float = params.real(default=0.01, gt=0, lt=1)
+    prior: float = params.real(default=100.0, gt=0)
+    dim: int = params.checked(default=100, check=_is_dim, rule="a whole number from 1 to 10,000")
+    sparsity: int = params.integer(default=10, ge=1)
+    matrix: str = params.choice(default="gaussian", options=_FILLINGS)
+    seed: int = params.checked(default=0, check=_is_seed, rule="a whole number of at least 0 and below 2^64")
+
+    _plain_intercept = False
+
+    def _policy(self) -> Policy:
+        return Policy(start=self.prior, time=Divide(1 - self.forget_rate), noise=1 / self.forget_rate, modest=True)
+
+    def _new_core(self) -> Any:
+        kind = _core.Projected64 if self.dtype == "float64" else _core.Projected32
+        filling = _FILLINGS[self.matrix]
+        return kind(filling, self.dim, self.seed, bool(self.intercept), self._policy().native())
+
+    def _make_core(self, width: int) -> Any:
+        core = self._new_core()
+        core.grow(width - bool(self.intercept))
+        return core
+
+    def _operations(self, width: int) -> int:
+        return width + super()._operations(self.dim + 1)
+
+    def recover(self, sparsity: int | None = None) -> Array:
+        """Sparse weights of the D features from the compressed ones.
+
+        The shortest w in the 1-norm with M w = v, of which the ``sparsity`` largest entries are kept (None: as many as the
+        parameter says). Where v = M w for a w sparse enough, this is w. Needs SciPy.
+        """
+        keep = self.sparsity if sparsity is None else sparsity
+        type(self)._params["sparsity"].validate(f"{type(self).__name__}.recover", keep)
+        core = self._require_core("recover")
+        v = core.compressed().astype(np.float64)
+        return largest(basis_pursuit(core.columns, core.transpose, v, core.features), keep)
+
+    @property
+    def compressed_coef_(self) -> Array:
+        """The weights v of M x."""
+        return self._require_core("compressed_coef_").compressed()  # type: ignore[no-any-return]
+
+    @property
+    def intercept_(self) -> float:
+        """The weight of the constant feature; 0.0 without one."""
+        return float(self._require_core("intercept_").intercept())
+
+    # Features appear on the way.
+
+    def _check_row(self, width: int, where: str) -> None:
+        if self._names is not None and width > len(self._names):
+            raise ValueError(f"{where}: x has {width} features, but the model knows the names of {len(self._names)}")
+
+    def _check_table(self, table: Table, where: str) -> None:
+        if isinstance(table, SparseTable):
+            self._check_row(table.columns, where)
+        else:
+            super()._check_table(table, where)
+
+    def _replay(
+        self, table: Table, y: Array, weight: Array | None, where: str, weights_every: int | None, level: Any
+    ) -> Run:
+        self._core.grow(max(0, table.columns - self._core.features))
+        return super()._replay(table, y, weight, where, weights_every, level)
+
+    def _learn_row(self, row: _core.SparseRows, label: float, weight: Array | None, where: str) -> None:
+        if self._core is None or row.width <= self._core.features:
+            super()._learn_row(row, label, weight, where)
+            return
+        with Undo(self):
+            self._core.grow(row.width - self._core.features)
+            super()._learn_row(row, label, weight, where)
+
+    def _predict_any(self, x: Any, target: Target) -> None:
+        if self._core is None or not isinstance(x, Mapping):
+            super()._predict_any(x, target)
+            return
+        self._known_names(target.where)
+        items = inputs.as_items(x, target.where)
+        self._refuse_bad_items(items, target.where)
+        self._replay_block(self._entries(items), None, None, target)
+
+    def _learn_any(self, x: Any, y: Any, sample_weight: float | None) -> None:
+        if self._core is None or not isinstance(x, Mapping):
+            super()._learn_any(x, y, sample_weight)
+            return
+        where = f"{type(self).__name__}.learn_one"
+        known = self._known_names(where)
+        label, weight = inputs.as_label(y, where), inputs.as_weights(sample_weight, 1, where)
+        items = inputs.as_items(x, where)
+        if not all(abs(value) <= self._largest for value in (*items.values(), label)):
+            if self.missing == "skip":
+                self._skipped += 1
+                return
+            self._refuse_bad_items(items, where)
+            raise ValueError(f"{where}: y is {inputs.spell(label)}{self._beyond(label)}")
+        if weight is not None and weight[0] == 0:
+            return
+        new = [name for name, place in zip(items, self._core.places(list(items)), strict=True) if place < 0]
+        with Undo(self):
+            known.extend(new)
+            self._core.append_names(new)
+            self._core.grow(len(new))
+            self._learn_row(self._entries(items), label, weight, where)
+
+    def _entries(self, items: dict[Name, float]) -> _core.SparseRows:
+        """The items whose names are known, as a row."""
+        places = np.array(self._core.places(list(items)), dtype=np.int64)
+        values = np.fromiter(items.values(), dtype=np.float64, count=len(items))
+        order = np.argsort(places)[np.count_nonzero(places < 0) :]
+        return _core.SparseRows(values[order], places[order], np.array([0, len(order)]), self._core.features)
+
+    # Keeping and copying.
+
+    def _set_names(self, names: list[Name] | None) -> None:
+        super()._set_names(None if names is None else names[: self._core.features])  # a list of its own, which may grow
+
+    def _core_for(self, state: dict[str, Array]) -> Any:
+        if len(state["weights"]) != self.dim + self.intercept or 2 * state["matrix"].size < self.dim**2:
+            raise ValueError("the state is of another dim")
+        return self._new_core()
+
+    def _features_of(self, state: dict[str, Array]) -> int:
+        return int(state["features"][0])
+
+    def _refresh(self, before: dict[str, Any]) -> None:
+        if any(getattr(self, name) != before[name] for name in ("dim", "matrix", "seed")):
+            raise ValueError
+        super()._refresh(before)

@@ -1,0 +1,118 @@
+"""DFOP and Sparse-DFOP on the state-space stream: what both of the paper's figures in high dimension are drawn from."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from driftline import streams
+from driftline.inputs import Array
+from driftline.linear import DFOP, SparseDFOP
+from driftline.reproduce.dfop_contest import PRIOR
+
+RATE, DIM, D, SPARSITY, STAGE = 2e-3, 100, 1000, 10, 500
+LEARNERS = ("DFOP", "Sparse-DFOP")
+SETTING = (
+    f"StateSpace with D = {D} inputs of which {SPARSITY} are ever other than 0, weights that jump by N(0, 0.1) every "
+    f"{STAGE} rows, and noise of variance 0.01 on the labels; the weights start with variance 1. DFOP and Sparse-DFOP with "
+    f"the forgetting rate {RATE:g} and the prior {PRIOR:g}, no intercept; Sparse-DFOP with a Gaussian matrix of {DIM} rows, "
+    "fed with compressed rows. Rows are predicted before they are learned."
+)
+
+
+class Job(NamedTuple):
+    """One repetition: the stream's seed, its rows, and the rows of a window."""
+
+    seed: int
+    rows: int
+    every: int
+
+
+class Trace(NamedTuple):
+    """How the learners followed the stream.
+
+    Attributes:
+        losses: (learner, window), the mean squared error over each window of rows.
+        distances: (estimate, window), |w - estimate| at its end, for DFOP, for what Sparse-DFOP recovers, and for
+            Sparse-DFOP's ``coef_`` on the inputs that matter.
+        lengths: (window,), |w| at its end.
+        supports: (window,), whether exactly the right inputs are recovered at its end.
+    """
+
+    losses: Array
+    distances: Array
+    lengths: Array
+    supports: Array
+
+
+class Race(NamedTuple):
+    """How well and how fast the learners were.
+
+    Attributes:
+        losses: (learner, window), the mean squared error over each window of rows.
+        seconds: (learner,), a row.
+        excited: seconds a row of DFOP where every input varies.
+    """
+
+    losses: Array
+    seconds: Array
+    excited: float
+
+
+ESTIMATES = ("DFOP", "Sparse-DFOP, recovered", "Sparse-DFOP, coef_")
+
+
+def learners(seed: int) -> tuple[DFOP, SparseDFOP]:
+    """Both at the setting of the paper."""
+    dense = DFOP(forget_rate=RATE, prior=PRIOR, intercept=False)
+    return dense, SparseDFOP(forget_rate=RATE, prior=PRIOR, dim=DIM, sparsity=SPARSITY, seed=seed, intercept=False)
+
+
+def trace(job: Job) -> Trace:
+    """Both learners along one stream, looked at after every window."""
+    from scipy.sparse import csr_array
+
+    stream = streams.StateSpace(d=D, sparsity=SPARSITY, every=STAGE, seed=job.seed)
+    X, y = stream.take(job.rows)
+    compressed = csr_array(X)
+    dense, sparse = learners(job.seed)
+    losses, distances, lengths, supports = [], [], [], []
+    for start in range(0, job.rows, job.every):
+        rows = slice(start, start + job.every)
+        runs = dense.run(X[rows], y[rows]), sparse.run(compressed[rows], y[rows])
+        losses.append([run.losses.mean() for run in runs])
+        w = stream.weights[rows][-1]
+        recovered, effective = sparse.recover(), sparse.coef_ * (np.arange(D) < SPARSITY)
+        distances.append([float(np.linalg.norm(w - estimate)) for estimate in (dense.coef_, recovered, effective)])
+        lengths.append(float(np.linalg.norm(w)))
+        supports.append(np.flatnonzero(recovered).tolist() == list(range(SPARSITY)))
+    return Trace(np.array(losses).T, np.array(distances).T, np.array(lengths), np.array(supports))
+
+
+def race(job: Job) -> Race:
+    """Both learners on all rows at once, and the clock."""
+    from scipy.sparse import csr_array
+
+    X, y = streams.StateSpace(d=D, sparsity=SPARSITY, every=STAGE, seed=job.seed).take(job.rows)
+    dense, sparse = learners(job.seed)
+    runs = [timed(dense, X, y), timed(sparse, csr_array(X), y)]
+    full = np.random.default_rng(job.seed).standard_normal((D + 300, D))
+    excited, _ = learners(job.seed)
+    excited.run(full[:-100], np.zeros(D + 200))
+    _, seconds = timed(excited, full[-100:], np.zeros(100))
+    losses = np.array([found.reshape(-1, job.every).mean(axis=1) for found, _ in runs])
+    return Race(losses, np.array([each for _, each in runs]), seconds)
+
+
+def timed(learner: DFOP | SparseDFOP, X: Any, y: Array) -> tuple[Array, float]:
+    """The losses of a run, and its seconds a row."""
+    began = time.perf_counter()
+    run = learner.run(X, y)
+    return run.losses, (time.perf_counter() - began) / len(y)
+
+
+def stages(values: Array, every: int) -> Array:
+    """The last axis, one value a window, as (stage, window of the stage)."""
+    return values.reshape(*values.shape[:-1], -1, STAGE // every)

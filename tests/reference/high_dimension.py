@@ -1,0 +1,62 @@
+"""Sparse-DFOP with its matrix written out: from NumPy's Philox generator and SciPy's normal quantiles."""
+
+import numpy as np
+from scipy.special import ndtri
+
+from .drifting import dfop
+from .outcome import Array, Outcome
+
+STRATA = 8
+
+
+def words_of(column: int, kind: int, seed: int, count: int) -> Array:
+    """64 random bits each."""
+    key, counter = (np.array(words, dtype=np.uint64) for words in ([seed, 0], [0, column, kind, 0]))
+    return np.asarray(np.random.Philox(key=key, counter=counter).random_raw(count))
+
+
+def gaussian_column(dim: int, column: int, seed: int) -> Array:
+    """Quantiles of the uniform numbers (k + 1/2) / 2^52, k the upper 52 bits of each word."""
+    words = words_of(column, 0, seed, dim)
+    return np.asarray(ndtri(((words >> np.uint64(12)).astype(float) + 0.5) / 2**52) / np.sqrt(dim))
+
+
+def sparse_column(dim: int, column: int, seed: int) -> Array:
+    """One entry in each of eight strata: of 32 bits the lowest is the sign, the others are the place."""
+    words = words_of(column, 1, seed, 4)
+    halves = [int(word) >> shift & 0xFFFFFFFF for word in words for shift in (0, 32)]
+    strata = min(dim, STRATA)
+    entries = np.zeros(dim)
+    for part, bits in enumerate(halves[:strata]):
+        first, end = part * dim // strata, (part + 1) * dim // strata
+        entries[first + (bits >> 1) * (end - first) // 2**31] = (-1) ** (bits & 1) / np.sqrt(strata)
+    return entries
+
+
+def random_matrix(dim: int, columns: int, seed: int, matrix: str) -> Array:
+    """M, dim by columns."""
+    column = gaussian_column if matrix == "gaussian" else sparse_column
+    return np.column_stack([column(dim, j, seed) for j in range(columns)])
+
+
+def sparse_dfop(
+    X: Array,
+    y: Array,
+    *,
+    forget_rate: float,
+    prior: float,
+    dim: int,
+    seed: int = 0,
+    matrix: str = "gaussian",
+    intercept: bool = False,
+) -> Outcome:
+    """Zhao et al., Algorithm 2, lines 3 to 5, the prediction made before them; the weights are those of x."""
+    M = random_matrix(dim, X.shape[1], seed, matrix)
+    psi = X @ M.T
+    if intercept:
+        psi = np.column_stack([psi, np.ones(len(psi))])
+    compressed = dfop(psi, y, forget_rate=forget_rate, prior=prior)
+    weights = compressed.weights[:, :dim] @ M
+    if intercept:
+        weights = np.column_stack([weights, compressed.weights[:, dim]])
+    return Outcome(compressed.predictions, weights, compressed.covariance)

@@ -1,0 +1,78 @@
+"""The figures in high dimension: traces against the learners themselves, verdicts against made-up traces."""
+
+import numpy as np
+import pytest
+
+import driftline as dl
+from driftline.reproduce import Context, dfop_fig3, dfop_fig4, find
+from driftline.reproduce.sparse_dfop_traces import Job, Race, Trace, race, stages, trace
+
+
+@pytest.fixture(scope="module")
+def found() -> Trace:
+    return trace(Job(seed=3, rows=1000, every=500))
+
+
+def test_a_trace_is_what_the_learners_do_on_all_rows_at_once(found):
+    stream = dl.streams.StateSpace(seed=3)
+    X, y = stream.take(1000)
+    plain = dl.DFOP(forget_rate=2e-3, prior=100.0, intercept=False)
+    projected = dl.SparseDFOP(forget_rate=2e-3, prior=100.0, dim=100, seed=3, intercept=False)
+    for k, model in enumerate((plain, projected)):
+        losses = model.run(X, y).losses
+        np.testing.assert_allclose(found.losses[k], losses.reshape(2, 500).mean(axis=1), rtol=1e-9)
+    w = stream.weights[-1]
+    assert found.distances[0, -1] == pytest.approx(np.linalg.norm(w - plain.coef_), rel=1e-9)
+    assert found.distances[1, -1] == pytest.approx(np.linalg.norm(w - projected.recover()), rel=1e-6)
+    assert found.distances[2, -1] == pytest.approx(np.linalg.norm(w[:10] - projected.coef_[:10]), rel=1e-9)
+    assert found.lengths[-1] == pytest.approx(np.linalg.norm(w))
+    assert found.supports.tolist() == [True, True]
+
+
+def test_a_race_has_the_errors_of_a_trace(found):
+    other = race(Job(seed=3, rows=1000, every=500))
+    np.testing.assert_allclose(other.losses, found.losses, rtol=1e-9)
+    assert (other.seconds > 0).all()
+    assert other.excited > 0
+
+
+def test_stages_are_cut_at_the_changes():
+    assert stages(np.arange(8), 125).tolist() == [[0, 1, 2, 3], [4, 5, 6, 7]]
+
+
+def stages_of_two(rises: bool = True) -> list[Trace]:
+    """Traces of three stages of two windows each, which rise at each change and fall after it."""
+    curve = np.array([4.0, 1.0] * 3 if rises else [1.0, 4.0] * 3)
+    distances = np.array([curve, curve + 1, curve])
+    return [Trace(np.array([curve, curve]), distances, np.full(6, 10.0), np.full(6, True))] * 2
+
+
+def test_the_verdict_on_tracking_follows_the_curves():
+    assert dfop_fig3.judge(stages_of_two(), 250).verdict == "agrees"
+    assert dfop_fig3.judge(stages_of_two(rises=False), 250).verdict == "does not agree"
+
+
+def races(ratio: float = 300.0, worse: float = 1.2) -> list[Race]:
+    curve = np.linspace(2.0, 1.0, 6)
+    return [Race(np.array([curve, curve * worse]), np.array([ratio, 1.0]), 90.0)] * 2
+
+
+@pytest.mark.parametrize(
+    ("options", "held"),
+    [
+        ({}, [True, True, True]),
+        ({"ratio": 249.0}, [True, True, False]),
+        ({"worse": 0.9}, [False, True, True]),
+        ({"worse": 2.5}, [True, False, True]),
+    ],
+)
+def test_the_verdict_on_errors_and_times_follows_the_numbers(options, held):
+    assert [check.holds for check in dfop_fig4.judge(races(**options), 1500, 250).checks] == held
+
+
+@pytest.mark.parametrize("name", ["dfop-fig3", "dfop-fig4"])
+def test_a_quick_run_has_numbers_and_a_picture(name):
+    findings = find(name).compute(Context(quick=True, jobs=1, progress=False))
+    assert findings.numbers.rows
+    assert findings.draw().axes
+    assert all(np.isfinite(row[-1]) for row in findings.numbers.rows)
