@@ -28,6 +28,19 @@ def test_predictions_are_those_of_the_plain_form(d, rows):
     np.testing.assert_allclose(predictions, auto(X, y, experts_of(model)), rtol=1e-6)
 
 
+def test_a_unit_and_an_origin_of_its_own_for_every_feature_change_little():
+    """Experts that see the features as they are are lost then; those that see them standardised are the same."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(1500, 4))
+    weights = np.cumsum(0.05 * rng.normal(size=X.shape), axis=0)
+    y = np.einsum("td,td->t", X, weights) + rng.normal(size=1500)
+    factors = 10.0 ** rng.uniform(-6, 6, 5)
+    shifts = rng.uniform(-1e3, 1e3, 5) * factors
+    plain = dl.Auto().run(X, y).losses[20:].mean()
+    moved = dl.Auto().run(X * factors[:4] + shifts[:4], y * factors[4] + shifts[4]).losses[20:].mean() / factors[4] ** 2
+    assert moved < 1.1 * plain
+
+
 def test_one_unit_for_all_changes_nothing():
     """Powers of two are exact, so that even rounding is the same, apart from the floor below exact predictions."""
     X, y = drifting(300, 3, seed=7)

@@ -10,7 +10,8 @@ import numpy as np
 from .outcome import Array
 
 WARM = 64
-RATES, LAST_RATE, DOUBT = (0.9, 0.98, 0.9998), 0.998, -2.0
+RATES, LAST_RATE, DOUBT = (0.9, 0.98, 0.9998), 0.998, -4.0
+FAR = (12, 24, 48, 96, 144, 168, 336)
 RAW, RAW_PAST, STANDARD, PAST, FAR_PAST, EARLIER, SQUARES = range(7)
 NONE, DIVIDE, ADD = range(3)
 
@@ -46,7 +47,9 @@ class Units:
             elif raw:
                 out.append(past_y[-1 - k] / self.common_label)
             else:
-                out.append((past_y[-1 - k] - self.label_centre) / self.label_size if self.label_size else 0.0)
+                out.append(self._label(past_y[-1 - k]))
+        if sight == FAR_PAST:
+            out += [self._label(past_y[-back]) if len(past_y) >= back else 0.0 for back in FAR]
         z = x / self.common if raw else self._standard(x)
         columns = [z]
         if sight == EARLIER:
@@ -55,6 +58,9 @@ class Units:
         if sight == SQUARES:
             columns.append(np.minimum(z**2, 9.0) - 1.0)
         return np.concatenate([out, np.column_stack(columns).ravel()])
+
+    def _label(self, y: float) -> float:
+        return (y - self.label_centre) / self.label_size if self.label_size else 0.0
 
     def _standard(self, x: Array) -> Array:
         away = x - self.centre
@@ -104,7 +110,7 @@ def weights(losses: Array, predictions: int, rate: float, prior: Array | None = 
         total, rows = rate * total + np.minimum(row, cap), rate * rows + 1
     logs = -0.5 * rows * np.log(total + 1e-9 * total.mean() + np.finfo(float).tiny)
     if prior is not None:
-        logs = logs + prior
+        logs = logs + prior * rate ** len(losses)
     powers = np.exp(logs - logs.max())
     return np.asarray(powers / powers.sum())
 
@@ -112,8 +118,10 @@ def weights(losses: Array, predictions: int, rate: float, prior: Array | None = 
 class Mixer:
     """The three layers, from the whole past each time."""
 
-    def __init__(self, experts: int) -> None:
-        self.experts = experts
+    def __init__(self, sights: list[int]) -> None:
+        self.prior = np.array([0.0 if s in (RAW, RAW_PAST) else -2.0 if s in (STANDARD, PAST) else -3.0 for s in sights])
+        self.prior = np.append(self.prior, [-2.0, -2.0])
+        experts = self.experts = len(self.prior)
         self.first: list[Array] = []
         self.second: list[Array] = []
         self.last: list[Array] = []
@@ -121,7 +129,7 @@ class Mixer:
         self.w, self.S = np.zeros(experts + 2), 0.2 * np.eye(experts + 2)
 
     def mix(self, f: Array) -> float:
-        shares = [weights(np.array(self.first), self.experts, rate) for rate in RATES]
+        shares = [weights(np.array(self.first), self.experts, rate, self.prior) for rate in RATES]
         means = [float(share @ f) for share in shares]
         ages = 0.98 ** np.arange(len(self.residuals))[::-1]
         noise = float(ages @ np.square(self.residuals) / ages.sum()) if self.residuals else 0.0
@@ -155,7 +163,7 @@ class Mixer:
 def auto(X: Array, y: Array, experts: list[tuple[Any, ...]]) -> Array:
     """The predictions on streams whose scales stay as they were in the first 64 rows."""
     d = X.shape[1]
-    mixer = Mixer(len(experts) + 2)
+    mixer = Mixer([kind[0] for kind in experts])
     predictions = np.zeros(len(y))
     models: list[Expert] = []
     units = Units(X[:1], y[:1])
@@ -167,7 +175,8 @@ def auto(X: Array, y: Array, experts: list[tuple[Any, ...]]) -> Array:
             origins = [0.0 if kind[0] in (RAW, RAW_PAST) else units.label_centre for kind in experts]
             own = [model.predict(row) + origin for model, row, origin in zip(models, rows, origins, strict=True)]
             f = np.clip([*own, y[t - 1], np.mean(y[:t])], low - (high - low) / 2, high + (high - low) / 2)
-            predictions[t] = mixer.mix(f)
+            mixed = mixer.mix(f)
+            predictions[t] = 0.7 * y[0] + 0.3 * mixed if t == 1 else mixed
             mixer.learn(f, label)
         rows_known = t + 1
         if rows_known <= WARM and rows_known & (rows_known - 1) == 0:

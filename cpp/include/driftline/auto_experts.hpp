@@ -12,11 +12,15 @@ enum class Sight : int {
     raw_past, // and the last two labels
     standard, // every feature centred and scaled, a constant
     past,     // and the last two labels
-    far_past, // and the last eight labels
+    far_past, // and the last eight labels, and those of a day and a week ago at usual rates of sampling
     rows,     // and the rows before, with their labels
     squares   // and the squares of the features
 };
 inline constexpr int sights = 7;
+
+inline constexpr Index most_labels = 8, most_rows = 3;
+inline constexpr Index far_labels[] = {12, 24, 48, 96, 144, 168, 336}; // rows back: months, hours, half-hours, ten minutes
+inline constexpr Index far_count = sizeof far_labels / sizeof(Index), history = far_labels[far_count - 1];
 
 // How many labels and earlier rows a sight needs, for models that began with so many features: wide rows get fewer extras.
 struct Extent {
@@ -32,7 +36,7 @@ inline Extent extent_of(Sight sight, Index born) {
     case Sight::past:
         return {2, 0, 1, true};
     case Sight::far_past:
-        return {8, 0, 1, true};
+        return {most_labels + far_count, 0, 1, true};
     case Sight::rows:
         return born <= 12 ? Extent{4, 3, 4, true} : Extent{2, 1, 2, born <= 32};
     case Sight::squares:
@@ -40,7 +44,21 @@ inline Extent extent_of(Sight sight, Index born) {
     }
     return {};
 }
-inline constexpr Index most_labels = 8, most_rows = 3;
+// The logarithm of the weight that an expert has before anything is known: the more it has to find out, the less. It fades
+// as losses do.
+inline constexpr double initial_log_weight(Sight sight) {
+    switch (sight) {
+    case Sight::raw:
+    case Sight::raw_past:
+        return 0;
+    case Sight::standard:
+    case Sight::past:
+        return -2;
+    default:
+        return -3;
+    }
+}
+inline constexpr double initial_log_weight_of_labels = -2; // of the last label, and of their mean
 
 struct ExpertKind {
     Sight sight;
@@ -72,11 +90,9 @@ inline constexpr ExpertKind expert_kinds[] = {
     {Sight::standard, Time::add, 1e-2, 1},
     {Sight::standard, Time::add, 1, 1},
     {Sight::standard, Time::add, 10, 1e3},
-    {Sight::standard, Time::divide, 1 - 1.0 / 256, 1e3},
     {Sight::standard, Time::none, 1, 1e3, 1, 8},
     {Sight::standard, Time::none, 1, 1e3, 1e3, 20},
     {Sight::past, Time::add, 1e-6, 1},
-    {Sight::past, Time::add, 1, 1},
     {Sight::past, Time::divide, 1 - 1.0 / 32, 1e3},
     {Sight::far_past, Time::divide, 1 - 1.0 / 256, 100},
     {Sight::rows, Time::divide, 1 - 1.0 / 1024, 100},

@@ -66,6 +66,8 @@ class AutoInputs {
             labels_[k] = known ? seen_label(false, label_memory.past[k]) : 0;
             raw_labels_[k] = known ? seen_label(true, label_memory.past[k]) : 0;
         }
+        for (Index k = 0; k < far_count; ++k)
+            labels_[most_labels + k] = far_label(k);
     }
     // What experts of this sight see of the row in hand.
     template <class T> void write(Sight sight, T* out) const {
@@ -97,9 +99,13 @@ class AutoInputs {
         offset += share * origin(sight);
         if (intercept_)
             offset += share * (raw ? weak : 1.0) * static_cast<double>(*w++);
-        for (Index k = 0; k < extent.labels; ++k, ++w)
-            if (static_cast<double>(k) < label_memory.rows)
-                offset += share * static_cast<double>(*w) * seen_label(raw, label_memory.past[k]);
+        for (Index k = 0; k < extent.labels; ++k) {
+            const bool known = static_cast<double>(k) < label_memory.rows;
+            const double label = k >= most_labels ? far_label(k - most_labels)
+                                 : known          ? seen_label(raw, label_memory.past[k])
+                                                  : 0;
+            offset += share * static_cast<double>(*w++) * label;
+        }
         for (Index j = 0; j < features_; ++j) {
             const double slope = share * static_cast<double>(*w++);
             const double size = raw ? common_ : units_[j].size;
@@ -145,6 +151,7 @@ class AutoInputs {
         for (Index k = most_labels - 1; k > 0; --k)
             memory.past[k] = memory.past[k - 1];
         memory.past[0] = y;
+        history_[static_cast<Index>(memory.rows) % history] = y;
         memory.rows += 1;
         memory.mean += y / memory.rows - memory.mean / memory.rows;
         memory.low = memory.rows == 1 ? y : at_most(memory.low, y);
@@ -194,6 +201,7 @@ class AutoInputs {
     template <class Act> void visit(Act&& act) {
         act(reinterpret_cast<double*>(units_.data()), 3 * features_);
         act(rows_.data(), most_rows * features_);
+        act(history_, history);
         act(reinterpret_cast<double*>(&label_memory), static_cast<Index>(sizeof(LabelMemory) / sizeof(double)));
         act(reinterpret_cast<double*>(&label_), 3);
         act(&common_, 1);
@@ -254,6 +262,10 @@ class AutoInputs {
     double seen_label(bool raw, double label) const {
         return raw ? bounded(label / common_label_) : label_.size > 0 ? bounded((label - label_.centre) / label_.size) : 0;
     }
+    double far_label(Index k) const {
+        const Index rows = static_cast<Index>(label_memory.rows);
+        return rows < far_labels[k] ? 0 : seen_label(false, history_[(rows - far_labels[k]) % history]);
+    }
     // The (k + 1)-th row before; the oldest known where there is none so old, the row itself where there is none.
     const double* row_before(Index k, const double* x) const {
         const double known = label_memory.rows;
@@ -278,7 +290,8 @@ class AutoInputs {
     std::vector<Unit> units_;
     std::vector<double> rows_;                    // the latest first
     std::vector<double> raw_, standard_, before_; // of the row in hand
-    double labels_[most_labels] = {}, raw_labels_[most_labels] = {};
+    double labels_[most_labels + far_count] = {}, raw_labels_[most_labels] = {};
+    double history_[history] = {}; // label number i at i % history
     Unit label_;
     double common_ = 1, common_label_ = 1, common_squares_ = 0, common_label_squares_ = 0;
 };

@@ -18,9 +18,12 @@ namespace driftline {
 // Mixtures of `count` predictions, one for each rate of forgetting.
 class Mixtures {
   public:
-    Mixtures(Index count, std::vector<double> keep, std::vector<double> prior)
-        : count_(count), keep_(std::move(keep)), prior_(std::move(prior)), rows_(keep_.size()),
-          losses_(keep_.size() * count), weights_(keep_.size() * count) {
+    // `prior` has the logarithms of the weights to begin with; they fade at each rate of forgetting.
+    Mixtures(Index count, std::vector<double> keep, const std::vector<double>& prior)
+        : count_(count), keep_(std::move(keep)), rows_(keep_.size()), losses_(keep_.size() * count),
+          weights_(keep_.size() * count) {
+        for (Index r = 0; r < rates(); ++r)
+            prior_.insert(prior_.end(), prior.begin(), prior.end());
         weigh();
     }
 
@@ -36,6 +39,8 @@ class Mixtures {
         for (Index r = 0; r < rates(); ++r) {
             mixing_engine().discount(losses_.data() + r * count_, predictions, count_, rows_[r], y, keep_[r], weight);
             rows_[r] = keep_[r] * rows_[r] + weight;
+            for (Index k = 0; k < count_; ++k)
+                prior_[r * count_ + k] *= keep_[r];
         }
         weigh();
     }
@@ -43,24 +48,25 @@ class Mixtures {
     template <class Act> void visit(Act&& act) {
         act(rows_.data(), rates());
         act(losses_.data(), rates() * count_);
+        act(prior_.data(), rates() * count_);
     }
     void weigh() {
         for (Index r = 0; r < rates(); ++r)
-            mixing_engine().weigh(losses_.data() + r * count_, prior_.data(), rows_[r], weights_.data() + r * count_,
-                                  count_);
+            mixing_engine().weigh(losses_.data() + r * count_, prior_.data() + r * count_, rows_[r],
+                                  weights_.data() + r * count_, count_);
     }
 
   private:
     Index count_;
-    std::vector<double> keep_, prior_, rows_, losses_, weights_;
+    std::vector<double> keep_, rows_, losses_, weights_, prior_;
 };
 
 class Mixer {
   public:
-    explicit Mixer(Index experts)
-        : experts_(experts), first_(experts, {0.9, 0.98, 0.9998}, std::vector<double>(experts, 0.0)),
+    explicit Mixer(const std::vector<double>& prior)
+        : experts_(static_cast<Index>(prior.size())), first_(experts_, {0.9, 0.98, 0.9998}, prior),
           second_(4, {0.9, 0.98, 0.9998}, {0, 0, 0, doubt}), last_(3, {0.998}, {0, 0, 0}),
-          top_(experts + 2, false, on_top()) {}
+          top_(experts_ + 2, false, on_top()) {}
 
     // The prediction from the experts' own.
     double mix(const double* expert) {
@@ -131,7 +137,7 @@ class Mixer {
     SecondOrderModel<double>& top() { return top_; }
 
   private:
-    static constexpr double doubt = -2; // log of the prior weight of the layer on top
+    static constexpr double doubt = -4; // log of the initial weight of the layer on top
     static Policy on_top() {
         Policy policy;
         policy.start = 0.2;

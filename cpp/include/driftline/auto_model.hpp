@@ -37,8 +37,8 @@ struct Watch {
 template <class T> class AutoModel {
   public:
     AutoModel(Index features, Index born, bool intercept)
-        : inputs(features, born, intercept), kinds_(experts_for(born)), mixer_(experts()), watches_(kinds_.size()),
-          predictions_(kinds_.size() + fixed) {
+        : inputs(features, born, intercept), kinds_(experts_for(born)), mixer_(initial_log_weights()),
+          watches_(kinds_.size()), predictions_(kinds_.size() + fixed) {
         for (const ExpertKind& kind : kinds_)
             models_.push_back(std::make_unique<SecondOrderModel<T>>(inputs.width(kind.sight), false, policy_of(kind)));
         measure_columns();
@@ -53,27 +53,27 @@ template <class T> class AutoModel {
     double predict(const double* x) {
         ask_experts(x);
         cut_off(inputs.label_memory);
-        return saturate(mixer_.mix(predictions_.data()), DBL_MAX);
+        return shown(inputs.label_memory, mixer_.mix(predictions_.data()));
     }
     double learn(const double* x, double y, double weight) {
         const bool warming = warm();
         ask_experts(x); // which leaves the row with every expert
-        const double shown = mix_and_learn(inputs.label_memory, y, weight);
-        count(y, shown);
+        const double prediction = mix_and_learn(inputs.label_memory, y, weight);
+        count(y, prediction);
         if (warming)
             keep_warm(x, y, weight);
         if (warming && rescaling_due()) {
             start_afresh();
             if (!warm())
                 expect_warm(0);
-            return shown;
+            return prediction;
         }
         double ignored = 0;
         for (std::size_t k = 0; k < kinds_.size(); ++k)
             teach(k, y, weight, ignored);
         inputs.remember(x, y, !warming);
         rescale_when_due();
-        return shown;
+        return prediction;
     }
 
     Status replay(const Batch& batch, Outputs& out) {
@@ -160,6 +160,12 @@ template <class T> class AutoModel {
     std::vector<ExpertKind> kinds_;
     Mixer mixer_;
 
+    std::vector<double> initial_log_weights() const {
+        std::vector<double> out(kinds_.size() + fixed, initial_log_weight_of_labels);
+        for (std::size_t k = 0; k < kinds_.size(); ++k)
+            out[k] = initial_log_weight(kinds_[k].sight);
+        return out;
+    }
     static Policy policy_of(const ExpertKind& kind) {
         Policy policy;
         policy.start = kind.start;
@@ -205,10 +211,15 @@ template <class T> class AutoModel {
     // Before the first label everyone says 0. So large a loss in common would hide what follows: it is not learned from.
     double mix_and_learn(const LabelMemory& memory, double y, double weight) {
         cut_off(memory);
-        return memory.rows > 0 ? saturate(mixer_.learn(predictions_.data(), y, weight), DBL_MAX) : 0;
+        return memory.rows > 0 ? shown(memory, mixer_.learn(predictions_.data(), y, weight)) : 0;
     }
-    void count(double y, double shown) {
-        const double loss = at_most((y - shown) * (y - shown), DBL_MAX);
+    // With one label known nobody can tell whether labels are large because they vary or because they are far from 0. The
+    // prediction leans on the latter: it loses little when it is wrong.
+    static double shown(const LabelMemory& memory, double mixed) {
+        return saturate(memory.rows == 1 ? 0.7 * memory.past[0] + 0.3 * mixed : mixed, DBL_MAX);
+    }
+    void count(double y, double prediction) {
+        const double loss = at_most((y - prediction) * (y - prediction), DBL_MAX);
         sums.rows += 1;
         sums.loss = at_most(sums.loss + loss, DBL_MAX);
         sums.largest_loss = at_least(sums.largest_loss, loss);

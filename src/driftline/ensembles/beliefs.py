@@ -11,7 +11,7 @@ _SIGHTS = {
     1: "raw and two labels",
     2: "standardised",
     3: "standardised and two labels",
-    4: "standardised and eight labels",
+    4: "standardised and many labels",
     5: "standardised and earlier rows",
     6: "standardised and squares",
 }

@@ -1,0 +1,68 @@
+// The mixer's short loops against the C library's functions in extended precision.
+#include <algorithm>
+#include <vector>
+
+#include "check.hpp"
+#include "driftline/mixing.hpp"
+
+namespace {
+
+using namespace driftline;
+
+void logarithms_are_those_of_the_library() {
+    for (int power = -1000; power <= 960; power += 7)
+        for (double mantissa = 1; mantissa < 2; mantissa += 0.0173) {
+            const double value = std::ldexp(mantissa, power);
+            const long double expected = std::log(static_cast<long double>(value));
+            CHECK_NEAR(plain_log(value), expected, 4e-16L * std::fmax(1.0L, std::fabs(expected)));
+        }
+}
+
+void exponentials_are_those_of_the_library() {
+    for (double power = -700; power <= 0; power += 0.0737)
+        CHECK_NEAR(plain_exp(power) / std::exp(static_cast<long double>(power)), 1, 1e-15L);
+    CHECK(plain_exp(-1e300) > 0 && plain_exp(-1e300) < 1e-300);
+    CHECK(plain_exp(0) == 1);
+}
+
+void weights_are_the_likelihoods(Index count) {
+    std::vector<double> losses, prior, weights(static_cast<std::size_t>(count));
+    for (Index k = 0; k < count; ++k) {
+        losses.push_back(1 + 0.01 * static_cast<double>((7 * k) % 11));
+        prior.push_back(-0.1 * static_cast<double>(k % 3));
+    }
+    weigh(losses.data(), prior.data(), 20, weights.data(), count);
+    long double sum = 0, floor = 0;
+    for (const double loss : losses)
+        floor += 1e-9L * loss / count;
+    std::vector<long double> expected;
+    for (std::size_t k = 0; k < losses.size(); ++k) {
+        expected.push_back(std::exp(static_cast<long double>(prior[k])) * std::pow(losses[k] + floor, -10.0L));
+        sum += expected.back();
+    }
+    for (std::size_t k = 0; k < losses.size(); ++k)
+        CHECK_NEAR(weights[k], expected[k] / sum, 1e-14L);
+}
+
+void one_row_counts_no_more_than_a_thousand(Index count) {
+    std::vector<double> losses(static_cast<std::size_t>(count), 20.0), predictions(losses.size(), 0.0);
+    losses.back() = 10;
+    predictions.front() = 3;
+    discount_losses(losses.data(), predictions.data(), count, 10, 4.0, 0.5, 1.0);
+    CHECK_NEAR(losses.front(), count == 1 ? 6 : 11, 1e-12);
+    discount_losses(losses.data(), predictions.data(), count, 10, 1e200, 0.5, 1.0);
+    for (const double loss : losses)
+        CHECK(loss > 1e3 * 0.5 && loss < 1e4);
+}
+
+} // namespace
+
+int main() {
+    logarithms_are_those_of_the_library();
+    exponentials_are_those_of_the_library();
+    for (Index count = 1; count < 40; ++count) {
+        weights_are_the_likelihoods(count);
+        one_row_counts_no_more_than_a_thousand(count);
+    }
+    return checks::result();
+}
