@@ -98,6 +98,8 @@ def test_the_running_sum_is_the_best_sequences_value(seed, d, ridge, ratio, inte
     Z, cost = seen(X, intercept), ridge * ratio
     laser = certified(dl.LASER(ridge=ridge, drift_cost=cost, intercept=intercept), X, y)
     assert laser.comparator == pytest.approx(best_sequence(Z, y, ridge, cost), rel=1e-8)
+    theorem = dl.regret.laser_theorem_12(dl.LASER(ridge=ridge, drift_cost=cost, intercept=intercept), X, y)
+    assert laser.bound == pytest.approx(theorem.value, rel=1e-8)
     noise, drift = 2.5, 1 / ratio
     kalman = certified(dl.Kalman(noise=noise, drift=drift, ridge=ridge, intercept=intercept), X, y)
     unseen = np.vstack([np.zeros(Z.shape[1]), Z])
@@ -166,7 +168,12 @@ def test_bounds_are_those_of_the_theorems(seed, d, ridge, noise):
     expected = best_fixed(X, y, noise * ridge) + worst * log_det(X, noise * ridge)
     assert model.certificate().bound == pytest.approx(expected, rel=1e-9)
     limit = certified(dl.LASER(ridge=ridge, drift_cost=float("inf"), intercept=False), X, y)
-    assert limit.bound == pytest.approx(aar.bound, rel=1e-9)
+    A, gains = ridge * np.eye(d), 0.0
+    for x in X:
+        A += np.outer(x, x)
+        gains += x @ np.linalg.solve(A, x)
+    assert limit.bound == pytest.approx(aar.comparator + largest**2 * gains, rel=1e-9)
+    assert limit.bound < aar.bound  # x'A^-1 x is below the growth of log det A
 
 
 def assert_no_bound_is_broken(X: Array, y: Array, cut: float, dtype: str = "float64") -> None:

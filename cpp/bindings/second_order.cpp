@@ -109,8 +109,8 @@ void bind_second_order(nb::module_& m) {
     bind<float>(m, "SecondOrder32");
     m.attr("sums") =
         nb::make_tuple("rows", "loss", "value", "largest_loss", "largest_label", "largest_norm2", "resets", "projections",
-                       "capped", "repaired", "saturated", "weighted", "retuned", "segment", "bound", "pending");
-    static_assert(sums_count == 16);
+                       "capped", "repaired", "saturated", "weighted", "retuned", "segment", "bound", "pending", "shrunk");
+    static_assert(sums_count == 17);
 }
 
 } // namespace driftline::bindings

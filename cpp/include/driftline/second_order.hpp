@@ -281,6 +281,7 @@ DRIFTLINE_ONCE bool reset_again(SecondOrderState<T>& m, View view, double y, dou
         saturate_weights(m, false);
     count_row(m.sums, view, y, prediction, error, gain * error);
     note(m.coverage, score_of(view, y, prediction, rho));
+    m.sums.shrunk += view.s / (rho + view.s);
     m.sums.weighted += weight != 1;
     m.sums.resets += 1;
     m.sums.segment += 1;
@@ -344,6 +345,8 @@ DRIFTLINE_INLINE Status learn_row(SecondOrderState<T>& m, Row<G, T>& row, View v
     Sums& sums = m.sums;
     count_row(sums, view, y, shown, error, gain * scaled);
     note(m.coverage, extras.prediction ? score_of(view, y, shown, rho) : gain * scaled);
+    if (extras.prediction)
+        sums.shrunk += view.s / (rho + view.s);
     if (view.growth.capped) [[unlikely]]
         sums.capped += 1;
     if (extras.noise)

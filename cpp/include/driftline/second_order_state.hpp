@@ -58,6 +58,7 @@ struct Sums {
     double segment = 1;   // index i of the reset threshold in force
     double bound = 0;     // upper bound on the largest eigenvalue of S^-1, for resets while time acts on S
     double pending = 0;   // 1: S and the guard were reset, which is yet to be written down; see settle
+    double shrunk = 0;    // sum of s / (rho + s), where predictions are shrunk by it
 };
 inline constexpr Index sums_count = sizeof(Sums) / sizeof(double);
 

@@ -11,11 +11,6 @@ from driftline.linear.recursion import Policy, Recursive
 from driftline.registry import learner
 
 
-def largest_information(b: float, c: float, X2: float) -> float:
-    """A bound on the eigenvalues of D / c, D being S^-1, where no |x|^2 exceeds X2: Lemma 15."""
-    return 0.0 if math.isinf(c) else max((3 * X2 + math.sqrt(X2 * X2 + 4 * X2 * c)) / 2, b + X2) / c
-
-
 @learner
 class LASER(Recursive):
     r"""Last-step adaptive regression for a target that drifts, O(d²) a row.
@@ -66,9 +61,7 @@ class LASER(Recursive):
 
     def _bound(self, sums: dict[str, float], comparator: float) -> tuple[float | None, dict[str, bool]]:
         b, c, Y = self.ridge, self.drift_cost, sums["largest_label"]
-        later = (sums["rows"] - 1) * largest_information(b, c, sums["largest_norm2"])
         conditions = {f"ridge < drift_cost: {b:g} < {c:g}": b < c}
         if self.clip is not None:
             conditions[f"every label lies within clip = {self.clip:g}"] = self.clip >= Y
-        traces = self._weights.size * (b / (c - b) + later)
-        return comparator + Y * Y * (self._log_det_growth(1 / b) + traces), conditions
+        return comparator + Y * Y * sums["shrunk"], conditions  # Theorem 12; s / (1 + s) is x'D^-1 x after the row

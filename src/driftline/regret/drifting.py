@@ -9,7 +9,6 @@ import numpy as np
 
 from driftline.inputs import Array
 from driftline.linear import LASER
-from driftline.linear.laser import largest_information
 from driftline.regret.bound import Bound, times
 from driftline.regret.comparators import best_sequence, drift
 from driftline.regret.rows import as_path, as_rows, at_most, expect, largest_label, largest_norm, losses_of, replay
@@ -100,7 +99,7 @@ def laser_corollary_16(
     _, _, log_det = information(rows, b, c)
     terms = {"Y^2 log det(D_T / b)": Y * Y * log_det, "Y^2 tr(D_0) / c": Y * Y * d * b / (c - b)}
     if not tuned:
-        terms["Y^2 T d M / c"] = Y * Y * T * d * largest_information(b, c, bound * bound)
+        terms["Y^2 T d M / c"] = Y * Y * T * d * _largest_information(b, c, bound * bound)
         return _loss_bound(learner, X, y, rows, labels, u, "Corollary 16, Eq. (6.7)", terms, conditions)
     path = _path(learner, rows, labels, u, "laser_corollary_16")
     V, scale = drift(path), math.sqrt(2) * T * Y * Y * d * bound
@@ -174,3 +173,8 @@ def _loss_bound(
         conditions=conditions,
         observed=float(replay(learner, X, y)[1].losses.sum()),
     )
+
+
+def _largest_information(b: float, c: float, X2: float) -> float:
+    """A bound on the eigenvalues of D / c, D being S^-1, where no |x|^2 exceeds X2: Lemma 15."""
+    return 0.0 if math.isinf(c) else max((3 * X2 + math.sqrt(X2 * X2 + 4 * X2 * c)) / 2, b + X2) / c
