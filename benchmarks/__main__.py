@@ -15,8 +15,19 @@ from pathlib import Path
 from benchmarks.report import Report, Table, verdict_table
 from benchmarks.timing import pin
 
-NAMES = ("one_row", "replay", "learners", "memory", "accuracy", "intervals", "evaluation", "sweeps", "soak")
-PACKAGES = ("driftline", "numpy", "scipy", "river", "padasip", "filterpy", "numba", "scikit-learn", "mpmath")
+NAMES = (
+    "one_row",
+    "replay",
+    "learners",
+    "memory",
+    "accuracy",
+    "intervals",
+    "evaluation",
+    "sweeps",
+    "high_dimension",
+    "soak",
+)
+PACKAGES = ("driftline", "numpy", "scipy", "river", "padasip", "filterpy", "numba", "scikit-learn", "mpmath", "vowpalwabbit")
 FOLDER = Path(__file__).parent
 
 

@@ -99,7 +99,7 @@ def _river(X: sp.csr_array, y: Array) -> Any:
 
 
 def _wabbit(X: sp.csr_array, y: Array) -> Any:
-    """Examples are made from text before the clock starts; learning returns the prediction made before it."""
+    """Lines of text are made before the clock starts; an example knows the prediction made before it was learned."""
     try:
         from vowpalwabbit import Workspace
     except ModuleNotFoundError:

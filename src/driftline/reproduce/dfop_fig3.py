@@ -12,7 +12,7 @@ from driftline.evaluate.tables import Table
 from driftline.reproduce.context import Context
 from driftline.reproduce.dfop_published import SOURCE
 from driftline.reproduce.pictures import NEUTRAL, legend_below, panels
-from driftline.reproduce.sparse_dfop_traces import ESTIMATES, LEARNERS, SETTING, STAGE, Job, Trace, stages, trace
+from driftline.reproduce.sparse_dfop_traces import ESTIMATES, LEARNERS, SETTING, STAGE, STYLES, Job, Trace, stages, trace
 from driftline.reproduce.target import Check, Findings, Target
 
 REPEATS, ROWS, EVERY = 5, 5000, 50
@@ -78,7 +78,7 @@ def draw(curves: dict[tuple[str, str], Any], every: int) -> Any:
     colours = dict(zip((*ESTIMATES, "Sparse-DFOP"), (*COLOURS[:3], COLOURS[1]), strict=True))
     for (what, name), values in curves.items():
         ax = axes[what == "current loss"]
-        ax.plot(np.arange(1, len(values) + 1) * every, values, label=name, color=colours[name], linewidth=1.4)
+        ax.plot(np.arange(1, len(values) + 1) * every, values, label=name, color=colours[name], **STYLES[name])
     for ax, label in zip(axes, ("tracking error, |w - estimate|", "current loss (mean squared error)"), strict=True):
         for change in range(STAGE, len(next(iter(curves.values()))) * every, STAGE):
             ax.axvline(change, color=NEUTRAL, linewidth=0.5, linestyle=":")

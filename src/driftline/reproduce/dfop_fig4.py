@@ -13,10 +13,10 @@ from driftline.inputs import Array
 from driftline.reproduce.context import Context
 from driftline.reproduce.dfop_published import SOURCE
 from driftline.reproduce.pictures import panels
-from driftline.reproduce.sparse_dfop_traces import LEARNERS, SETTING, Job, Race, race
+from driftline.reproduce.sparse_dfop_traces import LEARNERS, SETTING, STYLES, Job, Race, race
 from driftline.reproduce.target import Check, Findings, Target
 
-REPEATS, ROWS, EVERY = 10, 5000, 250
+REPEATS, ROWS, EVERY = 10, 5000, 50
 CLAIMED = 250.0  # times faster
 COMPARABLE = 3.0  # decibels: twice the error
 
@@ -91,9 +91,7 @@ def draw(curves: Array, every: int) -> Any:
     """Error in decibels along the stream."""
     figure, (ax,) = panels(1, width=6.4)
     for name, values, colour in zip(LEARNERS, curves, COLOURS, strict=False):
-        ax.plot(
-            np.arange(1, len(values) + 1) * every, values, label=name, color=colour, linewidth=1.6, marker="o", markersize=3
-        )
+        ax.plot(np.arange(1, len(values) + 1) * every, values, label=name, color=colour, **STYLES[name])
     ax.set_xlabel("row")
     ax.set_ylabel("mean squared error, dB")
     ax.legend(frameon=False)

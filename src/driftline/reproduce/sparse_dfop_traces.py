@@ -62,6 +62,12 @@ class Race(NamedTuple):
 
 
 ESTIMATES = ("DFOP", "Sparse-DFOP, recovered", "Sparse-DFOP, coef_")
+STYLES: dict[str, dict[str, Any]] = {  # curves that lie on one another must both be seen
+    "DFOP": {"linewidth": 4.0, "alpha": 0.45},
+    "Sparse-DFOP": {"linewidth": 1.4},
+    "Sparse-DFOP, recovered": {"linewidth": 1.4},
+    "Sparse-DFOP, coef_": {"linewidth": 1.4, "linestyle": "--"},
+}
 
 
 def learners(seed: int) -> tuple[DFOP, SparseDFOP]:
