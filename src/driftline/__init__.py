@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from driftline import losses, regret, streams
 from driftline.base import Learner
 from driftline.certificate import Certificate
-from driftline.ensembles import Auto
+from driftline.ensembles import Auto, Network
 from driftline.errors import DivergenceError, ModelFileError
 from driftline.linear import (
     AAR,
@@ -62,6 +62,7 @@ __all__ = [
     "Kalman",
     "Learner",
     "ModelFileError",
+    "Network",
     "Ridge",
     "Run",
     "SecondOrder",

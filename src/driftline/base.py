@@ -56,6 +56,7 @@ class Learner(SklearnVerbs, RiverVerbs, params.Parametrised):
     missing: str = params.choice(default="raise", options=("raise", "skip"))
 
     _kept: tuple[str, ...] = ()  # attributes beside the core that belong to the state
+    _by_feature = True  # there is one weight for each feature
     _plain_intercept = True  # the constant is learned like any feature; not where inputs are centred, or projected
 
     def _make_core(self, width: int) -> Any:
@@ -371,7 +372,7 @@ class Learner(SklearnVerbs, RiverVerbs, params.Parametrised):
 
     def set_params(self, **changes: Any) -> Self:
         """Changes hyper-parameters, all or none. On a learner that has learned they act from the next row on."""
-        before = self.get_params()
+        before = self.get_params(deep=False)
         super().set_params(**changes)
         if self._core is not None:
             try:
@@ -429,6 +430,6 @@ class Learner(SklearnVerbs, RiverVerbs, params.Parametrised):
         shown = {
             name: value
             for name, value in self.get_params(deep=False).items()
-            if name not in Learner._params or value != Learner._params[name].default
+            if name not in Learner._params or value != self._params[name].default
         }
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in shown.items())})"

@@ -39,7 +39,7 @@ def save(learner: Learner, path: str | os.PathLike[str]) -> None:
     arrays = state.get("core", _EMPTY)
     head = {
         "learner": registry.name_of(type(learner)),
-        "params": {name: _encode(type(learner).__name__, name, value) for name, value in state["params"].items()},
+        "params": _encode_params(type(learner).__name__, learner),
         "names": _encode_names(type(learner).__name__, state["names"]),
         "skipped": state["skipped"],
         "kept": state.get("kept", {}),
@@ -90,27 +90,30 @@ def _rebuild(arrays: dict[str, Array], meta: dict[str, str]) -> Learner:
     if meta.get("sha256") != _digest(arrays, meta["model"]):
         raise ModelFileError("altered since it was saved: the checksum does not agree")
     head = json.loads(meta["model"])
-    known = registry.learners()
-    if head["learner"] not in known:
-        raise ModelFileError(f"holds a learner that this driftline does not know: {head['learner']!r}")
-    cls = known[head["learner"]]
-    learner = cls(**{name: _decode(value) for name, value in head["params"].items()})
+    learner = _make(head)
     names = head["names"]
     if names is not None and not _are_names(names):
         raise ModelFileError("the names of the features are not distinct texts")
     skipped = head["skipped"]
     if type(skipped) is not int or not 0 <= skipped < 2**53:
         raise ModelFileError("the number of skipped rows is out of range")
-    kept = {name: float(head["kept"][name]) for name in cls._kept} if head["learned"] else {}
+    kept = {name: float(head["kept"][name]) for name in learner._kept} if head["learned"] else {}
     if not all(math.isfinite(value) and value > 0 for value in kept.values()):
         raise ModelFileError("holds a value that is out of range")
     if head["learned"] and names is not None and len(names) != learner._features_of(arrays):
         raise ModelFileError("the names do not agree with the weights")
-    state = {"params": learner.get_params(), "skipped": skipped, "names": names, "kept": kept}
+    state = {"params": learner.get_params(deep=False), "skipped": skipped, "names": names, "kept": kept}
     if head["learned"]:
         state["core"] = arrays
     learner.__setstate__(state)
     return learner
+
+
+def _make(head: dict[str, Any]) -> Learner:
+    known = registry.learners()
+    if head["learner"] not in known:
+        raise ModelFileError(f"holds a learner that this driftline does not know: {head['learner']!r}")
+    return known[head["learner"]](**{name: _decode(value) for name, value in head["params"].items()})
 
 
 def _digest(arrays: dict[str, Array], text: str) -> str:
@@ -126,6 +129,10 @@ def _encode(owner: str, name: str, value: Any) -> Any:
     if type(value) in _OBJECTS.values():
         keys = [field.name for field in fields(value)]
         return {"object": type(value).__name__, "fields": {key: _encode(owner, name, getattr(value, key)) for key in keys}}
+    if isinstance(value, Learner):
+        return {"learner": registry.name_of(type(value)), "params": _encode_params(owner, value, f"{name}__")}
+    if isinstance(value, (list, tuple)) and any(isinstance(item, Learner) for item in value):
+        return [_encode(owner, f"{name}__{place}", item) for place, item in enumerate(value)]
     if isinstance(value, (np.ndarray, list, tuple)):
         return [float(item) for item in value]
     if isinstance(value, np.generic):
@@ -136,7 +143,15 @@ def _encode(owner: str, name: str, value: Any) -> Any:
     raise ValueError(f"{owner}.save: {name} is {kind}, which cannot be saved; give numbers, or pickle the learner")
 
 
+def _encode_params(owner: str, learner: Learner, within: str = "") -> dict[str, Any]:
+    return {name: _encode(owner, within + name, value) for name, value in learner.get_params(deep=False).items()}
+
+
 def _decode(value: Any) -> Any:
+    if isinstance(value, dict) and "learner" in value:
+        return _make(value)
+    if isinstance(value, list):
+        return [_decode(item) for item in value]
     if isinstance(value, dict) and "object" in value:
         return _OBJECTS[value["object"]](**{key: _decode(item) for key, item in value["fields"].items()})
     if isinstance(value, dict):

@@ -20,8 +20,8 @@ class Param:
 
     name: str
 
-    def __init__(self, default: Any, check: Check, rule: str) -> None:
-        self.default, self.check, self.rule = default, check, rule
+    def __init__(self, default: Any, check: Check, rule: str, kw_only: bool = True) -> None:
+        self.default, self.check, self.rule, self.kw_only = default, check, rule, kw_only
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -121,9 +121,9 @@ def choice(*, default: str, options: Iterable[str]) -> Any:
     return Param(default, lambda value: isinstance(value, str) and value in known, "one of " + ", ".join(map(repr, known)))
 
 
-def checked(*, default: Any, check: Check, rule: str) -> Any:
-    """Anything that passes ``check``; ``rule`` says in words what passes."""
-    return Param(default, check, rule)
+def checked(*, default: Any, check: Check, rule: str, kw_only: bool = True) -> Any:
+    """Anything that passes ``check``; ``rule`` says in words what passes. It may be given by place where not ``kw_only``."""
+    return Param(default, check, rule, kw_only)
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(real, integer, boolean, choice, checked))
@@ -137,11 +137,18 @@ class Parametrised:
         own = {name: value for name, value in vars(cls).items() if isinstance(value, Param)}
         inherited = {name: param for name, param in cls._params.items() if name not in own}
         cls._params = {**own, **inherited}
-        keyword = inspect.Parameter.KEYWORD_ONLY
-        fields = [inspect.Parameter(name, keyword, default=param.default) for name, param in cls._params.items()]
-        this = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        by_place, keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+        fields = [
+            inspect.Parameter(name, keyword if param.kw_only else by_place, default=param.default)
+            for name, param in cls._params.items()
+        ]
+        this = inspect.Parameter("self", by_place)
+        places = [name for name, param in cls._params.items() if not param.kw_only]
 
-        def init(self: Parametrised, **values: Any) -> None:
+        def init(self: Parametrised, *given: Any, **values: Any) -> None:
+            if len(given) > len(places) or any(name in values for name in places[: len(given)]):
+                raise TypeError(_misplaced(cls.__name__, places, len(given)))
+            values.update(zip(places, given, strict=False))
             self._assign({name: param.default for name, param in cls._params.items()}, values)
 
         init.__signature__ = inspect.Signature([this, *fields])  # type: ignore[attr-defined]
@@ -172,8 +179,14 @@ class Parametrised:
         unknown = [name for name in changes if name not in self._params]
         if unknown:  # by scikit-learn's convention, where the constructor raises TypeError
             raise ValueError(self._unknown(unknown[0]))
-        self._assign(self.get_params(), changes)
+        self._assign(self.get_params(deep=False), changes)
         return self
 
     def _unknown(self, name: str) -> str:
         return f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(self._params)}"
+
+
+def _misplaced(owner: str, places: list[str], given: int) -> str:
+    if not places:
+        return f"{owner} takes its parameters by keyword, got {given} without one"
+    return f"{owner} takes {', '.join(places)} by place, once; got {given} parameters without a keyword"

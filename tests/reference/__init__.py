@@ -8,6 +8,7 @@ intercept is no column of X.
 from collections.abc import Callable
 
 from .drifting import dfop, kalman, laser, rls
+from .ensembles import network
 from .first_order import eg, gd, lms, nlms
 from .high_dimension import sparse_dfop
 from .outcome import Outcome
@@ -30,6 +31,7 @@ REFERENCES: dict[str, Callable[..., Outcome]] = {
     "kalman": kalman,
     "dfop": dfop,
     "sparse_dfop": sparse_dfop,
+    "network": network,
 }
 
 __all__ = ["REFERENCES", "Outcome"]

@@ -63,7 +63,8 @@ def test_the_papers_form_is_the_recursion(name, parameters, stream):
 
 
 def test_every_reference_is_compared_with_the_recursion():
-    assert {name for name, _ in CASES} == set(REFERENCES)
+    made_of_others = {"network"}
+    assert {name for name, _ in CASES} == set(REFERENCES) - made_of_others
 
 
 def test_arcor_and_crrls_cases_do_reset(stream):

@@ -30,12 +30,12 @@ def names(features: int = 3) -> list[str]:
     return [f"feature {j}" for j in range(features)]
 
 
-def fresh(learner: Learner, **changes: Any) -> Learner:
+def fresh(learner: Learner, /, **changes: Any) -> Learner:
     """A new learner with the same parameters, some of them changed, that has learned nothing."""
     return type(learner)(**{**learner.get_params(deep=False), **changes})
 
 
-def trained(learner: Learner, **changes: Any) -> Learner:
+def trained(learner: Learner, /, **changes: Any) -> Learner:
     """A new learner with the same parameters after a stream."""
     model = fresh(learner, **changes)
     model.run(*stream())
@@ -54,6 +54,8 @@ def same(a: Any, b: Any) -> bool:
         return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
     if isinstance(a, (list, tuple)):
         return len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, Learner):
+        return same(a.__getstate__(), b.__getstate__())
     return bool(a == b) or (hasattr(a, "__dict__") and not callable(a) and same(vars(a), vars(b)))
 
 

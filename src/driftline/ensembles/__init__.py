@@ -1,5 +1,6 @@
 """Learners that are made of other learners."""
 
 from driftline.ensembles.auto import Auto
+from driftline.ensembles.network import Network
 
-__all__ = ["Auto"]
+__all__ = ["Auto", "Network"]

@@ -54,7 +54,7 @@ class Descending(TakesSparse):
 
     def _refresh(self, before: dict[str, Any]) -> None:
         super()._refresh(before)
-        if self.get_params().get("norm") is not before.get("norm"):
+        if self.get_params(deep=False).get("norm") is not before.get("norm"):
             raise ValueError
         self._core.set_policy(self._policy())
 

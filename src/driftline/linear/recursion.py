@@ -133,7 +133,7 @@ class Recursive(Learner):
         policy = self._policy()
         times = policy.time, before.get("time", Divide(before["forgetting"]) if "forgetting" in before else None)
         scheduled = isinstance(policy.reset, Below) or any(isinstance(t, Divide) and t.constant is None for t in times)
-        changed = {name for name, value in self.get_params().items() if before[name] is not value}
+        changed = {name for name, value in self.get_params(deep=False).items() if before[name] is not value}
         if scheduled and not changed <= {"missing"}:
             raise ValueError
         self._core.set_policy(policy.native())

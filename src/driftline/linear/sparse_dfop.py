@@ -71,6 +71,7 @@ class SparseDFOP(TakesSparse, Recursive):
     matrix: str = params.choice(default="gaussian", options=_FILLINGS)
     seed: int = params.checked(default=0, check=_is_seed, rule="a whole number of at least 0 and below 2^64")
 
+    _by_feature = False
     _plain_intercept = False
 
     def _policy(self) -> Policy:

@@ -89,6 +89,9 @@ def arowr(learner: AROWR, X: Any, y: Any, u: Any = None) -> Bound:
     )
 
 
+NETWORK_CONDITION = "the learner on top starts at S = I, never resets and has a radius of at least 1"
+
+
 def network(predictions: Any, y: Any, *, noise: float = 1.0, top: Learner | None = None) -> Bound:
     r"""The loss of the network is at most :math:`\min_c L_c + r + A \log\det(I + \sum p p^\top / r)`.
 
@@ -114,17 +117,24 @@ def network(predictions: Any, y: Any, *, noise: float = 1.0, top: Learner | None
     _, run = replay(top, copies, labels)
     return Bound(
         statement="loss of the network, ARCOR's Theorem 2",
-        terms={
-            "loss of the best copy": float(np.square(labels[:, None] - copies).sum(axis=0).min()),
-            "noise": float(noise),
-            "A log det": float(run.losses.max()) * log_det(copies, noise),
-        },
-        conditions={"the learner on top starts at S = I, never resets and has a radius of at least 1": _is_top(top, noise)},
+        terms=network_terms(
+            float(np.square(labels[:, None] - copies).sum(axis=0).min()),
+            float(noise),
+            float(run.losses.max()),
+            log_det(copies, noise),
+        ),
+        conditions={NETWORK_CONDITION: is_network_top(top, noise)},
         observed=float(run.losses.sum()),
     )
 
 
-def _is_top(top: Learner, noise: float) -> bool:
+def network_terms(best: float, noise: float, largest: float, growth: float) -> dict[str, float]:
+    """The bound's terms, from the best copy's loss, the top's noise, its largest loss and its log det."""
+    return {"loss of the best copy": best, "noise": noise, "A log det": largest * growth}
+
+
+def is_network_top(top: Learner, noise: float) -> bool:
+    """Whether the theorem speaks of this learner on top."""
     if isinstance(top, ARCOR):
         ball = top.radius is None or top.radius >= 1
         return top.schedule is None and ball and top.noise == noise and not top.intercept

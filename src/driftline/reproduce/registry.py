@@ -10,6 +10,7 @@ from driftline.reproduce.target import Target
 _NAMES = (
     "lecture-bounds",
     "arcor-fig2",
+    "arcor-network",
     "wemm-fig3-1",
     "bounds-table4-1",
     "thesis-6-1",

@@ -1,0 +1,225 @@
+"""Learners side by side, and one on top."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from driftline import params
+from driftline.base import Learner, Target
+from driftline.certificate import Certificate
+from driftline.ensembles.composite import Composite, exclusive, is_weight, may_refuse
+from driftline.ensembles.wrapper import REGRESSOR_RULE, Wrapper, is_regressor
+from driftline.inputs import Array
+from driftline.linear.arcor import ARCOR
+from driftline.registry import learner
+from driftline.regret.stationary import NETWORK_CONDITION, is_network_top, network_terms
+
+_COPIES: list[Learner] = [ARCOR(schedule=None), *(ARCOR(schedule=float(q)) for q in (1, 2, 3, 4))]
+_TOP = ARCOR(schedule=None, radius=1.0, intercept=False)
+_LEARNERS_RULE = f"None or a list of learners, each {REGRESSOR_RULE}"
+_ENDINGS = {  # events on top after which its state is no longer what the theorem speaks of, and what is then not so
+    "capped": "the growth of the top's S was never held back",
+    "repaired": "the top's S never had to be mended",
+    "saturated": "no weight of the top was held at the end of its range",
+    "retuned": "the top's parameters stayed as they were",
+    "weighted": "every row has the weight 1",
+}
+
+
+def _are_learners(value: Any) -> bool:
+    return value is None or (isinstance(value, (list, tuple)) and len(value) > 0 and all(map(is_regressor, value)))
+
+
+@learner
+class Network(Wrapper):
+    r"""A network of two layers: learners side by side, and one on top that combines what they predict, O(C d²) a row.
+
+    .. math:: \hat y = v \cdot p, \quad p = (\hat y_1, \ldots, \hat y_C)
+
+    Every learner predicts the row and learns from it. The one on top has their predictions as its inputs and learns the
+    weights v. Its loss is at most that of the best learner, plus a term that grows as the logarithm of the number of rows:
+
+    .. math:: L \le \min_c L_c + r + A \log\det(I + \tfrac{1}{r} \textstyle\sum p p^\top)
+
+    with A the largest loss on one row. ``certificate()`` has this bound, live. ``run`` runs the learners in parallel
+    threads. Intervals are those of the learner on top, and so are the resets of a run.
+
+    Args:
+        learners: a list of learners; None is the paper's: ARCOR without resets and with q = 1, 2, 3, 4.
+        top: the learner on top; None is the paper's: ARCOR without resets, in a ball of radius 1.
+
+    References: :cite:`vaits2011`, Section 6 and Theorem 2.
+
+    >>> import driftline as dl
+    >>> X, y = dl.streams.Rotating(rate=0.01, noise=0.05, seed=0).take(1000)
+    >>> model = Network([dl.Ridge(), dl.RLS(forgetting=0.9)])
+    >>> loss = model.run(X, y).losses.sum()
+    >>> certificate = model.certificate()
+    >>> bool(loss <= certificate.bound)
+    True
+    """
+
+    learners: Sequence[Learner] | None = params.checked(
+        default=None, check=_are_learners, rule=_LEARNERS_RULE, kw_only=False
+    )
+    top: Learner | None = params.checked(
+        default=None,
+        check=lambda value: value is None or is_regressor(value),
+        rule=f"None or {REGRESSOR_RULE}",
+        kw_only=False,
+    )
+
+    def _patterns(self) -> list[Learner]:
+        given = self.__dict__["learners"]
+        return _COPIES if given is None else list(given)
+
+    def _patterns_above(self) -> list[Learner]:
+        return [_TOP if self.top is None else self.top]
+
+    def _patterns_in(self, values: dict[str, Any]) -> list[Learner]:
+        return list(values["learners"] or ())
+
+    def _of_the_learners(self, name: str) -> Any:
+        if name == "intercept" and any(pattern.intercept for pattern in self._patterns_above()):
+            return True
+        return super()._of_the_learners(name)
+
+    def _compose(self, members: list[Learner], above: list[Learner], features: int) -> Composite:
+        return _Network(members, [(above[0], len(members))], features, bool(self.intercept), self.dtype)
+
+    @property
+    def learners_(self) -> list[Learner]:
+        """The learners as they have learned, in their order. They are the network's own: look, and do not teach them."""
+        return list(self._require_core("learners_").members)
+
+    @property
+    def weights_(self) -> Array:
+        """The weights that the learner on top gives to the others' predictions; they need not sum to 1."""
+        core: Composite = self._require_core("weights_")
+        return core.above[0]._weights[: len(core.members)]
+
+    @property
+    def _plain_intercept(self) -> bool:  # type: ignore[override]
+        top = self._patterns_above()[0]
+        return not top.intercept and all(pattern._plain_intercept for pattern in self._patterns())
+
+    @property
+    def _can_reset(self) -> bool:  # type: ignore[override]
+        return self._core.above[0]._can_reset  # type: ignore[no-any-return]
+
+    def _sums(self) -> dict[str, float]:
+        return self._core.sums()  # type: ignore[no-any-return]
+
+    def _certify(self, sums: dict[str, float]) -> Certificate:
+        best = self._core.least_loss()
+        noise = getattr(self._patterns_above()[0], "noise", None)
+        top = self._core.above[0]
+        conditions = {
+            NETWORK_CONDITION: noise is not None and is_network_top(top, noise),
+            **{words: False for name, words in _ENDINGS.items() if sums.get(name, 0)},
+        }
+        bound = None
+        if all(conditions.values()) and noise is not None:
+            bound = sum(network_terms(best, noise, sums["largest_loss"], top._log_det_growth()).values())
+        events = {
+            f"{type(member).__name__} {number}: {name}": count
+            for number, member in enumerate(self._core.members)
+            for name, count in member.certificate().events.items()
+        }
+        return Certificate(
+            sums["loss"], best, bound if bound is not None and np.isfinite(bound) else None, conditions, events
+        )
+
+
+class _Network(Composite):
+    """The state of a network."""
+
+    _plan: list[tuple[Learner, bool]] | None = None  # the order in which a row is learned, and who is above
+
+    @cached_property
+    def largest(self) -> float:
+        """The end of the range of the type in which the top learns, where predictions beyond it are held."""
+        return float(self.above[0]._largest)
+
+    @exclusive
+    def sums(self) -> dict[str, float]:
+        """Those of the learner on top, whose predictions are the network's."""
+        return self.above[0]._sums()
+
+    @exclusive
+    def least_loss(self) -> float:
+        """The loss of the best of the learners."""
+        return min(member._sums()["loss"] for member in self.members)
+
+    @exclusive
+    def weights(self) -> Array:
+        """Linear in the features where the learners are."""
+        return self._combine(self.above[0]._weights, [member._weights for member in self.members]).astype(self.dtype)
+
+    def _combine(self, top: Array, weights: list[Array]) -> Array:
+        total = np.zeros((*top.shape[:-1], self.features + self.intercept))
+        for number, member in enumerate(self.members):
+            total += top[..., number, None].astype(np.float64) * self.wide(weights[number].astype(np.float64), member)
+        if self.above[0].intercept:
+            total[..., -1] += top[..., -1]
+        return total
+
+    def _ask(self, x: Any) -> Array | None:
+        said = [member._core.predict(x) for member in self.members]
+        if None in said:
+            return None
+        largest = self.largest
+        return np.array([min(max(one, -largest), largest) for one in said])
+
+    @exclusive
+    def predict(self, x: Any) -> Any:
+        """The prediction, or None where x has to be converted first."""
+        said = self._ask(x)
+        return None if said is None else self.above[0].predict_one(said) + 0.0  # no negative zero, whatever the way
+
+    @exclusive
+    def predict_interval(self, x: Any, level: Any) -> tuple[float, float] | None:
+        """Both ends, or None where x has to be converted first."""
+        said = self._ask(x)
+        return None if said is None else self.above[0]._core.predict_interval(said, level)
+
+    @exclusive
+    def learn(self, x: Any, y: Any, weight: Any = None) -> bool:
+        """At most one of the learners may refuse a row: it goes first, so that no other has to forget the row again."""
+        if self._plan is None:
+            doubtful = {id(part): may_refuse(part) for part in [*self.members, *self.above]}
+            plan = [*((member, False) for member in self.members), (self.above[0], True)]
+            self._plan = sorted(plan, key=lambda step: not doubtful[id(step[0])]) if sum(doubtful.values()) < 2 else []
+        said = self._ask(x) if self._plan and is_weight(weight) else None
+        if said is None:
+            return False
+        (first, is_above), *others = self._plan
+        if not first._core.learn(said if is_above else x, y, weight):
+            return False
+        for part, is_above in others:
+            part.learn_one(said if is_above else x, y, sample_weight=weight)
+        return True
+
+    @exclusive
+    def follow(self, members: list[Learner], above: list[Learner]) -> None:
+        """Takes over the parameters of other learners, all of them or none."""
+        super().follow(members, above)
+        self._plan = None
+
+    def replay(self, block: Array, y: Array | None, weight: Array | None, target: Target) -> int:
+        """The learners do not depend on the one on top: they go through the block first."""
+        every = 0 if target.snapshots is None else target.every
+        said, kept, skipped = self.each_replayed(block, [y] * len(self.members), weight, target, every)
+        top = self.above[0]
+        mixed = np.empty((len(block) // every, len(top._core.weights()))) if every else None
+        own = Target(target.where, target.start, None, target.resets, mixed, every, predictions=target.predictions)
+        own.lower, own.upper, own.level = target.lower, target.upper, target.level
+        top._replay_block(np.clip(said, -self.largest, self.largest), y, weight, own)
+        target.predictions += 0.0
+        if mixed is not None and target.snapshots is not None:
+            target.snapshots[:] = self._combine(mixed, kept).astype(self.dtype)
+        return skipped
