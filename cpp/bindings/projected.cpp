@@ -238,9 +238,9 @@ template <class T> void bind(nb::module_& m, const char* name) {
             arg("more"))
         .def(
             "set_names",
-            [](Projected<T>& self, const nb::list& names) {
+            [](Projected<T>& self, const nb::object& names) {
                 self.growing = {};
-                self.growing.append(names);
+                self.growing.append(nb::list(names));
             },
             arg("names"))
         .def("append_names", [](Projected<T>& self, const nb::list& names) { self.growing.append(names); }, arg("names"));
