@@ -55,6 +55,8 @@ VARIANTS = {
         time=dl.Add(0.01), reset=dl.Every(7), radius=0.5, clip=1.0, shrink=True, noise=0.5, start=2.0
     ),
     "network_that_may_refuse_rows": lambda: dl.Network([dl.RLS(), dl.LMS(), dl.WEMM(), dl.ARCOR(intercept=False)]),
+    "averaged_rls": lambda: dl.Averaged(dl.RLS()),
+    "averaged_eg": lambda: dl.Averaged(dl.EG(intercept=False)),
     "network_of_networks": lambda: dl.Network([dl.Network([dl.EG(), dl.LASER()], top=dl.RLS()), dl.Kalman()], dl.AROWR()),
 }
 

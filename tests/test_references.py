@@ -57,6 +57,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("sparse_dfop", {"forget_rate": 0.08, "prior": 20.0, "dim": 6, "seed": 3}, {}),
     ("sparse_dfop", {"forget_rate": 0.05, "prior": 2.0, "dim": 20, "matrix": "sparse"}, {}),
     ("network", {}, {}),
+    ("averaged", {}, {}),
 ]
 
 

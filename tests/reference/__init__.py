@@ -8,7 +8,7 @@ intercept is no column of X.
 from collections.abc import Callable
 
 from .drifting import dfop, kalman, laser, rls
-from .ensembles import network
+from .ensembles import averaged, network
 from .first_order import eg, gd, lms, nlms
 from .high_dimension import sparse_dfop
 from .outcome import Outcome
@@ -32,6 +32,7 @@ REFERENCES: dict[str, Callable[..., Outcome]] = {
     "dfop": dfop,
     "sparse_dfop": sparse_dfop,
     "network": network,
+    "averaged": averaged,
 }
 
 __all__ = ["REFERENCES", "Outcome"]

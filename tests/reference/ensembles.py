@@ -1,7 +1,8 @@
-"""The paper's network, from the references of its parts."""
+"""Learners made of others, from the references of their parts."""
 
 import numpy as np
 
+from .first_order import lms
 from .outcome import Array, Outcome
 from .resetting import arcor
 
@@ -12,3 +13,12 @@ def network(X: Array, y: Array) -> Outcome:
     top = arcor(np.column_stack([copy.predictions for copy in copies]), y, noise=1.0, radius=1.0, schedule=None)
     weights = sum(top.weights[:, c, None] * copy.weights for c, copy in enumerate(copies))
     return Outcome(predictions=top.predictions, weights=np.asarray(weights))
+
+
+def averaged(X: Array, y: Array) -> Outcome:
+    """The lecture's Theorem 2: the mean of the weights with which LMS predicted; at the start, its first."""
+    after = lms(X, y, rate=0.01).weights
+    used = np.vstack([np.zeros(X.shape[1]), after[:-1]])
+    means = np.array([used[:m].mean(axis=0) for m in range(1, len(y) + 1)])
+    before = np.vstack([used[:1], means[:-1]])
+    return Outcome(predictions=np.array([w @ x for w, x in zip(before, X, strict=True)]), weights=means)

@@ -1,0 +1,224 @@
+"""From online learning to a batch: the mean of the weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from driftline import params
+from driftline.base import Learner, Target
+from driftline.certificate import Certificate
+from driftline.ensembles.composite import Composite, exclusive, is_weight
+from driftline.ensembles.wrapper import REGRESSOR_RULE, Wrapper, is_regressor
+from driftline.inputs import Array
+from driftline.linear.lms import LMS
+from driftline.registry import learner
+
+_PATTERN = LMS()
+_ERRORS = LMS(intercept=False)  # on rows of 0 it predicts 0, and so only takes note of errors
+
+
+@learner
+class Averaged(Wrapper):
+    r"""Predicts with the mean of the weights with which another learner predicted, O(d) a row.
+
+    That is beside what the learner itself costs.
+
+    .. math:: \hat y = \bar w \cdot x, \quad \bar w = \frac{1}{m} \sum_{t=1}^{m} w_t
+
+    The learner goes its own way; :math:`w_t` are the weights that it had for row t, so :math:`w_1` is its start and the
+    weights after the last row do not count yet. On rows drawn from one distribution, the mean of the weights of LMS has an
+    expected risk of at most :math:`\min_u R(u)/(1 - \eta X^2) + |u|^2/(\eta m)`: :func:`driftline.regret.online_to_batch`.
+    On a drifting target the mean looks back on all rows alike.
+
+    A learner that shrinks or clips its predictions is averaged by its weights. A row of any positive weight counts once.
+    Intervals have the same width everywhere.
+
+    Args:
+        learner: the learner to average; None is LMS.
+
+    References: :cite:`schapire2018`, Theorem 2.
+
+    >>> model = Averaged(LMS(rate=0.5, intercept=False))
+    >>> for _ in range(3):
+    ...     model.learn_one([1.0], 1.0)
+    >>> model.coef_.tolist()  # of 0, 0.5 and 0.75
+    [0.4166666666666667]
+    """
+
+    learner: Learner | None = params.checked(
+        default=None,
+        check=lambda value: value is None or is_regressor(value),
+        rule=f"None or {REGRESSOR_RULE}",
+        kw_only=False,
+    )
+
+    def _patterns(self) -> list[Learner]:
+        return [_PATTERN if self.learner is None else self.learner]
+
+    def _patterns_above(self) -> list[Learner]:
+        return [_ERRORS]
+
+    def _copies_above(self) -> list[Learner]:
+        return [_ERRORS.clone()]
+
+    def _compose(self, members: list[Learner], above: list[Learner], features: int) -> Composite:
+        return _Averaged(members, [(above[0], 1)], features, bool(self.intercept), self.dtype)
+
+    @property
+    def _plain_intercept(self) -> bool:  # type: ignore[override]
+        return self._patterns()[0]._plain_intercept
+
+    @property
+    def learner_(self) -> Learner:
+        """The learner as it has learned. It is the wrapper's own: look, and do not teach it."""
+        return self._require_core("learner_").members[0]  # type: ignore[no-any-return]
+
+    def _sums(self) -> dict[str, float]:
+        return self._core.sums()  # type: ignore[no-any-return]
+
+    def _certify(self, sums: dict[str, float]) -> Certificate:
+        return Certificate(sums["loss"])
+
+
+class _Averaged(Composite):
+    """The state: a learner, the sum of the weights with which it predicted, and the errors of their mean."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._total = np.zeros(self.features + self.intercept)
+        self._count = 0
+
+    @exclusive
+    def sums(self) -> dict[str, float]:
+        """Rows, loss and largest loss of the mean's predictions."""
+        return self.above[0]._sums()
+
+    def _own_state(self) -> dict[str, Array]:
+        return {"total": self._total.copy(), "count": np.array([float(self._count)])}
+
+    def _set_own_state(self, state: dict[str, Array]) -> None:
+        total, count = state["total"], state["count"]
+        good = isinstance(total, np.ndarray) and total.shape == self._total.shape and total.dtype == np.float64
+        good = good and isinstance(count, np.ndarray) and count.shape == (1,) and bool(np.isfinite(total).all())
+        if not good or not 0 <= count[0] < 2**53 or count[0] != int(count[0]):
+            raise ValueError("the state's mean is out of range")
+        self._total, self._count = total.copy(), int(count[0])
+
+    @exclusive
+    def grow(self, more: int) -> None:
+        """Before it was met, a feature had no part in any prediction."""
+        self._total = np.insert(self._total, self.features, np.zeros(more))
+        super().grow(more)
+
+    def _mean(self) -> Array:
+        return self._total / self._count if self._count else self.members[0]._weights.astype(np.float64)
+
+    def weights(self) -> Array:
+        """The mean, which is the start until something was learned."""
+        return self._mean().astype(self.dtype)
+
+    def _row(self, x: Any) -> Array | None:
+        """The row as an array with the constant feature last, or None where it has to be converted first."""
+        if self.members[0]._core.predict(x) is None:
+            return None
+        if isinstance(x, dict):
+            assert self._names is not None
+            x = np.array([x.get(name, 0.0) for name in self._names], dtype=np.float64)
+        return self._with_constant(np.asarray(x, dtype=np.float64)[None, :])
+
+    def _with_constant(self, rows: Array) -> Array:
+        """In the learner's own precision."""
+        rows = rows.astype(self.dtype).astype(np.float64)
+        return np.column_stack([rows, np.ones(len(rows))]) if self.intercept else np.ascontiguousarray(rows)
+
+    @exclusive
+    def predict(self, x: Any) -> Any:
+        """The prediction, or None where x has to be converted first."""
+        row = self._row(x)
+        return None if row is None else float(_products(row, self._mean())[0])
+
+    @exclusive
+    def predict_interval(self, x: Any, level: Any) -> tuple[float, float] | None:
+        """Both ends, or None where x has to be converted first."""
+        prediction = self.predict(x)
+        if prediction is None:
+            return None
+        lower, upper = self.above[0]._core.predict_interval(np.zeros(1), level)
+        return prediction + lower, prediction + upper
+
+    @exclusive
+    def learn(self, x: Any, y: Any, weight: Any = None) -> bool:
+        """The learner goes first: nothing after it can fail."""
+        row = self._row(x) if is_weight(weight) else None
+        if row is None:
+            return False
+        member = self.members[0]
+        used, prediction = member._weights, float(_products(row, self._mean())[0])
+        if not member._core.learn(x, y, weight):
+            return False
+        self._total += used
+        self._count += 1
+        self.above[0].learn_one(np.zeros(1), _held(float(y) - prediction), sample_weight=weight)
+        return True
+
+    def replay(self, block: Array, y: Array | None, weight: Array | None, target: Target) -> int:
+        """The learner goes through the block first, and leaves its weights at every row."""
+        member = self.members[0]
+        first = member._weights.astype(np.float64)
+        said, kept, skipped = self.each_replayed(block, [y], weight, target, every=0 if y is None else 1)
+        if y is None:
+            target.predictions[:] = np.where(np.isnan(said[:, 0]), np.nan, self._said(block, self._mean()))
+            self._write_intervals(target)
+            return skipped
+        learned = ~np.isnan(said[:, 0]) & (np.abs(y) <= member._largest)
+        if weight is not None:
+            learned &= weight > 0
+        used = np.vstack([first, kept[0][:-1]])
+        totals = np.add.accumulate(np.vstack([self._total, np.where(learned[:, None], used, 0.0)]), axis=0)
+        counts = self._count + np.append(0, np.cumsum(learned))
+        means = np.where(counts[:, None] > 0, totals / np.maximum(counts, 1)[:, None], np.vstack([used, kept[0][-1:]]))
+        whole = ~np.isnan(said[:, 0])
+        target.predictions[:] = np.where(whole, self._said(np.where(whole[:, None], block, 0.0), means[:-1]), np.nan)
+        self._note(y, weight, learned, target)
+        if target.snapshots is not None:
+            target.snapshots[:] = means[target.every :: target.every].astype(self.dtype)
+        self._total, self._count = totals[-1].copy(), int(counts[-1])
+        return skipped
+
+    def _said(self, block: Array, means: Array) -> Array:
+        whole = np.abs(block) <= self.members[0]._largest
+        return _products(self._with_constant(np.where(whole, block, 0.0)), means)
+
+    def _note(self, y: Array, weight: Array | None, learned: Array, target: Target) -> None:
+        """Takes note of the errors of the rows that were learned, and writes the intervals."""
+        errors = np.where(learned, y - target.predictions, np.nan)
+        own = Target(target.where, predictions=np.empty(len(y)), level=target.level)
+        if target.level is not None:
+            own.lower, own.upper = np.empty(len(y)), np.empty(len(y))
+        tracker = self.above[0]
+        tracker._core.run(
+            np.zeros((len(y), 1)), np.ascontiguousarray(_held(errors)), weight, True, own.predictions, own.lower, own.upper,
+            own.level, None, None, 0, 0,
+        )  # fmt: skip
+        if target.lower is not None and target.upper is not None and own.lower is not None and own.upper is not None:
+            target.lower[:], target.upper[:] = target.predictions + own.lower, target.predictions + own.upper
+
+    def _write_intervals(self, target: Target) -> None:
+        if target.lower is not None and target.upper is not None:
+            lower, upper = self.above[0]._core.predict_interval(np.zeros(1), target.level)
+            target.lower[:], target.upper[:] = target.predictions + lower, target.predictions + upper
+
+
+def _products(rows: Array, weights: Array) -> Array:
+    """Row by row, in one order of summing whatever the number of rows."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums: Array = np.nan_to_num(np.add.reduce(rows * weights, axis=1)) + 0.0  # within the range, no negative zero
+    return sums
+
+
+def _held(values: Any) -> Any:
+    """Within the range of float64."""
+    largest = np.finfo(np.float64).max
+    return np.clip(values, -largest, largest)
