@@ -147,7 +147,7 @@ template <class T> void replay_equals_single_steps(Index d, const Policy& policy
         };
         double before = 0, prediction = 0;
         take();
-        CHECK(engine<T>().predict(m, before) == Status::done);
+        CHECK(engine<T>().predict(m, before, nullptr) == Status::done);
         take();
         CHECK(engine<T>().learn(m, stream.y[static_cast<std::size_t>(t)], 1.0, prediction) == Status::done);
         CHECK(before == prediction && prediction == out.predictions[t]);
@@ -177,7 +177,7 @@ template <class T> void steps_allocate_nothing(Index d, const Policy& policy) {
         for (Index j = 0; j < d - 1; ++j)
             model->state.x[j] = static_cast<T>(stream.row(t)[j]);
         CHECK(engine<T>().learn(model->state, 0.5, 2.0, prediction) == Status::done);
-        CHECK(engine<T>().predict(model->state, prediction) == Status::done);
+        CHECK(engine<T>().predict(model->state, prediction, nullptr) == Status::done);
     }
     counting = false;
     CHECK(allocations == 0);
