@@ -174,10 +174,16 @@ def auto(X: Array, y: Array, experts: list[tuple[Any, ...]]) -> Array:
             rows = [units.row(kind[0], x, list(X[:t]), list(y[:t]), d) for kind in experts]
             origins = [0.0 if kind[0] in (RAW, RAW_PAST) else units.label_centre for kind in experts]
             own = [model.predict(row) + origin for model, row, origin in zip(models, rows, origins, strict=True)]
-            f = np.clip([*own, y[t - 1], np.mean(y[:t])], low - (high - low) / 2, high + (high - low) / 2)
+            reach = max((high - low) / 2, abs(low), abs(high)) if t == 2 else (high - low) / 2
+            f = np.clip([*own, y[t - 1], np.mean(y[:t])], low - reach, high + reach)
             mixed = mixer.mix(f)
-            predictions[t] = 0.7 * y[0] + 0.3 * mixed if t == 1 else mixed
+            predictions[t] = mixed
+            if t == 1:
+                change = float(np.mean(np.nan_to_num((X[1] - X[0]) ** 2 / (X[1] ** 2 + X[0] ** 2))))
+                predictions[t] = 0.3 * min(change, 1) * mixed + (1 - 0.3 * min(change, 1)) * y[0]
             mixer.learn(f, label)
+            if t == 1:
+                mixer.prior *= min(change, 1)
         rows_known = t + 1
         if rows_known <= WARM and rows_known & (rows_known - 1) == 0:
             units = Units(X[:rows_known], y[:rows_known])

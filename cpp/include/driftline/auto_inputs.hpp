@@ -69,6 +69,16 @@ class AutoInputs {
         for (Index k = 0; k < far_count; ++k)
             labels_[most_labels + k] = far_label(k);
     }
+    // How much features vary from the last row to this one, beside their own size: about 1 around 0, next to nothing far
+    // from it.
+    double change_from_last(const double* x) const {
+        double total = 0;
+        for (Index j = 0; j < features_; ++j) {
+            const double size = at_least(std::fabs(x[j]), std::fabs(rows_[j])), now = x[j] / size, before = rows_[j] / size;
+            total += size > 0 ? (now - before) * (now - before) / (now * now + before * before) : 0;
+        }
+        return features_ > 0 ? at_most(total / static_cast<double>(features_), 1) : 1;
+    }
     // What experts of this sight see of the row in hand.
     template <class T> void write(Sight sight, T* out) const {
         const Extent extent = extent_of(sight, born_);

@@ -45,6 +45,12 @@ class Mixtures {
         weigh();
     }
 
+    void temper_prior(double factor) {
+        for (double& log_weight : prior_)
+            log_weight *= factor;
+        weigh();
+    }
+
     template <class Act> void visit(Act&& act) {
         act(rows_.data(), rates());
         act(losses_.data(), rates() * count_);
@@ -91,6 +97,9 @@ class Mixer {
         rows_ = 0.98 * rows_ + weight;
         return shown;
     }
+
+    // Makes the experts' initial weights more alike.
+    void temper(double factor) { first_.temper_prior(factor); }
 
     // The share of each expert in the mixture of mixtures; the layer on top counts as the mixture that it corrects.
     void shares(double* out) const {

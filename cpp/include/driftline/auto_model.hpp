@@ -53,12 +53,16 @@ template <class T> class AutoModel {
     double predict(const double* x) {
         ask_experts(x);
         cut_off(inputs.label_memory);
-        return shown(inputs.label_memory, mixer_.mix(predictions_.data()));
+        return shown(x, mixer_.mix(predictions_.data()));
     }
     double learn(const double* x, double y, double weight) {
         const bool warming = warm();
         ask_experts(x); // which leaves the row with every expert
-        const double prediction = mix_and_learn(inputs.label_memory, y, weight);
+        const bool second = inputs.label_memory.rows == 1;
+        const double change = second ? inputs.change_from_last(x) : 1;
+        const double prediction = shown(x, mix_and_learn(inputs.label_memory, y, weight));
+        if (second)
+            mixer_.temper(change);
         count(y, prediction);
         if (warming)
             keep_warm(x, y, weight);
@@ -202,7 +206,9 @@ template <class T> class AutoModel {
             low = at_most(low, 0);
             high = at_least(high, 0);
         }
-        const double reach = 0.5 * high - 0.5 * low;
+        double reach = 0.5 * high - 0.5 * low;
+        if (memory.rows == 2) // two labels may be alike by chance
+            reach = at_least(reach, at_least(std::fabs(low), std::fabs(high)));
         low = saturate(low - reach, DBL_MAX);
         high = saturate(high + reach, DBL_MAX);
         for (double& value : predictions_)
@@ -211,12 +217,14 @@ template <class T> class AutoModel {
     // Before the first label everyone says 0. So large a loss in common would hide what follows: it is not learned from.
     double mix_and_learn(const LabelMemory& memory, double y, double weight) {
         cut_off(memory);
-        return memory.rows > 0 ? shown(memory, mixer_.learn(predictions_.data(), y, weight)) : 0;
+        return memory.rows > 0 ? saturate(mixer_.learn(predictions_.data(), y, weight), DBL_MAX) : 0;
     }
     // With one label known nobody can tell whether labels are large because they vary or because they are far from 0. The
-    // prediction leans on the latter: it loses little when it is wrong.
-    static double shown(const LabelMemory& memory, double mixed) {
-        return saturate(memory.rows == 1 ? 0.7 * memory.past[0] + 0.3 * mixed : mixed, DBL_MAX);
+    // prediction leans on the latter, all the more where features are far from 0: it loses little when it is wrong.
+    double shown(const double* x, double mixed) const {
+        const LabelMemory& memory = inputs.label_memory;
+        const double share = memory.rows == 1 ? 0.3 * inputs.change_from_last(x) : 1;
+        return saturate(share * mixed + (1 - share) * memory.past[0], DBL_MAX);
     }
     void count(double y, double prediction) {
         const double loss = at_most((y - prediction) * (y - prediction), DBL_MAX);
