@@ -49,14 +49,25 @@ def test_data_that_is_no_directory_ends_with_2(capsys, tmp_path):
 
 
 def test_a_run_prints_its_checks_its_verdict_and_its_files(capsys, tmp_path):
-    code, out, _ = call(
-        capsys, "reproduce", "lecture-bounds", "--quick", "--out", str(tmp_path), "--jobs", "1", "--seed", "3"
-    )
+    code, out, _ = call(capsys, "reproduce", "thesis-6-1", "--out", str(tmp_path), "--jobs", "1", "--seed", "3")
     assert code == 0
-    assert "holds: Theorem 1" in out
-    assert "with the source" in out
+    assert "  does not hold: fading drift: V' is at most" in out
+    assert "This run agrees in part with the source: 3 of 4 statements hold." in out
+    assert "quick" not in out
+    assert str(tmp_path / "thesis-6-1.png") in out
+    assert '"seed": 3' in (tmp_path / "thesis-6-1.json").read_text()
+
+
+def test_a_quick_run_says_so_and_gives_no_verdict(capsys, tmp_path):
+    code, out, _ = call(capsys, "reproduce", "lecture-bounds", "--quick", "--out", str(tmp_path), "--jobs", "1")
+    assert code == 0
+    assert "A quick run: it shows that the target works, on fewer rows" in out
+    assert "A quick run decides nothing." in out
+    assert "undecided: Theorem 1" in out
+    assert "holds: " not in out
+    assert "hold: " not in out
+    assert "with the source" not in out
     assert str(tmp_path / "lecture-bounds.png") in out
-    assert '"seed": 3' in (tmp_path / "lecture-bounds.json").read_text()
 
 
 def test_an_output_that_cannot_be_made_ends_with_2_before_any_work(capsys, tmp_path):

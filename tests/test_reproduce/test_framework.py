@@ -116,14 +116,44 @@ def test_the_page_says_what_fails_what_is_left_out_and_how_to_run_it_again(tmp_p
         lambda: None,
         left_out=["the row of weather.csv"],
     )
-    context = Context(seed=7, quick=True, data=tmp_path)
+    context = Context(seed=7, data=tmp_path)
     text = page.page(target, found, context)
     assert "does not hold: one below two (3 > 2)" in text
     assert "the row of weather.csv" in text
-    assert "driftline reproduce lecture-bounds --seed 7 --quick --data DIR" in text
-    assert "not for quoting" in text
+    assert "driftline reproduce lecture-bounds --seed 7 --data DIR" in text
+    assert "quick" not in text
     assert str(tmp_path) not in text
     assert page.content(target, found, context)["rows"] == [{"a": None}]
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_a_quick_run_says_that_it_is_one_and_decides_nothing(held):
+    """The setting names thousands of rows and a hundred repetitions, which a quick run does not have."""
+    target, context = reproduce.find("lecture-bounds"), Context(quick=True)
+    text, content = page.page(target, findings(held), context), page.content(target, findings(held), context)
+    assert text.count(target.setting) == 1
+    assert f"That of a full run, of which this quick run is a small part: {target.setting}" in text
+    assert content["setting"].startswith("That of a full run, of which this quick run is a small part: ")
+    assert "decides nothing, and its numbers are not for quoting" in text
+    assert "undecided: statement 0 (by numbers)" in text
+    assert "hold:" not in text
+    assert "holds:" not in text
+    assert "with the source" not in text
+    assert content["verdict"] == "undecided"
+    assert [check["holds"] for check in content["checks"]] == [None]
+    assert "--quick" in content["command"]
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_a_full_run_decides_on_the_page_and_in_the_numbers(held):
+    target, context = reproduce.find("lecture-bounds"), Context()
+    text, content = page.page(target, findings(held), context), page.content(target, findings(held), context)
+    assert f"**Setting.** {target.setting}" in text
+    said = "agrees" if held else "does not agree"
+    assert f"This run **{said}** with the source: {int(held)} of 1 statements hold." in text
+    assert content["setting"] == target.setting
+    assert content["verdict"] == findings(held).verdict
+    assert [check["holds"] for check in content["checks"]] == [held]
 
 
 @pytest.mark.parametrize("name", reproduce.names())
@@ -137,7 +167,7 @@ def test_a_quick_run_writes_a_picture_a_page_and_the_same_numbers_twice(name, tm
     assert len(rows) == len(content["rows"]) > 0
     for row, record in zip(rows, content["rows"], strict=True):
         assert {name: _number(text) for name, text in row.items()} == {n: _number(v) for n, v in record.items()}
-    assert content["verdict"] == result.verdict
+    assert content["verdict"] == result.verdict == "undecided"
     assert content["verdict"] in result.files["md"].read_text()
     assert all(isinstance(check.holds, bool) for check in result.findings.checks)
 

@@ -29,12 +29,14 @@ def run(name: str, *, quick: bool, out: Path, data: Path | None, jobs: int | Non
         typer.echo(f"driftline reproduce: {error}", err=True)
         raise typer.Exit(2 if isinstance(error, reproduce.RequestError) else 1) from error
     typer.echo(f"{name}: {result.target.title}. {result.target.source}")
+    if quick:
+        typer.echo(page.QUICK)
     for table in result.findings.summary:
         typer.echo(f"\n{table}")
     typer.echo("")
     for check in result.findings.checks:
-        typer.echo(f"  {page.line(check)}")
-    typer.echo(f"\n{page.spoken(result.findings).replace('*', '')}")
+        typer.echo(f"  {page.line(check, quick)}")
+    typer.echo(f"\n{page.spoken(result.findings, quick).replace('*', '')}")
     for words in result.findings.left_out:
         typer.echo(f"Left out: {words}")
     typer.echo(f"Written: {', '.join(str(path) for path in result.files.values())}")

@@ -10,7 +10,12 @@ from typing import Any
 import driftline
 from driftline.evaluate.tables import finite
 from driftline.reproduce.context import Context
-from driftline.reproduce.target import Check, Findings, Target
+from driftline.reproduce.target import UNDECIDED, Check, Findings, Target
+
+QUICK = (
+    "A quick run: it shows that the target works, on fewer rows, repetitions or points than the setting has. "
+    "It decides nothing, and its numbers are not for quoting."
+)
 
 
 def write_all(target: Target, findings: Findings, context: Context, folder: Path) -> dict[str, Path]:
@@ -39,10 +44,13 @@ def content(target: Target, findings: Findings, context: Context) -> dict[str, A
         "name": target.name,
         "title": target.title,
         "source": target.source,
-        "setting": target.setting,
+        "setting": setting(target, context.quick),
         "claim": target.claim,
-        "verdict": findings.verdict,
-        "checks": [{"statement": c.statement, "holds": c.holds, "evidence": c.evidence} for c in findings.checks],
+        "verdict": UNDECIDED if context.quick else findings.verdict,
+        "checks": [
+            {"statement": c.statement, "holds": None if context.quick else c.holds, "evidence": c.evidence}
+            for c in findings.checks
+        ],
         "command": command(target, context),
         "seed": context.seed,
         "quick": context.quick,
@@ -68,10 +76,10 @@ def page(target: Target, findings: Findings, context: Context) -> str:
     """The page in Markdown."""
     parts = [f"# {target.name}: {target.title}", f"Source: {target.source}."]
     if context.quick:
-        parts.append("**A quick run: it shows that the target works. Its numbers are not for quoting.**")
-    parts += [f"**Setting.** {target.setting}", f"**The source's claim.** {target.claim}"]
-    parts.append(f"**What came out.** {spoken(findings)}")
-    parts.append("\n".join(f"- {line(check)}" for check in findings.checks))
+        parts.append(f"**{QUICK}**")
+    parts += [f"**Setting.** {setting(target, context.quick)}", f"**The source's claim.** {target.claim}"]
+    parts.append(f"**What came out.** {spoken(findings, context.quick)}")
+    parts.append("\n".join(f"- {line(check, context.quick)}" for check in findings.checks))
     parts += [table.to_markdown().strip() for table in findings.summary]
     parts += [*findings.remarks, f"![{target.title}]({target.name}.png)"]
     if findings.left_out:
@@ -81,12 +89,20 @@ def page(target: Target, findings: Findings, context: Context) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def spoken(findings: Findings) -> str:
+def setting(target: Target, quick: bool) -> str:
+    """How the experiment is made; a quick run says that it is not made so."""
+    return f"That of a full run, of which this quick run is a small part: {target.setting}" if quick else target.setting
+
+
+def spoken(findings: Findings, quick: bool) -> str:
     """The verdict in a sentence."""
+    if quick:
+        return "A quick run decides nothing. A run without --quick does."
     held, count = sum(check.holds for check in findings.checks), len(findings.checks)
     return f"This run **{findings.verdict}** with the source: {held} of {count} statements hold."
 
 
-def line(check: Check) -> str:
+def line(check: Check, quick: bool) -> str:
     """A check in a line."""
-    return f"{'holds' if check.holds else 'does not hold'}: {check.statement} ({check.evidence})"
+    judged = UNDECIDED if quick else "holds" if check.holds else "does not hold"
+    return f"{judged}: {check.statement} ({check.evidence})"

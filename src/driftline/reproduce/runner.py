@@ -12,7 +12,7 @@ from driftline.evaluate.rules import optional_whole, whole
 from driftline.reproduce import page
 from driftline.reproduce.context import Context
 from driftline.reproduce.registry import RequestError, find
-from driftline.reproduce.target import Findings, Target
+from driftline.reproduce.target import UNDECIDED, Findings, Target
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,16 +23,18 @@ class Result:
         target: what was run.
         findings: numbers, checks and tables.
         files: the PNG, JSON, CSV and Markdown files, by their endings.
+        quick: whether it was a smoke run, on fewer rows and repetitions than the target's setting has.
     """
 
     target: Target
     findings: Findings
     files: dict[str, Path]
+    quick: bool
 
     @property
     def verdict(self) -> str:
-        """Whether the source's claim holds: "agrees", "agrees in part" or "does not agree"."""
-        return self.findings.verdict
+        """Whether the source's claim holds: "agrees", "agrees in part" or "does not agree"; "undecided" by a quick run."""
+        return UNDECIDED if self.quick else self.findings.verdict
 
 
 def run(
@@ -49,7 +51,7 @@ def run(
 
     Args:
         name: of the target, such as "lecture-bounds"; :func:`names` lists them.
-        quick: a smoke run of seconds.
+        quick: a smoke run of seconds, on fewer rows and repetitions; it decides nothing.
         out: the directory to write to, made where there is none.
         data: a directory with data files, for the targets that use some.
         jobs: parallel processes; by default every core where the work takes more than a few seconds.
@@ -76,4 +78,4 @@ def run(
     except OSError as error:
         raise RequestError(f"out cannot be made: {error}") from error
     findings = target.compute(context)
-    return Result(target, findings, page.write_all(target, findings, context, folder))
+    return Result(target, findings, page.write_all(target, findings, context, folder), context.quick)

@@ -11,7 +11,7 @@ from driftline.evaluate.tables import Table
 if TYPE_CHECKING:
     from driftline.reproduce.context import Context
 
-AGREES, IN_PART, DISAGREES = "agrees", "agrees in part", "does not agree"
+AGREES, IN_PART, DISAGREES, UNDECIDED = "agrees", "agrees in part", "does not agree", "undecided"
 
 
 @dataclass(frozen=True)
