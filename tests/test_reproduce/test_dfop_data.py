@@ -1,3 +1,5 @@
+import gzip
+
 import numpy as np
 import pytest
 
@@ -31,6 +33,22 @@ def test_files_that_hold_something_else_are_refused(tmp_path, text):
     (tmp_path / "weather.csv").write_text(text)
     with pytest.raises(RequestError, match=r"weather\.csv"):
         from_files(Context(data=tmp_path))
+
+
+@pytest.mark.parametrize("text", ["", "a,b\n"])
+def test_files_without_rows_are_refused_in_one_line(tmp_path, text):
+    """Warnings are errors here: NumPy's would come out in the place of the line."""
+    (tmp_path / "weather.csv").write_text(text)
+    with pytest.raises(RequestError, match=r"weather\.csv must hold 10 or more rows"):
+        from_files(Context(data=tmp_path))
+
+
+def test_compressed_files_that_are_cut_off_or_damaged_are_refused(tmp_path):
+    whole = gzip.compress(b"a,b\n" + b"".join(b"%d,%d\n" % (i * i, i % 2) for i in range(1000)))
+    for broken in (whole[: len(whole) // 2], whole[:20] + b"\xff" * 40 + whole[60:], b"a,b\n" * 20):
+        (tmp_path / "weather.csv.gz").write_bytes(broken)
+        with pytest.raises(RequestError, match=r"weather\.csv\.gz must hold comma-separated numbers"):
+            from_files(Context(data=tmp_path))
 
 
 def test_three_classes_are_refused(tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,8 +124,10 @@ def file_of(context: Context, stem: str) -> Path | None:
 def read(path: Path) -> tuple[Array, Array]:
     """Inputs and labels of a file."""
     try:
-        table = np.loadtxt(path, delimiter=",", skiprows=1, ndmin=2)
-    except (ValueError, OSError) as error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # NumPy's, on a file without rows, which is refused below
+            table = np.loadtxt(path, delimiter=",", skiprows=1, ndmin=2)
+    except (ValueError, OSError, EOFError, zlib.error) as error:
         raise RequestError(f"{path} must hold {FORMAT}: {error}") from error
     if table.shape[0] < 10 or table.shape[1] < 2 or not np.isfinite(table).all():
         raise RequestError(f"{path} must hold 10 or more rows of 2 or more finite numbers, got {table.shape}")
