@@ -5,6 +5,7 @@ import math
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -106,6 +107,28 @@ def test_an_output_that_is_a_file_is_refused(tmp_path):
     with pytest.raises(RequestError, match="out must be a directory"):
         reproduce.run("lecture-bounds", quick=True, out=tmp_path / "file")
     assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.fixture
+def idle(monkeypatch):
+    """A target that must not get to work."""
+    target = replace(reproduce.find("lecture-bounds"), compute=lambda _: pytest.fail("the work was done"))
+    monkeypatch.setattr("driftline.reproduce.runner.find", lambda _: target)
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs a directory that nobody can write to")
+def test_an_output_that_nobody_can_write_to_is_refused_before_any_work(idle):
+    with pytest.raises(RequestError, match="out cannot be written to, got '/proc': "):
+        reproduce.run("lecture-bounds", out="/proc")
+
+
+def test_a_file_that_cannot_be_written_is_refused_before_any_work(idle, tmp_path):
+    (tmp_path / "lecture-bounds.csv").mkdir()
+    (tmp_path / "lecture-bounds.md").write_text("mine")
+    with pytest.raises(RequestError, match=r"out cannot be written to, got '.*lecture-bounds\.csv': "):
+        reproduce.run("lecture-bounds", out=tmp_path)
+    assert (tmp_path / "lecture-bounds.md").read_text() == "mine"
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_the_page_says_what_fails_what_is_left_out_and_how_to_run_it_again(tmp_path):

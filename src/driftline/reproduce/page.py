@@ -20,12 +20,17 @@ QUICK = (
 
 def write_all(target: Target, findings: Findings, context: Context, folder: Path) -> dict[str, Path]:
     """Writes the four files into a folder that is there, and gives their paths by their endings."""
-    files = {ending: folder / f"{target.name}.{ending}" for ending in ("png", "json", "csv", "md")}
+    files = paths(target, folder)
     write_picture(findings.draw(), files["png"])
     files["json"].write_text(json.dumps(content(target, findings, context), indent=1, ensure_ascii=False) + "\n", "utf-8")
     findings.numbers.to_csv(files["csv"])
     files["md"].write_text(page(target, findings, context), "utf-8")
     return files
+
+
+def paths(target: Target, folder: Path) -> dict[str, Path]:
+    """The four files, by their endings."""
+    return {ending: folder / f"{target.name}.{ending}" for ending in ("png", "json", "csv", "md")}
 
 
 def write_picture(figure: Any, path: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
@@ -73,9 +75,23 @@ def run(
     if folder.exists() and not folder.is_dir():
         raise RequestError(f"out must be a directory, got {str(folder)!r}")
     new_axes(None)  # says at once where matplotlib is missing, not after the work
+    _prepare(folder, page.paths(target, folder).values())
+    findings = target.compute(context)
+    return Result(target, findings, page.write_all(target, findings, context, folder), context.quick)
+
+
+def _prepare(folder: Path, files: Iterable[Path]) -> None:
+    """Makes the directory, and tries to write there before the work is done, not after it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise RequestError(f"out cannot be made: {error}") from error
-    findings = target.compute(context)
-    return Result(target, findings, page.write_all(target, findings, context, folder), context.quick)
+    path = folder
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+        for path in filter(Path.exists, files):
+            with path.open("r+b"):
+                pass
+    except OSError as error:
+        raise RequestError(f"out cannot be written to, got {str(path)!r}: {error.strerror}") from error
