@@ -1,3 +1,4 @@
+import gzip
 import subprocess
 import sys
 
@@ -11,6 +12,10 @@ def call(capsys, *arguments):
         cli.main(arguments)
     captured = capsys.readouterr()
     return ended.value.code, captured.out, captured.err
+
+
+def folders(path):
+    return ["--out", str(path / "out"), "--data", str(path)]
 
 
 def test_the_list_has_every_target(capsys):
@@ -68,6 +73,24 @@ def test_a_quick_run_says_so_and_gives_no_verdict(capsys, tmp_path):
     assert "hold: " not in out
     assert "with the source" not in out
     assert str(tmp_path / "lecture-bounds.png") in out
+
+
+def test_data_that_the_target_does_not_read_is_said_to_be_of_no_use(capsys, tmp_path):
+    code, _, err = call(capsys, "reproduce", "thesis-6-1", "--quick", *folders(tmp_path))
+    assert (code, err) == (0, "driftline reproduce: thesis-6-1 reads no file, --data is not used\n")
+
+
+def test_data_that_the_target_reads_needs_no_word(capsys, tmp_path):
+    code, _, err = call(capsys, "reproduce", "dfop-fig7", "--quick", *folders(tmp_path))
+    assert (code, err) == (0, "")
+
+
+def test_a_file_that_is_cut_off_ends_with_2_and_its_name(capsys, tmp_path):
+    whole = gzip.compress(b"a,b\n" + b"".join(b"%d,%d\n" % (i * i, i % 2) for i in range(1000)))
+    (tmp_path / "usenet1.csv.gz").write_bytes(whole[: len(whole) // 2])
+    code, out, err = call(capsys, "reproduce", "dfop-fig7", "--quick", *folders(tmp_path))
+    assert (code, out) == (2, "")
+    assert err.startswith(f"driftline reproduce: {tmp_path / 'usenet1.csv.gz'} must hold ")
 
 
 def test_an_output_that_cannot_be_made_ends_with_2_before_any_work(capsys, tmp_path):

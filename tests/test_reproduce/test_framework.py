@@ -132,7 +132,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_any_work(idle, tmp_path
 
 
 def test_the_page_says_what_fails_what_is_left_out_and_how_to_run_it_again(tmp_path):
-    target = reproduce.find("lecture-bounds")
+    target = reproduce.find("dfop-table1")
     found = Findings(
         Table(["a"], [[math.nan]]),
         [Check("one below two", False, "3 > 2")],
@@ -143,10 +143,15 @@ def test_the_page_says_what_fails_what_is_left_out_and_how_to_run_it_again(tmp_p
     text = page.page(target, found, context)
     assert "does not hold: one below two (3 > 2)" in text
     assert "the row of weather.csv" in text
-    assert "driftline reproduce lecture-bounds --seed 7 --data DIR" in text
+    assert "driftline reproduce dfop-table1 --seed 7 --data DIR" in text
     assert "quick" not in text
     assert str(tmp_path) not in text
     assert page.content(target, found, context)["rows"] == [{"a": None}]
+
+
+def test_a_target_that_reads_no_file_has_no_data_in_its_command(tmp_path):
+    target = reproduce.find("lecture-bounds")
+    assert page.command(target, Context(data=tmp_path)) == "driftline reproduce lecture-bounds --seed 0"
 
 
 @pytest.mark.parametrize("held", [True, False])

@@ -24,6 +24,8 @@ def show_list() -> None:
 def run(name: str, *, quick: bool, out: Path, data: Path | None, jobs: int | None, seed: int) -> None:
     """Runs a target, and prints its checks, its verdict and its files."""
     try:
+        if data is not None and not reproduce.find(name).data:
+            typer.echo(f"driftline reproduce: {name} reads no file, --data is not used", err=True)
         result = reproduce.run(name, quick=quick, out=out, data=data, jobs=jobs, seed=seed)
     except (reproduce.RequestError, ImportError) as error:
         typer.echo(f"driftline reproduce: {error}", err=True)

@@ -73,7 +73,7 @@ def command(target: Target, context: Context) -> str:
     """What to type to run it again."""
     words = ["driftline", "reproduce", target.name, "--seed", str(context.seed)]
     words += ["--quick"] if context.quick else []
-    words += ["--data", "DIR"] if context.data is not None else []
+    words += ["--data", "DIR"] if context.data is not None and target.data else []
     return " ".join(words)
 
 
