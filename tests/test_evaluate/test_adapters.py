@@ -124,13 +124,3 @@ def test_fresh_learners_know_nothing_and_leave_their_template_alone(rows):
     assert plain.seen == 0
     with pytest.raises(TypeError, match="Plain has no get_params"):
         fresh(plain, rate=1.0)
-
-
-def test_the_sign_of_labels_0_and_1_is_not_mistaken_for_them(rows):
-    labels = (rows[1] > 0).astype(float)
-    with pytest.raises(ValueError, match=r"threshold=0\.5"):
-        evaluate.prequential(dl.RLS(), (rows[0], labels), metrics="accuracy")
-    result = evaluate.prequential(dl.RLS(), (rows[0], labels), metrics=evaluate.Accuracy(0.5))
-    signs = evaluate.prequential(dl.RLS(), (rows[0], 2 * labels - 1), metrics="accuracy")
-    assert result.totals["RLS"]["accuracy"] > 0.9
-    assert signs.totals["RLS"]["accuracy"] > 0.9

@@ -91,6 +91,9 @@ class Metric:
         """The value from the weight of the rows and the weighted sums of the columns."""
         raise NotImplementedError
 
+    def check_labels(self, least: float, largest: float) -> None:
+        """Raises ``ValueError`` where the metric means nothing for a stream of numeric labels between these two."""
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
@@ -160,7 +163,8 @@ class Accuracy(Metric):
     """The share of rows whose label was predicted.
 
     A classifier's predictions are compared with the labels. A regression's prediction counts as the positive label where it
-    is at least ``threshold``, and labels above it are the positive ones: 0 for labels -1 and 1, 0.5 for labels 0 and 1.
+    is at least ``threshold``, and labels above it are the positive ones: 0 for labels -1 and 1, 0.5 for labels 0 and 1, 1.5
+    for labels 1 and 2. Labels that are not all the same must lie on both sides of it, which is known at the end of the stream.
     """
 
     name, title, lower_is_better, numeric = "accuracy", "accuracy", False, False
@@ -172,14 +176,22 @@ class Accuracy(Metric):
         """1 for a hit."""
         if rows.classes:
             return {"hit": np.asarray(rows.y == rows.prediction, dtype=np.float64)}
-        if self.threshold == 0.0 and rows.y.min() == 0.0 and rows.y.max() == 1.0 and np.isin(rows.y, (0.0, 1.0)).all():
-            raise ValueError("accuracy: the labels are 0 and 1: their sign says nothing, use Accuracy(threshold=0.5)")
         hit = (rows.y > self.threshold) == (rows.prediction >= self.threshold)
         return {"hit": hit.astype(np.float64)}
 
     def value(self, count: Array, sums: Sums) -> Array:
         """The share of hits."""
         return sums["hit"] / count
+
+    def check_labels(self, least: float, largest: float) -> None:
+        """The threshold must lie between the labels."""
+        if least < self.threshold < largest or least == largest != self.threshold:
+            return
+        hint = "" if least == largest else f", such as {(least + largest) / 2:g} if there are two"
+        raise ValueError(
+            f"accuracy: the labels go from {least:g} to {largest:g}, none below or none above the threshold "
+            f"{self.threshold:g}: use Accuracy(threshold=...) with a number between the labels{hint}"
+        )
 
     def __repr__(self) -> str:
         return f"Accuracy(threshold={self.threshold:g})"

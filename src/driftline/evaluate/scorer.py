@@ -49,6 +49,7 @@ class Scorer:
         self.numeric = any(metric.numeric for metric in settings.metrics) or not classes
         self.skipped = 0
         self._origin: float | None = None
+        self._least, self._largest = math.inf, -math.inf  # of the labels that were scored
         self._names: list[str] = []
         self._tracker: Tracker | None = None
 
@@ -84,6 +85,9 @@ class Scorer:
             self._names = list(columns)
             settings = self.settings
             self._tracker = Tracker(len(columns), settings.window, settings.fading, settings.points, self.rows)
+        if not self.classes:
+            self._least = min(self._least, float(y.min(initial=math.inf, where=True if good is None else good)))
+            self._largest = max(self._largest, float(y.max(initial=-math.inf, where=True if good is None else good)))
         if good is None or good.all():
             self._tracker.add(list(columns.values()))
             return
@@ -99,6 +103,9 @@ class Scorer:
         """All metrics at all points."""
         if self._tracker is None:
             raise ValueError("evaluate: there are no rows")
+        if self._least <= self._largest:
+            for metric in self.settings.metrics:
+                metric.check_labels(self._least, self._largest)
         points = self._tracker.finish()
         curves: dict[str, dict[str, Array]] = {}
         with np.errstate(all="ignore"):
