@@ -222,3 +222,22 @@ def test_one_repetition_has_no_deviation_and_no_significance():
 def test_wrong_arguments_are_refused_by_name(options, message):
     with pytest.raises(ValueError, match=message):
         evaluate.compare([dl.RLS()], STREAMS["slow"], **{"rows": 20} | options)
+
+
+def test_intervals_rank_nobody():
+    """Neither the widest intervals nor those that cover most are the best: no mark, nothing bold, no rank."""
+    stream = dl.streams.Rotating(rate=0.01, noise=0.1)
+    learners = {"RLS": dl.RLS(forgetting=0.9), "Ridge": dl.Ridge()}
+    result = evaluate.compare(learners, stream, rows=300, repeats=3, metrics=["mse", "coverage", "width"], n_jobs=1)
+    for metric in ("coverage", "width"):
+        text = result.to_markdown(metric=metric)
+        assert not set("•◦*") & set(text)
+        assert "rank" not in text
+        assert np.isfinite(result.mean(metric)).all()
+        for verb in (result.tests, result.win_tie_loss, result.robustness, result.ranks):
+            with pytest.raises(ValueError, match=f"{metric} ranks nobody"):
+                verb(metric)
+    assert "**" in result.to_markdown(metric="mse")
+    records = {(row["learner"], row["metric"]): row for row in result.record_table().records()}
+    assert records["Ridge", "width"]["reference_does"] is None
+    assert records["Ridge", "mse"]["reference_does"] == "win"

@@ -10,6 +10,7 @@ import pytest
 
 import driftline as dl
 from driftline import evaluate
+from tests.test_evaluate import naive
 
 
 @pytest.fixture(scope="module")
@@ -117,3 +118,21 @@ def test_pictures_and_tests_are_imported_when_needed():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("kind", ["cumulative", "window", "fading"])
+def test_the_width_is_that_of_the_finite_intervals(kind):
+    """The first intervals of every learner are infinite, and would be the mean of all for ever."""
+    stream = dl.streams.Rotating(rate=0.01, noise=0.1)
+    settings = {"window": 60, "fading": 0.98}
+    result = evaluate.prequential(dl.RLS(), stream, rows=90, level=0.9, points=None, **settings)
+    run = dl.RLS().run(*stream.take(90), level=0.9)
+    widths = run.upper - run.lower
+    finite = np.isfinite(widths)
+    assert 0 < np.argmax(finite) < 20
+    values = result.curve("RLS", "width", kind).values
+    assert np.isinf(values[: np.argmax(finite)]).all()
+    for row in (30, 89):
+        weights = naive.weights(kind, row, **settings) * finite[: row + 1]
+        assert values[row] == pytest.approx(np.average(np.where(finite, widths, 0.0)[: row + 1], weights=weights), rel=1e-12)
+    assert result.metrics["width"].title == "mean width of the finite intervals"

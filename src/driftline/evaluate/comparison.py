@@ -71,6 +71,12 @@ class Comparison:
         name = metric or next(iter(self.metrics))
         return self.metrics[one_of("Comparison", "metric", name, tuple(self.metrics))]
 
+    def _ranked(self, metric: str | None, verb: str) -> Metric:
+        chosen = self._metric(metric)
+        if not chosen.ranked:
+            raise ValueError(f"Comparison.{verb}: {chosen.name} ranks nobody: neither more nor less of it alone is better")
+        return chosen
+
     def mean(self, metric: str | None = None) -> Array:
         """Means over the repetitions, (streams, learners)."""
         means: Array = self.scores[self._metric(metric).name].mean(axis=2)
@@ -88,7 +94,7 @@ class Comparison:
         self, metric: str | None = None, reference: str | None = None
     ) -> dict[str, dict[str, tuple[statistics.Outcome, PairedTest]]]:
         """Whether the reference wins, ties or loses, and the paired t-test behind it, by stream and other learner."""
-        chosen = self._metric(metric)
+        chosen = self._ranked(metric, "tests")
         own = self._index(reference)
         return {
             stream: {
@@ -115,7 +121,7 @@ class Comparison:
 
         References: :cite:`zhao2021`, Section 6.1.
         """
-        chosen = self._metric(metric)
+        chosen = self._ranked(metric, "robustness")
         sums = statistics.robustness(self.mean(chosen.name), chosen.lower_is_better)
         return dict(zip(self.learners, sums.tolist(), strict=True))
 
@@ -127,7 +133,7 @@ class Comparison:
             over: "streams" ranks the means on each stream; "repeats" every repetition, which says something about these
                 streams only. By default the streams, where there are several.
         """
-        chosen = self._metric(metric)
+        chosen = self._ranked(metric, "ranks")
         over = over or ("streams" if len(self.streams) > 1 else "repeats")
         one_of("Comparison.ranks", "over", over, ("streams", "repeats"))
         blocks = self.mean(chosen.name)
@@ -139,20 +145,22 @@ class Comparison:
         """One stream a row: mean ± deviation of each learner, the best in bold.
 
         The mark • says that the reference is significantly better than this learner, ◦ that it is worse. The last rows are
-        the reference's win/tie/loss against each, and the mean ranks.
+        the reference's win/tie/loss against each, and the mean ranks. Coverage and width have none of these: an interval is
+        good when it is narrow and its coverage the level.
         """
         chosen = self._metric(metric)
         own = self.learners[self._index(reference)]
-        tests, means, deviations = self.tests(metric, own), self.mean(metric), self.std(metric)
+        tests = self.tests(metric, own) if chosen.ranked else {}
+        means, deviations = self.mean(metric), self.std(metric)
         rows: list[list[Value | Cell]] = []
         for stream, mean, std in zip(self.streams, means, deviations, strict=True):
             best = mean.min() if chosen.lower_is_better else mean.max()
             cells: list[Value | Cell] = [stream]
             for name, middle, spread in zip(self.learners, mean.tolist(), std.tolist(), strict=True):
-                mark = "" if name == own else MARKS[tests[stream][name][0]]
-                cells.append(Cell(middle, spread_text(middle, spread) + mark, bold=middle == best))
+                mark = "" if name == own or not chosen.ranked else MARKS[tests[stream][name][0]]
+                cells.append(Cell(middle, spread_text(middle, spread) + mark, bold=chosen.ranked and middle == best))
             rows.append(cells)
-        if len(self.learners) > 1:
+        if chosen.ranked and len(self.learners) > 1:
             counts = self.win_tie_loss(metric, own)
             rows.append([f"{own}: win/tie/loss", *(str(counts[name]) if name in counts else "" for name in self.learners)])
             ranks = rank_means(self, chosen)
@@ -163,17 +171,18 @@ class Comparison:
         words = " or ".join(dict.fromkeys(PROTOCOL_WORDS[p] for p in self.protocols.values())) or "repetitions"
         marks = f"; • {own} is significantly better, ◦ worse (paired t-test, {self.level:.0%})".replace("%", " %")
         text = f"{metric.title}, mean ± standard deviation over {self.repeats} {words}"
-        return text + (marks if len(self.learners) > 1 and self.repeats > 1 else "")
+        return text + (marks if metric.ranked and len(self.learners) > 1 and self.repeats > 1 else "")
 
     def record_table(self) -> Table:
         """Every number: one stream, learner and metric a row."""
         columns = ["stream", "learner", "metric", "mean", "std", "p_value", "reference_does", "seconds", "parameters"]
         rows: list[list[Value | Cell]] = []
-        for metric in self.metrics:
-            tests, means, deviations = self.tests(metric), self.mean(metric), self.std(metric)
+        for metric, kind in self.metrics.items():
+            tests: Mapping[str, Any] = self.tests(metric) if kind.ranked else {}
+            means, deviations = self.mean(metric), self.std(metric)
             for s, stream in enumerate(self.streams):
                 for k, learner in enumerate(self.learners):
-                    outcome, test = tests[stream].get(learner, (None, None))
+                    outcome, test = tests.get(stream, {}).get(learner, (None, None))
                     params = self.chosen.get(stream, {}).get(learner, {})
                     numbers = [float(means[s, k]), float(deviations[s, k]), None if test is None else test.p_value]
                     seconds = float(self.seconds[s, k].mean())

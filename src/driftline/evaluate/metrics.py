@@ -77,6 +77,7 @@ class Metric:
     lower_is_better: bool = True
     numeric: bool = True  # needs labels that are numbers
     intervals: bool = False  # needs predicted intervals
+    ranked: bool = True  # a value can be better than another
 
     @property
     def worst(self) -> float:
@@ -164,7 +165,7 @@ class Accuracy(Metric):
 
     A classifier's predictions are compared with the labels. A regression's prediction counts as the positive label where it
     is at least ``threshold``, and labels above it are the positive ones: 0 for labels -1 and 1, 0.5 for labels 0 and 1, 1.5
-    for labels 1 and 2. Labels that are not all the same must lie on both sides of it, which is known at the end of the stream.
+    for labels 1 and 2. Different labels must lie on both sides of it, which is judged at the end of the stream.
     """
 
     name, title, lower_is_better, numeric = "accuracy", "accuracy", False, False
@@ -198,9 +199,14 @@ class Accuracy(Metric):
 
 
 class Coverage(Metric):
-    """The share of labels within the predicted interval, ends included."""
+    """The share of labels within the predicted interval, ends included. It should be the level: more is not better."""
 
-    name, title, lower_is_better, intervals = "coverage", "share of labels within the interval", False, True
+    name, title, intervals, ranked = "coverage", "share of labels within the interval", True, False
+
+    @property
+    def worst(self) -> float:
+        """The value of a learner that broke down: it has no interval."""
+        return float("nan")
 
     def columns(self, rows: Rows) -> dict[str, Array]:
         """1 for a label within."""
@@ -213,18 +219,24 @@ class Coverage(Metric):
 
 
 class Width(Metric):
-    """The mean width of the predicted intervals."""
+    """The mean width of the predicted intervals that have two ends; infinite where none has.
 
-    name, title, intervals = "width", "mean width of the interval", True
+    A learner's first intervals are infinite, before it has seen the errors that a level asks for.
+    """
+
+    name, title, intervals, ranked = "width", "mean width of the finite intervals", True, False
 
     def columns(self, rows: Rows) -> dict[str, Array]:
-        """Widths."""
+        """Widths, 0 for an infinite one, and 1 for a finite one."""
         lower, upper = rows.interval
-        return {"width": upper - lower}
+        width = upper - lower
+        finite = np.isfinite(width)
+        return {"width": np.where(finite, width, 0.0), "finite width": finite.astype(np.float64)}
 
     def value(self, count: Array, sums: Sums) -> Array:
-        """Their mean."""
-        return sums["width"] / count
+        """The mean of the finite ones."""
+        finite = sums["finite width"]
+        return np.where(finite > 0, sums["width"] / finite, np.inf)
 
 
 class Mean(Metric):

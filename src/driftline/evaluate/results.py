@@ -99,8 +99,8 @@ class Prequential:
 
     def _best(self, metric: Metric) -> list[str]:
         values = {name: total[metric.name] for name, total in self.totals.items()}
-        if metric.intervals or len(values) < 2:
-            return []  # neither the widest nor the narrowest interval is the best one
+        if not metric.ranked or len(values) < 2:
+            return []
         best = (min if metric.lower_is_better else max)(values.values())
         return [name for name, value in values.items() if value == best]
 
