@@ -6,6 +6,7 @@
 
 #include <memory>
 
+#include "driftline/auto_upkeep.hpp"
 #include "driftline/auto_inputs.hpp"
 #include "driftline/auto_mixer.hpp"
 
@@ -15,24 +16,6 @@ struct AutoSums {
     double rows = 0, loss = 0, largest_loss = 0, resets = 0, rescalings = 0;
 };
 inline constexpr Index auto_sums_count = sizeof(AutoSums) / sizeof(double);
-
-// Tells an expert that its target jumped: errors beyond twice the usual add up, and the usual is a mean that forgets.
-struct Watch {
-    double squares = 0, rows = 0, excess = 0, since = 0; // since: rows since the last reset
-
-    bool jumped(double square, double most, double weight) {
-        const double usual = rows > 5 && squares > 0 ? squares / rows : 0;
-        const double times = usual > 0 ? at_most(square / usual, most) : 1;
-        excess = at_least(0, excess + times - 2);
-        squares = at_most(0.99 * squares + weight * (usual > 0 ? at_most(square, most * usual) : square), 1e290);
-        rows = 0.99 * rows + weight;
-        since += 1;
-        if (excess <= 12)
-            return false;
-        excess = since = 0;
-        return true;
-    }
-};
 
 template <class T> class AutoModel {
   public:
@@ -292,27 +275,6 @@ template <class T> class AutoModel {
             rescale(*models_[k], factors_.data());
         }
     }
-    // The same predictions for columns divided by these factors: w and S follow.
-    static void rescale(SecondOrderModel<T>& model, const double* factors) {
-        SecondOrderState<T>& state = model.state;
-        T* entries = model.matrix().data();
-        for (Index j = 0; j < state.d; ++j) {
-            state.w[j] = static_cast<T>(state.w[j] * factors[j]);
-            for (Index i = 0; i < j; ++i) {
-                T& entry = entries[panel_index<T>(i, j)];
-                entry = static_cast<T>(entry * (state.additive ? factors[i] * factors[j] : factors[i] / factors[j]));
-            }
-            if (state.additive)
-                entries[panel_index<T>(j, j)] *= static_cast<T>(factors[j] * factors[j]);
-            else
-                state.factor.d[j] =
-                    at_most(at_least(smallest_variance, state.factor.d[j] * factors[j] * factors[j]), variance_cap<T>);
-        }
-        if (state.additive)
-            model.mirror_diagonal_blocks();
-        state.ready = false;
-    }
-
     // Whether all of row t is within the range of T; it is in `to`.
     static bool read(const Batch& batch, Index t, Index features, double* to) {
         const Index stride = batch.column_stride, first = t * batch.row_stride;

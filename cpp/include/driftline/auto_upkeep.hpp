@@ -1,0 +1,47 @@
+// What Auto does to one of its experts beyond teaching it: watching for jumps, and following a change of units.
+#pragma once
+
+#include "driftline/second_order_model.hpp"
+
+namespace driftline {
+
+// Tells an expert that its target jumped: errors beyond twice the usual add up, and the usual is a mean that forgets.
+struct Watch {
+    double squares = 0, rows = 0, excess = 0, since = 0; // since: rows since the last reset
+
+    bool jumped(double square, double most, double weight) {
+        const double usual = rows > 5 && squares > 0 ? squares / rows : 0;
+        const double times = usual > 0 ? at_most(square / usual, most) : 1;
+        excess = at_least(0, excess + times - 2);
+        squares = at_most(0.99 * squares + weight * (usual > 0 ? at_most(square, most * usual) : square), 1e290);
+        rows = 0.99 * rows + weight;
+        since += 1;
+        if (excess <= 12)
+            return false;
+        excess = since = 0;
+        return true;
+    }
+};
+
+// The same predictions for columns divided by these factors: w and S follow.
+template <class T> void rescale(SecondOrderModel<T>& model, const double* factors) {
+    SecondOrderState<T>& state = model.state;
+    T* entries = model.matrix().data();
+    for (Index j = 0; j < state.d; ++j) {
+        state.w[j] = static_cast<T>(state.w[j] * factors[j]);
+        for (Index i = 0; i < j; ++i) {
+            T& entry = entries[panel_index<T>(i, j)];
+            entry = static_cast<T>(entry * (state.additive ? factors[i] * factors[j] : factors[i] / factors[j]));
+        }
+        if (state.additive)
+            entries[panel_index<T>(j, j)] *= static_cast<T>(factors[j] * factors[j]);
+        else
+            state.factor.d[j] =
+                at_most(at_least(smallest_variance, state.factor.d[j] * factors[j] * factors[j]), variance_cap<T>);
+    }
+    if (state.additive)
+        model.mirror_diagonal_blocks();
+    state.ready = false;
+}
+
+} // namespace driftline
