@@ -76,6 +76,20 @@ template <int G, class T> DRIFTLINE_INLINE void fetch_product(const Factor<T>& s
             store(row.product + j, load<Few<T>>(s.product + j));
 }
 
+// What fetching brings back.
+template <int G, class T> DRIFTLINE_INLINE void put_aside(const Factor<T>& s, const Row<G, T>& row) {
+    if constexpr (G > 0)
+        for (Index j = 0; j < row.columns; j += lanes<double>) {
+            store(s.product + j, load<Few<T>>(row.product + j));
+            store_doubles(s.grown + j, load_doubles(row.grown + j));
+        }
+}
+template <int G, class T> DRIFTLINE_INLINE void fetch_grown(const Factor<T>& s, Row<G, T>& row) {
+    if constexpr (G > 0)
+        for (Index j = 0; j < row.columns; j += lanes<double>)
+            store_doubles(row.grown + j, load_doubles(s.grown + j));
+}
+
 // Calls act for each group; with constants for all of them where G is one, so that what belongs to a group can stay in
 // registers, and for the first ones in any case: short loops of changing length would be mispredicted.
 template <int G, class Act> DRIFTLINE_INLINE void walk_groups(Index groups, Act&& act) {

@@ -238,6 +238,16 @@ template <class T> DRIFTLINE_INLINE void sum_both(Wide<T> a, Wide<T> b, double& 
         second = pairs[1];
     }
 }
+// The sum of |a_i b_i|.
+template <class T> DRIFTLINE_INLINE double absolute_terms(const T* a, const T* b, Index n) {
+    Wide<T> total = {};
+    for (Index i = 0; i < n; i += lanes<T>) {
+        const Wide<T> term = wide(a + i) * wide(b + i);
+        total += term > 0 ? term : -term;
+    }
+    return static_cast<double>(sum<T>(total));
+}
+
 // Both a.b and b.b in one walk.
 template <class T> DRIFTLINE_INLINE void dot_and_norm(const T* a, const T* b, Index n, double& product, double& norm2) {
     Wide<T> even = {}, odd = {}, even2 = {}, odd2 = {};

@@ -109,28 +109,29 @@ template <class T> DRIFTLINE_INLINE double project_packed(SecondOrderState<T>& m
 // when f_j = u_j.x is nothing but the rounding of its terms: such an f_j is 0. Directions that rows speak of, however
 // softly, are left alone, up to where the rounding of u_j itself would be taken for speech: a row that does not cut D_j down
 // by itself leaves at most `resolution` times what one as large as those terms would leave of it, or what it started with.
-// Returns x'S x as it is then.
-template <int G, class T> DRIFTLINE_ONCE double hold_growth(SecondOrderState<T>& m, Row<G, T>& row, Growth& growth) {
+// Acts on what was put aside of the row; true where it cut something off.
+template <class T> DRIFTLINE_ONCE bool hold_growth(SecondOrderState<T>& m, double watch) {
     constexpr double resolution = sizeof(T) == 8 ? 1e16 : 1e7, eps = sizeof(T) == 8 ? DBL_EPSILON : FLT_EPSILON;
     const double silence = 16 * eps * (1 + std::sqrt(static_cast<double>(m.d)));
     const double noise = m.policy.complement ? 1 : m.policy.noise;
+    T* const product = m.factor.product;
+    double* const grown = m.factor.grown;
+    bool cut = false;
     for (Index j = 0; j < m.d; ++j) {
-        if (row.grown[j] <= growth.watch)
+        if (grown[j] <= watch)
             continue;
         const T* u = m.factor.u + panel_index<T>(0, j);
-        double terms = 0;
-        for (Index i = 0; i <= j; ++i)
-            terms += std::fabs(static_cast<double>(u[i]) * static_cast<double>(m.x[i]));
-        const double f = static_cast<double>(row.product[j]);
+        const double terms = absolute_terms(u, m.x, panel_rows<T>(j / panel_width<T>));
+        const double f = static_cast<double>(product[j]);
         if (std::fabs(f) <= silence * terms)
-            row.product[j] = 0;
-        const double most = at_least(growth.watch, resolution * noise / (terms * terms));
-        if (row.grown[j] > most && row.grown[j] * f * f <= noise) {
-            row.grown[j] = most;
-            growth.capped = true;
+            product[j] = 0;
+        const double most = at_least(watch, resolution * noise / (terms * terms));
+        if (grown[j] > most && grown[j] * f * f <= noise) {
+            grown[j] = most;
+            cut = true;
         }
     }
-    return weigh(row);
+    return cut;
 }
 
 template <int G, class T> DRIFTLINE_INLINE void look_at_variance(SecondOrderState<T>& m, Row<G, T>& row, View& view) {
@@ -140,12 +141,12 @@ template <int G, class T> DRIFTLINE_INLINE void look_at_variance(SecondOrderStat
             fetch_product(m.factor, row);
         }
         view.s = is_additive<G>(m) ? project_packed(m, view) : project(m.factor, row, view.growth);
-        if (view.growth.watched && !m.policy.modest) [[unlikely]] { // on copies: the originals stay in registers
-            Row<G, T> held = row;
-            Growth growth = view.growth;
-            view.s = hold_growth(m, held, growth);
-            row = held;
-            view.growth = growth;
+        if (view.growth.watched && !m.policy.modest) [[unlikely]] {
+            put_aside(m.factor, row);
+            view.growth.capped |= hold_growth(m, view.growth.watch);
+            fetch_product(m.factor, row);
+            fetch_grown(m.factor, row);
+            view.s = weigh(row);
         }
         if (view.s <= largest_s<T> || view.scaled) [[likely]]
             return;
