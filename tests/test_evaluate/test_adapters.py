@@ -8,11 +8,15 @@ from sklearn.linear_model import Perceptron, SGDRegressor
 
 import driftline as dl
 from driftline import evaluate
-from driftline.evaluate.adapters import fresh, predicts_labels
+from driftline.evaluate.adapters import fresh, knows_true_and_false_alone, predicts_labels
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
+    import river.compat
+    import river.ensemble
     import river.linear_model
+    import river.metrics
+    import river.model_selection
     import river.naive_bayes
     import river.preprocessing
 
@@ -51,6 +55,54 @@ def test_a_classifier_of_river_is_measured_by_its_labels(rows):
         hits += model.predict_one(dict(enumerate(x))) == label
         model.learn_one(dict(enumerate(x)), label)
     assert result.totals["GaussianNB"] == {"accuracy": hits / 300}
+
+
+@pytest.mark.parametrize(
+    "wrap", [lambda model: model, evaluate.Mapped, lambda model: river.preprocessing.StandardScaler() | model]
+)
+def test_a_binary_classifier_of_river_learns_labels_of_either_spelling(rows, wrap):
+    """It knows True and False: taught -1 it would learn something else, and its False is no -1."""
+    X, y = rows[0], rows[1] > 0
+    model, expected = wrap(river.linear_model.LogisticRegression()), []
+    for x, label in zip(X.tolist(), y.tolist(), strict=True):
+        expected.append(model.predict_one(dict(enumerate(x))))
+        model.learn_one(dict(enumerate(x)), label)
+    hits = float(np.mean(np.array(expected) == y))
+    assert hits > 0.9
+    for labels in (y, y.astype(int), np.where(y, 1.0, -1.0), np.where(y, 1, -1)):
+        learner = wrap(river.linear_model.LogisticRegression())
+        result = evaluate.prequential({"it": learner}, (X, labels), metrics=["accuracy", "mae"], keep_predictions=True)
+        assert result.totals["it"]["accuracy"] == hits
+        assert result.totals["it"]["mae"] == pytest.approx((1 - hits) * (labels.max() - labels.min().astype(float)))
+        assert result.predictions["it"].tolist() == np.where(expected, 1, labels.min()).tolist()
+
+
+def test_which_models_of_river_know_two_labels_only():
+    regression, bayes = river.linear_model.LogisticRegression, river.naive_bayes.GaussianNB
+    halving = river.model_selection.SuccessiveHalvingClassifier
+    options = {"metric": river.metrics.Accuracy(), "budget": 100}
+    assert knows_true_and_false_alone(river.ensemble.BaggingClassifier(regression()))
+    assert knows_true_and_false_alone(halving([regression(), regression(l2=0.1)], **options))
+    assert not knows_true_and_false_alone(halving([bayes(), bayes()], **options))
+    assert not knows_true_and_false_alone(bayes())
+    assert not knows_true_and_false_alone(river.linear_model.LinearRegression())
+    assert not knows_true_and_false_alone(river.compat.SKL2RiverClassifier(Perceptron(), classes=[-1, 1]))
+    assert not knows_true_and_false_alone(dl.RLS())
+
+
+def test_a_binary_classifier_of_river_is_measured_on_late_labels_and_fresh_rows():
+    stream = dl.streams.SEA()
+    model = river.preprocessing.StandardScaler() | river.linear_model.LogisticRegression()
+    result = evaluate.prequential({"it": model}, stream, rows=2000, delay=5, holdout=200, holdout_every=1000)
+    assert result.totals["it"]["accuracy"] > 0.8
+    assert result.last("holdout")["it"]["accuracy"] > 0.8
+
+
+@pytest.mark.parametrize(("labels", "message"), [((1, 2), "got 2"), (("up", "down"), "got '(up|down)'"), ((-1, 0), "got")])
+def test_a_binary_classifier_of_river_refuses_other_labels(rows, labels, message):
+    y = np.where(rows[1] > 0, *labels)
+    with pytest.raises(ValueError, match=f"LogisticRegression of River takes labels 0 and 1, or -1 and 1, {message}"):
+        evaluate.prequential(river.linear_model.LogisticRegression(), (rows[0], y))
 
 
 def test_a_model_with_partial_fit_takes_part(rows):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import tracemalloc
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,11 @@ import pytest
 import driftline as dl
 from driftline import evaluate
 from driftline.evaluate.sources import Source
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    import river.linear_model
+    from river import datasets
 
 
 @pytest.fixture
@@ -136,3 +142,42 @@ def test_memory_does_not_grow_with_the_stream():
 def test_what_is_not_rows_is_refused(data, error, message):
     with pytest.raises(error, match=message):
         totals(data)
+
+
+def test_a_dataset_of_river_is_a_stream():
+    dataset = datasets.TrumpApproval()
+    pairs = list(dataset)
+    X, y = np.array([list(x.values()) for x, _ in pairs], dtype=float), np.array([label for _, label in pairs])
+    result = evaluate.prequential(dl.AROWR(), dataset)
+    assert result.rows == 1001
+    assert list(result.metrics) == ["mse", "mae", "r2"]
+    assert near(result.totals["AROWR"], totals((X, y), dl.AROWR()))
+    assert near(totals(dataset, dl.AROWR(), rows=300), totals((X[:300], y[:300]), dl.AROWR()))
+
+
+def test_a_dataset_of_river_without_an_end_needs_rows():
+    friedman = datasets.synth.Friedman(seed=1)
+    with pytest.raises(ValueError, match="rows must be given: Friedman has no end"):
+        totals(friedman)
+    assert evaluate.prequential(dl.RLS(), friedman, rows=50).rows == 50
+
+
+def test_labels_of_a_dataset_of_river_are_measured_by_accuracy():
+    labels, predicted = [], []
+    model = river.linear_model.LogisticRegression()
+    for x, y in datasets.Phishing():
+        predicted.append(model.predict_one(x))
+        model.learn_one(x, y)
+        labels.append(y)
+    result = evaluate.prequential(river.linear_model.LogisticRegression(), datasets.Phishing())
+    assert result.totals["LogisticRegression"] == {"accuracy": np.mean(np.array(labels) == predicted)}
+
+
+def test_a_comparison_cuts_a_dataset_of_river_into_subsets():
+    dataset = datasets.TrumpApproval()
+    result = evaluate.compare([dl.AROWR(), dl.Ridge()], dataset, repeats=2, n_jobs=1)
+    pairs = list(dataset)
+    for i, (start, stop) in enumerate(evaluate.subsets(1001, 2)):
+        expected = totals(pairs[start:stop], dl.AROWR())["mse"]
+        assert result.scores["mse"][0, 0, i] == pytest.approx(expected, rel=1e-12)
+    assert result.streams == ["TrumpApproval"]

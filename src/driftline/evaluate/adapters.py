@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from driftline.inputs import Array
+
 
 class PartialFit:
     """Lets a model with ``partial_fit`` and ``predict``, as in scikit-learn, take part.
@@ -82,9 +84,61 @@ class Mapped:
         return f"Mapped({self.model!r})"
 
 
+class TrueOrFalse:
+    """Lets a binary classifier of River, which knows True and False alone, take part on labels -1 and 1.
+
+    Labels 0 and 1 are left as they are.
+
+    Args:
+        model: the classifier.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.negative: int | None = None  # the label that is not 1, once there was one
+
+    def meet(self, labels: Array) -> None:
+        """Is shown labels before their rows are predicted: what they are called, not which row has which."""
+        for label in set(labels.tolist()):
+            if label not in (-1, 0, 1) or (label != 1 and self.negative not in (None, label)):
+                known = "" if self.negative is None else f" after {self.negative}"
+                model = type(final_step(self.model)).__name__
+                raise ValueError(f"{model} of River takes labels 0 and 1, or -1 and 1, got {label!r}{known}")
+            if label != 1:
+                self.negative = int(label)
+
+    def predict_one(self, x: Any) -> Any:
+        """The model's prediction for one row, as a label of the stream."""
+        said = self.model.predict_one(x)
+        return -1 if said is False and self.negative == -1 else said
+
+    def learn_one(self, x: Any, y: Any) -> None:
+        """Teaches the model one row."""
+        self.model.learn_one(x, y == 1)
+
+    def __repr__(self) -> str:
+        return repr(self.model)
+
+
 def of_river(model: Any) -> bool:
     """Whether a model is one of River's."""
     return any(cls.__module__.partition(".")[0] == "river" for cls in type(model).__mro__)
+
+
+def final_step(model: Any) -> Any:
+    """What decides in a model of River: a pipeline is what its last step is."""
+    while isinstance(model, Mapped) or hasattr(model, "steps"):
+        model = model.model if isinstance(model, Mapped) else list(model.steps.values())[-1]
+    return model
+
+
+def knows_true_and_false_alone(learner: Any) -> bool:
+    """Whether a learner is a binary classifier of River, and was not told the labels as River's scikit-learn adapter is."""
+    model = final_step(learner)
+    if not of_river(model) or not predicts_labels(model) or hasattr(model, "classes"):
+        return False
+    several = model._multiclass
+    return not (several() if callable(several) else several)  # a method in some of River's classes
 
 
 def predicts_labels(learner: Any) -> bool:
@@ -94,9 +148,7 @@ def predicts_labels(learner: Any) -> bool:
     if of_river(learner):
         from river import base
 
-        while hasattr(learner, "steps"):  # a pipeline is what its last step is
-            learner = list(learner.steps.values())[-1]
-        return isinstance(learner, base.Classifier)
+        return isinstance(final_step(learner), base.Classifier)
     if getattr(learner, "_estimator_type", None) == "classifier":
         return True
     tags = getattr(learner, "__sklearn_tags__", None)

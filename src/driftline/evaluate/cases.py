@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from driftline.evaluate.rules import one_of
-from driftline.evaluate.sources import Pair, Source, as_arrays, cut
+from driftline.evaluate.sources import Pair, Source, as_arrays, cut, is_dataset
 
 PROTOCOLS = ("repeats", "subsets")
 
@@ -107,13 +107,18 @@ def materialise(data: Any, rows: int | None) -> Pair:
     if isinstance(data, tuple) and len(data) == 2:
         X, y = as_arrays(data, "compare")
         return (X, y) if rows is None else (cut(X, 0, rows), y[:rows])
-    if hasattr(data, "take"):
+    if hasattr(data, "take") and not is_dataset(data):
         length = rows if rows is not None else getattr(data, "length", None)
         if length is None:
             raise ValueError(f"compare: rows must be given: {type(data).__name__} has no end")
         return as_arrays(data.take(length), "compare")
     blocks = list(Source(data, rows, "compare").blocks())
-    return np.concatenate([block.table[0] for block in blocks]), np.concatenate([block.y for block in blocks])
+    if not blocks:
+        raise ValueError(f"compare: {type(data).__name__} has no rows")
+    y = np.concatenate([block.y for block in blocks])
+    if all(block.mappings for block in blocks):
+        return [x for block in blocks for x in block.X], y
+    return np.concatenate([block.table[0] for block in blocks]), y
 
 
 def as_cases(

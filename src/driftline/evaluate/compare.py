@@ -14,6 +14,7 @@ from driftline.evaluate.contest import Contest, Job, Outcome, Params, Trial, cho
 from driftline.evaluate.metrics import as_metrics
 from driftline.evaluate.progress import Progress
 from driftline.evaluate.rules import one_of, optional_whole, real, whole
+from driftline.evaluate.sources import has_labels
 from driftline.evaluate.workers import run_jobs
 
 WHERE = "compare"
@@ -45,7 +46,7 @@ def compare(
     Args:
         learners: a list, or a mapping from names to learners; a class, or a function that makes a learner, will do too.
         streams: a stream, a list, or a mapping from names to streams. A stream is a seeded one, a function that makes one
-            from a seed, or fixed rows (X, y).
+            from a seed, fixed rows (X, y), or a dataset of River.
         repeats: sequences of each stream.
         rows: rows of a sequence (with "subsets": of what the subsets are cut from); needed for streams without an end.
         protocol: "repeats" draws each sequence with a seed of its own; "subsets" takes consecutive subsets of 4/5 of the
@@ -78,8 +79,7 @@ def compare(
     rows = optional_whole(WHERE, "rows", rows, 1)
     cases = as_cases(streams, rows, repeats, protocol, whole(WHERE, "seed", seed, 0), tune, bool(grid))
     if metrics is None:
-        tasks = {getattr(case.data, "task", None) for case in cases.values()}
-        labels = tasks == {"classification"} or any(map(predicts_labels, named.values()))
+        labels = all(has_labels(case.data) for case in cases.values()) or any(map(predicts_labels, named.values()))
         metrics = "accuracy" if labels else "mse"
     contest = Contest(named, cases, as_metrics(metrics, WHERE), whole(WHERE, "delay", delay, 0))
     trials = _tune(contest, grid, n_jobs, progress)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftline.evaluate.adapters import Mapped, of_river, predicts_labels
+from driftline.evaluate.adapters import Mapped, TrueOrFalse, knows_true_and_false_alone, of_river, predicts_labels
 from driftline.evaluate.sources import Block
 from driftline.inputs import Array
 
@@ -42,6 +42,8 @@ class Driver:
         self.learner, self.delay, self.level = learner, delay, level
         self.classes = predicts_labels(learner)
         self.mapped = isinstance(learner, Mapped) or of_river(learner)
+        if knows_true_and_false_alone(learner):
+            self.learner = TrueOrFalse(learner)
         self.native = delay == 0 and hasattr(learner, "run")
         self.seconds = 0.0
         self.learned = 0
@@ -70,6 +72,8 @@ class Driver:
         return Answers(self._read(run.predictions), (run.lower, run.upper))
 
     def _loop(self, block: Block) -> Answers:
+        if isinstance(self.learner, TrueOrFalse):
+            self.learner.meet(block.y)
         predict, learn, late = self.learner.predict_one, self.learner.learn_one, self._late
         said: list[Any] = []
         ends: list[Any] = []

@@ -15,7 +15,7 @@ from driftline.evaluate.progress import Progress
 from driftline.evaluate.results import Prequential
 from driftline.evaluate.rules import optional_whole, real, whole
 from driftline.evaluate.scorer import Scorer, Settings
-from driftline.evaluate.sources import ARRAY_ROWS, Block, Source
+from driftline.evaluate.sources import ARRAY_ROWS, Block, Source, has_labels
 from driftline.inputs import Array
 
 WHERE = "prequential"
@@ -48,7 +48,7 @@ def prequential(
     Args:
         learners: one learner, a list, or a mapping from names to learners. Anything with ``predict_one(x)`` and
             ``learn_one(x, y)`` will do.
-        data: (X, y), arrays or frames; a stream; or an iterable of (X, y) blocks or of (x, y) rows.
+        data: (X, y), arrays or frames; a stream; a dataset of River; or an iterable of (X, y) blocks or of (x, y) rows.
         metrics: names or :class:`Metric` objects: "mse", "rmse", "mae", "r2", "accuracy", "coverage", "width". By default
             "mse", "mae" and "r2", or "accuracy" for classifiers and streams of labels.
         window: rows of the sliding window; None for none.
@@ -92,7 +92,7 @@ def _settings(
     if metrics is None:
         from driftline.evaluate.adapters import predicts_labels
 
-        labels = any(map(predicts_labels, named.values())) or getattr(data, "task", None) == "classification"
+        labels = any(map(predicts_labels, named.values())) or has_labels(data)
         metrics = ("accuracy",) if labels else ("mse", "mae", "r2")
         if level is not None:
             metrics = (*metrics, "coverage", "width")

@@ -63,7 +63,8 @@ class Source:
     """Rows in blocks.
 
     Args:
-        data: (X, y); a stream with ``blocks`` or ``take``; or an iterable of (X, y) blocks or of (x, y) rows.
+        data: (X, y); a stream with ``blocks`` or ``take``; a dataset of River; or an iterable of (X, y) blocks or
+            of (x, y) rows.
         rows: how many rows to read at most; needed for streams without an end.
         where: who asks, for messages.
     """
@@ -80,6 +81,10 @@ class Source:
         if isinstance(data, tuple) and len(data) == 2:
             X, y = as_arrays(data, self.where)
             return [(X, y)], len(y)
+        if is_dataset(data):
+            if limit is None and data.n_samples is None:
+                raise ValueError(f"{self.where}: rows must be given: {type(data).__name__} has no end")
+            return gathered(data, self.where), data.n_samples
         if hasattr(data, "take"):
             length = getattr(data, "length", None)
             if limit is None and length is None:
@@ -111,6 +116,16 @@ class Source:
                 done, start = done + size, start + size
             if self.limit is not None and start >= self.limit:
                 return  # before an endless stream is asked for more
+
+
+def is_dataset(data: Any) -> bool:
+    """A dataset of River: (mapping, label) pairs, and how many, None for ever more. Its ``take`` is an iterator."""
+    return hasattr(data, "n_samples") and hasattr(data, "task") and isinstance(data, Iterable)
+
+
+def has_labels(data: Any) -> bool:
+    """Whether a stream or a dataset says that its labels are classes."""
+    return str(getattr(data, "task", "")).lower().endswith("classification")
 
 
 def as_arrays(pair: Any, where: str) -> Pair:
