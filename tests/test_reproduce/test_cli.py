@@ -1,3 +1,4 @@
+import errno
 import gzip
 import subprocess
 import sys
@@ -5,6 +6,7 @@ import sys
 import pytest
 
 from driftline import cli, reproduce
+from driftline.reproduce import page
 
 
 def call(capsys, *arguments):
@@ -98,6 +100,16 @@ def test_an_output_that_cannot_be_made_ends_with_2_before_any_work(capsys, tmp_p
     code, _, err = call(capsys, "reproduce", "laser-fig7-1", "--out", str(tmp_path / "file" / "inside"))
     assert code == 2
     assert "out cannot be made" in err
+
+
+def test_a_disk_that_is_full_at_the_end_ends_with_1_and_a_line(capsys, monkeypatch, tmp_path):
+    def write_all(*_):
+        raise OSError(errno.ENOSPC, "No space left on device", "thesis-6-1.png")
+
+    monkeypatch.setattr(page, "write_all", write_all)
+    code, out, err = call(capsys, "reproduce", "thesis-6-1", "--quick", "--out", str(tmp_path))
+    assert (code, out) == (1, "")
+    assert err == f"driftline reproduce: [Errno {errno.ENOSPC}] No space left on device: 'thesis-6-1.png'\n"
 
 
 def test_the_module_is_the_same_command():

@@ -27,7 +27,7 @@ def run(name: str, *, quick: bool, out: Path, data: Path | None, jobs: int | Non
         if data is not None and not reproduce.find(name).data:
             typer.echo(f"driftline reproduce: {name} reads no file, --data is not used", err=True)
         result = reproduce.run(name, quick=quick, out=out, data=data, jobs=jobs, seed=seed)
-    except (reproduce.RequestError, ImportError) as error:
+    except (reproduce.RequestError, ImportError, OSError) as error:
         typer.echo(f"driftline reproduce: {error}", err=True)
         raise typer.Exit(2 if isinstance(error, reproduce.RequestError) else 1) from error
     typer.echo(f"{name}: {result.target.title}. {result.target.source}")
