@@ -2,8 +2,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from PIL import Image, ImageColor
 
-from driftline.reproduce import Context, arcor_fig2
+from driftline.reproduce import Context, arcor_fig2, page
+from driftline.reproduce.pictures import colours
 from driftline.reproduce.race import race
 
 
@@ -56,3 +58,40 @@ def test_the_remark_names_the_unit_and_the_stream_that_nobody_tracks(outcomes):
     assert "On drift, radians no learner is more than 1 % better" in remark
     (other,) = arcor_fig2.judge({name: outcomes[name] for name in outcomes if name.endswith("degrees")}).remarks
     assert "nobody can track" not in other
+
+
+def test_curves_that_coincide_are_all_seen_and_their_regions_mix_no_colour(outcomes):
+    """Without that the four values of q on drift in radians are one line, in a region of a colour that is nowhere else."""
+    name = "drift, radians"
+    own = colours(["AROWR", "NLMS", *(f"ARCOR, q = {q:g}" for q in arcor_fig2.POWERS)])
+    _, below = arcor_fig2.draw({name: outcomes[name]}).axes
+    assert len(below.collections) == 1
+    lines = [line for line in below.lines if line.get_color() != own["NLMS"]]
+    assert [line.get_color() for line in lines] == list(own.values())[2:]
+    ends = [dash_ends(line) for line in lines]
+    assert sorted(ends) == [(0, 4), (4, 8), (8, 12), (12, 16)]
+
+
+def dash_ends(line):
+    """Where in a pattern of 16 line widths a line is drawn."""
+    offset, (on, off) = (np.array(part) / line.get_linewidth() for part in line._dash_pattern)
+    assert on + off == pytest.approx(16)
+    start = round(float(-offset % 16))
+    return start, start + round(float(on))
+
+
+def test_curves_that_differ_keep_lines_and_regions_of_their_own(outcomes):
+    name = "drift, degrees"
+    _, below = arcor_fig2.draw({name: outcomes[name]}).axes
+    lines = [line for line in below.lines if line.get_linestyle() == "-"]
+    assert len(lines) == len(below.collections) == len(arcor_fig2.POWERS)
+
+
+def test_the_file_of_the_picture_keeps_the_colours_of_the_legend(outcomes, tmp_path):
+    """A palette made by counting pixels gives thin lines the colour of their neighbours."""
+    own = colours(["AROWR", "NLMS", *(f"ARCOR, q = {q:g}" for q in arcor_fig2.POWERS)])
+    page.write_picture(arcor_fig2.draw(outcomes), tmp_path / "it.png")
+    with Image.open(tmp_path / "it.png") as picture:
+        there = np.array([colour for _, colour in picture.convert("RGB").getcolors()])
+    for colour in ["#ffffff", *own.values()]:
+        assert np.abs(there - ImageColor.getrgb(colour)).max(axis=1).min() <= 6

@@ -12,7 +12,7 @@ from driftline.base import Learner
 from driftline.evaluate.tables import Cell, Table
 from driftline.linear import ARCOR, AROWR, NLMS
 from driftline.reproduce.context import Context
-from driftline.reproduce.pictures import band, colours, legend_below, panels
+from driftline.reproduce.pictures import band, bands, colours, legend_below, panels
 from driftline.reproduce.race import Course, Outcome, race
 from driftline.reproduce.target import Check, Findings, Target
 from driftline.streams import Rotating, Switching
@@ -129,8 +129,8 @@ def draw(outcomes: Mapping[str, Outcome]) -> Any:
             line = "-" if name in powers else "--"
             thousands = (curve / 1000 for curve in outcome.band(name))
             band(above, outcome.at, *thousands, color=colour, label=name, linestyle=line)
-        for name in powers:
-            band(below, outcome.at, *(curve / 1000 for curve in outcome.gap(name, "NLMS")), color=own[name])
+        differences = {name: [curve / 1000 for curve in outcome.gap(name, "NLMS")] for name in powers}
+        bands(below, outcome.at, differences, own)
         below.axhline(0, color=own["NLMS"], linestyle="--")
         above.set(title=course[0].upper() + course[1:], xlabel="row", ylim=(0, None))
         below.set(xlabel="row")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from driftline.evaluate.plots import COLOURS, new_axes
+from driftline.inputs import Array
 
 NEUTRAL = "#595959"
+DASH = 4.0  # in widths of the line
 
 
 def panels(count: int, *, width: float = 4.6, height: float = 4.0, rows: int = 1) -> tuple[Any, list[Any]]:
@@ -24,6 +28,33 @@ def band(ax: Any, x: Any, middle: Any, low: Any, high: Any, **style: Any) -> Non
     """A line with the region around it."""
     (line,) = ax.plot(x, middle, **({"linewidth": 1.6} | style))
     ax.fill_between(x, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
+
+
+def bands(ax: Any, x: Any, curves: Mapping[str, Sequence[Array]], colour: Mapping[str, str]) -> None:
+    """A line for each name, with the region around it; lines that lie on one another take turns, around one region."""
+    for names in together({name: curve[0] for name, curve in curves.items()}):
+        middle, low, high = curves[names[0]]
+        ax.fill_between(x, low, high, color=colour[names[0]], alpha=0.2, linewidth=0)
+        for turn, name in enumerate(names):
+            dashes = (DASH * turn, (DASH, DASH * (len(names) - 1))) if names[1:] else "-"
+            ax.plot(x, middle, color=colour[name], linewidth=1.6, linestyle=dashes)
+
+
+def together(curves: Mapping[str, Array], share: float = 0.01) -> list[list[str]]:
+    """The names in groups whose curves are never further apart than a share of what all of them span with 0.
+
+    >>> together({"a": np.array([0.0, 1.0]), "b": np.array([0.0, 3.0]), "c": np.array([0.0, 1.001])})
+    [['a', 'c'], ['b']]
+    """
+    span = np.ptp([0.0, *(edge for curve in curves.values() for edge in (curve.min(), curve.max()))])
+    groups: list[list[str]] = []
+    for name, curve in curves.items():
+        near = [group for group in groups if np.abs(curves[group[0]] - curve).max() <= share * span]
+        if near:
+            near[0].append(name)
+        else:
+            groups.append([name])
+    return groups
 
 
 def legend_below(figure: Any, ax: Any, columns: int = 4) -> None:
