@@ -130,3 +130,24 @@ def test_a_run_in_parts_is_one_run(rows):
     got = np.concatenate([parts.run(X[:rows], y[:rows]).predictions, parts.run(X[rows:], y[rows:]).predictions])
     assert np.array_equal(got, wanted)
     assert dl.checks.tools.same(whole.__getstate__(), parts.__getstate__())
+
+
+@pytest.mark.parametrize("rows", [10, 150])
+def test_a_forged_state_is_refused_or_predicts_finitely(rows):
+    X, y = drifting(200, 2, seed=16)
+    model = dl.Auto()
+    model.run(X[:rows], y[:rows])
+    state = model.__getstate__()
+    rng = np.random.default_rng(17)
+    refused = 0
+    for _ in range(150):
+        numbers = state["core"]["numbers"].copy()
+        numbers[rng.integers(numbers.size, size=2)] = rng.choice([0.0, -1.0, 1.0, 1e300, -1e300, 0.5], size=2)
+        forged = dl.Auto()
+        try:
+            forged.__setstate__({**state, "core": {**state["core"], "numbers": numbers}})
+        except ValueError:
+            refused += 1
+            continue
+        assert np.isfinite(forged.run(X, y).predictions).all()
+    assert 0 < refused < 150

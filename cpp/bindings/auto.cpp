@@ -134,6 +134,14 @@ template <class T> nb::dict get_state(Held<T>& self) {
     return out;
 }
 
+// An expert's sums are used to count rows, and must not ask for what it has no memory for.
+template <class T> void check_expert(const SecondOrderState<T>& state) {
+    check_matrix(state);
+    const double rows = state.sums.rows;
+    if (!(rows >= 0 && rows < 9e15) || rows != std::floor(rows) || state.sums.pending != 0)
+        throw nb::value_error("the state's sums are out of range");
+}
+
 template <class T> void set_state(Held<T>& self, const nb::dict& from) {
     InUse use(self);
     const AutoModel<T>& old = self.model->model;
@@ -158,12 +166,12 @@ template <class T> void set_state(Held<T>& self, const nb::dict& from) {
         copy_in(from, "entries", entries.data(), count.entries);
     model.visit(Filler{numbers.data(), entries.data()});
     const double rows = model.sums.rows;
-    if (!(rows >= 0 && rows < 9e15) || (rows < warm_rows ? rows : 0) != static_cast<double>(warm) ||
-        model.inputs.label_memory.rows != rows)
+    if (!(rows >= 0 && rows < 9e15) || rows != std::floor(rows) ||
+        (rows < warm_rows ? rows : 0) != static_cast<double>(warm) || model.inputs.label_memory.rows != rows)
         throw nb::value_error("the state's sums are out of range");
     for (auto& expert : model.models())
-        check_matrix(expert->state);
-    check_matrix(model.mixer().top().state);
+        check_expert(expert->state);
+    check_expert(model.mixer().top().state);
     model.mixer().weigh();
     self.model = std::move(fresh);
 }
