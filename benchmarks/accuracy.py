@@ -9,7 +9,7 @@ from mpmath import mp, mpf
 
 from benchmarks.data import Array, level
 from benchmarks.report import Cell, Report, Table
-from driftline.registry import learners
+from driftline.registry import regressors
 from tests.reference import precise
 
 D = 4
@@ -23,7 +23,7 @@ def measure(quick: bool) -> Report:
     streams = {"well-conditioned": level(ROWS, D), "scales 1e-8 .. 1e8": _scaled(), "nearly collinear": _collinear()}
     rows = [
         (name, *(_error(name, learner, X, y, dtype) for X, y in streams.values() for dtype in DTYPES))
-        for name, learner in learners().items()
+        for name, learner in regressors().items()
     ]
     header = ("learner", *(f"{stream}, {dtype}" for stream in streams for dtype in DTYPES))
     note = (

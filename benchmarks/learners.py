@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.data import Array, level
 from benchmarks.report import Report, Table
 from benchmarks.timing import Case, compare
-from driftline.registry import learners
+from driftline.registry import regressors
 
 D = 20
 ROWS = 20_000
@@ -23,7 +23,7 @@ def measure(quick: bool) -> Report:
     X32, y32 = X.astype(np.float32), y.astype(np.float32)
     xs, labels = list(X[:LOOP_ROWS]), y[:LOOP_ROWS].tolist()
     cases = []
-    for name, learner in learners().items():
+    for name, learner in regressors().items():
         one, double, single = learner(), learner(), learner(dtype="float32")
         cases += [
             Case(f"{name} loop", partial(_loop, one, xs, labels), LOOP_ROWS),
@@ -38,7 +38,7 @@ def measure(quick: bool) -> Report:
             1e9 * timed.median(f"{name} float64"),
             1e9 * timed.median(f"{name} float32"),
         )
-        for name in learners()
+        for name in regressors()
     ]
     header = ("learner", "predict_one + learn_one, us", "run float64, ns a row", "run float32, ns a row")
     note = "Defaults, intercept included; rows scaled to |x|² = d."

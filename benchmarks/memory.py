@@ -9,7 +9,7 @@ import sys
 import numpy as np
 
 from benchmarks.report import Cell, Report, Table, Verdict
-from driftline.registry import learners
+from driftline.registry import regressors
 
 RUN_D = 5
 RUN_ROWS = (10_000, 100_000, 1_000_000)
@@ -20,7 +20,7 @@ RUN_TARGET = 0.1
 
 
 def measure(quick: bool) -> Report:
-    run, models = _run(), _models(QUICK_LEARNERS if quick else tuple(learners()))
+    run, models = _run(), _models(QUICK_LEARNERS if quick else tuple(regressors()))
     return Report([*run.tables, *models.tables], [*run.verdicts, *models.verdicts])
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import driftline as dl
 from benchmarks.data import gaussian, level
-from driftline.registry import learners
+from driftline.registry import regressors
 
 
 def run_memory(rows: int, d: int) -> dict[str, int]:
@@ -56,7 +56,7 @@ def _allocated(call: Callable[[], object]) -> int:
 
 
 def bytes_a_model(name: str, d: int, count: int) -> dict[str, float]:
-    learner = learners()[name]
+    learner = regressors()[name]
     X, y = level(4, d)
 
     def grown() -> object:

@@ -61,16 +61,16 @@ VARIANTS = {
 }
 
 
-@pytest.fixture(params=registry.learners())
+@pytest.fixture(params=registry.regressors())
 def learner(request):
     """Each learner of the registry, at its defaults."""
-    return registry.learners()[request.param]()
+    return registry.regressors()[request.param]()
 
 
-@pytest.fixture(params=[*registry.learners(), *VARIANTS])
+@pytest.fixture(params=[*registry.regressors(), *VARIANTS])
 def variant(request):
     """Each learner of the registry, and each variant."""
-    return {**registry.learners(), **VARIANTS}[request.param]()
+    return {**registry.regressors(), **VARIANTS}[request.param]()
 
 
 @pytest.fixture

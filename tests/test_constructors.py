@@ -79,13 +79,13 @@ def test_learners_that_are_built_for_drift_run():
         assert np.mean(model.run(X, y).losses) < np.var(y)
 
 
-@pytest.mark.parametrize("name", sorted(registry.learners()))
+@pytest.mark.parametrize("name", sorted(registry.regressors()))
 def test_the_defaults_follow_a_standardised_stream(name):
     """Far better than the mean would. EG's weights are on the simplex, so its target is there too."""
     X, y = drifting(5, 3000, 4, step=0.003)
     if name == "eg":
         y = X @ [0.7, 0.2, 0.1, 0.0] + 0.1 * y
-    run = registry.learners()[name]().run(X, y)
+    run = registry.regressors()[name]().run(X, y)
     assert np.mean(run.losses[500:]) < 0.5 * np.var(y)
 
 

@@ -89,7 +89,9 @@ def test_the_half_width_is_the_followed_quantile_times_the_variance(seed, level)
     assert run.predictions - run.lower == pytest.approx(run.upper - run.predictions, rel=1e-9, abs=1e-12)
 
 
-@pytest.mark.parametrize("make", [*registry.learners().values(), *VARIANTS.values()], ids=[*registry.learners(), *VARIANTS])
+@pytest.mark.parametrize(
+    "make", [*registry.regressors().values(), *VARIANTS.values()], ids=[*registry.regressors(), *VARIANTS]
+)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_run_and_loop_give_the_same_intervals(make, dtype, rows):
     X, y = rows

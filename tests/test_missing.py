@@ -146,7 +146,9 @@ def test_missing_can_change_while_a_model_learns(learner, rows):
     assert learner.run(X, y).skipped == 5
 
 
-@pytest.mark.parametrize("make", [*registry.learners().values(), *VARIANTS.values()], ids=[*registry.learners(), *VARIANTS])
+@pytest.mark.parametrize(
+    "make", [*registry.regressors().values(), *VARIANTS.values()], ids=[*registry.regressors(), *VARIANTS]
+)
 @given(data=st.data(), dtype=st.sampled_from(["float64", "float32"]), features=st.integers(1, 9))
 @settings(max_examples=15, deadline=None)
 def test_rows_without_all_their_values_or_without_weight_leave_no_trace(make, data, dtype, features):

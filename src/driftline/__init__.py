@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from driftline import losses, regret, streams
 from driftline.base import Learner
 from driftline.certificate import Certificate
-from driftline.ensembles import Auto, Averaged, Network
+from driftline.ensembles import Auto, Averaged, Classifier, Network
 from driftline.errors import DivergenceError, ModelFileError
 from driftline.linear import (
     AAR,
@@ -57,6 +57,7 @@ __all__ = [
     "Averaged",
     "Below",
     "Certificate",
+    "Classifier",
     "DivergenceError",
     "Divide",
     "Every",

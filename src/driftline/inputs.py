@@ -159,7 +159,7 @@ def as_vector(values: Any, rows: int, where: str, what: str) -> Array:
         raise ValueError(f"{where}: {what} is missing: it requires {what} to be passed, but the target {what} is None")
     vector = _as_array(values, where, what)
     if vector.ndim == 2 and vector.shape[1] == 1:
-        _warn_of_column(where, what)
+        warn_of_column(where, what)
         vector = vector[:, 0]
     if vector.ndim != 1:
         raise ValueError(f"{where}: {what} must have one dimension, got {vector.ndim}")
@@ -168,7 +168,8 @@ def as_vector(values: Any, rows: int, where: str, what: str) -> Array:
     return np.ascontiguousarray(as_numbers(vector, where, what), dtype=np.float64)
 
 
-def _warn_of_column(where: str, what: str) -> None:
+def warn_of_column(where: str, what: str) -> None:
+    """Warns that a column stands where a vector is expected, in the words that users of scikit-learn know."""
     exceptions = sys.modules.get("sklearn.exceptions")
     category = UserWarning if exceptions is None else exceptions.DataConversionWarning
     message = f"A column-vector {what} was passed when a 1d array was expected ({where})"

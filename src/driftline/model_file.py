@@ -45,6 +45,8 @@ def save(learner: Learner, path: str | os.PathLike[str]) -> None:
         "kept": state.get("kept", {}),
         "learned": "core" in state,
     }
+    if "labels" in state:
+        head["labels"] = _encode_labels(type(learner).__name__, state["labels"])
     text = json.dumps(head, sort_keys=True)
     meta = {"format": FORMAT, "version": str(VERSION), "model": text, "sha256": _digest(arrays, text)}
     _write(Path(path), to_bytes(arrays, metadata=meta))
@@ -103,6 +105,8 @@ def _rebuild(arrays: dict[str, Array], meta: dict[str, str]) -> Learner:
     if head["learned"] and names is not None and len(names) != learner._features_of(arrays):
         raise ModelFileError("the names do not agree with the weights")
     state = {"params": learner.get_params(deep=False), "skipped": skipped, "names": names, "kept": kept}
+    if "labels" in head:
+        state["labels"] = _decode_labels(head["labels"])
     if head["learned"]:
         state["core"] = arrays
     learner.__setstate__(state)
@@ -134,7 +138,8 @@ def _encode(owner: str, name: str, value: Any) -> Any:
     if isinstance(value, (list, tuple)) and any(isinstance(item, Learner) for item in value):
         return [_encode(owner, f"{name}__{place}", item) for place, item in enumerate(value)]
     if isinstance(value, (np.ndarray, list, tuple)):
-        return [float(item) for item in value]
+        items = value.tolist() if isinstance(value, np.ndarray) else value
+        return [item if type(item) in (bool, int, str) else float(item) for item in items]
     if isinstance(value, np.generic):
         return value.item()
     if value is None or isinstance(value, (bool, int, float, str)):
@@ -164,6 +169,20 @@ def _encode_names(owner: str, names: list[Any] | None) -> list[str] | None:
         if not isinstance(name, str):
             raise ValueError(f"{owner}.save: the feature {name!r} is not named by text, which a model file needs")
     return names
+
+
+def _encode_labels(owner: str, labels: list[Any]) -> list[Any]:
+    for label in labels:
+        if type(label) not in (str, int, float, bool):
+            raise ValueError(f"{owner}.save: the label {label!r} is no text and no number, which a model file needs")
+    return [_encode(owner, "labels", label) for label in labels]
+
+
+def _decode_labels(labels: Any) -> list[Any]:
+    found = [_decode(label) for label in labels]
+    if not all(type(label) in (str, int, float, bool) for label in found) or len(set(found)) != len(found):
+        raise ModelFileError("the labels are not distinct texts or numbers")
+    return found
 
 
 def _are_names(names: Any) -> bool:

@@ -28,6 +28,11 @@ def learners() -> dict[str, type[Learner]]:
     return dict(_learners)
 
 
+def regressors() -> dict[str, type[Learner]]:
+    """Those whose predictions are numbers, name -> class."""
+    return {name: cls for name, cls in _learners.items() if cls._estimator_type == "regressor"}
+
+
 def name_of(cls: type[Learner]) -> str:
     """The name under which a class was registered."""
     for name, known in _learners.items():

@@ -13,12 +13,8 @@ class RiverVerbs:
     _supervised = True
     _river_kind = "Regressor"
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        _introduce(cls)
-
     def __new__(cls, *_: Any, **__: Any) -> Self:
-        """River may have been imported since the class was made."""
+        """A class is introduced with its first learner: what many kinds derive from is of no kind itself."""
         _introduce(cls)
         return super().__new__(cls)
 

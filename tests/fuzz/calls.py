@@ -24,7 +24,7 @@ ANSWERS = ("coef_", "intercept_", "n_features_in_", "feature_names_in_", "n_seen
 
 def make_model(rng):
     """A learner at its start, or one that learned three features, or one that learned three names."""
-    classes = list(registry.learners().values())
+    classes = list(registry.regressors().values())
     options = {"intercept": bool(rng.integers(2)), "dtype": ("float64", "float32")[rng.integers(2)]}
     model = classes[rng.integers(len(classes))](missing=("raise", "raise", "skip")[rng.integers(3)], **options)
     pick = rng.integers(3)

@@ -16,6 +16,7 @@ from driftline.linear.lms import LMS
 from driftline.registry import learner
 
 _PATTERN = LMS()
+_LARGEST = np.finfo(np.float64).max
 _ERRORS = LMS(intercept=False)  # on rows of 0 it predicts 0, and so only takes note of errors
 
 
@@ -158,7 +159,8 @@ class _Averaged(Composite):
         used, prediction = member._weights, float(_products(row, self._mean())[0])
         if not member._core.learn(x, y, weight):
             return False
-        self._total += used
+        with np.errstate(over="ignore"):
+            self._total = _held(self._total + used)
         self._count += 1
         self.above[0].learn_one(np.zeros(1), _held(float(y) - prediction), sample_weight=weight)
         return True
@@ -176,7 +178,8 @@ class _Averaged(Composite):
         if weight is not None:
             learned &= weight > 0
         used = np.vstack([first, kept[0][:-1]])
-        totals = np.add.accumulate(np.vstack([self._total, np.where(learned[:, None], used, 0.0)]), axis=0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            totals = _held(np.add.accumulate(np.vstack([self._total, np.where(learned[:, None], used, 0.0)]), axis=0))
         counts = self._count + np.append(0, np.cumsum(learned))
         means = np.where(counts[:, None] > 0, totals / np.maximum(counts, 1)[:, None], np.vstack([used, kept[0][-1:]]))
         whole = ~np.isnan(said[:, 0])
@@ -220,5 +223,4 @@ def _products(rows: Array, weights: Array) -> Array:
 
 def _held(values: Any) -> Any:
     """Within the range of float64."""
-    largest = np.finfo(np.float64).max
-    return np.clip(values, -largest, largest)
+    return np.clip(values, -_LARGEST, _LARGEST)

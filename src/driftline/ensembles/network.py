@@ -43,7 +43,7 @@ class Network(Wrapper):
     Every learner predicts the row and learns from it. The one on top has their predictions as its inputs and learns the
     weights v. Its loss is at most that of the best learner, plus a term that grows as the logarithm of the number of rows:
 
-    .. math:: L \le \min_c L_c + r + A \log\det(I + \tfrac{1}{r} \textstyle\sum p p^\top)
+    .. math:: L \le \min_c L_c + r + A \log\det(I + \tfrac{1}{r} \sum p p^\top)
 
     with A the largest loss on one row. ``certificate()`` has this bound, live. ``run`` runs the learners in parallel
     threads. Intervals are those of the learner on top, and so are the resets of a run.

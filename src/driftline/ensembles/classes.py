@@ -1,0 +1,238 @@
+"""The state of a classifier: a learner for two classes, or one for each of more, and the curve of their probabilities."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from driftline.base import Learner, Target
+from driftline.ensembles.composite import Composite, exclusive, is_weight, may_refuse
+from driftline.inputs import Array
+from driftline.linear.gd import GD
+
+_CURVE = GD(rate=0.1, loss="logistic", intercept=False)
+_KNOTS = np.array([0.125, 0.25, 0.5, 1.0, 2.0, 4.0])  # where the curve of log(p / (1 - p)) may bend, on either side of 0
+_START = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 2.0])  # a prediction f is a guess of 2p - 1, and log(p / (1 - p)) is about 2 f
+_LEAST = 1e-6  # slope of the curve, so that the class with the largest prediction keeps the largest probability
+
+
+@dataclass
+class Scores(Target):
+    """What the learners say about rows that are not learned, (rows, classes)."""
+
+    decisions: list[Array] = field(default_factory=list, kw_only=True)
+    probabilities: list[Array] = field(default_factory=list, kw_only=True)
+
+
+class ClassState(Composite):
+    """A member for each class; with two classes one member, whose sign decides.
+
+    The member of class 0 aims at -1 for its class, the others at +1 for theirs. So the one member of two classes is that of
+    both, and splits in two when a third class comes. The probability of a class is 1 / (1 + exp(-g(f))), f being what its
+    member predicts. The curve g is one for all, odd, and made of straight pieces; gradient descent on the logistic loss
+    moves them, and it is read as never falling.
+
+    Args:
+        pattern: a learner that has learned nothing.
+        known: how many classes are known in advance.
+        features, intercept, dtype: as of :class:`Composite`.
+    """
+
+    def __init__(self, pattern: Learner, known: int, features: int, intercept: bool, dtype: str) -> None:
+        curve = _CURVE.clone()
+        super().__init__([], [(curve, len(_KNOTS))], features, intercept, dtype)
+        curve._core.set_state({**curve._core.get_state(), "weights": _START})
+        self._pattern, self.known, self.mistakes = pattern, 0, 0
+        self._row = np.zeros(features)
+        self._add_member()
+        for _ in range(known):
+            self.add_class()
+
+    def _add_member(self) -> None:
+        member = self._pattern.clone()
+        if self.members and self.members[0]._core is not None:
+            member._meet(self._row, self._names)
+        self.members.append(member)
+
+    def add_class(self) -> None:
+        """One class more."""
+        self.known += 1
+        if self.known == 3:  # the first two classes get a learner each
+            self.members.append(copy.deepcopy(self.members[0]))
+        if self.known > 2:
+            self._add_member()
+
+    def meet(self, row: Array) -> None:
+        """The first row, which may decide something."""
+        self._row = row
+        super().meet(row)
+
+    @exclusive
+    def grow(self, more: int) -> None:
+        """So many features more, at their prior."""
+        super().grow(more)
+        self._row = np.zeros(self.features)
+
+    # The way out and in.
+
+    def _own_state(self) -> dict[str, Array]:
+        return {"known": np.array([float(self.known)]), "mistakes": np.array([float(self.mistakes)])}
+
+    def make_room(self, state: dict[str, Array], most: int) -> None:
+        """So many classes as an exported state has."""
+        for _ in range(_count(state, "known", most) - self.known):
+            self.add_class()
+
+    def _set_own_state(self, state: dict[str, Array]) -> None:
+        self.mistakes = _count(state, "mistakes", 2**53)
+
+    @exclusive
+    def follow(self, members: list[Learner], above: list[Learner]) -> None:
+        """Every member takes over the parameters of the one pattern."""
+        super().follow(members * len(self.members), self.above)
+        self._pattern = members[0]
+
+    @exclusive
+    def sums(self) -> dict[str, float]:
+        """Those of the first member."""
+        return self.members[0]._sums()
+
+    @exclusive
+    def lines(self) -> Array:
+        """Weights of the decisions, (members, d), the intercept's last."""
+        return np.array([sign * member._weights for sign, member in zip(self._signs, self.members, strict=True)])
+
+    def weights(self) -> Array:
+        """Those of the first member."""
+        return self.members[0]._weights
+
+    # Predicting and learning.
+
+    @property
+    def _signs(self) -> Array:
+        return np.ones(1) if len(self.members) == 1 else np.append(-1.0, np.ones(len(self.members) - 1))
+
+    def _decide(self, said: Array) -> Array:
+        """The number of the predicted class, by what the members say, (rows, members)."""
+        missing = np.isnan(said[:, 0])
+        if self.known == 0:
+            codes = np.full(len(said), np.nan)
+        elif len(self.members) > 1:
+            codes = np.argmax(np.where(missing[:, None], 0.0, said * self._signs), axis=1).astype(np.float64)
+        else:
+            codes = ((said[:, 0] > 0) & (self.known == 2)).astype(np.float64)
+        codes[missing] = np.nan
+        return codes
+
+    def _targets(self, codes: Array) -> list[Array]:
+        """+1 and -1 for each member."""
+        if len(self.members) == 1:
+            return [np.where(np.isnan(codes), np.nan, np.where(codes == 1, 1.0, -1.0))]
+        signs = self._signs
+        return [
+            np.where(np.isnan(codes), np.nan, np.where(codes == number, sign, -sign)) for number, sign in enumerate(signs)
+        ]
+
+    def _ask(self, x: Any) -> Array | None:
+        said = [member._core.predict(x) for member in self.members]
+        return None if None in said else np.array([said])
+
+    @exclusive
+    def predict(self, x: Any) -> Any:
+        """The predicted class's number, NaN where no class is known, or None where x has to be converted first."""
+        said = self._ask(x)
+        return None if said is None else float(self._decide(said)[0])
+
+    @exclusive
+    def learn(self, x: Any, y: Any, weight: Any = None) -> bool:
+        """Not for a class that is new; and no more than one member may be able to refuse."""
+        if not (isinstance(y, float) and y < self.known and is_weight(weight)):
+            return False
+        if len(self.members) > 1 and may_refuse(self.members[0]):
+            return False
+        said = self._ask(x)
+        if said is None:
+            return False
+        code = np.array([y])
+        targets = [float(target[0]) for target in self._targets(code)]
+        if not self.members[0]._core.learn(x, targets[0], weight):
+            return False
+        for member, target in zip(self.members[1:], targets[1:], strict=True):
+            member.learn_one(x, target, sample_weight=weight)
+        self._take_note(said, code, [np.array([target]) for target in targets], self._decide(said))
+        return True
+
+    def replay(self, block: Array, y: Array | None, weight: Array | None, target: Target) -> int:
+        """In pieces that begin where a class is new."""
+        if y is None:
+            said, _, skipped = self.each_replayed(block, [None] * len(self.members), weight, target)
+            target.predictions[:] = self._decide(said)
+            if isinstance(target, Scores):
+                target.decisions.append(said * self._signs)
+                target.probabilities.append(self._probabilities(said))
+            return skipped
+        counts = np.isfinite(y) & (np.abs(block) <= self.members[0]._largest).all(axis=1)
+        if weight is not None:
+            counts &= weight > 0
+        start = skipped = 0
+        while start < len(block):
+            new = np.flatnonzero(counts[start:] & (y[start:] >= self.known))
+            stop = start + int(new[0]) if new.size else len(block)
+            if stop > start:
+                skipped += self._learn_piece(block, y, weight, slice(start, stop), target)
+            if stop < len(block):
+                skipped += self._learn_new(block, y, weight, stop, target)
+            start = stop + 1
+        return skipped
+
+    def _learn_new(self, block: Array, y: Array, weight: Array | None, row: int, target: Target) -> int:
+        """A row whose class is new: it is predicted by those that were known."""
+        before = Target(target.where, target.start + row, target.names, predictions=np.empty(1))
+        self.replay(block[row : row + 1], None, None, before)
+        self._row = np.asarray(block[row], dtype=np.float64)
+        while self.known <= y[row]:
+            self.add_class()
+        noted = self.mistakes
+        skipped = self._learn_piece(block, y, weight, slice(row, row + 1), target)
+        target.predictions[row] = before.predictions[0]
+        self.mistakes = noted + 1
+        return skipped
+
+    def _learn_piece(self, block: Array, y: Array, weight: Array | None, rows: slice, target: Target) -> int:
+        part = None if weight is None else weight[rows]
+        own = Target(target.where, target.start + rows.start, target.names, predictions=target.predictions[rows])
+        targets = self._targets(y[rows])
+        said, _, skipped = self.each_replayed(block[rows], targets, part, own)
+        own.predictions[:] = self._decide(said)
+        learned = ~np.isnan(said[:, 0]) & ~np.isnan(y[rows])
+        if part is not None:
+            learned &= part > 0
+        if learned.any():
+            self._take_note(said[learned], y[rows][learned], [one[learned] for one in targets], own.predictions[learned])
+        return skipped
+
+    def _take_note(self, said: Array, codes: Array, targets: list[Array], decided: Array) -> None:
+        """Counts mistakes, and moves the curve."""
+        self.mistakes += int(np.count_nonzero(decided != codes))
+        held = np.clip(said.reshape(-1, 1), -_KNOTS, _KNOTS)  # row by row, the members of a row one after the other
+        aims = np.ascontiguousarray(np.column_stack(targets).reshape(-1))
+        self.above[0]._replay_block(held, aims, None, Target("", predictions=np.empty(len(aims))))
+
+    def _probabilities(self, said: Array) -> Array:
+        """Of each class, (rows, classes); of class 1 alone, (rows, 1), where there are no more than two."""
+        heights = np.minimum(_KNOTS[:, None], _KNOTS) @ self.above[0]._core.weights()
+        heights = np.maximum.accumulate(np.maximum(heights, 0.0)) + _LEAST * _KNOTS
+        f = said * self._signs
+        curve = np.copysign(np.interp(np.abs(f), np.append(0.0, _KNOTS), np.append(0.0, heights)), f)
+        chances: Array = 1 / (1 + np.exp(-curve))
+        return chances if len(self.members) == 1 else chances / chances.sum(axis=1, keepdims=True)
+
+
+def _count(state: dict[str, Array], name: str, most: int) -> int:
+    value = state[name]
+    if not isinstance(value, np.ndarray) or value.shape != (1,) or not 0 <= value[0] <= most or value[0] != int(value[0]):
+        raise ValueError(f"the state's {name} is out of range")
+    return int(value[0])

@@ -1,0 +1,278 @@
+"""Regression on labels -1 and +1, as a classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from driftline import inputs, params
+from driftline.base import Learner
+from driftline.certificate import Certificate
+from driftline.ensembles.classes import ClassState, Scores
+from driftline.ensembles.labels import Labels, are_classes, as_label, as_labels, of_one
+from driftline.ensembles.wrapper import REGRESSOR_RULE, Wrapper, is_regressor
+from driftline.inputs import Array, Name, Table
+from driftline.linear.dfop import DFOP
+from driftline.registry import learner
+from driftline.results import Run
+from driftline.undo import Undo
+
+_PATTERN = DFOP()
+
+
+@learner
+class Classifier(Wrapper):
+    r"""A regressor on labels -1 and +1 as a classifier: it predicts by the sign, O(d²) a row.
+
+    That is for a learner of cost O(d²). Labels may be any two values. A third class turns the one learner into one for each
+    class against the rest, and the largest prediction wins; a class that appears late starts with a learner that has seen
+    nothing, unless ``classes`` names it in advance. Probabilities are those of a logistic curve over the predictions,
+    whose slope and shift follow the labels row by row.
+
+    ``run(...).predictions`` are labels, None where no class is known yet, and ``errors`` are 1 where the label was missed.
+    In ``certificate()`` the loss counts mistakes: each has a squared error of at least 1, so a bound on the learner's loss
+    bounds them too.
+
+    Args:
+        learner: the regressor; None is DFOP.
+        classes: the labels to come, where they are known; None takes them as they appear.
+
+    References: :cite:`zhao2021`, Section 5.
+
+    >>> model = Classifier()
+    >>> for t in range(60):
+    ...     x = [t % 7 - 3.0, t % 5 - 2.0]
+    ...     model.learn_one(x, "up" if x[0] + x[1] > 0 else "down")
+    >>> model.predict_one([2.0, 1.0]), model.predict_one([-2.0, -1.0])
+    ('up', 'down')
+    """
+
+    learner: Learner | None = params.checked(
+        default=None,
+        check=lambda value: value is None or is_regressor(value),
+        rule=f"None or {REGRESSOR_RULE}",
+        kw_only=False,
+    )
+    classes: Sequence[Hashable] | None = params.checked(
+        default=None, check=are_classes, rule="None or a list of two or more distinct labels"
+    )
+
+    _estimator_type = "classifier"
+    _river_kind = "Classifier"
+    _plain_intercept = True
+    _met: Labels | None = None  # made when first asked for
+
+    def _patterns(self) -> list[Learner]:
+        return [_PATTERN if self.learner is None else self.learner]
+
+    @property
+    def _labels(self) -> Labels:
+        if self._met is None:
+            named = self.__dict__["classes"]
+            self._met = Labels(() if named is None else map(of_one, named))
+        return self._met
+
+    def _compose(self, members: list[Learner], above: list[Learner], features: int) -> ClassState:
+        return ClassState(members[0], len(self._labels), features, bool(self.intercept), self.dtype)
+
+    def _core_for(self, state: dict[str, Array]) -> Any:
+        core: Any = self._make_core(len(state["weights"]))
+        core.make_room(state, most=len(self._labels))
+        return core
+
+    def _refresh(self, before: dict[str, Any]) -> None:
+        if self.__dict__["classes"] is not before["classes"]:
+            raise ValueError
+        super()._refresh(before)
+
+    def _restore(self, core: dict[str, Array] | None, names: list[Name] | None) -> None:
+        if core is None:
+            self._met = None
+        super()._restore(core, names)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "labels": list(self._labels.known)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        before = self._met
+        self._met = Labels(state["labels"])
+        try:
+            super().__setstate__(state)
+        except BaseException:
+            self._met = before
+            raise
+        self._met = Labels(state["labels"])
+
+    # Labels at the door.
+
+    def learn_one(self, x: Any, y: Any, *, sample_weight: float | None = None) -> None:
+        """Learns from one row and its label, which may be one that was never met. None or NaN is a missing label."""
+        label = as_label(y, f"{type(self).__name__}.learn_one")
+        labels = self._labels
+        code = np.nan if label is None else labels.code(label)
+        super().learn_one(x, float(len(labels) if code is None else code), sample_weight=sample_weight)
+        if code is None and self._core is not None and self._core.known > len(labels):
+            labels.add(label)
+
+    def _learn_table(
+        self, X: Any, y: Any, sample_weight: Any, where: str, weights_every: int | None = None, level: float | None = None
+    ) -> Run:
+        if level is not None:
+            raise ValueError(f"{where}: there is no interval around a label; predict_proba_one gives probabilities")
+        if weights_every is not None:
+            raise ValueError(f"{where}: weights_every is for regressors")
+        table = self._as_table(X, where)
+        labels = as_labels(y, table.rows, where)
+        weight = inputs.as_weights(sample_weight, table.rows, where)
+        met = Labels(self._labels.known)  # the core must not know in advance what is only met in these rows
+        codes = met.codes(labels, self._counted(table, weight))
+        run = super()._learn_table(X, codes, weight, where)
+        if self._core is not None:
+            self._met = met
+        missed = (run.predictions != codes).astype(np.float64)
+        missed[np.isnan(codes)] = np.nan
+        return Run(met.of(run.predictions), missed, resets=run.resets, skipped=run.skipped)
+
+    def _counted(self, table: Table, weight: Array | None) -> Array:
+        """The rows that are learned if they have a label."""
+        counted = np.ones(table.rows, dtype=bool) if weight is None else weight > 0
+        if self.missing == "skip":
+            for start, block in table.blocks(inputs.BLOCK_ROWS):
+                counted[start : start + len(block)] &= (np.abs(block) <= self._largest).all(axis=1)
+        return counted
+
+    def partial_fit(  # type: ignore[override]
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> Self:
+        """Learns more rows in their order, once. ``classes`` names labels that are to come, as in scikit-learn."""
+        where = f"{type(self).__name__}.partial_fit"
+        with Undo(self):
+            for label in () if classes is None else as_labels(classes, len(classes), where):
+                if self._labels.code(label) is None:
+                    if self._core is not None:
+                        raise ValueError(f"{where}: {label!r} was not among the classes of the first call")
+                    self._labels.add(label)
+            self._learn_table(X, y, sample_weight, where)
+        return self
+
+    # What is said.
+
+    def predict_one(self, x: Any) -> Any:
+        """The predicted label; None where no class is known yet."""
+        code = super().predict_one(x)
+        return None if np.isnan(code) else self._labels.known[int(code)]
+
+    def predict(self, X: Any) -> Array:
+        """Predicted labels for many rows, with nothing learned between them."""
+        return self._labels.of(super().predict(X))
+
+    def predict_interval(self, x: Any, level: float = 0.9) -> tuple[float, float]:
+        """Labels have none."""
+        raise ValueError(
+            f"{type(self).__name__}.predict_interval: there is no interval around a label; see predict_proba_one"
+        )
+
+    def decision_one(self, x: Any) -> Any:
+        """What decides: positive for the second of two ``classes_``; with more of them a mapping label -> number."""
+        decisions = self._score_one(x, "decision_one").decisions[0][0]
+        if len(decisions) == 1:
+            return float(decisions[0] * self._direction)
+        return {self._labels.known[code]: float(decisions[code]) for code in self._labels.order()}
+
+    def predict_proba_one(self, x: Any) -> dict[Any, float]:
+        """The probability of each class that is known; they sum to 1."""
+        chances = self._chances(self._score_one(x, "predict_proba_one").probabilities[0])[0]
+        return {self._labels.known[code]: float(chances[code]) for code in self._labels.order()}
+
+    def decision_function(self, X: Any) -> Array:
+        """What decides, (T,) for two classes and (T, classes) for more, in the order of ``classes_``."""
+        decisions = np.concatenate(self._score_table(X, "decision_function").decisions)
+        return decisions[:, 0] * self._direction if decisions.shape[1] == 1 else decisions[:, self._labels.order()]
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities, (T, classes), in the order of ``classes_``."""
+        chances = self._chances(np.concatenate(self._score_table(X, "predict_proba").probabilities))
+        return chances[:, self._labels.order()]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of rows whose label :meth:`predict` gives."""
+        where = f"{type(self).__name__}.score"
+        predictions = self.predict(X)
+        labels = as_labels(y, len(predictions), where)
+        weights = inputs.as_weights(sample_weight, len(predictions), where)
+        right = np.array([said == label for said, label in zip(predictions.tolist(), labels, strict=True)])
+        return float(np.average(right, weights=weights))
+
+    @property
+    def _direction(self) -> float:
+        """The sign of a decision for the second of the classes in their order."""
+        return -1.0 if self._labels.order()[:1] == [1] else 1.0
+
+    def _chances(self, found: Array) -> Array:
+        """One column for each class."""
+        if found.shape[1] > 1:
+            return found
+        return np.column_stack([1 - found, found]) if len(self._labels) == 2 else np.ones((len(found), len(self._labels)))
+
+    def _score_one(self, x: Any, verb: str) -> Scores:
+        target = Scores(f"{type(self).__name__}.{verb}", predictions=np.empty(1))
+        self._predict_any(x, target)
+        return target
+
+    def _score_table(self, X: Any, verb: str) -> Scores:
+        where = f"{type(self).__name__}.{verb}"
+        self._require_core(verb)
+        table = self._as_table(X, where)
+        self._check_table(table, where)
+        target = Scores(where, predictions=np.empty(0))
+        for start, block in table.blocks(inputs.BLOCK_ROWS):
+            target.start, target.names, target.predictions = start, table.names, np.empty(len(block))
+            self._replay_block(block, None, None, target)
+        return target
+
+    # What was learned.
+
+    @property
+    def classes_(self) -> Array:
+        """The labels that are known, in their order."""
+        self._require_core("classes_")
+        return self._labels.array([self._labels.known[code] for code in self._labels.order()])
+
+    @property
+    def coef_(self) -> Array:
+        """The weights of the decisions, (1, d) for two classes and (classes, d) for more."""
+        return self._lines("coef_")[:, : self.n_features_in_]
+
+    @property
+    def intercept_(self) -> Array:  # type: ignore[override]
+        """The weights of the constant feature, one for each row of ``coef_``."""
+        lines = self._lines("intercept_")
+        return lines[:, -1] if self.intercept else np.zeros(len(lines))
+
+    def _lines(self, what: str) -> Array:
+        lines: Array = self._require_core(what).lines()
+        return lines * self._direction if len(lines) == 1 else lines[self._labels.order()]
+
+    @property
+    def learners_(self) -> list[Learner]:
+        """The learners as they have learned. They are the classifier's own: look, and do not teach them."""
+        return list(self._require_core("learners_").members)
+
+    def _sums(self) -> dict[str, float]:
+        return self._core.sums()  # type: ignore[no-any-return]
+
+    def _certify(self, sums: dict[str, float]) -> Certificate:
+        members = self._core.members
+        if len(members) > 1:
+            return Certificate(float(self._core.mistakes))
+        inner = members[0].certificate()
+        return Certificate(float(self._core.mistakes), inner.comparator, inner.bound, inner.conditions, inner.events)
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags
+
+        tags = super().__sklearn_tags__()
+        tags.estimator_type, tags.classifier_tags, tags.regressor_tags = "classifier", ClassifierTags(), None
+        return tags

@@ -1,0 +1,120 @@
+"""Labels of any kind as numbers 0, 1, 2, ... in the order in which they were met."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from driftline.inputs import Array, warn_of_column
+
+
+def of_one(label: Any) -> Any:
+    """A label as Python's own object; None where it is missing."""
+    if isinstance(label, np.generic) or (isinstance(label, np.ndarray) and label.size == 1):
+        label = label.item()
+    return None if isinstance(label, float) and math.isnan(label) else label
+
+
+def as_label(label: Any, where: str) -> Any:
+    """One label, None where it is missing."""
+    found = of_one(label)
+    try:
+        hash(found)
+    except TypeError:
+        raise TypeError(f"{where}: y must be a label that can be hashed, got {label!r}") from None
+    return found
+
+
+def are_classes(value: Any) -> bool:
+    """Whether a parameter is None or names two or more distinct labels."""
+    if value is None:
+        return True
+    if not isinstance(value, (list, tuple, np.ndarray)):
+        return False
+    labels = [of_one(label) for label in value]
+    return len(labels) >= 2 and None not in labels and len(set(labels)) == len(labels)
+
+
+def as_labels(y: Any, rows: int, where: str) -> list[Any]:
+    """One label a row, None where it is missing."""
+    if y is None:
+        raise ValueError(f"{where}: y is missing: it requires y to be passed, but the target y is None")
+    array = y if isinstance(y, np.ndarray) else np.asarray(y, dtype=None if hasattr(y, "__array__") else object)
+    if array.ndim == 2 and array.shape[1] == 1:
+        warn_of_column(where, "y")
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ValueError(f"{where}: y must have one dimension, got {array.ndim}")
+    if len(array) != rows:
+        raise ValueError(f"{where}: X has {rows} rows, y has {len(array)}")
+    if array.dtype.kind == "c":
+        raise ValueError(f"{where}: Complex data not supported, y has dtype {array.dtype}")
+    labels = array.tolist()
+    found = [as_label(label, where) for label in labels] if array.dtype.kind in "fO" else labels
+    if math.inf in found or -math.inf in found:
+        raise ValueError(f"{where}: Input y contains infinity or a value too large for a label")
+    fractions = {label for label in found if isinstance(label, float) and not label.is_integer()}
+    if len(fractions) > 2:
+        raise ValueError(f"{where}: Unknown label type: continuous. {len(fractions)} values of y are not whole numbers")
+    return found
+
+
+class Labels:
+    """The labels that were met, each with its number.
+
+    >>> labels = Labels(["b"])
+    >>> labels.codes(["a", None, "b"], [True, True, True]).tolist(), labels.known
+    ([1.0, nan, 0.0], ['b', 'a'])
+    """
+
+    def __init__(self, known: Iterable[Any] = ()) -> None:
+        self.known: list[Any] = list(known)
+        self._code = {label: code for code, label in enumerate(self.known)}
+
+    def __len__(self) -> int:
+        return len(self.known)
+
+    def code(self, label: Any) -> int | None:
+        """A label's number, None where it has none."""
+        return self._code.get(label)
+
+    def add(self, label: Any) -> None:
+        """The next number is this label's."""
+        self._code[label] = len(self.known)
+        self.known.append(label)
+
+    def codes(self, labels: list[Any], counted: Any) -> Array:
+        """The labels' numbers; a new label gets one on a row that counts. NaN is for a missing label, 0 for one unknown."""
+        for label, counts in zip(labels, counted, strict=True):
+            if counts and label is not None and label not in self._code:
+                self.add(label)
+        return np.array([np.nan if label is None else self._code.get(label, 0) for label in labels], dtype=np.float64)
+
+    def order(self) -> list[int]:
+        """The numbers in the order of the labels, where they have one."""
+        numbers = range(len(self.known))
+        try:
+            return sorted(numbers, key=self.known.__getitem__)
+        except TypeError:
+            return list(numbers)
+
+    def of(self, codes: Array) -> Array:
+        """The labels of numbers, None for NaN."""
+        missing = np.isnan(codes)
+        if missing.any():
+            found = np.empty(len(codes), dtype=object)
+            found[:] = [None if gone else self.known[int(code)] for code, gone in zip(codes, missing, strict=True)]
+            return found
+        return self.array(self.known)[codes.astype(np.intp)]
+
+    @staticmethod
+    def array(labels: list[Any]) -> Array:
+        """Labels of one kind as an array of that kind, others as objects."""
+        if len({type(label) for label in labels}) == 1 and isinstance(labels[0], (bool, int, float, str)):
+            return np.array(labels)
+        found = np.empty(len(labels), dtype=object)
+        found[:] = labels
+        return found
