@@ -1,8 +1,9 @@
+import io
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from PIL import Image, ImageColor
+from PIL import Image
 
 from driftline.reproduce import Context, arcor_fig2, page
 from driftline.reproduce.pictures import colours
@@ -87,11 +88,11 @@ def test_curves_that_differ_keep_lines_and_regions_of_their_own(outcomes):
     assert len(lines) == len(below.collections) == len(arcor_fig2.POWERS)
 
 
-def test_the_file_of_the_picture_keeps_the_colours_of_the_legend(outcomes, tmp_path):
-    """A palette made by counting pixels gives thin lines the colour of their neighbours."""
-    own = colours(["AROWR", "NLMS", *(f"ARCOR, q = {q:g}" for q in arcor_fig2.POWERS)])
-    page.write_picture(arcor_fig2.draw(outcomes), tmp_path / "it.png")
-    with Image.open(tmp_path / "it.png") as picture:
-        there = np.array([colour for _, colour in picture.convert("RGB").getcolors()])
-    for colour in ["#ffffff", *own.values()]:
-        assert np.abs(there - ImageColor.getrgb(colour)).max(axis=1).min() <= 6
+def test_no_colour_of_the_picture_is_far_off_in_its_file(outcomes, tmp_path):
+    """A palette made by counting pixels gives thin lines the colour of others, by up to a third of the scale."""
+    figure, drawn = arcor_fig2.draw(outcomes), io.BytesIO()
+    figure.savefig(drawn, format="png", dpi=100)
+    page.write_picture(figure, tmp_path / "it.png")
+    with Image.open(drawn) as true, Image.open(tmp_path / "it.png") as written:
+        off = np.asarray(written.convert("RGB")).astype(int) - np.asarray(true.convert("RGB"))
+    assert np.abs(off).max() <= 0.1 * 255

@@ -34,7 +34,7 @@ def paths(target: Target, folder: Path) -> dict[str, Path]:
 
 
 def write_picture(figure: Any, path: Path) -> None:
-    """A PNG with a palette of 64 colours: a third of the size, and hardly a difference to the eye.
+    """A PNG with a palette of 256 colours: a third of the size, and hardly a difference to the eye.
 
     The palette covers the colours that are there, however few pixels have them: thin lines keep theirs.
     """
@@ -43,7 +43,7 @@ def write_picture(figure: Any, path: Path) -> None:
     drawn = io.BytesIO()
     figure.savefig(drawn, format="png", dpi=100)
     with Image.open(drawn) as picture:
-        few = picture.convert("RGB").quantize(64, method=Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE)
+        few = picture.convert("RGB").quantize(256, method=Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE)
     few.save(path, optimize=True)
 
 
