@@ -138,3 +138,16 @@ def test_an_infinite_value_leaves_the_window_too():
     assert np.isinf(found.sums["window"][40:104, 1]).all()
     assert found.sums["window"][104:, 1].tolist() == [64.0] * (70_000 - 104)
     assert np.isinf(found.sums["cumulative"][-1, 1])
+
+
+@pytest.mark.parametrize("points", [None, 100, 7, 0])
+@pytest.mark.parametrize("fading", [0.5, 0.99])
+@pytest.mark.parametrize("rows", [900, 100_001])
+def test_an_infinite_value_never_fades(rows, fading, points):
+    """0.5 to the power of some thousand rows is 0 for a computer, and 0 times infinity is no number."""
+    values = np.ones((2, rows))
+    values[0, 40] = np.inf
+    found = tracked(values, fading=fading, points=points)
+    after = found.rows > 40
+    assert np.isinf(found.sums["fading"][after, 1]).all()
+    np.testing.assert_allclose(found.sums["fading"][:, 2], (1 - fading**found.rows) / (1 - fading), rtol=1e-12)

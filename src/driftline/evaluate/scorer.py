@@ -106,9 +106,9 @@ class Scorer:
         if self._least <= self._largest:
             for metric in self.settings.metrics:
                 metric.check_labels(self._least, self._largest)
-        points = self._tracker.finish()
         curves: dict[str, dict[str, Array]] = {}
         with np.errstate(all="ignore"):
+            points = self._tracker.finish()
             for kind, sums in points.sums.items():
                 by_name = dict(zip(self._names, sums[:, 1:].T, strict=True))
                 curves[kind] = {metric.name: metric.value(sums[:, 0], by_name) for metric in self.settings.metrics}

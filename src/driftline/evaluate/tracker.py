@@ -14,6 +14,8 @@ UNIT = 4_096  # rows that are summed at once, at most
 FLUSH = 32_768  # rows that are gathered before they are summed
 SPARE = 4  # rows are summed in multiples of so many units: the units can double twice and still begin where one began
 
+TINY = float(np.finfo(np.float64).tiny)  # the least weight of a row: 0 times an infinite error would be no number
+
 KINDS = ("cumulative", "window", "fading")
 
 
@@ -50,14 +52,16 @@ def moving_sum(values: Array, width: int) -> Array:
 def fading_sum(carry: Array, values: Array, factor: float) -> Array:
     """Each row's sum is ``factor`` times the one before plus its own values; ``carry`` is the sum before the first.
 
+    A power of the factor too small for a number is the smallest one: an infinite value stays infinite, as it does by definition.
+
     >>> fading_sum(np.array([8.0]), np.array([[1.0], [0.0], [2.0]]), 0.5).ravel().tolist()
     [5.0, 2.5, 3.25]
     """
     sums = values.copy()
-    sums[0] += factor * carry
+    sums[0] += max(factor, TINY) * carry
     reach = 1  # each sum holds so many rows; adding the one ``reach`` rows before doubles it
-    while reach < len(sums) and factor**reach > 0:
-        sums[reach:] += factor**reach * sums[:-reach]
+    while reach < len(sums):
+        sums[reach:] += max(factor**reach, TINY) * sums[:-reach]
         reach *= 2
     return sums
 
@@ -169,7 +173,7 @@ class Tracker:
         """The fading weights of so many rows at the last of them."""
         assert self.fading is not None
         if len(self._powers) != rows:
-            self._powers = self.fading ** np.arange(rows - 1, -1, -1)
+            self._powers = np.maximum(self.fading ** np.arange(rows - 1, -1, -1), TINY)
         return self._powers
 
     def _sums(self, rows: Array, weights: Array | None = None) -> Array:
@@ -230,7 +234,7 @@ class Tracker:
             self._remember(rest)
             last["window"] = np.concatenate(list(self._recent), axis=1)[:, -self.window :].sum(axis=1)
         if self.fading:
-            last["fading"] = self.fading**self._waiting * self._faded + rest @ self._weights(self._waiting)
+            last["fading"] = max(self.fading**self._waiting, TINY) * self._faded + rest @ self._weights(self._waiting)
         self._kept.close(self.rows, last)
         return self._kept.points()
 
