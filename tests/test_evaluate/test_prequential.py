@@ -66,6 +66,25 @@ def test_r2_keeps_its_digits_far_from_zero(offset):
     np.testing.assert_allclose(result.totals["predictions"]["r2"], 1 - 5000 / (spread**2).sum(), rtol=1e-9)
 
 
+@pytest.mark.parametrize("level", [1e5, 1e7, 1e9])
+def test_r2_keeps_its_digits_when_the_level_moves(level):
+    """scikit-learn's r2_score looks at the rows again; here they are gone."""
+    from sklearn.metrics import r2_score
+
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=4000)
+    y[1000:] += level
+    p = y + 0.3 * rng.normal(size=4000)
+    result = evaluate.score(y, p, metrics="r2", window=500, fading=0.5)
+    assert result.last("window")["predictions"]["r2"] == pytest.approx(r2_score(y[-500:], p[-500:]), rel=1e-6)
+    assert result.totals["predictions"]["r2"] == pytest.approx(r2_score(y, p), rel=1e-9)
+    faded = r2_score(y[-60:], p[-60:], sample_weight=0.5 ** np.arange(59, -1, -1))
+    assert result.last("fading")["predictions"]["r2"] == pytest.approx(faded, rel=1e-6)
+    level_alone = np.where(np.arange(4000) < 1000, 0.0, level)
+    constant = evaluate.score(level_alone, level_alone + 1.0, metrics="r2", window=500)
+    assert constant.last("window")["predictions"]["r2"] == 0.0
+
+
 def test_r2_of_constant_labels_and_of_one_row():
     result = evaluate.score(np.full(10, 0.1), np.full(10, 0.1), metrics="r2", points=None)
     values = result.curve("predictions").values

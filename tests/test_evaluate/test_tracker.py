@@ -151,3 +151,40 @@ def test_an_infinite_value_never_fades(rows, fading, points):
     after = found.rows > 40
     assert np.isinf(found.sums["fading"][after, 1]).all()
     np.testing.assert_allclose(found.sums["fading"][:, 2], (1 - fading**found.rows) / (1 - fading), rtol=1e-12)
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    rows=st.integers(1, 600),
+    sizes=st.lists(st.integers(1, 200), min_size=1, max_size=4),
+    window=st.integers(1, 900),
+    fading=st.floats(0.9, 1.0),
+    points=st.one_of(st.none(), st.integers(0, 50)),
+    some=st.booleans(),
+)
+def test_spreads_are_squares_about_the_mean_of_the_same_rows(rows, sizes, window, fading, points, some):
+    rng = np.random.default_rng(rows)
+    columns = rng.normal(size=(2, rows))
+    count = (rng.random(rows) < 0.7).astype(float) if some else np.ones(rows)
+    columns = columns * count
+    found = tracked(columns, sizes, count if some else None, window=window, fading=fading, points=points, spreads=[1])
+    check_spreads(found, columns[1], count, window, fading)
+
+
+def check_spreads(found, column, count, window, fading, rtol=1e-9):
+    for i, row in enumerate(found.rows):
+        ages = np.arange(row - 1, -1, -1)
+        for kind, weight in {"cumulative": np.ones(row), "window": (ages < window) * 1.0, "fading": fading**ages}.items():
+            weight = weight * count[:row]
+            mean = column[:row] @ weight / weight.sum() if weight.sum() else 0.0
+            expected = np.square(column[:row] - mean) @ weight
+            np.testing.assert_allclose(found.sums[kind][i, 3], expected, rtol=rtol, atol=1e-9)
+
+
+@pytest.mark.parametrize("window", [777, 50_000])
+def test_spreads_survive_units_that_double_and_a_level_that_moves(window):
+    """Sums of squares about a fixed origin would have lost every digit at the second level."""
+    column = np.random.default_rng(0).normal(size=3 * FLUSH + 123)
+    column[40_000:] += 1e9
+    found = tracked(np.vstack([column, column]), (1000, 37, 9000), window=window, fading=0.999, points=7, spreads=[1])
+    check_spreads(found, column, np.ones(len(column)), window, 0.999, rtol=1e-6)

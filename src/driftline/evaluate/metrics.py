@@ -78,6 +78,7 @@ class Metric:
     numeric: bool = True  # needs labels that are numbers
     intervals: bool = False  # needs predicted intervals
     ranked: bool = True  # a value can be better than another
+    spreads: tuple[str, ...] = ()  # columns whose sum of squares about their own mean is wanted too
 
     @property
     def worst(self) -> float:
@@ -89,7 +90,11 @@ class Metric:
         raise NotImplementedError
 
     def value(self, count: Array, sums: Sums) -> Array:
-        """The value from the weight of the rows and the weighted sums of the columns."""
+        """The value from the weight of the rows and the weighted sums of the columns.
+
+        ``sums["spread of NAME"]`` is the sum of squares of a column about its mean over the same rows, where ``spreads``
+        names it.
+        """
         raise NotImplementedError
 
     def check_labels(self, least: float, largest: float) -> None:
@@ -145,16 +150,16 @@ class R2(Metric):
     """
 
     name, title, lower_is_better = "r2", "R²", False
+    spreads = ("label",)
 
     def columns(self, rows: Rows) -> dict[str, Array]:
-        """Squared errors, and the labels and their squares about an origin that keeps their digits."""
-        return {"squared": rows.squared, "label": rows.centred, "label squared": np.square(rows.centred)}
+        """Squared errors, and the labels about an origin that keeps their digits."""
+        return {"squared": rows.squared, "label": rows.centred}
 
     def value(self, count: Array, sums: Sums) -> Array:
         """One minus the share of the labels' variance that is left."""
-        residual, second = sums["squared"], sums["label squared"]
-        spread = second - np.square(sums["label"]) / count
-        constant = spread <= 1e-13 * second  # nothing but rounding is left of the difference
+        residual, spread = sums["squared"], sums["spread of label"]
+        constant = spread <= count * np.square(1e-12 * sums["label"] / count)  # nothing but the rounding of the mean
         ratio = residual / np.where(constant, 1.0, spread)
         r2: Array = 1.0 - np.where(constant, np.where(residual > 0, 1.0, 0.0), ratio)
         return np.where(count > 1, r2, np.nan)
@@ -297,5 +302,9 @@ def as_metrics(metrics: str | Metric | Iterable[str | Metric], where: str) -> tu
 def value_of(metric: Metric, rows: Rows) -> float:
     """The metric over all of some rows."""
     with np.errstate(all="ignore"):
-        sums = {name: column.sum(keepdims=True) for name, column in metric.columns(rows).items()}
+        columns = metric.columns(rows)
+        sums = {name: column.sum(keepdims=True) for name, column in columns.items()}
+        for name in metric.spreads:
+            about = columns[name] - columns[name].mean()
+            sums[f"spread of {name}"] = np.square(about).sum(keepdims=True)
         return float(metric.value(np.array([float(len(rows.y))]), sums)[0])

@@ -82,9 +82,11 @@ class Scorer:
         for metric in self.settings.metrics:
             columns.update(metric.columns(rows))
         if self._tracker is None:
-            self._names = list(columns)
-            settings = self.settings
-            self._tracker = Tracker(len(columns), settings.window, settings.fading, settings.points, self.rows)
+            settings, names = self.settings, list(columns)
+            spreads = list(dict.fromkeys(name for metric in settings.metrics for name in metric.spreads))
+            places = [names.index(name) for name in spreads]
+            self._names = names + [f"spread of {name}" for name in spreads]
+            self._tracker = Tracker(len(columns), settings.window, settings.fading, settings.points, self.rows, places)
         if not self.classes:
             self._least = min(self._least, float(y.min(initial=math.inf, where=True if good is None else good)))
             self._largest = max(self._largest, float(y.max(initial=-math.inf, where=True if good is None else good)))

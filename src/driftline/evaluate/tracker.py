@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,13 +21,16 @@ KINDS = ("cumulative", "window", "fading")
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Sums at some rows: ``sums[kind]`` is (points, 1 + columns), the weight of the rows first."""
+    """Sums at some rows: ``sums[kind]`` is (points, 1 + columns + spreads), the weight of the rows first."""
 
     rows: Array
     sums: dict[str, Array]
 
 
-def moving_sum(values: Array, width: int) -> Array:
+Join = Callable[[Array, Array], Array]  # the sums over two sets of rows, put together
+
+
+def moving_sum(values: Array, width: int, join: Join = np.add) -> Array:
     """Sums along the first axis of ``width`` rows up to each, fewer at the start.
 
     Sums of 1, 2, 4, … rows make up any width. Nothing is subtracted: a huge value leaves no rounding behind when it leaves.
@@ -39,12 +42,12 @@ def moving_sum(values: Array, width: int) -> Array:
     done, reach = 0, 1  # the last ``done`` rows are in; ``values`` are sums of ``reach`` rows
     while done < len(sums):
         if width & reach:
-            sums[done:] += values[: len(values) - done]
+            sums[done:] = join(sums[done:], values[: len(values) - done])
             done += reach
         if 2 * reach > width:
             break
         doubled = values.copy()
-        doubled[reach:] += values[:-reach]
+        doubled[reach:] = join(values[reach:], values[:-reach])
         values, reach = doubled, 2 * reach
     return sums
 
@@ -52,7 +55,7 @@ def moving_sum(values: Array, width: int) -> Array:
 def fading_sum(carry: Array, values: Array, factor: float) -> Array:
     """Each row's sum is ``factor`` times the one before plus its own values; ``carry`` is the sum before the first.
 
-    A power of the factor too small for a number is the smallest one: an infinite value stays infinite, as it does by definition.
+    A power of the factor too small for a number is the smallest one: an infinite value stays infinite, by definition.
 
     >>> fading_sum(np.array([8.0]), np.array([[1.0], [0.0], [2.0]]), 0.5).ravel().tolist()
     [5.0, 2.5, 3.25]
@@ -64,6 +67,20 @@ def fading_sum(carry: Array, values: Array, factor: float) -> Array:
         sums[reach:] += max(factor**reach, TINY) * sums[:-reach]
         reach *= 2
     return sums
+
+
+def between(first: Array, second: Array, column: int) -> Array:
+    """What the spread of two sets of rows together has beyond their own: they lie about two means.
+
+    >>> between(np.array([[2.0, 6.0]]), np.array([[1.0, 0.0]]), 1).item()  # 3, 3 and 0 about their mean 2: 1 + 1 + 4
+    6.0
+    """
+    one, other = first[:, 0], second[:, 0]
+    with np.errstate(all="ignore"):
+        apart = first[:, column] / one - second[:, column] / other
+        more: Array = one / (one + other) * other * apart * apart
+    more[(one == 0) | (other == 0)] = 0.0
+    return more
 
 
 class Tracker:
@@ -79,10 +96,18 @@ class Tracker:
         fading: weight of a row relative to the next one, in (0, 1]; None for none.
         points: the most points to keep, beside the last row; None keeps every row, 0 none but the last.
         rows: the length of the stream where it is known, to begin with the right units.
+        spreads: columns, from 0, whose squared distances from their own mean over the same rows are summed too. Spreads of
+            two sets of rows are put together by their means, so that digits are kept wherever the column goes.
     """
 
     def __init__(
-        self, columns: int, window: int | None, fading: float | None, points: int | None, rows: int | None = None
+        self,
+        columns: int,
+        window: int | None,
+        fading: float | None,
+        points: int | None,
+        rows: int | None = None,
+        spreads: Sequence[int] = (),
     ) -> None:
         self.window, self.fading, self.points = window, fading, points
         self.unit, self.every = 1, 1
@@ -90,9 +115,11 @@ class Tracker:
             self.unit, self.every = UNIT, 0
         elif points is not None and rows is not None:
             self._begin(rows)
-        self._width = columns + 1
+        self._read = columns + 1
+        self._width = self._read + len(spreads)
+        self._spreads = [(self._read + i, 1 + column) for i, column in enumerate(spreads)]
         self._rows = 0  # summed so far: a multiple of the unit
-        self._buffer = np.empty((self._width, min(FLUSH + SPARE * UNIT, rows or FLUSH + SPARE * UNIT)))
+        self._buffer = np.empty((self._read, min(FLUSH + SPARE * UNIT, rows or FLUSH + SPARE * UNIT)))
         self._waiting = 0  # rows in the buffer
         self._all_count = True  # every row in the buffer counts: its first column is not filled in
         self._total, self._faded = np.zeros(self._width), np.zeros(self._width)
@@ -151,23 +178,45 @@ class Tracker:
     def _absorb(self, block: Array) -> None:
         """Sums whole units of rows."""
         count = block.shape[1] // self.unit
-        rows = block.reshape(self._width, count, self.unit)
+        rows = block.reshape(self._read, count, self.unit)
         tail = self.window % self.unit if self.window else 0
         tails = self._sums(rows[:, :, self.unit - tail :])
-        units = self._sums(rows[:, :, : self.unit - tail]) + tails
+        units = self._join(self._sums(rows[:, :, : self.unit - tail]), tails)
         number = self._rows // self.unit + 1 + np.arange(count)
         at = np.flatnonzero(number % self.every == 0) if self.every else np.empty(0, dtype=np.int64)
-        sums = {"cumulative": np.cumsum(np.vstack([self._total, units]), axis=0)[1:]}
+        sums = {"cumulative": self._run_on(self._total, units)}
         self._total = sums["cumulative"][-1]
         if self.window:
             sums["window"] = self._slide(units, tails)
             self._remember(block)
         if self.fading:
             faded = self._sums(rows, self._weights(self.unit))
-            sums["fading"] = fading_sum(self._faded, faded, self.fading**self.unit)
+            sums["fading"] = self._run_on(self._faded, faded, self.fading**self.unit)
             self._faded = sums["fading"][-1]
         self._kept.add(number[at] * self.unit, {kind: values[at] for kind, values in sums.items()})
         self._rows += block.shape[1]
+
+    def _run_on(self, carry: Array, units: Array, factor: float | None = None) -> Array:
+        """The sums at the end of each new unit: all up to it, or those before it times a factor."""
+
+        def run(values: Array, start: Array) -> Array:
+            if factor is not None:
+                return fading_sum(start, values, factor)
+            sums: Array = np.cumsum(np.concatenate([start[None], values]), axis=0)[1:]
+            return sums
+
+        sums = run(units, carry)
+        before = np.concatenate([carry[None], sums[:-1]]) * (1.0 if factor is None else max(factor, TINY))
+        for spread, column in self._spreads:
+            sums[:, spread] = run(units[:, spread] + between(before, units, column), carry[spread])
+        return sums
+
+    def _join(self, first: Array, second: Array) -> Array:
+        """The sums over two sets of rows together."""
+        sums: Array = first + second
+        for spread, column in self._spreads:
+            sums[:, spread] += between(first, second, column)
+        return sums
 
     def _weights(self, rows: int) -> Array:
         """The fading weights of so many rows at the last of them."""
@@ -177,12 +226,19 @@ class Tracker:
         return self._powers
 
     def _sums(self, rows: Array, weights: Array | None = None) -> Array:
-        """Sums over the last axis, weighted or not: (units, 1 + columns)."""
+        """Sums over the last axis, weighted or not: (units, 1 + columns + spreads)."""
         first = 1 if self._all_count else 0
         sums = np.empty((rows.shape[1], self._width))
-        sums[:, first:] = (rows[first:].sum(axis=2) if weights is None else rows[first:] @ weights).T
+        sums[:, first : self._read] = (rows[first:].sum(axis=2) if weights is None else rows[first:] @ weights).T
         if first:
             sums[:, 0] = rows.shape[2] if weights is None else weights.sum()
+        for spread, column in self._spreads:
+            mean = sums[:, column] / np.where(sums[:, 0] > 0, sums[:, 0], 1.0)
+            square = rows[column] - mean[:, None]
+            square *= square  # in place: memory of this size comes from the system anew each time
+            if not first:
+                square *= rows[0]
+            sums[:, spread] = square.sum(axis=1) if weights is None else square @ weights
         return sums
 
     def _slide(self, units: Array, tails: Array) -> Array:
@@ -190,9 +246,9 @@ class Tracker:
         assert self.window is not None
         whole, before = self.window // self.unit, len(self._units)
         units, tails = np.vstack([self._units, units]), np.vstack([self._tails, tails])
-        sums: Array = moving_sum(units, whole)[before:]
+        sums: Array = moving_sum(units, whole, self._join)[before:]
         first = max(0, whole - before)  # until there the unit with the tail would lie before the first row
-        sums[first:] += tails[before + first - whole : max(0, len(tails) - whole)]
+        sums[first:] = self._join(sums[first:], tails[before + first - whole : max(0, len(tails) - whole)])
         keep = len(units) - min(whole, len(units))
         self._units, self._tails = units[keep:], tails[keep:]
         return sums
@@ -215,10 +271,10 @@ class Tracker:
         odd = len(self._units) % 2
         first, second = self._units[odd::2], self._units[odd + 1 :: 2]
         if self.window and self.window % (2 * self.unit) >= self.unit:
-            self._tails = self._tails[odd::2] + second
+            self._tails = self._join(self._tails[odd::2], second)
         else:
             self._tails = self._tails[odd + 1 :: 2]
-        self._units = first + second
+        self._units = self._join(first, second)
         self.unit *= 2
 
     def finish(self) -> Points:
@@ -229,12 +285,15 @@ class Tracker:
         rest = self._buffer[:, : self._waiting]
         if self._all_count:
             rest[0] = 1.0
-        last = {"cumulative": self._total + rest.sum(axis=1)}
+            self._all_count = False
+        last = {"cumulative": self._join(self._total[None], self._sums(rest[:, None]))[0]}
         if self.window:
             self._remember(rest)
-            last["window"] = np.concatenate(list(self._recent), axis=1)[:, -self.window :].sum(axis=1)
+            recent = np.concatenate(list(self._recent), axis=1)[:, -self.window :]
+            last["window"] = self._sums(recent[:, None])[0]
         if self.fading:
-            last["fading"] = max(self.fading**self._waiting, TINY) * self._faded + rest @ self._weights(self._waiting)
+            faded = max(self.fading**self._waiting, TINY) * self._faded[None]
+            last["fading"] = self._join(faded, self._sums(rest[:, None], self._weights(self._waiting)))[0]
         self._kept.close(self.rows, last)
         return self._kept.points()
 
