@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -125,3 +127,41 @@ SECOND_ORDER: dict[str, Callable[..., Any]] = {
     "complement, drifting": lambda **kw: dl.SecondOrder(start=0.001, time=dl.Add(1e-5), noise="complement", **kw),
 }
 EVERY = {**FIRST_ORDER, **SECOND_ORDER}
+
+
+def assert_one_way_of_learning(whole: Any, parts: Any, looped: Any, X: Array, y: Array, cuts: list[int]) -> Any:
+    """Three learners of one kind: a run, runs of the parts and the loop agree to the last bit, intervals too; the run."""
+    run = whole.run(X, y, weights_every=1)
+    predictions, weights = loop(looped, X, y)
+    np.testing.assert_array_equal(run.predictions, predictions)
+    np.testing.assert_array_equal(run.weights, weights)
+    pieces = np.split(np.arange(len(y)), sorted(set(cuts)))
+    found = [parts.run(X[piece], y[piece]).predictions for piece in pieces]
+    np.testing.assert_array_equal(np.concatenate(found), run.predictions)
+    assert_same_state(looped, whole)
+    assert_same_state(parts, whole)
+    ends = whole.run(X, y, level=0.5)
+    for end in ("lower", "upper"):
+        again = copy.deepcopy(looped)
+        found = [getattr(again.run(X[piece], y[piece], level=0.5), end) for piece in pieces]
+        np.testing.assert_array_equal(np.concatenate(found), getattr(ends, end))
+    return run
+
+
+def told_in_another_thread(model: Any, *acts: Any) -> list[str]:
+    """What a second thread is told that acts on a model which this one has claimed."""
+    errors = []
+
+    def use() -> None:
+        for act in acts:
+            try:
+                act()
+            except RuntimeError as error:
+                errors.append(str(error))
+
+    model._core.claim()
+    thread = threading.Thread(target=use)
+    thread.start()
+    thread.join()
+    model._core.release()
+    return errors

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import driftline as dl
 from driftline.checks.tools import same
-from tests.streams import EVERY, assert_same_state, drifting, examples, loop
+from tests.streams import EVERY, assert_one_way_of_learning, drifting, examples
 
 some = examples(100)
 seeds = st.integers(0, 2**32 - 1)
@@ -39,15 +39,8 @@ def test_run_is_the_loop_and_parts_of_a_run_are_the_run(name, seed, d, cuts, sin
     X, y = drifting(seed, 30, d)
     dtype = "float32" if single else "float64"
     whole, parts, looped = (dl.Averaged(EVERY[name](dtype=dtype)) for _ in range(3))
-    run = whole.run(X, y, weights_every=1, level=0.5)
-    predictions, weights = loop(looped, X, y)
-    np.testing.assert_array_equal(run.predictions, predictions)
-    np.testing.assert_array_equal(run.weights, weights)
-    found = [parts.run(X[piece], y[piece], level=0.5) for piece in np.split(np.arange(30), sorted(set(cuts)))]
-    np.testing.assert_array_equal(np.concatenate([part.lower for part in found]), run.lower)
-    np.testing.assert_array_equal(np.concatenate([part.upper for part in found]), run.upper)
-    assert_same_state(whole, parts)
-    assert whole.certificate().loss == pytest.approx(run.losses.sum(), rel=1e-9)
+    run = assert_one_way_of_learning(whole, parts, looped, X, y, cuts)
+    assert parts.certificate().loss == pytest.approx(run.losses.sum(), rel=1e-9)
 
 
 def test_the_risk_is_that_of_the_function_of_regret():

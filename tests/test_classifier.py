@@ -1,7 +1,6 @@
 """The classifier: signs of a regressor, any labels, more than two classes, probabilities, and the tools of others."""
 
 import pickle
-import threading
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import driftline as dl
 from driftline.checks import expected_failures
 from driftline.checks.tools import same
-from tests.streams import EVERY, assert_same_state, drifting, examples
+from tests.streams import EVERY, assert_same_state, drifting, examples, told_in_another_thread
 
 some = examples(100)
 seeds = st.integers(0, 2**32 - 1)
@@ -347,19 +346,7 @@ def test_accuracy_through_evaluate_and_river():
 
 def test_a_second_thread_is_told_that_the_model_is_in_use():
     model = dl.Classifier().fit(*labelled(1, 40, 3, 3))
-    errors = []
-
-    def use():
-        for act in (lambda: model.predict_one([1.0, 2.0, 3.0]), lambda: model.learn_one([1.0, 2.0, 3.0], 1)):
-            try:
-                act()
-            except RuntimeError as error:
-                errors.append(str(error))
-
-    model._core.claim()
-    thread = threading.Thread(target=use)
-    thread.start()
-    thread.join()
-    model._core.release()
+    row = [1.0, 2.0, 3.0]
+    errors = told_in_another_thread(model, lambda: model.predict_one(row), lambda: model.learn_one(row, 1))
     assert len(errors) == 2
     assert all("in use by another thread" in error for error in errors)

@@ -1,7 +1,6 @@
 """The network: its parts by themselves, its bound, its nested parameters and files, its threads."""
 
 import copy
-import threading
 
 import numpy as np
 import pytest
@@ -12,7 +11,15 @@ from sklearn.model_selection import GridSearchCV
 
 import driftline as dl
 from driftline.checks.tools import same
-from tests.streams import EVERY, assert_same_state, drifting, examples, loop, wild
+from tests.streams import (
+    EVERY,
+    assert_one_way_of_learning,
+    assert_same_state,
+    drifting,
+    examples,
+    told_in_another_thread,
+    wild,
+)
 
 some = examples(100)
 seeds = st.integers(0, 2**32 - 1)
@@ -58,15 +65,7 @@ def test_a_network_is_its_parts_one_after_the_other(names, seed, d, dtype):
 def test_run_is_the_loop_and_parts_of_a_run_are_the_run(names, seed, d, cuts):
     X, y = drifting(seed, 30, d)
     whole, parts, looped = (dl.Network([EVERY[name]() for name in names]) for _ in range(3))
-    run = whole.run(X, y, weights_every=1, level=0.5)
-    predictions, weights = loop(looped, X, y)
-    np.testing.assert_array_equal(run.predictions, predictions)
-    np.testing.assert_array_equal(run.weights, weights)
-    found = [parts.run(X[piece], y[piece], level=0.5) for piece in np.split(np.arange(30), sorted(set(cuts)))]
-    np.testing.assert_array_equal(np.concatenate([part.lower for part in found]), run.lower)
-    assert_same_state(whole, parts)
-    assert same({**looped.__getstate__()["core"], "n": 0}.keys(), {**whole.__getstate__()["core"], "n": 0}.keys())
-    np.testing.assert_array_equal(looped.coef_, whole.coef_)
+    assert_one_way_of_learning(whole, parts, looped, X, y, cuts)
 
 
 def test_the_weights_are_those_of_the_linear_model_that_the_parts_make():
@@ -291,20 +290,9 @@ def test_a_second_thread_is_told_that_the_model_is_in_use():
     model = dl.Network()
     model.run(X, y)
     before = copy.deepcopy(model)
-    errors = []
-
-    def use():
-        for act in (lambda: model.predict_one(X[0]), lambda: model.learn_one(X[0], 1.0), lambda: model.run(X, y)):
-            try:
-                act()
-            except RuntimeError as error:
-                errors.append(str(error))
-
-    model._core.claim()
-    thread = threading.Thread(target=use)
-    thread.start()
-    thread.join()
-    model._core.release()
+    errors = told_in_another_thread(
+        model, lambda: model.predict_one(X[0]), lambda: model.learn_one(X[0], 1.0), lambda: model.run(X, y)
+    )
     assert len(errors) == 3
     assert all("in use by another thread" in error for error in errors)
     assert_same_state(model, before)
