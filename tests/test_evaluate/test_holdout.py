@@ -45,3 +45,13 @@ def test_accuracy_on_fresh_rows():
 def test_rows_that_cannot_be_drawn_again_are_refused():
     with pytest.raises(TypeError, match="cannot be sampled"):
         evaluate.prequential(dl.RLS(), (np.ones((9, 1)), np.ones(9)), holdout=5)
+
+
+def test_intervals_are_not_measured_on_fresh_rows():
+    stream = dl.streams.Rotating(rate=0.2, unit="deg", noise=0.5)
+    result = evaluate.prequential(dl.RLS(), stream, rows=200, level=0.9, holdout=20, holdout_every=100)
+    assert result.curve("RLS", "mse", "holdout").rows.tolist() == [100, 200]
+    with pytest.raises(ValueError, match="coverage is not measured on fresh rows"):
+        result.curve("RLS", "coverage", "holdout")
+    with pytest.raises(ValueError, match="width is not measured on fresh rows"):
+        result.plot("width", "holdout")

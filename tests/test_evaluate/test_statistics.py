@@ -86,6 +86,14 @@ def test_robustness_by_hand():
     np.testing.assert_allclose(robustness(accuracy, lower_is_better=False), [2.0 + 1.0, 4 / 3 + 1.0, 1.0 + 2.0])
     errors = np.array([[1.0, 2.0, 4.0], [3.0, 1.0, np.inf]])
     np.testing.assert_allclose(robustness(errors[:1], lower_is_better=True), [4.0, 2.0, 1.0])
-    assert robustness(errors, lower_is_better=True).tolist() == [np.inf, np.inf, 2.0]
     with pytest.raises(ValueError, match="at least 0"):
         robustness(np.array([[-1.0, 0.5]]), lower_is_better=False)
+
+
+def test_a_breakdown_costs_its_learner_alone_robustness():
+    """An infinite error would make every other learner infinitely robust."""
+    errors = np.array([[2.0, 4.0, np.inf], [3.0, 1.0, 2.0]])
+    assert robustness(errors, lower_is_better=True).tolist() == [2.0 + 1.0, 1.0 + 3.0, 0.0 + 1.5]
+    accuracies = np.array([[0.8, 0.4, -np.inf], [0.9, 0.9, 0.3]])
+    np.testing.assert_allclose(robustness(accuracies, lower_is_better=False), [2 + 3, 1 + 3, 0 + 1])
+    assert robustness(np.full((1, 2), np.inf), lower_is_better=True).tolist() == [0.0, 0.0]

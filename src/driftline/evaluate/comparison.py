@@ -119,6 +119,8 @@ class Comparison:
     def robustness(self, metric: str | None = None) -> dict[str, float]:
         """Sum over the streams of a learner's mean relative to the worst learner's; more is better.
 
+        A learner that broke down on a stream adds 0 there, and does not count as the worst.
+
         References: :cite:`zhao2021`, Section 6.1.
         """
         chosen = self._ranked(metric, "robustness")

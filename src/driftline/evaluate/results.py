@@ -75,6 +75,8 @@ class Prequential:
         metric = one_of(where, "metric", metric or next(iter(self.metrics)), tuple(self.metrics))
         one_of(where, "kind", kind, self.kinds)
         if kind == "holdout":
+            if metric not in self._holdout[learner]:
+                raise ValueError(f"{where}: {metric} is not measured on fresh rows, for which no intervals are asked")
             return self._holdout[learner][metric]
         scores = self._scores[learner]
         return Curve(scores.rows, scores.curves[kind][metric])

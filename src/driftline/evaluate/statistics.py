@@ -65,18 +65,23 @@ def verdict(own: Array, other: Array, lower_is_better: bool, level: float = 0.95
 def robustness(scores: Array, lower_is_better: bool) -> Array:
     """Each learner's sum over the streams of its score relative to the worst learner's; scores are (streams, learners).
 
-    For accuracies the ratio is score / worst. For errors it is worst / score. The worst learner has 1 on every stream.
+    For accuracies the ratio is score / worst. For errors it is worst / score. The worst learner has 1 on every stream. A learner
+    that broke down, whose score is not finite, has 0 there, and the worst is one of the others.
 
     >>> robustness(np.array([[0.8, 0.4], [0.9, 0.9]]), lower_is_better=False).tolist()
     [3.0, 2.0]
     """
     scores = np.asarray(scores, dtype=np.float64)
-    if (scores < 0).any():
+    sound = np.isfinite(scores)
+    if (scores[sound] < 0).any():
         raise ValueError("robustness: a ratio of scores needs scores of at least 0")
-    worst = scores.max(axis=1, keepdims=True) if lower_is_better else scores.min(axis=1, keepdims=True)
+    if lower_is_better:
+        worst = scores.max(axis=1, keepdims=True, initial=-np.inf, where=sound)
+    else:
+        worst = scores.min(axis=1, keepdims=True, initial=np.inf, where=sound)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = worst / scores if lower_is_better else scores / worst
-    ratio = np.where(scores == worst, 1.0, ratio)
+    ratio = np.where(sound, np.where(scores == worst, 1.0, ratio), 0.0)
     total: Array = ratio.sum(axis=0)
     return total
 
