@@ -202,6 +202,9 @@ def test_network(s: Stream, noise: float, copies: int):
     kept(regret.network(p, s.y, noise=noise))
     kept(regret.network(p, s.y, noise=noise, top=dl.AROWR(noise=noise, ridge=1.0, intercept=False)))
     assert not regret.network(p, s.y, noise=noise, top=dl.AROWR(noise=noise)).applies
+    own = regret.network(p, s.y, top=dl.ARCOR(noise=noise, radius=1.0, schedule=None, intercept=False))
+    assert dict(own.terms) == dict(regret.network(p, s.y, noise=noise).terms)
+    assert own.applies
 
 
 @many

@@ -46,3 +46,16 @@ def test_none_takes_the_weights_that_make_the_bound_least():
     least = regret.online_to_batch(learner, X, y).value
     for _ in range(50):
         assert regret.online_to_batch(learner, X, y, rng.normal(size=3)).value >= least
+
+
+def test_a_rate_that_diverges_is_a_condition_that_fails():
+    """The theorem has nothing to say there, which is an answer and no error."""
+    X, y = np.ones((3000, 1)), np.ones(3000)
+    learner = dl.LMS(rate=5.0, intercept=False)
+    with pytest.raises(dl.DivergenceError):
+        learner.run(X, y)
+    for bound in (regret.lms(learner, X, y), regret.online_to_batch(learner, X, y, holdout=(X[:5], y[:5]))):
+        assert not bound.applies
+        assert bound.conditions["rate * X^2 < 1: 5 * 1"] is False
+        assert bound.observed == np.inf
+        assert "FAILS: rate * X^2 < 1" in str(bound)

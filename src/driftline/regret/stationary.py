@@ -92,7 +92,7 @@ def arowr(learner: AROWR, X: Any, y: Any, u: Any = None) -> Bound:
 NETWORK_CONDITION = "the learner on top starts at S = I, never resets and has a radius of at least 1"
 
 
-def network(predictions: Any, y: Any, *, noise: float = 1.0, top: Learner | None = None) -> Bound:
+def network(predictions: Any, y: Any, *, noise: float | None = None, top: Learner | None = None) -> Bound:
     r"""The loss of the network is at most :math:`\min_c L_c + r + A \log\det(I + \sum p p^\top / r)`.
 
     p is the vector of the copies' predictions, :math:`L_c` the loss of copy c, A the largest loss of the network on one row.
@@ -100,7 +100,7 @@ def network(predictions: Any, y: Any, *, noise: float = 1.0, top: Learner | None
     Args:
         predictions: of the copies, (T, C).
         y: the labels, (T,).
-        noise: r of the learner on top.
+        noise: r of the learner on top; None takes that of ``top``, or 1 where none is given.
         top: the learner on top, where it is not ARCOR with radius 1 and no resets; AROWR with ridge 1 will do too.
 
     References: :cite:`vaits2011`, Theorem 2, whose constant this names.
@@ -112,6 +112,8 @@ def network(predictions: Any, y: Any, *, noise: float = 1.0, top: Learner | None
     (1.3161, 2.7084, 0.0)
     """
     copies, labels = as_rows(predictions, y, "network")
+    if noise is None:
+        noise = float(getattr(top, "noise", 1.0))
     if top is None:
         top = ARCOR(noise=noise, radius=1.0, schedule=None, intercept=False)
     _, run = replay(top, copies, labels)
