@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import driftline as dl
@@ -85,6 +86,7 @@ def test_rows_to_tune_on_can_be_given():
         ((np.ones((5, 1)), np.ones(5)), {"protocol": "repeats"}, "cannot be drawn again"),
         ((np.ones((5, 1)), np.ones(5)), {"tune": {}}, "tune must say"),
         ((np.ones((5, 1)), np.ones(5)), {"tune": 1.5}, "share"),
+        ((np.ones((5, 1)), np.ones(5)), {"tune": 2.0, "tuned": False}, "share"),
         (dl.streams.Rotating(), {"protocol": "folds"}, "protocol must be one of"),
     ],
 )
@@ -111,3 +113,13 @@ def test_a_dataclass_with_a_seed_can_be_drawn_again():
 
     assert redraw(Noise(), 4) == Noise(4)
     assert isinstance(make(Noise(), rows=5), Case)
+
+
+def test_a_tuple_of_streams_is_not_taken_for_rows():
+    names = ["Rotating", "Switching"]
+    assert list(as_cases((dl.streams.Rotating(), dl.streams.Switching()), 10, 2, None, 0, 0.1, False)) == names
+    rows = (np.ones((5, 1)), np.ones(5))
+    assert list(as_cases(rows, None, 2, None, 0, 0.1, False)) == ["rows"]
+    assert list(as_cases((rows, rows, rows), None, 2, None, 0, 0.1, False)) == ["rows", "rows 2", "rows 3"]
+    frames = (pd.DataFrame({"a": [1.0, 2.0]}), pd.Series([1.0, 2.0]))
+    assert list(as_cases(frames, None, 2, None, 0, 0.1, False)) == ["rows"]

@@ -258,3 +258,10 @@ def test_unknown_names_of_curves_are_refused(rows):
     for wrong in ({"learner": "LMS"}, {"metric": "rmse"}, {"kind": "window"}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             result.curve(**{"learner": "RLS"} | wrong)
+
+
+def test_predictions_of_another_length_are_refused_in_the_words_of_score():
+    with pytest.raises(ValueError, match="score: y has 3 labels, predictions of mine are 2"):
+        evaluate.score(np.ones(3), {"mine": np.ones(2)})
+    with pytest.raises(ValueError, match="score: y has 3 labels, intervals of predictions are 2"):
+        evaluate.score(np.ones(3), np.ones(3), intervals=(np.ones(2), np.ones(3)))

@@ -54,3 +54,11 @@ def test_an_unknown_length_has_no_remaining_time():
     bar = evaluate.Progress(None, show=False)
     bar.advance(3000)
     assert bar.line(3.0) == "3,000 rows  1 k rows/s  0:03 so far"
+
+
+@pytest.mark.usefixtures("impatient")
+def test_rows_are_those_of_the_stream_however_many_learners_there_are():
+    terminal = Terminal()
+    blocks = [(np.ones((50, 1)), np.ones(50))] * 4
+    evaluate.prequential([dl.RLS(), dl.Ridge(), dl.LMS()], iter(blocks), rows=200, progress=terminal)
+    assert "50 %  100 of 200 rows" in terminal.getvalue()

@@ -132,12 +132,12 @@ def as_cases(
         if chosen == "repeats" and not again:
             raise ValueError(f"compare: {name} cannot be drawn again with another seed: use protocol='subsets'")
         tuning = tune.get(name) if isinstance(tune, Mapping) else tune
-        if not tuned:
-            tuning = None
-        elif isinstance(tuning, (int, float)):
+        if isinstance(tuning, (int, float)):
             tuning = float(tuning)
             if not 0 < tuning < 1:
                 raise ValueError(f"compare: tune must be a share in (0, 1), or rows to tune on, got {tuning!r}")
+        if not tuned:
+            tuning = None
         elif tuning is None and not again:
             raise ValueError(f"compare: tune must say what {name} is tuned on: it cannot be drawn again")
         cases[name] = Case(data, rows, repeats, chosen, seed, tuning)
@@ -149,7 +149,8 @@ def _named(streams: Any) -> dict[str, Any]:
         named = {str(name): data for name, data in streams.items()}
     else:
         named = {}
-        for data in streams if isinstance(streams, list) else [streams]:
+        several = isinstance(streams, list) or (isinstance(streams, tuple) and not _are_rows(streams))
+        for data in streams if several else [streams]:
             base = "rows" if isinstance(data, tuple) else _name(data)
             count, name = 1, base
             while name in named:
@@ -159,6 +160,11 @@ def _named(streams: Any) -> dict[str, Any]:
     if not named:
         raise ValueError("compare: there are no streams")
     return named
+
+
+def _are_rows(pair: tuple[Any, ...]) -> bool:
+    """Whether a tuple is a table with its labels, and not several streams."""
+    return len(pair) == 2 and not any(redrawable(item) or is_dataset(item) for item in pair)
 
 
 def _name(data: Any) -> str:

@@ -79,8 +79,7 @@ def prequential(
     samples = Holdout.plan(data, settings.metrics, holdout, holdout_every, seed, source.rows, WHERE)
     runner = _Runner(settings, drivers, source.rows, samples, keep_predictions)
     most = ARRAY_ROWS if all(driver.native for driver in drivers.values()) else SLOW_ROWS
-    total = None if source.rows is None else source.rows * len(drivers)
-    with Progress(total, "rows", show=progress) as bar:
+    with Progress(source.rows, "rows", show=progress) as bar:
         for block in source.blocks(samples.every if samples else None, most):
             runner.step(block, bar)
     return runner.result(settings, delay)
@@ -137,7 +136,7 @@ class _Runner:
             scorer.add(labels, answers.prediction, answers.interval, block.lost)
             if self.keep:
                 self.kept[name].append(answers.prediction)
-            bar.advance(len(block))
+        bar.advance(len(block))
         if self.samples is not None and self.rows % self.samples.every == 0:
             self.samples.measure(self.rows, self.drivers)
 

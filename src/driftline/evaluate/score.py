@@ -12,6 +12,7 @@ from driftline.evaluate.metrics import as_metrics
 from driftline.evaluate.prequential import check_settings
 from driftline.evaluate.results import Prequential
 from driftline.evaluate.scorer import Scorer
+from driftline.inputs import Array
 
 WHERE = "score"
 
@@ -50,11 +51,11 @@ def score(
     labels = inputs.as_vector(y, len(y), WHERE, "y")
     scores = {}
     for name, given in named.items():
-        values = inputs.as_vector(getattr(given, "predictions", given), len(labels), WHERE, f"predictions of {name}")
+        values = _one_a_label(getattr(given, "predictions", given), labels, f"predictions of {name}")
         pair = ends.get(name)
         interval = None
         if pair is not None:
-            lower, upper = (inputs.as_vector(end, len(labels), WHERE, f"intervals of {name}") for end in pair)
+            lower, upper = (_one_a_label(end, labels, f"intervals of {name}") for end in pair)
             interval = (lower, upper)
         scorer = Scorer(settings, classes=False, rows=len(labels))
         scorer.add(labels, values, interval, lambda: np.ones(len(labels), dtype=bool))
@@ -70,3 +71,9 @@ def score(
         fading=settings.fading,
         _scores=scores,
     )
+
+
+def _one_a_label(values: Any, labels: Array, what: str) -> Array:
+    if len(values) != len(labels):
+        raise ValueError(f"{WHERE}: y has {len(labels)} labels, {what} are {len(values)}")
+    return inputs.as_vector(values, len(labels), WHERE, what)

@@ -65,8 +65,8 @@ def verdict(own: Array, other: Array, lower_is_better: bool, level: float = 0.95
 def robustness(scores: Array, lower_is_better: bool) -> Array:
     """Each learner's sum over the streams of its score relative to the worst learner's; scores are (streams, learners).
 
-    For accuracies the ratio is score / worst. For errors it is worst / score. The worst learner has 1 on every stream. A learner
-    that broke down, whose score is not finite, has 0 there, and the worst is one of the others.
+    For accuracies the ratio is score / worst. For errors it is worst / score. The worst learner has 1 on every stream.
+    One that broke down, whose score is not finite, has 0 there, and the worst is one of the others.
 
     >>> robustness(np.array([[0.8, 0.4], [0.9, 0.9]]), lower_is_better=False).tolist()
     [3.0, 2.0]
