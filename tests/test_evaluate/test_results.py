@@ -59,7 +59,7 @@ def test_predictions_made_elsewhere_are_measured_alike():
     assert scored.totals["RLS"] == direct.totals["RLS"]
     assert scored.last("window")["RLS"] == direct.last("window")["RLS"]
     assert scored.totals["zero"]["mse"] == pytest.approx(np.mean(y**2))
-    with pytest.raises(ValueError, match="predictions of short has 3"):
+    with pytest.raises(ValueError, match="y has 600 labels, predictions of short are 3"):
         evaluate.score(y, {"short": np.zeros(3)})
 
 
