@@ -10,8 +10,9 @@ import numpy as np
 
 from driftline import inputs
 from driftline._core import SparseRows
-from driftline.base import Learner, Target
+from driftline.base import Learner
 from driftline.inputs import Array, Name, Table
+from driftline.refusals import Target
 from driftline.undo import Undo
 
 

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from driftline import params
-from driftline.base import Learner, Target
+from driftline.base import Learner
 from driftline.certificate import Certificate
 from driftline.ensembles.composite import Composite, exclusive, is_weight
 from driftline.ensembles.wrapper import REGRESSOR_RULE, Wrapper, is_regressor
 from driftline.inputs import Array
 from driftline.linear.lms import LMS
+from driftline.refusals import Target
 from driftline.registry import learner
 
 _PATTERN = LMS()

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from driftline.base import Learner, Target
+from driftline.base import Learner
 from driftline.ensembles.composite import Composite, exclusive, is_weight, may_refuse
 from driftline.inputs import Array
 from driftline.linear.gd import GD
+from driftline.refusals import Target
 
 _CURVE = GD(rate=0.1, loss="logistic", intercept=False)
 _KNOTS = np.array([0.125, 0.25, 0.5, 1.0, 2.0, 4.0])  # where the curve of log(p / (1 - p)) may bend, on either side of 0

@@ -11,10 +11,11 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from driftline.base import Learner, Target
+from driftline.base import Learner
 from driftline.inputs import Array, Name
 from driftline.linear.policies import Below, Divide
 from driftline.linear.recursion import Recursive
+from driftline.refusals import Target
 
 C = TypeVar("C", bound="Composite")
 P = ParamSpec("P")

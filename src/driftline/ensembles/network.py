@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from driftline import params
-from driftline.base import Learner, Target
+from driftline.base import Learner
 from driftline.certificate import Certificate
 from driftline.ensembles.composite import Composite, exclusive, is_weight, may_refuse
 from driftline.ensembles.wrapper import REGRESSOR_RULE, Wrapper, is_regressor
 from driftline.inputs import Array
 from driftline.linear.arcor import ARCOR
+from driftline.refusals import Target
 from driftline.registry import learner
 from driftline.regret.stationary import NETWORK_CONDITION, is_network_top, network_terms
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any, Self
 
 from driftline import params
-from driftline.base import Learner, Target
+from driftline.base import Learner
 from driftline.ensembles.composite import Composite
 from driftline.inputs import Array, Name
+from driftline.refusals import Target
 
 _OPTIONS = ("intercept", "dtype", "missing")
 

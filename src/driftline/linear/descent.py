@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from driftline import _core, losses
-from driftline.base import Target
 from driftline.errors import DivergenceError
 from driftline.inputs import Array
+from driftline.refusals import Target
 from driftline.sparse_rows import TakesSparse
 
 _DIVERGED = 4

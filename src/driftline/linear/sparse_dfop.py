@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from driftline import _core, inputs, params
-from driftline.base import Target
 from driftline.inputs import Array, Name, Table
 from driftline.linear.policies import Divide
 from driftline.linear.pursuit import basis_pursuit, largest
 from driftline.linear.recursion import Policy, Recursive
+from driftline.refusals import Target
 from driftline.registry import learner
 from driftline.results import Run
 from driftline.sparse_rows import SparseTable, TakesSparse
