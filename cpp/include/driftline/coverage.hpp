@@ -19,6 +19,7 @@ inline constexpr double levels[level_count] = {0.1,  0.2, 0.3,   0.4,  0.5,   0.
 
 // Scores are only noted until an interval is asked for. From then on they are taken in, some at a time.
 inline constexpr Index remembered = 128, taken_at_once = 32, never = INT64_MAX;
+static_assert((remembered & (remembered - 1)) == 0, "places are found by masking");
 
 struct Coverage {
     // Of a Gaussian's scores to begin with.
@@ -112,7 +113,7 @@ DRIFTLINE_ONCE inline void take_in_noted(Coverage& c) {
 
 // The score of one more row.
 DRIFTLINE_INLINE void note(Coverage& c, double score) {
-    c.recent[c.noted % remembered] = at_most(score, DBL_MAX);
+    c.recent[c.noted & (remembered - 1)] = at_most(score, DBL_MAX);
     if (++c.noted == c.due) [[unlikely]]
         take_in_noted(c);
 }
