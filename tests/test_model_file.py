@@ -11,7 +11,6 @@ import threading
 
 import numpy as np
 import pytest
-from safetensors import safe_open
 from safetensors.numpy import load as from_bytes
 from safetensors.numpy import save as to_bytes
 
@@ -133,9 +132,9 @@ def test_paths_are_paths_of_any_kind(model, path):
 def test_a_file_that_is_not_there_is_an_os_error(path):
     with pytest.raises(FileNotFoundError):
         dl.load(path)
-    with pytest.raises(OSError, match=str(path.parent)):
+    with pytest.raises(FileNotFoundError, match=rf"{path.parent}: not a regular file$"):
         dl.load(path.parent)
-    with pytest.raises(OSError, match="nowhere"):
+    with pytest.raises(FileNotFoundError, match=r"nowhere: no such folder$"):
         dl.RLS().save(path.parent / "nowhere" / "model")
 
 
@@ -339,63 +338,37 @@ def test_a_learner_that_is_not_registered_cannot_be_saved(path):
         Own().save(path)
 
 
-def resign(path, change_head=None, change_arrays=None):
-    """Writes the file anew with a checksum that agrees."""
-    with safe_open(path, framework="numpy") as file:
-        meta = file.metadata()
-        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    head = json.loads(meta["model"])
-    if change_head:
-        change_head(head)
-    if change_arrays:
-        change_arrays(arrays)
-    text = json.dumps(head, sort_keys=True)
-    meta = {**meta, "model": text, "sha256": model_file._digest(arrays, text)}
-    path.write_bytes(to_bytes(arrays, metadata=meta))
-
-
 @pytest.mark.parametrize(
     "change",
     [
-        lambda head: head.update(skipped=-5),
-        lambda head: head.update(skipped=0.5),
-        lambda head: head.update(skipped=True),
-        lambda head: head.update(names=["a", "a", "b"]),
-        lambda head: head.update(names="abc"),
-        lambda head: head.update(names=["a", "b"]),
-        lambda head: head.update(names=["a", "b", 3]),
+        {"skipped": -5},
+        {"skipped": 0.5},
+        {"skipped": True},
+        {"names": ["a", "a", "b"]},
+        {"names": "abc"},
+        {"names": ["a", "b"]},
+        {"names": ["a", "b", 3]},
     ],
 )
-def test_a_head_that_no_learner_writes_is_refused(change, tmp_path, rows):
-    path = tmp_path / "model"
-    dl.RLS().fit(*rows).save(path)
-    resign(path, change_head=change)
-    with pytest.raises(dl.ModelFileError):
-        dl.load(path)
+def test_a_head_that_no_learner_writes_is_refused(change, model, path):
+    model.save(path)
+    arrays, _, head = parts(path)
+    forge(path, arrays, {**head, **change})
+    refuse(path)
+
+
+IMPOSSIBLE = {
+    "sums": [(0, 0.5), (0, -1.0), (0, 1e16), (1, -1e300), (2, -1.0)],
+    "coverage": [(0, -1.0), (5, 1e13), (16, -1.0), (16, 1e300), (19, -1.0), (30, -2.0)],
+}
 
 
 @pytest.mark.parametrize("make", [dl.RLS, dl.NLMS])
-@pytest.mark.parametrize(("place", "value"), [(0, 0.5), (0, -1.0), (0, 1e16), (1, -1e300), (2, -1.0)])
-def test_sums_that_no_learner_comes_to_are_refused(make, place, value, tmp_path, rows):
-    path = tmp_path / "model"
+@pytest.mark.parametrize(("name", "place", "value"), [(name, *one) for name, ones in IMPOSSIBLE.items() for one in ones])
+def test_numbers_that_no_learner_comes_to_are_refused(make, name, place, value, path, rows):
     make().fit(*rows).save(path)
-    resign(path, change_arrays=lambda arrays: arrays["sums"].__setitem__(place, value))
-    with pytest.raises(dl.ModelFileError, match="sums are out of range"):
-        dl.load(path)
-
-
-@pytest.mark.parametrize(("place", "value"), [(0, -1.0), (5, 1e13), (16, -1.0), (16, 1e300), (19, -1.0), (30, -2.0)])
-def test_a_coverage_that_no_learner_comes_to_is_refused(place, value, tmp_path, rows):
-    path = tmp_path / "model"
-    dl.RLS().fit(*rows).save(path)
-    resign(path, change_arrays=lambda arrays: arrays["coverage"].__setitem__(place, value))
-    with pytest.raises(dl.ModelFileError, match="coverage is out of range"):
-        dl.load(path)
-
-
-def test_where_a_file_cannot_be_is_said(tmp_path, rows):
-    model = dl.RLS().fit(*rows)
-    with pytest.raises(FileNotFoundError, match=r"nowhere: no such folder$"):
-        model.save(tmp_path / "nowhere" / "model")
-    with pytest.raises(FileNotFoundError, match=r"not a regular file$"):
-        dl.load(tmp_path)
+    arrays, _, head = parts(path)
+    arrays[name] = arrays[name].copy()
+    arrays[name][place] = value
+    forge(path, arrays, head)
+    refuse(path, f"{name} (are|is) out of range")
