@@ -29,8 +29,7 @@ def test_every_setting_is_its_own_run(rows, jobs):
 def test_blocks_of_any_size_change_nothing(rows, monkeypatch):
     X, y = rows
     whole = dl.sweep(dl.Kalman(), {"drift": [0.0, 1e-3]}, X, y)
-    monkeypatch.setattr("driftline.sweeps.BLOCK_BYTES", 1)
-    monkeypatch.setattr("driftline.sweeps.max", lambda *_: 7, raising=False)
+    monkeypatch.setattr("driftline.sweeps._rows_at_once", lambda columns: 7)
     parts = dl.sweep(dl.Kalman(), {"drift": [0.0, 1e-3]}, X, y)
     assert parts.losses == pytest.approx(whole.losses, rel=1e-12)
     for one, other in zip(whole.models, parts.models, strict=True):

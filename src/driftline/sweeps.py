@@ -124,6 +124,10 @@ def _values(name: str, some: Any) -> Sequence[Any]:
     return list(some)
 
 
+def _rows_at_once(columns: int) -> int:
+    return max(256, BLOCK_BYTES // (8 * columns))
+
+
 def _learn(
     models: list[Learner | None],
     share: range,
@@ -134,7 +138,7 @@ def _learn(
     counts: Array,
 ) -> None:
     """Teaches a thread's share of the models, block by block."""
-    for start, block in table.blocks(max(256, BLOCK_BYTES // (8 * table.columns))):
+    for start, block in table.blocks(_rows_at_once(table.columns)):
         rows = slice(start, start + len(block))
         for i in share:
             model = models[i]
