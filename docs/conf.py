@@ -41,6 +41,7 @@ bibtex_reference_style = "author_year"
 # What docstrings see around them.
 doctest_global_setup = """
 import numpy as np
+from driftline import Alarm
 from driftline.linear import *
 from driftline.regret import *
 from driftline.streams import *

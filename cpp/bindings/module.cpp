@@ -10,6 +10,7 @@
 #include "driftline/engine.hpp"
 
 namespace driftline::bindings {
+void bind_alarm(nanobind::module_&);
 void bind_auto(nanobind::module_&);
 void bind_first_order(nanobind::module_&);
 void bind_projected(nanobind::module_&);
@@ -27,6 +28,7 @@ NB_MODULE(_core, m) {
              nanobind::arg("share"), nanobind::arg("factor"), nanobind::arg("enough"));
     m.attr("levels") = nanobind::cast(std::vector<double>(std::begin(driftline::levels), std::end(driftline::levels)));
     m.def("instruction_set", &driftline::instruction_set, "The instruction set in use: avx2 or baseline.");
+    driftline::bindings::bind_alarm(m);
     driftline::bindings::bind_auto(m);
     driftline::bindings::bind_sparse(m);
     driftline::bindings::bind_first_order(m);

@@ -57,6 +57,19 @@ template <class T> nb::object covariance(Held<T>& self) {
     return nb::steal(array);
 }
 
+// The diagonal of an S to which drift is added.
+template <class T> nb::object variances(Held<T>& self) {
+    InUse use(self);
+    const auto& state = self.model->state;
+    if (!state.additive)
+        throw nb::value_error("only an S to which drift is added is kept itself");
+    double* out;
+    nb::object array = new_array(state.d, out);
+    for (Index j = 0; j < state.d; ++j)
+        out[j] = state.packed.s[panel_index<T>(j, j)];
+    return array;
+}
+
 Policy make_policy(double start, int time, double amount, double noise, bool complement, bool shrink, double clip, int reset,
                    Index period, double radius, bool modest) {
     return {start, static_cast<Time>(time),   amount, noise,  complement, shrink,
@@ -74,6 +87,7 @@ template <class T> void bind(nb::module_& m, const char* name) {
         .def("get_state", &get_state<T>)
         .def("set_state", &set_state<T>, arg("state"))
         .def("covariance", &covariance<T>)
+        .def("variances", &variances<T>)
         .def_prop_ro("held_in_range", [](Held<T>& self) { return self.model->held_in_range(); })
         .def(
             "set_forgetting",
@@ -107,10 +121,10 @@ void bind_second_order(nb::module_& m) {
             arg("clip"), arg("reset"), arg("period"), arg("radius"), arg("modest"));
     bind<double>(m, "SecondOrder64");
     bind<float>(m, "SecondOrder32");
-    m.attr("sums") =
-        nb::make_tuple("rows", "loss", "value", "largest_loss", "largest_label", "largest_norm2", "resets", "projections",
-                       "capped", "repaired", "saturated", "weighted", "retuned", "segment", "bound", "pending", "shrunk");
-    static_assert(sums_count == 17);
+    m.attr("sums") = nb::make_tuple("rows", "loss", "value", "largest_loss", "largest_label", "largest_norm2", "resets",
+                                    "projections", "capped", "repaired", "saturated", "weighted", "retuned", "segment",
+                                    "bound", "pending", "shrunk", "begun");
+    static_assert(sums_count == 18);
 }
 
 } // namespace driftline::bindings

@@ -31,7 +31,7 @@ template <class T> void set_state(Holder<SecondOrderModel<T>>& self, const nb::d
     auto fresh = std::make_unique<SecondOrderModel<T>>(old.d, old.intercept, old.policy);
     auto& state = fresh->state;
     copy_in(from, "weights", state.w, state.d);
-    set_sums(from, state.sums, {0, 6, 7, 8, 9, 10, 11, 12, 13, 15});
+    set_sums(from, state.sums, {0, 6, 7, 8, 9, 10, 11, 12, 13, 15, 17});
     set_coverage(from, state.coverage);
     copy_in(from, "matrix", fresh->matrix().data(), fresh->matrix().size());
     copy_in(from, "diagonal", fresh->diagonal().data(), fresh->diagonal().size());
@@ -41,7 +41,8 @@ template <class T> void set_state(Holder<SecondOrderModel<T>>& self, const nb::d
         copy_in(from, "guard_diagonal", fresh->guard_diagonal().data(), fresh->guard_diagonal().size());
         check_factor(state.guard, state.d);
     }
-    if (state.sums.segment < 1 || state.sums.pending > 1 || (state.sums.pending == 1 && !state.guard.u))
+    const Sums& sums = state.sums;
+    if (sums.segment < 1 || sums.begun > sums.rows || sums.pending > 1 || (sums.pending == 1 && !state.guard.u))
         throw nb::value_error("the state's sums are out of range");
     self.model = std::move(fresh);
 }

@@ -4,6 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from driftline import losses, regret, streams
+from driftline.alarms import Alarm
 from driftline.base import Learner
 from driftline.certificate import Certificate
 from driftline.ensembles import Auto, Averaged, Classifier, Network
@@ -53,6 +54,7 @@ __all__ = [
     "RLS",
     "WEMM",
     "Add",
+    "Alarm",
     "Auto",
     "Averaged",
     "Below",

@@ -197,9 +197,9 @@ class Learner(Refusals, SklearnVerbs, RiverVerbs, params.Parametrised):
         resets: list[Array] = []
         snapshots = np.empty((table.rows // every, len(self._core.weights()))) if every else None
         skipped = 0
-        for start, block in table.blocks(
-            inputs.rows_between_signals(table.columns, self._operations(table.columns + 1), every or 1)
-        ):
+        memory = np.empty(table.rows // every) if every and self._memory() is not None else None
+        step = inputs.rows_between_signals(table.columns, self._operations(table.columns + 1), every or 1)
+        for start, block in table.blocks(step if memory is None else every):
             rows = slice(start, start + len(block))
             kept = None if snapshots is None else snapshots[start // every : rows.stop // every]
             piece = None if weight is None else weight[rows]
@@ -209,6 +209,8 @@ class Learner(Refusals, SklearnVerbs, RiverVerbs, params.Parametrised):
             skipped += self._replay_block(block, y[rows], piece, target)
             with np.errstate(over="ignore"):
                 np.subtract(y[rows], predictions[rows], out=errors[rows])
+            if memory is not None and rows.stop % every == 0:
+                memory[rows.stop // every - 1] = self._memory()
         self._skipped += skipped
         return Run(
             predictions=predictions,
@@ -217,6 +219,8 @@ class Learner(Refusals, SklearnVerbs, RiverVerbs, params.Parametrised):
             upper=upper,
             resets=np.concatenate(resets) if resets else np.empty(0, dtype=np.int64),
             weights=snapshots,
+            memory=memory,
+            weights_every=None if weights_every is None else int(weights_every),
             skipped=skipped,
         )
 

@@ -68,6 +68,10 @@ class Learned:
     def _sums(self) -> dict[str, float]:
         return dict(zip(self._sum_names, self._core.sums().tolist(), strict=True))
 
+    def _memory(self) -> float | None:
+        """About how many rows the weights rest on, where that is known."""
+        return None
+
     def certificate(self) -> Certificate:
         """What is proven about the loss so far; see :doc:`/certificates`."""
         if self._core is None:

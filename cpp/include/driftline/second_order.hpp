@@ -59,6 +59,12 @@ template <class T> DRIFTLINE_ONCE void bring_modesty(SecondOrderState<T>& m, dou
     m.ready = false;
 }
 
+inline void count_reset(Sums& sums) {
+    sums.resets += 1;
+    sums.segment += 1;
+    sums.begun = sums.rows;
+}
+
 // What a reset asks for once the row was taken in.
 template <class T> void watch_resets(SecondOrderState<T>& m, double rho, double grow, double norm2, const T* next) {
     const bool below = m.policy.reset == Reset::below;
@@ -66,8 +72,7 @@ template <class T> void watch_resets(SecondOrderState<T>& m, double rho, double 
         below ? reset_is_due(m, rho, grow, norm2, next) : static_cast<Index>(m.sums.rows) % m.policy.period == 0;
     if (!due)
         return;
-    m.sums.resets += 1;
-    m.sums.segment += 1;
+    count_reset(m.sums);
     m.ready = false;
     if (m.guard.u) {
         m.sums.pending = 1;
@@ -134,8 +139,7 @@ DRIFTLINE_ONCE bool reset_again(SecondOrderState<T>& m, View view, double y, dou
     note(m.coverage, score_of(view, y, prediction, rho));
     m.sums.shrunk += view.s / (rho + view.s);
     m.sums.weighted += weight != 1;
-    m.sums.resets += 1;
-    m.sums.segment += 1;
+    count_reset(m.sums);
     if (policy.radius > 0 && !(std::sqrt(dot(m.w, m.w, padded<T>(m.d))) <= policy.radius))
         project_on_ball(m);
     m.ready = false;

@@ -59,6 +59,7 @@ struct Sums {
     double bound = 0;     // upper bound on the largest eigenvalue of S^-1, for resets while time acts on S
     double pending = 0;   // 1: S and the guard were reset, which is yet to be written down; see settle
     double shrunk = 0;    // sum of s / (rho + s), where predictions are shrunk by it
+    double begun = 0;     // rows until the last reset of S
 };
 inline constexpr Index sums_count = sizeof(Sums) / sizeof(double);
 

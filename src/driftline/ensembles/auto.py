@@ -66,6 +66,9 @@ class Auto(Learner):
     @property
     def memory_(self) -> float:
         """How many rows are in use: the geometric mean of the experts' memories, by their shares."""
+        return self._memory()
+
+    def _memory(self) -> float:
         return math.exp(sum(expert.share * math.log(expert.memory) for expert in self._experts("memory_")))
 
     @property

@@ -150,6 +150,26 @@ class Recursive(Learner):
         """The matrix S, called Sigma in the papers; the intercept's row and column are the last."""
         return self._require_core("covariance_").covariance()  # type: ignore[no-any-return]
 
+    @property
+    def memory_(self) -> float:
+        """About how many of the last rows the weights rest on.
+
+        All since S was last reset; under forgetting the sum of the weights that they still have; under added drift as many
+        as a weight, given its variance, takes to be forgotten, in the geometric mean over the weights.
+        """
+        self._require_core("memory_")
+        return self._memory()
+
+    def _memory(self) -> float:
+        sums, time = self._sums(), self._policy().time
+        rows = max(sums["rows"] - sums["begun"], 0.0)
+        if isinstance(time, Add) and time.drift > 0 and rows > 0:
+            return float(np.exp(np.log(np.clip(1 + self._core.variances() / time.drift, 1, max(rows, 1))).mean()))
+        if isinstance(time, Divide):
+            keep = float(time.values(max(int(sums["rows"]), 1), 1)[0])
+            return rows if keep == 1 else min(rows, -math.expm1(rows * math.log(keep)) / (1 - keep))
+        return rows
+
     # Certificates.
 
     def _certify(self, sums: dict[str, float]) -> Certificate:
