@@ -10,15 +10,13 @@ import hashlib
 import json
 import math
 import os
-import tempfile
 from collections.abc import Callable
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from driftline import losses, registry
+from driftline import atomic, losses, registry
 from driftline.base import Learner
 from driftline.errors import ModelFileError
 from driftline.inputs import Array
@@ -49,7 +47,7 @@ def save(learner: Learner, path: str | os.PathLike[str]) -> None:
         head["labels"] = _encode_labels(type(learner).__name__, state["labels"])
     text = json.dumps(head, sort_keys=True)
     meta = {"format": FORMAT, "version": str(VERSION), "model": text, "sha256": _digest(arrays, text)}
-    _write(Path(path), to_bytes(arrays, metadata=meta))
+    atomic.write(path, to_bytes(arrays, metadata=meta))
 
 
 def load(path: str | os.PathLike[str]) -> Learner:
@@ -187,25 +185,3 @@ def _decode_labels(labels: Any) -> list[Any]:
 
 def _are_names(names: Any) -> bool:
     return isinstance(names, list) and all(type(name) is str for name in names) and len(set(names)) == len(names)
-
-
-def _write(path: Path, data: bytes) -> None:
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"{path.parent}: no such folder")
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name + ".", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -1,0 +1,192 @@
+"""The charts of a report as data, which the page, the static pictures and matplotlib draw each in its way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from driftline.inputs import Array
+from driftline.report import words
+from driftline.report.facts import BASELINES, Facts
+from driftline.report.influence import ranked
+
+MOST_MARKS = 120  # more lines than that would hide what they mark
+MOST_WEIGHTS = 7
+
+
+@dataclass(frozen=True)
+class Line:
+    """One series. ``role`` names its colour; a line without a label is the edge of a band, or goes with another one."""
+
+    label: str
+    values: Array
+    role: str
+    dashed: bool = False
+    faint: bool = False
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Lines over one axis, areas between two of them, and marks at places of the axis."""
+
+    key: str
+    title: str
+    about: str
+    y: str = ""
+    x: Array = field(default_factory=lambda: np.empty(0))
+    lines: tuple[Line, ...] = ()
+    bands: tuple[tuple[int, int, str], ...] = ()  # upper line, lower line, role
+    marks: dict[str, Array] = field(default_factory=dict)
+    level: float | None = None  # a horizontal line
+    log: bool = False
+    missing: str = ""  # why there is nothing to draw
+
+
+def charts(facts: Facts) -> list[Chart]:
+    """All of them, in the order of the page."""
+    return [errors(facts), predictions(facts), weights(facts), memory(facts), regret(facts), coverage(facts)]
+
+
+def _marks(facts: Facts, *kinds: str) -> dict[str, Array]:
+    found = {kind: facts.marked(kind) for kind in kinds}
+    return {kind: facts.at(rows) for kind, rows in found.items() if 0 < len(rows) <= MOST_MARKS}
+
+
+def _about_marks(facts: Facts, *kinds: str) -> str:
+    """What of the marks cannot be drawn."""
+    said = [
+        f" {words.count(facts.sums[kind], kind[:-1])} are too many to mark one by one."
+        for kind in kinds
+        if len(facts.marked(kind)) > MOST_MARKS
+    ]
+    return "".join(said)
+
+
+def _far_apart(lines: tuple[Line, ...], ratio: float) -> bool:
+    values = np.concatenate([line.values for line in lines]) if lines else np.empty(0)
+    values = values[np.isfinite(values)]
+    return bool(len(values) and values.min() > 0 and values.max() > ratio * values.min())
+
+
+def _middles(facts: Facts) -> Array:
+    return facts.at(facts.window_ends - (facts.windows["rows"] - 1) / 2)
+
+
+def errors(facts: Facts) -> Chart:
+    """The error by window, beside the baselines'."""
+    key, title = "errors", "Error over time"
+    if not facts.sums["counted"]:
+        return Chart(key, title, "", missing="No row had both a label and a prediction.")
+    roles = {"model": facts.portrait.get("learner", "model"), **BASELINES}
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        found = {name: np.sqrt(loss / facts.windows["counted"]) for name, loss in facts.losses.items()}
+    lines = tuple(Line(roles[name], found[name], name, dashed=name in ("mean", "fixed")) for name in reversed(found))
+    about = (
+        f"Root mean squared error of each {words.count(facts.window, 'row')}, every row predicted before its label was seen."
+    )
+    if facts.window == 1:
+        about = "The size of each row’s error; every row was predicted before its label was seen."
+    if facts.chronicle.unfixed:
+        about += f" There is no best fixed model beside it: {facts.chronicle.unfixed}."
+    about += _about_marks(facts, "alarms")
+    return Chart(
+        key, title, about, f"error of {facts.chronicle.target}", _middles(facts), lines,
+        marks=_marks(facts, "alarms"), log=_far_apart(lines, 50),
+    )  # fmt: skip
+
+
+def predictions(facts: Facts) -> Chart:
+    """The target, the predictions and the intervals."""
+    fine, target = facts.fine, facts.chronicle.target
+    key, title = "predictions", "Predictions over the target"
+    if not facts.sums["predicted"]:
+        return Chart(key, title, "", missing="No row could be predicted.")
+    x = facts.at((facts.ends[0] + facts.ends[1]) / 2)
+    lines = [
+        Line(target, _mean(fine["y"], fine["labels"]), "target"),
+        Line("prediction", _mean(fine["prediction"], fine["predicted"]), "model"),
+    ]
+    bands: list[tuple[int, int, str]] = []
+    width = facts.chronicle.fine.width
+    about = "Each row’s label, and what was predicted before it was seen."
+    if width > 1:
+        lines += [
+            Line("", fine["y_high"], "target", faint=True),
+            Line("", fine["y_low"], "target", faint=True),
+        ]
+        bands.append((2, 3, "target"))
+        about = f"Means of each {width:,} rows; the pale stretch reaches from their lowest to their highest label."
+    if facts.sums["bounded"]:
+        at = len(lines)
+        name = "interval" if facts.chronicle.level is None else f"{words.share(facts.chronicle.level)} interval"
+        lines += [
+            Line(f"{name}, upper", _mean(fine["upper"], fine["bounded"]), "model", faint=True),
+            Line(f"{name}, lower", _mean(fine["lower"], fine["bounded"]), "model", faint=True),
+        ]
+        bands.append((at, at + 1, "model"))
+    return Chart(key, title, about, target, x, tuple(lines), tuple(bands))
+
+
+def _mean(total: Array, count: Array) -> Array:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return total / count
+
+
+def weights(facts: Facts) -> Chart:
+    """The weights that matter most, with resets and alarms."""
+    key, title = "weights", "Weights over time"
+    kept = facts.trail
+    if facts.portrait and not facts.portrait["by_feature"]:
+        return Chart(key, title, "", missing="This learner has no weight of its own for each feature.")
+    if len(kept.rows) < 2 or not kept.weights.shape[1]:
+        return Chart(key, title, "", missing="No weights were kept along the way: run with weights_every to follow them.")
+    order = [feature.place for feature in ranked(facts)][:MOST_WEIGHTS]
+    lines = tuple(Line(facts.names[place], kept.weights[:, place], f"weight{n}") for n, place in enumerate(order))
+    others = kept.weights.shape[1] - len(order)
+    about = "Weights as the model held them."
+    if others > 0:
+        about = f"The {len(order)} weights with the most influence, of {kept.weights.shape[1]:,}."
+    marks = _marks(facts, "resets", "alarms")
+    about += _about_marks(facts, "resets", "alarms")
+    return Chart(key, title, about, "weight", facts.at(kept.rows), lines, marks=marks)
+
+
+def memory(facts: Facts) -> Chart:
+    """How far the model looked back."""
+    key, title = "memory", "Memory over time"
+    kept = facts.trail
+    if np.isfinite(kept.memory).sum() < 2:
+        return Chart(key, title, "", missing="This run did not record how many rows the model looks back on.")
+    line = Line("rows", np.where(kept.memory > 0, kept.memory, np.nan), "model")
+    about = "About how many rows count for a prediction. It shrinks when the target moves faster."
+    marks = _marks(facts, "resets", "alarms")
+    return Chart(key, title, about, "rows", facts.at(kept.rows), (line,), marks=marks, log=_far_apart((line,), 10))
+
+
+def regret(facts: Facts) -> Chart:
+    """Summed loss minus that of the baselines."""
+    key, title = "regret", "Regret"
+    if not facts.sums["counted"]:
+        return Chart(key, title, "", missing="No row had both a label and a prediction.")
+    with np.errstate(over="ignore", invalid="ignore"):
+        ahead = {name: np.cumsum(facts.losses["model"] - facts.losses[name]) for name in BASELINES if name in facts.losses}
+    lines = tuple(Line(f"against {BASELINES[name]}", ahead[name], name, dashed=name != "last") for name in reversed(ahead))
+    about = "Summed squared errors so far, minus those of each baseline. Below zero the model is ahead."
+    return Chart(key, title, about, "summed squared error", facts.at(facts.window_ends), lines, level=0.0)
+
+
+def coverage(facts: Facts) -> Chart:
+    """The share of labels inside their intervals, by window."""
+    key, title = "coverage", "Calibration over time"
+    if facts.coverage is None:
+        return Chart(key, title, "", missing="There were no intervals to judge.")
+    inside, judged = facts.windows["inside"], facts.windows["judged"]
+    each = max(1, int(np.ceil(60 / max(facts.window, 1))))  # a share needs more rows than an error
+    starts = np.arange(0, len(inside), each)
+    inside, judged = np.add.reduceat(inside, starts), np.add.reduceat(judged, starts)
+    rows = np.add.reduceat(facts.windows["rows"], starts)
+    line = Line("share inside", _mean(inside, judged), "model")
+    about = f"The share of labels inside their intervals, in each {words.count(rows[0], 'row')}."
+    middles = facts.at(np.cumsum(rows) - (rows + 1) / 2)
+    return Chart(key, title, about, "share inside", middles, (line,), level=facts.chronicle.level)

@@ -1,0 +1,295 @@
+"""Everything that the report shows, gathered in one pass and bounded memory."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from driftline import inputs
+from driftline.alarms import Alarm
+from driftline.base import Learner
+from driftline.inputs import Array, Table
+from driftline.report import hindsight, pyramid
+from driftline.report.baselines import Baselines
+from driftline.report.clock import as_times
+from driftline.report.hindsight import Hindsight
+from driftline.report.portrait import portrait
+from driftline.report.pyramid import MERGES, Pyramid
+from driftline.report.snapshots import Snapshots
+from driftline.results import Run
+
+BUCKETS = 4096
+PLACES = 40  # into which the stretch from one interval below to one above is divided
+TOO_LARGE = 1e150  # to be squared and summed
+
+SUMS = (
+    "rows",
+    "labels",  # rows whose label is known
+    "counted",  # rows with a label and a prediction: those that have an error
+    "predicted",
+    "y",
+    "prediction",
+    "size",  # |error|
+    "loss",
+    "last_loss",
+    "mean_loss",
+    "bounded",  # rows with a finite interval
+    "lower",
+    "upper",
+    "judged",  # rows with an interval and a label
+    "inside",
+    "resets",
+    "alarms",
+)
+FIELDS: dict[str, pyramid.Merge] = {
+    **dict.fromkeys(SUMS, MERGES["sum"]),
+    **{f"{name}_{end}": MERGES[end] for name in ("y", "prediction") for end in ("low", "high")},
+    "start": MERGES["first"],
+    "end": MERGES["last"],
+}
+
+
+class Chronicle:
+    """What a learner did along a stream, block by block, in memory that does not grow with the stream.
+
+    The blocks may be of any size: what is kept does not depend on how the stream was cut.
+
+    Args:
+        names: of the features; by default those that the learner knows, or x0, x1, …
+        target: the name of the label.
+        level: of the intervals in the runs.
+        delay: rows by which labels are late; the baselines, the last label and the running mean, wait for them too.
+
+    >>> import driftline as dl
+    >>> X, y = dl.streams.Switching(rate=0.4, unit="deg", every=500, seed=7).take(1000)
+    >>> model, chronicle = dl.RLS(forgetting=0.95), Chronicle(level=0.9)
+    >>> for rows in (slice(0, 512), slice(512, 1000)):
+    ...     every = chronicle.weights_every(len(X[rows]))
+    ...     run = model.run(X[rows], y[rows], level=0.9, weights_every=every)
+    ...     chronicle.add(run, X[rows], y[rows], model=model)
+    >>> chronicle.rows
+    1000
+    """
+
+    def __init__(
+        self, names: Sequence[Any] | None = None, *, target: str = "y", level: float | None = None, delay: int = 0
+    ) -> None:
+        if level is not None and not 0 < level < 1:
+            raise ValueError(f"Chronicle: level must be in (0, 1), got {level!r}")
+        if isinstance(delay, bool) or not isinstance(delay, int) or delay < 0:
+            raise ValueError(f"Chronicle: delay must be a whole number of at least 0, got {delay!r}")
+        self.names = None if names is None else [str(name) for name in names]
+        self.target, self.level = str(target), level
+        self.rows = 0
+        self.clock: str | None = None  # what times are, where there are any
+        self.in_order = True  # no time is before the one of an earlier row
+        self.latest = -math.inf
+        self.features = 0
+        self.places = np.zeros(3 * PLACES, dtype=np.int64)  # where labels fell: below, in and above their intervals
+        self.fine = Pyramid(FIELDS, BUCKETS)
+        self.snapshots = Snapshots()
+        self.baselines = Baselines(delay)
+        self.alarm = Alarm()
+        self.hindsight: Hindsight | None = None
+        self.unfixed = ""  # why there is no fixed model to compare with
+        self._model: Learner | None = None
+        self._portrait: dict[str, Any] = {}
+
+    def weights_every(self, rows: int) -> int:
+        """How often the run of the next ``rows`` rows should keep its weights, so that the page is the same for every cut.
+
+        It is small where a block starts at an odd row; blocks of a power of 2 rows are the quickest.
+        """
+        return self.snapshots.stride(self.rows, rows)
+
+    def add(self, run: Run, X: Any, y: Any, *, times: Any = None, model: Learner | None = None) -> None:
+        """Takes the next block of the stream.
+
+        Args:
+            run: what ``model.run(X, y)`` gave for the block.
+            X: its rows; None where they are not at hand: the best fixed model and the features' spreads are left out.
+            y: its labels; NaN where one is missing.
+            times: of the rows, dates or numbers; given for every block or for none.
+            model: the learner, whose parameters, weights and certificate the page shows as they are when it is written.
+        """
+        where = "Chronicle.add"
+        predictions, errors = _numbers(run.predictions, where), np.asarray(run.errors, dtype=np.float64)
+        y = inputs.as_vector(y, len(run), where, "y")
+        if not len(run):
+            self._model = self._model if model is None else model
+            return
+        table = None if X is None or inputs.is_sparse(X) else inputs.as_table(X, where)
+        if table is not None and table.rows != len(run):
+            raise ValueError(f"{where}: X has {table.rows} rows, the run has {len(run)}")
+        if table is not None and table.columns < self.features:
+            raise ValueError(f"{where}: X has {table.columns} features, expected at least {self.features}")
+        if self.rows and (times is None) != (self.clock is None):
+            raise ValueError(f"{where}: times must be given for every block or for none")
+        moments, clock = (None, None) if times is None else as_times(times, len(run), where)
+        if self.rows and clock != self.clock:
+            raise ValueError(f"{where}: times were {self.clock} in earlier blocks, and are {clock} now")
+        blocks = [] if table is None else [block for _, block in table.blocks(inputs.BLOCK_ROWS)]
+        self._set_clock(moments, clock)
+        self._add_rows(run, predictions, errors, y, moments)
+        self._look_back(X, table, blocks, np.where(np.isfinite(errors), y, np.nan))
+        self._add_snapshots(run, table, model)
+        self.rows += len(run)
+        self._model = self._model if model is None else model
+
+    def _set_clock(self, moments: Array | None, clock: str | None) -> None:
+        self.clock = clock
+        if moments is not None:
+            steps = np.diff(moments, prepend=self.latest)
+            self.in_order = self.in_order and bool((steps >= 0).all())
+            self.latest = float(moments[-1])
+
+    def _add_rows(self, run: Run, predictions: Array, errors: Array, y: Array, moments: Array | None) -> None:
+        last, mean = self.baselines.predict(y)
+        counted, labels, predicted = np.isfinite(errors), np.isfinite(y), np.isfinite(predictions)
+        with np.errstate(over="ignore", invalid="ignore"):
+            items = {
+                "rows": np.ones(len(y)),
+                "labels": labels.astype(np.float64),
+                "counted": counted.astype(np.float64),
+                "predicted": predicted.astype(np.float64),
+                "y": np.where(labels, y, 0.0),
+                "prediction": np.where(predicted, predictions, 0.0),
+                "size": np.where(counted, np.abs(errors), 0.0),
+                "loss": np.where(counted, np.square(errors), 0.0),
+                "last_loss": np.where(counted, np.square(y - last), 0.0),
+                "mean_loss": np.where(counted, np.square(y - mean), 0.0),
+                **self._judge(run, y, labels),
+                "resets": _marks(run.resets, len(y)),
+                "alarms": _marks(self.alarm.update_many(errors), len(y)),
+                "y_low": np.where(labels, y, np.nan),
+                "prediction_low": np.where(predicted, predictions, np.nan),
+            }
+        items["y_high"], items["prediction_high"] = items["y_low"], items["prediction_low"]
+        items["start"] = items["end"] = self.rows + np.arange(float(len(y))) if moments is None else moments
+        self.fine.extend(items)
+
+    def _judge(self, run: Run, y: Array, labels: Array) -> dict[str, Array]:
+        """The intervals' ends, and whether they held the labels."""
+        if run.lower is None or run.upper is None:
+            return dict.fromkeys(("bounded", "lower", "upper", "judged", "inside"), np.zeros(len(y)))
+        bounded = np.isfinite(run.lower) & np.isfinite(run.upper)
+        judged = bounded & labels
+        low, high, label = run.lower[judged], run.upper[judged], y[judged]
+        width = high - low
+        place = np.where(width > 0, (label - low) / np.where(width > 0, width, 1.0), np.where(label < low, -1.0, 2.0))
+        place = np.where((width <= 0) & (label == low), 0.5, place)
+        slot = np.clip(np.floor((place + 1.0) * PLACES), 0, 3 * PLACES - 1).astype(np.int64)
+        self.places += np.bincount(slot, minlength=3 * PLACES)
+        return {
+            "bounded": bounded.astype(np.float64),
+            "lower": np.where(bounded, run.lower, 0.0),
+            "upper": np.where(bounded, run.upper, 0.0),
+            "judged": judged.astype(np.float64),
+            "inside": (judged & (run.lower <= y) & (y <= run.upper)).astype(np.float64),
+        }
+
+    def _look_back(self, X: Any, table: Table | None, blocks: list[Array], y: Array) -> None:
+        if not self.unfixed:
+            if table is None:
+                self.unfixed = "the inputs were not given" if X is None else "the inputs are sparse"
+            elif table.columns > hindsight.WIDEST:
+                self.unfixed = f"there are more than {hindsight.WIDEST} features"
+            elif _largest(y) > TOO_LARGE or any(_largest(block) > TOO_LARGE for block in blocks):
+                self.unfixed = "values are too large to be squared"
+        if table is not None:
+            self.features = table.columns
+            if table.names is not None and self.names is None:
+                self.names = [str(name) for name in table.names]
+        if self.unfixed or table is None:
+            self.hindsight = None
+            return
+        if self.hindsight is None:
+            self.hindsight = Hindsight(table.columns)
+        start = 0
+        for block in blocks:
+            self.hindsight.add(block, y[start : start + len(block)])
+            start += len(block)
+
+    def _add_snapshots(self, run: Run, table: Table | None, model: Learner | None) -> None:
+        weights = run.weights if model is None or model._by_feature else None
+        if len(run.snapshots) and (weights is not None or run.memory is not None):
+            width = 0 if weights is None else weights.shape[1]
+            features = table.columns if table is not None else model.n_features_in_ if model is not None else width
+            self.snapshots.add(self.rows + len(run), self.rows + run.snapshots, weights, features, run.memory)
+
+    # Stopping and going on.
+
+    def state(self) -> dict[str, Any]:
+        """All of it as arrays and plain values; :meth:`restore` goes on from them exactly."""
+        plain = {name: getattr(self, name) for name in _PLAIN}
+        parts = {
+            "fine": self.fine.state(),
+            "snapshots": self.snapshots.state(),
+            "baselines": self.baselines.state(),
+            "hindsight": self.hindsight.state() if self.hindsight else {},
+            "alarm": self.alarm.__getstate__(),
+        }
+        nested = {f"{part}/{name}": value for part, state in parts.items() for name, value in state.items()}
+        return {**plain, "places": self.places.copy(), "portrait": self.portrait(), **nested}
+
+    @classmethod
+    def restore(cls, state: Mapping[str, Any]) -> Self:
+        """A chronicle from what :meth:`state` gave."""
+        parts: dict[str, dict[str, Any]] = {part: {} for part in ("fine", "snapshots", "baselines", "hindsight", "alarm")}
+        for key, value in state.items():
+            part, _, name = key.partition("/")
+            if name:
+                parts[part][name] = value
+        chronicle = cls(state["names"], target=state["target"], level=state["level"])
+        for name in _PLAIN:
+            setattr(chronicle, name, state[name])
+        chronicle.places = np.array(state["places"])
+        chronicle._portrait = dict(state["portrait"])
+        chronicle.fine.restore(parts["fine"])
+        chronicle.snapshots = Snapshots.restored(parts["snapshots"])
+        chronicle.baselines = Baselines.restored(parts["baselines"])
+        chronicle.alarm.__setstate__(parts["alarm"])
+        chronicle.hindsight = Hindsight.restored(parts["hindsight"]) if parts["hindsight"] else None
+        return chronicle
+
+    def portrait(self) -> dict[str, Any]:
+        """What the page says about the learner, as it is now; empty where none was given."""
+        if self._model is not None:
+            self._portrait = portrait(self._model)
+        return self._portrait
+
+    def write(self, path: str | os.PathLike[str], *, command: str | None = None, title: str | None = None) -> None:
+        """Writes the report: one HTML file that needs nothing else, and that replaces an older one whole.
+
+        Args:
+            path: of the file.
+            command: how to do the same again, shown at the end.
+            title: by default the learner's and the target's name.
+        """
+        from driftline.report.page import write_page
+
+        write_page(self, path, command=command, title=title)
+
+
+_PLAIN = ("names", "target", "level", "rows", "clock", "in_order", "latest", "features", "unfixed")
+
+
+def _numbers(predictions: Array, where: str) -> Array:
+    values = np.asarray(predictions)
+    if values.dtype.kind not in "fiu" or values.ndim != 1:
+        raise ValueError(f"{where}: the run must predict one number a row; labels of classes have no such report")
+    return values.astype(np.float64, copy=False)
+
+
+def _marks(rows: Array, count: int) -> Array:
+    return np.bincount(np.asarray(rows, dtype=np.int64), minlength=count).astype(np.float64)
+
+
+def _largest(values: Array) -> float:
+    """The largest size among the finite values."""
+    with np.errstate(invalid="ignore"):
+        return float(np.max(np.abs(values), initial=0.0, where=np.isfinite(values)))

@@ -1,0 +1,190 @@
+"""What a chronicle amounts to: sums over the whole stream, and over windows of it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from driftline.inputs import Array
+from driftline.report import words
+from driftline.report.chronicle import SUMS, Chronicle
+from driftline.report.clock import DATES
+from driftline.report.hindsight import best_fixed, stacked
+
+WINDOWS = 256
+SHORTEST = 16  # rows of a window, where the stream has windows enough
+BASELINES = {"last": "last value", "mean": "running mean", "fixed": "best fixed linear model"}
+
+
+@dataclass(frozen=True)
+class Trail:
+    """The weights of the features, (n, d), and the memory, (n,), after so many rows."""
+
+    rows: Array
+    weights: Array
+    memory: Array
+
+
+@dataclass
+class Facts:
+    """Figures of a chronicle, each computed when asked for."""
+
+    chronicle: Chronicle
+    fine: dict[str, Array] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.fine = self.chronicle.fine.buckets()
+        self.portrait: dict[str, Any] = self.chronicle.portrait()
+
+    # Where a row stands on the axis.
+
+    @property
+    def by_time(self) -> bool:
+        """Whether the axis is time; otherwise it is the number of the row."""
+        return self.chronicle.clock is not None and self.chronicle.in_order
+
+    @property
+    def by_date(self) -> bool:
+        """Whether the axis is made of dates."""
+        return self.by_time and self.chronicle.clock == DATES
+
+    @cached_property
+    def ends(self) -> tuple[Array, Array]:
+        """First and last row of each bucket."""
+        stop = np.cumsum(self.fine["rows"])
+        return stop - self.fine["rows"], stop - 1
+
+    def at(self, rows: Array) -> Array:
+        """The places of rows on the axis."""
+        rows = np.asarray(rows, dtype=np.float64)
+        if not self.by_time:
+            return rows
+        known = np.stack(self.ends, axis=1).ravel()
+        places: Array = np.interp(rows, known, np.stack([self.fine["start"], self.fine["end"]], axis=1).ravel())
+        return places
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """The axis from its first to its last place."""
+        first, last = self.at(np.array([0, self.chronicle.rows - 1]))
+        return float(first), float(last)
+
+    def place(self, row: float) -> str:
+        """A row's place in words."""
+        where = float(self.at(np.array([row]))[0])
+        first, last = self.span
+        if self.by_date:
+            return f"on {words.date(where, last - first)}"
+        return f"at time {words.number(where, 6)}" if self.by_time else f"at row {row:,.0f}"
+
+    # Windows.
+
+    @cached_property
+    def window(self) -> int:
+        """The rows of a window."""
+        fixed = self.chronicle.hindsight
+        width = max(self.chronicle.fine.width, fixed.width if fixed else 1)
+        rows = self.chronicle.rows
+        while rows > width * WINDOWS or (width < SHORTEST and rows > width * SHORTEST):
+            width *= 2
+        return width
+
+    @cached_property
+    def windows(self) -> dict[str, Array]:
+        """The sums of the buckets by window."""
+        each = max(self.window // self.chronicle.fine.width, 1)
+        starts = np.arange(0, len(self.fine["rows"]), each)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return {name: np.add.reduceat(self.fine[name], starts) for name in SUMS}
+
+    @cached_property
+    def window_ends(self) -> Array:
+        """The last row of each window."""
+        return np.cumsum(self.windows["rows"]) - 1
+
+    @cached_property
+    def _fixed(self) -> tuple[Array, Array, Array] | None:
+        """Weights of the best fixed model, its losses by window, the spreads of the features."""
+        fixed = self.chronicle.hindsight
+        if fixed is None or not self.sums["counted"]:
+            return None
+        triangles = fixed.triangles()
+        each = max(self.window // fixed.width, 1)
+        while each > 1:
+            even = len(triangles) // 2 * 2
+            merged = stacked(triangles[0:even:2], triangles[1:even:2])
+            triangles, each = np.concatenate([merged, triangles[even:]]), each // 2
+        return best_fixed(triangles)
+
+    @property
+    def spreads(self) -> Array | None:
+        """The standard deviations of the features."""
+        return None if self._fixed is None else self._fixed[2]
+
+    @cached_property
+    def losses(self) -> dict[str, Array]:
+        """Summed squared errors by window, of the model and of what it is compared with."""
+        found = {"model": self.windows["loss"], "last": self.windows["last_loss"], "mean": self.windows["mean_loss"]}
+        return found if self._fixed is None else {**found, "fixed": self._fixed[1]}
+
+    # The whole stream.
+
+    @cached_property
+    def sums(self) -> dict[str, float]:
+        """Of the whole stream."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return {name: float(self.fine[name].sum()) for name in SUMS}
+
+    @cached_property
+    def errors(self) -> dict[str, float]:
+        """Root mean squared errors of the model and of what it is compared with."""
+        counted = self.sums["counted"]
+        with np.errstate(over="ignore"):
+            return {
+                name: math.sqrt(float(loss.sum()) / counted) if counted else math.nan for name, loss in self.losses.items()
+            }
+
+    @property
+    def coverage(self) -> float | None:
+        """The share of labels inside their intervals."""
+        return self.sums["inside"] / self.sums["judged"] if self.sums["judged"] else None
+
+    @cached_property
+    def trail(self) -> Trail:
+        """Weights and memory along the stream, up to the model as it is now."""
+        kept, rows = self.chronicle.snapshots, self.chronicle.rows
+        now = np.array(self.portrait.get("weights", ()), dtype=np.float64)
+        width = kept.weights.shape[1]
+        if not self.portrait or len(now) < width:
+            return Trail(kept.rows, kept.weights, kept.memory)
+        which = kept.whole(rows) & (kept.rows < rows - 1)
+        weights = np.concatenate([kept.weights[which], now[None, :width]])
+        memory = self.portrait["memory"]
+        return Trail(
+            np.append(kept.rows[which], rows - 1),
+            weights,
+            np.append(kept.memory[which], np.nan if memory is None else memory),
+        )
+
+    @property
+    def memory(self) -> float | None:
+        """How many rows the model looks back on at the end."""
+        known = self.trail.memory[np.isfinite(self.trail.memory)]
+        return float(known[-1]) if len(known) else None
+
+    def marked(self, what: str) -> Array:
+        """The rows, to the first of their bucket, in which there were resets or alarms."""
+        return self.ends[0][self.fine[what] > 0]
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Of the features."""
+        known = self.portrait.get("names") or self.chronicle.names or []
+        width = max(
+            self.chronicle.features, len(self.portrait.get("weights", ())), self.chronicle.snapshots.weights.shape[1]
+        )
+        return [*known[:width], *(f"x{place}" for place in range(len(known), width))] if width else list(known)

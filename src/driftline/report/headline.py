@@ -1,0 +1,62 @@
+"""The findings of a report, as sentences."""
+
+from __future__ import annotations
+
+from driftline.report import words
+from driftline.report.facts import Facts
+
+FEW_ROWS = 30
+
+
+def headline(facts: Facts) -> list[str]:
+    """One to four sentences, the most important first."""
+    if not facts.sums["counted"]:
+        return ["No row had both a label and a prediction, so there is no error to speak of."]
+    return [_error(facts), *_memory(facts), *_drift(facts)]
+
+
+def _error(facts: Facts) -> str:
+    errors = facts.errors
+    if errors["model"] == 0:
+        return "Every prediction was right."
+    sentence = f"The error is {words.compared(errors['model'], errors['last'])} "
+    sentence += "that of predicting the last value" if "times" in sentence else "predicting the last value"
+    if "fixed" in errors:
+        than = words.compared(errors["model"], errors["fixed"])
+        sentence += f", and {than} {'that of ' if 'times' in than else ''}the best fixed linear model in hindsight"
+    rows = facts.sums["counted"]
+    return f"{sentence}." if rows >= FEW_ROWS else f"{sentence}; with {words.count(rows, 'row')} that says little."
+
+
+def _memory(facts: Facts) -> list[str]:
+    memory = facts.memory
+    if memory is None:
+        return []
+    if memory >= facts.chronicle.rows:
+        return ["The model uses all the rows that it has seen."]
+    return [f"The model’s memory is about {words.count(float(_rounded(memory)), 'row')}."]
+
+
+def _rounded(value: float) -> float:
+    """To two significant digits, from ten on."""
+    return float(f"{value:.2g}") if value >= 10 else max(round(value), 1)
+
+
+def _drift(facts: Facts) -> list[str]:
+    alarms = facts.marked("alarms")
+    found = []
+    if len(alarms):
+        found.append(f"Drift rose {words.listed([facts.place(row) for row in alarms])}.")
+    resets = int(facts.sums["resets"])
+    if resets:
+        found.append(f"The covariance was reset {words.times(resets)}, first {facts.place(facts.marked('resets')[0])}.")
+    return found
+
+
+def intervals(facts: Facts) -> str:
+    """What became of the intervals."""
+    level, coverage = facts.chronicle.level, facts.coverage
+    if coverage is None:
+        return "There were no intervals: ask for them with a level, such as 0.9."
+    held = f"held {words.share(coverage)} of {words.count(facts.sums['judged'], 'label')}"
+    return f"The intervals {held}." if level is None else f"The {words.share(level)} intervals {held}."

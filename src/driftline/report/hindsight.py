@@ -1,0 +1,142 @@
+"""The best fixed linear model in hindsight, and its loss in every part of the stream, in one pass and bounded memory.
+
+The loss of fixed weights on some rows needs of these rows only the triangle R of a QR factorisation of [1 x y]: it is
+|R (-w, 1)|², with no cancellation however small it is. Two stretches of rows make one by factorising their triangles, one
+above the other. So a triangle is kept for each of up to a few hundred stretches. All of them together give the weights, and
+each gives its loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from driftline.inputs import Array
+from driftline.report.pyramid import Pyramid
+
+STRETCHES = 256
+NUMBERS = 2**22  # that all triangles together may hold
+WIDEST = 512  # features; beyond that a triangle costs more than most learners do
+LEAF_LEVEL = 8  # rows are factorised 256 at a time, once stretches are that long
+
+
+def stacked(above: Array, below: Array) -> Array:
+    """Triangles for the rows of both, from (n, k, k) and (n, k, k)."""
+    return _triangles(np.concatenate([above, below], axis=1))
+
+
+def _triangles(rows: Array) -> Array:
+    """(n, k, k) matrices with the Gram matrices of (n, m, k) rows."""
+    n, m, k = rows.shape
+    if m > k:
+        triangles: Array = np.linalg.qr(rows, mode="r")  # type: ignore[assignment]
+        return triangles
+    return np.concatenate([rows, np.zeros((n, k - m, k))], axis=1)
+
+
+class Hindsight:
+    """Triangles of [1 x y] for stretches of the stream; x may become wider on the right."""
+
+    def __init__(self, features: int) -> None:
+        self.features = features
+        self.rows = 0
+        self.waiting = np.empty((0, features + 2))
+        self.pyramid = Pyramid({"triangle": stacked}, self._capacity(features))
+
+    @staticmethod
+    def _capacity(features: int) -> int:
+        most = min(STRETCHES, NUMBERS // (features + 2) ** 2)
+        return 1 << (most.bit_length() - 1)
+
+    def add(self, X: Array, y: Array) -> None:
+        """Takes rows; one with a value that is not finite counts as a row of zeros."""
+        if X.shape[1] > self.features:
+            self._widen(X.shape[1])
+        rows = np.zeros((len(X), self.features + 2))
+        rows[:, 0], rows[:, 1 : 1 + X.shape[1]], rows[:, -1] = 1.0, X, y
+        rows[~np.isfinite(rows).all(axis=1)] = 0.0
+        rows = np.concatenate([self.waiting, rows])
+        start = 0
+        while True:
+            level, end = self._leaf(self.rows)
+            count = min(len(rows) - start, end - self.rows) >> level
+            if not count:
+                break
+            used = count << level
+            leaves = rows[start : start + used].reshape(count, 1 << level, -1)
+            self.pyramid.extend({"triangle": _triangles(leaves)}, level)
+            start, self.rows = start + used, self.rows + used
+        self.waiting = rows[start:].copy()
+
+    def _leaf(self, row: int) -> tuple[int, int]:
+        """As a power of 2, how many rows are factorised at a time from this row on, and the row at which there are more.
+
+        It follows from the row's number alone, so that it is the same however the stream is cut.
+        """
+        level = max(row // STRETCHES, 1).bit_length() - 1
+        if level >= LEAF_LEVEL:
+            return LEAF_LEVEL, 2**62
+        return level, STRETCHES << (level + 1)
+
+    def _widen(self, features: int) -> None:
+        """Earlier rows have 0 in the new features."""
+        wider = features - self.features
+        self.waiting = np.insert(self.waiting, [-1] * wider, 0.0, axis=1)
+        for rung in self.pyramid.rungs:
+            if rung:
+                triangles = np.insert(rung["triangle"], [-1] * wider, 0.0, axis=2)
+                empty = np.zeros((len(triangles), wider, triangles.shape[2]))
+                rung["triangle"] = np.concatenate([triangles, empty], axis=1)
+        self.features = features
+        self.pyramid.capacity = self._capacity(features)
+        self.pyramid.extend({})
+
+    @property
+    def width(self) -> int:
+        """The rows of a stretch."""
+        return self.pyramid.width
+
+    def triangles(self) -> Array:
+        """One for each stretch, in order; the last one may be short."""
+        buckets = self.pyramid.buckets().get("triangle", np.empty((0, self.features + 2, self.features + 2)))
+        if not len(self.waiting):
+            return buckets
+        rest = _triangles(self.waiting[None])
+        if len(buckets) and self.rows % self.width:
+            return np.concatenate([buckets[:-1], stacked(buckets[-1:], rest)])
+        return np.concatenate([buckets, rest])
+
+    def state(self) -> dict[str, Any]:
+        """Arrays and numbers."""
+        return {"features": self.features, "rows": self.rows, "waiting": self.waiting, **self.pyramid.state()}
+
+    @classmethod
+    def restored(cls, state: Mapping[str, Any]) -> Hindsight:
+        """From what :meth:`state` gave."""
+        state = dict(state)
+        hindsight = cls(int(state.pop("features")))
+        hindsight.rows, hindsight.waiting = int(state.pop("rows")), np.array(state.pop("waiting"))
+        hindsight.pyramid.restore(state)
+        return hindsight
+
+
+def best_fixed(triangles: Array) -> tuple[Array, Array, Array]:
+    """The weights with the least squared error on all rows, constant first; losses by stretch; spreads of the features.
+
+    Where features depend on each other the shortest weights are taken, in units of the features' sizes.
+    """
+    whole = triangles[0]
+    for triangle in triangles[1:]:
+        whole = stacked(whole[None], triangle[None])[0]
+    whole = _triangles(np.concatenate([whole, np.zeros((1, whole.shape[1]))])[None])[0]
+    inputs = whole[:, :-1]
+    sizes = np.linalg.norm(inputs, axis=0)
+    sizes[sizes == 0] = 1.0
+    weights = np.linalg.lstsq(inputs / sizes, whole[:, -1], rcond=inputs.shape[1] * 1e-14)[0] / sizes
+    with np.errstate(over="ignore"):
+        losses = np.square(triangles @ np.append(-weights, 1.0)).sum(axis=1)
+        count = np.square(whole[0, 0])
+        spreads = np.linalg.norm(whole[1:, 1:-1], axis=0) / np.sqrt(max(count, 1.0))
+    return weights, losses, spreads

@@ -1,0 +1,194 @@
+"""The report as one HTML file. jinja2 is imported when a page is written."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import driftline
+from driftline import atomic
+from driftline.inputs import Array
+from driftline.report import svg, words
+from driftline.report.charts import MOST_WEIGHTS, Chart, charts
+from driftline.report.chronicle import Chronicle
+from driftline.report.facts import BASELINES, Facts
+from driftline.report.headline import headline, intervals
+from driftline.report.influence import ranked
+
+HERE = Path(__file__).parent
+TEMPLATES, VENDOR = HERE / "templates", HERE / "vendor"
+SHOWN_FEATURES = 25
+BARS = 30
+ROLES = ("model", "target", *BASELINES, *(f"weight{n}" for n in range(MOST_WEIGHTS)))  # of lines, each with a colour
+
+
+def write_page(chronicle: Chronicle, path: str | os.PathLike[str], *, command: str | None, title: str | None) -> None:
+    """Writes the page so that a reader finds the old file or the new one, never a part."""
+    atomic.write(path, render(chronicle, command=command, title=title).encode())
+
+
+def render(chronicle: Chronicle, *, command: str | None = None, title: str | None = None) -> str:
+    """The page as text."""
+    try:
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    except ImportError as error:
+        raise ImportError('reports need jinja2: pip install "driftline[report]"') from error
+    if not chronicle.rows:
+        raise ValueError("the report needs at least one row: nothing was added")
+    script, style, licence = (_vendored(name) for name in ("uPlot.iife.min.js", "uPlot.min.css", "LICENSE"))
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
+    )
+    facts = Facts(chronicle)
+    drawn = charts(facts)
+    return environment.get_template("report.html").render(
+        title=title or f"{facts.portrait.get('learner', 'A model')} following {chronicle.target}",
+        subtitle=_subtitle(facts),
+        headline=headline(facts),
+        tiles=_tiles(facts),
+        charts=drawn,
+        pictures={} if script else {chart.key: svg.chart(chart, facts.by_date) for chart in drawn if not chart.missing},
+        data=_embedded({"dates": facts.by_date, "charts": [_as_data(chart) for chart in drawn if not chart.missing]})
+        if script
+        else "",
+        places=_places(facts),
+        intervals=intervals(facts),
+        **_table(facts),
+        windows=_windows(facts),
+        portrait=facts.portrait,
+        command=command,
+        number=words.number,
+        sparkline=svg.sparkline,
+        made=f"driftline {driftline.__version__}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        vendored_script=script,
+        vendored_style=style,
+        vendored_licence=licence,
+        roles=ROLES,
+        baselines=[label for name, label in BASELINES.items() if name in facts.losses],
+    )
+
+
+def _vendored(name: str) -> str:
+    """A file of uPlot's, fetched when the package was built; empty where it could not be."""
+    path = VENDOR / name
+    return path.read_text(encoding="utf-8").strip() if path.is_file() else ""
+
+
+def _embedded(value: Any) -> str:
+    """JSON that may stand inside an element of a page, whatever the names in it say."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _rounded(values: Array, digits: int = 6) -> list[float | None]:
+    """As JSON can hold them: with so many significant digits, and null for what is not finite."""
+    return [float(f"{value:.{digits}g}") if np.isfinite(value) else None for value in values.tolist()]
+
+
+def _as_data(chart: Chart) -> dict[str, Any]:
+    return {
+        "key": chart.key,
+        "y": chart.y,
+        "x": _rounded(chart.x, 13),
+        "lines": [
+            {
+                "label": line.label,
+                "role": line.role,
+                "dashed": line.dashed,
+                "faint": line.faint,
+                "values": _rounded(line.values),
+            }
+            for line in chart.lines
+        ],
+        "bands": [list(band) for band in chart.bands],
+        "marks": {kind: _rounded(places, 13) for kind, places in chart.marks.items()},
+        "level": chart.level,
+        "log": chart.log,
+    }
+
+
+def _subtitle(facts: Facts) -> list[str]:
+    first, last = facts.span
+    parts = [words.count(facts.chronicle.rows, "row"), words.count(len(facts.names), "feature")]
+    if facts.by_date:
+        parts.append(f"{words.date(first, last - first)} to {words.date(last, last - first)}")
+    elif facts.chronicle.clock is not None:
+        kept = facts.by_time
+        parts.append(
+            f"times {words.number(first, 6)} to {words.number(last, 6)}"
+            if kept
+            else "times are not in order: rows are numbered"
+        )
+    skipped = facts.chronicle.rows - facts.sums["counted"]
+    if skipped:
+        parts.append(f"{words.count(skipped, 'row')} without an error, because a value was missing")
+    return parts
+
+
+def _tiles(facts: Facts) -> list[tuple[str, str, str]]:
+    """Value, what it is, and how it is meant."""
+    errors = facts.errors
+    tiles = [(words.number(errors["model"]), "error", "root mean squared")]
+    if facts.sums["counted"]:
+        mean = facts.sums["size"] / facts.sums["counted"]
+        tiles.append((words.number(mean), "mean size of an error", "in units of the target"))
+    tiles += [
+        (words.number(errors[name]), f"error of the {label}", words.compared(errors["model"], errors[name]) + " it")
+        for name, label in BASELINES.items()
+        if name in errors
+    ]
+    if facts.coverage is not None:
+        level = facts.chronicle.level
+        tiles.append(
+            (
+                words.share(facts.coverage),
+                "labels inside",
+                "their intervals" if level is None else f"asked for: {words.share(level)}",
+            )
+        )
+    if facts.memory is not None:
+        tiles.append((words.number(facts.memory, 2), "rows of memory", "at the end"))
+    return tiles
+
+
+def _places(facts: Facts) -> str:
+    """Where labels fell, relative to their intervals."""
+    if facts.coverage is None:
+        return ""
+    counts = facts.chronicle.places.reshape(BARS, -1).sum(axis=1).tolist()
+    third = BARS // 3
+    below, above = sum(counts[:third]), sum(counts[2 * third :])
+    label = f"Where labels fell: {below:,} below their interval, {above:,} above it"
+    return svg.bars(counts, range(third, 2 * third), label)
+
+
+def _table(facts: Facts) -> dict[str, Any]:
+    features = ranked(facts)
+    rest = features[SHOWN_FEATURES:]
+    total = sum(feature.influence for feature in features)
+    return {
+        "features": features[:SHOWN_FEATURES],
+        "others": len(rest),
+        "others_share": words.share(sum(feature.influence for feature in rest) / total) if total else "0 %",
+    }
+
+
+def _windows(facts: Facts) -> list[list[str]]:
+    """The chart of errors as a table: up to 32 lines of it."""
+    if not facts.sums["counted"]:
+        return []
+    each = max(1, -(-len(facts.window_ends) // 32))
+    starts = np.arange(0, len(facts.window_ends), each)
+    counted = np.add.reduceat(facts.windows["counted"], starts)
+    ends = np.append(facts.window_ends[starts[1:] - 1], facts.window_ends[-1])
+    found = []
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        errors = [np.sqrt(np.add.reduceat(loss, starts) / counted) for loss in facts.losses.values()]
+    for place, end in enumerate(ends):
+        found.append([facts.place(float(end)).split(" ", 1)[1], *(words.number(float(error[place])) for error in errors)])
+    return found

@@ -1,0 +1,48 @@
+"""What the page says about the learner itself, as plain values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from driftline.base import Learner
+
+
+def portrait(model: Learner) -> dict[str, Any]:
+    """Name, parameters, names of the features, weights and certificate of a learner as it is now."""
+    return {
+        "learner": type(model).__name__,
+        "call": repr(model),
+        "parameters": {name: repr(value) for name, value in model.get_params(deep=False).items()},
+        "by_feature": bool(model._by_feature),
+        "seen": model.n_seen_,
+        "skipped": model.n_skipped_,
+        "explained": model.explain() if hasattr(model, "explain") else "",
+        "memory": model._memory() if model.n_seen_ else None,
+        **_weights(model),
+        "certificate": _certificate(model),
+    }
+
+
+def _weights(model: Learner) -> dict[str, Any]:
+    if not model.n_seen_ or not model._by_feature:
+        return {"names": [], "weights": [], "intercept": None}
+    names = getattr(model, "feature_names_in_", None)
+    return {
+        "names": [] if names is None else [str(name) for name in names],
+        "weights": np.asarray(model.coef_, dtype=np.float64).tolist(),
+        "intercept": float(model.intercept_) if model.intercept else None,
+    }
+
+
+def _certificate(model: Learner) -> dict[str, Any]:
+    certificate = model.certificate()
+    return {
+        "loss": certificate.loss,
+        "comparator": certificate.comparator,
+        "bound": certificate.bound,
+        "slack": certificate.slack,
+        "conditions": dict(certificate.conditions),
+        "events": dict(certificate.events),
+    }

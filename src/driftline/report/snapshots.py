@@ -1,0 +1,84 @@
+"""Weights and memory along the stream, at a bounded number of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from driftline.inputs import Array
+
+MOST = 512
+NUMBERS = 2**20  # that all snapshots together may hold
+WIDEST = 2**16  # weights; wider models are not followed weight by weight
+
+
+class Snapshots:
+    """The last snapshot of each stretch of ``width`` rows; ``width`` doubles whenever there are too many stretches."""
+
+    def __init__(self) -> None:
+        self.width = 1
+        self.rows = np.empty(0, dtype=np.int64)
+        self.weights = np.empty((0, 0))  # of the features, in their order
+        self.intercepts = np.empty(0)
+        self.memory = np.empty(0)  # NaN where it is not known
+
+    def stride(self, start: int, count: int) -> int:
+        """How often weights are to be taken in a block of ``count`` rows from row ``start`` on.
+
+        It divides both the row and the stretches to come, so that the last row of every stretch is among those taken.
+        """
+        needed = _width(start + count, MOST)
+        return min(start & -start, needed) if start else needed
+
+    def add(self, total: int, rows: Array, weights: Array | None, features: int, memory: Array | None) -> None:
+        """Takes snapshots after the given rows, in order, of a stream of ``total`` rows so far.
+
+        Where ``weights`` has one column more than there are features, the intercept is last.
+        """
+        count = len(rows)
+        if weights is None or features > WIDEST:
+            weights = np.empty((count, 0))
+        coefs, rest = weights[:, :features], weights[:, features:]
+        intercepts = rest[:, 0] if rest.shape[1] else np.full(count, np.nan)
+        memory = np.full(count, np.nan) if memory is None else memory
+        self.rows = np.concatenate([self.rows, rows])
+        width = max(self.weights.shape[1], coefs.shape[1])
+        self.weights = np.concatenate([_widened(self.weights, width), _widened(coefs, width)])
+        self.intercepts = np.concatenate([self.intercepts, intercepts])
+        self.memory = np.concatenate([self.memory, memory])
+        self.width = max(self.width, _width(total, max(min(MOST, NUMBERS // max(width, 1)), 2)))
+        stretch = self.rows // self.width
+        self._keep(np.append(stretch[1:] != stretch[:-1], True)[: len(stretch)])
+
+    def _keep(self, which: Array) -> None:
+        if not which.all():
+            self.rows, self.weights = self.rows[which], self.weights[which]
+            self.intercepts, self.memory = self.intercepts[which], self.memory[which]
+
+    def whole(self, total: int) -> Array:
+        """Which snapshots are the last of a stretch that is over: what comes after it does not replace them."""
+        return (self.rows // self.width + 1) * self.width <= total
+
+    def state(self) -> dict[str, Any]:
+        """Arrays and numbers."""
+        return dict(self.__dict__)
+
+    @classmethod
+    def restored(cls, state: Mapping[str, Any]) -> Snapshots:
+        """From what :meth:`state` gave."""
+        snapshots = cls()
+        snapshots.width = int(state["width"])
+        for name in ("rows", "weights", "intercepts", "memory"):
+            setattr(snapshots, name, np.array(state[name]))
+        return snapshots
+
+
+def _width(rows: int, most: int) -> int:
+    """The least power of 2 that cuts so many rows into at most ``most`` stretches."""
+    return 1 << int(max(rows - 1, 0) // most).bit_length()
+
+
+def _widened(weights: Array, width: int) -> Array:
+    return np.pad(weights, ((0, 0), (0, width - weights.shape[1])))

@@ -1,0 +1,125 @@
+"""Static pictures: charts where no script draws them, small curves, and bars. Colours come from the page's styles."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+
+from driftline.inputs import Array
+from driftline.report import words
+from driftline.report.charts import Chart
+
+WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 760, 280, 64, 26, 10
+
+
+def _scale(low: float, high: float, start: float, stop: float) -> tuple[float, float]:
+    """Factor and offset that take [low, high] to [start, stop]."""
+    factor = (stop - start) / (high - low) if high > low else 0.0
+    return factor, (start - low * factor) if factor else (start + stop) / 2
+
+
+def polyline(x: Array, y: Array, role: str, extra: str = "") -> str:
+    """A line through the points; it is broken where a value is missing."""
+    real = np.isfinite(x) & np.isfinite(y)
+    pieces = []
+    begins = True
+    for known, left, top in zip(real, x, y, strict=True):
+        if known:
+            pieces.append(f"{'M' if begins else 'L'}{left:.1f} {top:.1f}")
+        begins = not known
+    return f'<path class="line {role}{extra}" d="{"".join(pieces)}"/>'
+
+
+def sparkline(values: Array, width: int = 120, height: int = 28) -> str:
+    """A small curve without axes."""
+    real = values[np.isfinite(values)]
+    if len(real) < 2:
+        return ""
+    each = max(1, len(values) // width)
+    values = values[::each]
+    factor, offset = _scale(float(real.min()), float(real.max()), height - 2.0, 2.0)
+    line = polyline(np.linspace(1, width - 1, len(values)), values * factor + offset, "spark")
+    return (
+        f'<svg class="sparkline" viewBox="0 0 {width} {height}" aria-hidden="true" preserveAspectRatio="none">{line}</svg>'
+    )
+
+
+def bars(counts: Sequence[int], inside: range, label: str) -> str:
+    """A histogram; the bars in ``inside`` are those of the interval."""
+    most = max(max(counts), 1)
+    width = WIDTH / len(counts)
+    drawn = "".join(
+        f'<rect class="bar {"in" if place in inside else "out"}" x="{place * width + 1:.1f}" y="{150 - 140 * n / most:.1f}" '
+        f'width="{width - 2:.1f}" height="{140 * n / most:.1f}"><title>{n:,}</title></rect>'
+        for place, n in enumerate(counts)
+    )
+    edges = "".join(
+        f'<line class="edge" x1="{place * width:.1f}" x2="{place * width:.1f}" y1="0" y2="156"/>'
+        for place in (inside.start, inside.stop)
+    )
+    return f'<svg class="bars" viewBox="0 0 {WIDTH} 160" role="img" aria-label="{escape(label)}">{drawn}{edges}</svg>'
+
+
+def chart(spec: Chart, date: bool) -> str:
+    """A chart with its axes and names, for a page without a script."""
+    values = np.concatenate([line.values for line in spec.lines])
+    if spec.log:
+        values = np.where(values > 0, values, np.nan)
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return ""
+    low, high = float(values.min()), float(values.max())
+    if spec.level is not None:
+        low, high = min(low, spec.level), max(high, spec.level)
+    shift = np.log10 if spec.log else np.asarray
+    across = _scale(float(spec.x[0]), float(spec.x[-1]), LEFT, WIDTH - 8.0)
+    up = _scale(float(shift(low)), float(shift(high)), HEIGHT - BOTTOM, TOP)
+    x = spec.x * across[0] + across[1]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        heights = [np.where(np.isfinite(line.values), shift(line.values), np.nan) * up[0] + up[1] for line in spec.lines]
+    parts = [_area(x, heights[upper], heights[lower], role) for upper, lower, role in spec.bands]
+    parts += [
+        f'<line class="mark {kind}" x1="{at:.1f}" x2="{at:.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>'
+        for kind, places in spec.marks.items()
+        for at in places * across[0] + across[1]
+    ]
+    for line, height in zip(spec.lines, heights, strict=True):
+        parts.append(polyline(x, height, line.role, (" dashed" if line.dashed else "") + (" faint" if line.faint else "")))
+    ticks = np.logspace(math.log10(low), math.log10(high), 4) if spec.log and low > 0 else np.linspace(low, high, 5)
+    for tick in ticks if high > low else [low]:
+        at = float(shift(tick)) * up[0] + up[1]
+        parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - 8}" y1="{at:.1f}" y2="{at:.1f}"/>')
+        parts.append(
+            f'<text class="tick" text-anchor="end" x="{LEFT - 6}" y="{at + 4:.1f}">{words.number(float(tick), 3)}</text>'
+        )
+    parts += _dates(spec, across, date)
+    names = "".join(
+        f'<span class="key"><i class="swatch {line.role}{" dashed" if line.dashed else ""}"></i>{escape(line.label)}</span>'
+        for line in spec.lines
+        if line.label
+    )
+    label = escape(f"{spec.title}. {spec.about}")
+    picture = f'<svg class="static" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">{"".join(parts)}</svg>'
+    return f'{picture}<p class="keys">{names}</p>'
+
+
+def _area(x: Array, upper: Array, lower: Array, role: str) -> str:
+    real = np.isfinite(upper) & np.isfinite(lower)
+    there = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x[real], upper[real], strict=True))
+    back = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x[real][::-1], lower[real][::-1], strict=True))
+    return f'<polygon class="area {role}" points="{there} {back}"/>'
+
+
+def _dates(spec: Chart, across: tuple[float, float], date: bool) -> list[str]:
+    first, last = float(spec.x[0]), float(spec.x[-1])
+    found = []
+    for place, anchor in ((first, "start"), ((first + last) / 2, "middle"), (last, "end")):
+        text = words.date(place, last - first) if date else words.number(place, 6)
+        at = place * across[0] + across[1]
+        found.append(f'<text class="tick" text-anchor="{anchor}" x="{at:.1f}" y="{HEIGHT - 6}">{text}</text>')
+        if first == last:
+            break
+    return found

@@ -1,0 +1,160 @@
+"""A real browser for tests: headless Chromium, driven by the DevTools protocol over a pair of pipes."""
+
+import base64
+import json
+import os
+import select
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+PATIENCE = 60.0  # seconds for one answer
+
+
+def find():
+    """The path of Chromium, or None."""
+    return next(filter(None, map(shutil.which, NAMES)), None)
+
+
+def install():
+    """Asks Debian's packages for Chromium, where this process may; why it could not, or an empty text."""
+    if find():
+        return ""
+    if not shutil.which("apt-get"):
+        return "no Chromium, and no apt-get to install it"
+    if os.geteuid() != 0:
+        return "no Chromium, and only root may install it: apt-get install chromium"
+    for command in (["apt-get", "update"], ["apt-get", "install", "--yes", "--no-install-recommends", "chromium"]):
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        except subprocess.TimeoutExpired:
+            return f"no Chromium, and {' '.join(command)} took too long"
+        if done.returncode:
+            return f"no Chromium, and {' '.join(command)} failed: {done.stderr.strip()[-200:]}"
+    return "" if find() else "no Chromium, though its package was installed"
+
+
+class Browser:
+    """One browser with one page. What the page logs, throws and asks of the network is kept."""
+
+    def __init__(self, folder: Path):
+        to_browser, self._out = os.pipe()
+        self._in, from_browser = os.pipe()
+        command = [
+            find(),
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--hide-scrollbars",
+            f"--user-data-dir={folder}",
+            "--remote-debugging-pipe",
+            "about:blank",
+        ]
+
+        # The browser reads descriptor 3 and writes descriptor 4; both pairs are moved out of the way first.
+        script = f'exec 3<&{to_browser} 4>&{from_browser}; exec "$@"'
+        self.process = subprocess.Popen(
+            ["sh", "-c", script, "sh", *command],
+            pass_fds=(to_browser, from_browser),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(to_browser)
+        os.close(from_browser)
+        self._number, self._buffer, self._session = 0, b"", None
+        self.events = []
+        target = next(t for t in self.call("Target.getTargets")["targetInfos"] if t["type"] == "page")
+        self._session = self.call("Target.attachToTarget", targetId=target["targetId"], flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Network", "Log"):
+            self.call(f"{domain}.enable")
+
+    def call(self, method, **params):
+        """Sends a command and waits for its answer; events that come before it are kept."""
+        self._number += 1
+        message = {"id": self._number, "method": method, "params": params}
+        if self._session:
+            message["sessionId"] = self._session
+        os.write(self._out, json.dumps(message).encode() + b"\0")
+        until = time.monotonic() + PATIENCE
+        while True:
+            answer = self._read(until)
+            if answer.get("id") == self._number:
+                assert "error" not in answer, answer["error"]
+                return answer["result"]
+            self.events.append(answer)
+
+    def _read(self, until):
+        while b"\0" not in self._buffer:
+            ready, _, _ = select.select([self._in], [], [], max(0.0, until - time.monotonic()))
+            assert ready, "the browser does not answer"
+            piece = os.read(self._in, 1 << 20)
+            assert piece, "the browser ended"
+            self._buffer += piece
+        text, self._buffer = self._buffer.split(b"\0", 1)
+        return json.loads(text)
+
+    def open(self, path, width=1280, height=900, dark=False):
+        """Loads a file and waits until it is there."""
+        self.events.clear()
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
+        self.dark(dark)
+        self.call("Page.navigate", url=Path(path).absolute().as_uri())
+        until = time.monotonic() + PATIENCE
+        while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
+            self.events.append(self._read(until))
+        self.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
+
+    def dark(self, wanted):
+        """Asks for the dark or the light colours."""
+        scheme = "dark" if wanted else "light"
+        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+
+    def evaluate(self, expression):
+        """The value of a JavaScript expression; a promise is waited for."""
+        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
+        return answer["result"].get("value")
+
+    def drag(self, start, stop, y):
+        """Presses the mouse, moves it and lets it go."""
+        for kind, x in (("mouseMoved", start), ("mousePressed", start), ("mouseMoved", stop), ("mouseReleased", stop)):
+            button = "none" if kind == "mouseMoved" and x == start else "left"
+            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button=button, buttons=1, clickCount=1)
+
+    def screenshot(self, path, whole=True):
+        """A picture of the page."""
+        shot = self.call("Page.captureScreenshot", captureBeyondViewport=whole)
+        Path(path).write_bytes(base64.b64decode(shot["data"]))
+
+    def pdf(self, path):
+        """The page as it is printed."""
+        Path(path).write_bytes(base64.b64decode(self.call("Page.printToPDF")["data"]))
+
+    def complaints(self):
+        """Errors and warnings of the page so far."""
+        kinds = ("Runtime.exceptionThrown", "Log.entryAdded")
+        found = [event["params"] for event in self.events if event.get("method") in kinds]
+        calls = [event["params"] for event in self.events if event.get("method") == "Runtime.consoleAPICalled"]
+        return found + [call for call in calls if call["type"] in ("error", "warning", "assert")]
+
+    def requests(self):
+        """The addresses that the page asked for, itself included."""
+        sent = [event for event in self.events if event.get("method") == "Network.requestWillBeSent"]
+        return [event["params"]["request"]["url"] for event in sent]
+
+    def close(self):
+        """Ends the browser."""
+        self._session = None
+        try:
+            self.call("Browser.close")
+        except (AssertionError, OSError):
+            self.process.terminate()
+        self.process.wait(timeout=PATIENCE)
+        os.close(self._in)
+        os.close(self._out)

@@ -1,0 +1,171 @@
+"""What a chronicle keeps: the same however the stream was cut, bounded, and right by formulas of its own."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import driftline as dl
+from driftline.report import Chronicle, hindsight
+from driftline.report.baselines import Baselines
+from driftline.report.facts import Facts
+from driftline.report.page import render
+from driftline.report.pyramid import MERGES, Pyramid
+
+
+def stream(rows, features=3, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows, features)) * 10.0 ** rng.integers(-2, 3, size=features)
+    weights = np.cumsum(0.05 * rng.normal(size=(rows, features)), axis=0) + 1
+    return X, (X * weights).sum(axis=1) + rng.normal(size=rows)
+
+
+def followed(X, y, cuts=(), *, times=None, resume=False, **options):
+    model, chronicle = dl.RLS(forgetting=0.97, missing="skip"), Chronicle(level=0.9, **options)
+    edges = [0, *sorted({cut for cut in cuts if 0 < cut < len(y)}), len(y)]
+    for start, stop in pairwise(edges):
+        rows = slice(start, stop)
+        run = model.run(X[rows], y[rows], level=0.9, weights_every=chronicle.weights_every(stop - start))
+        chronicle.add(run, X[rows], y[rows], times=None if times is None else times[rows], model=model)
+        if resume:
+            chronicle = Chronicle.restore(chronicle.state())
+            chronicle.add(run_of_no_rows(), np.empty((0, X.shape[1])), [], model=model)
+    return chronicle
+
+
+def run_of_no_rows():
+    return dl.Run(predictions=np.empty(0), errors=np.empty(0))
+
+
+def shown(chronicle):
+    return render(chronicle).split("Made by")[0], render(chronicle).split('id="data">')[1]
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.integers(1, 2999), max_size=8), st.booleans())
+def test_the_page_is_the_same_however_the_stream_was_cut(cuts, resume):
+    X, y = stream(3000)
+    X[17, 1], y[400] = np.nan, np.nan
+    assert shown(followed(X, y, cuts, resume=resume)) == shown(followed(X, y))
+
+
+def test_memory_does_not_grow_with_the_stream():
+    X, y = stream(40_000, features=2)
+    sizes = []
+    for rows in (10_000, 40_000):
+        state = followed(X[:rows], y[:rows], range(0, rows, 4096)).state()
+        sizes.append(sum(value.nbytes for value in state.values() if isinstance(value, np.ndarray)))
+    assert sizes[1] < 1.2 * sizes[0]
+
+
+def test_sums_are_those_of_all_rows():
+    X, y = stream(5000)
+    facts = Facts(followed(X, y, [100, 2000]))
+    run = dl.RLS(forgetting=0.97).run(X, y, level=0.9)
+    last = np.concatenate([[0.0], y[:-1]])
+    mean = np.concatenate([[0.0], np.cumsum(y)[:-1] / np.arange(1, 5000)])
+    design = np.column_stack([np.ones(5000), X])
+    fixed = y - design @ np.linalg.lstsq(design, y, rcond=None)[0]
+    for name, errors in {"model": run.errors, "last": y - last, "mean": y - mean, "fixed": fixed}.items():
+        assert facts.errors[name] == pytest.approx(np.sqrt(np.mean(errors**2)), rel=1e-10)
+        width = facts.window
+        for place in (0, 3, len(facts.losses[name]) - 1):
+            part = errors[place * width : (place + 1) * width]
+            assert facts.losses[name][place] == pytest.approx(np.sum(part**2), rel=1e-8)
+    known = np.isfinite(run.lower)
+    inside = (run.lower <= y) & (y <= run.upper)
+    assert facts.coverage == inside[known].mean()
+    assert facts.sums["alarms"] == len(run.alarms)
+
+
+def test_the_best_fixed_model_stands_nearly_dependent_and_differently_scaled_features():
+    """From sums of squares these losses would have no correct digit."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(2000, 3)) * [1e-6, 1.0, 1e6] + [0.0, 0.0, 1e9]
+    y = 1e6 * X[:, 0] + X[:, 1] + 1e-6 * X[:, 2] + 1e-9 * rng.normal(size=2000)
+    past = hindsight.Hindsight(3)
+    past.add(X, y)
+    weights, losses, spreads = hindsight.best_fixed(past.triangles())
+    assert losses.sum() < 2000 * 1e-12
+    assert spreads == pytest.approx(X.std(axis=0), rel=1e-6)
+    assert weights[1:] == pytest.approx([1e6, 1.0, 1e-6], rel=1e-5)
+
+
+def test_features_that_appear_later_were_zero_before():
+    X, y = stream(3000, features=4)
+    X[:1111, 3] = 0.0
+    past = hindsight.Hindsight(3)
+    past.add(X[:1111, :3], y[:1111])
+    past.add(X[1111:], y[1111:])
+    design = np.column_stack([np.ones(3000), X])
+    weights, losses, _ = hindsight.best_fixed(past.triangles())
+    expected = np.linalg.lstsq(design, y, rcond=None)[0]
+    assert weights == pytest.approx(expected, rel=1e-9)
+    assert losses.sum() == pytest.approx(np.sum((y - design @ expected) ** 2), rel=1e-10)
+
+
+@given(st.lists(st.integers(0, 40), max_size=6), st.integers(0, 7), st.integers(0, 2**32 - 1))
+def test_baselines_know_the_labels_that_have_come(sizes, delay, seed):
+    rng = np.random.default_rng(seed)
+    y = np.where(rng.random(sum(sizes)) < 0.1, np.nan, rng.normal(size=sum(sizes)))
+    baselines, last, mean = Baselines(delay), [], []
+    for part in np.split(y, np.cumsum(sizes)):
+        found = baselines.predict(part)
+        last.extend(found[0])
+        mean.extend(found[1])
+        baselines = Baselines.restored(baselines.state())
+    for row in range(len(y)):
+        known = y[: max(row - delay, 0)]
+        known = known[np.isfinite(known)]
+        assert last[row] == (known[-1] if len(known) else 0.0)
+        assert mean[row] == pytest.approx(known.mean() if len(known) else 0.0, rel=1e-9, abs=1e-12)
+
+
+@given(st.lists(st.integers(0, 50), max_size=8))
+def test_a_pyramid_keeps_every_row_in_order(sizes):
+    rows = np.arange(float(sum(sizes)))
+    kept = Pyramid({"sum": MERGES["sum"], "low": MERGES["low"], "high": MERGES["high"], "end": MERGES["last"]}, 8)
+    for part in np.split(rows, np.cumsum(sizes)):
+        kept.extend(dict.fromkeys(kept.fields, part))
+    buckets = kept.buckets()
+    if not len(rows):
+        return
+    assert len(buckets["sum"]) <= 9
+    for place, low in enumerate(buckets["low"]):
+        part = rows[place * kept.width : (place + 1) * kept.width]
+        assert (low, buckets["high"][place], buckets["end"][place]) == (part[0], part[-1], part[-1])
+        assert buckets["sum"][place] == part.sum()
+
+
+BAD = {
+    "another number of labels": (lambda run, X, y: (run, X, y[1:], {}), "X has 50 rows, y has 49"),
+    "another number of rows": (lambda run, X, y: (run, X[1:], y, {}), "X has 49 rows, the run has 50"),
+    "fewer features": (lambda run, X, y: (run, X[:, :1], y, {}), "X has 1 features, expected at least 3"),
+    "times from now on": (lambda run, X, y: (run, X, y, {"times": range(50)}), "for every block or for none"),
+    "predictions that are labels": (
+        lambda run, X, y: (dl.Run(np.array(["a"] * 50), run.errors), X, y, {}),
+        "must predict one number a row",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_bad_blocks_are_refused_and_change_nothing(what):
+    X, y = stream(100)
+    chronicle = followed(X[:50], y[:50])
+    before = chronicle.state()
+    run, X, y, options = BAD[what][0](dl.RLS().run(X[50:], y[50:]), X[50:], y[50:])
+    with pytest.raises(ValueError, match=BAD[what][1]):
+        chronicle.add(run, X, y, **options)
+    after = chronicle.state()
+    assert before.keys() == after.keys()
+    for key, value in before.items():
+        np.testing.assert_equal(after[key], value)
+
+
+@pytest.mark.parametrize("options", [{"level": 1.0}, {"level": 0}, {"delay": -1}, {"delay": 1.5}])
+def test_bad_options_are_refused(options):
+    with pytest.raises(ValueError, match="Chronicle: "):
+        Chronicle(**options)
