@@ -48,22 +48,27 @@ def measure(quick: bool) -> Report:
             run = learner.clone().run(stream.X, stream.y, level=level)
             ours = _figures(stream, level, run.lower, run.upper)
             theirs = _jackknife(learner, stream, level) if level == 0.9 else ("", "", "")
-            worst = max(worst, ours[1])
-            lines.append((stream.name, level, *ours, *theirs))
+            auto = dl.Auto().run(stream.X, stream.y, level=level)
+            autos = _figures(stream, level, auto.lower, auto.upper)
+            worst = max(worst, ours[1], autos[1])
+            lines.append((stream.name, level, *ours, *autos, *theirs))
     header = (
         "stream",
         "level",
         "share inside",
         "largest deviation",
         "width / oracle",
+        "Auto: share",
+        "deviation",
+        "width",
         "jackknife: share",
         "deviation",
         "width",
     )
     note = (
-        f"{rows:,} rows, Kalman. Deviation: of the share inside from the level, the largest over all windows of {WINDOW:,} "
+        f"{rows:,} rows, Kalman, then Auto. Deviation: of the share inside from the level, the largest over all windows of {WINDOW:,} "
         "rows. The oracle knows the weights and the law of the noise. Jackknife: river.conf.RegressionJackknife around the "
-        f"same learner, window {FADED:,}."
+        f"same Kalman, window {FADED:,}."
     )
     verdict = Verdict("largest deviation of coverage", worst, TARGET, "share")
     return Report([Table("Intervals", header, lines, note)], [verdict])
