@@ -24,6 +24,7 @@ NAMES = (
     "intervals",
     "evaluation",
     "sweeps",
+    "fleet",
     "high_dimension",
     "soak",
 )

@@ -9,7 +9,7 @@ import numpy as np
 import driftline as dl
 from benchmarks.data import gaussian
 from benchmarks.report import Report, Table, Verdict
-from benchmarks.timing import Case, compare
+from benchmarks.timing import Case, compare, on_all_cores
 
 D, SETTINGS, TARGET = 20, 64, 0.6
 
@@ -18,10 +18,9 @@ def measure(quick: bool) -> Report:
     rows = 50_000 if quick else 1_000_000
     X, y = gaussian(rows, D)
     grid = {"forgetting": np.linspace(0.9, 0.9999, SETTINGS).tolist()}
-    allowed = os.sched_getaffinity(0)
     cases = [
         Case("one run", lambda: dl.RLS().run(X, y), rows),
-        Case("sweep", lambda: _on_all_cores(allowed, grid, X, y), rows * SETTINGS),
+        Case("sweep", lambda: on_all_cores(lambda: dl.sweep(dl.RLS(), grid, X, y)), rows * SETTINGS),
     ]
     timed = compare(cases, 2 if quick else 3)
     ratio = timed.ratio("sweep", "one run")
@@ -29,12 +28,3 @@ def measure(quick: bool) -> Report:
     note = f"RLS, d = {D}, {rows:,} rows, {SETTINGS} settings, {os.cpu_count()} cores. Nanoseconds a row and setting."
     verdict = Verdict("sweep, a setting / one run", ratio, TARGET, "ratio")
     return Report([Table("Sweep", ("what", "ns a row", "ratio"), lines, note)], [verdict])
-
-
-def _on_all_cores(before: set[int], grid: dict[str, list[float]], X: np.ndarray, y: np.ndarray) -> None:
-    """The other benchmarks are pinned to one core."""
-    os.sched_setaffinity(0, range(os.cpu_count() or 1))
-    try:
-        dl.sweep(dl.RLS(), grid, X, y)
-    finally:
-        os.sched_setaffinity(0, before)

@@ -53,6 +53,16 @@ def pin() -> None:
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
+def on_all_cores(call: Callable[[], object]) -> None:
+    """For what is about threads: everything else runs on the one core of :func:`pin`."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, range(os.cpu_count() or 1))
+    try:
+        call()
+    finally:
+        os.sched_setaffinity(0, before)
+
+
 def compare(cases: Sequence[Case], rounds: int) -> Timings:
     """Time the cases ``rounds`` times, after one untimed call of each.
 

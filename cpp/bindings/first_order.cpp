@@ -1,8 +1,6 @@
 // driftline._core.FirstOrder64 and FirstOrder32.
+#include "first_order_state.hpp"
 #include "sparse.hpp"
-#include "verbs.hpp"
-
-#include "driftline/first_order_model.hpp"
 
 namespace driftline::bindings {
 namespace {
@@ -90,39 +88,6 @@ nb::tuple run_sparse(Held<T>& self, const SparseRows& x, std::optional<Vector> y
         add_intervals(out, batch, *lower, *upper, *level);
     return replay_freely(
         batch, out, [&](const Batch& rest, Outputs& into) { return replay(model.state, model.row, x.rows, rest, into); });
-}
-
-template <class T> nb::dict get_state(Held<T>& self) {
-    InUse use(self);
-    auto& model = *self.model;
-    model.form_weights();
-    nb::dict out;
-    out["weights"] = copy_out(model.state.w, model.state.d);
-    out["sums"] = copy_sums(self);
-    out["coverage"] = copy_coverage(model.state.coverage);
-    if (model.state.logs)
-        out["logs"] = copy_out(model.logs().data(), model.logs().size());
-    if (model.state.shares.total > 0)
-        out["shares"] = copy_out(reinterpret_cast<const double*>(&model.state.shares), shares_count);
-    return out;
-}
-
-template <class T> void set_state(Held<T>& self, const nb::dict& from) {
-    InUse use(self);
-    const auto& old = self.model->state;
-    auto fresh = std::make_unique<FirstOrderModel<T>>(old.d, old.intercept, old.policy);
-    auto& state = fresh->state;
-    copy_in(from, "weights", state.w, state.d);
-    set_sums(from, state.sums, {0});
-    set_coverage(from, state.coverage);
-    if (state.logs)
-        copy_in(from, "logs", fresh->logs().data(), fresh->logs().size());
-    if (state.logs && from.contains("shares")) {
-        copy_in(from, "shares", reinterpret_cast<double*>(&state.shares), shares_count);
-        if (!(state.shares.total > 0 && state.shares.peak >= state.shares.total))
-            throw nb::value_error("the state's shares are out of range");
-    }
-    self.model = std::move(fresh);
 }
 
 template <class T> void bind(nb::module_& m, const char* name) {

@@ -13,6 +13,7 @@ namespace driftline::bindings {
 void bind_alarm(nanobind::module_&);
 void bind_auto(nanobind::module_&);
 void bind_first_order(nanobind::module_&);
+void bind_fleet(nanobind::module_&);
 void bind_projected(nanobind::module_&);
 void bind_second_order(nanobind::module_&);
 void bind_sparse(nanobind::module_&);
@@ -34,4 +35,5 @@ NB_MODULE(_core, m) {
     driftline::bindings::bind_first_order(m);
     driftline::bindings::bind_second_order(m);
     driftline::bindings::bind_projected(m);
+    driftline::bindings::bind_fleet(m);
 }

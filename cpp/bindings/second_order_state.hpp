@@ -8,12 +8,10 @@
 
 namespace driftline::bindings {
 
-template <class T> nb::dict get_state(Holder<SecondOrderModel<T>>& self) {
-    InUse use(self);
-    auto& model = *self.model;
+template <class T> nb::dict state_of(SecondOrderModel<T>& model) {
     nb::dict out;
     out["weights"] = copy_out(model.state.w, model.state.d);
-    out["sums"] = copy_sums(self);
+    out["sums"] = copy_sums(model.state.sums);
     out["coverage"] = copy_coverage(model.state.coverage);
     out["matrix"] = copy_out(model.matrix().data(), model.matrix().size());
     out["diagonal"] = copy_out(model.diagonal().data(), model.diagonal().size());
@@ -24,6 +22,22 @@ template <class T> nb::dict get_state(Holder<SecondOrderModel<T>>& self) {
     return out;
 }
 
+// That a state of finite numbers is one to which learning can lead.
+template <class T> void check_state(const SecondOrderState<T>& state) {
+    const Sums& sums = state.sums;
+    check_sums(sums, {0, 6, 7, 8, 9, 10, 11, 12, 13, 15, 17});
+    check_matrix(state);
+    if (state.guard.u)
+        check_factor(state.guard, state.d);
+    if (sums.segment < 1 || sums.begun > sums.rows || sums.pending > 1 || (sums.pending == 1 && !state.guard.u))
+        throw nb::value_error("the state's sums are out of range");
+}
+
+template <class T> nb::dict get_state(Holder<SecondOrderModel<T>>& self) {
+    InUse use(self);
+    return state_of(*self.model);
+}
+
 // All or nothing: the arrays are checked on a fresh model, which then takes the old one's place.
 template <class T> void set_state(Holder<SecondOrderModel<T>>& self, const nb::dict& from) {
     InUse use(self);
@@ -31,19 +45,15 @@ template <class T> void set_state(Holder<SecondOrderModel<T>>& self, const nb::d
     auto fresh = std::make_unique<SecondOrderModel<T>>(old.d, old.intercept, old.policy);
     auto& state = fresh->state;
     copy_in(from, "weights", state.w, state.d);
-    set_sums(from, state.sums, {0, 6, 7, 8, 9, 10, 11, 12, 13, 15, 17});
+    copy_sums_in(from, state.sums);
     set_coverage(from, state.coverage);
     copy_in(from, "matrix", fresh->matrix().data(), fresh->matrix().size());
     copy_in(from, "diagonal", fresh->diagonal().data(), fresh->diagonal().size());
-    check_matrix(state);
     if (state.guard.u) {
         copy_in(from, "guard_matrix", fresh->guard_matrix().data(), fresh->guard_matrix().size());
         copy_in(from, "guard_diagonal", fresh->guard_diagonal().data(), fresh->guard_diagonal().size());
-        check_factor(state.guard, state.d);
     }
-    const Sums& sums = state.sums;
-    if (sums.segment < 1 || sums.begun > sums.rows || sums.pending > 1 || (sums.pending == 1 && !state.guard.u))
-        throw nb::value_error("the state's sums are out of range");
+    check_state(state);
     self.model = std::move(fresh);
 }
 

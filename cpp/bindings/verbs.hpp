@@ -42,8 +42,7 @@ nb::tuple run(Holder<Model>& self, Table2 x, std::optional<Vector> y, std::optio
     return replay_freely(batch, out, [&](const Batch& rows, Outputs& into) { return replay_rows(state, rows, into); });
 }
 
-template <class Model> nb::object copy_sums(Holder<Model>& self) {
-    auto& sums = self.model->state.sums;
+template <class Sums> nb::object copy_sums(const Sums& sums) {
     return copy_out(reinterpret_cast<const double*>(&sums), static_cast<Index>(sizeof sums / sizeof(double)));
 }
 
@@ -90,10 +89,9 @@ inline void set_coverage(const nb::dict& from, Coverage& c) {
 }
 
 // Sums are of what is not negative, and those of a kind that counts are whole; `counts` lists their places.
-template <class Sums> void set_sums(const nb::dict& from, Sums& sums, std::initializer_list<std::size_t> counts) {
-    constexpr std::size_t size = sizeof sums / sizeof(double);
-    double flat[size];
-    copy_in(from, "sums", flat, static_cast<Index>(size));
+template <class Sums> void check_sums(const Sums& sums, std::initializer_list<std::size_t> counts) {
+    double flat[sizeof sums / sizeof(double)];
+    std::memcpy(flat, &sums, sizeof sums);
     bool good = true;
     for (double sum : flat)
         good = good && sum >= 0;
@@ -101,7 +99,10 @@ template <class Sums> void set_sums(const nb::dict& from, Sums& sums, std::initi
         good = good && flat[place] < 9e15 && flat[place] == std::floor(flat[place]);
     if (!good)
         throw nb::value_error("the state's sums are out of range");
-    std::memcpy(&sums, flat, sizeof sums);
+}
+
+template <class Sums> void copy_sums_in(const nb::dict& from, Sums& sums) {
+    copy_in(from, "sums", reinterpret_cast<double*>(&sums), static_cast<Index>(sizeof sums / sizeof(double)));
 }
 
 template <class State> nb::object interval_around(double prediction, const Level& level, State& state, double variance) {
@@ -143,7 +144,7 @@ template <class Model> nb::class_<Holder<Model>> bind_model(nb::module_& m, cons
         .def("sums",
              [](Held& self) {
                  InUse use(self);
-                 return copy_sums(self);
+                 return copy_sums(self.model->state.sums);
              })
         .def("weights",
              [](Held& self) {

@@ -1,7 +1,7 @@
 // Compiled once for each instruction set; DRIFTLINE_ISA is its name.
 #include "driftline/engine.hpp"
+#include "driftline/fleet.hpp"
 #include "driftline/mixing.hpp"
-#include "driftline/second_order.hpp"
 
 namespace driftline {
 inline namespace DRIFTLINE_ISA {
@@ -32,6 +32,8 @@ template <class T> constexpr Engine<T> make_engine() {
             return score(m, norm2);
         },
         [](FirstOrderState<T>& m, const Batch& batch, Outputs& out) { return replay(m, batch, out); },
+        &replay_slots<SecondOrderState<T>>,
+        &replay_slots<FirstOrderState<T>>,
         [](const RandomMatrix& m, Index j, T* column) { matrix_column(m, j, column); },
         [](const RandomMatrix& m, ColumnCache<T>& cache, const Entries<T>& x, T* psi) { project(m, cache, x, psi); },
         [](const RandomMatrix& m, ColumnCache<T>& cache, const T* v, Index j) { return transposed(m, cache, v, j); },

@@ -9,6 +9,7 @@ from driftline.base import Learner
 from driftline.certificate import Certificate
 from driftline.ensembles import Auto, Averaged, Classifier, Network
 from driftline.errors import DivergenceError, ModelFileError
+from driftline.fleet import Fleet
 from driftline.linear import (
     AAR,
     ARCOR,
@@ -63,6 +64,7 @@ __all__ = [
     "DivergenceError",
     "Divide",
     "Every",
+    "Fleet",
     "Kalman",
     "Learner",
     "ModelFileError",

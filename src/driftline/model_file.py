@@ -31,27 +31,32 @@ _EMPTY = {"empty": np.zeros(1)}
 
 def save(learner: Learner, path: str | os.PathLike[str]) -> None:
     """Writes a learner so that a reader finds the old file or the new one, never a part."""
-    from safetensors.numpy import save as to_bytes
-
     state = learner.__getstate__()
     arrays = state.get("core", _EMPTY)
     head = {
         "learner": registry.name_of(type(learner)),
-        "params": _encode_params(type(learner).__name__, learner),
-        "names": _encode_names(type(learner).__name__, state["names"]),
+        "params": encode_params(type(learner).__name__, learner),
+        "names": encode_names(type(learner).__name__, state["names"]),
         "skipped": state["skipped"],
         "kept": state.get("kept", {}),
         "learned": "core" in state,
     }
     if "labels" in state:
         head["labels"] = _encode_labels(type(learner).__name__, state["labels"])
+    write(path, arrays, head)
+
+
+def write(path: str | os.PathLike[str], arrays: dict[str, Array], head: dict[str, Any]) -> None:
+    """Writes arrays and a head that says what they are."""
+    from safetensors.numpy import save as to_bytes
+
     text = json.dumps(head, sort_keys=True)
     meta = {"format": FORMAT, "version": str(VERSION), "model": text, "sha256": _digest(arrays, text)}
     atomic.write(path, to_bytes(arrays, metadata=meta))
 
 
-def load(path: str | os.PathLike[str]) -> Learner:
-    """Reads a learner that :meth:`driftline.Learner.save` wrote.
+def load(path: str | os.PathLike[str]) -> Any:
+    """Reads a learner that :meth:`driftline.Learner.save` wrote, or a fleet that :meth:`driftline.Fleet.save` wrote.
 
     Raises:
         ModelFileError: the file is truncated, altered, from another program, or from a later version.
@@ -81,7 +86,7 @@ def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Array], dict[str, str
         raise ModelFileError(f"truncated, or not a driftline model ({error})") from None
 
 
-def _rebuild(arrays: dict[str, Array], meta: dict[str, str]) -> Learner:
+def _rebuild(arrays: dict[str, Array], meta: dict[str, str]) -> Any:
     if meta.get("format") != FORMAT:
         raise ModelFileError("not a driftline model")
     version = meta.get("version", "")
@@ -94,6 +99,10 @@ def _rebuild(arrays: dict[str, Array], meta: dict[str, str]) -> Learner:
     names = head["names"]
     if names is not None and not _are_names(names):
         raise ModelFileError("the names of the features are not distinct texts")
+    if "fleet" in head:
+        from driftline import fleet_file
+
+        return fleet_file.rebuild(learner, head, arrays)
     skipped = head["skipped"]
     if type(skipped) is not int or not 0 <= skipped < 2**53:
         raise ModelFileError("the number of skipped rows is out of range")
@@ -123,7 +132,7 @@ def _digest(arrays: dict[str, Array], text: str) -> str:
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
         digest.update(f"{name}:{array.dtype.str}:{array.shape}:".encode())
-        digest.update(array.tobytes())
+        digest.update(array.data if array.size else b"")
     return digest.hexdigest()
 
 
@@ -132,7 +141,7 @@ def _encode(owner: str, name: str, value: Any) -> Any:
         keys = [field.name for field in fields(value)]
         return {"object": type(value).__name__, "fields": {key: _encode(owner, name, getattr(value, key)) for key in keys}}
     if isinstance(value, Learner):
-        return {"learner": registry.name_of(type(value)), "params": _encode_params(owner, value, f"{name}__")}
+        return {"learner": registry.name_of(type(value)), "params": encode_params(owner, value, f"{name}__")}
     if isinstance(value, (list, tuple)) and any(isinstance(item, Learner) for item in value):
         return [_encode(owner, f"{name}__{place}", item) for place, item in enumerate(value)]
     if isinstance(value, (np.ndarray, list, tuple)):
@@ -146,7 +155,8 @@ def _encode(owner: str, name: str, value: Any) -> Any:
     raise ValueError(f"{owner}.save: {name} is {kind}, which cannot be saved; give numbers, or pickle the learner")
 
 
-def _encode_params(owner: str, learner: Learner, within: str = "") -> dict[str, Any]:
+def encode_params(owner: str, learner: Learner, within: str = "") -> dict[str, Any]:
+    """The parameters as JSON knows them."""
     return {name: _encode(owner, within + name, value) for name, value in learner.get_params(deep=False).items()}
 
 
@@ -162,7 +172,8 @@ def _decode(value: Any) -> Any:
     return value
 
 
-def _encode_names(owner: str, names: list[Any] | None) -> list[str] | None:
+def encode_names(owner: str, names: list[Any] | None) -> list[str] | None:
+    """The names of the features, which must be texts."""
     for name in names or []:
         if not isinstance(name, str):
             raise ValueError(f"{owner}.save: the feature {name!r} is not named by text, which a model file needs")

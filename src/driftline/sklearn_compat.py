@@ -80,7 +80,7 @@ class SklearnVerbs(Learned):
         if validation is not None:
             self._warn_of_names(table, where)
         if table.names is not None and self._names is not None and table.names != self._names:
-            raise ValueError(_name_trouble(where, self._names, table.names))
+            raise ValueError(name_trouble(where, self._names, table.names))
         if table.columns != self.n_features_in_:
             name = type(self).__name__
             raise ValueError(
@@ -119,7 +119,7 @@ def _r2(y: Array, predictions: Array, weights: Array) -> float:
     return 1.0 - residual / total
 
 
-def _name_trouble(where: str, known: list[Name], given: list[Name]) -> str:
+def name_trouble(where: str, known: list[Name], given: list[Name]) -> str:
     """What distinguishes two lists of names, in the words that scikit-learn's users know."""
     lines = [f"{where}: The feature names should match those that were passed during fit."]
     unseen = sorted(set(given) - set(known), key=str)

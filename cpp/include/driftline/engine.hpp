@@ -1,9 +1,8 @@
 // The functions that are compiled for each instruction set, and the choice among them.
 #pragma once
 
-#include "driftline/first_order.hpp"
 #include "driftline/random_matrix.hpp"
-#include "driftline/second_order_state.hpp"
+#include "driftline/slots.hpp"
 
 namespace driftline {
 
@@ -22,6 +21,8 @@ template <class T> struct Engine {
     Status (*descend)(FirstOrderState<T>&, double slope);
     double (*score)(FirstOrderState<T>&);
     Status (*replay_first)(FirstOrderState<T>&, const Batch&, Outputs&);
+    Status (*replay_slots)(SecondOrderState<T>&, const Slots&, const KeyedRows&, KeyedDone&);
+    Status (*replay_slots_first)(FirstOrderState<T>&, const Slots&, const KeyedRows&, KeyedDone&);
     void (*column)(const RandomMatrix&, Index j, T* column);
     void (*project)(const RandomMatrix&, ColumnCache<T>&, const Entries<T>&, T* psi);
     double (*transposed)(const RandomMatrix&, ColumnCache<T>&, const T* v, Index j);

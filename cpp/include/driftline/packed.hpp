@@ -108,6 +108,13 @@ DRIFTLINE_INLINE void update(const Packed<T>& m, Index d, double rho, double s, 
         m.s[panel_index<T>(j, j)] = 1;
 }
 
+// The lower half of the squares on the diagonal repeats the upper.
+template <class T> DRIFTLINE_INLINE void mirror_squares(T* panels, Index d) {
+    for (Index j = 0; j < d; ++j)
+        for (Index i = j / panel_width<T> * panel_width<T>; i < j; ++i)
+            panels[panel_index<T>(j, i)] = panels[panel_index<T>(i, j)];
+}
+
 template <class T> void set_identity(const Packed<T>& m, double scale, Index d) {
     for (Index i = 0; i < panel_elements<T>(d); ++i)
         m.s[i] = 0;

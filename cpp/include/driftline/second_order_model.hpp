@@ -111,13 +111,7 @@ template <class T> class SecondOrderModel {
     Aligned<T>& guard_matrix() { return guard_u_; }
     Aligned<double>& guard_diagonal() { return guard_d_; }
 
-    // Diagonal blocks of a packed matrix are full squares: the lower half repeats the upper.
-    void mirror_diagonal_blocks() {
-        constexpr Index W = panel_width<T>;
-        for (Index j = 0; j < padded<T>(state.d); ++j)
-            for (Index i = j / W * W; i < j; ++i)
-                matrix_.data()[panel_index<T>(j, i)] = matrix_.data()[panel_index<T>(i, j)];
-    }
+    void mirror_diagonal_blocks() { mirror_squares(matrix_.data(), state.d); }
 
   private:
     bool held_in_range_ = false;

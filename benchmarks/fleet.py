@@ -1,0 +1,79 @@
+"""A model for each of a million keys: rows a second by a Fleet, by dictionaries of models, and by two threads."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from river import linear_model
+
+import driftline as dl
+from benchmarks.data import Array
+from benchmarks.report import Report, Table, Verdict
+from benchmarks.timing import Case, compare, on_all_cores
+
+KEYS, ROWS, D = 1_000_000, 10_000_000, 8
+DICTIONARY_KEYS, DICTIONARY_ROWS = 1000, 20_000
+MEGABYTES = 600.0
+ONE, TWO = "Fleet, one thread", "Fleet, two threads"
+
+
+def measure(quick: bool) -> Report:
+    keys_count, count = (KEYS // 10, ROWS // 20) if quick else (KEYS, ROWS)
+    keys, X, y = keyed_rows(keys_count, count)
+    learner = dl.RLS(forgetting=0.99, dtype="float32")
+    fleets = {ONE: dl.Fleet(learner, keys_count, jobs=1), TWO: dl.Fleet(learner, keys_count, jobs=2)}
+    few = slice(0, DICTIONARY_ROWS)
+    some = keys[few] % DICTIONARY_KEYS, X[few], y[few]
+    cases = [
+        *(Case(label, partial(on_all_cores, partial(fleet.run, keys, X, y)), count) for label, fleet in fleets.items()),
+        Case("Fleet, predictions alone, one thread", lambda: fleets[ONE].predict_many(keys, X), count),
+        Case("dict of driftline RLS", _driftline(learner, *some), DICTIONARY_ROWS),
+        Case("dict of River LinearRegression", _river(*some), DICTIONARY_ROWS),
+    ]
+    timed = compare(cases, 2 if quick else 3)
+    rows = [
+        (label, 1e9 * timed.median(label), 1e-6 / timed.median(label), timed.ratio(label, ONE)) for label in timed.rounds
+    ]
+    megabytes = fleets[ONE].nbytes / 1e6
+    note = (
+        f"RLS in float32, {D} features and an intercept, {keys_count:,} keys, {count:,} rows in random order, predicted and "
+        f"then learned. A fleet takes {megabytes:.0f} MB. The dictionaries are given {DICTIONARY_ROWS:,} rows of "
+        f"{DICTIONARY_KEYS:,} keys, which the cache holds, and make their models on the way."
+    )
+    table = Table("A model for each key", ("what", "ns a row", "million rows a second", "ratio"), rows, note)
+    verdicts = [
+        Verdict(f"{KEYS:,} models of {D} features in float32", megabytes * KEYS / keys_count, MEGABYTES, "MB"),
+        Verdict("two threads / one thread", timed.ratio(TWO, ONE), 1.0, "ratio"),
+    ]
+    return Report([table], verdicts)
+
+
+def keyed_rows(keys_count: int, count: int) -> tuple[Array, Array, Array]:
+    rng = np.random.default_rng(4)
+    keys = rng.integers(0, keys_count, count)
+    X = rng.standard_normal((count, D), dtype=np.float32)
+    return keys, X, X @ rng.standard_normal(D) + 0.1 * rng.standard_normal(count)
+
+
+def _dictionary(make: Callable[[], Any], keys: Array, xs: list[Any], y: Array) -> None:
+    """What is written without a fleet: a model a key, made when its first row comes."""
+    models: defaultdict[int, Any] = defaultdict(make)
+    for key, x, label in zip(keys.tolist(), xs, y.tolist(), strict=True):
+        model = models[key]
+        model.predict_one(x)
+        model.learn_one(x, label)
+
+
+def _driftline(learner: dl.Learner, keys: Array, X: Array, y: Array) -> Callable[[], None]:
+    xs = list(X)
+    return lambda: _dictionary(learner.clone, keys, xs, y)
+
+
+def _river(keys: Array, X: Array, y: Array) -> Callable[[], None]:
+    names = [f"feature_{j}" for j in range(D)]
+    xs = [dict(zip(names, row, strict=True)) for row in X.tolist()]
+    return lambda: _dictionary(linear_model.LinearRegression, keys, xs, y)

@@ -1,0 +1,138 @@
+// The state of a fleet on its way out and in: an array for each field of a slot, a row of it for each model that learned.
+#pragma once
+
+#include "first_order_state.hpp"
+#include "second_order_state.hpp"
+
+#include "driftline/fleet_model.hpp"
+
+namespace driftline::bindings {
+
+struct Field {
+    const char* name;
+    Index place, count;
+    bool doubles; // else of the model's type
+};
+
+template <class T> std::vector<Field> fields_of(const SecondOrderState<T>& m, const SlotLayout& at) {
+    const Index triangle = triangle_entries(m.d, !m.additive);
+    std::vector<Field> fields{{"weights", at.weights, m.d, false}, {"matrix", at.matrix, triangle, false}};
+    if (!m.additive)
+        fields.push_back({"diagonal", at.diagonal, m.d, true});
+    if (m.guard.u) {
+        fields.push_back({"guard_matrix", at.guard_matrix, triangle, false});
+        fields.push_back({"guard_diagonal", at.guard_diagonal, m.d, true});
+    }
+    fields.push_back({"sums", at.sums, sums_count, true});
+    return fields;
+}
+template <class T> std::vector<Field> fields_of(const FirstOrderState<T>& m, const SlotLayout& at) {
+    std::vector<Field> fields{{"weights", at.weights, m.d, false}};
+    if (m.logs)
+        fields.push_back({"logs", at.logs, 2 * m.d, true});
+    fields.push_back({"sums", at.sums, first_order_sums_count, true});
+    return fields;
+}
+
+template <class T> nb::object new_table(Index rows, Index columns, T*& elements) {
+    nb::object flat = new_array(rows * columns, elements);
+    return flat.attr("reshape")(rows, columns);
+}
+
+template <class Model> std::vector<Index> used_slots(FleetModel<Model>& fleet) {
+    std::vector<Index> used;
+    for (Index i = 0; i < fleet.size(); ++i)
+        if (fleet.head(i).call)
+            used.push_back(i);
+    return used;
+}
+
+template <class T, class Model>
+nb::object field_out(FleetModel<Model>& fleet, const std::vector<Index>& slots, const Field& field) {
+    const Index rows = static_cast<Index>(slots.size());
+    T* to;
+    nb::object table = new_table(rows, field.count, to);
+    const std::size_t bytes = static_cast<std::size_t>(field.count) * sizeof(T);
+    for (Index r = 0; r < rows; ++r)
+        std::memcpy(to + r * field.count, fleet.content(slots[static_cast<std::size_t>(r)]) + field.place, bytes);
+    return table;
+}
+
+// Every number of the table has to be finite.
+template <class T> const T* field_in(const nb::dict& state, const Field& field, Index rows) {
+    const std::string name = field.name;
+    if (!state.contains(field.name))
+        throw nb::value_error(("the state lacks " + name).c_str());
+    nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu> table;
+    if (!nb::try_cast(state[field.name], table, false) || static_cast<Index>(table.shape(0)) != rows ||
+        static_cast<Index>(table.shape(1)) != field.count)
+        throw nb::value_error(("the state's " + name + " has another shape or type").c_str());
+    for (Index i = 0; i < rows * field.count; ++i)
+        if (!std::isfinite(table.data()[i]))
+            throw nb::value_error(("the state's " + name + " is not finite").c_str());
+    return table.data();
+}
+
+using Indices = nb::ndarray<const Index, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+inline Indices indices_in(const nb::dict& state, const char* name) {
+    Indices indices;
+    if (!state.contains(name) || !nb::try_cast(state[name], indices, false))
+        throw nb::value_error((std::string("the state lacks ") + name).c_str());
+    return indices;
+}
+
+inline nb::object indices_out(const std::vector<Index>& values) {
+    npy_intp shape[] = {static_cast<npy_intp>(values.size())};
+    PyObject* array = PyArray_SimpleNew(1, shape, NPY_INT64);
+    if (!array)
+        throw nb::python_error();
+    if (!values.empty())
+        std::memcpy(PyArray_DATA(reinterpret_cast<PyArrayObject*>(array)), values.data(), values.size() * sizeof(Index));
+    return nb::steal(array);
+}
+
+template <class T, class Model> nb::dict fleet_state(FleetModel<Model>& fleet) {
+    const std::vector<Index> used = used_slots(fleet);
+    std::vector<Index> skipped;
+    for (Index slot : used)
+        skipped.push_back(static_cast<Index>(fleet.head(slot).skipped));
+    nb::dict out;
+    out["slots"] = indices_out(used);
+    out["skipped"] = indices_out(skipped);
+    for (const Field& field : fields_of(fleet.new_worker()->state, fleet.layout()))
+        out[field.name] = field.doubles ? field_out<double>(fleet, used, field) : field_out<T>(fleet, used, field);
+    return out;
+}
+
+// Fills a fresh fleet; what is wrong is thrown, and the fleet then of no use.
+template <class T, class Model> void fill_fleet(FleetModel<Model>& fleet, const nb::dict& from) {
+    const Indices slots = indices_in(from, "slots"), skipped = indices_in(from, "skipped");
+    const Index rows = static_cast<Index>(slots.shape(0));
+    if (static_cast<Index>(skipped.shape(0)) != rows)
+        throw nb::value_error("the state's slots and skipped differ in length");
+    for (Index r = 0; r < rows; ++r)
+        if (slots.data()[r] < (r ? slots.data()[r - 1] + 1 : 0) || slots.data()[r] >= fleet.size() || skipped.data()[r] < 0)
+            throw nb::value_error("the state's slots are out of range");
+    const auto worker = fleet.new_worker();
+    std::vector<std::pair<Field, const std::byte*>> tables;
+    for (const Field& field : fields_of(worker->state, fleet.layout())) {
+        const void* data = field.doubles ? static_cast<const void*>(field_in<double>(from, field, rows))
+                                         : static_cast<const void*>(field_in<T>(from, field, rows));
+        tables.emplace_back(field, static_cast<const std::byte*>(data));
+    }
+    for (Index r = 0; r < rows; ++r) {
+        std::byte* const slot = fleet.slot(slots.data()[r]);
+        for (const auto& [field, data] : tables) {
+            const Index bytes = field.count * static_cast<Index>(field.doubles ? sizeof(double) : sizeof(T));
+            std::memcpy(slot + field.place, data + r * bytes, static_cast<std::size_t>(bytes));
+        }
+        take_from_slot(worker->state, fleet.layout(), slot);
+        check_state(worker->state);
+        const SlotHead head{fleet.call(), static_cast<std::uint64_t>(skipped.data()[r])};
+        std::memcpy(slot, &head, sizeof head);
+    }
+    fleet.accept();
+}
+
+} // namespace driftline::bindings

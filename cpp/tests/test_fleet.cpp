@@ -1,0 +1,178 @@
+// Models in slots: what goes in comes out, and rows with keys do what rows of separate models do.
+#include "check.hpp"
+#include "driftline/fleet_model.hpp"
+#include "samples.hpp"
+
+using namespace driftline;
+using namespace samples;
+
+namespace {
+
+Policy forgetting() {
+    Policy policy;
+    policy.time = Time::divide;
+    policy.amount = 0.95;
+    return policy;
+}
+Policy drifting() {
+    Policy policy;
+    policy.time = Time::add;
+    policy.amount = 0.01;
+    policy.shrink = true;
+    return policy;
+}
+Policy resetting() {
+    Policy policy;
+    policy.reset = Reset::below;
+    policy.radius = 2;
+    return policy;
+}
+Policy refusing() {
+    Policy policy;
+    policy.start = 0.01;
+    policy.complement = true;
+    return policy;
+}
+FirstOrderPolicy multiplying() {
+    FirstOrderPolicy policy;
+    policy.space = Space::signed_;
+    return policy;
+}
+
+template <class Model> std::vector<std::byte> content(const Model& model) {
+    const SlotLayout layout = layout_of(model.state);
+    std::vector<std::byte> bytes(static_cast<std::size_t>(layout.size));
+    put_in_slot(model.state, layout, bytes.data());
+    return bytes;
+}
+
+constexpr Index models = 3, rows = 120;
+
+struct Rows {
+    std::vector<double> x, y, predictions;
+    std::vector<Index> keys;
+    std::vector<std::uint8_t> resets;
+    KeyedRows keyed;
+    explicit Rows(Index features)
+        : x(static_cast<std::size_t>(rows * features)), y(rows), predictions(rows), keys(rows), resets(rows) {
+        fill(x.data(), rows * features);
+        fill(y.data(), rows);
+        for (Index& key : keys)
+            key = static_cast<Index>(generator()() % models);
+        keyed.batch.x = x.data();
+        keyed.batch.rows = rows;
+        keyed.batch.row_stride = features;
+        keyed.batch.column_stride = 1;
+        keyed.batch.y = y.data();
+        keyed.keys = keys.data();
+        keyed.predictions = predictions.data();
+        keyed.resets = resets.data();
+    }
+    // The rows of one key as a batch of their own.
+    Batch of(Index key, std::vector<double>& some_x, std::vector<double>& some_y) const {
+        const Index features = keyed.batch.row_stride;
+        for (Index t = 0; t < rows; ++t)
+            if (keys[static_cast<std::size_t>(t)] == key) {
+                some_x.insert(some_x.end(), x.begin() + t * features, x.begin() + (t + 1) * features);
+                some_y.push_back(y[static_cast<std::size_t>(t)]);
+            }
+        Batch batch = keyed.batch;
+        batch.x = some_x.data();
+        batch.y = some_y.data();
+        batch.rows = static_cast<Index>(some_y.size());
+        return batch;
+    }
+};
+
+template <class T> Status replay_alone(SecondOrderState<T>& m, const Batch& batch, Outputs& out) {
+    return engine<T>().replay(m, batch, out);
+}
+template <class T> Status replay_alone(FirstOrderState<T>& m, const Batch& batch, Outputs& out) {
+    return engine<T>().replay_first(m, batch, out);
+}
+
+template <class Model> void rows_with_keys_are_rows_of_separate_models(Index d, auto policy, std::size_t threads) {
+    const bool intercept = d > 1;
+    FleetModel<Model> fleet(models, d, intercept, policy);
+    const std::vector<double> thresholds(200, 0.3);
+    if constexpr (requires { fleet.policy().reset; })
+        if (policy.reset == Reset::below)
+            fleet.set_thresholds(thresholds);
+    Rows data(d - intercept);
+    std::vector<KeyedDone> done(threads);
+    CHECK(fleet.run(data.keyed, done) == Status::done);
+    fleet.accept();
+    for (Index key = 0; key < models; ++key) {
+        auto alone = fleet.new_worker();
+        std::vector<double> x, y;
+        const Batch batch = data.of(key, x, y);
+        std::vector<double> predictions(y.size());
+        Outputs out;
+        out.predictions = predictions.data();
+        CHECK(replay_alone(alone->state, batch, out) == Status::done);
+        const std::vector<std::byte> expected = content(*alone);
+        CHECK(std::memcmp(fleet.slot(key) + sizeof(SlotHead), expected.data() + sizeof(SlotHead),
+                          static_cast<std::size_t>(fleet.layout().sums) + sizeof alone->state.sums - sizeof(SlotHead)) == 0);
+        std::size_t at = 0;
+        for (std::size_t t = 0; t < rows; ++t)
+            if (data.keys[t] == key)
+                CHECK(data.predictions[t] == predictions[at++]);
+    }
+}
+
+template <class T> void what_goes_in_comes_out(Index d, const Policy& policy) {
+    SecondOrderModel<T> model(d, false, policy), other(d, false, policy);
+    for (int t = 0; t < 20; ++t) {
+        fill(model.state.x, d);
+        double prediction;
+        engine<T>().learn(model.state, normal(), 1, prediction);
+    }
+    const std::vector<std::byte> bytes = content(model);
+    take_from_slot(other.state, layout_of(other.state), bytes.data());
+    for (Index j = 0; j < padded<T>(d); ++j)
+        CHECK(other.state.w[j] == model.state.w[j]);
+    for (Index i = 0; i < model.matrix().size(); ++i)
+        CHECK(other.matrix().data()[i] == model.matrix().data()[i]);
+    for (Index j = 0; j < d; ++j)
+        CHECK(other.diagonal().data()[j] == model.diagonal().data()[j]);
+    CHECK(std::memcmp(&other.state.sums, &model.state.sums, sizeof(Sums)) == 0);
+}
+
+template <class T> void a_call_that_is_undone_leaves_no_trace() {
+    FleetModel<SecondOrderModel<T>> fleet(models, 4, true, refusing());
+    Rows data(3);
+    std::vector<KeyedDone> done(2);
+    for (double& value : data.x)
+        value *= 0.5;
+    CHECK(fleet.run(data.keyed, done) == Status::done);
+    fleet.accept();
+    std::vector<std::byte> before(fleet.slot(0), fleet.slot(models));
+    data.x[3 * (rows - 1)] = 1e6;
+    done = std::vector<KeyedDone>(2);
+    CHECK(fleet.run(data.keyed, done) == Status::outside_noise);
+    CHECK(std::memcmp(before.data(), fleet.slot(0), before.size()) != 0);
+    CHECK(fleet.undo());
+    CHECK(std::memcmp(before.data(), fleet.slot(0), before.size()) == 0);
+}
+
+template <class T> void test_type() {
+    for (const Index d : sizes())
+        for (const Policy& policy : {forgetting(), drifting()})
+            what_goes_in_comes_out<T>(d, policy);
+    for (const Index d : {1, 2, 4, 5, 8, 9, 16, 17, 33, 40})
+        for (const std::size_t threads : {1, 2}) {
+            for (const Policy& policy : {forgetting(), drifting(), resetting()})
+                rows_with_keys_are_rows_of_separate_models<SecondOrderModel<T>>(d, policy, threads);
+            for (const FirstOrderPolicy& policy : {FirstOrderPolicy{}, multiplying()})
+                rows_with_keys_are_rows_of_separate_models<FirstOrderModel<T>>(d, policy, threads);
+        }
+    a_call_that_is_undone_leaves_no_trace<T>();
+}
+
+} // namespace
+
+int main() {
+    test_type<double>();
+    test_type<float>();
+    return checks::result();
+}

@@ -1,0 +1,132 @@
+"""A fleet in one file: it comes back bit for bit, or is refused by a clear error."""
+
+import numpy as np
+import pytest
+
+import driftline as dl
+
+from ..test_model_file import forge, parts, refuse
+from .apart import keyed_rows, require_same
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "fleet.driftline"
+
+
+LEARNERS = [dl.RLS(dtype="float32"), dl.Kalman(), dl.ARCOR(radius=0.5), dl.EG(norm=2.0), dl.LMS(), dl.WEMM(ridge=9.0)]
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=repr)
+@pytest.mark.parametrize("named", [True, False])
+def test_a_fleet_goes_on_as_if_never_stopped(learner, named, path):
+    keys, X, y = keyed_rows(keys=6)
+    keys = [f"key {key}" for key in keys] if named else keys * 3
+    fleet = dl.Fleet(learner, 40, named=named, jobs=2)
+    fleet.learn_many(keys[:150], X[:150], y[:150])
+    fleet.save(path)
+    twin = dl.load(path)
+    assert repr(twin) == repr(fleet)
+    assert twin.keys_ == fleet.keys_
+    assert np.array_equal(
+        twin.run(keys[150:], X[150:], y[150:]).predictions, fleet.run(keys[150:], X[150:], y[150:]).predictions
+    )
+    for key in fleet.keys_:
+        require_same(twin[key], fleet[key])
+
+
+def test_a_fleet_that_has_learned_nothing_can_be_saved(path):
+    dl.Fleet(dl.RLS(forgetting=0.5), 10, named=True).save(path)
+    twin = dl.load(path)
+    assert repr(twin) == "Fleet(RLS(forgetting=0.5, ridge=1.0), 10, named=True)"
+    twin.learn_many(["a"], [[1.0]], [1.0])
+
+
+def test_what_a_file_cannot_hold_is_refused_by_name(path):
+    fleet = dl.Fleet(dl.RLS(), 3, named=True)
+    fleet.learn_many([("a", 1)], [[1.0]], [1.0])
+    with pytest.raises(ValueError, match=r"^Fleet\.save: the key \('a', 1\) is no text and no whole number"):
+        fleet.save(path)
+    with pytest.raises(ValueError, match=r"^Fleet\.save: forgetting is a function"):
+        dl.Fleet(dl.RLS(forgetting=lambda t: 0.9), 3).save(path)
+    assert not path.exists()
+
+
+def _change(array, place, value):
+    array = array.copy()
+    array[place] = value
+    return array
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "value", "words"),
+    [
+        ("weights", (0, 0), np.nan, "weights is not finite"),
+        ("matrix", (1, 2), np.inf, "matrix is not finite"),
+        ("diagonal", (0, 0), -1.0, "diagonal is not positive"),
+        ("sums", (0, 0), -1.0, "sums are out of range"),
+        ("sums", (0, 0), 1.5, "sums are out of range"),
+        ("sums", (0, 13), 0.0, "sums are out of range"),
+        ("slots", 0, -1, "slots are out of range"),
+        ("slots", 0, 1, "slots are out of range"),
+        ("slots", 4, 5, "slots are out of range"),
+        ("skipped", 0, -1, "slots are out of range"),
+    ],
+)
+def test_forged_numbers_are_refused(name, place, value, words, path):
+    keys, X, y = keyed_rows()
+    fleet = dl.Fleet(dl.RLS(), 5)
+    fleet.learn_many(keys, X, y)
+    fleet.save(path)
+    arrays, _, head = parts(path)
+    forge(path, {**arrays, name: _change(arrays[name], place, value)}, head)
+    refuse(path, words)
+
+
+@pytest.mark.parametrize("name", ["weights", "matrix", "diagonal", "sums", "slots", "skipped", "keys"])
+@pytest.mark.parametrize("change", [None, lambda a: a[:-1], lambda a: a.astype(np.float16), lambda a: a.reshape(1, -1)])
+def test_missing_and_misshapen_arrays_are_refused(name, change, path):
+    keys, X, y = keyed_rows()
+    fleet = dl.Fleet(dl.RLS(), 5, named=True)
+    fleet.learn_many(keys, X, y)
+    fleet.save(path)
+    arrays, _, head = parts(path)
+    array = arrays.pop(name)
+    if change is not None:
+        arrays[name] = change(array)
+    if name == "keys" and change is not None and np.array_equal(arrays[name].ravel(), array):
+        return  # a text in another shape is the same text
+    forge(path, arrays, head)
+    refuse(path)
+
+
+@pytest.mark.parametrize(
+    "change", [{"n": 0}, {"n": 2}, {"n": "5"}, {"n": 10**18}, {"named": 1}, {"jobs": -1}, {"n": None}, {"named": False}]
+)
+def test_forged_heads_are_refused(change, path):
+    fleet = dl.Fleet(dl.RLS(), 5, named=True)
+    fleet.learn_many(["a", "b", "c"], np.ones((3, 2)), np.ones(3))
+    fleet.save(path)
+    arrays, _, head = parts(path)
+    forge(path, arrays, {**head, "fleet": {**head["fleet"], **change}})
+    if change == {"named": False}:
+        assert dl.load(path).n_seen_.tolist() == [1, 1, 1, 0, 0]  # the names were dropped, the models are sound
+    else:
+        refuse(path)
+
+
+@pytest.mark.parametrize("keys", [b'["a", "a", "b"]', b'["a", "b"]', b"{}", b"", b'["a", "b", null]', b"[1, 2, 3, 4, 5, 6]"])
+def test_forged_keys_are_refused(keys, path):
+    fleet = dl.Fleet(dl.RLS(), 5, named=True)
+    fleet.learn_many(["a", "b", "c"], np.ones((3, 2)), np.ones(3))
+    fleet.save(path)
+    arrays, _, head = parts(path)
+    forge(path, {**arrays, "keys": np.frombuffer(keys, dtype=np.uint8)}, head)
+    refuse(path)
+
+
+def test_the_learner_of_a_forged_file_must_be_one_of_fixed_size(path):
+    dl.Fleet(dl.RLS(), 5).save(path)
+    arrays, _, head = parts(path)
+    forge(path, arrays, {**head, "learner": "auto", "params": {}})
+    refuse(path, "Auto is not a learner of fixed size")

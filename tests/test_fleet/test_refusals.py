@@ -1,0 +1,192 @@
+"""What a fleet refuses, and that a refusal changes nothing."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import driftline as dl
+
+from ..conftest import OwnLoss
+from .apart import keyed_rows, require_same
+
+
+@pytest.fixture
+def fleet():
+    keys, X, y = keyed_rows()
+    fleet = dl.Fleet(dl.RLS(), 5)
+    fleet.learn_many(keys, X, y)
+    return fleet
+
+
+def models(fleet):
+    return [fleet[key] for key in fleet.keys_]
+
+
+def require_untouched(fleet, before):
+    for model, old in zip(models(fleet), before, strict=True):
+        require_same(model, old)
+
+
+@pytest.mark.parametrize(
+    ("learner", "error", "words"),
+    [
+        (dl.Auto(), TypeError, "Auto is not a learner of fixed size"),
+        (dl.SparseDFOP(), TypeError, "SparseDFOP is not a learner of fixed size"),
+        (dl.Averaged(dl.RLS()), TypeError, "Averaged is not"),
+        (dl.Network([dl.RLS()]), TypeError, "Network is not"),
+        (dl.Classifier(dl.RLS()), TypeError, "Classifier is not"),
+        (dl.GD(loss=OwnLoss()), TypeError, "GD has a loss that only Python knows"),
+        (dl.WEMM(), ValueError, "WEMM's ridge would be set by each model's first row; give one that suits all"),
+        (dl.RLS, TypeError, "learner must be a driftline learner"),
+        (None, TypeError, "learner must be a driftline learner, got None"),
+    ],
+)
+def test_learners_without_a_fixed_size(learner, error, words):
+    with pytest.raises(error, match=rf"^Fleet: {words}"):
+        dl.Fleet(learner, 3)
+
+
+@pytest.mark.parametrize("n", [0, -1, 1.0, True, None, "3"])
+def test_a_number_of_models_that_is_none(n):
+    with pytest.raises(ValueError, match=r"^Fleet: n must be a whole number of at least 1, got"):
+        dl.Fleet(dl.RLS(), n)
+
+
+@pytest.mark.parametrize("options", [{"jobs": 0}, {"jobs": True}, {"named": 1}])
+def test_options_that_are_none(options):
+    with pytest.raises(ValueError, match=rf"^Fleet: {next(iter(options))} must be"):
+        dl.Fleet(dl.RLS(), 3, **options)
+
+
+def test_more_models_than_memory_could_ever_hold():
+    fleet = dl.Fleet(dl.RLS(), 10**18)
+    with pytest.raises(MemoryError):
+        fleet.learn_many([0], [[1.0]], [1.0])
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "words"),
+    [
+        (np.full((2, 3), np.nan), [1, 2], "X has NaN in row 0, feature 0"),
+        ([[1, 2, 3], [1, np.inf, 3]], [1, 2], "X has infinity in row 1, feature 1"),
+        (np.ones((2, 3)), [1, np.nan], "y is NaN in row 1"),
+        (np.ones((2, 4)), [1, 2], "X has 4 features, expected 3"),
+        (np.ones((2, 3)), [1, 2, 3], "X has 2 rows, y has 3"),
+        (np.ones((0, 3)), [], "X has 0 sample"),
+        (np.ones(3), [1], "X must have two dimensions"),
+        (np.ones((2, 3, 1)), [1, 2], "X must have two dimensions"),
+        ([["a", "b", "c"]] * 2, [1, 2], "X must hold numbers"),
+        (np.ones((2, 3), dtype=complex), [1, 2], "Complex"),
+        (np.ones((2, 3)), None, "y is missing"),
+    ],
+)
+def test_wrong_rows_change_nothing(fleet, X, y, words):
+    before = models(fleet)
+    for verb in (fleet.run, fleet.learn_many):
+        with pytest.raises(ValueError, match=words):
+            verb([0, 1][: len(X)], X, y)
+    require_untouched(fleet, before)
+
+
+def test_values_beyond_the_type_are_refused():
+    fleet = dl.Fleet(dl.RLS(dtype="float32"), 2)
+    with pytest.raises(ValueError, match="X has 1e\\+39 in row 1, feature 0, beyond the range of float32"):
+        fleet.learn_many([0, 1], [[1.0], [1e39]], [1.0, 2.0])
+    assert fleet.n_seen_.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_row_that_wemm_refuses_takes_the_others_back(jobs, monkeypatch):
+    monkeypatch.setattr("driftline.fleet.ROWS_FOR_A_THREAD", 1)
+    keys, X, y = keyed_rows()
+    fleet = dl.Fleet(dl.WEMM(ridge=4.0), 5, jobs=jobs)
+    fleet.learn_many(keys, X, y)
+    before = models(fleet)
+    X[150:] *= 1000
+    with pytest.raises(ValueError, match=rf"^Fleet\.run, key {keys[150]}: row 150 has x'Sx >= 1"):
+        fleet.run(keys, X, y)
+    require_untouched(fleet, before)
+    fleet.learn_many(keys[:150], X[:150], y[:150])
+    assert fleet.n_seen_.sum() == 450
+
+
+def test_weights_that_diverge_take_the_others_back():
+    fleet = dl.Fleet(dl.LMS(rate=10.0, intercept=False), 3, named=True)
+    X, y = np.full((3000, 1), 1e3), np.ones(3000)
+    fleet.learn_many(["a"], X[:1], y[:1])
+    before = models(fleet)
+    with pytest.raises(dl.DivergenceError, match=r"^Fleet\.learn_many, key 'b': the weights left the range of float64 at"):
+        fleet.learn_many(["a", "b", "b"] * 1000, X, y)
+    require_untouched(fleet, before)
+    assert fleet.keys_ == ["a"]
+
+
+def test_a_schedule_that_gives_up_takes_the_others_back():
+    def forgetting(t):
+        return 0.9 if t < 20 else 2.0
+
+    keys, X, y = keyed_rows()
+    fleet = dl.Fleet(dl.RLS(forgetting=forgetting), 5)
+    fleet.learn_many(keys[:30], X[:30], y[:30])
+    before = models(fleet)
+    with pytest.raises(ValueError, match=r"^RLS: forgetting\(20\) is out of range: 2.0"):
+        fleet.learn_many(keys, X, y)
+    require_untouched(fleet, before)
+
+
+def test_a_function_is_asked_for_no_row_that_does_not_come():
+    asked = set()
+
+    def forgetting(t):
+        asked.add(t)
+        return 0.9
+
+    keys, X, y = keyed_rows()
+    dl.Fleet(dl.RLS(forgetting=forgetting), 5).learn_many(keys, X, y)
+    assert asked == set(range(1, np.bincount(keys).max() + 1))
+
+
+def test_names_of_features_must_agree():
+    import pandas as pd
+
+    keys, X, y = keyed_rows()
+    fleet = dl.Fleet(dl.RLS(), 5)
+    fleet.learn_many(keys, pd.DataFrame(X, columns=["a", "b", "c"]), y)
+    assert fleet[0].feature_names_in_.tolist() == ["a", "b", "c"]
+    with pytest.raises(ValueError, match="The feature names should match"):
+        fleet.predict_many(keys, pd.DataFrame(X, columns=["a", "c", "b"]))
+    assert np.array_equal(fleet.predict_many(keys, X), fleet.predict_many(keys, pd.DataFrame(X, columns=["a", "b", "c"])))
+
+
+def test_a_second_thread_is_told_that_the_fleet_is_in_use(fleet):
+    inside, leave = threading.Event(), threading.Event()
+
+    class Slow(np.ndarray):
+        def __array__(self, *_, **__):
+            inside.set()
+            leave.wait(10)
+            return np.ones((1, 3))
+
+    class Rows:
+        __array__ = Slow.__array__
+
+    worker = threading.Thread(target=lambda: fleet.predict_many([0], Rows()))
+    worker.start()
+    inside.wait(10)
+    try:
+        with pytest.raises(RuntimeError, match="in use by another thread"):
+            fleet.learn_many([0], np.ones((1, 3)), [1.0])
+    finally:
+        leave.set()
+        worker.join()
+    fleet.learn_many([0], np.ones((1, 3)), [1.0])
+
+
+def test_what_was_learned_is_asked_of_a_fleet_that_has_learned():
+    fleet = dl.Fleet(dl.RLS(), 3)
+    assert fleet[2].n_seen_ == 0
+    assert fleet.predict_many([0], [[1.0]]) == 0.0
+    for name in ("coef_", "intercept_", "n_features_in_"):
+        with pytest.raises(ValueError, match=rf"^Fleet\.{name}: the fleet has seen no row"):
+            getattr(fleet, name)
