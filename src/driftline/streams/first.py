@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Self
+from dataclasses import dataclass
 
 import numpy as np
 
 from driftline.inputs import Array
-from driftline.streams.base import Replay, Rows, Stream, Task
-from driftline.streams.parts import check_streams
+from driftline.streams.base import Replay, Rows
+from driftline.streams.derived import Derived
 from driftline.streams.rules import Count
 
 
 @dataclass(frozen=True, repr=False)
-class First(Stream):
+class First(Derived):
     """The first rows of a stream; ``stream.first(rows)`` is the same.
 
     Args:
@@ -26,33 +25,17 @@ class First(Stream):
     500
     """
 
-    stream: Stream
     rows: Count
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_streams("First", stream=self.stream)
         if self.stream.length is not None and self.rows > self.stream.length:
             raise ValueError(f"First: rows must be at most the stream's, {self.stream.length}, got {self.rows!r}")
-
-    @property
-    def d(self) -> int:
-        """Inputs of a row."""
-        return self.stream.d
-
-    @property
-    def task(self) -> Task:
-        """The stream's."""
-        return self.stream.task
 
     @property
     def length(self) -> int:
         """``rows``."""
         return self.rows
-
-    def reseeded(self, seed: int) -> Self:
-        """The same beginning with other random numbers."""
-        return replace(self, stream=self.stream.reseeded(seed))
 
     def _rows(self, start: int, stop: int, replay: Replay) -> Rows:
         return self.stream._rows(start, stop, replay)
@@ -62,6 +45,3 @@ class First(Stream):
 
     def _fresh(self, t: int, n: int, rng: np.random.Generator) -> Rows:
         return self.stream._fresh(t, n, rng)
-
-    def _seeds(self) -> tuple[int, ...]:
-        return self.stream._seeds()

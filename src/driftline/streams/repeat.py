@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Self
+from dataclasses import dataclass
 
 import numpy as np
 
 from driftline.inputs import Array
-from driftline.streams.base import Replay, Rows, Stream, Task
-from driftline.streams.parts import check_streams
+from driftline.streams.base import Replay, Rows
+from driftline.streams.derived import Derived
 from driftline.streams.rules import CountOrNone
 
 
@@ -19,7 +18,7 @@ def _inner(replay: Replay, turn: int) -> Replay:
 
 
 @dataclass(frozen=True, repr=False)
-class Repeat(Stream):
+class Repeat(Derived):
     """What a stream does, again and again: the same distributions come back, with fresh rows.
 
     The first time the rows are the stream's own. ``Repeat(a + b)`` is a recurrent drift.
@@ -35,33 +34,17 @@ class Repeat(Stream):
     (3000, True, False)
     """
 
-    stream: Stream
     times: CountOrNone = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_streams("Repeat", stream=self.stream)
         if self.stream.length is None:
             raise ValueError(f"Repeat: stream must have an end, such as .first(rows), got {self.stream!r}")
-
-    @property
-    def d(self) -> int:
-        """Inputs of a row."""
-        return self.stream.d
-
-    @property
-    def task(self) -> Task:
-        """The stream's."""
-        return self.stream.task
 
     @property
     def length(self) -> int | None:
         """``times`` the stream's rows; None where it has no end."""
         return None if self.times is None else self.times * len(self.stream)
-
-    def reseeded(self, seed: int) -> Self:
-        """The same repetitions with other random numbers."""
-        return replace(self, stream=self.stream.reseeded(seed))
 
     def _rows(self, start: int, stop: int, replay: Replay) -> Rows:
         pieces = [self.stream._rows(low, high, own) for low, high, own in self._pieces(start, stop, replay)]
@@ -82,6 +65,3 @@ class Repeat(Stream):
 
     def _fresh(self, t: int, n: int, rng: np.random.Generator) -> Rows:
         return self.stream._fresh(t % len(self.stream), n, rng)
-
-    def _seeds(self) -> tuple[int, ...]:
-        return self.stream._seeds()
