@@ -7,6 +7,7 @@ import pytest
 
 import driftline as dl
 from driftline import registry
+from driftline.features import Lags, Polynomial, RandomFourier, Standardize, UnitNorm
 
 
 class OwnLoss:
@@ -57,6 +58,12 @@ VARIANTS = {
     "network_that_may_refuse_rows": lambda: dl.Network([dl.RLS(), dl.LMS(), dl.WEMM(), dl.ARCOR(intercept=False)]),
     "averaged_rls": lambda: dl.Averaged(dl.RLS()),
     "averaged_eg": lambda: dl.Averaged(dl.EG(intercept=False)),
+    "pipeline_of_labels": lambda: Standardize(forgetting=0.99) | Lags(y=2, x=0) | dl.RLS(),
+    "pipeline_of_taps": lambda: UnitNorm() | Lags(x=[0, 2], y=[1, 3]) | dl.NLMS(),
+    "pipeline_of_products": lambda: Polynomial(2) | Standardize() | dl.ARCOR(),
+    "pipeline_of_frequencies": lambda: RandomFourier(7, "laplace", seed=3) | dl.WEMM(),
+    "pipeline_in_front_of_a_network": lambda: Standardize() | dl.Network([dl.RLS(), dl.LMS()]),
+    "network_of_pipelines": lambda: dl.Network([Lags(y=2) | dl.RLS(), Standardize() | dl.LMS(), dl.Ridge()]),
     "network_of_networks": lambda: dl.Network([dl.Network([dl.EG(), dl.LASER()], top=dl.RLS()), dl.Kalman()], dl.AROWR()),
 }
 

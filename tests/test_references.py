@@ -58,6 +58,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("sparse_dfop", {"forget_rate": 0.05, "prior": 2.0, "dim": 20, "matrix": "sparse"}, {}),
     ("network", {}, {}),
     ("averaged", {}, {}),
+    ("pipeline", {}, {}),
 ]
 
 
@@ -72,7 +73,7 @@ def labels(y: Array, parameters: dict[str, Any]) -> Array:
 
 def expected(case: tuple[str, dict[str, Any], dict[str, Any]], X: Array, y: Array, intercept: bool) -> Outcome:
     name, parameters, spelling = case
-    if name == "sparse_dfop":  # its intercept is no column of X
+    if name in ("sparse_dfop", "pipeline"):  # whose intercept is no column of X
         return REFERENCES[name](X, y, intercept=intercept, **parameters)
     return REFERENCES[name](with_ones(X) if intercept else X, y, **{**parameters, **spelling})
 

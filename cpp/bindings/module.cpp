@@ -17,6 +17,7 @@ void bind_fleet(nanobind::module_&);
 void bind_projected(nanobind::module_&);
 void bind_second_order(nanobind::module_&);
 void bind_sparse(nanobind::module_&);
+void bind_transforms(nanobind::module_&);
 } // namespace driftline::bindings
 
 NB_MODULE(_core, m) {
@@ -36,4 +37,5 @@ NB_MODULE(_core, m) {
     driftline::bindings::bind_second_order(m);
     driftline::bindings::bind_projected(m);
     driftline::bindings::bind_fleet(m);
+    driftline::bindings::bind_transforms(m);
 }

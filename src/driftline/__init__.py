@@ -3,12 +3,13 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from driftline import losses, regret, streams
+from driftline import features, losses, regret, streams
 from driftline.alarms import Alarm
 from driftline.base import Learner
 from driftline.certificate import Certificate
 from driftline.ensembles import Auto, Averaged, Classifier, Network
 from driftline.errors import DivergenceError, ModelFileError
+from driftline.features import Pipeline
 from driftline.fleet import Fleet
 from driftline.linear import (
     AAR,
@@ -69,6 +70,7 @@ __all__ = [
     "Learner",
     "ModelFileError",
     "Network",
+    "Pipeline",
     "Ridge",
     "Run",
     "SecondOrder",
@@ -76,6 +78,7 @@ __all__ = [
     "Sweep",
     "checks",
     "evaluate",
+    "features",
     "load",
     "losses",
     "regret",

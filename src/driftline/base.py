@@ -34,6 +34,7 @@ class Learner(Refusals, SklearnVerbs, RiverVerbs, params.Parametrised):
 
     _kept: tuple[str, ...] = ()  # attributes beside the core that belong to the state
     _by_feature = True  # there is one weight for each feature
+    _composes = True  # it can be one of several, in a network or a classifier
     _plain_intercept = True  # the constant is learned like any feature; not where inputs are centred, or projected
 
     def _make_core(self, width: int) -> Any:

@@ -16,16 +16,18 @@ from typing import Any
 
 import numpy as np
 
-from driftline import atomic, losses, registry
+from driftline import atomic, features, losses, registry
 from driftline.base import Learner
 from driftline.errors import ModelFileError
 from driftline.inputs import Array
 from driftline.linear.policies import Add, Below, Divide, Every
+from driftline.params import Parametrised
 
 FORMAT, VERSION = "driftline", 1
 _OBJECTS: dict[str, Callable[..., Any]] = {
     kind.__name__: kind for kind in (Add, Below, Divide, Every, *losses.BY_NAME.values())
 }
+_TRANSFORMERS: dict[str, type[features.Transformer]] = {kind.__name__: kind for kind in features.TRANSFORMERS}
 _EMPTY = {"empty": np.zeros(1)}
 
 
@@ -142,7 +144,9 @@ def _encode(owner: str, name: str, value: Any) -> Any:
         return {"object": type(value).__name__, "fields": {key: _encode(owner, name, getattr(value, key)) for key in keys}}
     if isinstance(value, Learner):
         return {"learner": registry.name_of(type(value)), "params": encode_params(owner, value, f"{name}__")}
-    if isinstance(value, (list, tuple)) and any(isinstance(item, Learner) for item in value):
+    if type(value) in _TRANSFORMERS.values():
+        return {"transformer": type(value).__name__, "params": encode_params(owner, value, f"{name}__")}
+    if isinstance(value, (list, tuple)) and any(isinstance(item, Parametrised) for item in value):
         return [_encode(owner, f"{name}__{place}", item) for place, item in enumerate(value)]
     if isinstance(value, (np.ndarray, list, tuple)):
         items = value.tolist() if isinstance(value, np.ndarray) else value
@@ -155,14 +159,16 @@ def _encode(owner: str, name: str, value: Any) -> Any:
     raise ValueError(f"{owner}.save: {name} is {kind}, which cannot be saved; give numbers, or pickle the learner")
 
 
-def encode_params(owner: str, learner: Learner, within: str = "") -> dict[str, Any]:
+def encode_params(owner: str, holder: Parametrised, within: str = "") -> dict[str, Any]:
     """The parameters as JSON knows them."""
-    return {name: _encode(owner, within + name, value) for name, value in learner.get_params(deep=False).items()}
+    return {name: _encode(owner, within + name, value) for name, value in holder.get_params(deep=False).items()}
 
 
 def _decode(value: Any) -> Any:
     if isinstance(value, dict) and "learner" in value:
         return _make(value)
+    if isinstance(value, dict) and "transformer" in value:
+        return _TRANSFORMERS[value["transformer"]](**{name: _decode(item) for name, item in value["params"].items()})
     if isinstance(value, list):
         return [_decode(item) for item in value]
     if isinstance(value, dict) and "object" in value:

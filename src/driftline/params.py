@@ -99,15 +99,24 @@ def real(*, default: float | None, optional: bool = False, **bounds: Any) -> Any
     return Param(default, lambda value: value is None or check(value), f"None or {words}")
 
 
-def integer(*, default: int | None, ge: int, optional: bool = False) -> Any:
+def is_whole(value: Any, least: int, most: int) -> bool:
+    """Whether this is a whole number within bounds."""
+    return not isinstance(value, bool) and isinstance(value, numbers.Integral) and least <= int(value) <= most
+
+
+def integer(*, default: int | None, ge: int, optional: bool = False, kw_only: bool = True) -> Any:
     """A whole number, at least ``ge``."""
 
     def check(value: Any) -> bool:
-        if value is None:
-            return optional
-        return not isinstance(value, bool) and isinstance(value, numbers.Integral) and int(value) >= ge
+        return optional if value is None else is_whole(value, ge, int(value))
 
-    return Param(default, check, f"{'None or ' if optional else ''}a whole number of at least {ge}")
+    return Param(default, check, f"{'None or ' if optional else ''}a whole number of at least {ge}", kw_only)
+
+
+def seed(*, default: int, kw_only: bool = True) -> Any:
+    """A key of the core's random generator."""
+    rule = "a whole number of at least 0 and below 2^64"
+    return Param(default, lambda value: is_whole(value, 0, 2**64 - 1), rule, kw_only)
 
 
 def boolean(*, default: bool) -> Any:
@@ -115,10 +124,11 @@ def boolean(*, default: bool) -> Any:
     return Param(default, lambda value: isinstance(value, bool), "True or False")
 
 
-def choice(*, default: str, options: Iterable[str]) -> Any:
+def choice(*, default: str, options: Iterable[str], kw_only: bool = True) -> Any:
     """One of several words."""
     known = tuple(options)
-    return Param(default, lambda value: isinstance(value, str) and value in known, "one of " + ", ".join(map(repr, known)))
+    rule = "one of " + ", ".join(map(repr, known))
+    return Param(default, lambda value: isinstance(value, str) and value in known, rule, kw_only)
 
 
 def checked(*, default: Any, check: Check, rule: str, kw_only: bool = True) -> Any:
@@ -126,7 +136,7 @@ def checked(*, default: Any, check: Check, rule: str, kw_only: bool = True) -> A
     return Param(default, check, rule, kw_only)
 
 
-@dataclass_transform(kw_only_default=True, field_specifiers=(real, integer, boolean, choice, checked))
+@dataclass_transform(kw_only_default=True, field_specifiers=(real, integer, seed, boolean, choice, checked))
 class Parametrised:
     """Turns the parameters of a class into its constructor, ``get_params``, ``set_params`` and ``repr``."""
 

@@ -8,7 +8,7 @@ intercept is no column of X.
 from collections.abc import Callable
 
 from .drifting import dfop, kalman, laser, rls
-from .ensembles import averaged, network
+from .ensembles import averaged, network, pipeline
 from .first_order import eg, gd, lms, nlms
 from .high_dimension import sparse_dfop
 from .outcome import Outcome
@@ -33,6 +33,7 @@ REFERENCES: dict[str, Callable[..., Outcome]] = {
     "sparse_dfop": sparse_dfop,
     "network": network,
     "averaged": averaged,
+    "pipeline": pipeline,
 }
 
 __all__ = ["REFERENCES", "Outcome"]

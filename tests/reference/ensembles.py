@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .drifting import rls
 from .first_order import lms
 from .outcome import Array, Outcome
 from .resetting import arcor
@@ -22,3 +23,12 @@ def averaged(X: Array, y: Array) -> Outcome:
     means = np.array([used[:m].mean(axis=0) for m in range(1, len(y) + 1)])
     before = np.vstack([used[:1], means[:-1]])
     return Outcome(predictions=np.array([w @ x for w, x in zip(before, X, strict=True)]), weights=means)
+
+
+def pipeline(X: Array, y: Array, intercept: bool) -> Outcome:
+    """RLS on rows less the mean, over the deviation, of all rows up to and with their own; 0 where that is 0."""
+    Z = np.zeros_like(X)
+    for t, x in enumerate(X):
+        deviation = X[: t + 1].std(axis=0)
+        np.divide(x - X[: t + 1].mean(axis=0), deviation, out=Z[t], where=deviation > 0)
+    return rls(np.column_stack([Z, np.ones(len(Z))]) if intercept else Z, y, forgetting=0.99, ridge=1.0)

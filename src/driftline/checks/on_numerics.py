@@ -8,7 +8,16 @@ from collections.abc import Iterator
 import numpy as np
 
 from driftline.base import Learner
-from driftline.checks.tools import fresh, require, require_finite, require_refusal, require_same, require_same_state, stream
+from driftline.checks.tools import (
+    fresh,
+    require,
+    require_finite,
+    require_refusal,
+    require_same,
+    require_same_state,
+    stream,
+    trained,
+)
 from driftline.inputs import Array
 
 
@@ -83,7 +92,7 @@ def values_beyond_the_type_are_refused(learner: Learner) -> None:
 
 def the_covariance_stays_symmetric_and_positive(learner: Learner) -> None:
     """For learners that have one."""
-    if not hasattr(type(learner), "covariance_"):
+    if not hasattr(trained(learner), "covariance_"):
         return
     X, y = stream(rows=300)
     for dtype, least in (("float64", 0.0), ("float32", -1e-5)):

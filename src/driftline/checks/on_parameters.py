@@ -92,7 +92,14 @@ def repr_evaluates_back(learner: Learner) -> None:
     text = repr(fresh(learner))
     if "<" in text:
         return
-    known = {**vars(driftline), **vars(driftline.losses), "inf": math.inf, "np": np, "array": np.array}
+    known = {
+        **vars(driftline),
+        **vars(driftline.losses),
+        **vars(driftline.features),
+        "inf": math.inf,
+        "np": np,
+        "array": np.array,
+    }
     twin = eval(text, {**known, type(learner).__name__: type(learner)})
     require(type(twin) is type(learner), f"{text} is a {type(twin).__name__}")
     require_same_state(twin, fresh(learner), text)

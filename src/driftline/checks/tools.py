@@ -9,6 +9,7 @@ import numpy as np
 
 from driftline.base import Learner
 from driftline.inputs import Array
+from driftline.params import Parametrised
 
 
 def require(condition: object, message: str) -> None:
@@ -54,7 +55,7 @@ def same(a: Any, b: Any) -> bool:
         return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
     if isinstance(a, (list, tuple)):
         return len(a) == len(b) and all(map(same, a, b))
-    if isinstance(a, Learner):
+    if isinstance(a, Parametrised):
         return same(a.__getstate__(), b.__getstate__())
     return bool(a == b) or (hasattr(a, "__dict__") and not callable(a) and same(vars(a), vars(b)))
 

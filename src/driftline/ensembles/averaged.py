@@ -10,7 +10,7 @@ from driftline import params
 from driftline.base import Learner
 from driftline.certificate import Certificate
 from driftline.ensembles.composite import Composite, exclusive, is_weight
-from driftline.ensembles.wrapper import REGRESSOR_RULE, Wrapper, is_regressor
+from driftline.ensembles.wrapper import LINEAR_RULE, Wrapper, is_linear
 from driftline.inputs import Array
 from driftline.linear.lms import LMS
 from driftline.refusals import Target
@@ -51,8 +51,8 @@ class Averaged(Wrapper):
 
     learner: Learner | None = params.checked(
         default=None,
-        check=lambda value: value is None or is_regressor(value),
-        rule=f"None or {REGRESSOR_RULE}",
+        check=lambda value: value is None or is_linear(value),
+        rule=f"None or {LINEAR_RULE}; transformers go before it, as in Standardize() | Averaged(LMS())",
         kw_only=False,
     )
 

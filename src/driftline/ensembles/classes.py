@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from driftline.base import Learner
-from driftline.ensembles.composite import Composite, exclusive, is_weight, may_refuse
+from driftline.ensembles.composite import Composite, count_in, exclusive, is_weight, may_refuse
 from driftline.inputs import Array
 from driftline.linear.gd import GD
 from driftline.refusals import Target
@@ -84,11 +84,11 @@ class ClassState(Composite):
 
     def make_room(self, state: dict[str, Array], most: int) -> None:
         """So many classes as an exported state has."""
-        for _ in range(_count(state, "known", most) - self.known):
+        for _ in range(count_in(state, "known", most) - self.known):
             self.add_class()
 
     def _set_own_state(self, state: dict[str, Array]) -> None:
-        self.mistakes = _count(state, "mistakes", 2**53)
+        self.mistakes = count_in(state, "mistakes", 2**53)
 
     @exclusive
     def follow(self, members: list[Learner], above: list[Learner]) -> None:
@@ -230,10 +230,3 @@ class ClassState(Composite):
         curve = np.copysign(np.interp(np.abs(f), np.append(0.0, _KNOTS), np.append(0.0, heights)), f)
         chances: Array = 1 / (1 + np.exp(-curve))
         return chances if len(self.members) == 1 else chances / chances.sum(axis=1, keepdims=True)
-
-
-def _count(state: dict[str, Array], name: str, most: int) -> int:
-    value = state[name]
-    if not isinstance(value, np.ndarray) or value.shape != (1,) or not 0 <= value[0] <= most or value[0] != int(value[0]):
-        raise ValueError(f"the state's {name} is out of range")
-    return int(value[0])

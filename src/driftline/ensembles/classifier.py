@@ -78,7 +78,7 @@ class Classifier(Wrapper):
         return ClassState(members[0], len(self._labels), features, bool(self.intercept), self.dtype)
 
     def _core_for(self, state: dict[str, Array]) -> Any:
-        core: Any = self._make_core(len(state["weights"]))
+        core: Any = super()._core_for(state)
         core.make_room(state, most=len(self._labels))
         return core
 
@@ -243,7 +243,8 @@ class Classifier(Wrapper):
     @property
     def coef_(self) -> Array:
         """The weights of the decisions, (1, d) for two classes and (classes, d) for more."""
-        return self._lines("coef_")[:, : self.n_features_in_]
+        lines = self._lines("coef_")
+        return lines[:, :-1] if self.intercept else lines
 
     @property
     def intercept_(self) -> Array:  # type: ignore[override]

@@ -78,6 +78,16 @@ class Composite:
             self._claims -= 1
             self._lock.release()
 
+    @property
+    def by_feature(self) -> bool:
+        """Whether the weights are those of the features, so that their number tells the features'."""
+        return all(member._by_feature for member in self.members)
+
+    @property
+    def width_within(self) -> int:
+        """Features of the rows that the members see."""
+        return self.features
+
     # Growing to what is met.
 
     def meet(self, row: Array) -> None:
@@ -106,6 +116,8 @@ class Composite:
     def get_state(self) -> dict[str, Array]:
         """Everything as arrays, a learner's under its number."""
         state = {"weights": self.weights(), **self._own_state()}
+        if not self.by_feature:
+            state["features"] = np.array([float(self.features)])
         for number, learner in enumerate([*self.members, *self.above]):
             inner = learner.__getstate__()
             state |= {f"{number}.{name}": array for name, array in inner["core"].items()}
@@ -119,7 +131,7 @@ class Composite:
             core, kept = (_under(state, f"{number}{mark}") for mark in ".:")
             if not core or set(kept) != set(learner._kept):
                 raise ValueError(f"the state lacks a part of learner {number}")
-            width = self.features if learner in self.members else learner.n_features_in_
+            width = self.width_within if learner in self.members else learner.n_features_in_
             inner = {"params": learner.get_params(deep=False), "skipped": 0, "names": None, "core": core}
             learner.__setstate__({**inner, "kept": {name: _positive(value) for name, value in kept.items()}})
             if learner.n_features_in_ != width:
@@ -220,6 +232,14 @@ def may_refuse(learner: Learner) -> bool:
 def is_weight(weight: Any) -> bool:
     """Whether a sample weight needs no care."""
     return weight is None or (isinstance(weight, float) and 0 < weight < float("inf"))
+
+
+def count_in(state: dict[str, Array], name: str, most: int) -> int:
+    """A whole number of a state, at most ``most``; ValueError where it is none."""
+    value = state[name]
+    if not isinstance(value, np.ndarray) or value.shape != (1,) or not 0 <= value[0] <= most or value[0] != int(value[0]):
+        raise ValueError(f"the state's {name} is out of range")
+    return int(value[0])
 
 
 def _under(state: dict[str, Array], prefix: str) -> dict[str, Array]:

@@ -47,7 +47,8 @@ class Network(Wrapper):
     .. math:: L \le \min_c L_c + r + A \log\det(I + \tfrac{1}{r} \sum p p^\top)
 
     with A the largest loss on one row. ``certificate()`` has this bound, live. ``run`` runs the learners in parallel
-    threads. Intervals are those of the learner on top, and so are the resets of a run.
+    threads. Intervals are those of the learner on top, and so are the resets of a run. Where a learner has transformers in
+    front of it, ``coef_`` has the weights of the learners' predictions.
 
     Args:
         learners: a list of learners; None is the paper's: ARCOR without resets and with q = 1, 2, 3, 4.
@@ -91,6 +92,10 @@ class Network(Wrapper):
 
     def _compose(self, members: list[Learner], above: list[Learner], features: int) -> Composite:
         return _Network(members, [(above[0], len(members))], features, bool(self.intercept), self.dtype)
+
+    @property
+    def _by_feature(self) -> bool:  # type: ignore[override]
+        return all(pattern._by_feature for pattern in self._patterns())
 
     @property
     def learners_(self) -> list[Learner]:
@@ -158,10 +163,12 @@ class _Network(Composite):
 
     @exclusive
     def weights(self) -> Array:
-        """Linear in the features where the learners are."""
+        """Of the features, where the learners have a weight for each; else of the learners' predictions."""
         return self._combine(self.above[0]._weights, [member._weights for member in self.members]).astype(self.dtype)
 
     def _combine(self, top: Array, weights: list[Array]) -> Array:
+        if not self.by_feature:
+            return self.wide(top, self.above[0])
         total = np.zeros((*top.shape[:-1], self.features + self.intercept))
         for number, member in enumerate(self.members):
             total += top[..., number, None].astype(np.float64) * self.wide(weights[number].astype(np.float64), member)

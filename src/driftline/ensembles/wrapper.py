@@ -6,10 +6,11 @@ from typing import Any, Self
 
 from driftline import params
 from driftline.base import Learner
-from driftline.ensembles.composite import Composite
+from driftline.ensembles.composite import Composite, count_in
 from driftline.inputs import Array, Name
 from driftline.refusals import Target
 
+_SPARE = 100_000  # features that a state may know of beyond the numbers that it holds
 _OPTIONS = ("intercept", "dtype", "missing")
 
 
@@ -26,12 +27,18 @@ def _inherited(name: str) -> Any:
     return _Inherited(None, lambda value: value is None or param.check(value), f"None or {param.rule}")
 
 
-REGRESSOR_RULE = "a regressor with a weight for each feature"
+REGRESSOR_RULE = "a regressor that can be one of several"
+LINEAR_RULE = "a regressor with a weight for each feature"
 
 
 def is_regressor(value: Any) -> bool:
-    """Whether a value is a learner whose predictions are numbers and whose weights belong to features."""
-    return isinstance(value, Learner) and value._estimator_type == "regressor" and value._by_feature
+    """Whether a value is a learner whose predictions are numbers and that can be one of several."""
+    return isinstance(value, Learner) and value._estimator_type == "regressor" and value._composes
+
+
+def is_linear(value: Any) -> bool:
+    """Whether a value is a regressor whose weights belong to the features, and so can be combined with those of others."""
+    return is_regressor(value) and value._by_feature
 
 
 class Wrapper(Learner):
@@ -99,6 +106,15 @@ class Wrapper(Learner):
     def _make_core(self, width: int) -> Composite:
         return self._compose(self._copies(self._patterns()), self._copies_above(), width - bool(self.intercept))
 
+    def _core_for(self, state: dict[str, Array]) -> Any:
+        return self._make_core(self._features_of(state) + bool(self.intercept))
+
+    def _features_of(self, state: dict[str, Array]) -> int:
+        if "features" not in state:
+            return super()._features_of(state)
+        most = sum(array.size for array in state.values()) + _SPARE
+        return count_in(state, "features", most)
+
     def _meet(self, row: Array, names: list[Name] | None) -> None:
         fresh = self._core is None
         super()._meet(row, names)
@@ -115,6 +131,17 @@ class Wrapper(Learner):
 
     def _operations(self, width: int) -> int:
         return sum(member._operations(width) for member in self._core.members)
+
+    @property
+    def coef_(self) -> Array:
+        """The weights, without the intercept's."""
+        weights = self._weights
+        return weights[:-1] if self.intercept else weights
+
+    @property
+    def intercept_(self) -> float:
+        """The weight of the constant feature; 0.0 without one."""
+        return float(self._weights[-1]) if self.intercept else 0.0
 
     # Parameters within parameters.
 
@@ -146,6 +173,13 @@ class Wrapper(Learner):
             plain[name] = changed if value is pattern else [changed if item is pattern else item for item in value]
         return super().set_params(**plain)
 
+    def clone(self, new_params: dict[str, Any] | None = None, include_attributes: bool = False) -> Self:
+        """A learner with the same parameters, but for ``new_params``, that has learned nothing; see :meth:`set_params`."""
+        plain = {name: value for name, value in (new_params or {}).items() if "__" not in name}
+        within = {name: value for name, value in (new_params or {}).items() if "__" in name}
+        other = super().clone(plain, include_attributes)
+        return other.set_params(**within) if within else other
+
     def _owner(self, place: str, plain: dict[str, Any]) -> tuple[str, Any]:
         """The parameter that a nested name begins with, and its value."""
         name = place.partition("__")[0]
@@ -160,10 +194,10 @@ class Wrapper(Learner):
         self._core.follow(self._copies(self._patterns()), self._copies_above())
 
 
-def _learners_in(name: str, value: Any) -> list[tuple[str, Learner]]:
-    """The learners that a parameter holds, each with the name by which its own parameters are reached."""
-    if isinstance(value, Learner):
+def _learners_in(name: str, value: Any) -> list[tuple[str, Any]]:
+    """What has parameters of its own in a parameter, each with the name by which they are reached."""
+    if isinstance(value, params.Parametrised):
         return [(name, value)]
     if isinstance(value, (list, tuple)):
-        return [(f"{name}__{place}", item) for place, item in enumerate(value) if isinstance(item, Learner)]
+        return [(f"{name}__{place}", item) for place, item in enumerate(value) if isinstance(item, params.Parametrised)]
     return []

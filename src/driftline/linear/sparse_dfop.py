@@ -21,16 +21,8 @@ from driftline.undo import Undo
 _FILLINGS = {"gaussian": 0, "sparse": 1}
 
 
-def _is_whole(value: Any, least: int, most: int) -> bool:
-    return not isinstance(value, bool) and isinstance(value, (int, np.integer)) and least <= int(value) <= most
-
-
 def _is_dim(value: Any) -> bool:
-    return _is_whole(value, 1, 10_000)  # beyond that a matrix of dim² takes gigabytes
-
-
-def _is_seed(value: Any) -> bool:
-    return _is_whole(value, 0, 2**64 - 1)
+    return params.is_whole(value, 1, 10_000)  # beyond that a matrix of dim² takes gigabytes
 
 
 @learner
@@ -69,9 +61,9 @@ class SparseDFOP(TakesSparse, Recursive):
     dim: int = params.checked(default=100, check=_is_dim, rule="a whole number from 1 to 10,000")
     sparsity: int = params.integer(default=10, ge=1)
     matrix: str = params.choice(default="gaussian", options=_FILLINGS)
-    seed: int = params.checked(default=0, check=_is_seed, rule="a whole number of at least 0 and below 2^64")
+    seed: int = params.seed(default=0)
 
-    _by_feature = False
+    _composes = False
     _plain_intercept = False
 
     def _policy(self) -> Policy:

@@ -1,0 +1,146 @@
+// driftline._core's transformations of rows, and TransformChain.
+#include "model.hpp"
+
+#include <nanobind/stl/shared_ptr.h>
+
+#include "driftline/lags.hpp"
+#include "driftline/monomials.hpp"
+#include "driftline/random_fourier.hpp"
+#include "driftline/standardize.hpp"
+#include "driftline/transform_chain.hpp"
+#include "driftline/unit_norm.hpp"
+
+namespace driftline::bindings {
+namespace {
+
+using Rows = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Mask = nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// A chain and the names by which a row's values are found.
+struct HeldChain {
+    TransformChain chain;
+    Names names;
+};
+
+// What read_row writes to.
+struct RowBuffer {
+    Index d;
+    bool intercept;
+    double* x;
+};
+
+nb::dict get_state(Transform& self) {
+    nb::dict out;
+    for (const Part& part : self.parts())
+        out[part.name] = copy_out(part.values->data(), static_cast<Index>(part.values->size()));
+    return out;
+}
+
+void set_state(Transform& self, const nb::dict& from) {
+    for (const Part& part : self.parts()) {
+        if (part.any_length && from.contains(part.name))
+            part.values->resize(nb::len(nb::handle(from[part.name])));
+        copy_in(from, part.name, part.values->data(), static_cast<Index>(part.values->size()));
+        for (double value : *part.values)
+            if (value < 0 && !part.may_be_negative)
+                throw nb::value_error((std::string("the state's ") + part.name + " is negative").c_str());
+    }
+    self.restore();
+}
+
+// The row at hand as the learner behind sees it; None where it has to be converted first, or a value leaves the range.
+nb::object look(HeldChain& self, nb::handle x, bool unknown_allowed, bool alone) {
+    auto& chain = self.chain;
+    const RowBuffer buffer{chain.inputs(), false, chain.row()};
+    if (!read_row(x.ptr(), buffer, self.names, unknown_allowed))
+        return nb::none();
+    for (Index j = 0; j < buffer.d; ++j)
+        if (!(std::fabs(buffer.x[j]) <= chain.largest()))
+            return nb::none();
+    double* z;
+    nb::object out = new_array(chain.outputs(), z);
+    return chain.look(z, alone) ? out : nb::none();
+}
+
+// Rows from `start` on into `out`; those that are not whole become NaN, and those that are `learned` become part of the
+// stream. Returns the first row that leaves the range on the way, unless such rows are skipped, else the number of rows.
+Index run(HeldChain& self, Rows x, Mask whole, std::optional<Mask> learned, std::optional<Vector> y, OutTable out, bool skip,
+          bool alone) {
+    auto& chain = self.chain;
+    const auto rows = static_cast<Index>(x.shape(0));
+    const auto matches = [&](const auto& array) { return static_cast<Index>(array.shape(0)) == rows; };
+    if (static_cast<Index>(x.shape(1)) != chain.inputs() || static_cast<Index>(out.shape(1)) != chain.outputs() ||
+        !matches(whole) || !matches(out) || (learned && !matches(*learned)) || (y && !matches(*y)))
+        throw nb::value_error("the shapes do not agree");
+    nb::gil_scoped_release released;
+    for (Index t = 0; t < rows; ++t) {
+        double* z = out.data() + t * chain.outputs();
+        bool good = whole.data()[t];
+        if (good) {
+            std::copy(x.data() + t * chain.inputs(), x.data() + (t + 1) * chain.inputs(), chain.row());
+            good = chain.look(z, alone);
+            if (!good && !skip)
+                return t;
+        }
+        if (!good)
+            std::fill(z, z + chain.outputs(), NAN);
+        else if (learned && learned->data()[t])
+            chain.learn(y ? y->data()[t] : 0);
+    }
+    return rows;
+}
+
+nb::list products(const Polynomial& self) {
+    nb::list out;
+    for (const auto& [earlier, feature] : self.products())
+        out.append(nb::make_tuple(earlier, feature));
+    return out;
+}
+
+} // namespace
+
+void bind_transforms(nb::module_& m) {
+    using nb::arg;
+    nb::class_<Transform>(m, "Transform", "A transformation of rows.")
+        .def_prop_ro("inputs", &Transform::inputs)
+        .def_prop_ro("outputs", &Transform::outputs)
+        .def("grow", &Transform::grow, arg("more"))
+        .def("get_state", &get_state)
+        .def("set_state", &set_state, arg("state"));
+    nb::class_<Standardize, Transform>(m, "Standardize").def(nb::init<Index, double>(), arg("inputs"), arg("forgetting"));
+    nb::class_<UnitNorm, Transform>(m, "UnitNorm").def(nb::init<Index>(), arg("inputs"));
+    nb::class_<Lags, Transform>(m, "Lags").def(nb::init<Index, std::vector<Index>, std::vector<Index>>(), arg("inputs"),
+                                               arg("label_lags"), arg("lags"));
+    nb::class_<Polynomial, Transform>(m, "Polynomial")
+        .def(nb::init<Index, Index>(), arg("inputs"), arg("degree"))
+        .def("products", &products, "For each product the place of an earlier one, or -1, and the feature it is times.");
+    nb::class_<RandomFourier, Transform>(m, "RandomFourier")
+        .def(
+            "__init__",
+            [](RandomFourier* self, Index inputs, Index outputs, int spectrum, double gamma, std::uint64_t seed) {
+                new (self) RandomFourier(inputs, outputs, static_cast<Spectrum>(spectrum), gamma, seed);
+            },
+            arg("inputs"), arg("outputs"), arg("spectrum"), arg("gamma"), arg("seed"));
+    nb::class_<HeldChain>(m, "TransformChain", "Transformations in a row.")
+        .def(
+            "__init__",
+            [](HeldChain* self, std::vector<std::shared_ptr<Transform>> transforms, double largest) {
+                if (transforms.empty())
+                    throw nb::value_error("a chain needs a transformation");
+                new (self) HeldChain{TransformChain(std::move(transforms), largest), {}};
+            },
+            arg("transforms"), arg("largest"))
+        .def_prop_ro("inputs", [](HeldChain& self) { return self.chain.inputs(); })
+        .def_prop_ro("outputs", [](HeldChain& self) { return self.chain.outputs(); })
+        .def("make_room", [](HeldChain& self) { self.chain.make_room(); })
+        .def(
+            "set_names", [](HeldChain& self, nb::object names) { self.names.set(std::move(names)); }, arg("names"))
+        .def("look", &look, arg("x").none(), arg("unknown_allowed"), arg("alone") = false)
+        .def(
+            "learn", [](HeldChain& self, double y) { self.chain.learn(y); }, arg("y"),
+            "The row that was looked at last becomes one of those seen.")
+        .def("run", &run, arg("x"), arg("whole"), arg("learned").none(), arg("y").none(), arg("out"), arg("skip"),
+             arg("alone") = false);
+}
+
+} // namespace driftline::bindings

@@ -1,0 +1,23 @@
+"""Transformers of rows, alone or in front of a learner: ``Standardize() | Lags(y=8) | RLS()``."""
+
+from driftline.features.lags import Lags
+from driftline.features.pipeline import Pipeline
+from driftline.features.polynomial import Polynomial
+from driftline.features.random_fourier import RandomFourier
+from driftline.features.standardize import Standardize
+from driftline.features.transformer import Steps, Transformer
+from driftline.features.unit_norm import UnitNorm
+
+TRANSFORMERS: tuple[type[Transformer], ...] = (Lags, Polynomial, RandomFourier, Standardize, Steps, UnitNorm)
+
+__all__ = [
+    "TRANSFORMERS",
+    "Lags",
+    "Pipeline",
+    "Polynomial",
+    "RandomFourier",
+    "Standardize",
+    "Steps",
+    "Transformer",
+    "UnitNorm",
+]

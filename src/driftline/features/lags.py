@@ -1,0 +1,79 @@
+"""Earlier labels and earlier values of the features as inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from driftline import _core, params
+from driftline.features.transformer import Transformer
+from driftline.inputs import Name
+
+_DEEPEST = 1_000_000
+
+
+def _are_lags(value: Any, least: int) -> bool:
+    if isinstance(value, (list, tuple)):
+        return (
+            len(value) > 0 and all(params.is_whole(lag, least, _DEEPEST) for lag in value) and len(set(value)) == len(value)
+        )
+    return params.is_whole(value, 0, _DEEPEST)
+
+
+class Lags(Transformer):
+    r"""Adds the labels of earlier rows, and values that the features had in them: autoregression, and tapped delay lines.
+
+    .. math:: z_t = (y_{t-1}, \ldots, y_{t-p}, \quad x_t, x_{t-1}, \ldots, x_{t-k+1})
+
+    The labels come first, then one feature after the other, each with its values from the newest to the oldest. What lies
+    before the first row is 0. The rows before are those that were learned, in the order in which ``learn_one`` brought them:
+    a row that still waits for its label, was skipped, or has the weight 0, is not among them.
+
+    Args:
+        y: p, how many of the latest labels; or a list of lags, of which 1 is the label of the row before.
+        x: k, how many of the latest values of each feature, the row's own being the first; or a list of lags, of which 0 is
+            the row's own. 0 leaves the features out.
+
+    >>> Lags(y=2, x=1).run([[10.0], [20.0], [30.0]], [1.0, 2.0, 3.0])
+    array([[ 0.,  0., 10.],
+           [ 1.,  0., 20.],
+           [ 2.,  1., 30.]])
+    >>> Lags(x=3).run([[1.0], [2.0], [3.0]])
+    array([[1., 0., 0.],
+           [2., 1., 0.],
+           [3., 2., 1.]])
+    """
+
+    y: int | Sequence[int] = params.checked(
+        default=0,
+        check=lambda value: _are_lags(value, 1),
+        rule=f"a whole number from 0 to {_DEEPEST}, or a list of different ones of at least 1",
+    )
+    x: int | Sequence[int] = params.checked(
+        default=1,
+        check=lambda value: _are_lags(value, 0),
+        rule=f"a whole number from 0 to {_DEEPEST}, or a list of different ones",
+    )
+
+    def _check_relations(self, values: dict[str, Any]) -> None:
+        if values["y"] == 0 and values["x"] == 0:
+            raise ValueError("Lags: y and x are 0, which leaves nothing")
+
+    @property
+    def _needs_labels(self) -> bool:  # type: ignore[override]
+        return self.y != 0
+
+    @property
+    def _label_lags(self) -> list[int]:
+        return list(range(1, self.y + 1)) if isinstance(self.y, int) else list(map(int, self.y))
+
+    @property
+    def _row_lags(self) -> list[int]:
+        return list(range(self.x)) if isinstance(self.x, int) else list(map(int, self.x))
+
+    def _stage(self, width: int) -> Any:
+        return _core.Lags(width, self._label_lags, self._row_lags)
+
+    def _names_out(self, names: list[Name], stage: Any) -> list[Name]:
+        labels: list[Name] = [f"y[-{lag}]" for lag in self._label_lags]
+        return labels + [f"{name}[-{lag}]" if lag else name for name in names for lag in self._row_lags]

@@ -1,0 +1,276 @@
+"""Transformers in front of a learner: the same as transforming by hand, whatever the way, in any place."""
+
+import copy
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from river import compose, evaluate, metrics, preprocessing
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
+
+import driftline as dl
+from driftline.checks.tools import require_same, require_same_state
+from driftline.features import Lags, Polynomial, RandomFourier, Standardize, Steps, UnitNorm
+
+MAKES = {
+    "standardized": lambda: Standardize() | dl.RLS(),
+    "autoregressive": lambda: Standardize() | Lags(y=3) | dl.Kalman(),
+    "taps": lambda: Lags(x=5) | dl.NLMS(intercept=False),
+    "products": lambda: Polynomial(2) | UnitNorm() | dl.AAR(),
+    "fourier": lambda: RandomFourier(21, gamma=0.2) | dl.DFOP(),
+    "labels_alone": lambda: Lags(y=2, x=0) | Standardize() | dl.WEMM(ridge=1e3),
+    "automatic": lambda: Lags(x=2) | dl.Auto(),
+}
+
+
+@pytest.fixture(params=MAKES)
+def make(request):
+    return MAKES[request.param]
+
+
+def test_a_pipeline_is_transforming_by_hand_and_the_learner(make, rows):
+    X, y = rows
+    model = make()
+    by_hand = model.learner.clone().run(Steps(model.parts).run(X, y), y, weights_every=10, level=0.8)
+    run = model.run(X, y, weights_every=10, level=0.8)
+    for name in ("predictions", "lower", "upper", "weights", "resets"):
+        np.testing.assert_array_equal(getattr(run, name), getattr(by_hand, name))
+    np.testing.assert_array_equal(model.coef_, run.weights[-1][: len(model.coef_)])
+
+
+def test_a_run_in_blocks_is_the_loop_to_the_last_bit(make, rows, monkeypatch):
+    X, y = rows
+    whole, looped = make(), make()
+    monkeypatch.setattr("driftline.features.pipeline._ELEMENTS", 64)
+    run = whole.run(X, y, weights_every=7)
+    said = []
+    for x, label in zip(X, y.tolist(), strict=True):
+        said.append(looped.predict_one(x))
+        looped.learn_one(x, label)
+    np.testing.assert_array_equal(run.predictions, said)
+    require_same_state(whole, looped, "state")
+    monkeypatch.undo()
+    np.testing.assert_array_equal(make().run(X, y, weights_every=7).weights, run.weights)
+
+
+def test_late_labels_enter_the_lags_in_the_order_of_learn_one(rows):
+    """A row that waits for its label is not among the earlier ones, and the labels known so far are the lags."""
+    X, y = rows
+    model, inner, late = Lags(y=2, x=2) | dl.RLS(), dl.RLS(), 3
+    seen: list[tuple[np.ndarray, float]] = []
+
+    def by_hand(x):
+        labels = [0.0, 0.0, *(label for _, label in seen)]
+        before = seen[-1][0] if seen else np.zeros(3)
+        return np.concatenate([labels[-1:-3:-1], np.column_stack([x, before]).ravel()])
+
+    for t in range(60):
+        assert model.predict_one(X[t]) == inner.predict_one(by_hand(X[t]))
+        if t >= late:
+            x, label = X[t - late], float(y[t - late])
+            model.learn_one(x, label)
+            inner.learn_one(by_hand(x), label)
+            seen.append((x, label))
+
+
+def test_predict_makes_each_row_the_next_one(make, rows):
+    X, y = rows
+    model = make().fit(X, y)
+    before = pickle.dumps(model)
+    np.testing.assert_array_equal(model.predict(X[:9]), [model.predict_one(x) for x in X[:9]])
+    assert pickle.dumps(model) == before
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+def test_features_that_come_and_go_are_the_same_in_mappings_and_after_a_copy(seed):
+    rng = np.random.default_rng(seed)
+    model = Standardize() | Lags(y=1, x=2) | Polynomial(2) | dl.RLS()
+    twin = copy.deepcopy(model)
+    for t in range(25):
+        row = {f"f{j}": float(rng.normal()) for j in rng.permutation(1 + t // 5)[: 1 + rng.integers(3)]}
+        label = float(rng.normal())
+        assert model.predict_one(row) == twin.predict_one(row)
+        model.learn_one(row, label)
+        twin.learn_one(row, label)
+        if t % 6 == 0:
+            twin = pickle.loads(pickle.dumps(twin))
+    require_same_state(model, twin, "after growing")
+    assert len(model.learner_.feature_names_in_) == len(model.coef_)
+
+
+def test_a_file_keeps_the_transformers(make, rows, tmp_path):
+    X, y = rows
+    model = make()
+    model.run(X[:90], y[:90])
+    model.save(tmp_path / "model")
+    twin = dl.load(tmp_path / "model")
+    np.testing.assert_array_equal(twin.run(X[90:], y[90:]).predictions, model.run(X[90:], y[90:]).predictions)
+    require_same_state(twin, model, "after loading")
+
+
+def test_a_forged_state_is_refused(rows):
+    model = Standardize() | Lags(y=2) | dl.RLS()
+    model.run(*rows)
+    state = model.__getstate__()
+    bad = {
+        "t0.mean": np.full(3, np.nan),
+        "t0.deviation": np.full(3, -1.0),
+        "t0.weight": np.ones(4),
+        "t1.labels": np.zeros(3),
+        "features": np.array([1e18]),
+    }
+    for name, array in bad.items():
+        with pytest.raises(ValueError, match="state"):
+            dl.Pipeline().__setstate__({**state, "core": {**state["core"], name: array}})
+    with pytest.raises(ValueError, match="state"):
+        dl.Pipeline().__setstate__({**state, "core": {**state["core"], "features": np.array([2.0])}})
+
+
+def test_a_refused_row_leaves_the_transformers_as_they_were():
+    """Also where the learner refuses what the transformers made of a row, and where a product leaves the range."""
+    for model, bad in (
+        (Standardize() | Lags(y=1) | dl.WEMM(ridge=0.5, intercept=False), [1e3, 1.0]),
+        (Polynomial(2) | Standardize() | dl.RLS(), [1e200, 1.0]),
+        (Lags(x=2) | dl.LMS(rate=0.1), [1e308, 1e308]),
+    ):
+        model.learn_one([0.1, 0.2], 0.1)
+        before = model.__getstate__()
+        with pytest.raises(ValueError, match="Pipeline"):
+            model.run([[0.1, 0.2], *[bad] * 5], np.ones(6))
+        require_same(model.__getstate__(), before, "after the run")
+        while True:
+            before = model.__getstate__()
+            try:
+                model.learn_one(bad, 1.0)
+            except ValueError:
+                break
+        require_same(model.__getstate__(), before, "after the row")
+
+
+def test_a_product_beyond_the_range_is_named():
+    model = Polynomial(2) | dl.RLS()
+    model.learn_one({"a": 1.0, "b": 2.0}, 1.0)
+    with pytest.raises(ValueError, match="the transformed X has infinity in row 0, feature 'a\\^2'"):
+        model.learn_one({"a": 1e200, "b": 2.0}, 1.0)
+    skipping = Polynomial(2) | Lags(y=1) | dl.RLS(missing="skip")
+    rows = np.array([[1.0], [1e200], [2.0], [np.nan], [3.0]])
+    run = skipping.run(rows, np.arange(5.0))
+    assert run.skipped == skipping.n_skipped_ == 2
+    assert np.isnan(run.predictions[[1, 3]]).all()
+    wanted = Polynomial(2) | Lags(y=1) | dl.RLS(missing="skip")
+    wanted.run(rows[[0, 2, 4]], np.array([0.0, 2.0, 4.0]))
+    np.testing.assert_array_equal(skipping.coef_, wanted.coef_)
+
+
+def test_pipelines_are_flat_however_they_are_put_together():
+    parts = [Standardize(), Lags(y=2), UnitNorm()]
+    a, b, c = parts
+    learner = dl.RLS()
+    for model in (a | b | c | learner, a | (b | (c | learner)), (a | b) | (c | learner), dl.Pipeline([a | b, c], learner)):
+        assert isinstance(model, dl.Pipeline)
+        assert all(one is other for one, other in zip(model.parts, parts, strict=True))
+        assert model.learner is learner
+    with pytest.raises(TypeError):
+        a | 3
+
+
+def test_nested_parameters_are_reached_by_name(rows):
+    model = Standardize() | Polynomial(2) | dl.RLS()
+    assert model.get_params()["transformers__1__degree"] == 2
+    model.set_params(transformers__1__degree=3, learner__forgetting=0.9)
+    assert (model.parts[1].degree, model.learner.forgetting) == (3, 0.9)
+    model.run(*rows)
+    model.set_params(learner__forgetting=0.95)
+    assert model.learner_.forgetting == 0.95
+    with pytest.raises(ValueError, match="cannot change"):
+        model.set_params(transformers__1__degree=2)
+    assert model.parts[1].degree == 3
+
+
+def test_a_sweep_goes_through_nested_parameters(rows):
+    X, y = rows
+    model = Standardize() | Lags(y=1) | dl.RLS()
+    found = dl.sweep(model, {"learner__forgetting": [0.9, 0.99], "learner__ridge": [1.0, 10.0]}, X, y)
+    for setting, loss in zip(found.settings, found.losses, strict=True):
+        assert loss == np.mean(model.clone(setting).run(X, y).losses)
+
+
+def test_a_classifier_takes_transformers_in_front_or_within(rows):
+    X, y = rows
+    labels = np.where(y > y.mean(), "up", "down")
+    before, within = Standardize() | dl.Classifier(dl.DFOP()), dl.Classifier(Standardize() | dl.DFOP())
+    runs = [model.run(X, labels) for model in (before, within)]
+    np.testing.assert_array_equal(runs[0].predictions, runs[1].predictions)
+    assert (runs[0].predictions == labels)[50:].mean() > 0.7
+    assert before.coef_.shape == (1, 3)
+    regressor = Standardize() | dl.DFOP()
+    decided = regressor.run(X, np.where(labels == labels[0], -1.0, 1.0)).predictions > 0
+    np.testing.assert_array_equal(runs[0].predictions[1:] != labels[0], decided[1:])
+    twin = pickle.loads(pickle.dumps(before))
+    np.testing.assert_array_equal(twin.predict(X), before.predict(X))
+
+
+def test_a_network_of_pipelines_combines_what_they_predict(rows, tmp_path):
+    X, y = rows
+    members = [Standardize() | Lags(y=3) | dl.RLS(), dl.Ridge()]
+    top = dl.AROWR(intercept=False)
+    network = dl.Network(members, top=top)
+    said = np.column_stack([member.clone().run(X, y).predictions for member in members])
+    np.testing.assert_array_equal(network.run(X, y).predictions, top.clone().run(said, y).predictions)
+    np.testing.assert_array_equal(network.coef_, network.weights_)
+    network.save(tmp_path / "network")
+    np.testing.assert_array_equal(dl.load(tmp_path / "network").predict(X), network.predict(X))
+
+
+def test_averaged_weights_need_features_of_their_own(rows):
+    with pytest.raises(ValueError, match=r"Standardize\(\) \| Averaged"):
+        dl.Averaged(Standardize() | dl.LMS())
+    X, y = rows
+    model = Standardize() | dl.Averaged(dl.LMS())
+    by_hand = dl.Averaged(dl.LMS()).run(Standardize().run(X), y)
+    np.testing.assert_array_equal(model.run(X, y).predictions, by_hand.predictions)
+
+
+def test_frames_keep_their_names(rows):
+    X, y = rows
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    model = Lags(y=1, x=2) | dl.RLS()
+    np.testing.assert_array_equal(model.run(frame, y).predictions, (Lags(y=1, x=2) | dl.RLS()).run(X, y).predictions)
+    assert list(model.feature_names_in_) == ["a", "b", "c"]
+    assert list(model.learner_.feature_names_in_) == ["y[-1]", "a", "a[-1]", "b", "b[-1]", "c", "c[-1]"]
+    with pytest.raises(ValueError, match="feature names"):
+        model.run(frame[["b", "a", "c"]], y)
+
+
+def test_river_takes_transformers_and_pipelines(rows):
+    X, y = rows
+    dicts = [(dict(zip("abc", x, strict=True)), label) for x, label in zip(X.tolist(), y.tolist(), strict=True)]
+    metric = metrics.MSE()
+    evaluate.progressive_val_score(dicts, Standardize() | Lags(y=2) | dl.RLS(), metric)
+    np.testing.assert_allclose(metric.get(), np.mean((Standardize() | Lags(y=2) | dl.RLS()).run(X, y).losses))
+    ours, theirs = (
+        compose.Pipeline(scale, Polynomial(2), dl.RLS()) for scale in (Standardize(), preprocessing.StandardScaler())
+    )
+    for x, label in dicts:
+        np.testing.assert_allclose(ours.predict_one(x), theirs.predict_one(x), rtol=1e-6, atol=1e-9)
+        ours.learn_one(x, label)
+        theirs.learn_one(x, label)
+
+
+def test_prequential_evaluation_is_the_run(rows):
+    X, y = rows
+    model = Standardize() | Lags(y=2) | dl.RLS()
+    result = dl.evaluate.prequential({"ar": model}, (X, y))
+    assert "ar" in str(result.table())
+    assert model.n_seen_ in (0, len(y))
+
+
+def test_scikit_learns_tools_take_a_pipeline(rows):
+    X, y = rows
+    model = clone(Standardize() | dl.RLS())
+    search = GridSearchCV(model, {"learner__forgetting": [0.9, 1.0]}, cv=TimeSeriesSplit(3)).fit(X, y)
+    assert search.best_params_["learner__forgetting"] in (0.9, 1.0)
