@@ -130,6 +130,9 @@ class Pipeline(Wrapper):
     def _sums(self) -> dict[str, float]:
         return self._core.members[0]._sums()  # type: ignore[no-any-return]
 
+    def _memory(self) -> float | None:
+        return self._core.members[0]._memory()  # type: ignore[no-any-return]
+
     def _certify(self, sums: dict[str, float]) -> Certificate:
         return self._core.members[0]._certify(sums)  # type: ignore[no-any-return]
 
