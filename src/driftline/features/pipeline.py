@@ -47,8 +47,8 @@ class Pipeline(Wrapper):
     >>> for t in range(100):
     ...     model.learn_one([t % 7], y[-1])
     ...     y.append(1.6 * y[-1] - y[-2])
-    >>> round(model.predict_one([100 % 7]) - y[-1], 6) + 0.0
-    0.0
+    >>> abs(model.predict_one([100 % 7]) - y[-1]) < 0.02
+    True
     """
 
     transformers: Transformer | Sequence[Transformer] | None = params.checked(
