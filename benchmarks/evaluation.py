@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +15,7 @@ import numpy as np
 import driftline as dl
 from benchmarks.data import Array, gaussian
 from benchmarks.report import Cell, Report, Table, Verdict
+from benchmarks.resident import peak, probed
 from benchmarks.timing import Case, compare, pin
 from driftline import evaluate
 
@@ -29,11 +28,9 @@ LEARNERS = {"RLS": dl.RLS, "Kalman": dl.Kalman, "NLMS": dl.NLMS}
 def measure(quick: bool) -> Report:
     time = _time(quick)
     rows = 300_000 if quick else 10_000_000
-    command = [sys.executable, "-m", "benchmarks.evaluation", "--probe", str(rows)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    peak: float = json.loads(done.stdout)
-    table = Table("Memory of prequential", ("rows", "peak MB"), [(f"{rows:,}", peak)], "Resident, the interpreter included.")
-    return Report([*time.tables, table], [*time.verdicts, Verdict(f"prequential, {rows:,} rows", peak, MEMORY_TARGET, "MB")])
+    most: float = probed("benchmarks.evaluation", rows)
+    table = Table("Memory of prequential", ("rows", "peak MB"), [(f"{rows:,}", most)], "Resident, the interpreter included.")
+    return Report([*time.tables, table], [*time.verdicts, Verdict(f"prequential, {rows:,} rows", most, MEMORY_TARGET, "MB")])
 
 
 def _time(quick: bool) -> Report:
@@ -71,8 +68,7 @@ def probe(rows: int, size: int = 1000) -> float:
             yield X, X @ weights + 0.1 * rng.standard_normal(size)
 
     evaluate.prequential([dl.RLS(), dl.NLMS()], blocks())
-    lines = Path("/proc/self/status").read_text().splitlines()  # getrusage would give the parent's peak where it is higher
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) / 1024
+    return peak()
 
 
 def draw(folder: Path) -> None:
@@ -121,9 +117,7 @@ def main() -> None:
     elif options.probe:
         print(json.dumps(probe(options.probe)))
     else:
-        report = measure(options.quick)
-        print(*(table.text() for table in report.tables), sep="\n\n")
-        print(*(f"{v.what}: {v.measured:.3g} of at most {v.target:g} {v.unit}, {v.word}" for v in report.verdicts), sep="\n")
+        print(measure(options.quick).text())
 
 
 if __name__ == "__main__":

@@ -7,10 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
-import sys
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +16,15 @@ import scipy.sparse as sp
 
 import driftline as dl
 from benchmarks.data import Array
+from benchmarks.high_dimension_peers import FOLLOWERS, RIVER, WABBIT, Follower
 from benchmarks.report import Cell, Report, Table, Verdict
+from benchmarks.resident import peak, probed
 from benchmarks.timing import Case, compare, pin
 
 FEATURES, ENTRIES = 1_000_000, 50
 SLOWEST, LARGEST = 20_000.0, 200.0
+SPARSE, ONE_ROW, NOBODY = "SparseDFOP, sparse matrix", "NLMS, one row at a time", "no learner, the rows alone"
+SLOW = ("SparseDFOP, Gaussian matrix", ONE_ROW, RIVER, WABBIT)  # given fewer rows a round
 
 
 def stream(rows: int, seed: int = 0) -> tuple[sp.csr_array, Array]:
@@ -37,103 +38,45 @@ def stream(rows: int, seed: int = 0) -> tuple[sp.csr_array, Array]:
 
 
 def measure(quick: bool) -> Report:
-    rows, few = (4000, 200) if quick else (20_000, 2000)
-    X, y = stream(rows)
-    cases = [
-        Case("NLMS", lambda: dl.NLMS().run(X, y), rows),
-        Case("EG, norm 10", lambda: dl.EG(norm=10.0, rate=1e-3).run(X, y), rows),
-        Case("SparseDFOP, sparse matrix", lambda: dl.SparseDFOP(matrix="sparse").run(X, y), rows),
-        Case("SparseDFOP, Gaussian matrix", lambda: dl.SparseDFOP().run(X[:few], y[:few]), few),
-        Case("NLMS, one row at a time", partial(_one_by_one, dl.NLMS, X[:few], y[:few]), few),
-    ]
-    if river := _river(X[:few], y[:few]):
-        cases.append(Case("River LinearRegression", river, few))
-    if wabbit := _wabbit(X[:few], y[:few]):
-        cases.append(Case("Vowpal Wabbit, Python interface", wabbit, few))
+    """Speed in one run, cases in turns, then the memory of each in a process of its own."""
+    many, few = (4000, 200) if quick else (20_000, 2000)
+    X, y = stream(many)
+    cases = []
+    for name, follower in FOLLOWERS.items():
+        rows = few if name in SLOW else many
+        prepared = follower.prepare(X[:rows], y[:rows])
+        cases.append(Case(name, partial(_anew, follower, prepared), rows))
     timings = compare(cases, 3 if quick else 9)
     lines: list[tuple[Cell, ...]] = [
         (case.label, 1 / timings.median(case.label), timings.ratio(case.label, "NLMS")) for case in cases
     ]
-    speed = 1 / timings.median("SparseDFOP, sparse matrix")
-    peak = _peak(5000 if quick else 50_000)
+    names = [name for name in (NOBODY, *FOLLOWERS) if name != ONE_ROW]
+    peaks = {name: probed("benchmarks.high_dimension", 5000 if quick else 50_000, name) for name in names}
     note = f"{FEATURES:,} features, {ENTRIES} entries a row. Every row is predicted, then learned."
     tables = [
         Table("Compressed rows", ("learner", "rows a second", "time, NLMS = 1"), lines, note),
-        Table("Memory, a million features", ("learner", "peak MB"), [("SparseDFOP, sparse matrix", peak)], "Resident."),
+        Table(
+            "Memory, a million features", ("learner", "peak MB"), list(peaks.items()), "Resident, with the libraries' code."
+        ),
     ]
     verdicts = [
-        Verdict("microseconds a row of SparseDFOP, sparse matrix", 1e6 / speed, 1e6 / SLOWEST, "us"),
-        Verdict("memory of SparseDFOP with a million features", peak, LARGEST, "MB"),
+        Verdict("microseconds a row of SparseDFOP, sparse matrix", 1e6 * timings.median(SPARSE), 1e6 / SLOWEST, "us"),
+        Verdict("memory of SparseDFOP with a million features", peaks[SPARSE], LARGEST, "MB"),
     ]
     return Report(tables, verdicts)
 
 
-def _one_by_one(make: Any, X: sp.csr_array, y: Array) -> None:
-    model = make()
-    for t in range(len(y)):
-        row = X[t : t + 1]
-        model.predict_one(row)
-        model.learn_one(row, y[t])
+def _anew(follower: Follower, prepared: Any) -> None:
+    follower.start()(prepared)
 
 
-def _items(X: sp.csr_array) -> list[list[tuple[int, float]]]:
-    bounds = X.indptr.tolist()
-    pairs = list(zip(X.indices.tolist(), X.data.tolist(), strict=True))
-    return [pairs[start:stop] for start, stop in pairwise(bounds)]
-
-
-def _river(X: sp.csr_array, y: Array) -> Any:
-    try:
-        from river import linear_model
-    except ModuleNotFoundError:
-        return None
-    rows, labels = [{str(j): value for j, value in items} for items in _items(X)], y.tolist()
-
-    def call() -> None:
-        model = linear_model.LinearRegression()
-        for x, label in zip(rows, labels, strict=True):
-            model.predict_one(x)
-            model.learn_one(x, label)
-
-    return call
-
-
-def _wabbit(X: sp.csr_array, y: Array) -> Any:
-    """Lines of text are made before the clock starts; an example knows the prediction made before it was learned."""
-    try:
-        from vowpalwabbit import Workspace
-    except ModuleNotFoundError:
-        return None
-    lines = [
-        f"{label} | " + " ".join(f"{j}:{value}" for j, value in items)
-        for items, label in zip(_items(X), y.tolist(), strict=True)
-    ]
-
-    def call() -> None:
-        model = Workspace("--quiet -b 20")
-        for line in lines:
-            example = model.example(line)
-            model.learn(example)
-            example.get_updated_prediction()
-            model.finish_example(example)
-        model.finish()
-
-    return call
-
-
-def _peak(rows: int) -> float:
-    command = [sys.executable, "-m", "benchmarks.high_dimension", "--probe", str(rows)]
-    return float(json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
-
-
-def probe(rows: int, size: int = 5000) -> float:
-    """The peak of the resident memory, in MB, after so many rows in blocks (Linux)."""
-    model = dl.SparseDFOP(matrix="sparse")
+def probe(rows: int, name: str, size: int = 1000) -> float:
+    """The peak of the resident memory, in MB, after a learner, or none, took so many rows in blocks (Linux)."""
+    follower = FOLLOWERS.get(name, Follower(lambda X, y: (X, y), lambda: lambda rows: None))
+    follow = follower.start()
     for start in range(0, rows, size):
-        X, y = stream(size, seed=start)
-        model.run(X, y)
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) / 1024
+        follow(follower.prepare(*stream(size, seed=start)))
+    return peak()
 
 
 def accuracies(folder: Path) -> Table:
@@ -158,18 +101,15 @@ def accuracies(folder: Path) -> Table:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, metavar="FOLDER")
-    parser.add_argument("--probe", type=int, metavar="ROWS", help=argparse.SUPPRESS)
+    parser.add_argument("--probe", nargs=2, metavar=("ROWS", "NAME"), help=argparse.SUPPRESS)
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
     if options.probe:
-        print(json.dumps(probe(options.probe)))
-        return
-    if options.data:
+        print(json.dumps(probe(int(options.probe[0]), options.probe[1])))
+    elif options.data:
         print(accuracies(options.data).text())
-        return
-    report = measure(options.quick)
-    print(*(table.text() for table in report.tables), sep="\n\n")
-    print(*(f"{v.what}: {v.measured:.3g} of at most {v.target:g} {v.unit}, {v.word}" for v in report.verdicts), sep="\n")
+    else:
+        print(measure(options.quick).text())
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import driftline as dl
 from benchmarks.data import gaussian, level
+from benchmarks.resident import kilobytes, status
 from driftline.registry import regressors
 
 
@@ -23,7 +24,7 @@ def run_memory(rows: int, d: int) -> dict[str, int]:
     model.run(X[:10], y[:10])
     before = _reset_peak()
     out = model.run(X, y)
-    resident = _status("VmHWM") - before
+    resident = status("VmHWM") - before
     held = out.predictions.nbytes + out.errors.nbytes + out.resets.nbytes
     del out
     return {"held": held, "allocated": _allocated(lambda: model.run(X, y)), "resident": resident}
@@ -75,21 +76,12 @@ def bytes_a_model(name: str, d: int, count: int) -> dict[str, float]:
 def _reset_peak() -> int:
     """Make the resident peak start from now (Linux: proc(5), clear_refs)."""
     Path("/proc/self/clear_refs").write_text("5")
-    return _status("VmRSS")
+    return status("VmRSS")
 
 
 def _resident() -> int:
     """Summed page by page: the counters of /proc/self/status lag behind by some pages a thread."""
-    return _kilobytes("/proc/self/smaps_rollup", "Rss")
-
-
-def _status(name: str) -> int:
-    return _kilobytes("/proc/self/status", name)
-
-
-def _kilobytes(path: str, name: str) -> int:
-    lines = Path(path).read_text().splitlines()
-    return next(1024 * int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
+    return kilobytes("/proc/self/smaps_rollup", "Rss")
 
 
 if __name__ == "__main__":

@@ -61,6 +61,11 @@ class Report:
     verdicts: Sequence[Verdict] = field(default_factory=tuple)
     failures: Sequence[str] = field(default_factory=tuple)
 
+    def text(self) -> str:
+        """The tables, and a line for each measurement beside its target."""
+        lines = [f"{v.what}: {v.measured:.3g} of at most {v.target:g} {v.unit}, {v.word}" for v in self.verdicts]
+        return "\n\n".join([*(table.text() for table in self.tables), "\n".join(lines)])
+
 
 def verdict_table(verdicts: Sequence[Verdict]) -> Table:
     rows = [(v.what, v.measured, v.target, v.unit, v.word) for v in verdicts]
