@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -164,7 +165,8 @@ class Learner(Refusals, SklearnVerbs, RiverVerbs, params.Parametrised):
         self, X: Any, y: Any, sample_weight: Any, where: str, weights_every: int | None = None, level: float | None = None
     ) -> Run:
         with Undo(self):
-            return self._learn_table(X, y, sample_weight, where, weights_every, level)
+            run = self._learn_table(X, y, sample_weight, where, weights_every, level)
+            return run if level is None else replace(run, level=float(level))
 
     def _learn_table(
         self, X: Any, y: Any, sample_weight: Any, where: str, weights_every: int | None = None, level: float | None = None
@@ -303,6 +305,11 @@ class Learner(Refusals, SklearnVerbs, RiverVerbs, params.Parametrised):
         self._names = names
         if names is not None:
             self._core.set_names(names)
+
+    def _repr_html_(self) -> str:
+        from driftline.report.notebook import learner_html
+
+        return learner_html(self)
 
     # Keeping and copying.
 

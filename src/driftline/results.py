@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from driftline.alarms import Alarm
 from driftline.inputs import Array
+
+if TYPE_CHECKING:
+    from driftline.base import Learner
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,6 +28,7 @@ class Run:
         resets: 0-based indices of the rows after which the covariance was reset.
         weights: snapshots of the weights, intercept last, one every ``weights_every`` rows; None where not asked for.
         memory: about how many rows the weights rested on at each snapshot; None where not asked for or not known.
+        level: of the intervals; None where not asked for.
         weights_every: the distance of the snapshots in rows; None where not asked for.
         skipped: rows that were not learned because a value was missing.
     """
@@ -34,6 +41,7 @@ class Run:
     weights: Array | None = None
     memory: Array | None = None
     weights_every: int | None = None
+    level: float | None = None
     skipped: int = 0
 
     @property
@@ -53,6 +61,58 @@ class Run:
     def alarms(self) -> Array:
         """0-based indices of the rows on which the errors proved larger than they were: see :class:`driftline.Alarm`."""
         return Alarm().update_many(self.errors)
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        X: Any = None,
+        *,
+        model: Learner | None = None,
+        times: Any = None,
+        names: Sequence[Any] | None = None,
+        target: str = "y",
+        command: str | None = None,
+        title: str | None = None,
+    ) -> None:
+        """Writes one HTML file that shows the run: see :doc:`/report`. It needs the extra ``report``.
+
+        A run holds neither its inputs nor the learner. What is given here in addition is shown too.
+
+        Args:
+            path: of the file, which is replaced whole.
+            X: the inputs of the run, for the best fixed linear model in hindsight and the spread of the features.
+            model: the learner after the run, for its parameters, weights, memory and certificate.
+            times: of the rows, dates or numbers, for the axis.
+            names: of the features, where neither X nor the learner knows them.
+            target: the name of the label.
+            command: how to do the same again, shown at the end.
+            title: by default the learner's and the target's name.
+        """
+        from driftline.report import Chronicle
+
+        chronicle = Chronicle.of(self, X, model=model, times=times, names=names, target=target)
+        chronicle.write(path, command=command, title=title)
+
+    def plot(
+        self,
+        X: Any = None,
+        *,
+        model: Learner | None = None,
+        times: Any = None,
+        names: Sequence[Any] | None = None,
+        target: str = "y",
+        path: str | os.PathLike[str] | None = None,
+    ) -> Any:
+        """The charts of :meth:`report` as a matplotlib figure, saved where ``path`` says. It needs the extra ``plot``."""
+        from driftline.report import Chronicle
+        from driftline.report.picture import draw
+
+        return draw(Chronicle.of(self, X, model=model, times=times, names=names, target=target), path)
+
+    def _repr_html_(self) -> str:
+        from driftline.report.notebook import run_html
+
+        return run_html(self)
 
     def __len__(self) -> int:
         return len(self.predictions)

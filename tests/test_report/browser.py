@@ -1,6 +1,7 @@
 """A real browser for tests: headless Chromium, driven by the DevTools protocol over a pair of pipes."""
 
 import base64
+import fcntl
 import json
 import os
 import select
@@ -10,7 +11,7 @@ import time
 from pathlib import Path
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-PATIENCE = 60.0  # seconds for one answer
+PATIENCE = 20.0  # seconds for one answer
 
 
 def find():
@@ -36,12 +37,19 @@ def install():
     return "" if find() else "no Chromium, though its package was installed"
 
 
+def _aside(descriptor):
+    """The same descriptor under a number that is in nobody's way."""
+    copy = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 10)
+    os.close(descriptor)
+    return copy
+
+
 class Browser:
     """One browser with one page. What the page logs, throws and asks of the network is kept."""
 
     def __init__(self, folder: Path):
-        to_browser, self._out = os.pipe()
-        self._in, from_browser = os.pipe()
+        to_browser, self._out = map(_aside, os.pipe())
+        self._in, from_browser = map(_aside, os.pipe())
         command = [
             find(),
             "--headless=new",
@@ -56,19 +64,25 @@ class Browser:
             "about:blank",
         ]
 
-        # The browser reads descriptor 3 and writes descriptor 4; both pairs are moved out of the way first.
-        script = f'exec 3<&{to_browser} 4>&{from_browser}; exec "$@"'
-        self.process = subprocess.Popen(
-            ["sh", "-c", script, "sh", *command],
-            pass_fds=(to_browser, from_browser),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        def wire():
+            """The browser reads descriptor 3 and writes descriptor 4."""
+            os.dup2(to_browser, 3)
+            os.dup2(from_browser, 4)
+
+        quiet = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+        self.process = subprocess.Popen(command, preexec_fn=wire, pass_fds=(3, 4), **quiet)
         os.close(to_browser)
         os.close(from_browser)
         self._number, self._buffer, self._session = 0, b"", None
         self.events = []
+        try:
+            self._attach()
+        except BaseException:
+            self.process.kill()
+            self.process.wait()
+            raise
+
+    def _attach(self):
         target = next(t for t in self.call("Target.getTargets")["targetInfos"] if t["type"] == "page")
         self._session = self.call("Target.attachToTarget", targetId=target["targetId"], flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Network", "Log"):
@@ -108,6 +122,10 @@ class Browser:
         until = time.monotonic() + PATIENCE
         while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
             self.events.append(self._read(until))
+        self.settle()
+
+    def settle(self):
+        """Waits until what is to be drawn is drawn."""
         self.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
 
     def dark(self, wanted):
@@ -121,11 +139,31 @@ class Browser:
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
+    def box(self, selector):
+        """Left, top, width and height of an element, which is brought into view."""
+        find = f"document.querySelector({json.dumps(selector)})"
+        self.evaluate(f"{find}.scrollIntoView({{block: 'center', behavior: 'instant'}})")
+        self.settle()
+        return self.evaluate(f"(r => [r.left, r.top, r.width, r.height])({find}.getBoundingClientRect())")
+
     def drag(self, start, stop, y):
         """Presses the mouse, moves it and lets it go."""
         for kind, x in (("mouseMoved", start), ("mousePressed", start), ("mouseMoved", stop), ("mouseReleased", stop)):
             button = "none" if kind == "mouseMoved" and x == start else "left"
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button=button, buttons=1, clickCount=1)
+        self.settle()
+
+    def move(self, x, y):
+        """Moves the mouse."""
+        self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+        self.settle()
+
+    def double_click(self, x, y):
+        """Clicks twice."""
+        for clicks in (1, 2):
+            for kind in ("mousePressed", "mouseReleased"):
+                self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=1, clickCount=clicks)
+        self.settle()
 
     def screenshot(self, path, whole=True):
         """A picture of the page."""

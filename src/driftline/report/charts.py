@@ -9,7 +9,7 @@ import numpy as np
 from driftline.inputs import Array
 from driftline.report import words
 from driftline.report.facts import BASELINES, Facts
-from driftline.report.influence import ranked
+from driftline.report.influence import most_moving
 
 MOST_MARKS = 120  # more lines than that would hide what they mark
 MOST_WEIGHTS = 7
@@ -104,8 +104,8 @@ def predictions(facts: Facts) -> Chart:
         return Chart(key, title, "", missing="No row could be predicted.")
     x = facts.at((facts.ends[0] + facts.ends[1]) / 2)
     lines = [
-        Line(target, _mean(fine["y"], fine["labels"]), "target"),
         Line("prediction", _mean(fine["prediction"], fine["predicted"]), "model"),
+        Line(target, _mean(fine["y"], fine["labels"]), "target"),
     ]
     bands: list[tuple[int, int, str]] = []
     width = facts.chronicle.fine.width
@@ -119,7 +119,7 @@ def predictions(facts: Facts) -> Chart:
         about = f"Means of each {width:,} rows; the pale stretch reaches from their lowest to their highest label."
     if facts.sums["bounded"]:
         at = len(lines)
-        name = "interval" if facts.chronicle.level is None else f"{words.share(facts.chronicle.level)} interval"
+        name = "interval" if facts.chronicle.level is None else f"{words.level(facts.chronicle.level)} interval"
         lines += [
             Line(f"{name}, upper", _mean(fine["upper"], fine["bounded"]), "model", faint=True),
             Line(f"{name}, lower", _mean(fine["lower"], fine["bounded"]), "model", faint=True),
@@ -141,12 +141,14 @@ def weights(facts: Facts) -> Chart:
         return Chart(key, title, "", missing="This learner has no weight of its own for each feature.")
     if len(kept.rows) < 2 or not kept.weights.shape[1]:
         return Chart(key, title, "", missing="No weights were kept along the way: run with weights_every to follow them.")
-    order = [feature.place for feature in ranked(facts)][:MOST_WEIGHTS]
-    lines = tuple(Line(facts.names[place], kept.weights[:, place], f"weight{n}") for n, place in enumerate(order))
+    order = most_moving(facts, kept.weights)[:MOST_WEIGHTS]
+    lines = tuple(
+        Line(facts.names[place], kept.weights[:, place], f"weight{n}", dashed=n > 3) for n, place in enumerate(order)
+    )
     others = kept.weights.shape[1] - len(order)
     about = "Weights as the model held them."
     if others > 0:
-        about = f"The {len(order)} weights with the most influence, of {kept.weights.shape[1]:,}."
+        about = f"The {len(order)} weights with the most influence along the stream, of {kept.weights.shape[1]:,}."
     marks = _marks(facts, "resets", "alarms")
     about += _about_marks(facts, "resets", "alarms")
     return Chart(key, title, about, "weight", facts.at(kept.rows), lines, marks=marks)

@@ -20,6 +20,7 @@ from driftline.report.hindsight import Hindsight
 from driftline.report.portrait import portrait
 from driftline.report.pyramid import MERGES, Pyramid
 from driftline.report.snapshots import Snapshots
+from driftline.report.spread import Spread
 from driftline.results import Run
 
 BUCKETS = 4096
@@ -95,9 +96,28 @@ class Chronicle:
         self.baselines = Baselines(delay)
         self.alarm = Alarm()
         self.hindsight: Hindsight | None = None
+        self.spread = Spread()  # of the features, where there is no hindsight
         self.unfixed = ""  # why there is no fixed model to compare with
         self._model: Learner | None = None
         self._portrait: dict[str, Any] = {}
+
+    @classmethod
+    def of(
+        cls,
+        run: Run,
+        X: Any = None,
+        *,
+        model: Learner | None = None,
+        times: Any = None,
+        names: Sequence[Any] | None = None,
+        target: str = "y",
+    ) -> Self:
+        """Of a run that is at hand as a whole; its labels are put together again from predictions and errors."""
+        chronicle = cls(names, target=target, level=run.level)
+        with np.errstate(over="ignore", invalid="ignore"):
+            labels = _numbers(run.predictions, "Run.report") + run.errors
+        chronicle.add(run, X, labels, times=times, model=model)
+        return chronicle
 
     def weights_every(self, rows: int) -> int:
         """How often the run of the next ``rows`` rows should keep its weights, so that the page is the same for every cut.
@@ -206,6 +226,8 @@ class Chronicle:
                 self.names = [str(name) for name in table.names]
         if self.unfixed or table is None:
             self.hindsight = None
+            for block in blocks:
+                self.spread.add(block)
             return
         if self.hindsight is None:
             self.hindsight = Hindsight(table.columns)
@@ -230,6 +252,7 @@ class Chronicle:
             "fine": self.fine.state(),
             "snapshots": self.snapshots.state(),
             "baselines": self.baselines.state(),
+            "spread": self.spread.state(),
             "hindsight": self.hindsight.state() if self.hindsight else {},
             "alarm": self.alarm.__getstate__(),
         }
@@ -239,7 +262,9 @@ class Chronicle:
     @classmethod
     def restore(cls, state: Mapping[str, Any]) -> Self:
         """A chronicle from what :meth:`state` gave."""
-        parts: dict[str, dict[str, Any]] = {part: {} for part in ("fine", "snapshots", "baselines", "hindsight", "alarm")}
+        parts: dict[str, dict[str, Any]] = {
+            part: {} for part in ("fine", "snapshots", "baselines", "spread", "hindsight", "alarm")
+        }
         for key, value in state.items():
             part, _, name = key.partition("/")
             if name:
@@ -252,6 +277,7 @@ class Chronicle:
         chronicle.fine.restore(parts["fine"])
         chronicle.snapshots = Snapshots.restored(parts["snapshots"])
         chronicle.baselines = Baselines.restored(parts["baselines"])
+        chronicle.spread = Spread.restored(parts["spread"])
         chronicle.alarm.__setstate__(parts["alarm"])
         chronicle.hindsight = Hindsight.restored(parts["hindsight"]) if parts["hindsight"] else None
         return chronicle

@@ -123,7 +123,10 @@ class Facts:
     @property
     def spreads(self) -> Array | None:
         """The standard deviations of the features."""
-        return None if self._fixed is None else self._fixed[2]
+        if self._fixed is not None:
+            return self._fixed[2]
+        spread = self.chronicle.spread
+        return spread.deviations() if spread.count else None
 
     @cached_property
     def losses(self) -> dict[str, Array]:
@@ -171,10 +174,11 @@ class Facts:
         )
 
     @property
-    def memory(self) -> float | None:
-        """How many rows the model looks back on at the end."""
-        known = self.trail.memory[np.isfinite(self.trail.memory)]
-        return float(known[-1]) if len(known) else None
+    def memory(self) -> tuple[float, float] | None:
+        """How many rows the model looks back on: in the later half of the stream, its median, and at the end."""
+        later = np.isfinite(self.trail.memory) & (2 * self.trail.rows >= self.chronicle.rows - 1)
+        known = self.trail.memory[later]
+        return (float(np.median(known)), float(known[-1])) if len(known) else None
 
     def marked(self, what: str) -> Array:
         """The rows, to the first of their bucket, in which there were resets or alarms."""
@@ -184,7 +188,8 @@ class Facts:
     def names(self) -> list[str]:
         """Of the features."""
         known = self.portrait.get("names") or self.chronicle.names or []
+        letter = "x" if self.chronicle.features or self.portrait else "weight "  # of what, only they can tell
         width = max(
             self.chronicle.features, len(self.portrait.get("weights", ())), self.chronicle.snapshots.weights.shape[1]
         )
-        return [*known[:width], *(f"x{place}" for place in range(len(known), width))] if width else list(known)
+        return [*known[:width], *(f"{letter}{place}" for place in range(len(known), width))] if width else list(known)

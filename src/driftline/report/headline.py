@@ -29,17 +29,13 @@ def _error(facts: Facts) -> str:
 
 
 def _memory(facts: Facts) -> list[str]:
-    memory = facts.memory
-    if memory is None:
+    if facts.memory is None:
         return []
-    if memory >= facts.chronicle.rows:
-        return ["The model uses all the rows that it has seen."]
-    return [f"The model’s memory is about {words.count(float(_rounded(memory)), 'row')}."]
-
-
-def _rounded(value: float) -> float:
-    """To two significant digits, from ten on."""
-    return float(f"{value:.2g}") if value >= 10 else max(round(value), 1)
+    usual, now = facts.memory
+    if now >= 0.95 * facts.sums["counted"]:
+        return ["The model’s memory is the whole stream so far."]
+    lately = f", at the end {words.about(now):,.0f}" if not 2 / 3 < now / usual < 1.5 else ""
+    return [f"The model’s memory is about {words.count(words.about(usual), 'row')}{lately}."]
 
 
 def _drift(facts: Facts) -> list[str]:
@@ -59,4 +55,4 @@ def intervals(facts: Facts) -> str:
     if coverage is None:
         return "There were no intervals: ask for them with a level, such as 0.9."
     held = f"held {words.share(coverage)} of {words.count(facts.sums['judged'], 'label')}"
-    return f"The intervals {held}." if level is None else f"The {words.share(level)} intervals {held}."
+    return f"The intervals {held}." if level is None else f"The {words.level(level)} intervals {held}."

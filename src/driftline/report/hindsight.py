@@ -17,18 +17,21 @@ from driftline.inputs import Array
 from driftline.report.pyramid import Pyramid
 
 STRETCHES = 256
-NUMBERS = 2**22  # that all triangles together may hold
-WIDEST = 512  # features; beyond that a triangle costs more than most learners do
-LEAF_LEVEL = 8  # rows are factorised 256 at a time, once stretches are that long
+NUMBERS = 2**21  # that all triangles together may hold
+WIDEST = 256  # features; beyond that a triangle costs far more than most learners do
+NARROW = 64  # columns up to which many small factorisations at once are the quickest
 
 
 def stacked(above: Array, below: Array) -> Array:
     """Triangles for the rows of both, from (n, k, k) and (n, k, k)."""
-    return _triangles(np.concatenate([above, below], axis=1))
+    both = np.concatenate([above, below], axis=1)
+    if both.shape[2] <= NARROW:
+        return _triangles(both)
+    return np.concatenate([_triangles(rows[None, rows.any(axis=1)]) for rows in both])
 
 
 def _triangles(rows: Array) -> Array:
-    """(n, k, k) matrices with the Gram matrices of (n, m, k) rows."""
+    """(n, k, k) matrices with the Gram matrices of (n, m, k) rows: the rows themselves where they are few enough."""
     n, m, k = rows.shape
     if m > k:
         triangles: Array = np.linalg.qr(rows, mode="r")  # type: ignore[assignment]
@@ -71,14 +74,17 @@ class Hindsight:
         self.waiting = rows[start:].copy()
 
     def _leaf(self, row: int) -> tuple[int, int]:
-        """As a power of 2, how many rows are factorised at a time from this row on, and the row at which there are more.
+        """As a power of 2, how many rows are factorised at a time from this row on, and the row at which that may change.
 
-        It follows from the row's number alone, so that it is the same however the stream is cut.
+        As many as a stretch has by then, but not many more than there are columns. It follows from the row's number
+        alone, so that it is the same however the stream is cut.
         """
-        level = max(row // STRETCHES, 1).bit_length() - 1
-        if level >= LEAF_LEVEL:
-            return LEAF_LEVEL, 2**62
-        return level, STRETCHES << (level + 1)
+        capacity, most = self.pyramid.capacity, max(8, (4 * self.features).bit_length())
+        level = min(max(row // capacity, 1).bit_length() - 1, most)
+        aligned = (row & -row).bit_length() - 1 if row else level
+        if aligned < level:
+            return aligned, row + (1 << aligned)
+        return level, row + (1 << most) if level == most else capacity << (level + 1)
 
     def _widen(self, features: int) -> None:
         """Earlier rows have 0 in the new features."""

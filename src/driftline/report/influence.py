@@ -23,18 +23,29 @@ class Feature:
     history: Array  # of the weight
 
 
+def most_moving(facts: Facts, weights: Array) -> list[int]:
+    """Places of the features, those first that moved the predictions most on average along the stream."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        moved = np.abs(weights).mean(axis=0) * _spreads(facts, weights.shape[1])
+    return [int(place) for place in np.argsort(-np.where(np.isfinite(moved), moved, 0.0), kind="stable")]
+
+
+def _spreads(facts: Facts, width: int) -> Array:
+    """The features' standard deviations; 1 where the inputs were not followed."""
+    if facts.spreads is None:
+        return np.ones(width)
+    return np.pad(facts.spreads, (0, max(0, width - len(facts.spreads))))[:width]
+
+
 def ranked(facts: Facts) -> list[Feature]:
     """All features, the one with the most influence first; without spreads, by the size of the weight."""
     kept = facts.trail.weights
     weights = np.array(facts.portrait.get("weights", ()), dtype=np.float64)
     if not len(weights) and len(kept):
         weights = kept[-1]
-    spreads = facts.spreads
+    spreads = _spreads(facts, len(weights))
     with np.errstate(over="ignore", invalid="ignore"):
-        influence = np.abs(weights)
-        if spreads is not None:
-            spreads = np.pad(spreads, (0, max(0, len(weights) - len(spreads))))[: len(weights)]
-            influence = influence * spreads
+        influence = np.abs(weights) * spreads
     influence = np.where(np.isfinite(influence), influence, 0.0)
     most = float(influence.max(initial=0.0))
     return [
@@ -42,7 +53,7 @@ def ranked(facts: Facts) -> list[Feature]:
             int(place),
             facts.names[place],
             float(weights[place]),
-            None if spreads is None else float(spreads[place]),
+            None if facts.spreads is None else float(spreads[place]),
             float(influence[place]),
             float(influence[place]) / most if most else 0.0,
             kept[:, place] if place < kept.shape[1] else np.empty(0),

@@ -114,7 +114,9 @@ def _as_data(chart: Chart) -> dict[str, Any]:
 
 def _subtitle(facts: Facts) -> list[str]:
     first, last = facts.span
-    parts = [words.count(facts.chronicle.rows, "row"), words.count(len(facts.names), "feature")]
+    parts = [words.count(facts.chronicle.rows, "row")]
+    if facts.chronicle.features or facts.portrait:
+        parts.append(words.count(len(facts.names), "feature"))
     if facts.by_date:
         parts.append(f"{words.date(first, last - first)} to {words.date(last, last - first)}")
     elif facts.chronicle.clock is not None:
@@ -148,11 +150,12 @@ def _tiles(facts: Facts) -> list[tuple[str, str, str]]:
             (
                 words.share(facts.coverage),
                 "labels inside",
-                "their intervals" if level is None else f"asked for: {words.share(level)}",
+                "their intervals" if level is None else f"asked for: {words.level(level)}",
             )
         )
     if facts.memory is not None:
-        tiles.append((words.number(facts.memory, 2), "rows of memory", "at the end"))
+        usual, now = facts.memory
+        tiles.append((f"{words.about(usual):,.0f}", "rows of memory", f"{words.about(now):,.0f} at the end"))
     return tiles
 
 

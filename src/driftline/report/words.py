@@ -37,6 +37,11 @@ def count(value: float, one: str, many: str | None = None) -> str:
     return f"{value:,.0f} {one if value == 1 else many or one + 's'}"
 
 
+def about(value: float) -> float:
+    """A number of things to two significant digits, and at least 1."""
+    return float(f"{max(value, 1):.2g}") if value >= 10 else max(round(value), 1)
+
+
 def times(value: int) -> str:
     """How often: "once", "twice", "12 times"."""
     return {1: "once", 2: "twice"}.get(value, f"{value:,} times")
@@ -45,7 +50,12 @@ def times(value: int) -> str:
 def share(value: float) -> str:
     """A share as a percentage."""
     percent = 100 * value
-    return f"{percent:.0f} %" if percent in (0, 100) else f"{percent:.1f} %"
+    return f"{percent:.1f} %"
+
+
+def level(value: float) -> str:
+    """A level as it was asked for: "90 %", "99.5 %"."""
+    return f"{100 * value:.6g} %"
 
 
 def date(seconds: float, span: float) -> str:

@@ -7,16 +7,16 @@
 
   // A number as people write it.
   function spell(value, digits = 5) {
-    if (value == null) return "–";
+    if (value == null) return "";
     const size = Math.abs(value);
     if (size !== 0 && (size >= 1e7 || size < 1e-4)) {
       const [mantissa, exponent] = value.toExponential(Math.min(digits, 4) - 1).split("e");
-      return Number(mantissa) + " × 10" + raised(String(Number(exponent)));
+      return (Number(mantissa) + " × 10" + raised(String(Number(exponent)))).replace("-", "−");
     }
     return value.toLocaleString("en", { maximumSignificantDigits: size >= 1e4 ? 7 : digits }).replace("-", "−");
   }
   const place = (value) => {
-    if (value == null) return "–";
+    if (value == null) return "";
     if (!data.dates) return spell(value, 7);
     return new Date(value * 1e3).toISOString().slice(0, 19).replace("T", " ").replace(/(:00)?:00$/, (s) => s.slice(0, 3));
   };
@@ -76,7 +76,7 @@
   }
 
   function options(chart, width) {
-    const small = parseFloat(style.fontSize) * 0.78, font = small + "px " + style.getPropertyValue("--sans");
+    const small = Math.round(parseFloat(style.fontSize) * 0.78), font = small + "px " + style.getPropertyValue("--sans");
     const axis = { stroke: () => colour("quiet"), font, grid: { stroke: () => colour("grid"), width: 1 }, ticks: { show: false } };
     const left = { ...axis, size: (plot, values) => 14 + Math.max(30, ...(values || []).map((v) => String(v ?? "").length * small * 0.58)) };
     if (chart.log) left.values = (plot, ticks) => ticks.map((v) => (v != null && /^[125]/.test(v.toExponential()) ? spell(v, 3) : ""));
@@ -100,8 +100,8 @@
         ...chart.lines.map((line) => ({
           label: line.label,
           class: line.label ? undefined : "unnamed",
-          stroke: () => colour(line.role) + (line.faint ? "55" : ""),
-          width: line.faint ? 1 : line.role === "target" ? 1.2 : 1.8,
+          stroke: () => colour(line.role) + (line.faint ? "55" : line.role === "target" ? "b0" : ""),
+          width: line.faint || line.role === "target" ? 1 : 1.8,
           dash: line.dashed ? [6, 4] : undefined,
           points: { show: chart.x.length < 4 ? true : undefined, size: 5 },
           value: (plot, v) => spell(v),
@@ -130,6 +130,8 @@
     }).observe(mount);
   }
 
+  zoom(...whole);
+
   const moves = {
     in: (from, to) => [from + (to - from) / 4, to - (to - from) / 4],
     out: (from, to) => [from - (to - from) / 2, to + (to - from) / 2],
@@ -139,6 +141,8 @@
   };
   for (const button of document.querySelectorAll("[data-zoom]"))
     button.addEventListener("click", () => plots.length && zoom(...moves[button.dataset.zoom](plots[0].scales.x.min, plots[0].scales.x.max)));
+
+  globalThis.driftlineReport = { data, plots, zoom };
 
   const redraw = () => plots.forEach((plot) => plot.redraw(false, true));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);

@@ -1,0 +1,98 @@
+"""Learners and runs as notebooks show them: a few lines of HTML that take the notebook's own colours."""
+
+from __future__ import annotations
+
+from html import escape
+
+import numpy as np
+
+from driftline.base import Learner
+from driftline.inputs import Array
+from driftline.report import svg, words
+from driftline.results import Run
+
+WEIGHTS = 8
+POINTS = 120
+_STYLE = (
+    "<style>.driftline{font:13px/1.5 system-ui,sans-serif;max-width:46em}.driftline b{font-weight:600}"
+    ".driftline table{border-collapse:collapse;margin:.4em 0;font:inherit}"
+    ".driftline td{text-align:left;padding:.1em 1.2em .1em 0}"
+    ".driftline td+td{font-variant-numeric:tabular-nums}.driftline svg{width:24em;max-width:100%;height:3.2em;display:block}"
+    ".driftline .line{fill:none;stroke:#0072b2;stroke-width:1.4;vector-effect:non-scaling-stroke}"
+    ".driftline i{display:inline-block;height:.6em;background:#0072b2;border-radius:2px}</style>"
+)
+
+
+def _shown(title: str, facts: list[tuple[str, str]], rest: str = "") -> str:
+    lines = "".join(f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>" for name, value in facts)
+    return f'{_STYLE}<div class="driftline"><b>{escape(title)}</b><table>{lines}</table>{rest}</div>'
+
+
+def run_html(run: Run) -> str:
+    """What a run amounts to, and its error along the rows."""
+    errors = np.asarray(run.errors, dtype=np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        known = errors[np.isfinite(errors)]
+        size = float(np.sqrt(np.mean(known**2))) if len(known) else np.nan
+    facts = [("root mean squared error", words.number(size))]
+    if run.lower is not None and run.upper is not None:
+        facts.append(("intervals", f"at level {words.level(run.level)}" if run.level is not None else "kept"))
+    facts += [(name, words.count(number, "row")) for name, number in (("skipped", run.skipped),) if number]
+    facts += [
+        (name, _places(rows)) for name, rows in (("resets after", run.resets), ("alarms at", _alarms(run))) if len(rows)
+    ]
+    curve = svg.sparkline(_by_window(errors), width=POINTS, height=40)
+    return _shown(f"Run of {words.count(len(run), 'row')}", facts, curve and f"<div>error over time{curve}</div>")
+
+
+def _alarms(run: Run) -> Array:
+    return run.alarms if np.asarray(run.predictions).dtype.kind == "f" else np.empty(0)
+
+
+def _places(rows: Array) -> str:
+    return f"{'row' if len(rows) == 1 else 'rows'} {words.listed([f'{row:,}' for row in rows], 5)}"
+
+
+def _by_window(errors: Array) -> Array:
+    """Root mean squared errors of up to 120 windows."""
+    if len(errors) < 2:
+        return np.empty(0)
+    starts = np.unique(np.linspace(0, len(errors), POINTS, endpoint=False).astype(np.int64))
+    known = np.isfinite(errors)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        sums = np.add.reduceat(np.where(known, np.square(errors), 0.0), starts)
+        return np.sqrt(sums / np.add.reduceat(known.astype(np.float64), starts))
+
+
+def learner_html(learner: Learner) -> str:
+    """The call that makes the learner, and what it has learned."""
+    seen = learner.n_seen_
+    facts = [("learned", words.count(seen, "row"))]
+    if learner.n_skipped_:
+        facts.append(("skipped", words.count(learner.n_skipped_, "row")))
+    if not seen:
+        return _shown(repr(learner), facts)
+    memory = learner._memory()
+    if memory is not None:
+        facts.append(("memory", words.count(words.about(memory), "row")))
+    facts.append(("features", f"{learner.n_features_in_:,}"))
+    if not learner._by_feature:
+        return _shown(repr(learner), facts)
+    if learner.intercept:
+        facts.append(("intercept", words.number(learner.intercept_)))
+    return _shown(repr(learner), facts, _bars(learner))
+
+
+def _bars(learner: Learner) -> str:
+    weights = np.asarray(learner.coef_, dtype=np.float64)
+    names = getattr(learner, "feature_names_in_", None)
+    order = np.argsort(-np.abs(weights), kind="stable")[:WEIGHTS]
+    most = float(np.abs(weights).max(initial=0.0)) or 1.0
+    lines = "".join(
+        f"<tr><td>{escape(f'x{place}' if names is None else str(names[place]))}</td>"
+        f"<td>{words.number(float(weights[place]))}</td>"
+        f'<td><i style="width:{9 * abs(float(weights[place])) / most:.2f}em"></i></td></tr>'
+        for place in order
+    )
+    title = "weights" if len(weights) <= WEIGHTS else f"the {WEIGHTS} largest of {len(weights):,} weights"
+    return f"<div>{title}<table>{lines}</table></div>"

@@ -1,0 +1,55 @@
+"""Standard deviations of features, where there are too many of them for the best fixed model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from driftline.inputs import Array
+
+
+class Spread:
+    """Sums of the features and of their squares, counted from the first row that is complete."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.origin = self.total = self.squares = np.empty(0)
+
+    def add(self, X: Array) -> None:
+        """Takes rows; one with a value that is not finite is passed over. X may become wider on the right."""
+        rows = np.asarray(X[np.isfinite(X).all(axis=1)], dtype=np.float64)
+        if not len(rows):
+            return
+        if not self.count:
+            self.origin = rows[0].copy()
+        wider = (0, rows.shape[1] - len(self.origin))
+        self.origin = np.pad(self.origin, wider)
+        self.total, self.squares = (np.pad(sums, (0, rows.shape[1] - len(sums))) for sums in (self.total, self.squares))
+        with np.errstate(over="ignore", invalid="ignore"):
+            moved = rows - self.origin
+            self.total = np.add.reduce(np.concatenate([self.total[None], moved]))
+            self.squares = np.add.reduce(np.concatenate([self.squares[None], moved**2]))
+        self.count += len(rows)
+
+    def deviations(self) -> Array:
+        """Of the features."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = self.total / max(self.count, 1)
+            variance = np.maximum(self.squares / max(self.count, 1) - mean**2, 0.0)
+            found: Array = np.sqrt(variance)
+        return found
+
+    def state(self) -> dict[str, Any]:
+        """Arrays and numbers."""
+        return dict(self.__dict__)
+
+    @classmethod
+    def restored(cls, state: Mapping[str, Any]) -> Spread:
+        """From what :meth:`state` gave."""
+        spread = cls()
+        spread.count = int(state["count"])
+        for name in ("origin", "total", "squares"):
+            setattr(spread, name, np.array(state[name]))
+        return spread
