@@ -24,7 +24,8 @@ INKED = """
 """
 COLOURS = """
 (key) => {
-  const style = getComputedStyle(document.documentElement), chart = driftlineReport.data.charts.find((chart) => chart.key === key);
+  const style = getComputedStyle(document.documentElement);
+  const chart = driftlineReport.data.charts.find((chart) => chart.key === key);
   const lines = chart.lines.filter((line) => !line.faint && line.role !== "target");
   return lines.map((line) => parseInt(style.getPropertyValue("--" + line.role).trim().slice(1), 16));
 }
