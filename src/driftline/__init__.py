@@ -38,7 +38,7 @@ from driftline.results import Run
 from driftline.sweeps import Sweep, sweep
 
 if TYPE_CHECKING:
-    from driftline import checks, evaluate, reproduce
+    from driftline import checks, evaluate, files, reproduce
 
 __version__ = "0.1.0"
 
@@ -79,6 +79,7 @@ __all__ = [
     "checks",
     "evaluate",
     "features",
+    "files",
     "load",
     "losses",
     "regret",
@@ -89,6 +90,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("checks", "evaluate", "reproduce"):  # imported when first asked for: learning does not need them
+    if name in ("checks", "evaluate", "files", "reproduce"):  # imported when first asked for: learning does not need them
         return importlib.import_module(f"driftline.{name}")
     raise AttributeError(f"module 'driftline' has no attribute {name!r}")

@@ -11,7 +11,7 @@ import json
 import math
 import os
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -29,12 +29,21 @@ _OBJECTS: dict[str, Callable[..., Any]] = {
 }
 _TRANSFORMERS: dict[str, type[features.Transformer]] = {kind.__name__: kind for kind in features.TRANSFORMERS}
 _EMPTY = {"empty": np.zeros(1)}
+_BESIDE = "beside."  # before the names of arrays that are not the learner's
 
 
-def save(learner: Learner, path: str | os.PathLike[str]) -> None:
+@dataclass(frozen=True)
+class Beside:
+    """What is kept in a model's file beside the learner: plain values, as JSON knows them, and arrays."""
+
+    plain: dict[str, Any] = field(default_factory=dict)
+    arrays: dict[str, Array] = field(default_factory=dict)
+
+
+def save(learner: Learner, path: str | os.PathLike[str], beside: Beside | None = None) -> None:
     """Writes a learner so that a reader finds the old file or the new one, never a part."""
     state = learner.__getstate__()
-    arrays = state.get("core", _EMPTY)
+    arrays = dict(state.get("core", _EMPTY))
     head = {
         "learner": registry.name_of(type(learner)),
         "params": encode_params(type(learner).__name__, learner),
@@ -45,6 +54,9 @@ def save(learner: Learner, path: str | os.PathLike[str]) -> None:
     }
     if "labels" in state:
         head["labels"] = _encode_labels(type(learner).__name__, state["labels"])
+    if beside is not None:
+        head["beside"] = _spell_infinities(beside.plain)
+        arrays |= {_BESIDE + name: np.ascontiguousarray(array) for name, array in beside.arrays.items()}
     write(path, arrays, head)
 
 
@@ -63,6 +75,11 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises:
         ModelFileError: the file is truncated, altered, from another program, or from a later version.
     """
+    return load_with_beside(path)[0]
+
+
+def load_with_beside(path: str | os.PathLike[str]) -> tuple[Any, Beside | None]:
+    """Reads a model, and what was kept beside it; None where nothing was."""
     try:
         arrays, meta = _read(path)
         return _rebuild(arrays, meta)
@@ -88,7 +105,7 @@ def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Array], dict[str, str
         raise ModelFileError(f"truncated, or not a driftline model ({error})") from None
 
 
-def _rebuild(arrays: dict[str, Array], meta: dict[str, str]) -> Any:
+def _rebuild(arrays: dict[str, Array], meta: dict[str, str]) -> tuple[Any, Beside | None]:
     if meta.get("format") != FORMAT:
         raise ModelFileError("not a driftline model")
     version = meta.get("version", "")
@@ -104,7 +121,9 @@ def _rebuild(arrays: dict[str, Array], meta: dict[str, str]) -> Any:
     if "fleet" in head:
         from driftline import fleet_file
 
-        return fleet_file.rebuild(learner, head, arrays)
+        return fleet_file.rebuild(learner, head, arrays), None
+    others = {name.removeprefix(_BESIDE): array for name, array in arrays.items() if name.startswith(_BESIDE)}
+    arrays = {name: array for name, array in arrays.items() if not name.startswith(_BESIDE)}
     skipped = head["skipped"]
     if type(skipped) is not int or not 0 <= skipped < 2**53:
         raise ModelFileError("the number of skipped rows is out of range")
@@ -119,7 +138,7 @@ def _rebuild(arrays: dict[str, Array], meta: dict[str, str]) -> Any:
     if head["learned"]:
         state["core"] = arrays
     learner.__setstate__(state)
-    return learner
+    return learner, Beside(_read_infinities(head["beside"]), others) if "beside" in head else None
 
 
 def _make(head: dict[str, Any]) -> Learner:
@@ -176,6 +195,24 @@ def _decode(value: Any) -> Any:
     if isinstance(value, dict):
         return float(value["number"])
     return value
+
+
+def _spell_infinities(value: Any) -> Any:
+    """Plain values, numbers that JSON has no words for spelled out."""
+    if isinstance(value, dict):
+        return {key: _spell_infinities(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_spell_infinities(item) for item in value]
+    value = value.item() if isinstance(value, np.generic) else value
+    return {"number": repr(value)} if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _read_infinities(value: Any) -> Any:
+    if isinstance(value, dict):
+        if value.keys() == {"number"} and isinstance(value["number"], str):
+            return float(value["number"])
+        return {key: _read_infinities(item) for key, item in value.items()}
+    return [_read_infinities(item) for item in value] if isinstance(value, list) else value
 
 
 def encode_names(owner: str, names: list[Any] | None) -> list[str] | None:

@@ -7,11 +7,13 @@ from typing import Annotated
 
 import typer
 
+from driftline.cli import completion, options
+from driftline.cli.options import Reading
+
 app = typer.Typer(
     name="driftline",
     help="Regression on streams whose target keeps changing.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
@@ -33,6 +35,82 @@ def _options(
 
 
 @app.command()
+def run(
+    source: options.Source,
+    target: options.Target,
+    model: options.Model = "auto",
+    settings: options.Settings = None,
+    features: options.Features = None,
+    drop: options.Drop = None,
+    time: options.Time = None,
+    time_format: options.TimeFormat = None,
+    text: options.Text = None,
+    na: options.Na = None,
+    missing: options.Missing = None,
+    categories: options.Categories = 50,
+    delimiter: options.Delimiter = None,
+    delay: options.Delay = 0,
+    level: options.Level = None,
+    out: options.Out = None,
+    report: Annotated[Path | None, typer.Option(metavar="FILE", help="A page that shows what happened, .html.")] = None,
+    state: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep the model and the run's state here.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from --state as if the run had never stopped.")] = False,
+    save_every: Annotated[
+        int | None, typer.Option(min=1, metavar="ROWS", help="Keep the state so often; by default every 5 seconds.")
+    ] = None,
+    json: options.Json = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
+) -> None:
+    r"""Follow a file or a pipe: predict each row, then learn it.
+
+    Text becomes categories, times become features of the calendar, missing numbers are filled in and marked. Memory does
+    not grow with the source. Ctrl-C ends a run well: what was asked for is saved.
+
+    \b
+    Examples:
+      driftline run sales.csv --target sales --report report.html
+      driftline run load.parquet -t load -m rls -s forgetting=0.99 --out predictions.csv
+      cat sensor.jsonl | driftline run - -t temperature --state model.drift --resume --out -
+    """
+    from driftline.cli import commands
+
+    commands.run(
+        source,
+        Reading(target, features, drop, time, time_format, text, na, missing, categories, delimiter),
+        model=model,
+        settings=settings or [],
+        delay=delay,
+        level=level,
+        out=out,
+        report=report,
+        state=state,
+        resume=resume,
+        save_every=save_every,
+        as_json=json,
+        quiet=quiet,
+    )
+
+
+@app.command()
+def models(
+    name: Annotated[
+        str | None, typer.Argument(help="One learner, with the rules of its parameters.", autocompletion=completion.models)
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    r"""List every learner with one line and its parameters.
+
+    \b
+    Examples:
+      driftline models
+      driftline models kalman
+    """
+    from driftline.cli import catalogue
+
+    catalogue.show(name, json)
+
+
+@app.command()
 def reproduce(
     name: Annotated[str | None, typer.Argument(help="The figure or table; --list shows them.", show_default=False)] = None,
     show_list: Annotated[bool, typer.Option("--list", help="List the figures and tables.")] = False,
@@ -42,7 +120,13 @@ def reproduce(
     jobs: Annotated[int | None, typer.Option(min=1, help="Parallel processes; every core by default.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Where all random numbers come from.")] = 0,
 ) -> None:
-    """Compute a paper's figure or table again, and say whether its claim holds."""
+    r"""Compute a paper's figure or table again, and say whether its claim holds.
+
+    \b
+    Examples:
+      driftline reproduce --list
+      driftline reproduce arcor-fig2 --out figures
+    """
     from driftline.cli import reproducing
 
     if show_list:

@@ -1,0 +1,84 @@
+"""What was typed, as what is meant: lists, learners and their parameters."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import typer
+
+from driftline import registry
+from driftline.base import Learner
+from driftline.files.errors import closest
+
+DEFAULT_MODEL = "auto"
+
+
+def names_in(texts: Iterable[str]) -> tuple[str, ...]:
+    """Names that were given one by one, or with commas between them.
+
+    >>> names_in(["a,b", "c"])
+    ('a', 'b', 'c')
+    """
+    return tuple(name.strip() for text in texts for name in text.split(",") if name.strip())
+
+
+def policies_in(texts: Iterable[str]) -> dict[str, str]:
+    """What stands for missing numbers: a word for all columns, ``column=word`` for one.
+
+    >>> policies_in(["mean", "wind=zero,load=skip"])
+    {'': 'mean', 'wind': 'zero', 'load': 'skip'}
+    """
+    found: dict[str, str] = {}
+    for text in names_in(texts):
+        column, _, policy = text.rpartition("=")
+        found[column] = policy
+    return found
+
+
+def make_model(name: str, settings: Iterable[str], flag: str = "--set") -> Learner:
+    """A learner by its name, with parameters that were typed as ``name=value``. It skips rows without a label."""
+    known = registry.regressors()
+    if name not in known:
+        raise typer.BadParameter(f"there is no model {name!r}.{closest(name, known) or ' driftline models lists them.'}")
+    cls = known[name]
+    values: dict[str, Any] = {"missing": "skip"}
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        key = key.strip()
+        if not equals:
+            raise typer.BadParameter(f"{flag} takes name=value, got {setting!r}")
+        if key not in cls._params:
+            listed = ", ".join(cls._params)
+            raise typer.BadParameter(
+                f"{cls.__name__} has no parameter {key!r}.{closest(key, cls._params) or f' It has {listed}'}"
+            )
+        values[key] = value_of(text.strip())
+    try:
+        return cls(**values)
+    except (TypeError, ValueError) as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+def value_of(text: str) -> Any:
+    """A value as it is typed: a number, true or false, none, a list, a learner's name, or a word.
+
+    >>> value_of("0.99"), value_of("3"), value_of("true"), value_of("none"), value_of("inf"), value_of("float32")
+    (0.99, 3, True, None, inf, 'float32')
+    >>> value_of("rls")
+    RLS(forgetting=0.99, ridge=1.0)
+    """
+    words = {"true": True, "false": False, "none": None, "null": None, "inf": math.inf, "infinity": math.inf}
+    if text.lower() in words:
+        return words[text.lower()]
+    try:
+        return json.loads(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        cls = registry.regressors().get(text)
+        return text if cls is None else cls()

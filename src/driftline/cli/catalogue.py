@@ -1,0 +1,54 @@
+"""``driftline models``: every learner with one line and its parameters, from the registry."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from typing import Any
+
+import typer
+
+from driftline import registry
+from driftline.base import Learner
+from driftline.files.errors import closest
+
+SUMMARY = re.compile(r"(?P<what>.*?)[,.] (?P<cost>O\([^)]*\)) a row\.", re.DOTALL)
+
+
+def summary_of(cls: type[Learner]) -> tuple[str, str]:
+    """What the first paragraph of a learner's docstring says, and the cost that it ends with."""
+    paragraph = " ".join(inspect.cleandoc(cls.__doc__ or "").split("\n\n")[0].split())
+    found = SUMMARY.fullmatch(paragraph)
+    return (found["what"], found["cost"]) if found else (paragraph, "")
+
+
+def show(name: str | None, as_json: bool) -> None:
+    """Prints the list, or all about one learner."""
+    known = registry.learners()
+    if name is not None and name not in known:
+        raise typer.BadParameter(f"there is no model {name!r}.{closest(name, known)}")
+    chosen = known if name is None else {name: known[name]}
+    if as_json:
+        typer.echo(json.dumps([_as_plain(name, cls) for name, cls in chosen.items()], indent=2))
+    elif name is not None:
+        typer.echo("\n".join(_in_words(name, known[name], full=True)))
+    else:
+        for each, cls in chosen.items():
+            typer.echo("\n".join(_in_words(each, cls, full=False)))
+
+
+def _in_words(name: str, cls: type[Learner], full: bool) -> list[str]:
+    what, cost = summary_of(cls)
+    own = {key: param for key, param in cls._params.items() if full or key not in Learner._params}
+    lines = [f"{name:12} {cls.__name__}: {what}. Cost {cost} a row."]
+    if not full:
+        shown = ", ".join(f"{key}={param.default!r}" for key, param in own.items())
+        return [*lines, *([f"{'':12} {shown}"] if shown else [])]
+    return [*lines, *(f"  {key:14} default {param.default!r}; {param.rule}" for key, param in own.items())]
+
+
+def _as_plain(name: str, cls: type[Learner]) -> dict[str, Any]:
+    what, cost = summary_of(cls)
+    params = [{"name": key, "default": repr(param.default), "rule": param.rule} for key, param in cls._params.items()]
+    return {"name": name, "class": cls.__name__, "summary": what, "cost": cost, "parameters": params}

@@ -1,0 +1,94 @@
+"""The state of a run in its model's file: all that is needed to go on as if it had never stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from driftline import model_file
+from driftline.base import Learner
+from driftline.errors import ModelFileError
+from driftline.inputs import Array
+from driftline.model_file import Beside
+
+KIND, VERSION = "run", 1
+
+
+class StateError(Exception):
+    """A state that does not go with what was asked for."""
+
+
+@dataclass
+class Checkpoint:
+    """A run after some rows.
+
+    Attributes:
+        model: the learner.
+        settings: what was asked for, by option.
+        source: what tells the source from another.
+        rows: how many rows are done.
+        written: how long the output is; None where there is none.
+        known: what was found out about the columns.
+        score: the sums of the score.
+        arrays: of all parts, by name.
+        report: the plain values of what the report is made of; None where there is none.
+    """
+
+    model: Learner
+    settings: dict[str, Any]
+    source: dict[str, Any]
+    rows: int
+    written: int | None
+    known: dict[str, Any]
+    score: dict[str, Any]
+    arrays: dict[str, Array] = field(default_factory=dict)
+    report: dict[str, Any] | None = None
+
+    def save(self, path: Path) -> None:
+        """Writes it, atomically."""
+        plain = {name: value for name, value in vars(self).items() if name not in ("model", "arrays")}
+        model_file.save(self.model, path, Beside(plain | {"kind": KIND, "version": VERSION}, self.arrays))
+
+    def part(self, prefix: str) -> dict[str, Array]:
+        """The arrays of one part."""
+        return {name.removeprefix(prefix): array for name, array in self.arrays.items() if name.startswith(prefix)}
+
+
+def load(path: Path) -> Checkpoint:
+    """Reads a state. ModelFileError where the file is no state of a run."""
+    model, beside = model_file.load_with_beside(path)
+    if beside is None or beside.plain.get("kind") != KIND:
+        raise ModelFileError(f"{path}: holds a model, and no run that could be gone on with")
+    if beside.plain.get("version") != VERSION:
+        raise ModelFileError(f"{path}: the run was saved by another version of driftline")
+    try:
+        names = ("settings", "source", "rows", "written", "known", "score", "report")
+        return Checkpoint(model=model, arrays=beside.arrays, **{name: beside.plain[name] for name in names})
+    except KeyError as error:
+        raise ModelFileError(f"{path}: the run's state lacks {error}") from None
+
+
+def check_settings(kept: Mapping[str, Any], asked: Mapping[str, Any], path: Path) -> None:
+    """StateError where the state was made with other options than are given now."""
+    for name in asked:
+        before, now = kept.get(name), asked[name]
+        if before != now:
+            raise StateError(
+                f"{path}: was saved by a run with {_spelled(name, before)}, not {_spelled(name, now)}. "
+                "Give the same options to go on, or another --state"
+            )
+
+
+def _spelled(name: str, value: Any) -> str:
+    flag = "--" + name.replace("_", "-")
+    if value is None or value in ((), [], {}, False):
+        return f"no {flag}"
+    if isinstance(value, dict):
+        shown = ",".join(f"{key}={item}" if key else str(item) for key, item in value.items())
+    elif isinstance(value, (list, tuple)):
+        shown = ",".join(map(str, value))
+    else:
+        shown = str(value)
+    return f"{flag} {shown}"

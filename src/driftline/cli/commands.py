@@ -1,0 +1,88 @@
+"""From what was typed to what is done, and to what is printed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import typer
+
+from driftline.cli import errors, running, summary
+from driftline.cli.arguments import make_model
+from driftline.cli.options import Reading
+from driftline.cli.outputs import FORMATS, STDOUT
+from driftline.files.errors import closest
+
+
+def run(
+    source: str,
+    reading: Reading,
+    *,
+    model: str,
+    settings: list[str],
+    delay: int,
+    level: float | None,
+    out: str | None,
+    report: Path | None,
+    state: Path | None,
+    resume: bool,
+    save_every: int | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """``driftline run``."""
+    _check_level(level)
+    _check_out(out)
+    if resume and state is None:
+        raise typer.BadParameter("--resume needs --state, the file to go on from")
+    for path in (report, state):
+        _check_folder(path)
+    request = running.Request(
+        source=source,
+        options=reading.options(),
+        encoding=reading.encoding(),
+        model=make_model(model, settings),
+        settings=reading.kept()
+        | {"delay": delay, "level": level, "model": model, "set": sorted(settings)}
+        | {"out": None if out is None else Path(out).suffix.lower()},
+        delay=delay,
+        level=level,
+        out=out,
+        report=report,
+        state=state,
+        resume=resume,
+        save_every=save_every,
+        command=sys.argv[1:],
+        show=not (quiet or as_json),
+    )
+    with errors.told("run"):
+        outcome = running.run(request)
+    files = {"Predictions": out, "Report": report, "State": state}
+    there = {what: path for what, path in files.items() if path is not None and path != STDOUT}
+    to_stderr = out == STDOUT
+    if as_json:
+        typer.echo(json.dumps(summary.as_plain(outcome, there)), err=to_stderr)
+    elif not quiet:
+        typer.echo(summary.in_words(outcome, there), err=to_stderr)
+
+
+def _check_level(level: float | None) -> None:
+    if level is not None and not 0 < level < 1:
+        raise typer.BadParameter(f"--level must be in (0, 1), got {level:g}")
+
+
+def _check_out(out: str | None) -> None:
+    if out is None or out == STDOUT:
+        return
+    ending = Path(out).suffix.lower()
+    if ending not in FORMATS:
+        raise typer.BadParameter(f"--out must end in {', '.join(FORMATS)}, got {out!r}.{closest(ending, FORMATS)}")
+    _check_folder(Path(out))
+
+
+def _check_folder(path: Path | None) -> None:
+    if path is not None and not path.parent.is_dir():
+        raise typer.BadParameter(f"{path}: there is no folder {path.parent}")
+    if path is not None and path.is_dir():
+        raise typer.BadParameter(f"{path}: is a folder, not a file")

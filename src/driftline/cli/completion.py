@@ -1,0 +1,47 @@
+"""What the shell offers when the tab key is pressed."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import typer
+
+
+def models(incomplete: str) -> Iterator[tuple[str, str]]:
+    """Learners, with what they do."""
+    from driftline import registry
+    from driftline.cli.catalogue import summary_of
+
+    for name, cls in registry.regressors().items():
+        if name.startswith(incomplete):
+            yield name, summary_of(cls)[0]
+
+
+def settings(context: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
+    """Parameters of the learner that was named."""
+    from driftline import registry
+
+    cls = registry.regressors().get(context.params.get("model") or "auto")
+    for name, param in (cls._params if cls else {}).items():
+        if f"{name}=".startswith(incomplete):
+            yield f"{name}=", param.rule
+
+
+def columns(context: typer.Context, incomplete: str) -> Iterator[str]:
+    """Columns of the source that was named, after what was typed before the last comma."""
+    before, comma, last = incomplete.rpartition(",")
+    for name in _columns_of(context.params.get("source")):
+        if name.startswith(last):
+            yield before + comma + name
+
+
+def _columns_of(source: Any) -> list[str]:
+    from driftline.files import DataError, open_rows
+
+    if not source or source == "-":
+        return []
+    with contextlib.suppress(DataError, OSError, ImportError), open_rows(source) as rows:
+        return rows.columns()
+    return []

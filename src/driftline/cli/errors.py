@@ -1,0 +1,41 @@
+"""What goes wrong, as a line and an exit code: 1 for data, 2 for usage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
+
+DATA, USAGE = 1, 2
+
+
+@contextmanager
+def told(command: str) -> Iterator[None]:
+    """Turns what a command raises into a message on the standard error, without a traceback."""
+    from driftline.cli.checkpoint import StateError
+    from driftline.cli.outputs import OutputError
+    from driftline.errors import ModelFileError
+    from driftline.files import DataError
+
+    try:
+        yield
+    except DataError as error:
+        raise _ended(command, error.spelled(as_flags=True), DATA) from error
+    except FileNotFoundError as error:
+        raise _ended(command, f"{error.filename}: no such file" if error.filename else str(error), USAGE) from error
+    except StateError as error:
+        raise _ended(command, str(error), USAGE) from error
+    except (OutputError, ModelFileError, ImportError, OSError) as error:
+        raise _ended(command, str(error), DATA) from error
+    except MemoryError as error:
+        raise _ended(
+            command, "there is not enough memory: choose fewer --features, or a learner of cost O(d)", DATA
+        ) from error
+    except KeyboardInterrupt as error:
+        raise _ended(command, "stopped at once", 130) from error
+
+
+def _ended(command: str, message: str, code: int) -> typer.Exit:
+    typer.echo(f"driftline {command}: {message}", err=True)
+    return typer.Exit(code)

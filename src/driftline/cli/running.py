@@ -1,0 +1,305 @@
+"""``driftline run``: along a file or a pipe, predict, then learn, and keep what is needed to go on."""
+
+from __future__ import annotations
+
+import glob
+import queue
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic, perf_counter
+from typing import Any
+
+import numpy as np
+
+from driftline.base import Learner
+from driftline.cli import checkpoint
+from driftline.cli.checkpoint import Checkpoint, StateError
+from driftline.cli.outputs import Output, open_output
+from driftline.cli.progress import Progress
+from driftline.cli.scoring import Score
+from driftline.cli.signals import Stop
+from driftline.files import DataError, Encoding, Follower, Rows
+from driftline.files.encoder import Block
+from driftline.files.follower import ALIGNED, Stretch, joined
+from driftline.files.opening import JSON_LINES
+from driftline.files.raw import Options, RawBlock
+from driftline.files.rows import same_source
+from driftline.results import Run
+
+SAVE_EVERY = 5.0  # seconds
+WAIT = 0.1  # seconds until a signal is heeded while nothing arrives
+PIECE = 0.2  # seconds of learning until a signal is heeded
+
+
+@dataclass
+class Request:
+    """What ``driftline run`` was asked for."""
+
+    source: str
+    options: Options
+    encoding: Encoding
+    model: Learner
+    settings: dict[str, Any]  # as they are kept in a state, by option
+    delay: int = 0
+    level: float | None = None
+    out: str | None = None
+    report: Path | None = None
+    state: Path | None = None
+    resume: bool = False
+    save_every: int | None = None
+    command: list[str] = field(default_factory=list)
+    show: bool = False
+
+
+@dataclass
+class Outcome:
+    """What came of a run, for the summary."""
+
+    source: str
+    model: Learner
+    names: list[str]
+    score: Score
+    rows: int
+    resumed_at: int
+    stopped: str
+    seconds: float
+    reading: float
+    learning: float
+    backwards: int
+
+
+def run(request: Request) -> Outcome:
+    """Does what was asked for. DataError, StateError, OutputError or OSError where it cannot be done."""
+    with Stop() as stop:
+        return Job(request, stop).run()
+
+
+class Job:
+    """One run along a source."""
+
+    def __init__(self, request: Request, stop: Stop) -> None:
+        self.request, self.stop = request, stop
+        self.began = perf_counter()
+        kept = self._kept()
+        self.rows = Rows(
+            request.source,
+            request.options,
+            request.encoding,
+            known=None if kept is None else kept.known,
+            skip=0 if kept is None else kept.rows,
+        )
+        self.model = request.model if kept is None else kept.model
+        self.follower = Follower(self.model, delay=request.delay, level=request.level)
+        self.score = Score(request.delay)
+        self.done = self.resumed_at = 0
+        self.chronicle: Any = None
+        self.learning = 0.0
+        self.speed = 1000.0  # rows a second, at first a guess
+        self.saved_at, self.saved_rows = monotonic(), 0
+        try:
+            if kept is not None:
+                self._go_on(kept)
+            elif request.report is not None:
+                from driftline.report import Chronicle
+
+                self.chronicle = Chronicle(target=request.options.target or "y", level=request.level, delay=request.delay)
+            self.output = self._open_output(kept)
+        except BaseException:
+            self.rows.close()
+            raise
+
+    def _kept(self) -> Checkpoint | None:
+        request = self.request
+        if request.state is None or not request.resume or not request.state.exists():
+            return None
+        for stray in request.state.parent.glob(f"{glob.escape(request.state.name)}.????????.part"):
+            stray.unlink()  # of a run that was killed while it saved
+        kept = checkpoint.load(request.state)
+        checkpoint.check_settings(kept.settings, request.settings, request.state)
+        return kept
+
+    def _go_on(self, kept: Checkpoint) -> None:
+        if not same_source(kept.source, self.rows):
+            raise StateError(
+                f"{self.request.state}: was saved by a run along another source: "
+                f"the beginning of {self.rows.name} is not the same"
+            )
+        self.done = self.resumed_at = self.saved_rows = kept.rows
+        self.score.restore(kept.score, kept.part("score."))
+        self.follower.restore(kept.part("late."))
+        if self.request.report is not None:
+            from driftline.report import Chronicle
+
+            if kept.report is None:
+                raise StateError(f"{self.request.state}: was saved by a run without --report, which needs every row")
+            self.chronicle = Chronicle.restore({**kept.report, **kept.part("report.")})
+
+    def _open_output(self, kept: Checkpoint | None) -> Output:
+        ending = ".jsonl" if self.rows.reader.opened.format == JSON_LINES else ".csv"
+        begun = None if kept is None else kept.written or 0
+        return open_output(self.request.out, ending=ending, kept=self.request.state is not None, begun=begun)
+
+    def run(self) -> Outcome:
+        """From the first row that is not done to the last, or until asked to stop."""
+        request = self.request
+        try:
+            with Progress(self.rows.count, self.rows.size, show=request.show) as bar:
+                self.rows.start()
+                for raw in self._arriving():
+                    self._learn(raw, bar)
+            self._finish()
+        except BrokenPipeError:
+            self.stop.asked = "the reader of the predictions left"
+            self._finish()
+        except BaseException:
+            if self.saved_rows == 0 or request.state is None:
+                self.output.discard()
+            raise
+        finally:
+            self.rows.close()
+        return self._outcome()
+
+    def _arriving(self) -> Iterator[RawBlock]:
+        while not self.stop:
+            try:
+                raw = self.rows.next_raw(timeout=WAIT)
+            except queue.Empty:
+                self._save_if_due()
+                continue
+            if raw is None:
+                self._check_end()
+                return
+            self._begin_anew()
+            yield raw
+
+    def _begin_anew(self) -> None:
+        """A state that is not gone on with speaks of predictions that are about to be written over."""
+        if self.done == 0 and self.request.state is not None:
+            self.request.state.unlink(missing_ok=True)
+
+    def _check_end(self) -> None:
+        if self.rows.reader.seen < self.resumed_at:
+            raise StateError(
+                f"{self.request.state}: was saved after {self.resumed_at:,} rows, "
+                f"and {self.rows.name} has {self.rows.reader.seen:,}"
+            )
+
+    def _learn(self, raw: RawBlock, bar: Progress) -> None:
+        begin = 0
+        while begin < len(raw) and not self.stop:
+            end = min(len(raw), begin + self._next_rows(raw.start + begin))
+            piece = raw.piece(begin, end)
+            began = perf_counter()
+            block = self.rows.encode(piece)
+            run = self._follow(block)
+            spent = perf_counter() - began
+            self.learning += spent
+            self.speed = (end - begin) / max(spent, 1e-6)
+            self._take(block, run)
+            self.done, begin = piece.start + len(piece), end
+            bar.advance(self.done, piece.consumed, self.score, self.model)
+            self._save_if_due()
+
+    def _next_rows(self, row: int) -> int:
+        """How many rows to take at once: few enough to heed a signal soon."""
+        rows = max(64, int(self.speed * PIECE))
+        if self.request.save_every:
+            rows = min(rows, self.request.save_every - row % self.request.save_every)
+        if self.chronicle is not None:  # which is quick where rows begin at the multiple of a power of 2
+            rows -= (row + rows) % min(ALIGNED, 1 << (rows.bit_length() - 1))
+        return rows
+
+    def _follow(self, block: Block) -> Run:
+        runs: list[Run] = []
+        every = None if self.chronicle is None else self.chronicle.weights_every
+        try:
+            for stretch in self.follower.stretches(block, every):
+                self._chronicle(stretch)
+                runs.append(stretch.run)
+        except (ValueError, FloatingPointError) as error:
+            raise self._refused(error, block, sum(map(len, runs))) from error
+        return joined(runs)
+
+    def _refused(self, error: Exception, block: Block, row: int) -> Exception:
+        """What a learner refuses, with the place in the file."""
+        return DataError(f"{error}", source=self.rows.name, place=f"from {block.place(row)} on")
+
+    def _chronicle(self, stretch: Stretch) -> None:
+        if self.chronicle is not None:
+            X = stretch.X if stretch.X.shape[1] else None
+            self.chronicle.add(stretch.run, X, stretch.y, times=stretch.times, model=self.model)
+
+    def _take(self, block: Block, run: Run) -> None:
+        assert block.y is not None
+        self.score.add(run.predictions, block.y, run.lower, run.upper)
+        columns = {"row": np.arange(block.start, block.start + len(block))}
+        if block.times is not None:
+            columns["time"] = block.times
+        columns |= {"target": block.y, "prediction": run.predictions}
+        if run.lower is not None and run.upper is not None:
+            columns |= {"lower": run.lower, "upper": run.upper}
+        self.output.write(columns)
+
+    def _save_if_due(self) -> None:
+        if self.request.state is None or self.done == self.saved_rows:
+            return
+        every = self.request.save_every
+        if self.done // every > self.saved_rows // every if every else monotonic() - self.saved_at > SAVE_EVERY:
+            self._save()
+
+    def _save(self) -> None:
+        """The output first: a state never speaks of rows that are not written."""
+        request = self.request
+        if request.state is None:
+            return
+        written = self.output.sync()
+        arrays = {f"score.{name}": array for name, array in self.score.arrays().items()}
+        arrays |= {f"late.{name}": array for name, array in self.follower.state().items()}
+        report: dict[str, Any] | None = None
+        if self.chronicle is not None:
+            state = self.chronicle.state()
+            arrays |= {f"report.{name}": value for name, value in state.items() if isinstance(value, np.ndarray)}
+            report = {name: value for name, value in state.items() if not isinstance(value, np.ndarray)}
+        Checkpoint(
+            model=self.model,
+            settings=request.settings,
+            source=self.rows.fingerprint(),
+            rows=self.done,
+            written=None if request.out is None else written,
+            known=self.rows.state(),
+            score=self.score.state(),
+            arrays=arrays,
+            report=report,
+        ).save(request.state)
+        self.saved_at, self.saved_rows = monotonic(), self.done
+
+    def _finish(self) -> None:
+        """Saves what was asked for, and puts it in its place."""
+        if self.done == 0:
+            if not self.stop:
+                raise DataError("has names and no rows", source=self.rows.name)
+            self.output.discard()
+            return
+        if self.done > self.resumed_at:
+            self._save()
+        self.output.place()
+        if self.chronicle is not None and self.request.report is not None:
+            command = shlex.join(["driftline", *self.request.command])
+            self.chronicle.write(self.request.report, command=command)
+
+    def _outcome(self) -> Outcome:
+        return Outcome(
+            source=self.rows.name,
+            model=self.model,
+            names=self.rows.names,
+            score=self.score,
+            rows=self.done,
+            resumed_at=self.resumed_at,
+            stopped=self.stop.asked,
+            seconds=perf_counter() - self.began,
+            reading=self.rows.seconds,
+            learning=self.learning,
+            backwards=self.rows.encoder.backwards,
+        )

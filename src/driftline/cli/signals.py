@@ -1,0 +1,35 @@
+"""Ctrl-C and SIGTERM: the row is finished, what was asked for is saved, and the run ends."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from types import FrameType
+from typing import Any, Self
+
+NAMES = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
+
+
+class Stop:
+    """Says whether the run was asked to end. A second Ctrl-C ends it at once."""
+
+    def __init__(self) -> None:
+        self.asked = ""
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.asked)
+
+    def _heed(self, number: int, _: FrameType | None) -> None:
+        if self.asked and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        self.asked = NAMES[signal.Signals(number)]
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            self._before = {number: signal.signal(number, self._heed) for number in NAMES}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, before in self._before.items():
+            signal.signal(number, before)

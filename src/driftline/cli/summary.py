@@ -1,0 +1,82 @@
+"""The end of a run, in words for people and as JSON for machines."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+from driftline.cli.running import Outcome
+from driftline.cli.scoring import lower_by
+
+
+def in_words(outcome: Outcome, files: dict[str, Path | str]) -> str:
+    """What came of a run."""
+    figures, name = outcome.score.figures(), type(outcome.model).__name__
+    lines = [f"{outcome.source}: {outcome.rows:,} rows, {_count(len(outcome.names), 'feature')}, {name}"]
+    if outcome.stopped:
+        lines.append(f"Stopped by {outcome.stopped} after row {outcome.rows - 1:,}; what was asked for is saved")
+    elif outcome.resumed_at == outcome.rows:
+        lines.append("Nothing to do: every row was done before")
+    elif outcome.resumed_at:
+        lines.append(f"Gone on with from row {outcome.resumed_at:,}")
+    if figures["rmse"] is not None:
+        lines += _error_lines(figures)
+    lost = outcome.rows - int(outcome.score.sums["scored"])
+    if lost:
+        lines.append(f"{_count(lost, 'row')} without a target or a prediction, not learned")
+    if outcome.backwards:
+        lines.append(f"{_count(outcome.backwards, 'row')} go back in time: the order of the file was kept")
+    if hasattr(outcome.model, "explain"):
+        lines += outcome.model.explain().split("\n")
+    lines += [f"{what}: {path}" for what, path in files.items()]
+    new = outcome.rows - outcome.resumed_at
+    speed = f" ({new / outcome.seconds:,.0f} rows/s)" if new and outcome.seconds > 0 else ""
+    lines.append(f"{outcome.seconds:.2f} s{speed}: reading {outcome.reading:.2f} s, learning {outcome.learning:.2f} s")
+    return "\n".join(lines)
+
+
+def _error_lines(figures: dict[str, float | None]) -> list[str]:
+    rmse, r2 = figures["rmse"], figures["r2"]
+    lines = [
+        f"error (RMSE) {_shown(rmse)}, mean |error| {_shown(figures['mae'])}" + (f", R² {r2:.4f}" if r2 is not None else "")
+    ]
+    for key, words in (("last_value_rmse", "the last value's"), ("running_mean_rmse", "the running mean's")):
+        comparison = lower_by(rmse, figures[key])
+        if comparison:
+            lines.append(f"  {comparison} {words}, {_shown(figures[key])}")
+    if figures["coverage"] is not None:
+        lines.append(f"  {100 * figures['coverage']:.1f} % of the labels were in their intervals")
+    return lines
+
+
+def as_plain(outcome: Outcome, files: dict[str, Path | str]) -> dict[str, Any]:
+    """The same as values that JSON knows."""
+    figures = {name: _finite(value) for name, value in outcome.score.figures().items()}
+    return {
+        "source": outcome.source,
+        "model": repr(outcome.model),
+        "rows": outcome.rows,
+        "rows_scored": int(outcome.score.sums["scored"]),
+        "features": outcome.names,
+        **figures,
+        "resumed_at": outcome.resumed_at,
+        "interrupted": bool(outcome.stopped),
+        "rows_back_in_time": outcome.backwards,
+        "seconds": round(outcome.seconds, 4),
+        "reading_seconds": round(outcome.reading, 4),
+        "learning_seconds": round(outcome.learning, 4),
+        "files": {what.lower(): str(path) for what, path in files.items()},
+    }
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _shown(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.5g}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"

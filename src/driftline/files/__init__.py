@@ -1,0 +1,8 @@
+"""Files and pipes as rows of numbers, in bounded memory: CSV, JSON lines, Parquet, Arrow. It needs pyarrow."""
+
+from driftline.files.encoder import Block, Encoder, Encoding
+from driftline.files.errors import DataError
+from driftline.files.follower import Follower, follow
+from driftline.files.rows import Rows, open_rows
+
+__all__ = ["Block", "DataError", "Encoder", "Encoding", "Follower", "Rows", "follow", "open_rows"]

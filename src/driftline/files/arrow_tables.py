@@ -1,0 +1,157 @@
+"""Parquet files, and Arrow's own: files (Feather) and streams."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from driftline.files.errors import DataError, Hint
+from driftline.files.opening import Opened
+from driftline.files.raw import Options, RawBlock, Reader
+from driftline.files.types import TEXT, type_name
+
+ROWS = 32_768  # rows that are handed on at once
+BROKEN = (pa.ArrowException, OSError, EOFError, ValueError, MemoryError)  # what Arrow answers to damaged files
+
+
+class TypedTables(Reader):
+    """Reads columns whose types the file declares."""
+
+    def __init__(self, opened: Opened, options: Options, types: dict[str, str] | None = None) -> None:
+        super().__init__(opened, options, types)
+        try:
+            self.schema = self._open()
+        except BROKEN as error:
+            raise self._damaged(error) from None
+        self._names = list(self.schema.names)
+        for name in self._names:
+            if self._names.count(name) > 1:
+                raise DataError(f"two columns are called {name!r}; rename one", source=opened.name)
+        for name in self._wanted():
+            self.types[name] = self._kind(name)
+
+    @abstractmethod
+    def _open(self) -> Any:
+        """Opens the source, and gives its schema."""
+
+    @abstractmethod
+    def _batches(self, skip: int) -> Iterator[tuple[int, Any]]:
+        """The rows from about the row ``skip`` on: the index of the first of them, and a batch."""
+
+    @property
+    def names(self) -> list[str]:
+        """The columns of the schema."""
+        return self._names
+
+    def _wanted(self) -> list[str]:
+        return [name for name in self._names if self.options.wants(name)]
+
+    def _kind(self, name: str) -> str:
+        if name in self.options.text:
+            return TEXT
+        kind = self.schema.field(name).type
+        try:
+            return TEXT if pa.types.is_null(kind) else type_name(kind)
+        except TypeError as error:
+            raise DataError(
+                f"{error}, of which no numbers can be made",
+                source=self.opened.name,
+                column=name,
+                hints=[Hint("drop", name, "to do without it")],
+            ) from None
+
+    def _damaged(self, error: BaseException, start: int | None = None) -> DataError:
+        place = "" if start is None else f"after row {start:,}"
+        words = " ".join(str(error).split()) or type(error).__name__
+        return DataError(f"the file is damaged or cut off: {words[:300]}", source=self.opened.name, place=place)
+
+    def blocks(self, skip: int = 0) -> Iterator[RawBlock]:
+        """The rows from the row ``skip`` on."""
+        start, batches = 0, self._batches(skip)
+        while True:
+            try:
+                start, batch = next(batches)
+            except StopIteration:
+                return
+            except BROKEN as error:
+                raise self._damaged(error, start) from None
+            for begin in range(max(skip - start, 0), len(batch), ROWS):
+                piece = batch.slice(begin, min(ROWS, len(batch) - begin))
+                yield RawBlock(piece, start + begin, dict(self.types), Numbered(start + begin), None)
+            self.seen = start = start + len(batch)
+
+
+class Numbered:
+    """The words for the place of a row in a file without lines."""
+
+    def __init__(self, start: int) -> None:
+        self.start = start
+
+    def __call__(self, row: int) -> str:
+        """The words for a row of the block."""
+        return f"row {self.start + row:,}"
+
+
+class Parquet(TypedTables):
+    """Reads a Parquet file page by page. Groups of rows that are not needed are passed over."""
+
+    def _open(self) -> Any:
+        self.file = pyarrow.parquet.ParquetFile(self.opened.path, buffer_size=2**20, pre_buffer=False)
+        return self.file.schema_arrow
+
+    @property
+    def rows(self) -> int:
+        """As the file says."""
+        return int(self.file.metadata.num_rows)
+
+    def _batches(self, skip: int) -> Iterator[tuple[int, Any]]:
+        start, groups = 0, list(range(self.file.num_row_groups))
+        while groups and start + self.file.metadata.row_group(groups[0]).num_rows <= skip:
+            start += self.file.metadata.row_group(groups.pop(0)).num_rows
+        self.seen = start
+        wanted = self._wanted()
+        for batch in self.file.iter_batches(batch_size=ROWS, row_groups=groups, columns=wanted, use_threads=False):
+            yield start, batch
+            start += len(batch)
+
+    def close(self) -> None:
+        """Closes the file."""
+        self.file.close()
+        super().close()
+
+
+class Arrow(TypedTables):
+    """Reads batches of Arrow, from a file (Feather) or from a stream. They are checked before they are used."""
+
+    def _open(self) -> Any:
+        if self.opened.path is not None and self.opened.format == "arrow":
+            self.source = pa.memory_map(self.opened.path)
+            self.reader = pa.ipc.open_file(self.source)
+        else:
+            self.source = pa.PythonFile(self.opened.stream, mode="r")
+            self.reader = pa.ipc.open_stream(self.source)
+        return self.reader.schema
+
+    def _batches(self, skip: int) -> Iterator[tuple[int, Any]]:
+        start = 0
+        wanted = self._wanted()
+        for batch in self._each():
+            batch.validate(full=True)
+            yield start, batch.select(wanted)
+            start += len(batch)
+
+    def _each(self) -> Iterator[Any]:
+        if isinstance(self.reader, pa.ipc.RecordBatchFileReader):
+            for place in range(self.reader.num_record_batches):
+                yield self.reader.get_batch(place)
+        else:
+            yield from self.reader
+
+    def close(self) -> None:
+        """Closes the source."""
+        self.source.close()
+        super().close()

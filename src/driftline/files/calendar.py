@@ -1,0 +1,78 @@
+"""Columns of times as features of the calendar."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from driftline.files.columns import ABSENT, Born, Column, Vectors, joined
+from driftline.files.types import CLOCK, DATE, TIMESTAMP
+from driftline.inputs import Array
+
+DAY = 86_400_000_000  # microseconds
+FEATURES = {
+    CLOCK: ("day sin", "day cos", "half-day sin", "half-day cos"),
+    DATE: ("week sin", "week cos", "weekend", "year sin", "year cos"),
+}
+FEATURES[TIMESTAMP] = FEATURES[CLOCK] + FEATURES[DATE]
+
+
+class Times(Column):
+    """A column of times: where in the day, the week and the year each is, as points on circles.
+
+    Args:
+        name: the column's name.
+        kind: "timestamp", "date", which has no hours, or "clock", which has nothing else.
+    """
+
+    def __init__(self, name: str, kind: str) -> None:
+        super().__init__(name)
+        self.kind = kind
+
+    def feature(self, key: str) -> str:
+        """A feature's name."""
+        return f"{self.name} is missing" if key == ABSENT else f"{self.name}: {key}"
+
+    def encode(self, values: Array) -> tuple[Vectors, Born]:
+        """The times as microseconds since 1970, local where a zone is known; the least number where one is missing."""
+        known = values != MISSING
+        first, born = self._appear(known)
+        if not self.met:
+            return {}, []
+        at = np.where(known, values, 0)
+        vectors = {key: np.where(known, vector, 0.0) for key, vector in _features(at, self.kind).items()}
+        absence, more = self._absence(known, first)
+        return vectors | absence, [(row, key) for row, _ in born for key in FEATURES[self.kind]] + more
+
+
+MISSING = np.iinfo(np.int64).min
+
+
+def as_moments(values: Any) -> Array:
+    """A column of times as microseconds since 1970 (of a clock, since midnight); the least number where one is missing."""
+    values = joined(values)
+    if pa.types.is_timestamp(values.type) and values.type.tz is not None:
+        values = pc.local_timestamp(values)
+    kind = pa.time64("us") if pa.types.is_time(values.type) else pa.timestamp("us")
+    numbers = values.cast(kind, safe=False).cast(pa.int64())
+    return np.asarray(numbers.fill_null(int(MISSING)).to_numpy(zero_copy_only=False))
+
+
+def _features(at: Array, kind: str) -> Vectors:
+    found: Vectors = {}
+    day = 2 * np.pi * (at % DAY) / DAY
+    if kind != DATE:
+        found |= {"day sin": np.sin(day), "day cos": np.cos(day)}
+        found |= {"half-day sin": np.sin(2 * day), "half-day cos": np.cos(2 * day)}
+    if kind != CLOCK:
+        weekday = (at // DAY + 3) % 7  # 1 January 1970 was a Thursday; Monday is 0
+        week = 2 * np.pi * (weekday + (at % DAY) / DAY) / 7
+        dates = at.astype("datetime64[us]")
+        begin = dates.astype("datetime64[Y]")
+        year = 2 * np.pi * (dates - begin).astype(np.int64) / ((begin + 1).astype("datetime64[us]") - begin).astype(np.int64)
+        found |= {"week sin": np.sin(week), "week cos": np.cos(week), "weekend": (weekday >= 5).astype(np.float64)}
+        found |= {"year sin": np.sin(year), "year cos": np.cos(year)}
+    return found

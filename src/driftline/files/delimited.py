@@ -1,0 +1,259 @@
+"""Comma-separated values, and values separated otherwise."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+from driftline.files.errors import DataError, Hint
+from driftline.files.lines import LineBlocks
+from driftline.files.opening import Opened
+from driftline.files.raw import Options, RawBlock, Reader
+from driftline.files.types import NUMBER, TEXT, TRUTH, arrow_type, type_name
+
+DELIMITERS = (",", ";", "\t", "|")
+NUMERIC = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
+DECIMAL_COMMA = r"^\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*$"
+TIMES = ("%Y/%m/%d %H:%M:%S", "%Y/%m/%d %H:%M", "%Y/%m/%d")
+
+
+class Delimited(Reader):
+    """Reads lines of values under a line of names.
+
+    Blocks are parsed by Arrow. What it refuses is looked at again, to say where.
+    """
+
+    def __init__(self, opened: Opened, options: Options, types: dict[str, str] | None = None) -> None:
+        super().__init__(opened, options, types)
+        self.lines = LineBlocks(opened, quotes=True)
+        header = self._decode(self.lines.header(), 1)
+        self.delimiter = options.delimiter or sniff(header)
+        self._names = self._read_names(header)
+        self.decimal = "."
+
+    @property
+    def names(self) -> list[str]:
+        """The header's names."""
+        return self._names
+
+    def _decode(self, line: bytes, number: int) -> str:
+        try:
+            return line.decode("utf-8")
+        except UnicodeDecodeError:
+            raise self._not_utf_8(number) from None
+
+    def _not_utf_8(self, number: int) -> DataError:
+        return DataError(
+            "is no text in UTF-8; convert the file, e.g. iconv -f latin1 -t utf-8",
+            source=self.opened.name,
+            place=f"line {number:,}",
+        )
+
+    def _read_names(self, header: str) -> list[str]:
+        names = next(csv.reader([header], delimiter=self.delimiter), [])
+        names = [name.strip() or f"column {place + 1}" for place, name in enumerate(names)]
+        if not names:
+            raise DataError("there is no line of names", source=self.opened.name)
+        for place, name in enumerate(names):
+            if name in names[:place]:
+                raise DataError(
+                    f"two columns are called {name!r}, the {names.index(name) + 1}th and the {place + 1}th; rename one",
+                    source=self.opened.name,
+                    place="line 1",
+                )
+        return names
+
+    def blocks(self, skip: int = 0) -> Iterator[RawBlock]:
+        """The rows from the row ``skip`` on."""
+        start = 0
+        for data, line in self.lines:
+            if start == 0 and not self.types:
+                self._find_decimal(data)
+            table = self._parse(data, line)
+            rows = len(table)
+            begin = min(max(skip - start, 0), rows)
+            if begin < rows:
+                place = Lines(data, line, begin, self.delimiter)
+                yield RawBlock(table.slice(begin), start + begin, dict(self.types), place, self.opened.consumed())
+            self.seen = start = start + rows
+
+    def _find_decimal(self, data: bytes) -> None:
+        """Numbers with a decimal comma, where values are not separated by commas."""
+        if self.delimiter == ",":
+            return
+        text = self._read(data, dict.fromkeys(self._wanted(), pa.string()))
+        columns = [pc.drop_null(column) for column in text.columns]
+        commas = sum(_share(column, DECIMAL_COMMA) > 0.5 for column in columns)
+        points = sum(_share(column, NUMERIC) > 0.5 and _share(column, r"\.") > 0 for column in columns)
+        self.decimal = "," if commas > points else "."
+
+    def _wanted(self) -> list[str]:
+        return [name for name in self._names if self.options.wants(name)]
+
+    def _parse(self, data: bytes, line: int) -> Any:
+        types = {name: arrow_type(kind) for name, kind in self.types.items()}
+        types |= {name: pa.string() for name in self.options.text if name in self._names}
+        try:
+            if data.count(b'"') % 2:
+                self._check_quotes(data, line)
+            table = self._read(data, types)
+            known = len(self.types)
+            self._settle(table)
+            if len(self.types) == known:
+                return table
+            return self._read(data, {name: arrow_type(kind) for name, kind in self.types.items()})
+        except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
+            raise self._explain(data, line, error) from None
+
+    def _read(self, data: bytes, types: dict[str, Any], names: list[str] | None = None) -> Any:
+        form = self.options.time_format
+        return pyarrow.csv.read_csv(
+            pa.py_buffer(data),
+            read_options=pyarrow.csv.ReadOptions(
+                column_names=names or self._names, use_threads=False, block_size=len(data) + 1
+            ),
+            parse_options=pyarrow.csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
+            convert_options=pyarrow.csv.ConvertOptions(
+                column_types=types,
+                include_columns=names or self._wanted(),
+                null_values=self.options.nulls,
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=True,
+                decimal_point=self.decimal,
+                timestamp_parsers=[*([form] if form else []), pyarrow.csv.ISO8601, *TIMES],
+            ),
+        )
+
+    def _settle(self, table: Any) -> None:
+        """What each column holds, from the rows at hand. A column in which nothing was there is left for later."""
+        for name in self._wanted():
+            if name in self.types:
+                continue
+            column = table[name]
+            if name in self.options.text:
+                self.types[name] = TEXT
+            elif pa.types.is_null(column.type):
+                continue
+            elif pa.types.is_string(column.type) or pa.types.is_binary(column.type):
+                numeric = pa.types.is_string(column.type) and _share(pc.drop_null(column), NUMERIC) >= 0.5
+                self.types[name] = NUMBER if numeric or name == self.options.target else TEXT
+            else:
+                self.types[name] = type_name(column.type)
+
+    def _check_quotes(self, data: bytes, line: int) -> None:
+        reader = csv.reader(io.StringIO(data.decode("utf-8", "replace"), newline=""), delimiter=self.delimiter, strict=True)
+        begun = 0
+        try:
+            for _ in reader:
+                begun = reader.line_num
+        except csv.Error as error:
+            if "end of data" in str(error):
+                raise DataError(
+                    'a quote " is opened and never closed', source=self.opened.name, place=f"line {line + begun:,}"
+                ) from None
+
+    def _explain(self, data: bytes, line: int, error: Exception) -> DataError:
+        """The first line that cannot be read, by a slow look at each."""
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError as bad:
+            return self._not_utf_8(line + data.count(b"\n", 0, bad.start))
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter)
+        begun = 0
+        try:
+            for row in reader:
+                at, begun = f"line {line + begun:,}", reader.line_num
+                if not row:
+                    continue
+                if len(row) != len(self._names):
+                    return self._ragged(row, at)
+                for name, value in zip(self._names, row, strict=True):
+                    if self.options.wants(name) and not self._fits(value, self.types.get(name)):
+                        return self._misfit(name, value, at)
+        except csv.Error as bad:
+            return DataError(str(bad), source=self.opened.name, place=f"line {line + reader.line_num:,}")
+        return DataError(str(error), source=self.opened.name, place=f"lines {line:,} to {line + data.count(bytes([10])):,}")
+
+    def _ragged(self, row: list[str], at: str) -> DataError:
+        other = [mark for mark in DELIMITERS if mark != self.delimiter and any(mark in value for value in row)]
+        hints = [Hint("delimiter", other[0], "if that is what separates values")] if other and len(row) == 1 else []
+        return DataError(
+            f"the line has {_count(len(row), 'value')}, the header has {_count(len(self._names), 'name')}",
+            source=self.opened.name,
+            place=at,
+            hints=hints,
+        )
+
+    def _fits(self, value: str, kind: str | None) -> bool:
+        if kind is None or kind == TEXT or value in self.options.nulls:
+            return True
+        if kind == NUMBER:
+            value = value.replace(self.decimal, ".") if self.decimal != "." else value
+            return re.match(NUMERIC, value) is not None or value.strip().lower().lstrip("+-") in ("inf", "infinity", "nan")
+        try:
+            self._read(f"{value}\n".encode(), {"value": arrow_type(kind)}, ["value"])
+        except pa.ArrowInvalid:
+            return False
+        return True
+
+    def _misfit(self, name: str, value: str, at: str) -> DataError:
+        shown = value if len(value) <= 40 else value[:40] + "…"
+        kind = self.types[name]
+        if name == self.options.target:
+            words, hints = f"the target must be a number, got {shown!r}", [Hint("na", shown, "if it means a missing value")]
+        elif kind == NUMBER:
+            words = f"{shown!r} is not a number, as most of the column is"
+            hints = [
+                Hint("na", shown, "if it means a missing value"),
+                Hint("text", name, "to take the column as categories"),
+                Hint("drop", name, "to do without it"),
+            ]
+        else:
+            words = f"{shown!r} is not {'true or false' if kind == TRUTH else 'a time'}, as the column was so far"
+            hints = [Hint("text", name, "to take the column as categories"), Hint("drop", name, "to do without it")]
+        return DataError(words, source=self.opened.name, place=at, column=name, hints=hints)
+
+
+class Lines:
+    """The words for the place of a row in a block of lines; looked up when there is something to say."""
+
+    def __init__(self, data: bytes, line: int, begin: int, delimiter: str) -> None:
+        self.data, self.line, self.begin, self.delimiter = data, line, begin, delimiter
+
+    def __call__(self, row: int) -> str:
+        """The words for a row of the block."""
+        text = self.data.decode("utf-8", "replace")
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter)
+        begun, left = 0, self.begin + row
+        for values in reader:
+            if values:
+                if left == 0:
+                    break
+                left -= 1
+            begun = reader.line_num
+        return f"line {self.line + begun:,}"
+
+
+def sniff(header: str) -> str:
+    """What separates the names of a header: the mark that is there most often.
+
+    >>> sniff("time;wind speed, m/s;load")
+    ';'
+    """
+    return max(DELIMITERS, key=header.count)
+
+
+def _share(column: Any, pattern: str) -> float:
+    """The share of texts that match."""
+    return float(pc.mean(pc.match_substring_regex(column, pattern)).as_py() or 0.0) if len(column) else 0.0
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -1,0 +1,231 @@
+"""From the columns of a file to rows of numbers, and features that are born on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from driftline.files import types
+from driftline.files.calendar import MISSING, Times, as_moments
+from driftline.files.columns import LAST, POLICIES, Categories, Column, Numbers, Vectors, as_numbers, as_texts
+from driftline.files.errors import DataError, Hint, closest
+from driftline.files.raw import Options, RawBlock
+from driftline.inputs import Array
+
+CATEGORIES = 50
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How columns become features.
+
+    Attributes:
+        missing: column -> what stands for a missing number: "last", "mean", "zero", or "skip" for no such row. The
+            key "" is for all others.
+        categories: values of a column of text that get a feature of their own.
+    """
+
+    missing: Mapping[str, str] = field(default_factory=dict)
+    categories: int = CATEGORIES
+
+    def __post_init__(self) -> None:
+        for name, policy in self.missing.items():
+            if policy not in POLICIES:
+                of = f" for {name!r}" if name else ""
+                raise ValueError(
+                    f"missing{of} must be one of {', '.join(POLICIES)}, got {policy!r}.{closest(policy, POLICIES)}"
+                )
+        if self.categories < 0:
+            raise ValueError(f"categories must be a whole number of at least 0, got {self.categories}")
+
+    def policy(self, name: str) -> str:
+        """What stands for a missing number of a column."""
+        return self.missing.get(name, self.missing.get("", LAST))
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some rows as numbers.
+
+    Attributes:
+        X: (n, d), d the number of features at the block's end; a feature is 0 before it is born.
+        y: (n,) labels, NaN where one is missing; None where the file has no target.
+        names: of the d features.
+        births: (row, d from this row on), in order, where features are born within the block.
+        width_before: features before the block's first row.
+        times: (n,) of the column that says when; None where there is none.
+        start: the index of the first row in the file.
+        place: the words for the place of a row of the block in the file.
+        consumed: bytes of the file that were read so far, where that is known.
+    """
+
+    X: Array
+    y: Array | None
+    names: list[str]
+    births: list[tuple[int, int]]
+    times: Array | None
+    start: int
+    place: Callable[[int], str]
+    consumed: int | None = None
+    width_before: int = 0
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+
+class Encoder:
+    """Turns blocks of columns into blocks of rows. What it keeps follows from the rows alone, not from how they were cut.
+
+    Args:
+        options: which columns are wanted, and which is the target.
+        encoding: how they become features.
+    """
+
+    def __init__(self, options: Options, encoding: Encoding | None = None) -> None:
+        self.options, self.encoding = options, encoding or Encoding()
+        self.columns: dict[str, Column] = {}
+        self.features: list[tuple[str, str]] = []  # (column, key)
+        self.names: list[str] = []
+        self.latest: float | None = None
+        self.backwards = 0  # rows whose time is before that of the row above
+
+    def encode(self, raw: RawBlock) -> Block:
+        """The rows of a block."""
+        rows, before = len(raw.table), len(self.names)
+        vectors: dict[tuple[str, str], Array] = {}
+        born: list[tuple[int, int, str, str]] = []
+        fresh = [name for name in raw.table.schema.names if name not in self.columns]
+        for place, name in enumerate([*self.columns, *fresh]):
+            if name == self.options.target or (name == self.options.time and self._is_order(raw)):
+                continue
+            found, births = self._encode_column(name, raw)
+            vectors |= {(name, key): vector for key, vector in found.items()}
+            born += [(row, place, name, key) for row, key in births]
+        births_by_row = self._give_birth(born)
+        X = np.zeros((rows, len(self.features)))
+        for place, feature in enumerate(self.features):
+            if feature in vectors:
+                X[:, place] = vectors[feature]
+        labels, times = self._labels(raw), self._times(raw)
+        names = list(self.names)
+        return Block(X, labels, names, births_by_row, times, raw.start, raw.place, raw.consumed, before)
+
+    def _is_order(self, raw: RawBlock) -> bool:
+        """A time that is a plain number says the order of rows, and is no feature."""
+        return raw.kinds.get(self.options.time or "") == types.NUMBER
+
+    def _encode_column(self, name: str, raw: RawBlock) -> tuple[Vectors, list[tuple[int, str]]]:
+        kind = raw.kinds.get(name)
+        column = self.columns.get(name)
+        if column is None:
+            if kind is None:
+                return {}, []
+            column = self.columns[name] = self._make(name, kind)
+        values = self._values(name, raw, column)
+        return column.encode(values)
+
+    def _make(self, name: str, kind: str) -> Column:
+        kind = kind.partition(" ")[0]
+        if kind == types.TEXT:
+            return Categories(name, self.encoding.categories)
+        if kind in (types.NUMBER, types.TRUTH):
+            return Numbers(name, self.encoding.policy(name))
+        return Times(name, kind)
+
+    def _values(self, name: str, raw: RawBlock, column: Column) -> Any:
+        """The column of a block in the form that its encoder takes; all missing where the block lacks it."""
+        rows = len(raw.table)
+        absent = name not in raw.table.schema.names or pa.types.is_null(raw.table.schema.field(name).type)
+        if isinstance(column, Numbers):
+            return np.full(rows, np.nan) if absent else self._finite(as_numbers(raw.table.column(name)), name, raw)
+        if isinstance(column, Categories):
+            return pa.nulls(rows, pa.string()) if absent else as_texts(raw.table.column(name))
+        return np.full(rows, MISSING) if absent else as_moments(raw.table.column(name))
+
+    def _finite(self, values: Array, name: str, raw: RawBlock) -> Array:
+        infinite = np.isinf(values)
+        if infinite.any():
+            row = int(infinite.argmax())
+            what = "the target" if name == self.options.target else "the number"
+            hints = [] if name == self.options.target else [Hint("drop", name, "to do without the column")]
+            raise DataError(f"{what} is infinite", place=raw.place(row), column=name, hints=hints)
+        return values
+
+    def _give_birth(self, born: list[tuple[int, int, str, str]]) -> list[tuple[int, int]]:
+        """Enters new features in the order of their rows and columns."""
+        taken = set(self.names)
+        widths: dict[int, int] = {}
+        for row, _, name, key in sorted(born, key=lambda item: item[:2]):
+            feature = self.columns[name].feature(key)
+            while feature in taken:
+                feature += "'"
+            taken.add(feature)
+            self.features.append((name, key))
+            self.names.append(feature)
+            widths[row] = len(self.names)
+        return list(widths.items())
+
+    def _labels(self, raw: RawBlock) -> Array | None:
+        name = self.options.target
+        if name is None or name not in raw.table.schema.names:
+            return None
+        values, kind = raw.table.column(name), raw.kinds.get(name)
+        if kind is None or pa.types.is_null(values.type):
+            return np.full(len(raw.table), np.nan)
+        if kind not in (types.NUMBER, types.TRUTH):
+            raise DataError(f"the target must hold numbers, and holds {kind.partition(' ')[0]}", column=name)
+        return self._finite(as_numbers(values), name, raw)
+
+    def _times(self, raw: RawBlock) -> Array | None:
+        name = self.options.time
+        if name is None or name not in raw.table.schema.names or name not in raw.kinds:
+            return None
+        if self._is_order(raw):
+            times = as_numbers(raw.table.column(name))
+            numbers = times
+        elif raw.kinds[name] == types.TEXT:
+            first = next((text for text in as_texts(raw.table.column(name)).to_pylist() if text is not None), "")
+            raise DataError(
+                f"{first[:40]!r} is not a time that is understood",
+                place=raw.place(0),
+                column=name,
+                hints=[Hint("time_format", "%d.%m.%Y %H:%M", "or the like, to say how times are written")],
+            )
+        else:
+            moments = as_moments(raw.table.column(name))
+            times = moments.astype("datetime64[us]")
+            numbers = np.where(moments == MISSING, np.nan, moments / 1e6)
+        self._watch(numbers)
+        return times
+
+    def _watch(self, numbers: Array) -> None:
+        """Counts the rows that go back in time."""
+        numbers = numbers[~np.isnan(numbers)]
+        if len(numbers):
+            steps = np.diff(numbers, prepend=numbers[0] if self.latest is None else self.latest)
+            self.backwards += int((steps < 0).sum())
+            self.latest = float(numbers[-1])
+
+    def state(self) -> dict[str, Any]:
+        """What is known, as plain values."""
+        return {
+            "columns": {name: column.state() for name, column in self.columns.items()},
+            "features": [[*feature, name] for feature, name in zip(self.features, self.names, strict=True)],
+            "latest": self.latest,
+            "backwards": self.backwards,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Back to what was known."""
+        self.columns = {}
+        for name, kept in state["columns"].items():
+            self.columns[name] = self._make(name, str(kept["kind"]))
+            self.columns[name].restore(kept)
+        self.features = [(str(column), str(key)) for column, key, _ in state["features"]]
+        self.names = [str(name) for *_, name in state["features"]]
+        self.latest = None if state["latest"] is None else float(state["latest"])
+        self.backwards = int(state["backwards"])

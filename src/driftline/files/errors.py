@@ -1,0 +1,84 @@
+"""What is wrong with a file, where, and what may help."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Hint:
+    """An option that may help: ``text=['price']`` for a program, ``--text price`` on the command line."""
+
+    option: str
+    value: str
+    purpose: str
+
+    def spelled(self, as_flags: bool) -> str:
+        """The hint as a clause."""
+        if as_flags:
+            shown = f'"{self.value}"' if set(self.value) & set(" ;|\t$*") else self.value
+            return f"--{self.option.replace('_', '-')} {shown} {self.purpose}"
+        return f"{self.option}={self.value!r} {self.purpose}"
+
+
+class DataError(ValueError):
+    """Rows that cannot be read: names the file, the line or row, and the column.
+
+    Args:
+        what: what is wrong.
+        source: the file's name.
+        place: the line or row.
+        column: the column's name.
+        hints: options that may help.
+    """
+
+    def __init__(
+        self, what: str, *, source: str = "", place: str = "", column: str | None = None, hints: Iterable[Hint] = ()
+    ) -> None:
+        self.what, self.source, self.place, self.column, self.hints = what, source, place, column, tuple(hints)
+        super().__init__(self.spelled(as_flags=False))
+
+    def spelled(self, as_flags: bool) -> str:
+        """The whole message, with options as keywords or as flags."""
+        where = [part for part in (self.source, self.place) if part]
+        if self.column is not None:
+            where.append(f"column {self.column!r}")
+        text = f"{', '.join(where)}: {self.what}" if where else self.what
+        if not self.hints:
+            return text
+        return f"{text}. You may give {', or '.join(hint.spelled(as_flags) for hint in self.hints)}"
+
+    def within(self, source: str) -> DataError:
+        """The same, in a file of this name where none was named."""
+        return (
+            self
+            if self.source
+            else DataError(self.what, source=source, place=self.place, column=self.column, hints=self.hints)
+        )
+
+
+class UnknownColumnError(DataError):
+    """A column that the file does not have."""
+
+
+def closest(word: str, known: Iterable[str]) -> str:
+    """A question that names what may have been meant; empty where nothing is close.
+
+    >>> closest("temprature", ["temperature", "wind"])
+    ' Did you mean temperature?'
+    """
+    options = list(known)
+    folded = {option.casefold(): option for option in reversed(options)}
+    found = difflib.get_close_matches(word.casefold(), folded, n=3, cutoff=0.6)
+    return f" Did you mean {' or '.join(folded[name] for name in found)}?" if found else ""
+
+
+def no_column(name: str, known: Iterable[str], source: str, what: str = "column") -> UnknownColumnError:
+    """There is no such column; the closest ones, or all of them."""
+    names = list(known)
+    listed = ", ".join(names[:12]) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
+    return UnknownColumnError(
+        f"there is no {what} {name!r}.{closest(name, names) or f' There are: {listed}'}", source=source
+    )

@@ -1,0 +1,183 @@
+"""A learner along blocks of rows: features that are born on the way, labels that are missing or late."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from driftline.base import Learner
+from driftline.files.encoder import Block
+from driftline.inputs import Array
+from driftline.results import Run
+
+ALIGNED = 4096  # a row whose number it divides is as good as the first
+
+
+class Stretch(NamedTuple):
+    """Rows of a block between two births of features, and what came of them."""
+
+    X: Array
+    y: Array
+    times: Array | None
+    run: Run
+
+
+class Follower:
+    """Predicts each row, then teaches the learner the row whose label has arrived.
+
+    The learner should have ``missing="skip"``: rows whose label is missing are predicted, and not learned. It grows by a
+    feature when it learns the row in which the feature is born.
+
+    Args:
+        model: the learner.
+        delay: labels arrive so many rows late: row t is predicted when those up to row t - delay - 1 have been learned.
+        level: ask for intervals of this level too.
+    """
+
+    def __init__(self, model: Learner, *, delay: int = 0, level: float | None = None) -> None:
+        self.model, self.delay, self.level = model, delay, level
+        self.late: deque[tuple[Array, float]] = deque()
+
+    def step(self, block: Block) -> Run:
+        """Takes the rows of a block."""
+        return joined([stretch.run for stretch in self.stretches(block)])
+
+    def stretches(self, block: Block, weights_every: Callable[[int], int] | None = None) -> Iterator[Stretch]:
+        """Takes the rows of a block, and gives what came of them between births.
+
+        Args:
+            block: the rows.
+            weights_every: from a number of rows to the distance of the snapshots of the weights; None for none.
+        """
+        if block.y is None:
+            raise ValueError("Follower: the block has no labels to learn from")
+        for first, last, width in _between_births(block):
+            for begin, end in self._parts(first, last, width, None if weights_every is None else block.start):
+                X, y = block.X[begin:end, :width], block.y[begin:end]
+                every = None if weights_every is None else weights_every(end - begin)
+                native = not self.delay and self._knows(width)
+                run = self._native(X, y, every) if native else self._singly(X, y, block.names, every)
+                yield Stretch(X, y, None if block.times is None else block.times[begin:end], run)
+
+    def _parts(self, first: int, last: int, width: int, start: int | None) -> Iterator[tuple[int, int]]:
+        """Single rows until the learner has met all features, then the rest.
+
+        Where snapshots are taken, whose distance divides the row's number, it is cut where that has a larger divisor.
+        """
+        while first < last:
+            single = width and not self.delay and not self._knows(width)
+            size = 1 if single else last - first
+            if start is not None and (divisor := (start + first) & -(start + first)) < ALIGNED:
+                size = min(size, max(divisor, 1))
+            yield first, min(first + size, last)
+            first += size
+
+    def _knows(self, width: int) -> bool:
+        """Whether the learner has met all features, so that arrays are all it needs."""
+        return width > 0 and self.model._core is not None and self.model.n_features_in_ == width
+
+    def _native(self, X: Array, y: Array, every: int | None) -> Run:
+        with warnings.catch_warnings():  # where scikit-learn is in use it is told that rows have no names
+            warnings.filterwarnings("ignore", message="X does not have valid feature names")
+            return self.model.run(np.ascontiguousarray(X), y, level=self.level, weights_every=every)
+
+    def _singly(self, X: Array, y: Array, names: list[str], every: int | None) -> Run:
+        """Row by row, by their names where the learner has not met them all."""
+        skipped = self.model.n_skipped_
+        said, ends, weights, memory = np.empty(len(y)), np.empty((2, len(y))), [], []
+        for place, (x, label) in enumerate(zip(X, y.tolist(), strict=True)):
+            row = self._row(x, names)
+            said[place] = self.model.predict_one(row)
+            if self.level is not None:
+                ends[:, place] = self.model.predict_interval(row, self.level)
+            self.late.append((x.copy() if self.delay else x, label))
+            if len(self.late) > self.delay:
+                then, known = self.late.popleft()
+                self.model.learn_one(self._row(then, names), known)
+            if every is not None and (place + 1) % every == 0 and self.model._core is not None:
+                weights.append(self.model._weights)
+                memory.append(self.model._memory())
+        with np.errstate(over="ignore"):
+            run = Run(said, y - said, *(ends if self.level is not None else (None, None)))
+        whole = every is not None and len(weights) == len(y) // every and len({len(each) for each in weights}) == 1
+        return replace(
+            run,
+            weights=np.array(weights) if whole else None,
+            memory=np.array(memory, dtype=np.float64) if whole and None not in memory else None,
+            weights_every=every if whole else None,
+            skipped=self.model.n_skipped_ - skipped,
+        )
+
+    def _row(self, x: Array, names: list[str]) -> Any:
+        return x if self._knows(len(x)) else dict(zip(names, x.tolist(), strict=False))
+
+    def state(self) -> dict[str, Array]:
+        """The rows whose labels are still on their way."""
+        width = max((len(x) for x, _ in self.late), default=0)
+        rows = np.full((len(self.late), width), math.nan)
+        for place, (x, _) in enumerate(self.late):
+            rows[place, : len(x)] = x
+        widths = np.array([len(x) for x, _ in self.late], dtype=np.int64)
+        return {"rows": rows, "widths": widths, "labels": np.array([label for _, label in self.late])}
+
+    def restore(self, state: dict[str, Array]) -> None:
+        """Back to the rows that were on their way."""
+        rows, widths, labels = state["rows"], state["widths"].tolist(), state["labels"].tolist()
+        self.late = deque((row[:width].copy(), y) for row, width, y in zip(rows, widths, labels, strict=True))
+
+
+def follow(
+    model: Learner, blocks: Iterable[Block], *, delay: int = 0, level: float | None = None
+) -> Iterator[tuple[Block, Run]]:
+    r"""Predicts, then learns, along the blocks of :func:`open_rows`, and gives each block with its outcome.
+
+    >>> import tempfile, pathlib
+    >>> import driftline as dl
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "sales.csv"
+    >>> lines = [f"{'shop' if t % 2 else 'stall'},{t % 7},{10 + t % 7 + 5 * (t % 2)}" for t in range(500)]
+    >>> _ = path.write_text("\n".join(["where,weekday,sales", *lines]))
+    >>> model = dl.RLS(missing="skip")
+    >>> for block, run in dl.files.follow(model, dl.files.open_rows(path, target="sales")):
+    ...     print(len(run), block.names)
+    500 ['where=stall', 'weekday', 'where=shop']
+    >>> round(model.predict_one({"where=shop": 1, "weekday": 3}), 1)
+    18.0
+    """
+    follower = Follower(model, delay=delay, level=level)
+    for block in blocks:
+        yield block, follower.step(block)
+
+
+def joined(runs: list[Run]) -> Run:
+    """Several runs, one after the other, as one; without snapshots of the weights, whose number may change."""
+    if len(runs) == 1:
+        return runs[0]
+
+    def all_of(name: str) -> Array:
+        return np.concatenate([getattr(run, name) for run in runs])
+
+    starts = np.cumsum([0, *(len(run) for run in runs)])
+    bounded = bool(runs) and runs[0].lower is not None
+    return Run(
+        predictions=all_of("predictions"),
+        errors=all_of("errors"),
+        lower=all_of("lower") if bounded else None,
+        upper=all_of("upper") if bounded else None,
+        resets=np.concatenate([run.resets + start for run, start in zip(runs, starts, strict=False)]),
+        skipped=sum(run.skipped for run in runs),
+    )
+
+
+def _between_births(block: Block) -> Iterator[tuple[int, int, int]]:
+    """Rows between two births, and how many features there are."""
+    edges = [(0, block.width_before), *block.births, (len(block), 0)]
+    for (first, width), (last, _) in pairwise(edges):
+        if first < last:
+            yield first, last, width

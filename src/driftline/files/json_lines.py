@@ -1,0 +1,149 @@
+"""One JSON object a line."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.json
+
+from driftline.files.errors import DataError, Hint
+from driftline.files.lines import LineBlocks
+from driftline.files.opening import Opened
+from driftline.files.raw import Options, RawBlock, Reader
+from driftline.files.types import NUMBER, TEXT, TRUTH, arrow_type, type_name
+
+
+class JsonLines(Reader):
+    """Reads objects of numbers, truths and texts. Keys may appear at any time, and be absent from any line."""
+
+    def __init__(self, opened: Opened, options: Options, types: dict[str, str] | None = None) -> None:
+        super().__init__(opened, options, types)
+        self.lines = LineBlocks(opened, quotes=False)
+        self._names = list(self.types)
+
+    @property
+    def names(self) -> list[str]:
+        """The keys met so far."""
+        return self._names
+
+    def blocks(self, skip: int = 0) -> Iterator[RawBlock]:
+        """The rows from the row ``skip`` on."""
+        start = 0
+        for data, line in self.lines:
+            data = data.removeprefix(b"\xef\xbb\xbf") if line == 1 else data
+            if not data.strip():
+                continue
+            table = self._parse(data, line)
+            rows = len(table)
+            begin = min(max(skip - start, 0), rows)
+            if begin < rows:
+                place = Objects(data, line, begin)
+                yield RawBlock(table.slice(begin), start + begin, dict(self.types), place, self.opened.consumed())
+            self.seen = start = start + rows
+
+    def _parse(self, data: bytes, line: int) -> Any:
+        types = {name: arrow_type(kind) for name, kind in self.types.items()}
+        types |= dict.fromkeys(self.options.text, pa.string())
+        try:
+            table = self._read(data, types)
+            self._settle(table)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, TypeError) as error:
+            raise self._explain(data, line, error) from None
+        wanted = [name for name in table.column_names if self.options.wants(name)]
+        return table.select(wanted)
+
+    def _read(self, data: bytes, types: dict[str, Any]) -> Any:
+        closed = self.options.columns is not None and all(name in types for name in self.options.columns)
+        return pyarrow.json.read_json(
+            pa.py_buffer(data),
+            read_options=pyarrow.json.ReadOptions(use_threads=False, block_size=len(data) + 1),
+            parse_options=pyarrow.json.ParseOptions(
+                explicit_schema=pa.schema(list(types.items())) if types else None,
+                unexpected_field_behavior="ignore" if closed else "infer",
+            ),
+        )
+
+    def _settle(self, table: Any) -> None:
+        for name in table.column_names:
+            if name not in self._names:
+                self._names.append(name)
+            if name in self.types or not self.options.wants(name):
+                continue
+            if name in self.options.text:
+                self.types[name] = TEXT
+            elif not pa.types.is_null(table[name].type):
+                self.types[name] = type_name(table[name].type)
+
+    def _explain(self, data: bytes, line: int, error: Exception) -> DataError:
+        """The first line that cannot be read, by a slow look at each."""
+        kinds = dict(self.types)
+        for number, piece in enumerate(data.split(b"\n"), line):
+            if piece.strip():
+                found = self._look(piece, f"line {number:,}", kinds)
+                if found is not None:
+                    return found
+        return DataError(str(error), source=self.opened.name, place=f"lines {line:,} to {line + data.count(bytes([10])):,}")
+
+    def _look(self, piece: bytes, at: str, kinds: dict[str, str]) -> DataError | None:
+        def wrong(what: str, column: str | None = None, hints: list[Hint] | None = None) -> DataError:
+            return DataError(what, source=self.opened.name, place=at, column=column, hints=hints or [])
+
+        try:
+            pairs = json.loads(piece.decode("utf-8"), object_pairs_hook=_Pairs)
+        except UnicodeDecodeError:
+            return wrong("is no text in UTF-8; convert the file, e.g. iconv -f latin1 -t utf-8")
+        except (ValueError, RecursionError) as error:
+            return wrong(f"is not a JSON object: {error}")
+        if not isinstance(pairs, _Pairs):
+            return wrong(f"must be one JSON object, got {_shown(piece.decode())}")
+        seen: set[str] = set()
+        for name, value in pairs.items:
+            if name in seen:
+                return wrong(f"the key {name!r} is there twice")
+            seen.add(name)
+            if value is None or not self.options.wants(name):
+                continue
+            hints = [Hint("drop", name, "to do without it")]
+            if isinstance(value, (list, _Pairs)):
+                return wrong("holds a list or an object; a value must be a number, a text, true or false", name, hints)
+            if isinstance(value, float) and math.isinf(value):
+                return wrong("the number is infinite, or beyond the range of numbers", name, hints)
+            kind = TRUTH if isinstance(value, bool) else TEXT if isinstance(value, str) else NUMBER
+            known = kinds.setdefault(name, kind)
+            texts = kind == TEXT and known not in (NUMBER, TRUTH)
+            if known != kind and not texts:
+                return wrong(f"got {_shown(value)}, where the column held a {known} before", name, hints)
+        return None
+
+
+class _Pairs:
+    """An object as it is written: keys may be there twice."""
+
+    def __init__(self, items: list[tuple[str, Any]]) -> None:
+        self.items = items
+
+
+class Objects:
+    """The words for the place of a row in a block of lines."""
+
+    def __init__(self, data: bytes, line: int, begin: int) -> None:
+        self.data, self.line, self.begin = data, line, begin
+
+    def __call__(self, row: int) -> str:
+        """The words for a row of the block."""
+        left = self.begin + row
+        for number, piece in enumerate(self.data.split(b"\n"), self.line):
+            if piece.strip():
+                if left == 0:
+                    return f"line {number:,}"
+                left -= 1
+        return f"row {row:,}"
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else text[:40] + "…"

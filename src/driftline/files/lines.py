@@ -1,0 +1,146 @@
+"""Text in blocks of whole lines, in bounded memory."""
+
+from __future__ import annotations
+
+import io
+import select
+import zlib
+from collections.abc import Iterator
+from gzip import BadGzipFile
+
+from driftline.files.errors import DataError
+from driftline.files.opening import Opened
+
+BLOCK = 4 * 2**20  # bytes that are parsed at once
+FIRST = 2**18  # of the first block, from which the types are found
+LONGEST = 16 * 2**20  # bytes of a line
+PATIENCE = 0.2  # seconds without news after which the first rows of a pipe are taken as they are
+
+
+class LineBlocks:
+    """Blocks that end where a line ends, outside quotes where these count.
+
+    Args:
+        opened: the source.
+        quotes: a line's end between quotes is part of a value.
+    """
+
+    def __init__(self, opened: Opened, quotes: bool) -> None:
+        self.opened, self.quotes = opened, quotes
+        self.rest = b""
+        self.line = 1  # the number of the next line
+        self.ended = False
+
+    def header(self) -> bytes:
+        """The first line that is not empty, without its end."""
+        self._fill(1)
+        while True:
+            end = self._end_of_line(self.rest)
+            if end is None and not self.ended:
+                self._fill(len(self.rest) + 1)
+                continue
+            line, self.rest = (self.rest, b"") if end is None else (self.rest[:end], self.rest[end:])
+            self._check(line)
+            self.line += line.count(b"\n")
+            if line.strip() or (not self.rest and self.ended):
+                return line.strip(b"\r\n").removeprefix(b"\xef\xbb\xbf")
+
+    def _end_of_line(self, data: bytes) -> int | None:
+        at, start, quotes = -1, 0, 0
+        while (at := data.find(b"\n", start)) >= 0:
+            quotes += data.count(b'"', start, at)
+            if not self.quotes or quotes % 2 == 0:
+                return at + 1
+            start = at + 1
+        return None
+
+    def __iter__(self) -> Iterator[tuple[bytes, int]]:
+        """Blocks of whole lines, each with the number of its first line."""
+        wanted = FIRST
+        while True:
+            self._fill(wanted, patiently=wanted == FIRST)
+            if not self.rest:
+                return
+            cut = len(self.rest) if self.ended else self._cut()
+            if cut == 0:
+                wanted = len(self.rest) + BLOCK
+                self._check_length()
+                continue
+            block, self.rest = self.rest[:cut], self.rest[cut:]
+            self._check(block)
+            first, self.line = self.line, self.line + block.count(b"\n")
+            if not block.endswith(b"\n"):
+                self.line += 1
+            wanted = BLOCK
+            yield block, first
+
+    def _cut(self) -> int:
+        """Behind the last line that is whole; 0 where there is none yet."""
+        data, last = self.rest, self.rest.rfind(b"\n")
+        if not self.quotes or last < 0 or b'"' not in data:
+            return last + 1
+        at, quotes = last, data.count(b'"', 0, last)
+        while quotes % 2 and at >= 0 and last - at < LONGEST // 4:
+            before = data.rfind(b"\n", 0, at)
+            quotes -= data.count(b'"', max(before, 0), at)
+            at = before
+        if at >= 0 and quotes % 2 == 0:
+            return at + 1
+        return last + 1 if len(data) > LONGEST // 2 else 0  # a quote that is none: inches, seconds
+
+    def _fill(self, wanted: int, patiently: bool = False) -> None:
+        """Reads until so many bytes are at hand; of a pipe, until something new is."""
+        parts, have = [self.rest], len(self.rest)
+        live = self.opened.size is None and self.opened.packed is None
+        if live and b"\n" in self.rest and not (patiently and self._more_soon()):
+            return
+        while have < wanted and not self.ended:
+            data = self._read(min(wanted - have, 2**20) if not live else 2**20)
+            if not data:
+                self.ended = True
+                break
+            parts.append(data)
+            have += len(data)
+            if live and b"\n" in data and not (patiently and self._more_soon()):
+                break
+            if live:
+                self.rest = b"".join(parts)
+                parts = [self.rest]
+                self._check_length()
+        self.rest = b"".join(parts)
+
+    def _more_soon(self) -> bool:
+        try:
+            return bool(select.select([self.opened.stream], [], [], PATIENCE)[0])
+        except (OSError, ValueError, io.UnsupportedOperation):
+            return False
+
+    def _read(self, size: int) -> bytes:
+        stream = self.opened.stream
+        try:
+            return stream.read1(size) if isinstance(stream, io.BufferedReader) else stream.read(size)
+        except (EOFError, zlib.error, BadGzipFile) as error:
+            raise DataError(
+                f"the compressed data is damaged or ends too early: {error}",
+                source=self.opened.name,
+                place=f"after line {self.line + self.rest.count(bytes([10])) - 1:,}",
+            ) from None
+        except OSError as error:
+            raise DataError(error.strerror or str(error), source=self.opened.name) from None
+
+    def _check_length(self) -> None:
+        if len(self.rest) > LONGEST and not 0 <= self.rest.find(b"\n") <= LONGEST:
+            raise DataError(
+                f"the line is longer than {LONGEST // 2**20} MB; is this text, with an end to each line?",
+                source=self.opened.name,
+                place=f"line {self.line:,}",
+            )
+
+    def _check(self, block: bytes) -> None:
+        at = block.find(b"\0")
+        if at >= 0:
+            raise DataError(
+                "there is a NUL byte: the file is damaged, or no text in UTF-8",
+                source=self.opened.name,
+                place=f"line {self.line + block.count(bytes([10]), 0, at):,}",
+            )

@@ -1,0 +1,142 @@
+"""What a source is, from its first bytes: the format does not follow from the name."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import sys
+import zlib
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from driftline.files.errors import DataError
+
+CSV, JSON_LINES, PARQUET, ARROW_FILE, ARROW_STREAM = "csv", "json lines", "parquet", "arrow", "arrow stream"
+PEEK = 65_536
+PIPE = "-"
+Peekable = Any  # a BufferedReader over a file, a pipe or what is unpacked
+
+_FOREIGN = {
+    b"PK\x03\x04": "a zip archive or a spreadsheet; unpack it, or save it as CSV",
+    b"BZh": "compressed by bzip2; unpack it, or compress it by gzip",
+    b"\xfd7zXZ": "compressed by xz; unpack it, or compress it by gzip",
+    b"(\xb5/\xfd": "compressed by zstd; unpack it, or compress it by gzip",
+    b"FEA1": "Feather of version 1; write it again by a recent version of pandas or Arrow",
+    b"\x89PNG": "a picture",
+    b"%PDF": "a PDF document",
+    b"SQLite format": "a database; export the table as CSV",
+    b"\x89HDF": "HDF5; write the table as Parquet or CSV",
+}
+_UTF_32 = (b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff")
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+@dataclass
+class Opened:
+    """A source that is open: its format, its bytes (unpacked), and how many there are where that is known."""
+
+    name: str
+    format: str
+    stream: BinaryIO
+    path: str | None  # where it can be opened again and read at any place
+    size: int | None
+    packed: BinaryIO | None = None  # what the unpacked bytes come from
+
+    def consumed(self) -> int | None:
+        """How many of ``size`` bytes have been read."""
+        return (self.packed or self.stream).tell() if self.size is not None else None
+
+    def close(self) -> None:
+        """Closes what was opened here."""
+        self.stream.close()
+        if self.packed is not None:
+            self.packed.close()
+
+
+class Pipe(io.RawIOBase):
+    """The standard input, whose end is not a file that can be closed by mistake."""
+
+    def __init__(self) -> None:
+        self.fd = sys.stdin.fileno()
+
+    def readable(self) -> bool:
+        """It is there to be read."""
+        return True
+
+    def fileno(self) -> int:
+        """To wait for news."""
+        return self.fd
+
+    def readinto(self, buffer: object) -> int:
+        """Whatever has arrived."""
+        view = memoryview(buffer)  # type: ignore[arg-type]
+        data = os.read(self.fd, len(view))
+        view[: len(data)] = data
+        return len(data)
+
+
+def open_source(source: str | os.PathLike[str]) -> Opened:
+    """Opens a file, or the standard input for ``-``, and finds out what it is."""
+    name = os.fspath(source)
+    if name == PIPE:
+        return _identify("standard input", io.BufferedReader(Pipe(), PEEK), None, None)
+    if os.path.isdir(name):
+        raise DataError("is a folder, not a file", source=name)
+    try:
+        stream = open(name, "rb", buffering=PEEK)  # noqa: SIM115 - handed on
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise DataError(error.strerror or str(error), source=name) from None
+    regular = os.path.isfile(name)
+    return _identify(name, stream, name if regular else None, os.fstat(stream.fileno()).st_size if regular else None)
+
+
+def _identify(name: str, stream: Peekable, path: str | None, size: int | None) -> Opened:
+    try:
+        return _recognise(name, stream, path, size)
+    except BaseException:
+        stream.close()
+        raise
+
+
+def _recognise(name: str, stream: Peekable, path: str | None, size: int | None) -> Opened:
+    start = _peek(stream, name)
+    if start[:2] == b"\x1f\x8b":
+        unpacked = io.BufferedReader(gzip.GzipFile(fileobj=stream), PEEK)
+        inner = _peek(unpacked, name)
+        return Opened(name, _text_format(inner, name), unpacked, None, size, packed=stream)
+    for magic, words in _FOREIGN.items():
+        if start.startswith(magic):
+            raise DataError(f"is {words}", source=name)
+    if start[:4] == b"PAR1" or start[:6] == b"ARROW1":
+        if path is None:
+            raise DataError("Parquet and Arrow files cannot be read from a pipe: give the file's name", source=name)
+        return Opened(name, PARQUET if start[:4] == b"PAR1" else ARROW_FILE, stream, path, size)
+    if start[:4] == b"\xff\xff\xff\xff":
+        return Opened(name, ARROW_STREAM, stream, path, size)
+    return Opened(name, _text_format(start, name), stream, path, size)
+
+
+def _peek(stream: Peekable, name: str) -> bytes:
+    try:
+        return bytes(stream.peek(PEEK))
+    except (EOFError, zlib.error, gzip.BadGzipFile, OSError) as error:
+        raise DataError(f"the compressed data is damaged: {error}", source=name) from None
+
+
+def _text_format(start: bytes, name: str) -> str:
+    if not start:
+        raise DataError("is empty", source=name)
+    if start.startswith(_UTF_32):
+        raise DataError("is text in UTF-32; convert it: iconv -f utf-32 -t utf-8", source=name)
+    if start.startswith(_UTF_16) or _looks_like_utf_16(start):
+        raise DataError("is text in UTF-16; convert it: iconv -f utf-16 -t utf-8", source=name)
+    return JSON_LINES if start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[") else CSV
+
+
+def _looks_like_utf_16(start: bytes) -> bool:
+    """Plain letters, every other byte a zero."""
+    head = start[:64]
+    return len(head) >= 8 and (not any(head[1::2]) or not any(head[::2])) and any(head)

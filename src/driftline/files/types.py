@@ -1,0 +1,44 @@
+"""What a column holds, in words that can be kept: numbers, truths, text or times."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+NUMBER, TRUTH, TEXT, DATE, CLOCK, TIMESTAMP = "number", "truth", "text", "date", "clock", "timestamp"
+_ARROW = {
+    NUMBER: pa.float64(),
+    TRUTH: pa.bool_(),
+    TEXT: pa.string(),
+    DATE: pa.timestamp("us"),
+    CLOCK: pa.time64("us"),
+    TIMESTAMP: pa.timestamp("us"),
+}
+KINDS = tuple(_ARROW)
+
+
+def type_name(kind: Any) -> str:
+    """The word for a type of Arrow; TypeError where rows of numbers cannot be made of it."""
+    types = pa.types
+    if types.is_dictionary(kind):
+        return type_name(kind.value_type)
+    if types.is_boolean(kind):
+        return TRUTH
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_duration(kind):
+        return NUMBER
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+        return TEXT
+    if types.is_date(kind):
+        return DATE
+    if types.is_time(kind):
+        return CLOCK
+    if types.is_timestamp(kind):
+        return TIMESTAMP if kind.tz is None else f"{TIMESTAMP} {kind.tz}"
+    raise TypeError(f"holds {kind}")
+
+
+def arrow_type(name: str) -> Any:
+    """The type of Arrow for a word."""
+    kind, _, zone = name.partition(" ")
+    return pa.timestamp("us", tz=zone) if zone else _ARROW[kind]

@@ -1,0 +1,31 @@
+"""The command line, called within the process."""
+
+import json
+
+import pyarrow.csv
+import pyarrow.json
+import pyarrow.parquet
+import pytest
+
+from driftline import cli
+
+
+def call(capsys, *arguments):
+    """The exit code, and what was printed."""
+    with pytest.raises(SystemExit) as ended:
+        cli.main([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    return ended.value.code, captured.out, captured.err
+
+
+def outcome(capsys, *arguments):
+    """The outcome as JSON of a command that ends well."""
+    code, out, err = call(capsys, *arguments, "--json")
+    assert (code, err) == (0, "")
+    return json.loads(out)
+
+
+def predictions(path):
+    """What a run wrote, as a table."""
+    read = {".csv": pyarrow.csv.read_csv, ".jsonl": pyarrow.json.read_json, ".parquet": pyarrow.parquet.read_table}
+    return read[path.suffix](path)

@@ -1,0 +1,182 @@
+import json
+import random
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import driftline as dl
+from driftline import model_file, registry
+from driftline.cli import running
+from tests.test_cli.calling import call, outcome, predictions
+from tests.test_cli.tables import mixed, write
+
+CHAINS = {
+    "csv": ["a.csv", "out.csv", "-m", "rls", "--level", "0.9"],
+    "jsonl": ["a.csv.gz", "out.jsonl", "-m", "kalman", "--delay", "7"],
+    "parquet": ["a.parquet", "out.parquet", "-m", "auto", "--missing", "mean"],
+    "pipe of lines": ["a.jsonl", "out.csv", "-m", "nlms"],
+}
+KILLS = 13  # of each chain, at least: more than 50 together
+
+
+def parts(path):
+    """All that a state holds."""
+    model, beside = model_file.load_with_beside(path)
+    return model.__getstate__(), beside
+
+
+def same(one, other):
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, np.ndarray):
+        return np.array_equal(one, other, equal_nan=True)
+    return one == other
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_a_run_that_is_killed_at_random_and_gone_on_with_ends_as_one_that_never_stopped(capsys, tmp_path, chain):
+    source, out, *more = CHAINS[chain]
+    write(mixed(800), tmp_path / source)
+    (tmp_path / "whole").mkdir()
+    arguments = ["run", str(tmp_path / source), "-t", "load", "--save-every", "50", "--time", "when", "--quiet", *more]
+    whole = [*arguments, "--out", str(tmp_path / "whole" / out), "--state", str(tmp_path / "whole" / "state")]
+    killed = [*arguments, "--out", str(tmp_path / out), "--state", str(tmp_path / "state"), "--resume"]
+    kills, seed = 0, 0
+    while kills < KILLS:
+        for path in (tmp_path / out, tmp_path / "state"):
+            path.unlink(missing_ok=True)
+        command = [sys.executable, "-m", "tests.test_cli.killing", str(seed), "20", *whole, "--", *killed]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, "")
+        kills, seed = kills + json.loads(done.stdout), seed + 1
+        assert predictions(tmp_path / out).equals(predictions(tmp_path / "whole" / out))
+        assert out == "out.parquet" or (tmp_path / out).read_bytes() == (tmp_path / "whole" / out).read_bytes()
+        (model, beside), (expected, beside_expected) = parts(tmp_path / "state"), parts(tmp_path / "whole" / "state")
+        assert same(model, expected)
+        assert same(beside.arrays, beside_expected.arrays)
+        assert beside.plain == beside_expected.plain
+        assert sorted(path.name for path in tmp_path.iterdir()) == sorted([source, out, "state", "whole"])
+
+
+class StopAt:
+    """Asks a run to stop after some rows, as a signal would."""
+
+    def __init__(self, monkeypatch, row):
+        learn = running.Job._take
+
+        def take(job, block, run):
+            learn(job, block, run)
+            if block.start + len(block) >= row:
+                job.stop.asked = "a test"
+
+        monkeypatch.setattr(running.Job, "_take", take)
+
+
+@pytest.mark.parametrize("model", [name for name in registry.regressors() if name not in ("averaged",)])
+def test_every_learner_stops_and_goes_on_with_the_same_bits(capsys, tmp_path, monkeypatch, model):
+    source = write(mixed(400), tmp_path / "a.parquet")
+    settings = ["-s", "norm=10"] if model == "eg" else []
+    arguments = ["run", source, "-t", "load", "-m", model, *settings, "--save-every", "37", "--drop", "when"]
+    code, _, err = call(capsys, *arguments, "--out", tmp_path / "whole.csv")
+    if code == 1:
+        pytest.skip(f"does not take these rows: {err.strip()}")
+    rng = random.Random(model)
+    for stop in sorted(rng.randrange(1, 400) for _ in range(4)):
+        with monkeypatch.context() as patch:
+            StopAt(patch, stop)
+            outcome(capsys, *arguments, "--out", tmp_path / "out.csv", "--state", tmp_path / "state", "--resume")
+    outcome(capsys, *arguments, "--out", tmp_path / "out.csv", "--state", tmp_path / "state", "--resume")
+    assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_a_finished_run_is_not_changed_by_going_on(capsys, tmp_path, ending):
+    source, out, state = write(mixed(), tmp_path / "a.csv"), tmp_path / f"out.{ending}", tmp_path / "state"
+    arguments = ["run", source, "-t", "load", "-m", "rls", "--out", out, "--state", state, "--resume"]
+    first = outcome(capsys, *arguments)
+    files = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    again = outcome(capsys, *arguments)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == files
+    assert again["resumed_at"] == again["rows"] == first["rows"]
+    assert again["rmse"] == first["rmse"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_rows_that_were_added_to_the_file_are_gone_on_with(capsys, tmp_path, ending):
+    table = mixed()
+    source, out, state = tmp_path / "a.csv", tmp_path / f"out.{ending}", tmp_path / "state"
+    write(table.slice(0, 333), source)
+    arguments = ["run", source, "-t", "load", "-m", "rls", "--out", out, "--state", state, "--resume"]
+    outcome(capsys, *arguments)
+    write(table, source)
+    assert outcome(capsys, *arguments)["resumed_at"] == 333
+    outcome(capsys, "run", source, "-t", "load", "-m", "rls", "--out", tmp_path / f"whole.{ending}")
+    assert predictions(out).equals(predictions(tmp_path / f"whole.{ending}"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (["-t", "wind"], "was saved by a run with --target load, not --target wind"),
+        (["-t", "load", "-m", "kalman"], "with --model rls, not --model kalman"),
+        (["-t", "load", "-s", "forgetting=0.5"], "with no --set, not --set forgetting=0.5"),
+        (["-t", "load", "--delay", "3"], "with no --delay, not --delay 3"),
+        (["-t", "load", "--drop", "on"], "with no --drop, not --drop on"),
+    ],
+)
+def test_a_state_of_other_options_is_refused(capsys, tmp_path, changes, words):
+    source, state = write(mixed(), tmp_path / "a.csv"), tmp_path / "state"
+    outcome(capsys, "run", source, "-t", "load", "-m", "rls", "--state", state)
+    before = state.read_bytes()
+    model = [] if "-m" in changes else ["-m", "rls"]
+    code, out, err = call(capsys, "run", source, *model, *changes, "--state", state, "--resume")
+    assert (code, out) == (2, "")
+    assert words in err
+    assert state.read_bytes() == before
+
+
+def test_a_state_of_another_source_is_refused(capsys, tmp_path):
+    state = tmp_path / "state"
+    outcome(capsys, "run", write(mixed(), tmp_path / "a.csv"), "-t", "load", "-m", "rls", "--state", state)
+    other = write(mixed(seed=4), tmp_path / "b.csv")
+    code, _, err = call(capsys, "run", other, "-t", "load", "-m", "rls", "--state", state, "--resume")
+    assert code == 2
+    assert "was saved by a run along another source" in err
+    write(mixed().slice(0, 100), tmp_path / "a.csv")
+    code, _, err = call(capsys, "run", tmp_path / "a.csv", "-t", "load", "-m", "rls", "--state", state, "--resume")
+    assert code == 2
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[:100], lambda data: b"", lambda data: data[:-1] + b"x"])
+def test_a_damaged_state_is_refused(capsys, tmp_path, damage):
+    source, state = write(mixed(), tmp_path / "a.csv"), tmp_path / "state"
+    outcome(capsys, "run", source, "-t", "load", "-m", "rls", "--state", state)
+    state.write_bytes(damage(state.read_bytes()))
+    code, out, err = call(capsys, "run", source, "-t", "load", "-m", "rls", "--state", state, "--resume")
+    assert (code, out) == (1, "")
+    assert err.startswith(f"driftline run: {state}: ")
+
+
+def test_predictions_that_were_changed_are_not_gone_on_with(capsys, tmp_path):
+    table = mixed()
+    source, out, state = tmp_path / "a.csv", tmp_path / "out.csv", tmp_path / "state"
+    write(table.slice(0, 300), source)
+    arguments = ["run", source, "-t", "load", "-m", "rls", "--out", out, "--state", state, "--resume"]
+    outcome(capsys, *arguments)
+    write(table, source)
+    out.write_text("mine")
+    code, _, err = call(capsys, *arguments)
+    assert code == 1
+    assert "shorter than when the state was saved" in err
+    assert out.read_text() == "mine"
+
+
+def test_the_state_is_a_model_that_load_opens(capsys, tmp_path):
+    source, state = write(mixed(), tmp_path / "a.csv"), tmp_path / "state"
+    outcome(capsys, "run", source, "-t", "load", "-m", "rls", "--drop", "when,where", "--state", state)
+    model = dl.load(state)
+    assert isinstance(model, dl.RLS)
+    assert model.feature_names_in_.tolist() == ["wind", "on", "one", "wind is missing"]
+    assert model.n_seen_ + model.n_skipped_ == 600

@@ -1,0 +1,211 @@
+import json
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import driftline as dl
+from tests.test_cli.calling import call, outcome, predictions
+from tests.test_cli.tables import as_csv, as_json_lines, mixed, write
+
+FORMATS = ["a.csv", "a.csv.gz", "a.parquet", "a.arrow", "a.feather", "a.arrows", "a.jsonl"]
+
+
+def plainly(table, model, *, delay=0, level=None):
+    """The run again, row by row from Python's own values: mappings of the features by the documented rules."""
+    last, seen, waiting, out = 0.0, set(), [], []
+    for row in table.to_pylist():
+        x, y = {}, row.pop("load")
+        for name, value in row.items():
+            if value is None and name not in seen:
+                continue
+            if value is None:
+                x[f"{name} is missing"] = 1.0
+            seen.add(name)
+            if name == "when":
+                x |= calendar(value)
+            elif name == "where" and value is not None:
+                x[f"where={value}"] = 1.0
+            elif name != "where":
+                x[name] = last if value is None else float(value)
+            if name == "wind" and value is not None:
+                last = value
+        said = model.predict_one(x)
+        ends = model.predict_interval(x, level) if level else ()
+        waiting.append((x, math.nan if y is None else y))
+        if len(waiting) > delay:
+            model.learn_one(*waiting.pop(0))
+        out.append((said, *ends))
+    return np.array(out)
+
+
+def calendar(when):
+    day = 2 * math.pi * (when.hour * 60 + when.minute) / 1440
+    week = 2 * math.pi * (when.weekday() + when.hour / 24 + when.minute / 1440) / 7
+    begin = when.replace(month=1, day=1, hour=0, minute=0)
+    year = 2 * math.pi * (when - begin) / (begin.replace(year=when.year + 1) - begin)
+    angles = {"day": day, "half-day": 2 * day, "week": week, "year": year}
+    points = {f"when: {k} {f.__name__}": f(angle) for k, angle in angles.items() for f in (math.sin, math.cos)}
+    return points | {"when: weekend": float(when.weekday() >= 5)}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("delay", [0, 3])
+def test_every_format_gives_the_predictions_of_a_plain_loop(capsys, tmp_path, name, delay):
+    table = mixed()
+    out = tmp_path / "out.parquet"
+    arguments = [write(table, tmp_path / name), "-t", "load", "-m", "kalman", "--out", out]
+    assert outcome(capsys, "run", *arguments, "--delay", delay, "--level", 0.8)["rows"] == 600
+    expected = plainly(table, dl.Kalman(missing="skip"), delay=delay, level=0.8)
+    found = predictions(out)
+    for column, values in zip(("prediction", "lower", "upper"), expected.T, strict=True):
+        np.testing.assert_allclose(found[column].to_numpy(), values, rtol=1e-9)
+    assert found["row"].to_pylist() == list(range(600))
+    assert found["target"].equals(table["load"])
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_every_output_holds_the_same_numbers(capsys, tmp_path, ending):
+    source = write(mixed(), tmp_path / "a.csv")
+    out = tmp_path / f"out.{ending}"
+    outcome(capsys, "run", source, "-t", "load", "-m", "rls", "--time", "when", "--out", out)
+    expected = tmp_path / "expected.csv"
+    outcome(capsys, "run", source, "-t", "load", "-m", "rls", "--time", "when", "--out", expected)
+    found, wanted = predictions(out), predictions(expected)
+    assert found.column_names == ["row", "time", "target", "prediction"]
+    for name in ("row", "target", "prediction"):
+        assert found[name].to_pylist() == wanted[name].to_pylist()
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted({"a.csv", "expected.csv", out.name})
+
+
+def test_the_figures_are_those_of_the_predictions(capsys, tmp_path):
+    source, out = write(mixed(), tmp_path / "a.parquet"), tmp_path / "out.parquet"
+    found = outcome(capsys, "run", source, "-t", "load", "--out", out, "--level", 0.9, "--delay", 2)
+    table = predictions(out).to_pandas()
+    known = table.dropna()
+    assert found["rows_scored"] == len(known)
+    assert found["rmse"] == pytest.approx(((known.target - known.prediction) ** 2).mean() ** 0.5)
+    assert found["mae"] == pytest.approx((known.target - known.prediction).abs().mean())
+    assert found["r2"] == pytest.approx(
+        1 - ((known.target - known.prediction) ** 2).sum() / ((known.target - known.target.mean()) ** 2).sum()
+    )
+    late = table.target.shift(3)
+    last, mean = late.ffill().fillna(0)[known.index], late.expanding().mean().ffill().fillna(0)[known.index]
+    assert found["last_value_rmse"] == pytest.approx(((known.target - last) ** 2).mean() ** 0.5)
+    assert found["running_mean_rmse"] == pytest.approx(((known.target - mean) ** 2).mean() ** 0.5)
+    inside = (table.lower <= table.target) & (table.target <= table.upper)
+    assert found["coverage"] == pytest.approx(inside.sum() / len(known))
+
+
+def test_auto_is_the_model_and_its_words_are_in_the_summary(capsys, tmp_path):
+    code, out, err = call(capsys, "run", write(mixed(), tmp_path / "a.csv"), "--target", "load")
+    assert (code, err) == (0, "")
+    assert "Auto looks back on about" in out
+    assert "% below the last value's" in out
+
+
+@pytest.mark.parametrize("encode", [as_csv, as_json_lines])
+def test_a_pipe_gives_what_the_file_gives(capsys, tmp_path, encode):
+    table = mixed(200)
+    expected = tmp_path / "expected.csv"
+    outcome(capsys, "run", write(table, tmp_path / "a.parquet"), "-t", "load", "-m", "rls", "--out", expected)
+    command = [sys.executable, "-c", "from driftline.cli import main; main()", "run", "-", "-t", "load", "-m", "rls"]
+    done = subprocess.run([*command, "--out", "-"], input=encode(table), capture_output=True, check=True)
+    if encode is as_csv:
+        assert done.stdout == expected.read_bytes()
+    else:
+        found = [json.loads(line)["prediction"] for line in done.stdout.splitlines()]
+        assert found == predictions(expected)["prediction"].to_pylist()
+    assert b"200 rows" in done.stderr
+
+
+def test_a_target_alone_is_enough(capsys, tmp_path):
+    y = np.cumsum(np.random.default_rng(0).normal(size=300)) + 50
+    source = write(pa.table({"price": y}), tmp_path / "a.csv")
+    found = outcome(capsys, "run", source, "-t", "price", "--out", tmp_path / "out.csv")
+    assert found["features"] == []
+    model = dl.Auto()
+    expected = []
+    for label in y.tolist():
+        expected.append(model.predict_one({}))
+        model.learn_one({}, label)
+    np.testing.assert_allclose(predictions(tmp_path / "out.csv")["prediction"].to_numpy(), expected, rtol=1e-9)
+
+
+def test_features_and_drop_choose_columns_and_set_chooses_parameters(capsys, tmp_path):
+    source = write(mixed(), tmp_path / "a.csv")
+    found = outcome(capsys, "run", source, "-t", "load", "--features", "wind,on", "-m", "rls", "--set", "forgetting=0.9")
+    assert found["features"] == ["wind", "on", "wind is missing"]
+    assert "forgetting=0.9" in found["model"]
+    found = outcome(capsys, "run", source, "-t", "load", "--drop", "when,where", "--drop", "one", "-m", "rls")
+    assert found["features"] == ["wind", "on", "wind is missing"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["-t", "lod"], 1, "there is no column 'lod'. Did you mean load?"),
+        (["-t", "load", "--drop", "wnd"], 1, "there is no column 'wnd'. Did you mean wind?"),
+        (["-t", "load", "-m", "kalmann"], 2, "there is no model 'kalmann'. Did you mean kalman?"),
+        (["-t", "load", "-m", "rls", "-s", "forgeting=0.9"], 2, "Did you mean forgetting?"),
+        (["-t", "load", "-m", "rls", "-s", "forgetting=1.2"], 2, "forgetting must be in (0, 1]"),
+        (["-t", "load", "-m", "rls", "-s", "forgetting"], 2, "--set takes name=value"),
+        (["-t", "load", "--level", "1.5"], 2, "--level must be in (0, 1)"),
+        (["-t", "load", "--out", "x.xlsx"], 2, "--out must end in"),
+        (["-t", "load", "--out", "nowhere/x.csv"], 2, "there is no folder nowhere"),
+        (["-t", "load", "--resume"], 2, "--resume needs --state"),
+        (["-t", "load", "--missing", "men"], 2, "Did you mean mean?"),
+        (["-t", "load", "--delimiter", "ab"], 2, "--delimiter must be one character"),
+        (["-t", "load", "--drop", "load"], 2, "load is the target"),
+        (["-t", "where"], 1, "column 'where': the target must be a number, got 'north'"),
+        ([], 2, "--target"),
+    ],
+)
+def test_what_is_wrong_is_said_with_the_fix(capsys, tmp_path, monkeypatch, arguments, code, words):
+    monkeypatch.chdir(tmp_path)
+    source = write(mixed(50), tmp_path / "a.csv")
+    found = call(capsys, "run", source, *arguments)
+    assert found[0] == code
+    assert words in " ".join(found[2].split())
+    assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
+
+
+def test_a_file_that_is_not_there_ends_with_2(capsys, tmp_path):
+    code, out, err = call(capsys, "run", tmp_path / "none.csv", "-t", "y")
+    assert (code, out) == (2, "")
+    assert err == f"driftline run: {tmp_path / 'none.csv'}: no such file\n"
+
+
+@pytest.mark.parametrize(("policy", "fill"), [("mean", 2.0), ("zero", 0.0), ("last", 3.0)])
+def test_missing_numbers_follow_the_policy(capsys, tmp_path, policy, fill):
+    path = tmp_path / "a.csv"
+    path.write_text("x,y\n1,1\n3,2\n,3\n5,4\n")
+    out = tmp_path / "out.csv"
+    outcome(capsys, "run", path, "-t", "y", "-m", "ridge", "--missing", policy, "--out", out)
+    model = dl.Ridge()
+    expected = []
+    for x, y in (({"x": 1.0}, 1.0), ({"x": 3.0}, 2.0), ({"x": fill, "x is missing": 1.0}, 3.0), ({"x": 5.0}, 4.0)):
+        expected.append(model.predict_one(x))
+        model.learn_one(x, y)
+    np.testing.assert_allclose(predictions(out)["prediction"].to_numpy(), expected, rtol=1e-12)
+
+
+def test_a_row_may_be_skipped_for_a_missing_number(capsys, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("x,y\n1,1\n3,2\n,3\n5,4\n")
+    found = outcome(capsys, "run", path, "-t", "y", "-m", "ridge", "--missing", "x=skip", "--out", tmp_path / "out.csv")
+    assert (found["rows"], found["rows_scored"], found["features"]) == (4, 3, ["x"])
+    assert predictions(tmp_path / "out.csv")["prediction"].to_pylist()[2] is None
+
+
+def test_help_of_every_command_shows_an_example(capsys):
+    from driftline.cli.app import app
+
+    names = [command.name or command.callback.__name__ for command in app.registered_commands]
+    for name in names:
+        code, out, _ = call(capsys, name, "--help")
+        assert code == 0
+        assert f"driftline {name}" in out.partition("Options:")[0].partition("Examples:")[2]
