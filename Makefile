@@ -12,7 +12,7 @@ help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
 demo: $(VENV)/core  ## follow a drifting stream with several learners; a table and demo/tracking.png
-	$(BIN)/python -m driftline.demo
+	$(BIN)/python -m driftline.demo.tracking
 
 test: $(VENV)/test test-native  ## the whole test suite
 	$(BIN)/python -m pytest

@@ -1,4 +1,4 @@
-"""``make demo``: several learners follow a target that drifts and jumps; a table, and a picture in demo/."""
+"""Several learners follow a target that drifts and jumps; a table, and a picture in demo/."""
 
 from __future__ import annotations
 

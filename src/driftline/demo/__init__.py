@@ -1,0 +1,1 @@
+"""Demonstrations on streams that are made here."""
