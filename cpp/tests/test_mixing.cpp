@@ -45,14 +45,23 @@ void weights_are_the_likelihoods(Index count) {
 }
 
 void one_row_counts_no_more_than_a_thousand(Index count) {
-    std::vector<double> losses(static_cast<std::size_t>(count), 20.0), predictions(losses.size(), 0.0);
+    std::vector<double> losses(static_cast<std::size_t>(count), 20.0), squares(losses.size(), 16.0);
     losses.back() = 10;
-    predictions.front() = 3;
-    discount_losses(losses.data(), predictions.data(), count, 10, 4.0, 0.5, 1.0);
+    squares.front() = 1;
+    const auto take = [&](double before, double now) {
+        discount_losses(losses.data(), squares.data(), count, 10, before, now, 0.5, 1.0);
+    };
+    take(0, 1);
     CHECK_NEAR(losses.front(), count == 1 ? 6 : 11, 1e-12);
-    discount_losses(losses.data(), predictions.data(), count, 10, 1e200, 0.5, 1.0);
+    const double least = *std::min_element(losses.begin(), losses.end());
+    squares.assign(losses.size(), 1e200);
+    take(0, 1e200);
     for (const double loss : losses)
-        CHECK(loss > 1e3 * 0.5 && loss < 1e4);
+        CHECK(loss > 100 * least && loss < 100 * least + 11);
+    squares.front() = 1e199;
+    take(1e201, 1e199); // the second in succession
+    CHECK_NEAR(losses.front() / 1e201, 1.01, 1e-12);
+    CHECK_NEAR(losses.back() / 1e201, count == 1 ? 1.01 : 1.1, 1e-12);
 }
 
 } // namespace

@@ -83,13 +83,18 @@ class Expert:
             self.S = self.S / self.amount
         if self.time == ADD:
             self.S = self.S + self.amount * np.eye(len(x))
+        square = self._take_in(x, y)
+        if self.reset and self._jumped(square):
+            self.S = self.reset * np.eye(len(x))
+            self._take_in(x, y)
+
+    def _take_in(self, x: Array, y: float) -> float:
         k = self.S @ x
         one = 1 + float(x @ k)
         error = y - float(self.w @ x)
         self.w = self.w + k * error / one
         self.S = self.S - np.outer(k, k) / one
-        if self.reset and self._jumped(error**2 / one):
-            self.S = self.reset * np.eye(len(x))
+        return error**2 / one
 
     def _jumped(self, square: float) -> bool:
         usual = self.squares / self.rows if self.rows > 5 and self.squares > 0 else 0.0
@@ -104,10 +109,12 @@ class Expert:
 
 def weights(losses: Array, predictions: int, rate: float, prior: Array | None = None) -> Array:
     """From the squared losses of all rows so far, (rows, predictions)."""
-    total, rows = np.zeros(predictions), 0.0
+    total, rows, before = np.zeros(predictions), 0.0, 0.0
     for row in losses:
         cap = 1e3 * total.min() / rows if total.min() > 0 else np.inf
-        total, rows = rate * total + np.minimum(row, cap), rate * rows + 1
+        jump = min(before, row.min()) > cap
+        total = rate * total + (before + row if jump else np.minimum(row, cap))
+        rows, before = rate * rows + 1, row.min()
     logs = -0.5 * rows * np.log(total + 1e-9 * total.mean() + np.finfo(float).tiny)
     if prior is not None:
         logs = logs + prior * rate ** len(losses)
@@ -180,7 +187,8 @@ def auto(X: Array, y: Array, experts: list[tuple[Any, ...]]) -> Array:
             predictions[t] = mixed
             if t == 1:
                 change = float(np.mean(np.nan_to_num((X[1] - X[0]) ** 2 / (X[1] ** 2 + X[0] ** 2))))
-                predictions[t] = 0.3 * min(change, 1) * mixed + (1 - 0.3 * min(change, 1)) * y[0]
+                share = 0.8 * min(change, 1) ** 3
+                predictions[t] = share * mixed + (1 - share) * y[0]
             mixer.learn(f, label)
             if t == 1:
                 mixer.prior *= min(change, 1)

@@ -15,13 +15,15 @@
 
 namespace driftline {
 
+inline constexpr double largest_square = 1e280; // of an error that is counted
+
 // Mixtures of `count` predictions, one for each rate of forgetting.
 class Mixtures {
   public:
     // `prior` has the logarithms of the weights to begin with; they fade at each rate of forgetting.
     Mixtures(Index count, std::vector<double> keep, const std::vector<double>& prior)
         : count_(count), keep_(std::move(keep)), rows_(keep_.size()), losses_(keep_.size() * count),
-          weights_(keep_.size() * count) {
+          weights_(keep_.size() * count), squares_(count) {
         for (Index r = 0; r < rates(); ++r)
             prior_.insert(prior_.end(), prior.begin(), prior.end());
         weigh();
@@ -36,8 +38,15 @@ class Mixtures {
         return total;
     }
     void learn(const double* predictions, double y, double weight) {
+        const double before = least_;
+        least_ = largest_square;
+        for (Index k = 0; k < count_; ++k) {
+            squares_[k] = (y - predictions[k]) * (y - predictions[k]);
+            least_ = at_most(squares_[k], least_);
+        }
         for (Index r = 0; r < rates(); ++r) {
-            mixing_engine().discount(losses_.data() + r * count_, predictions, count_, rows_[r], y, keep_[r], weight);
+            mixing_engine().discount(losses_.data() + r * count_, squares_.data(), count_, rows_[r], before, least_, keep_[r],
+                                     weight);
             rows_[r] = keep_[r] * rows_[r] + weight;
             for (Index k = 0; k < count_; ++k)
                 prior_[r * count_ + k] *= keep_[r];
@@ -53,6 +62,7 @@ class Mixtures {
 
     template <class Act> void visit(Act&& act) {
         act(rows_.data(), rates());
+        act(&least_, 1);
         act(losses_.data(), rates() * count_);
         act(prior_.data(), rates() * count_);
     }
@@ -64,7 +74,8 @@ class Mixtures {
 
   private:
     Index count_;
-    std::vector<double> keep_, rows_, losses_, weights_, prior_;
+    std::vector<double> keep_, rows_, losses_, weights_, prior_, squares_;
+    double least_ = 0; // of the last row's squared errors
 };
 
 class Mixer {

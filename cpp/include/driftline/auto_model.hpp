@@ -206,7 +206,9 @@ template <class T> class AutoModel {
     // prediction leans on the latter, all the more where features are far from 0: it loses little when it is wrong.
     double shown(const double* x, double mixed) const {
         const LabelMemory& memory = inputs.label_memory;
-        const double share = memory.rows == 1 ? 0.3 * inputs.change_from_last(x) : 1;
+        if (memory.rows != 1)
+            return mixed;
+        const double change = inputs.change_from_last(x), share = 0.8 * change * change * change;
         return saturate(share * mixed + (1 - share) * memory.past[0], DBL_MAX);
     }
     void count(double y, double prediction) {
@@ -223,11 +225,14 @@ template <class T> class AutoModel {
         const ExpertKind& kind = kinds_[k];
         if (kind.reset > 0)
             state.sums.value = 0; // of one row: the square of its error over what was to be expected
-        engine<T>().learn(state, saturate(y - inputs.origin(kind.sight), DBL_MAX), weight, prediction);
+        const double label = saturate(y - inputs.origin(kind.sight), DBL_MAX);
+        engine<T>().learn(state, label, weight, prediction);
         if (kind.reset > 0 && watches_[k].jumped(state.sums.value, kind.sudden, weight)) {
             set_identity(state.factor, kind.reset, state.d);
             state.ready = false;
             sums.resets += 1;
+            double ignored = 0; // the row that told of the jump is the first of those after it
+            engine<T>().learn(state, label, weight, ignored);
         }
     }
     void keep_warm(const double* x, double y, double weight) {

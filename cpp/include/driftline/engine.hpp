@@ -8,7 +8,7 @@ namespace driftline {
 
 // Loops of the mixer over its predictions; see mixing.hpp.
 struct MixingEngine {
-    void (*discount)(double* losses, const double* predictions, Index count, double rows, double y, double keep,
+    void (*discount)(double* losses, const double* squares, Index count, double rows, double before, double now, double keep,
                      double weight);
     void (*weigh)(const double* losses, const double* prior, double rows, double* weights, Index count);
 };

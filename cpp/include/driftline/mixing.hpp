@@ -8,6 +8,7 @@
 #include "driftline/range.hpp"
 
 namespace driftline {
+
 inline namespace DRIFTLINE_ISA {
 
 // Natural logarithm of a positive normal number to about 1e-15: its exponent, and the series of atanh on [sqrt(1/2),
@@ -74,18 +75,19 @@ template <class Fold> DRIFTLINE_INLINE double folded(const double* values, Index
     return fold(fold(chain[0], chain[1]), fold(chain[2], chain[3]));
 }
 
-// Takes a row's losses in: losses <- keep losses + weight (y - prediction)^2. One row counts no more than `most_times` the
-// best mean so far: an outlier would otherwise make all alike for as long as it is remembered. A jump of the target gets
-// through in a few rows, because what was capped raises the cap.
-inline void discount_losses(double* losses, const double* predictions, Index count, double rows, double y, double keep,
-                            double weight) {
-    constexpr double most_times = 1e3;
+// Takes a row's squared errors in: losses <- keep losses + weight squares; `now` and `before` are the least square of this
+// row and of the last. One row counts no more than `most_times` the best mean so far: an outlier would otherwise make all
+// alike for as long as it is remembered. Two such rows in succession are a jump of the target. Then the second counts in
+// full, and the least of the first for all: one lucky row must not decide.
+inline void discount_losses(double* losses, const double* squares, Index count, double rows, double before, double now,
+                            double keep, double weight) {
+    constexpr double most_times = 1e3, largest_square = 1e280;
     const double least = folded(losses, count, [](double a, double b) { return b < a ? b : a; });
-    const double cap = least > 0 ? at_most(most_times * least / rows, 1e280) : 1e280;
-    for (Index k = 0; k < count; ++k) {
-        const double error = y - predictions[k], square = error * error;
-        losses[k] = at_most(keep * losses[k] + weight * (square < cap ? square : cap), 1e290);
-    }
+    const double usual = least > 0 ? at_most(most_times * least / rows, largest_square) : largest_square;
+    const bool jump = before > usual && now > usual;
+    const double common = jump ? before : 0, cap = jump ? largest_square : usual;
+    for (Index k = 0; k < count; ++k)
+        losses[k] = at_most(keep * losses[k] + weight * (common + (squares[k] < cap ? squares[k] : cap)), 1e290);
 }
 
 // weights_k = exp(prior_k) (losses_k + floor)^(-rows/2), normalised; the floor keeps exact predictions from being
