@@ -45,8 +45,8 @@ class Mixtures {
             least_ = at_most(squares_[k], least_);
         }
         for (Index r = 0; r < rates(); ++r) {
-            mixing_engine().discount(losses_.data() + r * count_, squares_.data(), count_, rows_[r], before, least_, keep_[r],
-                                     weight);
+            mixing_engine().discount(losses_.data() + r * count_, squares_.data(), count_, rows_[r], before, least_,
+                                     keep_[r], weight);
             rows_[r] = keep_[r] * rows_[r] + weight;
             for (Index k = 0; k < count_; ++k)
                 prior_[r * count_ + k] *= keep_[r];
