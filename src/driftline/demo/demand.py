@@ -27,8 +27,8 @@ def smooth_noise(rng: np.random.Generator, rows: int, keep: float) -> Array:
 def make(rows: int = ROWS, seed: int = 7) -> dict[str, Array]:
     """Columns by name, the target last.
 
-    Colder air and stronger wind take more heat. Houses are insulated over the year, so that the cold counts less and less; at
-    one row new pipes take the wind's part away, and at another a tariff moves demand from the day into the night.
+    Colder air and stronger wind take more heat. Houses are insulated over the year, so that the cold counts less and less;
+    at one row new pipes take the wind's part away, and at another a tariff moves demand from the day into the night.
     """
     rng = np.random.default_rng(seed)
     hour = np.arange(rows)

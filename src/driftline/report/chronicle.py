@@ -307,7 +307,7 @@ _PLAIN = ("names", "target", "level", "rows", "clock", "in_order", "latest", "fe
 def _numbers(predictions: Array, where: str) -> Array:
     values = np.asarray(predictions)
     if values.dtype.kind not in "fiu" or values.ndim != 1:
-        raise ValueError(f"{where}: the run must predict one number a row; labels of classes have no such report")
+        raise ValueError(f"{where}: the run must predict one number a row, got {values.dtype} of shape {values.shape}")
     return values.astype(np.float64, copy=False)
 
 

@@ -76,7 +76,7 @@ def learner_html(learner: Learner) -> str:
     if memory is not None:
         facts.append(("memory", words.count(words.about(memory), "row")))
     facts.append(("features", f"{learner.n_features_in_:,}"))
-    if not learner._by_feature:
+    if not learner._by_feature or learner.coef_.ndim > 1:
         return _shown(repr(learner), facts)
     if learner.intercept:
         facts.append(("intercept", words.number(learner.intercept_)))

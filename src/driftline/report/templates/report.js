@@ -78,10 +78,11 @@
   function options(chart, width) {
     const small = Math.round(parseFloat(style.fontSize) * 0.78), font = small + "px " + style.getPropertyValue("--sans");
     const axis = { stroke: () => colour("quiet"), font, grid: { stroke: () => colour("grid"), width: 1 }, ticks: { show: false } };
-    const left = { ...axis, size: (plot, values) => 14 + Math.max(30, ...(values || []).map((v) => String(v ?? "").length * small * 0.58)) };
+    const room = { x: 5 * small, y: 3 * small };
+    const left = { ...axis, space: room.y, size: (plot, values) => 14 + Math.max(30, ...(values || []).map((v) => String(v ?? "").length * small * 0.58)) };
     if (chart.log) left.values = (plot, ticks) => ticks.map((v) => (v != null && /^[125]/.test(v.toExponential()) ? spell(v, 3) : ""));
     else left.values = (plot, ticks) => ticks.map((v) => spell(v, 4));
-    const bottom = { ...axis };
+    const bottom = { ...axis, space: room.x };
     if (!data.dates) bottom.values = (plot, ticks) => ticks.map((v) => spell(v, 7));
     return {
       width,

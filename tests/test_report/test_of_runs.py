@@ -1,0 +1,163 @@
+"""What runs and learners show of themselves: reports, figures, notebooks."""
+
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import driftline as dl
+from driftline import registry
+from driftline.report import Chronicle
+from driftline.report.facts import Facts
+from driftline.report.headline import headline
+
+
+def tracked(rows=600, **options):
+    X, y = dl.streams.Switching(rate=0.4, unit="deg", every=300, noise=0.5, seed=7).take(rows)
+    model = dl.CRRLS(forgetting=0.95, period=200)
+    return X, y, model, model.run(X, y, **options)
+
+
+class Sound(HTMLParser):
+    """Fails where an element is closed that is not open."""
+
+    VOID = ("meta", "link", "path", "line", "rect", "polygon", "br")
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.words = [], []
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag not in self.VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+def read(text):
+    sound = Sound()
+    sound.feed(text)
+    assert sound.open == []
+    return " ".join(sound.words)
+
+
+def test_a_run_alone_makes_a_report(tmp_path):
+    *_, run = tracked()
+    run.report(tmp_path / "report.html", target="load")
+    text = read((tmp_path / "report.html").read_text())
+    assert "A model following load" in text
+    assert "the inputs were not given" in text
+    assert "There were no intervals to judge." in text
+
+
+def test_what_is_given_is_shown(tmp_path):
+    X, _, model, run = tracked(level=0.8, weights_every=20)
+    names = [f"sensor {n}" for n in range(20)]
+    times = np.datetime64("2012-02-20") + np.arange(600) * np.timedelta64(1, "h")
+    run.report(tmp_path / "r.html", X, model=model, names=names, times=times, command="driftline run x.csv", title="A title")
+    text = read((tmp_path / "r.html").read_text())
+    for words in (
+        "A title",
+        "sensor 19",
+        "20 February 2012",
+        "driftline run x.csv",
+        "The 80 % intervals held",
+        "forgetting",
+    ):
+        assert words in text
+
+
+def test_the_findings_are_those_of_the_run():
+    X, y, model, run = tracked(weights_every=20)
+    found = " ".join(headline(Facts(Chronicle.of(run, X, model=model))))
+    last = np.concatenate([[0.0], y[:-1]])
+    design = np.column_stack([np.ones(600), X])
+    fixed = y - design @ np.linalg.lstsq(design, y, rcond=None)[0]
+    error = np.sqrt(np.mean(run.losses))
+    below = [round(100 * (1 - error / np.sqrt(np.mean(other**2)))) for other in (y - last, fixed)]
+    assert [int(percent) for percent in re.findall(r"(\d+) % below", found)] == below
+    assert "reset 3 times, first at row 199" in found
+
+
+def test_times_that_go_back_are_not_an_axis():
+    X, _, _, run = tracked()
+    facts = Facts(Chronicle.of(run, X, times=np.arange(600) % 100))
+    assert not facts.by_time
+    assert facts.span == (0.0, 599.0)
+
+
+def test_a_figure_has_a_panel_for_each_chart(tmp_path):
+    X, _, model, run = tracked(level=0.9, weights_every=20)
+    figure = run.plot(X, model=model, path=tmp_path / "run.png")
+    titles = [ax.get_title(loc="left") for ax in figure.axes]
+    assert titles[:3] == ["Error over time", "Predictions over the target", "Weights over time"]
+    assert len(titles) == 6
+    assert (tmp_path / "run.png").read_bytes().startswith(b"\x89PNG")
+    dated = run.plot(X, times=np.datetime64("2020-01-01") + np.arange(600), model=model)
+    assert len(dated.axes) == 6
+
+
+def test_labels_of_classes_have_no_report(tmp_path):
+    X, y, *_ = tracked()
+    run = dl.Classifier(dl.RLS()).run(X, np.where(y > 0, "up", "down"))
+    with pytest.raises(ValueError, match="must predict one number a row"):
+        run.report(tmp_path / "report.html")
+    assert "Run of 600 rows" in read(run._repr_html_())
+
+
+def test_a_run_without_rows_has_no_report(tmp_path):
+    run = dl.Run(predictions=np.empty(0), errors=np.empty(0))
+    with pytest.raises(ValueError, match="at least one row"):
+        run.report(tmp_path / "report.html")
+    assert "Run of 0 rows" in read(run._repr_html_())
+
+
+def test_a_failure_leaves_the_old_file(tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text("old")
+    X, _, _, run = tracked()
+    with pytest.raises(ValueError, match="the run has 600"):
+        run.report(path, X[:10])
+    assert path.read_text() == "old"
+    with pytest.raises(FileNotFoundError, match="no such folder"):
+        run.report(tmp_path / "nowhere" / "report.html")
+    assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_what_is_lacking_is_named(tmp_path, monkeypatch):
+    *_, run = tracked()
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(ImportError, match=r'pip install "driftline\[report\]"'):
+        run.report(tmp_path / "report.html")
+
+
+@pytest.mark.parametrize("name", registry.learners())
+def test_every_learner_shows_itself(name):
+    model = registry.learners()[name]()
+    assert "learned 0 rows" in read(model._repr_html_())
+    X, y, *_ = tracked(200)
+    model.run(X[:, :3] / 30, y > 0 if name == "classifier" else y / 100)
+    shown = read(model._repr_html_())
+    assert "200 rows" in shown
+    assert "None" not in shown.split("features")[1]
+
+
+def test_names_in_notebooks_are_text():
+    model = dl.RLS()
+    model.learn_one({"<script>alert(1)</script>": 1.0}, 1.0)
+    assert "<script>" not in model._repr_html_()
+
+
+def test_importing_driftline_brings_neither_templates_nor_charts():
+    code = "import sys, driftline; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "driftline" in loaded
+    assert not [name for name in loaded if name.startswith(("jinja2", "matplotlib", "driftline.report"))]

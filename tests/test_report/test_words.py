@@ -1,0 +1,72 @@
+"""Numbers and findings as the page words them."""
+
+import math
+
+import pytest
+
+from driftline.report import words
+
+NUMBERS = {
+    0.0: "0",
+    1.0: "1",
+    -1.5: "−1.5",
+    1234.5678: "1,235",
+    0.00123456: "0.001235",
+    123456.0: "123,456",
+    9_999_999.0: "9,999,999",
+    1e7: "1 × 10⁷",
+    -2.5e30: "−2.5 × 10³⁰",
+    1.5e-9: "1.5 × 10⁻⁹",
+    math.inf: "∞",
+    -math.inf: "−∞",
+    math.nan: "–",
+    0.1 + 0.2: "0.3",
+}
+
+
+@pytest.mark.parametrize("value", NUMBERS)
+def test_numbers(value):
+    assert words.number(value) == NUMBERS[value]
+
+
+def test_a_number_that_is_not_known():
+    assert words.number(None) == "–"
+
+
+COMPARED = {
+    (88.0, 100.0): "12 % below",
+    (112.0, 100.0): "12 % above",
+    (99.9, 100.0): "less than 1 % below",
+    (100.0, 100.0): "equal to",
+    (0.1, 100.0): "99 % below",
+    (350.0, 100.0): "3.5 times",
+    (1e9, 1.0): "1 × 10⁹ times",
+    (1.0, 0.0): "above",
+    (math.inf, 1.0): "not comparable with",
+    (math.nan, 1.0): "not comparable with",
+}
+
+
+@pytest.mark.parametrize("errors", COMPARED)
+def test_errors_are_compared(errors):
+    assert words.compared(*errors) == COMPARED[errors]
+
+
+def test_dates_are_as_fine_as_the_stream_is_short():
+    moment = 1_330_738_245.0  # 2012-03-03 01:30:45 in UTC
+    assert words.date(moment, 400 * words.DAY) == "3 March 2012"
+    assert words.date(moment, 10 * words.DAY) == "3 March 2012, 01:30"
+    assert words.date(moment, 60.0) == "3 March 2012, 01:30:45"
+    assert words.date(-1e18, 1.0) == "−1 × 10¹⁸"
+
+
+def test_lists_and_counts():
+    assert words.listed(["a"]) == "a"
+    assert words.listed(["a", "b"]) == "a and b"
+    assert words.listed(list("abcde")) == "a, b, c and 2 more"
+    assert [words.times(n) for n in (1, 2, 3, 1200)] == ["once", "twice", "3 times", "1,200 times"]
+    assert words.count(1, "row") == "1 row"
+    assert words.count(1200, "row") == "1,200 rows"
+    assert [words.about(value) for value in (0.2, 3.4, 812.0, 12_345.0)] == [1, 3, 810, 12_000]
+    assert words.level(0.9) == "90 %"
+    assert words.level(0.995) == "99.5 %"
