@@ -25,6 +25,11 @@ def falling(i):
     return 1 / (1 + i)
 
 
+def similarity(x, z):
+    """A kernel that is a function which pickle can find."""
+    return 1 / (1 + ((x - z) ** 2).sum())
+
+
 VARIANTS = {
     "signed_eg": lambda: dl.EG(norm=10.0),
     "eg_with_absolute_loss": lambda: dl.EG(loss="absolute"),
@@ -56,6 +61,10 @@ VARIANTS = {
         time=dl.Add(0.01), reset=dl.Every(7), radius=0.5, clip=1.0, shrink=True, noise=0.5, start=2.0
     ),
     "network_that_may_refuse_rows": lambda: dl.Network([dl.RLS(), dl.LMS(), dl.WEMM(), dl.ARCOR(intercept=False)]),
+    "kernel_within_a_budget": lambda: dl.Kernel(dl.RLS(forgetting=0.95), budget=12, threshold=0.01),
+    "kernel_that_resets_in_a_ball": lambda: dl.Kernel(dl.ARCOR(radius=0.7), kernel="laplace", gamma=2.0, budget=10),
+    "kernel_of_polynomials_that_drift": lambda: dl.Kernel(dl.LASER(drift_cost=10.0), kernel="poly", degree=2, budget=8),
+    "kernel_by_a_function": lambda: dl.Kernel(dl.AAR(), kernel=similarity, budget=4),
     "averaged_rls": lambda: dl.Averaged(dl.RLS()),
     "averaged_eg": lambda: dl.Averaged(dl.EG(intercept=False)),
     "pipeline_of_labels": lambda: Standardize(forgetting=0.99) | Lags(y=2, x=0) | dl.RLS(),

@@ -209,4 +209,4 @@ def test_labels_at_the_end_of_the_range_are_learned_without_a_warning(learner):
     assert np.isfinite(learner.score(np.full((4, 2), 0.5), y))
     twin = type(learner)()
     twin.__setstate__(learner.__getstate__())
-    assert np.array_equal(twin.coef_, learner.coef_)
+    assert np.array_equal(twin._weights, learner._weights)

@@ -34,7 +34,7 @@ def test_a_frame_is_its_table_with_names(make, learner, rows):
     assert framed.score(make(X), y) == plain.score(X, y)
     framed.partial_fit(make(X), y)
     framed.fit(make(X), y)
-    assert np.array_equal(framed.coef_, plain.coef_)
+    assert np.array_equal(framed._weights, plain._weights)
 
 
 def test_a_frame_in_small_blocks_is_the_same_frame(make, rows, in_blocks_of):

@@ -109,7 +109,7 @@ def test_a_learner_is_its_papers_own_form_at_every_row(case, intercept):
 
 def test_every_learner_has_a_reference_and_every_reference_a_case():
     assert {name for name, _, _ in CASES} == set(REFERENCES)
-    elsewhere = {"second_order", "auto"}  # made of the others; Auto's plain form is tried in test_auto.py
+    elsewhere = {"second_order", "auto", "kernel"}  # made of the others; the last two have plain forms in their own tests
     assert set(registry.regressors()) - elsewhere == set(REFERENCES)
 
 

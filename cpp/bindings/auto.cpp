@@ -1,5 +1,6 @@
 // driftline._core.Auto64 and Auto32.
 #include "state_checks.hpp"
+#include "state_numbers.hpp"
 #include "verbs.hpp"
 
 #include "driftline/auto_model.hpp"
@@ -91,31 +92,6 @@ template <class T> nb::object weights(Held<T>& self) {
         narrow[j] = static_cast<T>(saturate(out[j], type_max<T>));
     return copy_out(narrow.data(), width(*self.model));
 }
-
-// Takes the numbers of a state out, in their order, or puts them in.
-struct Collector {
-    std::vector<double> numbers;
-    std::vector<float> entries;
-    void operator()(const double* from, Index n) { numbers.insert(numbers.end(), from, from + n); }
-    void operator()(const float* from, Index n) { entries.insert(entries.end(), from, from + n); }
-};
-struct Counter {
-    Index numbers = 0, entries = 0;
-    void operator()(const double*, Index n) { numbers += n; }
-    void operator()(const float*, Index n) { entries += n; }
-};
-struct Filler {
-    const double* numbers;
-    const float* entries;
-    void operator()(double* to, Index n) {
-        std::copy(numbers, numbers + n, to);
-        numbers += n;
-    }
-    void operator()(float* to, Index n) {
-        std::copy(entries, entries + n, to);
-        entries += n;
-    }
-};
 
 template <class T> nb::dict get_state(Held<T>& self) {
     nb::object effective = weights(self);

@@ -14,6 +14,7 @@ void bind_alarm(nanobind::module_&);
 void bind_auto(nanobind::module_&);
 void bind_first_order(nanobind::module_&);
 void bind_fleet(nanobind::module_&);
+void bind_kernel(nanobind::module_&);
 void bind_projected(nanobind::module_&);
 void bind_second_order(nanobind::module_&);
 void bind_sparse(nanobind::module_&);
@@ -38,4 +39,5 @@ NB_MODULE(_core, m) {
     driftline::bindings::bind_projected(m);
     driftline::bindings::bind_fleet(m);
     driftline::bindings::bind_transforms(m);
+    driftline::bindings::bind_kernel(m);
 }

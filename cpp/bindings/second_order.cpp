@@ -71,7 +71,7 @@ template <class T> nb::object variances(Held<T>& self) {
 }
 
 Policy make_policy(double start, int time, double amount, double noise, bool complement, bool shrink, double clip, int reset,
-                   Index period, double radius, bool modest) {
+                   Index period, double radius, double modest) {
     return {start, static_cast<Time>(time),   amount, noise,  complement, shrink,
             clip,  static_cast<Reset>(reset), period, radius, modest};
 }
@@ -113,7 +113,7 @@ void bind_second_order(nb::module_& m) {
         .def(
             "__init__",
             [](Policy* self, double start, int time, double amount, double noise, bool complement, bool shrink, double clip,
-               int reset, Index period, double radius, bool modest) {
+               int reset, Index period, double radius, double modest) {
                 new (self)
                     Policy(make_policy(start, time, amount, noise, complement, shrink, clip, reset, period, radius, modest));
             },

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "driftline/engine.hpp"
+#include "driftline/kernel_engine.hpp"
 
 namespace driftline {
 
@@ -10,12 +11,14 @@ namespace baseline {
 extern const Engine<double> engine_double;
 extern const Engine<float> engine_float;
 extern const MixingEngine engine_mixing;
+extern const KernelEngine engine_kernel;
 } // namespace baseline
 #ifdef DRIFTLINE_HAS_AVX2
 namespace avx2 {
 extern const Engine<double> engine_double;
 extern const Engine<float> engine_float;
 extern const MixingEngine engine_mixing;
+extern const KernelEngine engine_kernel;
 } // namespace avx2
 #endif
 
@@ -55,6 +58,13 @@ const MixingEngine& mixing_engine() {
         return avx2::engine_mixing;
 #endif
     return baseline::engine_mixing;
+}
+const KernelEngine& kernel_engine() {
+#ifdef DRIFTLINE_HAS_AVX2
+    if (avx2_chosen)
+        return avx2::engine_kernel;
+#endif
+    return baseline::engine_kernel;
 }
 
 } // namespace driftline

@@ -1,6 +1,8 @@
 // Compiled once for each instruction set; DRIFTLINE_ISA is its name.
 #include "driftline/engine.hpp"
 #include "driftline/fleet.hpp"
+#include "driftline/kernel_rotation.hpp"
+#include "driftline/kernel_values.hpp"
 #include "driftline/mixing.hpp"
 
 namespace driftline {
@@ -47,6 +49,10 @@ constinit const Engine<float> engine_float = make_engine<float>();
 
 extern const MixingEngine engine_mixing;
 constinit const MixingEngine engine_mixing = {&discount_losses, &weigh};
+
+extern const KernelEngine engine_kernel;
+constinit const KernelEngine engine_kernel = {&similarities, &self_similarity, &solve_lower, &solve_lower_transposed,
+                                              &drop_coordinate};
 
 } // namespace DRIFTLINE_ISA
 } // namespace driftline

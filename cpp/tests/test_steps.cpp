@@ -105,7 +105,7 @@ std::vector<Named> policies() {
     all[8].name = "modest rls";
     all[8].policy.time = Time::divide;
     all[8].policy.amount = 0.5;
-    all[8].policy.modest = true;
+    all[8].policy.modest = 1;
     return all;
 }
 template <class T> std::unique_ptr<SecondOrderModel<T>> make_model(Index d, bool intercept, const Policy& policy) {
@@ -208,7 +208,7 @@ template <class T> void sparse_rows_allocate_nothing() {
         Policy policy;
         policy.time = Time::divide;
         policy.amount = 0.9;
-        policy.modest = true;
+        policy.modest = 1;
         SecondOrderModel<T> model(21, true, policy);
         Projection<T> projection(RandomMatrix(filling, 20, 1), features);
         projection.row.reserve(table.longest());

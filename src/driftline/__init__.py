@@ -11,6 +11,7 @@ from driftline.ensembles import Auto, Averaged, Classifier, Network
 from driftline.errors import DivergenceError, ModelFileError
 from driftline.features import Pipeline
 from driftline.fleet import Fleet
+from driftline.kernels import Kernel
 from driftline.linear import (
     AAR,
     ARCOR,
@@ -67,6 +68,7 @@ __all__ = [
     "Every",
     "Fleet",
     "Kalman",
+    "Kernel",
     "Learner",
     "ModelFileError",
     "Network",

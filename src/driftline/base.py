@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -33,9 +33,10 @@ class Learner(Refusals, SklearnVerbs, RiverVerbs, params.Parametrised):
     dtype: str = params.choice(default="float64", options=("float64", "float32"))
     missing: str = params.choice(default="raise", options=("raise", "skip"))
 
-    _kept: tuple[str, ...] = ()  # attributes beside the core that belong to the state
+    _kept: ClassVar[tuple[str, ...]] = ()  # attributes beside the core that belong to the state
     _by_feature = True  # there is one weight for each feature
     _composes = True  # it can be one of several, in a network or a classifier
+    _linear = True  # predictions are linear in the features, with weights of theirs
     _plain_intercept = True  # the constant is learned like any feature; not where inputs are centred, or projected
 
     def _make_core(self, width: int) -> Any:

@@ -280,17 +280,6 @@ template <class T> class AutoModel {
             rescale(*models_[k], factors_.data());
         }
     }
-    // Whether all of row t is within the range of T; it is in `to`.
-    static bool read(const Batch& batch, Index t, Index features, double* to) {
-        const Index stride = batch.column_stride, first = t * batch.row_stride;
-        bool whole = true;
-        for (Index j = 0; j < features; ++j) {
-            to[j] = static_cast<T>(batch.floats ? static_cast<const float*>(batch.x)[first + j * stride]
-                                                : static_cast<const double*>(batch.x)[first + j * stride]);
-            whole &= std::fabs(to[j]) <= type_max<T>;
-        }
-        return whole;
-    }
     // Reads the rows that can be taken as a block, up to one that is not learned, whose fate is given. Scales may change
     // after the last row of a block only.
     Index read_block(const Batch& batch, const Outputs& out, Fate& fate) {
@@ -301,7 +290,8 @@ template <class T> class AutoModel {
         most = std::min(most, batch.rows - out.done);
         rows_.resize(most * features());
         for (Index t = 0; t < most; ++t) {
-            fate = fate_of<T>(batch, out.done + t, read(batch, out.done + t, features(), rows_.data() + t * features()));
+            const Index row = out.done + t;
+            fate = fate_of<T>(batch, row, read_row<T>(batch, row, features(), rows_.data() + t * features()));
             if (fate != Fate::learn)
                 return t;
         }

@@ -12,7 +12,8 @@ enum class Status : int {
     needs_threshold,  // the table of reset thresholds ends before this segment
     outside_noise,    // complement noise 1 - s is not positive on this row
     diverged,         // the weights left the range of their type
-    bad_value         // a value of this row is missing, or beyond the range of the type
+    bad_value,        // a value of this row is missing, or beyond the range of the type
+    outside_kernel    // the kernel of this row is not finite, or is none
 };
 
 // A table of T rows in either type, with any strides (in elements).
@@ -112,6 +113,18 @@ template <int N, class T> class Reader {
     alignas(32) Lane<T> inside_[panel_width<T>]; // all ones in the lanes of the last panel that a row fills
     alignas(32) T unit_[panel_width<T>];
 };
+
+// Row t as it would be in T, in doubles; whether all of it is within the range of T.
+template <class T> bool read_row(const Batch& batch, Index t, Index features, double* to) {
+    const Index stride = batch.column_stride, first = t * batch.row_stride;
+    bool whole = true;
+    for (Index j = 0; j < features; ++j) {
+        to[j] = static_cast<T>(batch.floats ? static_cast<const float*>(batch.x)[first + j * stride]
+                                            : static_cast<const double*>(batch.x)[first + j * stride]);
+        whole &= std::fabs(to[j]) <= type_max<T>;
+    }
+    return whole;
+}
 
 DRIFTLINE_INLINE double weight_of(const Batch& batch, Index t) { return batch.weight ? batch.weight[t] : 1.0; }
 

@@ -192,7 +192,7 @@ DRIFTLINE_INLINE Status learn_row(SecondOrderState<T>& m, Row<G, T>& row, View v
     else
         update(m.factor, row, rho, next);
     move_weights(m, row, gain);
-    if (policy.modest && view.growth.watched) [[unlikely]] {
+    if (policy.modest > 0 && view.growth.watched) [[unlikely]] {
         bring_modesty(m, view.growth.watch / modest_room);
         view.growth.capped = true;
     }

@@ -72,6 +72,10 @@ template <class T> class SecondOrderModel {
 
     // The same model with `more` features at their start, before the intercept.
     std::unique_ptr<SecondOrderModel> grown(Index more) {
+        return grown(more, state.d - state.intercept, state.policy.start);
+    }
+    // The same with the new features from place `at` on, and S = start I for them.
+    std::unique_ptr<SecondOrderModel> grown(Index more, Index at, double start) {
         settle(state);
         auto wider = std::make_unique<SecondOrderModel>(state.d + more, state.intercept, state.policy);
         if (state.forgetting.values)
@@ -81,11 +85,16 @@ template <class T> class SecondOrderModel {
         bool guarded = guard_u_.data() != nullptr;
         if (state.thresholds.values) {
             wider->set_thresholds(thresholds_, state.thresholds.first);
-            begin_segment(wider->state, state.policy.start);
+            begin_segment(wider->state, start);
             wider->state.sums.bound = at_least(state.sums.bound, wider->state.sums.bound);
             guarded = guarded && wider->guard_d_.data()[0] < no_room; // else newcomers start below the threshold
         }
-        const auto moved = [&](Index j) { return state.intercept && j == state.d - 1 ? j + more : j; };
+        for (Index j = at; j < at + more; ++j)
+            if (state.additive)
+                wider->matrix_.data()[panel_index<T>(j, j)] = static_cast<T>(start);
+            else
+                wider->d_.data()[j] = start;
+        const auto moved = [&](Index j) { return j >= at ? j + more : j; };
         for (Index j = 0; j < state.d; ++j)
             wider->state.w[moved(j)] = state.w[j];
         const T *from = matrix().data(), *guard = guarded ? guard_u_.data() : nullptr;

@@ -22,8 +22,10 @@ struct Policy {
     double clip = 0; // bound on the prediction; 0: none
     Reset reset = Reset::none;
     Index period = 0;
-    double radius = 0;   // 0: none
-    bool modest = false; // for rows that leave many directions alone: S grows less far in these, and alike in all of them
+    double radius = 0; // 0: none
+    // For rows that leave many directions alone: S grows less far in these, and alike in all of them. So many times its
+    // start it may grow whatever the rows are; 0: the policy is not modest.
+    double modest = 0;
     bool operator==(const Policy&) const = default;
 };
 

@@ -53,9 +53,9 @@ template <class T> DRIFTLINE_INLINE void look(const SecondOrderState<T>& m, View
 // What the passing of time does before this row, where that differs from row to row.
 template <class T> DRIFTLINE_INLINE Status look_up_forgetting(const SecondOrderState<T>& m, View& view) {
     view.norm2 = at_most(view.norm2, DBL_MAX);
-    if (m.policy.modest) [[unlikely]] {
+    if (m.policy.modest > 0) [[unlikely]] {
         const double most = modest_growth<T> * m.policy.noise / at_least(view.norm2, m.sums.largest_norm2);
-        view.growth.watch = modest_room * at_most(at_least(m.policy.start, most), largest_start<T>);
+        view.growth.watch = modest_room * at_most(at_least(m.policy.modest * m.policy.start, most), largest_start<T>);
     }
     if (m.forgetting.values) [[unlikely]] { // of division only
         const Index t = static_cast<Index>(m.sums.rows) + 1;
@@ -141,7 +141,7 @@ template <int G, class T> DRIFTLINE_INLINE void look_at_variance(SecondOrderStat
             fetch_product(m.factor, row);
         }
         view.s = is_additive<G>(m) ? project_packed(m, view) : project(m.factor, row, view.growth);
-        if (view.growth.watched && !m.policy.modest) [[unlikely]] {
+        if (view.growth.watched && m.policy.modest == 0) [[unlikely]] {
             put_aside(m.factor, row);
             view.growth.capped |= hold_growth(m, view.growth.watch);
             fetch_product(m.factor, row);

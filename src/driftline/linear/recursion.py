@@ -16,7 +16,7 @@ from driftline.inputs import Array
 from driftline.linear.policies import Add, Below, Divide, Every
 
 _NONE, _DIVIDE, _ADD = 0, 1, 2
-_NEEDS_FORGETTING, _NEEDS_THRESHOLD, _OUTSIDE_NOISE = 1, 2, 3
+_NEEDS_FORGETTING, _NEEDS_THRESHOLD, OUTSIDE_NOISE = 1, 2, 3
 _TABLE = 4096
 _ENDINGS = {  # events after which a running sum is no comparator's value, and what is then no longer so
     "capped": "the growth of S was never held back",
@@ -40,7 +40,8 @@ class Policy:
         clip: bound on the absolute prediction.
         reset: when S becomes I again.
         radius: of the ball on which the weights are projected.
-        modest: under forgetting, S grows less far in directions of which no row says anything.
+        modest: under forgetting, S grows less far in directions of which no row says anything: so many times its start, or
+            more where that is small beside what a row tells. 0 lets it grow as far as the type allows.
     """
 
     start: float = 1.0
@@ -50,7 +51,7 @@ class Policy:
     clip: float | None = None
     reset: Every | Below | None = None
     radius: float | None = None
-    modest: bool = False
+    modest: float = 0.0
 
     def native(self) -> Any:
         """The same for the core."""
@@ -70,7 +71,7 @@ class Policy:
             reset=0 if self.reset is None else 1 if isinstance(self.reset, Every) else 2,
             period=min(int(self.reset.period), sys.maxsize) if isinstance(self.reset, Every) else 0,
             radius=0.0 if self.radius is None or math.isinf(self.radius) else float(self.radius),
-            modest=self.modest,
+            modest=float(self.modest),
         )
 
 
@@ -110,7 +111,7 @@ class Recursive(Learner):
             self._fill_tables_from_here(1)
 
     def _serve(self, status: int, where: str, row: int, ahead: Array) -> None:
-        if status == _OUTSIDE_NOISE:
+        if status == OUTSIDE_NOISE:
             raise ValueError(self._outside_noise(where, row, ahead[0]))
         self._fill_tables_from_here(len(ahead))
 
@@ -130,13 +131,17 @@ class Recursive(Learner):
 
     def _refresh(self, before: dict[str, Any]) -> None:
         super()._refresh(before)
+        self._core.set_policy(self._changed_policy(before).native())
+
+    def _changed_policy(self, before: dict[str, Any]) -> Policy:
+        """The policy by the parameters as they are now; ValueError where a schedule would have to change."""
         policy = self._policy()
         times = policy.time, before.get("time", Divide(before["forgetting"]) if "forgetting" in before else None)
         scheduled = isinstance(policy.reset, Below) or any(isinstance(t, Divide) and t.constant is None for t in times)
         changed = {name for name, value in self.get_params(deep=False).items() if before[name] is not value}
         if scheduled and not changed <= {"missing"}:
             raise ValueError
-        self._core.set_policy(policy.native())
+        return policy
 
     def _restore(self, core: dict[str, Array] | None, names: Any) -> None:
         if core is not None and 2 * core["matrix"].size < len(core["weights"]) ** 2:

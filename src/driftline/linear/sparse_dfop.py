@@ -67,7 +67,7 @@ class SparseDFOP(TakesSparse, Recursive):
     _plain_intercept = False
 
     def _policy(self) -> Policy:
-        return Policy(start=self.prior, time=Divide(1 - self.forget_rate), noise=1 / self.forget_rate, modest=True)
+        return Policy(start=self.prior, time=Divide(1 - self.forget_rate), noise=1 / self.forget_rate, modest=1.0)
 
     def _new_core(self) -> Any:
         kind = _core.Projected64 if self.dtype == "float64" else _core.Projected32

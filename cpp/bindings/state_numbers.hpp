@@ -1,0 +1,36 @@
+// The numbers of a state, one after the other, by way of a model's `visit`.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "driftline/simd.hpp"
+
+namespace driftline::bindings {
+
+// Takes the numbers of a state out, in their order, or puts them in.
+struct Collector {
+    std::vector<double> numbers;
+    std::vector<float> entries;
+    void operator()(const double* from, Index n) { numbers.insert(numbers.end(), from, from + n); }
+    void operator()(const float* from, Index n) { entries.insert(entries.end(), from, from + n); }
+};
+struct Counter {
+    Index numbers = 0, entries = 0;
+    void operator()(const double*, Index n) { numbers += n; }
+    void operator()(const float*, Index n) { entries += n; }
+};
+struct Filler {
+    const double* numbers;
+    const float* entries;
+    void operator()(double* to, Index n) {
+        std::copy(numbers, numbers + n, to);
+        numbers += n;
+    }
+    void operator()(float* to, Index n) {
+        std::copy(entries, entries + n, to);
+        entries += n;
+    }
+};
+
+} // namespace driftline::bindings

@@ -1,0 +1,280 @@
+"""Second-order learners in a space of functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from driftline import _core, params
+from driftline.base import Learner
+from driftline.certificate import Certificate
+from driftline.inputs import Array, Name
+from driftline.kernels import functions
+from driftline.linear.arowr import AROWR
+from driftline.linear.policies import Below, Divide
+from driftline.linear.recursion import OUTSIDE_NOISE, Policy, Recursive
+from driftline.nesting import Nested
+from driftline.registry import learner
+from driftline.results import Run
+
+_PATTERN = AROWR()
+_OUTSIDE_KERNEL = 6
+_MODEST = 1e4  # so far tau may grow under forgetting, whatever the rows are
+_MEASURED = 256  # rows by which gamma is set
+_FIXED = ("kernel", "gamma", "degree", "coef0", "budget", "threshold", "intercept", "dtype")
+
+
+def _is_pattern(value: Any) -> bool:
+    return value is None or (isinstance(value, Recursive) and value._by_feature)
+
+
+@learner
+class Kernel(Nested):
+    r"""Any second-order learner in a space of functions, O(m²) a row for m points.
+
+    .. math::
+        f(x) = \sum_i \alpha_i k(x_i, x), \quad S = \tau I + \sum_{ij} \beta_{ij} \phi_i \phi_j^\top, \quad
+        s = \tau k(x, x) + k_x^\top \beta k_x
+
+    The learner's own recursion with :math:`\phi(x)` in the place of x: its forgetting or drift, its resets, its ball and its
+    certificates are what they are for a linear model. An intercept adds 1 to the kernel. Without a budget every row becomes
+    a point, and memory grows with the square of the rows. With one there are at most so many: a row that the points nearly
+    span is learned as what they span of it; any other becomes a point, and the least useful point leaves when there are too
+    many. See :doc:`/kernels`.
+
+    The state is of doubles whatever the dtype; with "float32" the rows are rounded to it.
+
+    Args:
+        learner: any second-order learner; None is AROWR, for which this is Gaussian-process regression.
+        kernel: "rbf", :math:`e^{-\gamma |x - z|^2}`; "laplace", :math:`e^{-\gamma |x - z|_1}`; "poly",
+            :math:`(\gamma\, x \cdot z + c)^p`; "linear", :math:`x \cdot z`; or a function of two rows that gives a number,
+            positive definite, which costs a call from the core for each pair.
+        gamma: the kernel's scale. None sets it from the first rows, anew each time that their number has doubled, up to 256
+            (``gamma_``).
+        degree: p, of "poly".
+        coef0: c, of "poly".
+        budget: the most points; None keeps every row.
+        threshold: with a budget, the share of :math:`k(x, x)` outside of what the points span from which on a row becomes a
+            point.
+
+    References: :cite:`vaits2011`, Section 7; :cite:`moroshko2013`, Fig. 3.3; :cite:`engel2004` for the threshold;
+    :cite:`csato2002` for removing points.
+
+    >>> import numpy as np
+    >>> x = np.linspace(0, 6, 200)[:, None]
+    >>> model = Kernel(AROWR(noise=0.01), gamma=1.0, budget=20).fit(x, np.sin(x[:, 0]))
+    >>> round(model.predict_one([1.5]), 2), len(model.points_) <= 20
+    (1.0, True)
+    """
+
+    learner: Recursive | None = params.checked(
+        default=None, check=_is_pattern, rule="None or a second-order learner", kw_only=False
+    )
+    kernel: str | Callable[[Array, Array], float] = params.checked(
+        default="rbf", check=functions.is_kernel, rule=functions.RULE
+    )
+    gamma: float | None = params.real(default=None, gt=0, optional=True)
+    degree: int = params.integer(default=3, ge=1)
+    coef0: float = params.real(default=1.0, ge=0)
+    budget: int | None = params.checked(default=None, check=functions.is_budget, rule=functions.BUDGET_RULE)
+    threshold: float = params.real(default=1e-3, ge=0, lt=1)
+
+    _by_feature = False
+    _plain_intercept = False
+    _linear = False
+    _sum_names = _core.sums
+
+    def _patterns(self) -> list[Learner]:
+        return [_PATTERN if self.learner is None else self.learner]
+
+    @property
+    def _kept(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self._patterns()[0]._kept
+
+    def _working(self, core: Any = None) -> Recursive:
+        """The learner as it is here, around the same core."""
+        inner: Any = self._copies(self._patterns())[0]
+        inner.__dict__.update({name: self.__dict__[name] for name in self._kept if name in self.__dict__})
+        inner._core = self._core if core is None else core
+        return inner  # type: ignore[no-any-return]
+
+    def _see_first_row(self, row: Array) -> None:
+        inner = self._working()
+        x = row[: row.size - bool(self.intercept)]
+        if callable(self.kernel):
+            similarity = float(self.kernel(x.copy(), x.copy())) + self.intercept
+        else:
+            similarity = self._options().self_similarity(np.ascontiguousarray(x))
+        inner._see_first_row(np.array([np.sqrt(max(similarity, 0.0))]))
+        self.__dict__.update({name: getattr(inner, name) for name in self._kept})
+
+    # The core.
+
+    def _options(self) -> Any:
+        return _core.KernelOptions(
+            **functions.native_kernel(self.kernel, self.gamma, self.coef0, self.degree),
+            constant=bool(self.intercept),
+            measured=self._is_measured,
+            budget=0 if self.budget is None else int(self.budget),
+            threshold=float(self.threshold),
+        )
+
+    @property
+    def _is_measured(self) -> bool:
+        return self.gamma is None and functions.has_gamma(self.kernel)
+
+    def _make_core(self, width: int) -> Any:
+        core = self._new_core(width - bool(self.intercept), self._options().width)
+        self._fill_tables(core, row=1, segment=1, ahead=1)
+        return core
+
+    def _new_core(self, features: int, width: int) -> Any:
+        kind = _core.Kernel64 if self.dtype == "float64" else _core.Kernel32
+        function = self.kernel if callable(self.kernel) else None
+        return kind(features, width, self._native(self._working()._policy()), self._options(), function)
+
+    def _native(self, policy: Policy) -> Any:
+        return replace(policy, modest=_MODEST if isinstance(policy.time, Divide) else 0.0).native()
+
+    def _fill_tables(self, core: Any, row: int, segment: int, ahead: int) -> None:
+        """The schedules' values from here on; while gamma is measured, all thresholds that learning anew can need."""
+        inner = self._working(core)
+        policy = inner._policy()
+        inner._fill_tables(core, policy, row, segment, ahead)
+        if isinstance(policy.reset, Below) and self._is_measured and row <= _MEASURED:
+            core.set_thresholds(policy.reset.values(1, _MEASURED + 2), 1)
+
+    def _fill_tables_from_here(self, ahead: int) -> None:
+        sums = self._sums()
+        self._fill_tables(self._core, int(sums["rows"]) + 1, int(sums["segment"]), ahead)
+
+    def _look_ahead(self) -> None:
+        time = self._working()._policy().time
+        if isinstance(time, Divide) and callable(time.forgetting):
+            self._fill_tables_from_here(1)
+
+    def _serve(self, status: int, where: str, row: int, ahead: Array) -> None:
+        if status == _OUTSIDE_KERNEL:
+            raise ValueError(f"{where}: row {row} has no finite kernel, or the kernel is not positive definite")
+        if status == OUTSIDE_NOISE:
+            raise ValueError(
+                f"{where}: row {row} has x'Sx >= 1 in the kernel's space, for which the noise 1 - x'Sx is not positive; "
+                "k(x, x) < ridge on every row is sufficient"
+            )
+        self._fill_tables_from_here(len(ahead))
+
+    def _operations(self, width: int) -> int:
+        points = len(self._core.weights())
+        return self._working()._operations(points) + points * width
+
+    @property
+    def _can_reset(self) -> bool:  # type: ignore[override]
+        return self._working()._can_reset
+
+    def _learn_table(
+        self, X: Any, y: Any, sample_weight: Any, where: str, weights_every: int | None = None, level: float | None = None
+    ) -> Run:
+        if weights_every is not None:
+            raise ValueError(f"{where}: weights_every is for learners with a weight for each feature")
+        return super()._learn_table(X, y, sample_weight, where, None, level)
+
+    # Keeping and copying.
+
+    def _refresh(self, before: dict[str, Any]) -> None:
+        now = self.get_params(deep=False)
+        if any(now[name] is not before[name] and now[name] != before[name] for name in _FIXED):
+            raise ValueError
+        old = _PATTERN if before["learner"] is None else before["learner"]
+        inner = self._working()
+        if type(old) is not type(inner):
+            raise ValueError
+        self._core.set_policy(self._native(inner._changed_policy({**old.get_params(deep=False), **self._own_options()})))
+
+    def _own_options(self) -> dict[str, Any]:
+        return {"intercept": self.intercept, "dtype": self.dtype, "missing": self.missing}
+
+    def _core_for(self, state: dict[str, Array]) -> Any:
+        width, numbers = len(state["weights"]), state["numbers"].size
+        features = float(state["shape"][0])
+        if 2 * state["matrix"].size < width**2 or not 0 <= features <= max(numbers, 10**6):
+            raise ValueError("the state's matrix is too small for its weights")  # said before memory is taken for it
+        return self._new_core(int(features), width)
+
+    def _features_of(self, state: dict[str, Array]) -> int:
+        return int(state["shape"][0])
+
+    def _restore(self, core: dict[str, Array] | None, names: list[Name] | None) -> None:
+        super()._restore(core, names)
+        if core is not None:
+            self._fill_tables_from_here(0)
+
+    # What was learned.
+
+    @property
+    def coef_(self) -> Array:
+        """The weights of the features; a linear kernel alone has them."""
+        self._require_core("coef_")
+        if self.kernel != "linear":
+            raise AttributeError("Kernel: a linear kernel alone has coef_; the weights of the points_ are dual_coef_")
+        return (self.dual_coef_ @ self.points_).astype(self.dtype)
+
+    @property
+    def intercept_(self) -> float:
+        """The weight of the constant feature; 0.0 without one."""
+        self._require_core("intercept_")
+        return float(self.dual_coef_.sum()) if self.intercept else 0.0
+
+    @property
+    def gamma_(self) -> float:
+        """The scale in force."""
+        return float(self._require_core("gamma_").gamma)
+
+    @property
+    def points_(self) -> Array:
+        """The rows of which the function is made, one a row."""
+        core = self._require_core("points_")
+        return core.points().reshape(-1, core.features)  # type: ignore[no-any-return]
+
+    @property
+    def dual_coef_(self) -> Array:
+        r""":math:`\alpha`: the function is their sum with :math:`k(x_i, \cdot)` over the points."""
+        L = self._coordinates("dual_coef_")
+        return np.linalg.solve(L.T, self._core.weights()[::-1][: len(L)])
+
+    @property
+    def dual_covariance_(self) -> Array:
+        r""":math:`\beta`: what S is beyond :math:`\tau I`, in terms of the points."""
+        L = self._coordinates("dual_covariance_")
+        S = self._core.covariance()[::-1, ::-1][: len(L), : len(L)] - self.tau_ * np.eye(len(L))
+        half = np.linalg.solve(L.T, S)
+        beta = np.linalg.solve(L.T, half.T)
+        return (beta + beta.T) / 2
+
+    @property
+    def tau_(self) -> float:
+        r""":math:`\tau`: the variance of a direction of which no row said anything."""
+        return float(self._require_core("tau_").tau)
+
+    def _coordinates(self, what: str) -> Array:
+        """Of the points in the orthonormal basis that the core keeps, one a row."""
+        triangle = self._require_core(what).triangle()
+        points = int((np.sqrt(8 * triangle.size + 1) - 1) / 2 + 0.5)
+        L = np.zeros((points, points))
+        L[np.tril_indices(points)] = triangle
+        return L
+
+    def _certify(self, sums: dict[str, float]) -> Certificate:
+        plain = self._working()._certify(sums)
+        counts = dict(zip(("projected", "removed"), map(int, self._core.counts), strict=True))
+        events = {**plain.events, **{name: count for name, count in counts.items() if count}}
+        broken = {}
+        if counts["projected"] or counts["removed"]:
+            broken["every row lies in the span of the points"] = False
+        if self._is_measured:
+            broken["gamma was given"] = False
+        if not broken:
+            return replace(plain, events=events)
+        return Certificate(plain.loss, None, None, {**plain.conditions, **broken}, events)
