@@ -58,7 +58,7 @@ def test_a_linear_kernel_gives_the_learner_itself(name, intercept):
 
 def test_every_second_order_learner_is_tried():
     tried = {type(learner) for learner in LEARNERS.values()}
-    known = {kind for kind in registry.learners().values() if issubclass(kind, Recursive) and kind._by_feature}
+    known = {kind for kind in registry.learners().values() if issubclass(kind, Recursive) and kind._plain_intercept}
     assert known <= tried
 
 

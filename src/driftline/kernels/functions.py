@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 from typing import Any
 
 import numpy as np
@@ -39,3 +41,11 @@ def native_kernel(kernel: Any, gamma: float | None, coef0: float, degree: int) -
         "offset": float(coef0),
         "degree": min(int(degree), _LARGEST_DEGREE),
     }
+
+
+def value_of(kernel: Any, x: Any) -> float:
+    """k(x, x) of a function."""
+    value = kernel(x, x.copy())
+    if not isinstance(value, numbers.Real) or not math.isfinite(value):
+        raise ValueError(f"Kernel: kernel gave {value!r} for two rows, where a finite number is needed")
+    return float(value)

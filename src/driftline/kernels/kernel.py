@@ -28,7 +28,7 @@ _FIXED = ("kernel", "gamma", "degree", "coef0", "budget", "threshold", "intercep
 
 
 def _is_pattern(value: Any) -> bool:
-    return value is None or (isinstance(value, Recursive) and value._by_feature)
+    return value is None or (isinstance(value, Recursive) and value._plain_intercept)
 
 
 @learner
@@ -102,12 +102,14 @@ class Kernel(Nested):
         return inner  # type: ignore[no-any-return]
 
     def _see_first_row(self, row: Array) -> None:
+        if not self._kept:
+            return
         inner = self._working()
-        x = row[: row.size - bool(self.intercept)]
+        x = row[: row.size - bool(self.intercept)].copy()
         if callable(self.kernel):
-            similarity = float(self.kernel(x.copy(), x.copy())) + self.intercept
+            similarity = functions.value_of(self.kernel, x) + self.intercept
         else:
-            similarity = self._options().self_similarity(np.ascontiguousarray(x))
+            similarity = self._options().self_similarity(x)
         inner._see_first_row(np.array([np.sqrt(max(similarity, 0.0))]))
         self.__dict__.update({name: getattr(inner, name) for name in self._kept})
 
