@@ -10,7 +10,7 @@ import numpy as np
 from driftline.inputs import Array
 
 ROWS = 8_760  # a year of hours
-NEW_PIPES, NEW_TARIFF = 3_600, 6_000  # the rows at which something changes at once
+NEW_PIPES, NEW_DISTRICT = 3_600, 6_000  # the rows at which something changes at once
 
 
 def smooth_noise(rng: np.random.Generator, rows: int, keep: float) -> Array:
@@ -27,25 +27,26 @@ def smooth_noise(rng: np.random.Generator, rows: int, keep: float) -> Array:
 def make(rows: int = ROWS, seed: int = 7) -> dict[str, Array]:
     """Columns by name, the target last.
 
-    Colder air and stronger wind take more heat. Houses are insulated over the year, so that the cold counts less and less;
-    at one row new pipes take the wind's part away, and at another a tariff moves demand from the day into the night.
+    Colder air and stronger wind take more heat, high prices less. Houses are insulated over the year, so that the cold
+    counts less and less; at one row new pipes take the wind's part away, and at another more houses are connected, and
+    all counts more.
     """
     rng = np.random.default_rng(seed)
     hour = np.arange(rows)
     day, year = 2 * np.pi * hour / 24, 2 * np.pi * hour / 8_760
     temperature = 9 - 9 * np.cos(year) - 3 * np.cos(day) + 3 * smooth_noise(rng, rows, 0.98)
     wind = 5 + 2.5 * smooth_noise(rng, rows, 0.95)
-    night = (hour % 24 < 6) | (hour % 24 >= 22)
+    price = 80 + 20 * smooth_noise(rng, rows, 0.9)
     cold = np.maximum(20 - temperature, 0)
     insulated = 3.0 - 1.5 * hour / 8_760
     draughty = np.where(hour < NEW_PIPES, 4.0, 0.5)
-    nightly = np.where(hour < NEW_TARIFF, -12.0, 15.0)
-    demand = 60 + insulated * cold + draughty * wind + nightly * night + 3 * smooth_noise(rng, rows, 0.7)
+    houses = np.where(hour < NEW_DISTRICT, 1.0, 2.2)
+    demand = houses * (60 + insulated * cold + draughty * wind - 0.25 * price + 3 * smooth_noise(rng, rows, 0.5))
     return {
         "time": np.datetime64("2025-01-01T00:00") + hour * np.timedelta64(1, "h"),
         "temperature": temperature.round(2),
         "wind": np.maximum(wind, 0).round(2),
-        "tariff": np.where(night, "night", "day"),
+        "price": price.round(1),
         "demand": demand.round(2),
     }
 

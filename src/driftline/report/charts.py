@@ -24,6 +24,7 @@ class Line:
     role: str
     dashed: bool = False
     faint: bool = False
+    cut: bool = False  # its outliers do not widen the scale
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,20 @@ class Chart:
     level: float | None = None  # a horizontal line
     log: bool = False
     missing: str = ""  # why there is nothing to draw
+
+
+def limits(chart: Chart) -> tuple[float, float] | None:
+    """The scale of a chart: all values, but of lines that may be cut only those near nine tenths of them."""
+    found = [] if chart.level is None else [chart.level]
+    for line in chart.lines:
+        values = line.values[np.isfinite(line.values) & ((line.values > 0) | (not chart.log))]
+        if len(values):
+            low, high = float(values.min()), float(values.max())
+            if line.cut:
+                most = np.quantile(values, (0.05, 0.95))
+                low, high = max(low, 2 * most[0] - most[1]), min(high, 2 * most[1] - most[0])
+            found += [low, high]
+    return (min(found), max(found)) if found else None
 
 
 def charts(facts: Facts) -> list[Chart]:
@@ -121,8 +136,8 @@ def predictions(facts: Facts) -> Chart:
         at = len(lines)
         name = "interval" if facts.chronicle.level is None else f"{words.level(facts.chronicle.level)} interval"
         lines += [
-            Line(f"{name}, upper", _mean(fine["upper"], fine["bounded"]), "model", faint=True),
-            Line(f"{name}, lower", _mean(fine["lower"], fine["bounded"]), "model", faint=True),
+            Line(f"{name}, upper", _mean(fine["upper"], fine["bounded"]), "model", faint=True, cut=True),
+            Line(f"{name}, lower", _mean(fine["lower"], fine["bounded"]), "model", faint=True, cut=True),
         ]
         bands.append((at, at + 1, "model"))
     return Chart(key, title, about, target, x, tuple(lines), tuple(bands))
@@ -143,14 +158,15 @@ def weights(facts: Facts) -> Chart:
         return Chart(key, title, "", missing="No weights were kept along the way: run with weights_every to follow them.")
     order = most_moving(facts, kept.weights)[:MOST_WEIGHTS]
     lines = tuple(
-        Line(facts.names[place], kept.weights[:, place], f"weight{n}", dashed=n > 3) for n, place in enumerate(order)
+        Line(facts.names[place], kept.weights[:, place], f"weight{n}", dashed=n > 3, cut=True)
+        for n, place in enumerate(order)
     )
-    others = kept.weights.shape[1] - len(order)
+    count = kept.weights.shape[1]
     about = "Weights as the model held them."
-    if others > 0:
-        about = f"The {len(order)} weights with the most influence along the stream, of {kept.weights.shape[1]:,}."
+    if count > len(order):
+        about = f"The {len(order)} weights with the most influence along the stream, of {count:,}."
+    about += " Single spikes may leave the scale." + _about_marks(facts, "resets", "alarms")
     marks = _marks(facts, "resets", "alarms")
-    about += _about_marks(facts, "resets", "alarms")
     return Chart(key, title, about, "weight", facts.at(kept.rows), lines, marks=marks)
 
 

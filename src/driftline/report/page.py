@@ -101,6 +101,7 @@ def _as_data(chart: Chart) -> dict[str, Any]:
                 "role": line.role,
                 "dashed": line.dashed,
                 "faint": line.faint,
+                "cut": line.cut,
                 "values": _rounded(line.values),
             }
             for line in chart.lines

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from driftline.report.charts import Chart, charts
+from driftline.report.charts import Chart, charts, limits
 from driftline.report.chronicle import Chronicle
 from driftline.report.facts import Facts
 from driftline.report.headline import headline
@@ -41,8 +41,8 @@ def draw(chronicle: Chronicle, path: Any = None) -> Any:
 def _draw_one(ax: Any, chart: Chart, dates: bool) -> None:
     x: Any = (chart.x * 1e6).astype("datetime64[us]") if dates else chart.x
     for upper, lower, role in chart.bands:
-        ends = [np.where(np.isfinite(chart.lines[end].values), chart.lines[end].values, np.nan) for end in (upper, lower)]
-        ax.fill_between(x, ends[1], ends[0], color=COLOURS[role], alpha=0.18, linewidth=0)
+        sides = [np.where(np.isfinite(chart.lines[end].values), chart.lines[end].values, np.nan) for end in (upper, lower)]
+        ax.fill_between(x, sides[1], sides[0], color=COLOURS[role], alpha=0.18, linewidth=0)
     for line in chart.lines:
         if not line.faint:
             values = np.where(np.isfinite(line.values), line.values, np.nan)
@@ -56,6 +56,9 @@ def _draw_one(ax: Any, chart: Chart, dates: bool) -> None:
         ax.axhline(chart.level, color="grey", lw=0.9, ls=":")
     if chart.log:
         ax.set_yscale("log")
+    elif (ends := limits(chart)) is not None and ends[1] > ends[0]:
+        room = 0.05 * (ends[1] - ends[0])
+        ax.set_ylim(ends[0] - room, ends[1] + room)
     ax.set_title(chart.title, loc="left", fontsize=11)
     ax.set_ylabel(chart.y)
     ax.spines[["top", "right"]].set_visible(False)

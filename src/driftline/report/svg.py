@@ -10,7 +10,7 @@ import numpy as np
 
 from driftline.inputs import Array
 from driftline.report import words
-from driftline.report.charts import Chart
+from driftline.report.charts import Chart, limits
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 760, 280, 64, 26, 10
 
@@ -65,21 +65,17 @@ def bars(counts: Sequence[int], inside: range, label: str) -> str:
 
 def chart(spec: Chart, date: bool) -> str:
     """A chart with its axes and names, for a page without a script."""
-    values = np.concatenate([line.values for line in spec.lines])
-    if spec.log:
-        values = np.where(values > 0, values, np.nan)
-    values = values[np.isfinite(values)]
-    if not len(values):
+    ends = limits(spec)
+    if ends is None:
         return ""
-    low, high = float(values.min()), float(values.max())
-    if spec.level is not None:
-        low, high = min(low, spec.level), max(high, spec.level)
+    low, high = ends
     shift = np.log10 if spec.log else np.asarray
     across = _scale(float(spec.x[0]), float(spec.x[-1]), LEFT, WIDTH - 8.0)
     up = _scale(float(shift(low)), float(shift(high)), HEIGHT - BOTTOM, TOP)
     x = spec.x * across[0] + across[1]
     with np.errstate(invalid="ignore", divide="ignore"):
         heights = [np.where(np.isfinite(line.values), shift(line.values), np.nan) * up[0] + up[1] for line in spec.lines]
+    heights = [np.clip(height, 0, HEIGHT - BOTTOM) for height in heights]
     parts = [_area(x, heights[upper], heights[lower], role) for upper, lower, role in spec.bands]
     parts += [
         f'<line class="mark {kind}" x1="{at:.1f}" x2="{at:.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>'

@@ -64,10 +64,31 @@
     };
   }
 
+  // From the lowest to the highest value in view; outliers of lines that may be cut do not count.
+  function extent(plot, chart) {
+    const [first, last] = plot.series[0].idxs ?? [0, chart.x.length - 1];
+    let low = Infinity, high = -Infinity;
+    for (const line of chart.lines) {
+      if (!plot.series[1 + chart.lines.indexOf(line)].show) continue;
+      const seen = Float64Array.from(line.values.slice(first, last + 1).filter((value) => value != null)).sort();
+      if (!seen.length) continue;
+      let [least, most] = [seen[0], seen.at(-1)];
+      if (line.cut) {
+        const under = seen[Math.floor(0.05 * (seen.length - 1))], over = seen[Math.ceil(0.95 * (seen.length - 1))];
+        least = Math.max(least, 2 * under - over);
+        most = Math.min(most, 2 * over - under);
+      }
+      low = Math.min(low, least);
+      high = Math.max(high, most);
+    }
+    return [low, high];
+  }
+
   function range(chart) {
     if (chart.log) return undefined;
-    return (plot, low, high) => {
-      if (low == null) return [0, 1];
+    return (plot) => {
+      let [low, high] = extent(plot, chart);
+      if (!(low <= high)) return [0, 1];
       if (chart.level != null) { low = Math.min(low, chart.level); high = Math.max(high, chart.level); }
       if (low === high) { const room = Math.abs(low) * 0.1 || 1; return [low - room, high + room]; }
       const room = (high - low) * 0.06;
