@@ -177,8 +177,8 @@ template <int G, class T> DRIFTLINE_INLINE void update(const Factor<T>& s, Row<G
             scale_columns(g + ahead);
         const Index p = 4 * g / W, rows = panel_rows<T>(p);
         if (4 * g == p * W)
-            for (Index i = p * W; i < rows; i += lanes<T>)
-                store(row.k + i, Wide<T>{});
+            for (Index i = p * W; i < rows; i += lanes<T>) // a zero that the compiler sees, it stores in halves: too narrow
+                store(row.k + i, fixed ? Wide<T>{} : opaque_zero<T>());
         T *const u0 = u, *const u1 = u0 + rows, *const u2 = u1 + rows, *const u3 = u2 + rows;
         u = u3 + rows;
         const T *slope = row.slopes + 4 * g, *v = row.v + 4 * g;
