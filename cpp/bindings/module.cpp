@@ -15,6 +15,7 @@ void bind_auto(nanobind::module_&);
 void bind_first_order(nanobind::module_&);
 void bind_fleet(nanobind::module_&);
 void bind_kernel(nanobind::module_&);
+void bind_multi_output(nanobind::module_&);
 void bind_projected(nanobind::module_&);
 void bind_second_order(nanobind::module_&);
 void bind_sparse(nanobind::module_&);
@@ -36,6 +37,7 @@ NB_MODULE(_core, m) {
     driftline::bindings::bind_sparse(m);
     driftline::bindings::bind_first_order(m);
     driftline::bindings::bind_second_order(m);
+    driftline::bindings::bind_multi_output(m);
     driftline::bindings::bind_projected(m);
     driftline::bindings::bind_fleet(m);
     driftline::bindings::bind_transforms(m);

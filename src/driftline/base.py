@@ -37,11 +37,28 @@ class Learner(Refusals, SklearnVerbs, RiverVerbs, params.Parametrised):
     _by_feature = True  # there is one weight for each feature
     _composes = True  # it can be one of several, in a network or a classifier
     _linear = True  # predictions are linear in the features, with weights of theirs
+    _takes_outputs = False  # a row may have several labels
+    _outputs: int | None = None  # how many, where there are several
     _plain_intercept = True  # the constant is learned like any feature; not where inputs are centred, or projected
 
     def _make_core(self, width: int) -> Any:
         """A native state of ``width`` weights, the intercept's included."""
         raise TypeError(f"{type(self).__name__} cannot be used by itself")
+
+    def _as_labels(self, y: Any, rows: int, where: str) -> Array:
+        """The labels of a table, (T,), or (T, m) where a row has several."""
+        return inputs.as_vector(y, rows, where, "y")
+
+    def _as_label(self, y: Any, where: str) -> Any:
+        """The label of a row, or an array of them."""
+        return inputs.as_label(y, where)
+
+    def _expect(self, labels: Array) -> None:
+        """Told of the labels before the first of their rows is met."""
+
+    def _room(self, rows: int) -> Array:
+        """For the predictions of so many rows."""
+        return np.empty(rows if self._outputs is None else (rows, self._outputs))
 
     def _look_ahead(self) -> None:
         """Gives the core what it may lack for one more row."""
@@ -62,9 +79,10 @@ class Learner(Refusals, SklearnVerbs, RiverVerbs, params.Parametrised):
             prediction = core.predict(x)
             if prediction is not None:
                 return prediction  # type: ignore[no-any-return]
-        target = Target(f"{type(self).__name__}.predict_one", predictions=np.empty(1))
+        target = Target(f"{type(self).__name__}.predict_one", predictions=self._room(1))
         self._predict_any(x, target)
-        return float(target.predictions[0])
+        said = target.predictions[0]
+        return float(said) if self._outputs is None else said
 
     def predict_interval(self, x: Any, level: float = 0.9) -> tuple[float, float]:
         """Both ends of an interval around the prediction that holds the label with probability ``level``.
@@ -114,7 +132,7 @@ class Learner(Refusals, SklearnVerbs, RiverVerbs, params.Parametrised):
 
     def _learn_any(self, x: Any, y: Any, sample_weight: float | None) -> None:
         where, x = f"{type(self).__name__}.learn_one", inputs.named(x)
-        label = inputs.as_label(y, where)
+        label = self._as_label(y, where)
         weight = inputs.as_weights(sample_weight, 1, where)
         names: list[Name] | None = None
         if isinstance(x, Mapping):
@@ -127,12 +145,12 @@ class Learner(Refusals, SklearnVerbs, RiverVerbs, params.Parametrised):
             row = inputs.as_row(x, where)
             if self._core is not None:
                 self._require_width(row.size, where)
-        if not ((np.abs(row) <= self._largest).all() and abs(label) <= self._largest):
+        if not ((np.abs(row) <= self._largest).all() and np.all(np.abs(label) <= self._largest)):
             if self.missing == "skip":
                 self._skipped += 1
                 return
             self._refuse_bad(row, where, names)
-            raise ValueError(f"{where}: y is {inputs.spell(label)}{self._beyond(label)}")
+            self._refuse_bad_label(label, where)
         if weight is not None and weight[0] == 0:
             return
         fits = self._core is not None and row.size == self._core.features
@@ -140,9 +158,11 @@ class Learner(Refusals, SklearnVerbs, RiverVerbs, params.Parametrised):
             self._look_ahead()
             if self._core.learn(row, label, None if weight is None else float(weight[0])):
                 return
+        labels = np.array([label])
         with Undo(self):
+            self._expect(labels)
             self._meet(row, names)
-            self._replay_block(row[None, :], np.array([label]), weight, Target(where, predictions=np.empty(1)))
+            self._replay_block(row[None, :], labels, weight, Target(where, predictions=self._room(1)))
 
     # Many rows at once.
 
@@ -173,16 +193,19 @@ class Learner(Refusals, SklearnVerbs, RiverVerbs, params.Parametrised):
         self, X: Any, y: Any, sample_weight: Any, where: str, weights_every: int | None = None, level: float | None = None
     ) -> Run:
         table = self._as_table(X, where)
-        labels = inputs.as_vector(y, table.rows, where, "y")
+        labels = self._as_labels(y, table.rows, where)
         weight = inputs.as_weights(sample_weight, table.rows, where)
         if weights_every is not None and (
             isinstance(weights_every, bool) or not isinstance(weights_every, (int, np.integer)) or weights_every < 1
         ):
             raise ValueError(f"{where}: weights_every must be a whole number of at least 1, got {weights_every!r}")
         place = None if level is None else intervals.as_level(level, where)
+        if place is not None and labels.ndim == 2:
+            raise ValueError(f"{where}: level is for one label a row")
         if self._core is not None:
             self._check_table(table, where)
             return self._replay(table, labels, weight, where, weights_every, place)
+        self._expect(labels)
         self._meet(self._first_learned(table, labels, weight), table.names)
         run = self._replay(table, labels, weight, where, weights_every, place)
         if self.n_seen_ == 0:
@@ -196,10 +219,10 @@ class Learner(Refusals, SklearnVerbs, RiverVerbs, params.Parametrised):
         self, table: Table, y: Array, weight: Array | None, where: str, weights_every: int | None, level: Any
     ) -> Run:
         every = min(int(weights_every or 0), table.rows + 1)
-        predictions, errors = np.empty((2, table.rows))  # one piece of memory, which the next replay is likely to get again
+        predictions, errors = np.empty((2, *y.shape))  # one piece of memory, which the next replay is likely to get again
         lower, upper = (None, None) if level is None else np.empty((2, table.rows))
         resets: list[Array] = []
-        snapshots = np.empty((table.rows // every, len(self._core.weights()))) if every else None
+        snapshots = np.empty((table.rows // every, *self._core.weights().shape)) if every else None
         skipped = 0
         memory = np.empty(table.rows // every) if every and self._memory() is not None else None
         step = inputs.rows_between_signals(table.columns, self._operations(table.columns + 1), every or 1)
@@ -229,7 +252,7 @@ class Learner(Refusals, SklearnVerbs, RiverVerbs, params.Parametrised):
         )
 
     def _predict_table(self, table: Table, where: str) -> Array:
-        predictions = np.empty(table.rows)
+        predictions = self._room(table.rows)
         for start, block in table.blocks(inputs.BLOCK_ROWS):
             target = Target(where, start, table.names, predictions=predictions[start : start + len(block)])
             self._replay_block(block, None, None, target)
@@ -293,7 +316,9 @@ class Learner(Refusals, SklearnVerbs, RiverVerbs, params.Parametrised):
 
     def _first_learned(self, table: Table, y: Array, weight: Array | None) -> Array:
         """The first row that has all its values and a weight: the others decide nothing."""
-        counts = np.abs(y) <= self._largest
+        counts: Array = np.abs(y) <= self._largest
+        if counts.ndim == 2:
+            counts = np.all(counts, axis=1)
         if weight is not None:
             counts &= weight > 0
         for start, block in table.blocks(1024):

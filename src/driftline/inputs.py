@@ -39,7 +39,8 @@ def named(x: Any) -> Any:
     return x.to_dict() if hasattr(index, "__iter__") and all(isinstance(name, str) for name in index) else x
 
 
-def _as_array(values: Any, where: str, what: str) -> Array:
+def as_array(values: Any, where: str, what: str) -> Array:
+    """Whatever NumPy can read; what is masked is missing."""
     try:
         if isinstance(values, np.ma.MaskedArray):
             return np.ma.filled(values.astype(np.float64), np.nan)
@@ -133,7 +134,7 @@ def as_table(X: Any, where: str) -> Table:
             raise TypeError(f"{where}: X is a sparse matrix; this learner takes dense rows, e.g. X.toarray()")
         if hasattr(type(X), "columns") or hasattr(type(X), "column_names"):
             return _frame_table(X, where)
-        X = _as_array(X, where, "X")
+        X = as_array(X, where, "X")
     if X.ndim != 2:
         hint = " Reshape your data: X[None, :] for one row, X[:, None] for one feature." if X.ndim == 1 else ""
         raise ValueError(f"{where}: X must have two dimensions, got {X.ndim}.{hint}")
@@ -157,15 +158,24 @@ def as_vector(values: Any, rows: int, where: str, what: str) -> Array:
     """One float64 a row."""
     if values is None:
         raise ValueError(f"{where}: {what} is missing: it requires {what} to be passed, but the target {what} is None")
-    vector = _as_array(values, where, what)
+    vector = as_array(values, where, what)
     if vector.ndim == 2 and vector.shape[1] == 1:
         warn_of_column(where, what)
         vector = vector[:, 0]
     if vector.ndim != 1:
-        raise ValueError(f"{where}: {what} must have one dimension, got {vector.ndim}")
+        hint = f", {vector.shape[1]} in a row, where one is expected" if vector.ndim == 2 else ""
+        raise ValueError(f"{where}: {what} must have one dimension, got {vector.ndim}{hint}")
     if vector.shape[0] != rows:
         raise ValueError(f"{where}: X has {rows} rows, {what} has {vector.shape[0]}")
     return np.ascontiguousarray(as_numbers(vector, where, what), dtype=np.float64)
+
+
+def as_labels(values: Any, rows: int, where: str) -> Array:
+    """Several float64 a row."""
+    table = as_array(values, where, "y")
+    if table.shape[0] != rows:
+        raise ValueError(f"{where}: X has {rows} rows, y has {table.shape[0]}")
+    return np.ascontiguousarray(as_numbers(table, where, "y"), dtype=np.float64)
 
 
 def warn_of_column(where: str, what: str) -> None:
@@ -193,7 +203,7 @@ def as_row(x: Any, where: str) -> Array:
     """One row from a one-dimensional array-like."""
     if is_sparse(x):
         raise TypeError(f"{where}: x is a sparse row; this learner takes dense rows, e.g. x.toarray().ravel()")
-    row = _as_array(x, where, "x")
+    row = as_array(x, where, "x")
     if row.ndim != 1:
         raise ValueError(f"{where}: x must have one dimension, got {row.ndim}")
     if row.size == 0:

@@ -60,11 +60,19 @@ class Refusals(Learned):
         value = float(row[column])
         raise ValueError(f"{where}: {what} has {inputs.spell(value)} in {place}feature {feature}{self._beyond(value)}")
 
-    def _refuse_bad_row(self, x: Array, y: float | None, target: Target, done: int) -> None:
+    def _refuse_bad_row(self, x: Array, y: Any, target: Target, done: int) -> None:
         row = target.start + done
         self._refuse_bad(x, target.where, target.names, "X", f"row {row}, ")
         if y is not None:
-            raise ValueError(f"{target.where}: y is {inputs.spell(y)} in row {row}{self._beyond(y)}")
+            self._refuse_bad_label(y, target.where, f" in row {row}")
+
+    def _refuse_bad_label(self, y: Any, where: str, place: str = "") -> None:
+        """Of several labels the first bad one."""
+        labels = np.atleast_1d(y)
+        output = int((~(np.abs(labels) <= self._largest)).argmax())
+        value = float(labels[output])
+        which = f", output {output}" if np.ndim(y) else ""
+        raise ValueError(f"{where}: y is {inputs.spell(value)}{place}{which}{self._beyond(value)}")
 
     def _refuse_bad_items(self, items: dict[Name, float], where: str) -> None:
         if self.missing == "raise":

@@ -60,7 +60,7 @@ class Run:
     @cached_property
     def alarms(self) -> Array:
         """0-based indices of the rows on which the errors proved larger than they were: see :class:`driftline.Alarm`."""
-        return Alarm().update_many(self.errors)
+        return Alarm().update_many(self.errors if self.errors.ndim == 1 else np.linalg.norm(self.errors, axis=1))
 
     def report(
         self,

@@ -29,6 +29,8 @@ class SklearnVerbs(Learned):
         def _run(self, X: Any, y: Any, sample_weight: Any, where: str) -> Run: ...
         def _learn_table(self, X: Any, y: Any, sample_weight: Any, where: str) -> Run: ...
         def _restore(self, core: Any, names: Any) -> None: ...
+        def _as_labels(self, y: Any, rows: int, where: str) -> Array: ...
+        def _refuse_bad_label(self, y: Any, where: str, place: str = "") -> None: ...
         def _as_table(self, X: Any, where: str) -> Table: ...
         def _predict_table(self, table: Table, where: str) -> Array: ...
 
@@ -58,21 +60,25 @@ class SklearnVerbs(Learned):
         return self._predict_table(table, where)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """R^2 of :meth:`predict`: 1 is perfect, 0 is as good as the mean of ``y``."""
+        """R^2 of :meth:`predict`: 1 is perfect, 0 is as good as the mean of ``y``; of several outputs the mean."""
         where = f"{type(self).__name__}.score"
         predictions = self.predict(X)
-        labels = inputs.as_vector(y, len(predictions), where, "y")
+        labels = self._as_labels(y, len(predictions), where)
         weights = inputs.as_weights(sample_weight, len(predictions), where)
         weights = np.ones(len(labels)) if weights is None else weights
-        good = np.isfinite(labels) & np.isfinite(predictions)
+        good: Array = np.isfinite(labels) & np.isfinite(predictions)
+        if good.ndim == 2:
+            good = np.all(good, axis=1)
         if not good.all():
             if self.missing == "raise":
                 row = int(good.argmin())
-                raise ValueError(f"{where}: y is {inputs.spell(labels[row])} in row {row}")
+                self._refuse_bad_label(labels[row], where, f" in row {row}")
             labels, predictions, weights = labels[good], predictions[good], weights[good]
         if not weights.any():
             raise ValueError(f"{where}: every row has zero sample_weight, or misses a value")
-        return _r2(labels, predictions, weights)
+        if labels.ndim == 1:
+            return _r2(labels, predictions, weights)
+        return float(np.mean([_r2(labels[:, j], predictions[:, j], weights) for j in range(labels.shape[1])]))
 
     def _check_table(self, table: Table, where: str) -> None:
         """The features must be those that the learner knows, in their order."""

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from driftline import _core
-from driftline.base import Learner
 from driftline.certificate import Certificate
 from driftline.inputs import Array
+from driftline.linear.outputs import TakesOutputs
 from driftline.linear.policies import Add, Below, Divide, Every
 
 _NONE, _DIVIDE, _ADD = 0, 1, 2
@@ -75,7 +75,7 @@ class Policy:
         )
 
 
-class Recursive(Learner):
+class Recursive(TakesOutputs):
     """A second-order learner: weights w and a covariance matrix S, O(d^2) a row."""
 
     _sum_names = _core.sums
@@ -85,10 +85,19 @@ class Recursive(Learner):
 
     def _make_core(self, width: int) -> Any:
         policy = self._policy()
-        kind = _core.SecondOrder64 if self.dtype == "float64" else _core.SecondOrder32
-        core = kind(width, bool(self.intercept), policy.native())
+        core = self._plain_core(width, policy) if self._outputs is None else self._wide_core(width, policy, self._outputs)
         self._fill_tables(core, policy, row=1, segment=1, ahead=1)
         return core
+
+    def _plain_core(self, width: int, policy: Policy) -> Any:
+        kind = _core.SecondOrder64 if self.dtype == "float64" else _core.SecondOrder32
+        return kind(width, bool(self.intercept), policy.native())
+
+    def _wide_core(self, width: int, policy: Policy, outputs: int) -> Any:
+        if policy.radius is not None:
+            raise ValueError(f"{type(self).__name__}: a row has {outputs} labels, but a radius is for one")
+        kind = _core.MultiOutput64 if self.dtype == "float64" else _core.MultiOutput32
+        return kind(width, outputs, bool(self.intercept), policy.native())
 
     def _fill_tables(self, core: Any, policy: Policy, row: int, segment: int, ahead: int) -> None:
         """The schedules' values from here on. Functions are asked for no more rows than are known to come."""
@@ -144,7 +153,7 @@ class Recursive(Learner):
         return policy
 
     def _restore(self, core: dict[str, Array] | None, names: Any) -> None:
-        if core is not None and 2 * core["matrix"].size < len(core["weights"]) ** 2:
+        if core is not None and 2 * core["matrix"].size < core["weights"].shape[-1] ** 2:
             raise ValueError("the state's matrix is too small for its weights")  # said before memory is taken for it
         super()._restore(core, names)
         if core is not None:

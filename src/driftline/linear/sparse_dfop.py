@@ -64,6 +64,7 @@ class SparseDFOP(TakesSparse, Recursive):
     seed: int = params.seed(default=0)
 
     _composes = False
+    _takes_outputs = False
     _plain_intercept = False
 
     def _policy(self) -> Policy:
