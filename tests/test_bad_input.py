@@ -30,7 +30,7 @@ MESSAGES = [
     (lambda m: m.learn_one(ONES, np.complex64(1)), r"RLS.learn_one: Complex data not supported, y is"),
     (lambda m: m.learn_one(ONES, np.array(1j)), r"RLS.learn_one: Complex data not supported, y is 1j"),
     (lambda m: m.predict_one([1.0, np.array(1j), 1.0]), r"RLS.predict_one: Complex data not supported, x"),
-    (lambda m: m.learn_one(ONES, [1.0, 2.0]), r"RLS.learn_one: y must be a number"),
+    (lambda m: m.learn_one(ONES, [1.0, 2.0]), r"RLS.learn_one: y has 2 labels a row, expected 1"),
     (lambda m: m.learn_one("abc", 1.0), r"RLS.learn_one: x must have one dimension, got 0"),
     (lambda m: m.learn_one(["a", "b", "c"], 1.0), r"RLS.learn_one: x must hold numbers, got dtype <U1"),
     (lambda m: m.learn_one([1.0, "b", None], 1.0), r"RLS.learn_one: x(\[1\])? must (be a number|hold numbers)"),

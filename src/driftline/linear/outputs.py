@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,10 @@ ONE_LABEL = "there is one label a row"
 class TakesOutputs(Learner):
     """A learner that takes ``y`` of shape (T, m): m outputs that share all but their weights."""
 
-    _takes_outputs = True
+    @property
+    def _takes_outputs(self) -> bool:  # type: ignore[override]
+        radius = getattr(self, "radius", None)  # a projection is of the weights of one output
+        return radius is None or math.isinf(radius)
 
     def _as_labels(self, y: Any, rows: int, where: str) -> Array:
         values = y if y is None or isinstance(y, np.ndarray) else inputs.as_array(y, where, "y")

@@ -94,8 +94,6 @@ class Recursive(TakesOutputs):
         return kind(width, bool(self.intercept), policy.native())
 
     def _wide_core(self, width: int, policy: Policy, outputs: int) -> Any:
-        if policy.radius is not None:
-            raise ValueError(f"{type(self).__name__}: a row has {outputs} labels, but a radius is for one")
         kind = _core.MultiOutput64 if self.dtype == "float64" else _core.MultiOutput32
         return kind(width, outputs, bool(self.intercept), policy.native())
 
