@@ -10,6 +10,8 @@ import typer
 from driftline.cli import completion, options
 from driftline.cli.options import Reading
 
+DEFAULT_FIELD = "auto,kalman,rls,ridge,nlms"
+
 app = typer.Typer(
     name="driftline",
     help="Regression on streams whose target keeps changing.",
@@ -61,7 +63,7 @@ def run(
     json: options.Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
 ) -> None:
-    r"""Follow a file or a pipe: predict each row, then learn it.
+    """Follow a file or a pipe: predict each row, then learn it.
 
     Text becomes categories, times become features of the calendar, missing numbers are filled in and marked. Memory does
     not grow with the source. Ctrl-C ends a run well: what was asked for is saved.
@@ -92,13 +94,112 @@ def run(
 
 
 @app.command()
+def predict(
+    model: options.ModelFile,
+    source: options.Source,
+    out: options.Out = "-",
+    level: options.Level = None,
+    delimiter: options.Delimiter = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
+) -> None:
+    """Predict rows with a model that has learned. Nothing is learned.
+
+    Columns become features as they did when the model learned them; values of text that it never met count as none.
+
+    \b
+    Examples:
+      driftline predict model.drift tomorrow.csv --out predictions.csv
+      driftline predict model.drift - --level 0.9 < rows.jsonl
+    """
+    from driftline.cli import commands
+
+    commands.predict(model, source, out=out or "-", level=level, delimiter=delimiter, quiet=quiet)
+
+
+@app.command()
+def inspect(
+    model: options.ModelFile,
+    top: Annotated[int, typer.Option(min=0, help="How many weights to show, the largest first.")] = 20,
+    json: options.Json = False,
+) -> None:
+    """Show what is in a model's file: weights by feature, memory, certificate.
+
+    \b
+    Examples:
+      driftline inspect model.drift
+      driftline inspect model.drift --json
+    """
+    from driftline.cli import commands
+
+    commands.inspect(model, top=top, as_json=json)
+
+
+@app.command()
+def compare(
+    source: options.Source,
+    target: options.Target,
+    models: Annotated[
+        options.Names,
+        typer.Option(metavar="A,B", help=f"By default {DEFAULT_FIELD}.", autocompletion=completion.several_models),
+    ] = None,
+    settings: Annotated[
+        options.Names, typer.Option("--set", "-s", metavar="MODEL.NAME=VALUE", help="A parameter of one of them.")
+    ] = None,
+    features: options.Features = None,
+    drop: options.Drop = None,
+    time: options.Time = None,
+    time_format: options.TimeFormat = None,
+    text: options.Text = None,
+    na: options.Na = None,
+    missing: options.Missing = None,
+    categories: options.Categories = 50,
+    delimiter: options.Delimiter = None,
+    delay: options.Delay = 0,
+    json: options.Json = False,
+) -> None:
+    """Let several learners predict and learn the same rows, beside the last value and the running mean.
+
+    \b
+    Examples:
+      driftline compare sales.csv --target sales
+      driftline compare load.parquet -t load --models auto,rls -s rls.forgetting=0.99
+    """
+    from driftline.cli import commands
+
+    reading = Reading(target, features, drop, time, time_format, text, na, missing, categories, delimiter)
+    commands.compare(source, reading, models=models or [DEFAULT_FIELD], settings=settings or [], delay=delay, as_json=json)
+
+
+@app.command()
+def bench(
+    models: Annotated[
+        options.Names, typer.Option(metavar="A,B", help="All by default.", autocompletion=completion.several_models)
+    ] = None,
+    features: Annotated[
+        list[int] | None, typer.Option("--features", "-d", min=1, help="How many; by default 5, 20 and 100.")
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """Measure how many rows a second this machine learns.
+
+    \b
+    Examples:
+      driftline bench
+      driftline bench --models rls,auto -d 50
+    """
+    from driftline.cli import commands
+
+    commands.bench(models or [], features or [5, 20, 100], as_json=json)
+
+
+@app.command()
 def models(
     name: Annotated[
         str | None, typer.Argument(help="One learner, with the rules of its parameters.", autocompletion=completion.models)
     ] = None,
     json: options.Json = False,
 ) -> None:
-    r"""List every learner with one line and its parameters.
+    """List every learner with one line and its parameters.
 
     \b
     Examples:
@@ -120,7 +221,7 @@ def reproduce(
     jobs: Annotated[int | None, typer.Option(min=1, help="Parallel processes; every core by default.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Where all random numbers come from.")] = 0,
 ) -> None:
-    r"""Compute a paper's figure or table again, and say whether its claim holds.
+    """Compute a paper's figure or table again, and say whether its claim holds.
 
     \b
     Examples:

@@ -9,7 +9,7 @@ from pathlib import Path
 import typer
 
 from driftline.cli import errors, running, summary
-from driftline.cli.arguments import make_model
+from driftline.cli.arguments import make_model, names_in
 from driftline.cli.options import Reading
 from driftline.cli.outputs import FORMATS, STDOUT
 from driftline.files.errors import closest
@@ -86,3 +86,57 @@ def _check_folder(path: Path | None) -> None:
         raise typer.BadParameter(f"{path}: there is no folder {path.parent}")
     if path is not None and path.is_dir():
         raise typer.BadParameter(f"{path}: is a folder, not a file")
+
+
+def predict(model: Path, source: str, *, out: str, level: float | None, delimiter: str | None, quiet: bool) -> None:
+    """``driftline predict``."""
+    from driftline.cli import predicting
+
+    _check_level(level)
+    _check_out(out)
+    with errors.told("predict"):
+        count = predicting.predict(model, source, out=out, level=level, delimiter=delimiter)
+    if not quiet and out != STDOUT:
+        typer.echo(f"{count:,} predictions: {out}")
+
+
+def inspect(model: Path, *, top: int, as_json: bool) -> None:
+    """``driftline inspect``."""
+    from driftline.cli import inspecting
+
+    with errors.told("inspect"):
+        found = inspecting.describe(model)
+    typer.echo(json.dumps(found, indent=2) if as_json else inspecting.in_words(found, top))
+
+
+def compare(source: str, reading: Reading, *, models: list[str], settings: list[str], delay: int, as_json: bool) -> None:
+    """``driftline compare``."""
+    from driftline.cli import comparing
+
+    names = list(dict.fromkeys(names_in(models)))
+    given: dict[str, list[str]] = {name: [] for name in names}
+    for setting in settings:
+        name, dot, rest = setting.partition(".")
+        if not dot or name not in given:
+            raise typer.BadParameter(f"--set takes model.name=value, with one of {', '.join(names)}, got {setting!r}")
+        given[name].append(rest)
+    learners = {name: make_model(name, values) for name, values in given.items()}
+    with errors.told("compare"):
+        contest = comparing.compare(source, reading.options(), reading.encoding(), learners, delay=delay, show=not as_json)
+    typer.echo(contest.table().to_json().rstrip() if as_json else str(contest.table()))
+    for entry in contest.entries:
+        if entry.failure:
+            typer.echo(f"driftline compare: {entry.name} is out: {entry.failure}", err=True)
+
+
+def bench(models: list[str], sizes: list[int], *, as_json: bool) -> None:
+    """``driftline bench``."""
+    from driftline.cli import benching
+
+    known = benching.known()
+    names = names_in(models) or tuple(known)
+    for name in names:
+        if name not in known:
+            raise typer.BadParameter(f"there is no model {name!r} to measure.{closest(name, known)}")
+    table = benching.measure({name: known[name] for name in names}, sizes)
+    typer.echo(table.to_json().rstrip() if as_json else str(table))

@@ -19,6 +19,13 @@ def models(incomplete: str) -> Iterator[tuple[str, str]]:
             yield name, summary_of(cls)[0]
 
 
+def several_models(incomplete: str) -> Iterator[tuple[str, str]]:
+    """Learners, after those that were typed before the last comma."""
+    before, comma, last = incomplete.rpartition(",")
+    for name, words in models(last):
+        yield before + comma + name, words
+
+
 def settings(context: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
     """Parameters of the learner that was named."""
     from driftline import registry

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from driftline.files.buffers import from_numpy
 from driftline.inputs import Array
 
 STDOUT = "-"
@@ -29,7 +30,7 @@ class OutputError(Exception):
 
 def as_table(columns: dict[str, Array]) -> Any:
     """Columns of numbers and times as a table; NaN is nothing."""
-    return pa.table({name: pa.array(values, from_pandas=True) for name, values in columns.items()})
+    return pa.table({name: from_numpy(values) for name, values in columns.items()})
 
 
 class Output:

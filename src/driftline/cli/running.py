@@ -282,6 +282,8 @@ class Job:
                 raise DataError("has names and no rows", source=self.rows.name)
             self.output.discard()
             return
+        if not self.score.known and not self.stop:
+            raise DataError("no row has a target", source=self.rows.name, column=self.request.options.target)
         if self.done > self.resumed_at:
             self._save()
         self.output.place()

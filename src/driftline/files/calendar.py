@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from driftline.files.buffers import to_numpy
 from driftline.files.columns import ABSENT, Born, Column, Vectors, joined
 from driftline.files.types import CLOCK, DATE, TIMESTAMP
 from driftline.inputs import Array
@@ -57,8 +58,7 @@ def as_moments(values: Any) -> Array:
     if pa.types.is_timestamp(values.type) and values.type.tz is not None:
         values = pc.local_timestamp(values)
     kind = pa.time64("us") if pa.types.is_time(values.type) else pa.timestamp("us")
-    numbers = values.cast(kind, safe=False).cast(pa.int64())
-    return np.asarray(numbers.fill_null(int(MISSING)).to_numpy(zero_copy_only=False))
+    return to_numpy(values.cast(kind, safe=False), np.int64, MISSING)
 
 
 def _features(at: Array, kind: str) -> Vectors:

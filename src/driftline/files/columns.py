@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from driftline.files.buffers import to_numpy
 from driftline.inputs import Array
 
 VALUE, ABSENT, OTHER = "value", "missing", "other"
@@ -88,13 +89,9 @@ class Numbers(Column):
 
     def encode(self, values: Array) -> tuple[Vectors, Born]:
         """The numbers, NaN where one is missing."""
+        if all_finite(values):
+            return self._encode_whole(values)
         known = ~np.isnan(values)
-        if known.all():
-            born = [] if self.met or not len(values) else [(0, VALUE)]
-            self.met = self.met or len(values) > 0
-            absence = {ABSENT: np.zeros(len(values))} if self.missed else {}
-            self._remember(values, known)
-            return {VALUE: values} | absence, born
         first, born = self._appear(known)
         if not self.met:
             return {}, []
@@ -104,6 +101,17 @@ class Numbers(Column):
             return {VALUE: filled}, born
         absence, more = self._absence(known, first)
         return {VALUE: filled} | absence, born + more
+
+    def _encode_whole(self, values: Array) -> tuple[Vectors, Born]:
+        """Nothing is missing, as is most often so."""
+        if not len(values):
+            return {}, []
+        born = [] if self.met else [(0, VALUE)]
+        self.met = True
+        if self.policy == MEAN:
+            self._remember(values, np.ones(len(values), dtype=bool))
+        self.last = float(values[-1])
+        return {VALUE: values} | ({ABSENT: np.zeros(len(values))} if self.missed else {}), born
 
     def _remember(self, values: Array, known: Array) -> None:
         if self.policy == MEAN:
@@ -162,7 +170,7 @@ class Categories(Column):
     def encode(self, values: Any) -> tuple[Vectors, Born]:
         """The texts, as an array of Arrow."""
         coded = values.dictionary_encode()
-        codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        codes = to_numpy(coded.indices, np.int32, -1)
         known = codes >= 0
         met = self.met
         self.met = met or bool(known.any())
@@ -207,15 +215,20 @@ class Categories(Column):
         self.shared = bool(state["shared"])
 
 
+def all_finite(values: Array) -> bool:
+    """Whether no value is missing or infinite: a quick look that is right when it says so."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(values.sum()))
+
+
 def as_numbers(values: Any) -> Array:
     """A column of numbers or truths as float64, NaN where one is missing."""
     values = joined(values)
     if pa.types.is_duration(values.type):
-        values = values.cast(pa.duration("us")).cast(pa.int64()).cast(pa.float64())
-        return np.asarray(values.to_numpy(zero_copy_only=False)) / 1e6
+        return to_numpy(values.cast(pa.duration("us")).cast(pa.int64()).cast(pa.float64()), np.float64, np.nan) / 1e6
     if not pa.types.is_float64(values.type):
         values = values.cast(pa.float64(), safe=False)
-    return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
+    return to_numpy(values, np.float64, np.nan)
 
 
 def as_texts(values: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -16,11 +17,17 @@ from driftline.files.errors import DataError, Hint
 from driftline.files.lines import LineBlocks
 from driftline.files.opening import Opened
 from driftline.files.raw import Options, RawBlock, Reader
-from driftline.files.types import NUMBER, TEXT, TRUTH, arrow_type, type_name
+from driftline.files.types import DATE, NUMBER, TEXT, TIMESTAMP, TRUTH, arrow_type, type_name
 
 DELIMITERS = (",", ";", "\t", "|")
 NUMERIC = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
 DECIMAL_COMMA = r"^\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*$"
+PATTERNS = {
+    NUMBER: NUMERIC,
+    TRUTH: "^(?i)(true|false)$",
+    TIMESTAMP: r"^\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?$",
+    DATE: r"^\d{4}-\d\d-\d\d$",
+}
 TIMES = ("%Y/%m/%d %H:%M:%S", "%Y/%m/%d %H:%M", "%Y/%m/%d")
 
 
@@ -88,7 +95,10 @@ class Delimited(Reader):
         """Numbers with a decimal comma, where values are not separated by commas."""
         if self.delimiter == ",":
             return
-        text = self._read(data, dict.fromkeys(self._wanted(), pa.string()))
+        try:
+            text = self._read(data, dict.fromkeys(self._wanted(), pa.string()))
+        except pa.ArrowInvalid:
+            return  # it will be said where the lines are parsed
         columns = [pc.drop_null(column) for column in text.columns]
         commas = sum(_share(column, DECIMAL_COMMA) > 0.5 for column in columns)
         points = sum(_share(column, NUMERIC) > 0.5 and _share(column, r"\.") > 0 for column in columns)
@@ -101,9 +111,9 @@ class Delimited(Reader):
         types = {name: arrow_type(kind) for name, kind in self.types.items()}
         types |= {name: pa.string() for name in self.options.text if name in self._names}
         try:
-            if data.count(b'"') % 2:
-                self._check_quotes(data, line)
             table = self._read(data, types)
+            if b'"' in data and (len(table) < data.count(b"\n") or data.count(b'"') % 2):
+                self._check_quotes(data, line)
             known = len(self.types)
             self._settle(table)
             if len(self.types) == known:
@@ -142,22 +152,21 @@ class Delimited(Reader):
             elif pa.types.is_null(column.type):
                 continue
             elif pa.types.is_string(column.type) or pa.types.is_binary(column.type):
-                numeric = pa.types.is_string(column.type) and _share(pc.drop_null(column), NUMERIC) >= 0.5
-                self.types[name] = NUMBER if numeric or name == self.options.target else TEXT
+                mostly = _mostly(pc.drop_null(column)) if pa.types.is_string(column.type) else TEXT
+                self.types[name] = NUMBER if name == self.options.target else mostly
             else:
                 self.types[name] = type_name(column.type)
 
     def _check_quotes(self, data: bytes, line: int) -> None:
+        """Where values go over several lines, or lines are empty: quotes must be closed where a value ends."""
         reader = csv.reader(io.StringIO(data.decode("utf-8", "replace"), newline=""), delimiter=self.delimiter, strict=True)
         begun = 0
         try:
             for _ in reader:
                 begun = reader.line_num
-        except csv.Error as error:
-            if "end of data" in str(error):
-                raise DataError(
-                    'a quote " is opened and never closed', source=self.opened.name, place=f"line {line + begun:,}"
-                ) from None
+        except csv.Error:
+            words = 'a quote " is opened and not closed where a value ends'
+            raise DataError(words, source=self.opened.name, place=f"line {line + begun:,}") from None
 
     def _explain(self, data: bytes, line: int, error: Exception) -> DataError:
         """The first line that cannot be read, by a slow look at each."""
@@ -196,7 +205,9 @@ class Delimited(Reader):
             return True
         if kind == NUMBER:
             value = value.replace(self.decimal, ".") if self.decimal != "." else value
-            return re.match(NUMERIC, value) is not None or value.strip().lower().lstrip("+-") in ("inf", "infinity", "nan")
+            if value.strip().lower().lstrip("+-") in ("inf", "infinity", "nan"):
+                return True  # numbers to Arrow
+            return re.match(NUMERIC, value) is not None and math.isfinite(float(value))
         try:
             self._read(f"{value}\n".encode(), {"value": arrow_type(kind)}, ["value"])
         except pa.ArrowInvalid:
@@ -209,7 +220,9 @@ class Delimited(Reader):
         if name == self.options.target:
             words, hints = f"the target must be a number, got {shown!r}", [Hint("na", shown, "if it means a missing value")]
         elif kind == NUMBER:
-            words = f"{shown!r} is not a number, as most of the column is"
+            beyond = re.match(NUMERIC, value) is not None
+            words = f"{shown!r} is {'beyond the range of' if beyond else 'not a'} number{'s' if beyond else ''}"
+            words += "" if beyond else ", as most of the column is"
             hints = [
                 Hint("na", shown, "if it means a missing value"),
                 Hint("text", name, "to take the column as categories"),
@@ -253,6 +266,11 @@ def sniff(header: str) -> str:
 def _share(column: Any, pattern: str) -> float:
     """The share of texts that match."""
     return float(pc.mean(pc.match_substring_regex(column, pattern)).as_py() or 0.0) if len(column) else 0.0
+
+
+def _mostly(texts: Any) -> str:
+    """What most texts of a column are: the few that are not are mistakes, and not categories."""
+    return next((kind for kind, pattern in PATTERNS.items() if _share(texts, pattern) > 0.5), TEXT)
 
 
 def _count(number: int, what: str) -> str:

@@ -11,12 +11,13 @@ import pyarrow as pa
 
 from driftline.files import types
 from driftline.files.calendar import MISSING, Times, as_moments
-from driftline.files.columns import LAST, POLICIES, Categories, Column, Numbers, Vectors, as_numbers, as_texts
+from driftline.files.columns import LAST, POLICIES, Categories, Column, Numbers, Vectors, all_finite, as_numbers, as_texts
 from driftline.files.errors import DataError, Hint, closest
 from driftline.files.raw import Options, RawBlock
 from driftline.inputs import Array
 
 CATEGORIES = 50
+CACHED = 2**15  # numbers
 
 
 @dataclass(frozen=True)
@@ -106,13 +107,21 @@ class Encoder:
             vectors |= {(name, key): vector for key, vector in found.items()}
             born += [(row, place, name, key) for row, key in births]
         births_by_row = self._give_birth(born)
-        X = np.zeros((rows, len(self.features)))
-        for place, feature in enumerate(self.features):
-            if feature in vectors:
-                X[:, place] = vectors[feature]
+        X = self._rows([vectors.get(feature) for feature in self.features], rows)
         labels, times = self._labels(raw), self._times(raw)
         names = list(self.names)
         return Block(X, labels, names, births_by_row, times, raw.start, raw.place, raw.consumed, before)
+
+    def _rows(self, vectors: list[Array | None], rows: int) -> Array:
+        """Columns side by side, a few rows at a time so that what is written stays in the cache; 0 where there is none."""
+        X = np.empty((rows, len(vectors)))
+        step = max(256, CACHED // (len(vectors) or 1))
+        for begin in range(0, rows, step):
+            end = min(begin + step, rows)
+            piece = X[begin:end]
+            for place, vector in enumerate(vectors):
+                piece[:, place] = 0.0 if vector is None else vector[begin:end]
+        return X
 
     def _is_order(self, raw: RawBlock) -> bool:
         """A time that is a plain number says the order of rows, and is no feature."""
@@ -125,7 +134,10 @@ class Encoder:
             if kind is None:
                 return {}, []
             column = self.columns[name] = self._make(name, kind)
-        values = self._values(name, raw, column)
+        try:
+            values = self._values(name, raw, column)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            raise DataError(f"holds {kind}, where it held {column.kind} before", column=name) from None
         return column.encode(values)
 
     def _make(self, name: str, kind: str) -> Column:
@@ -147,8 +159,7 @@ class Encoder:
         return np.full(rows, MISSING) if absent else as_moments(raw.table.column(name))
 
     def _finite(self, values: Array, name: str, raw: RawBlock) -> Array:
-        infinite = np.isinf(values)
-        if infinite.any():
+        if not all_finite(values) and (infinite := np.isinf(values)).any():
             row = int(infinite.argmax())
             what = "the target" if name == self.options.target else "the number"
             hints = [] if name == self.options.target else [Hint("drop", name, "to do without the column")]

@@ -53,8 +53,12 @@ class JsonLines(Reader):
             self._settle(table)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, TypeError) as error:
             raise self._explain(data, line, error) from None
-        wanted = [name for name in table.column_names if self.options.wants(name)]
-        return table.select(wanted)
+        return table.select([name for name in table.column_names if self._is_there(name, table)])
+
+    def _is_there(self, name: str, table: Any) -> bool:
+        """Whether a column is wanted; a target that is known from before and not needed may be nowhere in the rows."""
+        absent = name == self.options.target and not self.options.target_needed and table[name].null_count == len(table)
+        return self.options.wants(name) and not absent
 
     def _read(self, data: bytes, types: dict[str, Any]) -> Any:
         closed = self.options.columns is not None and all(name in types for name in self.options.columns)

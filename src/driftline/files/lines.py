@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from gzip import BadGzipFile
 
 from driftline.files.errors import DataError
-from driftline.files.opening import Opened
+from driftline.files.opening import PEEK, Opened
 
 BLOCK = 4 * 2**20  # bytes that are parsed at once
 FIRST = 2**18  # of the first block, from which the types are found
@@ -37,6 +37,7 @@ class LineBlocks:
         while True:
             end = self._end_of_line(self.rest)
             if end is None and not self.ended:
+                self._check_length()
                 self._fill(len(self.rest) + 1)
                 continue
             line, self.rest = (self.rest, b"") if end is None else (self.rest[:end], self.rest[end:])
@@ -95,7 +96,7 @@ class LineBlocks:
         if live and b"\n" in self.rest and not (patiently and self._more_soon()):
             return
         while have < wanted and not self.ended:
-            data = self._read(min(wanted - have, 2**20) if not live else 2**20)
+            data = self._read(2**20 if live else min(max(wanted - have, PEEK), 2**20))
             if not data:
                 self.ended = True
                 break

@@ -25,6 +25,7 @@ class Options:
         time_format: how its times are written, as in ``strptime``.
         target: the column that is predicted.
         drop: columns that are not wanted.
+        target_needed: whether rows without a target are of no use.
     """
 
     columns: tuple[str, ...] | None = None
@@ -35,6 +36,7 @@ class Options:
     time_format: str | None = None
     target: str | None = None
     drop: tuple[str, ...] = ()
+    target_needed: bool = True
 
     def wants(self, name: str) -> bool:
         """Whether a column is to be read."""

@@ -210,7 +210,7 @@ class Rows:
 
     def _check_names(self, names: list[str]) -> None:
         options = self.options
-        if options.target is not None and options.target not in names:
+        if options.target is not None and options.target not in names and options.target_needed:
             raise self._no_target(names)
         asked = [*(options.columns or ()), *options.drop, *options.text, *([options.time] if options.time else [])]
         for name in [*asked, *(name for name in self.encoder.encoding.missing if name)]:

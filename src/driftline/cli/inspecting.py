@@ -1,0 +1,114 @@
+"""``driftline inspect``: what is in a model's file."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from driftline import model_file
+from driftline.base import Learner
+from driftline.errors import ModelFileError
+from driftline.evaluate.tables import Table
+
+
+def describe(path: Path) -> dict[str, Any]:
+    """What a model's file holds, as plain values."""
+    model, beside = model_file.load_with_beside(path)
+    if not isinstance(model, Learner):
+        raise ModelFileError(f"{path}: holds a {type(model).__name__}, which is looked at from Python")
+    found: dict[str, Any] = {
+        "file": str(path),
+        "bytes": path.stat().st_size,
+        "model": repr(model),
+        "rows_learned": model.n_seen_,
+        "rows_skipped": model.n_skipped_,
+    }
+    if model._core is None:
+        return found
+    weights = _weights(model)
+    found |= {
+        "memory_rows": _finite(model._memory()),
+        "weights": weights,
+        "intercept": _finite(model.intercept_) if model._by_feature else None,
+        "certificate": _certificate(model),
+    }
+    if beside is not None:
+        plain = beside.plain
+        found |= {"run": plain.get("settings"), "rows_done": plain.get("rows")}
+    if hasattr(model, "explain"):
+        found["beliefs"] = model.explain()
+    return found
+
+
+def _weights(model: Learner) -> dict[str, float | None]:
+    if not model._by_feature:
+        return {}
+    names = model._names or [f"x{place}" for place in range(model.n_features_in_)]
+    coefs = np.asarray(model.coef_, dtype=np.float64)
+    if coefs.ndim != 1:
+        return {}
+    return {str(name): _finite(value) for name, value in zip(names, coefs.tolist(), strict=True)}
+
+
+def _certificate(model: Learner) -> dict[str, Any]:
+    certificate = model.certificate()
+    return {
+        "loss": _finite(certificate.loss),
+        "comparator": _finite(certificate.comparator),
+        "bound": _finite(certificate.bound),
+        "conditions": dict(certificate.conditions),
+        "events": dict(certificate.events),
+    }
+
+
+def _finite(value: Any) -> float | None:
+    return float(value) if value is not None and math.isfinite(value) else None
+
+
+def in_words(found: dict[str, Any], top: int) -> str:
+    """The same for people."""
+    lines = [
+        f"{found['file']}: {found['model']}, {found['bytes']:,} bytes",
+        f"{found['rows_learned']:,} rows learned, {found['rows_skipped']:,} skipped",
+    ]
+    if "weights" not in found:
+        return "\n".join(lines)
+    run = found.get("run")
+    if run:
+        lines.append(f"A run towards {run['target']!r}, {found['rows_done']:,} rows done; run --resume goes on with it")
+    if found["memory_rows"] is not None:
+        lines.append(f"Its memory is about {found['memory_rows']:,.0f} rows")
+    if "beliefs" in found:
+        lines.append(found["beliefs"])
+    lines += ["", *_weight_lines(found, top), "", *_certificate_lines(found["certificate"])]
+    return "\n".join(lines)
+
+
+def _weight_lines(found: dict[str, Any], top: int) -> list[str]:
+    weights = found["weights"]
+    if not weights:
+        return ["It has no weight for each feature"]
+    ranked = sorted(weights.items(), key=lambda item: -abs(item[1] or 0.0))
+    rows = [[name, value] for name, value in ranked[:top]]
+    if found["intercept"] is not None:
+        rows.append(["(intercept)", found["intercept"]])
+    lines = str(Table(["feature", "weight"], rows)).split("\n")
+    return [*lines, *([f"… and {len(ranked) - top} more"] if len(ranked) > top else [])]
+
+
+def _certificate_lines(certificate: dict[str, Any]) -> list[str]:
+    lines = [f"sum of squared errors {_shown(certificate['loss'])}"]
+    if certificate["comparator"] is not None:
+        lines.append(f"the best weights in hindsight, with their penalty: {_shown(certificate['comparator'])}")
+    if certificate["bound"] is not None:
+        lines.append(f"proven to be at most {_shown(certificate['bound'])}")
+    lines += [f"condition {'holds' if holds else 'fails'}: {words}" for words, holds in certificate["conditions"].items()]
+    lines += [f"event: {words}, {count:,} times" for words, count in certificate["events"].items()]
+    return lines
+
+
+def _shown(value: float | None) -> str:
+    return "out of range" if value is None else f"{value:.6g}"

@@ -1,0 +1,132 @@
+"""``driftline predict``: rows in, predictions out, nothing learned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from driftline import model_file
+from driftline.base import Learner
+from driftline.cli import checkpoint
+from driftline.cli.checkpoint import KIND
+from driftline.cli.outputs import Output, open_output
+from driftline.errors import ModelFileError
+from driftline.files import DataError, Encoding, Rows
+from driftline.files.encoder import Block
+from driftline.files.opening import JSON_LINES
+from driftline.files.raw import Options
+from driftline.inputs import Array
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A model that has learned, and how rows of a file become rows for it."""
+
+    model: Learner
+    options: Options
+    encoding: Encoding
+    known: dict[str, Any] | None
+
+    @property
+    def width(self) -> int:
+        """The features that it knows."""
+        return self.model.n_features_in_
+
+
+def load(path: Path) -> Trained:
+    """Reads a model's file: a state of a run, or a learner that was saved by itself."""
+    model, beside = model_file.load_with_beside(path)
+    if not isinstance(model, Learner):
+        raise ModelFileError(f"{path}: holds a {type(model).__name__}, which is asked from Python")
+    if model._core is None:
+        raise ModelFileError(f"{path}: the model has learned nothing yet")
+    if beside is None or beside.plain.get("kind") != KIND:
+        names = None if model._names is None else tuple(map(str, model._names))
+        return Trained(model, Options(columns=names), Encoding({"": "skip"}), None)
+    kept = checkpoint.load(path)
+    settings: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in kept.settings.items()
+    }
+    options = Options(
+        columns=settings["features"],
+        text=settings["text"],
+        na=settings["na"],
+        delimiter=settings["delimiter"],
+        time=settings["time"],
+        time_format=settings["time_format"],
+        target=settings["target"],
+        target_needed=False,
+        drop=settings["drop"],
+    )
+    return Trained(model, options, Encoding(settings["missing"], settings["categories"]), kept.known)
+
+
+def predict(path: Path, source: str, *, out: str, level: float | None, delimiter: str | None) -> int:
+    """Writes a prediction for each row, and says how many there were."""
+    trained = load(path)
+    options = trained.options if delimiter is None else replace(trained.options, delimiter=delimiter)
+    rows = Rows(source, options, trained.encoding, known=trained.known)
+    output: Output | None = None
+    count = 0
+    try:
+        _check_columns(trained, rows)
+        ending = ".jsonl" if rows.reader.opened.format == JSON_LINES else ".csv"
+        output = open_output(out, ending=ending, kept=False, begun=None)
+        for block in rows:
+            output.write(_predicted(trained, block, level, rows.name))
+            count += len(block)
+        if not count:
+            raise DataError("has names and no rows", source=rows.name)
+        output.place()
+    except BaseException:
+        rows.close()
+        if output is not None:
+            output.discard()
+        raise
+    return count
+
+
+def _check_columns(trained: Trained, rows: Rows) -> None:
+    """Of a file with a header, every column must be there that the model learned from."""
+    from driftline.files.errors import no_column
+
+    names = rows.columns()
+    if rows.reader.opened.format != JSON_LINES:
+        for name in rows.encoder.columns:
+            if name not in names:
+                raise no_column(name, names, rows.name, "column, which the model learned from,")
+
+
+def _places(trained: Trained, block: Block) -> Any:
+    """Where the model's features stand among the block's."""
+    if trained.known is None and trained.options.columns is not None:
+        return [block.names.index(name) for name in trained.options.columns if name in block.names]
+    return slice(0, trained.width)
+
+
+def _predicted(trained: Trained, block: Block, level: float | None, source: str) -> dict[str, Array]:
+    model = trained.model
+    X = np.ascontiguousarray(block.X[:, _places(trained, block)])
+    if X.shape[1] < trained.width or (trained.known is None and block.X.shape[1] != trained.width):
+        raise DataError(
+            f"the rows have {block.X.shape[1]} columns of numbers, the model learned from {trained.width}", source=source
+        )
+    columns: dict[str, Array] = {"row": np.arange(block.start, block.start + len(block))}
+    if block.times is not None:
+        columns["time"] = block.times
+    if block.y is not None:
+        columns["target"] = block.y
+    try:
+        names = [*(model._names or ())]
+        rows: list[Any] = [dict(zip(names, row, strict=True)) for row in X.tolist()] if not trained.width else list(X)
+        said = model.predict(X) if trained.width else np.array([model.predict_one(row) for row in rows])
+        columns["prediction"] = said
+        if level is not None:
+            ends = np.array([model.predict_interval(row, level) for row in rows])
+            columns |= {"lower": ends[:, 0], "upper": ends[:, 1]}
+    except ValueError as error:
+        raise DataError(str(error), source=source, place=f"from {block.place(0)} on") from error
+    return columns

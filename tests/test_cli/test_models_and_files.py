@@ -1,0 +1,179 @@
+"""predict, inspect, compare, models and bench."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import driftline as dl
+from driftline import registry
+from tests.test_cli.calling import call, predictions
+from tests.test_cli.tables import mixed, write
+
+
+@pytest.fixture
+def trained(capsys, tmp_path):
+    """A state of a run over the first 400 rows, and a file of the others."""
+    table = mixed()
+    source, state = write(table.slice(0, 400), tmp_path / "a.csv"), tmp_path / "model.drift"
+    assert call(capsys, "run", source, "-t", "load", "-m", "kalman", "--state", state, "--quiet")[0] == 0
+    return state, table.slice(400)
+
+
+def features(model, block):
+    return np.ascontiguousarray(block.X[:, : model.n_features_in_])
+
+
+@pytest.mark.parametrize("name", ["b.csv", "b.parquet", "b.jsonl"])
+@pytest.mark.parametrize("labelled", [True, False])
+def test_predict_gives_the_models_predictions_and_learns_nothing(capsys, tmp_path, trained, name, labelled):
+    state, rest = trained
+    before = state.read_bytes()
+    source = write(rest if labelled else rest.drop_columns(["load"]), tmp_path / name)
+    out = tmp_path / "out.parquet"
+    assert call(capsys, "predict", state, source, "--out", out, "--level", "0.8") == (0, f"200 predictions: {out}\n", "")
+    model = dl.load(state)
+    found = predictions(out)
+    whole = tmp_path / "whole.parquet"
+    assert call(capsys, "run", write(mixed(), tmp_path / "w.csv"), "-t", "load", "--out", whole, "--quiet")[0] == 0
+    rows = next(iter(dl.files.open_rows(tmp_path / "w.csv", target="load")))
+    X = rows.X[400:, [rows.names.index(feature) for feature in model.feature_names_in_]]
+    np.testing.assert_allclose(found["prediction"].to_numpy(), model.predict(X), rtol=1e-12)
+    expected = [model.predict_interval(x, 0.8) for x in X]
+    np.testing.assert_allclose(np.transpose([found["lower"], found["upper"]]), expected, rtol=1e-12)
+    assert ("target" in found.column_names) == labelled
+    assert state.read_bytes() == before
+
+
+def test_predict_knows_a_model_that_was_saved_from_python(capsys, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 2))
+    model = dl.RLS()
+    for x in X:
+        model.learn_one({"a": x[0], "b": x[1]}, x.sum())
+    model.save(tmp_path / "m")
+    table = pa.table({"b": X[:, 1], "other": X[:, 0], "a": X[:, 0]})
+    code, out, _ = call(capsys, "predict", tmp_path / "m", write(table, tmp_path / "a.csv"))
+    assert code == 0
+    said = np.array([float(line.split(",")[1]) for line in out.splitlines()[1:]])
+    np.testing.assert_allclose(said, model.predict(X), rtol=1e-12)
+    code, _, err = call(capsys, "predict", tmp_path / "m", write(table.drop_columns(["a"]), tmp_path / "b.csv"))
+    assert code == 1
+    assert "there is no column 'a'" in err
+
+
+def test_predict_knows_a_model_without_names(capsys, tmp_path):
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    model = dl.RLS().fit(X, X.sum(axis=1))
+    model.save(tmp_path / "m")
+    code, out, _ = call(capsys, "predict", tmp_path / "m", write(pa.table({"p": X[:, 0], "q": X[:, 1]}), tmp_path / "a.csv"))
+    assert code == 0
+    said = np.array([float(line.split(",")[1]) for line in out.splitlines()[1:]])
+    np.testing.assert_allclose(said, model.predict(X), rtol=1e-12)
+    three = write(pa.table({"p": X[:, 0], "q": X[:, 1], "r": X[:, 1]}), tmp_path / "b.csv")
+    code, _, err = call(capsys, "predict", tmp_path / "m", three)
+    assert (code, "3 columns of numbers, the model learned from 2" in err) == (1, True)
+
+
+def test_a_column_that_is_gone_or_holds_something_else_is_refused(capsys, tmp_path, trained):
+    state, rest = trained
+    code, _, err = call(capsys, "predict", state, write(rest.drop_columns(["wind"]), tmp_path / "b.parquet"))
+    assert (code, "there is no column, which the model learned from, 'wind'" in err) == (1, True)
+    text = rest.set_column(1, "wind", [["strong"] * 200])
+    code, _, err = call(capsys, "predict", state, write(text, tmp_path / "c.parquet"))
+    assert (code, "column 'wind': holds text, where it held number before" in err) == (1, True)
+
+
+def test_inspect_shows_weights_by_name_memory_and_certificate(capsys, trained):
+    state, _ = trained
+    model = dl.load(state)
+    code, out, _ = call(capsys, "inspect", state, "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert found["weights"] == dict(zip(model.feature_names_in_.tolist(), model.coef_.tolist(), strict=True))
+    assert found["rows_learned"] == model.n_seen_
+    assert found["certificate"]["comparator"] == model.certificate().comparator
+    assert found["run"]["target"] == "load"
+    code, out, _ = call(capsys, "inspect", state, "--top", "2")
+    assert code == 0
+    largest = max(found["weights"], key=lambda name: abs(found["weights"][name]))
+    assert largest in out
+    assert f"… and {len(found['weights']) - 2} more" in out
+
+
+@pytest.mark.parametrize("content", [b"", b"garbage", None])
+@pytest.mark.parametrize("command", ["inspect", "predict"])
+def test_what_is_no_model_is_refused(capsys, tmp_path, command, content):
+    path = tmp_path / "m"
+    if content is not None:
+        path.write_bytes(content)
+    more = [write(mixed(20), tmp_path / "a.csv")] if command == "predict" else []
+    code, out, err = call(capsys, command, path, *more)
+    assert (code, out) == (2 if content is None else 1, "")
+    assert err.startswith(f"driftline {command}: ")
+
+
+def test_compare_gives_each_learner_the_figures_of_its_own_run(capsys, tmp_path):
+    source = write(mixed(), tmp_path / "a.csv")
+    arguments = [source, "-t", "load", "--models", "kalman,rls", "-s", "rls.forgetting=0.9", "--delay", 2]
+    code, out, err = call(capsys, "compare", *arguments, "--json")
+    assert (code, err) == (0, "")
+    rows = {row["model"]: row for row in json.loads(out)["rows"]}
+    for name, settings in (("kalman", []), ("rls", ["-s", "forgetting=0.9"])):
+        code, out, _ = call(capsys, "run", source, "-t", "load", "-m", name, *settings, "--delay", 2, "--json")
+        alone = json.loads(out)
+        assert rows[name]["rmse"] == pytest.approx(alone["rmse"])
+        assert rows["(last value)"]["rmse"] == pytest.approx(alone["last_value_rmse"])
+        assert rows["(running mean)"]["rmse"] == pytest.approx(alone["running_mean_rmse"])
+
+
+def test_a_learner_that_refuses_rows_is_out_and_the_others_go_on(capsys, tmp_path):
+    rng = np.random.default_rng(0)
+    x = 1000 * rng.normal(size=300)
+    source = write(pa.table({"x": x, "y": x + rng.normal(size=300)}), tmp_path / "a.csv")
+    code, out, err = call(capsys, "compare", source, "-t", "y", "--models", "lms,rls", "-s", "lms.rate=0.1")
+    assert code == 0
+    assert "lms is out: LMS.run" in err or "lms is out: LMS.learn_one" in err
+    assert "rls" in out
+    code, _, err = call(capsys, "compare", source, "-t", "y", "--models", "lms", "-s", "lms.rate=0.1")
+    assert code == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--models", "rsl"], "there is no model 'rsl'. Did you mean rls?"),
+        (["--models", "rls", "-s", "forgetting=0.9"], "--set takes model.name=value"),
+        (["--models", "rls", "-s", "kalman.noise=0.9"], "--set takes model.name=value, with one of rls"),
+    ],
+)
+def test_wrong_comparisons_end_with_2(capsys, tmp_path, arguments, words):
+    code, _, err = call(capsys, "compare", write(mixed(20), tmp_path / "a.csv"), "-t", "load", *arguments)
+    assert code == 2
+    assert words in " ".join(err.split())
+
+
+def test_models_lists_the_registry(capsys):
+    code, out, _ = call(capsys, "models", "--json")
+    listed = {entry["name"]: entry for entry in json.loads(out)}
+    assert code == 0
+    assert listed.keys() == registry.learners().keys()
+    for name, cls in registry.learners().items():
+        assert [param["name"] for param in listed[name]["parameters"]] == list(cls._params)
+        assert listed[name]["cost"].startswith("O(")
+    code, out, _ = call(capsys, "models")
+    assert all(name in out for name in registry.learners())
+    code, out, _ = call(capsys, "models", "rls")
+    assert "forgetting" in out
+    assert call(capsys, "models", "rsl")[0] == 2
+
+
+def test_bench_measures_the_learners_that_are_asked_for(capsys, monkeypatch):
+    monkeypatch.setattr("driftline.cli.benching.SLICE", 0.001)
+    code, out, _ = call(capsys, "bench", "--models", "rls,nlms", "-d", 3, "-d", 7, "--json")
+    rows = json.loads(out)["rows"]
+    assert code == 0
+    assert [row["rows/s"] for row in rows] == ["rls", "nlms"]
+    assert all(row[column] > 0 for row in rows for column in ("3 features", "7 features"))
+    assert call(capsys, "bench", "--models", "rsl")[0] == 2
