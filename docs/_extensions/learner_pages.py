@@ -1,16 +1,10 @@
 """Writes learners/<name>.md for every registered learner, and learners/index.md, when a build starts."""
 
-import inspect
-import re
 from pathlib import Path
 from types import FunctionType
 
-from sphinx.errors import ExtensionError
-
 from driftline import Learner
-from driftline.registry import learners
-
-SUMMARY = re.compile(r"(?P<what>.*?)[,.] (?P<cost>O\([^)]*\)) a row\.", re.DOTALL)
+from driftline.registry import learners, summary_of
 
 INDEX = """\
 # Learners
@@ -57,17 +51,6 @@ They are keyword-only, checked when the learner is made and in `set_params`, and
 - Registered as `{name}`.
 - Source: `{source}`.
 """
-
-
-def summary_of(cls):
-    """What the first paragraph of the docstring says, and the cost that it ends with."""
-    paragraph = inspect.cleandoc(cls.__doc__ or "").split("\n\n")[0]
-    found = SUMMARY.fullmatch(paragraph)
-    if found is None:
-        raise ExtensionError(
-            f"{cls.__name__}: the docstring must begin with a summary that ends in ', O(...) a row.', got {paragraph!r}"
-        )
-    return " ".join(found["what"].split()), found["cost"]
 
 
 def page(name, cls):

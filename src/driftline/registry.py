@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from typing import TypeVar
 
 from driftline.base import Learner
@@ -9,6 +11,7 @@ from driftline.base import Learner
 _learners: dict[str, type[Learner]] = {}
 
 L = TypeVar("L", bound=type[Learner])
+_SUMMARY = re.compile(r"(?P<what>.*?)[,.] (?P<cost>O\([^)]*\)) a row(?P<more>[^.]*)\.")
 
 
 def learner(cls: L) -> L:
@@ -39,3 +42,17 @@ def name_of(cls: type[Learner]) -> str:
         if known is cls:
             return name
     raise ValueError(f"{cls.__name__} is not registered: decorate it with driftline.registry.learner")
+
+
+def summary_of(cls: type[Learner]) -> tuple[str, str]:
+    """What the first paragraph of a learner's docstring says, and the cost of a row that it ends with.
+
+    >>> from driftline import RLS
+    >>> summary_of(RLS)
+    ('Recursive least squares with exponential forgetting', 'O(d²)')
+    """
+    paragraph = " ".join(inspect.cleandoc(cls.__doc__ or "").split("\n\n")[0].split())
+    found = _SUMMARY.fullmatch(paragraph)
+    if found is None:
+        raise ValueError(f"{cls.__name__}: the docstring must begin with a summary that ends in ', O(...) a row.'")
+    return found["what"], found["cost"] + found["more"]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
 import json
-import re
 from typing import Any
 
 import typer
@@ -12,15 +10,6 @@ import typer
 from driftline import registry
 from driftline.base import Learner
 from driftline.files.errors import closest
-
-SUMMARY = re.compile(r"(?P<what>.*?)[,.] (?P<cost>O\([^)]*\)) a row\.", re.DOTALL)
-
-
-def summary_of(cls: type[Learner]) -> tuple[str, str]:
-    """What the first paragraph of a learner's docstring says, and the cost that it ends with."""
-    paragraph = " ".join(inspect.cleandoc(cls.__doc__ or "").split("\n\n")[0].split())
-    found = SUMMARY.fullmatch(paragraph)
-    return (found["what"], found["cost"]) if found else (paragraph, "")
 
 
 def show(name: str | None, as_json: bool) -> None:
@@ -39,9 +28,9 @@ def show(name: str | None, as_json: bool) -> None:
 
 
 def _in_words(name: str, cls: type[Learner], full: bool) -> list[str]:
-    what, cost = summary_of(cls)
+    what, cost = registry.summary_of(cls)
     own = {key: param for key, param in cls._params.items() if full or key not in Learner._params}
-    lines = [f"{name:12} {cls.__name__}: {what}. Cost {cost} a row."]
+    lines = [f"{name:12} {cls.__name__}: {what}. Cost of a row: {cost}."]
     if not full:
         shown = ", ".join(f"{key}={param.default!r}" for key, param in own.items())
         return [*lines, *([f"{'':12} {shown}"] if shown else [])]
@@ -49,6 +38,6 @@ def _in_words(name: str, cls: type[Learner], full: bool) -> list[str]:
 
 
 def _as_plain(name: str, cls: type[Learner]) -> dict[str, Any]:
-    what, cost = summary_of(cls)
+    what, cost = registry.summary_of(cls)
     params = [{"name": key, "default": repr(param.default), "rule": param.rule} for key, param in cls._params.items()]
     return {"name": name, "class": cls.__name__, "summary": what, "cost": cost, "parameters": params}

@@ -12,11 +12,10 @@ import typer
 def models(incomplete: str) -> Iterator[tuple[str, str]]:
     """Learners, with what they do."""
     from driftline import registry
-    from driftline.cli.catalogue import summary_of
 
     for name, cls in registry.regressors().items():
         if name.startswith(incomplete):
-            yield name, summary_of(cls)[0]
+            yield name, registry.summary_of(cls)[0]
 
 
 def several_models(incomplete: str) -> Iterator[tuple[str, str]]:

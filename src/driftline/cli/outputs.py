@@ -140,6 +140,7 @@ class TextFile(Part):
         """Appends some rows."""
         file = self._open()
         file.write(as_lines(columns, self.path.suffix.lower(), header=file.tell() == 0))
+        file.flush()  # for whoever watches
 
 
 class SpooledParquet(Part):
