@@ -3,7 +3,7 @@
 import pytest
 
 from driftline.reproduce.dfop_fig2 import from_printed, ordered
-from driftline.reproduce.dfop_published import METHODS, REGRESSIONS, TABLE_5, table_1, table_4
+from driftline.reproduce.dfop_published import METHODS, REGRESSIONS, TABLE_5, table_1, table_3, table_4
 
 
 def test_dfop_is_first_on_13_of_20_data_sets():
@@ -48,3 +48,15 @@ def test_dfop_has_the_least_error_on_three_of_four_regressions():
     table = table_4()
     first = [name for name in REGRESSIONS if min(table, key=lambda method: table[method][name].mean) == "DFOP"]
     assert first == ["hyperplane", "SRU-2", "Debutanizer"]
+
+
+def test_sparse_dfop_is_first_on_11_of_14_data_sets():
+    table = table_3()
+    assert len(table) == 14
+    assert sum(row["Sparse-DFOP"].mean == max(number.mean for number in row.values()) for row in table.values()) == 11
+
+
+@pytest.mark.parametrize(("method", "counts"), [("S-RLS", (11, 1, 2)), ("GMF-RLS", (11, 1, 2)), ("ASVB-L", (10, 2, 2))])
+def test_the_marks_of_table_3_add_up(method, counts):
+    outcomes = [row[method].outcome for row in table_3().values()]
+    assert tuple(outcomes.count(word) for word in ("win", "tie", "loss")) == counts

@@ -5,7 +5,8 @@ import pytest
 
 import driftline as dl
 from driftline.reproduce import Context, dfop_fig3, dfop_fig4, find
-from driftline.reproduce.sparse_dfop_traces import Job, Race, Trace, race, stages, trace
+from driftline.reproduce.sparse_dfop_traces import Job, Race, Trace, race, rival_losses, stages, trace
+from driftline.reproduce.sparse_rls import rivals
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +37,14 @@ def test_a_race_has_the_errors_of_a_trace(found):
     assert other.excited > 0
 
 
+def test_rivals_need_only_the_inputs_that_are_ever_used():
+    X, y = dl.streams.StateSpace(d=30, seed=2).take(200)
+    found = rival_losses(X, y, 100)
+    for rival, by_value in zip(found, rivals(2e-3, 100.0).values(), strict=True):
+        runs = [((learner.predictions(X, y) - y) ** 2).reshape(2, 100).mean(axis=1) for learner in by_value.values()]
+        np.testing.assert_allclose(rival, runs, rtol=1e-8)
+
+
 def test_stages_are_cut_at_the_changes():
     assert stages(np.arange(8), 125).tolist() == [[0, 1, 2, 3], [4, 5, 6, 7]]
 
@@ -52,9 +61,16 @@ def test_the_verdict_on_tracking_follows_the_curves():
     assert dfop_fig3.judge(stages_of_two(rises=False), 250).verdict == "does not agree"
 
 
-def races(ratio: float = 300.0, worse: float = 1.2) -> list[Race]:
+def races(ratio: float = 300.0, worse: float = 1.2, rivals: float = 3.0) -> list[Race]:
     curve = np.linspace(2.0, 1.0, 6)
-    return [Race(np.array([curve, curve * worse]), np.array([ratio, 1.0]), 90.0)] * 2
+    return [
+        Race(
+            np.array([curve, curve * worse]),
+            np.array([ratio, 1.0]),
+            90.0,
+            np.array([[9 * curve, curve, 8 * curve]] * 2) * rivals,
+        )
+    ] * 2
 
 
 @pytest.mark.parametrize(
@@ -64,6 +80,7 @@ def races(ratio: float = 300.0, worse: float = 1.2) -> list[Race]:
         ({"ratio": 249.0}, [True, True, False]),
         ({"worse": 0.9}, [False, True, True]),
         ({"worse": 2.5}, [True, False, True]),
+        ({"rivals": 1.1}, [False, True, True]),
     ],
 )
 def test_the_verdict_on_errors_and_times_follows_the_numbers(options, held):

@@ -20,6 +20,8 @@ _NAMES = (
     "dfop-table1",
     "dfop-fig3",
     "dfop-fig4",
+    "dfop-table3",
+    "dfop-fig5",
     "dfop-table4",
     "dfop-fig6",
     "dfop-fig7",

@@ -11,9 +11,11 @@ from driftline import streams
 from driftline.inputs import Array
 from driftline.linear import DFOP, SparseDFOP
 from driftline.reproduce.dfop_contest import PRIOR
+from driftline.reproduce.sparse_rls import rivals
 
 RATE, DIM, D, SPARSITY, STAGE = 2e-3, 100, 1000, 10, 500
 LEARNERS = ("DFOP", "Sparse-DFOP")
+RIVALS = ("S-RLS", "GMF-RLS")
 SETTING = (
     f"StateSpace with D = {D} inputs of which {SPARSITY} are ever other than 0, weights that jump by N(0, 0.1) every "
     f"{STAGE} rows, and noise of variance 0.01 on the labels; the weights start with variance 1. DFOP and Sparse-DFOP with "
@@ -52,13 +54,15 @@ class Race(NamedTuple):
 
     Attributes:
         losses: (learner, window), the mean squared error over each window of rows.
-        seconds: (learner,), a row.
+        seconds: (learner,), of the processor, a row.
         excited: seconds a row of DFOP where every input varies.
+        rivals: (rival, parameter, window), the mean squared error of S-RLS and GMF-RLS at each of their parameters.
     """
 
     losses: Array
     seconds: Array
     excited: float
+    rivals: Array
 
 
 ESTIMATES = ("DFOP", "Sparse-DFOP, recovered", "Sparse-DFOP, coef_")
@@ -67,6 +71,8 @@ STYLES: dict[str, dict[str, Any]] = {  # curves that lie on one another must bot
     "Sparse-DFOP": {"linewidth": 1.4},
     "Sparse-DFOP, recovered": {"linewidth": 1.4},
     "Sparse-DFOP, coef_": {"linewidth": 1.4, "linestyle": "--"},
+    "S-RLS": {"linewidth": 1.4},
+    "GMF-RLS": {"linewidth": 1.4, "linestyle": "--"},
 }
 
 
@@ -109,14 +115,26 @@ def race(job: Job) -> Race:
     excited.run(full[:-100], np.zeros(D + 200))
     _, seconds = timed(excited, full[-100:], np.zeros(100))
     losses = np.array([found.reshape(-1, job.every).mean(axis=1) for found, _ in runs])
-    return Race(losses, np.array([each for _, each in runs]), seconds)
+    return Race(losses, np.array([each for _, each in runs]), seconds, rival_losses(X, y, job.every))
+
+
+def rival_losses(X: Array, y: Array, every: int) -> Array:
+    """Mean squared errors of S-RLS and GMF-RLS at each of their parameters, (rival, parameter, window).
+
+    They are given the inputs that are ever other than 0. On the others S stays diagonal and no weight moves, so that
+    predictions are the same as with all of them.
+    """
+    used = np.ascontiguousarray(X[:, (X != 0).any(axis=0)])
+    runs = [[rival.predictions(used, y) - y for rival in known.values()] for known in rivals(RATE, PRIOR).values()]
+    means: Array = np.square(runs).reshape(len(RIVALS), -1, len(y) // every, every).mean(axis=-1)
+    return means
 
 
 def timed(learner: DFOP | SparseDFOP, X: Any, y: Array) -> tuple[Array, float]:
-    """The losses of a run, and its seconds a row."""
-    began = time.perf_counter()
+    """The losses of a run, and its seconds of the processor a row."""
+    began = time.process_time()
     run = learner.run(X, y)
-    return run.losses, (time.perf_counter() - began) / len(y)
+    return run.losses, (time.process_time() - began) / len(y)
 
 
 def stages(values: Array, every: int) -> Array:
