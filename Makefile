@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 NATIVE := $(wildcard cpp/*/*.cpp cpp/*/*.hpp cpp/include/driftline/*.hpp) CMakeLists.txt
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
-.PHONY: help demo test test-native lint format bench bench-quick bench-auto docs clean
+.PHONY: help demo test test-native lint format bench bench-quick bench-auto bench-auto-peers docs clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -45,12 +45,16 @@ bench-auto: $(VENV)/core  ## Auto beside the best learner in hindsight, on gener
 	$(BIN)/python -m benchmarks.auto --cache build/hindsight --held-out
 	$(BIN)/python -m benchmarks.auto --cost
 
+bench-auto-peers: .venv-peers/ready .venv-capymoa/ready  ## Auto beside River and CapyMOA on the files of DATA=DIR; hours
+	.venv-peers/bin/python -m benchmarks.auto_peers $(DATA)
+	.venv-capymoa/bin/python -m benchmarks.auto_peers $(DATA)
+
 docs: $(VENV)/docs  ## the documentation, in docs/_build/html
 	$(BIN)/python -m sphinx -q -W -b doctest docs docs/_build/doctest
 	$(BIN)/python -m sphinx -q -W -b html docs docs/_build/html
 
 clean:  ## remove what the other verbs made
-	rm -rf .venv .venv-peers build demo docs/_build docs/learners
+	rm -rf .venv .venv-peers .venv-capymoa build demo docs/_build docs/learners
 
 $(VENV)/made:
 	$(PYTHON) -m venv $(VENV)
@@ -79,4 +83,10 @@ $(VENV)/docs: $(VENV)/core
 .venv-peers/ready: pyproject.toml $(NATIVE) benchmarks/requirements.txt $(wildcard src/driftline/*.py src/driftline/*/*.py)
 	$(PYTHON) -m venv .venv-peers
 	.venv-peers/bin/python -m pip --disable-pip-version-check --quiet install -r benchmarks/requirements.txt .
+	touch $@
+
+# CapyMOA needs Java 17 or later, which pip does not bring.
+.venv-capymoa/ready: pyproject.toml $(NATIVE) benchmarks/requirements-capymoa.txt $(wildcard src/driftline/*.py src/driftline/*/*.py)
+	$(PYTHON) -m venv .venv-capymoa
+	.venv-capymoa/bin/python -m pip --disable-pip-version-check --quiet install -r benchmarks/requirements-capymoa.txt .
 	touch $@
