@@ -11,7 +11,8 @@ SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-fra
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
-demo: $(VENV)/core  ## follow a drifting stream with several learners; a table and demo/tracking.png
+demo: $(VENV)/core  ## the commands on a drifting stream, with a report; then learners side by side: all in demo/
+	$(BIN)/driftline demo
 	$(BIN)/python -m driftline.demo.tracking
 
 test: $(VENV)/test test-native  ## the whole test suite
@@ -64,7 +65,7 @@ $(VENV)/made:
 # The package itself is installed once for each change of the native core; its Python files are used where they lie.
 $(VENV)/core: $(VENV)/made pyproject.toml $(NATIVE)
 	$(PIP) install "scikit-build-core>=0.11" "nanobind>=2.4" "numpy>=2.0" cmake ninja
-	$(PIP) install --no-build-isolation --editable ".[plot]"
+	$(PIP) install --no-build-isolation --editable ".[all]"
 	mkdir -p build
 	touch $@
 

@@ -212,6 +212,21 @@ def models(
 
 
 @app.command()
+def demo(
+    folder: Annotated[Path, typer.Argument(help="Where the files go.")] = Path("demo"),
+) -> None:
+    """Show all of it in seconds, on a stream that is made here; ends with the path of a report.
+
+    \b
+    Example:
+      driftline demo
+    """
+    from driftline.demo import show
+
+    show(folder)
+
+
+@app.command()
 def reproduce(
     name: Annotated[str | None, typer.Argument(help="The figure or table; --list shows them.", show_default=False)] = None,
     show_list: Annotated[bool, typer.Option("--list", help="List the figures and tables.")] = False,

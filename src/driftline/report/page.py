@@ -139,7 +139,7 @@ def _tiles(facts: Facts) -> list[tuple[str, str, str]]:
     tiles = [(words.number(errors["model"]), "error", "root mean squared")]
     if facts.sums["counted"]:
         mean = facts.sums["size"] / facts.sums["counted"]
-        tiles.append((words.number(mean), "mean size of an error", "in units of the target"))
+        tiles.append((words.number(mean), "error", "mean absolute"))
     tiles += [
         (words.number(errors[name]), f"error of the {label}", words.compared(errors["model"], errors[name]) + " it")
         for name, label in BASELINES.items()

@@ -1,0 +1,8 @@
+"""``python -m driftline.demo``."""
+
+from pathlib import Path
+
+from driftline.demo import show
+
+if __name__ == "__main__":
+    show(Path("demo"))

@@ -1,0 +1,36 @@
+"""The demonstration: its stream is what it says, and its commands end with a report."""
+
+import numpy as np
+import pytest
+
+from driftline.demo import demand, show, steps
+
+
+def test_the_streams_causes_change_as_it_says():
+    """Least squares, told where they change, finds the constants within four standard errors.
+
+    The noise keeps half of itself from hour to hour, which widens the errors of independent noise by up to sqrt(3).
+    """
+    columns = demand.make()
+    hour = np.arange(demand.ROWS)
+    cold, wind = np.maximum(20 - columns["temperature"], 0), columns["wind"]
+    early = hour < demand.NEW_PIPES
+    design = np.column_stack([np.ones(demand.ROWS), cold, cold * hour / 8760, wind * early, wind * ~early, columns["price"]])
+    labels = columns["demand"] / np.where(hour < demand.NEW_DISTRICT, 1.0, 2.2)
+    effects = np.linalg.lstsq(design, labels, rcond=None)[0]
+    deviation = np.std(labels - design @ effects)
+    errors = deviation * np.sqrt(np.diag(np.linalg.inv(design.T @ design)))
+    assert deviation == pytest.approx(3.0, rel=0.05)
+    assert np.all(np.abs(effects - [60.0, 3.0, -1.5, 4.0, 0.5, -0.25]) < 4 * np.sqrt(3) * errors)
+    assert np.all(errors < 0.02 * np.abs(effects) + 0.02)
+
+
+def test_all_commands_run_and_the_last_line_names_the_report(tmp_path, capsys):
+    show(tmp_path)
+    said = capsys.readouterr().out
+    assert said.count("$ driftline") == len(steps(tmp_path))
+    report = tmp_path / "report.html"
+    assert said.strip().endswith(str(report.resolve()))
+    assert "Auto following demand" in report.read_text()
+    predictions = (tmp_path / "predictions.csv").read_text().splitlines()
+    assert len(predictions) == demand.ROWS + 1
