@@ -67,8 +67,8 @@ def measure(quick: bool) -> Report:
     )
     note = (
         f"{rows:,} rows, Kalman, then Auto. Deviation: of the share inside from the level, the largest over all windows of "
-        f"{WINDOW:,} rows. The oracle knows the weights and the law of the noise. Jackknife: river.conf.RegressionJackknife around the "
-        f"same Kalman, window {FADED:,}."
+        f"{WINDOW:,} rows. The oracle knows the weights and the law of the noise. Jackknife: river.conf.RegressionJackknife "
+        f"around the same Kalman, window {FADED:,}."
     )
     verdict = Verdict("largest deviation of coverage", worst, TARGET, "share")
     return Report([Table("Intervals", header, lines, note)], [verdict])
