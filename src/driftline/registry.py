@@ -47,8 +47,8 @@ def name_of(cls: type[Learner]) -> str:
 def summary_of(cls: type[Learner]) -> tuple[str, str]:
     """What the first paragraph of a learner's docstring says, and the cost of a row that it ends with.
 
-    >>> from driftline import RLS
-    >>> summary_of(RLS)
+    >>> from driftline import RLS, registry
+    >>> registry.summary_of(RLS)
     ('Recursive least squares with exponential forgetting', 'O(d²)')
     """
     paragraph = " ".join(inspect.cleandoc(cls.__doc__ or "").split("\n\n")[0].split())

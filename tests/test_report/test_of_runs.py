@@ -150,6 +150,27 @@ def test_every_learner_shows_itself(name):
     assert "None" not in shown.split("features")[1]
 
 
+def test_several_labels_a_row_show_themselves_and_have_no_report(tmp_path):
+    X, y, *_ = tracked()
+    model = dl.RLS()
+    run = model.run(X, np.column_stack([y, -y]))
+    assert "Run of 600 rows" in read(run._repr_html_())
+    assert "600 rows" in read(model._repr_html_())
+    with pytest.raises(ValueError, match=r"one number a row, got float64 of shape \(600, 2\)"):
+        run.report(tmp_path / "report.html", X, model=model)
+
+
+@pytest.mark.parametrize("name", registry.regressors())
+def test_every_learner_has_a_report(tmp_path, name):
+    X, y, *_ = tracked(200)
+    model = registry.regressors()[name]()
+    run = model.run(X[:, :3] / 30, y / 100, level=0.9, weights_every=20 if model._by_feature else None)
+    run.report(tmp_path / "report.html", X[:, :3] / 30, model=model)
+    text = read((tmp_path / "report.html").read_text())
+    assert f"{type(model).__name__} following y" in text
+    assert ("no weight of its own" in text) != model._by_feature
+
+
 def test_names_in_notebooks_are_text():
     model = dl.RLS()
     model.learn_one({"<script>alert(1)</script>": 1.0}, 1.0)

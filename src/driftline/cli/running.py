@@ -213,7 +213,8 @@ class Job:
 
     def _follow(self, block: Block) -> Run:
         runs: list[Run] = []
-        every = None if self.chronicle is None else self.chronicle.weights_every
+        followed = self.chronicle is not None and self.model._by_feature  # there are weights to be shown
+        every = self.chronicle.weights_every if followed else None
         try:
             for stretch in self.follower.stretches(block, every):
                 self._chronicle(stretch)

@@ -66,6 +66,7 @@ class Chronicle:
         delay: rows by which labels are late; the baselines, the last label and the running mean, wait for them too.
 
     >>> import driftline as dl
+    >>> from driftline.report import Chronicle
     >>> X, y = dl.streams.Switching(rate=0.4, unit="deg", every=500, seed=7).take(1000)
     >>> model, chronicle = dl.RLS(forgetting=0.95), Chronicle(level=0.9)
     >>> for rows in (slice(0, 512), slice(512, 1000)):
@@ -163,7 +164,8 @@ class Chronicle:
     def _set_clock(self, moments: Array | None, clock: str | None) -> None:
         self.clock = clock
         if moments is not None:
-            steps = np.diff(moments, prepend=self.latest)
+            with np.errstate(invalid="ignore"):
+                steps = np.diff(moments, prepend=self.latest)
             self.in_order = self.in_order and bool((steps >= 0).all())
             self.latest = float(moments[-1])
 

@@ -46,7 +46,7 @@ def run_html(run: Run) -> str:
 
 
 def _alarms(run: Run) -> Array:
-    return run.alarms if np.asarray(run.predictions).dtype.kind == "f" else np.empty(0)
+    return run.alarms if run.predictions.dtype.kind == "f" and run.predictions.ndim == 1 else np.empty(0)
 
 
 def _places(rows: Array) -> str:
@@ -58,6 +58,9 @@ def _by_window(errors: Array) -> Array:
     if len(errors) < 2:
         return np.empty(0)
     starts = np.unique(np.linspace(0, len(errors), POINTS, endpoint=False).astype(np.int64))
+    if errors.ndim > 1:  # several labels a row
+        with np.errstate(over="ignore", invalid="ignore"):
+            errors = np.sqrt(np.mean(np.square(errors), axis=1))
     known = np.isfinite(errors)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         sums = np.add.reduceat(np.where(known, np.square(errors), 0.0), starts)

@@ -26,7 +26,7 @@ def portrait(model: Learner) -> dict[str, Any]:
 
 
 def _weights(model: Learner) -> dict[str, Any]:
-    if not model.n_seen_ or not model._by_feature:
+    if not model.n_seen_ or not model._by_feature or model.coef_.ndim > 1:
         return {"names": [], "weights": [], "intercept": None}
     names = getattr(model, "feature_names_in_", None)
     return {
