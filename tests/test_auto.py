@@ -1,5 +1,7 @@
 """Auto: against its plain form, under changes of unit, on hostile streams, and what it says about itself."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -151,3 +153,52 @@ def test_a_forged_state_is_refused_or_predicts_finitely(rows):
             continue
         assert np.isfinite(forged.run(X, y).predictions).all()
     assert 0 < refused < 150
+
+
+def late_losses(model, X, y, delay, copy_at=None):
+    """Squared errors where each label comes so many rows after the next row was predicted."""
+    losses = []
+    for t in range(len(y)):
+        losses.append((y[t] - model.predict_one(X[t])) ** 2)
+        if t >= delay:
+            model.learn_one(X[t - delay], y[t - delay])
+        if t == copy_at:
+            model = pickle.loads(pickle.dumps(model))
+    return np.array(losses)
+
+
+def wave_after(rng, rows, period):
+    """A label that repeats itself, which the inputs do not tell."""
+    X = rng.standard_normal((rows, 2))
+    return X, 3 * np.sin(2 * np.pi * np.arange(rows) / period) + X[:, 0] + 0.1 * rng.standard_normal(rows)
+
+
+@pytest.mark.parametrize("delay", [1, 5, 12])
+def test_labels_that_come_late_are_not_taken_for_the_last(delay):
+    X, y = wave_after(np.random.default_rng(4), 1500, 24)
+    noise = np.mean(late_losses(dl.Auto(), X, y, delay)[500:])
+    blind = np.mean(late_losses(dl.RLS(forgetting=0.999), X, y, delay)[500:])
+    stale = np.mean(np.square(y[501:] - y[500 - delay : -1 - delay]))
+    assert noise < 0.15 * min(blind, stale)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_late_labels_and_a_copy_on_the_way(dtype):
+    X, y = wave_after(np.random.default_rng(5), 300, 24)
+    whole = late_losses(dl.Auto(dtype=dtype), X, y, 7)
+    for at in (3, 20, 150):
+        np.testing.assert_array_equal(late_losses(dl.Auto(dtype=dtype), X, y, 7, copy_at=at), whole)
+
+
+def test_what_is_asked_and_never_learned_changes_nothing():
+    X, y = wave_after(np.random.default_rng(6), 200, 24)
+    asked, other = dl.Auto(), np.random.default_rng(7).standard_normal((200, 2))
+    for t in range(200):
+        asked.predict_one(other[t])
+        before = pickle.dumps(asked)
+        asked.predict_one(X[t])
+        assert pickle.dumps(asked) == before
+        asked.learn_one(X[t], y[t])
+    plain = dl.Auto()
+    plain.run(X, y)
+    np.testing.assert_array_equal(asked.predict(X), plain.predict(X))

@@ -40,7 +40,7 @@ template <class T> nb::object predict(Held<T>& self, nb::handle x) {
     Auto<T>& own = *self.model;
     if (!read_row(x.ptr(), own.state, self.names, true))
         return nb::none();
-    return nb::float_(own.model.predict(own.row()));
+    return nb::float_(own.model.predict_next(own.row()));
 }
 
 template <class T> bool learn(Held<T>& self, nb::handle x, nb::handle y, nb::handle weight) {
@@ -98,11 +98,13 @@ template <class T> nb::dict get_state(Held<T>& self) {
     InUse use(self);
     AutoModel<T>& model = self.model->model;
     Collector all;
-    model.visit(all);
-    const double shape[] = {static_cast<double>(model.inputs.born()), static_cast<double>(model.warm_count())};
+    const Index waiting = model.waiting_count();
+    model.visit(waiting, all);
+    const double shape[] = {static_cast<double>(model.inputs.born()), static_cast<double>(model.warm_count()),
+                            static_cast<double>(waiting)};
     nb::dict out;
     out["weights"] = effective;
-    out["shape"] = copy_out(shape, 2);
+    out["shape"] = copy_out(shape, 3);
     out["coverage"] = copy_coverage(model.coverage);
     out["numbers"] = copy_out(all.numbers.data(), static_cast<Index>(all.numbers.size()));
     if (!all.entries.empty())
@@ -121,29 +123,34 @@ template <class T> void check_expert(const SecondOrderState<T>& state) {
 template <class T> void set_state(Held<T>& self, const nb::dict& from) {
     InUse use(self);
     const AutoModel<T>& old = self.model->model;
-    double shape[2];
-    copy_in(from, "shape", shape, 2);
+    double shape[3];
+    copy_in(from, "shape", shape, 3);
     std::vector<T> effective(width(*self.model));
     copy_in(from, "weights", effective.data(), width(*self.model));
     const Index features = old.features(), born = static_cast<Index>(shape[0]), warm = static_cast<Index>(shape[1]);
+    const Index waiting = static_cast<Index>(at_most(at_least(0, shape[2]), most_late));
     if (!(shape[0] >= 0 && shape[0] <= static_cast<double>(features) && shape[1] >= 0 && shape[1] < warm_rows) ||
-        static_cast<double>(born) != shape[0] || static_cast<double>(warm) != shape[1])
+        static_cast<double>(born) != shape[0] || static_cast<double>(warm) != shape[1] ||
+        static_cast<double>(waiting) != shape[2])
         throw nb::value_error("the state's shape is out of range");
     auto fresh = std::make_unique<Auto<T>>(features, born, old.inputs.intercept());
     AutoModel<T>& model = fresh->model;
     set_coverage(from, model.coverage);
     model.expect_warm(warm);
+    model.expect_waiting(waiting);
     Counter count;
-    model.visit(count);
+    model.visit(waiting, count);
     std::vector<double> numbers(count.numbers);
     std::vector<float> entries(count.entries);
     copy_in(from, "numbers", numbers.data(), count.numbers);
     if (count.entries > 0)
         copy_in(from, "entries", entries.data(), count.entries);
-    model.visit(Filler{numbers.data(), entries.data()});
+    model.visit(waiting, Filler{numbers.data(), entries.data()});
     const double rows = model.sums.rows;
     if (!(rows >= 0 && rows < 9e15) || rows != std::floor(rows) ||
-        (rows < warm_rows ? rows : 0) != static_cast<double>(warm) || model.inputs.label_memory.rows != rows)
+        (rows < warm_rows ? rows : 0) != static_cast<double>(warm) || model.inputs.label_memory.rows != rows ||
+        !(model.late() >= 0 && model.late() <= most_late) || model.late() != std::floor(model.late()) ||
+        model.waiting_count() != waiting)
         throw nb::value_error("the state's sums are out of range");
     for (auto& expert : model.models())
         check_expert(expert->state);

@@ -186,8 +186,9 @@ def auto(X: Array, y: Array, experts: list[tuple[Any, ...]]) -> Array:
             mixed = mixer.mix(f)
             predictions[t] = mixed
             if t == 1:
-                change = float(np.mean(np.nan_to_num((X[1] - X[0]) ** 2 / (X[1] ** 2 + X[0] ** 2))))
-                share = 0.8 * min(change, 1) ** 3
+                changes = np.nan_to_num((X[1] - X[0]) ** 2 / (X[1] ** 2 + X[0] ** 2))
+                change = float(np.mean(changes))
+                share = 0.8 * min(2 * np.exp(np.mean(np.log(np.maximum(changes, 1e-3)))), 1) ** 2
                 predictions[t] = share * mixed + (1 - share) * y[0]
             mixer.learn(f, label)
             if t == 1:

@@ -20,7 +20,8 @@ inline constexpr int sights = 7;
 
 inline constexpr Index most_labels = 8, most_rows = 3;
 inline constexpr Index far_labels[] = {12, 24, 48, 96, 144, 168, 336}; // rows back: months, hours, half-hours, ten minutes
-inline constexpr Index far_count = sizeof far_labels / sizeof(Index), history = far_labels[far_count - 1];
+inline constexpr Index far_count = sizeof far_labels / sizeof(Index), most_late = 512;
+inline constexpr Index history = far_labels[far_count - 1] + most_late;
 
 // How many labels and earlier rows a sight needs, for models that began with so many features: wide rows get fewer extras.
 struct Extent {

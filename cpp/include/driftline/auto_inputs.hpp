@@ -23,8 +23,7 @@ struct Unit {
 };
 
 struct LabelMemory {
-    double past[most_labels] = {}; // the latest first
-    double rows = 0, mean = 0, low = 0, high = 0;
+    double last = 0, rows = 0, mean = 0, low = 0, high = 0;
 };
 
 struct Rescaling {
@@ -49,8 +48,9 @@ class AutoInputs {
     }
     double origin(Sight sight) const { return is_raw(sight) ? 0 : label_.centre; }
 
-    // Takes a row in hand: what the sights share is computed once.
-    void look_at(const double* x) {
+    // Takes a row in hand, as it was seen when so many of the labels were yet to come: what the sights share is computed
+    // once.
+    void look_at(const double* x, Index late = 0) {
         const double one = 1 / common_;
         for (Index j = 0; j < features_; ++j) {
             raw_[j] = bounded(x[j] * one);
@@ -62,22 +62,32 @@ class AutoInputs {
                 before_[k * features_ + j] = seen(j, before[j]);
         }
         for (Index k = 0; k < most_labels; ++k) {
-            const bool known = static_cast<double>(k) < label_memory.rows;
-            labels_[k] = known ? seen_label(false, label_memory.past[k]) : 0;
-            raw_labels_[k] = known ? seen_label(true, label_memory.past[k]) : 0;
+            labels_[k] = label_seen(false, late + k + 1);
+            raw_labels_[k] = label_seen(true, late + k + 1);
         }
         for (Index k = 0; k < far_count; ++k)
-            labels_[most_labels + k] = far_label(k);
+            labels_[most_labels + k] = label_seen(false, late + far_labels[k]);
+    }
+    // The label so many rows back, 1 being the last; 0 where there is none.
+    double label_back(Index back) const {
+        const Index rows = static_cast<Index>(label_memory.rows);
+        return rows < back ? 0 : history_[(rows - back) % history];
     }
     // How much features vary from the last row to this one, beside their own size: about 1 around 0, next to nothing far
     // from it.
     double change_from_last(const double* x) const {
         double total = 0;
-        for (Index j = 0; j < features_; ++j) {
-            const double size = at_least(std::fabs(x[j]), std::fabs(rows_[j])), now = x[j] / size, before = rows_[j] / size;
-            total += size > 0 ? (now - before) * (now - before) / (now * now + before * before) : 0;
-        }
+        for (Index j = 0; j < features_; ++j)
+            total += change_of(j, x[j]);
         return features_ > 0 ? at_most(total / static_cast<double>(features_), 1) : 1;
+    }
+    // From 0, where features are far from 0, to 1, where they vary around it: by the geometric mean of their changes, which
+    // is 1/2 around 0, so that some features far from 0 are enough.
+    double centredness(const double* x) const {
+        double logs = 0;
+        for (Index j = 0; j < features_; ++j)
+            logs += std::log(at_least(1e-3, change_of(j, x[j])));
+        return features_ > 0 ? at_most(2 * std::exp(logs / static_cast<double>(features_)), 1) : 0;
     }
     // What experts of this sight see of the row in hand.
     template <class T> void write(Sight sight, T* out) const {
@@ -110,11 +120,8 @@ class AutoInputs {
         if (intercept_)
             offset += share * (raw ? weak : 1.0) * static_cast<double>(*w++);
         for (Index k = 0; k < extent.labels; ++k) {
-            const bool known = static_cast<double>(k) < label_memory.rows;
-            const double label = k >= most_labels ? far_label(k - most_labels)
-                                 : known          ? seen_label(raw, label_memory.past[k])
-                                                  : 0;
-            offset += share * static_cast<double>(*w++) * label;
+            const Index back = k < most_labels ? k + 1 : far_labels[k - most_labels];
+            offset += share * static_cast<double>(*w++) * label_seen(raw, back);
         }
         for (Index j = 0; j < features_; ++j) {
             const double slope = share * static_cast<double>(*w++);
@@ -158,9 +165,7 @@ class AutoInputs {
         for (Index j = 0; j < features_; ++j)
             rows_[j] = x[j];
         LabelMemory& memory = label_memory;
-        for (Index k = most_labels - 1; k > 0; --k)
-            memory.past[k] = memory.past[k - 1];
-        memory.past[0] = y;
+        memory.last = y;
         history_[static_cast<Index>(memory.rows) % history] = y;
         memory.rows += 1;
         memory.mean += y / memory.rows - memory.mean / memory.rows;
@@ -272,9 +277,12 @@ class AutoInputs {
     double seen_label(bool raw, double label) const {
         return raw ? bounded(label / common_label_) : label_.size > 0 ? bounded((label - label_.centre) / label_.size) : 0;
     }
-    double far_label(Index k) const {
-        const Index rows = static_cast<Index>(label_memory.rows);
-        return rows < far_labels[k] ? 0 : seen_label(false, history_[(rows - far_labels[k]) % history]);
+    double change_of(Index j, double value) const {
+        const double size = at_least(std::fabs(value), std::fabs(rows_[j])), now = value / size, before = rows_[j] / size;
+        return size > 0 ? (now - before) * (now - before) / (now * now + before * before) : 0;
+    }
+    double label_seen(bool raw, Index back) const {
+        return label_memory.rows < static_cast<double>(back) ? 0 : seen_label(raw, label_back(back));
     }
     // The (k + 1)-th row before; the oldest known where there is none so old, the row itself where there is none.
     const double* row_before(Index k, const double* x) const {

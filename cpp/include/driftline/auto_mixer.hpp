@@ -100,12 +100,32 @@ class Mixer {
         if (scale_ > 0)
             engine<double>().learn(top_.state, saturate((y - layer_[1]) / scale_, 1e30), weight, correction);
         const double shown = mix_rest(expert, correction);
-        first_.learn(expert, y, weight);
-        second_.learn(layer_, y, weight);
-        last_.learn(second_layer_, y, weight);
-        residual_ = saturate(y - layer_[1], DBL_MAX);
-        squares_ = at_most(0.98 * squares_ + weight * residual_ * residual_, 1e290);
-        rows_ = 0.98 * rows_ + weight;
+        judge(expert, y, weight);
+        return shown;
+    }
+
+    // What was said on the way to the last prediction, the experts' part first.
+    void note(const double* expert, std::vector<double>& said) const {
+        said.assign(expert, expert + experts_);
+        said.insert(said.end(), layer_, layer_ + 4);
+        said.insert(said.end(), second_layer_, second_layer_ + 3);
+        said.insert(said.end(), top_.state.x, top_.state.x + top_.state.d);
+        said.push_back(scale_);
+    }
+    Index note_size() const { return experts_ + 4 + 3 + top_.state.d + 1; }
+    // Learns the label of a row from what was noted when it was predicted.
+    double learn_late(const std::vector<double>& said, double y, double weight) {
+        const double* from = said.data() + experts_;
+        std::copy(from, from + 4, layer_);
+        std::copy(from + 4, from + 7, second_layer_);
+        std::copy(from + 7, from + 7 + top_.state.d, top_.state.x);
+        scale_ = said.back();
+        top_.state.ready = false;
+        double ignored = 0;
+        if (scale_ > 0)
+            engine<double>().learn(top_.state, saturate((y - layer_[1]) / scale_, 1e30), weight, ignored);
+        const double shown = last_.mixed(0, second_layer_);
+        judge(said.data(), y, weight);
         return shown;
     }
 
@@ -165,6 +185,14 @@ class Mixer {
         return policy;
     }
 
+    void judge(const double* expert, double y, double weight) {
+        first_.learn(expert, y, weight);
+        second_.learn(layer_, y, weight);
+        last_.learn(second_layer_, y, weight);
+        residual_ = saturate(y - layer_[1], DBL_MAX);
+        squares_ = at_most(0.98 * squares_ + weight * residual_ * residual_, 1e290);
+        rows_ = 0.98 * rows_ + weight;
+    }
     void shares_of_layer(double* out) const {
         for (Index i = 0; i < 4; ++i) {
             out[i] = 0;

@@ -9,6 +9,7 @@
 #include "driftline/auto_upkeep.hpp"
 #include "driftline/auto_inputs.hpp"
 #include "driftline/auto_mixer.hpp"
+#include "driftline/auto_waiting.hpp"
 
 namespace driftline {
 
@@ -33,6 +34,12 @@ template <class T> class AutoModel {
     const std::vector<ExpertKind>& kinds() const { return kinds_; }
     Index features() const { return inputs.features(); }
 
+    // A prediction whose label will come.
+    double predict_next(const double* x) {
+        const double prediction = predict(x);
+        mixer_.note(predictions_.data(), waiting_.add(Waiting::mark_of(x, features()), inputs.label_memory.rows));
+        return prediction;
+    }
     double predict(const double* x) {
         ask_experts(x);
         cut_off(inputs.label_memory);
@@ -40,10 +47,12 @@ template <class T> class AutoModel {
     }
     double learn(const double* x, double y, double weight) {
         const bool warming = warm();
-        ask_experts(x); // which leaves the row with every expert
+        const bool recalled = recall(x) && late_ > 0;
+        ask_experts(x, static_cast<Index>(late_)); // which leaves the row with every expert
+        cut_off(memory_then());
         const bool second = inputs.label_memory.rows == 1;
         const double change = second ? inputs.change_from_last(x) : 1;
-        const double prediction = shown(x, mix_and_learn(inputs.label_memory, y, weight));
+        const double prediction = shown(x, recalled ? learn_recalled(y, weight) : mix_and_learn(y, weight));
         if (second)
             mixer_.temper(change);
         count(y, prediction);
@@ -64,6 +73,8 @@ template <class T> class AutoModel {
     }
 
     Status replay(const Batch& batch, Outputs& out) {
+        if (batch.y && batch.rows > 1)
+            late_ = 0; // each row is predicted when all labels before it are known
         while (out.done < batch.rows) {
             Fate fate = Fate::learn;
             const Index rows = read_block(batch, out, fate);
@@ -85,7 +96,7 @@ template <class T> class AutoModel {
         std::fill(out, out + features(), 0.0);
         for (std::size_t k = 0; k < kinds_.size(); ++k)
             inputs.add_slopes(kinds_[k].sight, models_[k]->state.w, shares[k], out, offset);
-        offset += shares[kinds_.size()] * inputs.label_memory.past[0] + shares[kinds_.size() + 1] * inputs.label_memory.mean;
+        offset += shares[kinds_.size()] * inputs.label_memory.last + shares[kinds_.size() + 1] * inputs.label_memory.mean;
         if (inputs.intercept())
             out[features()] = sums.rows > 0 ? saturate(offset, DBL_MAX) : 0;
         for (Index j = 0; j < features(); ++j)
@@ -113,11 +124,13 @@ template <class T> class AutoModel {
         return at_least(1, own > 0 ? at_most(own, all) : all);
     }
 
-    // Calls act with every number of the state; arrays of T are the experts'.
-    template <class Act> void visit(Act&& act) {
+    // Calls act with every number of the state, that of so many waiting rows included; arrays of T are the experts'.
+    template <class Act> void visit(Index waiting, Act&& act) {
         act(reinterpret_cast<double*>(&sums), auto_sums_count);
         inputs.visit(act);
         mixer_.visit(act);
+        act(&late_, 1);
+        waiting_.visit(waiting, act);
         act(reinterpret_cast<double*>(watches_.data()), static_cast<Index>(4 * watches_.size()));
         act(warm_x_.data(), static_cast<Index>(warm_x_.size()));
         act(warm_y_.data(), static_cast<Index>(warm_y_.size()));
@@ -138,6 +151,9 @@ template <class T> class AutoModel {
     Index warm_count() const { return static_cast<Index>(warm_y_.size()); }
     std::vector<std::unique_ptr<SecondOrderModel<T>>>& models() { return models_; }
     Mixer& mixer() { return mixer_; }
+    Index waiting_count() const { return waiting_.overtaken(inputs.label_memory.rows); }
+    void expect_waiting(Index rows) { waiting_.expect(rows, mixer_.note_size()); }
+    double late() const { return late_; }
 
     AutoInputs inputs;
     AutoSums sums;
@@ -170,8 +186,8 @@ template <class T> class AutoModel {
         }
     }
 
-    void ask_experts(const double* x) {
-        inputs.look_at(x);
+    void ask_experts(const double* x, Index late = 0) {
+        inputs.look_at(x, late);
         for (std::size_t k = 0; k < kinds_.size(); ++k) {
             inputs.write(kinds_[k].sight, models_[k]->state.x);
             double value = 0;
@@ -182,7 +198,7 @@ template <class T> class AutoModel {
     // The experts' predictions, cut off where no label has been.
     void cut_off(const LabelMemory& memory) {
         const std::size_t count = kinds_.size();
-        predictions_[count] = memory.past[0];
+        predictions_[count] = memory.last;
         predictions_[count + 1] = memory.mean;
         double low = memory.low, high = memory.high;
         if (memory.rows < 2) {
@@ -197,10 +213,28 @@ template <class T> class AutoModel {
         for (double& value : predictions_)
             value = memory.rows > 0 ? at_most(at_least(low, value), high) : 0;
     }
+    // How late the label of this row is, and whether it is known what the experts said of it.
+    bool recall(const double* x) {
+        if (!waiting_.take(Waiting::mark_of(x, features()), recalled_))
+            return false;
+        late_ = inputs.label_memory.rows - recalled_.labels;
+        if (late_ <= most_late)
+            return true;
+        late_ = most_late;
+        return false;
+    }
+    // With the last label that was known when the row at hand was predicted.
+    LabelMemory memory_then() const {
+        LabelMemory memory = inputs.label_memory;
+        memory.last = inputs.label_back(1 + static_cast<Index>(late_));
+        return memory;
+    }
     // Before the first label everyone says 0. So large a loss in common would hide what follows: it is not learned from.
-    double mix_and_learn(const LabelMemory& memory, double y, double weight) {
-        cut_off(memory);
-        return memory.rows > 0 ? saturate(mixer_.learn(predictions_.data(), y, weight), DBL_MAX) : 0;
+    double learn_recalled(double y, double weight) {
+        return recalled_.labels > 0 ? saturate(mixer_.learn_late(recalled_.said, y, weight), DBL_MAX) : 0;
+    }
+    double mix_and_learn(double y, double weight) {
+        return sums.rows > late_ ? saturate(mixer_.learn(predictions_.data(), y, weight), DBL_MAX) : 0;
     }
     // With one label known nobody can tell whether labels are large because they vary or because they are far from 0. The
     // prediction leans on the latter, all the more where features are far from 0: it loses little when it is wrong.
@@ -208,8 +242,8 @@ template <class T> class AutoModel {
         const LabelMemory& memory = inputs.label_memory;
         if (memory.rows != 1)
             return mixed;
-        const double change = inputs.change_from_last(x), share = 0.8 * change * change * change;
-        return saturate(share * mixed + (1 - share) * memory.past[0], DBL_MAX);
+        const double centred = inputs.centredness(x), share = 0.8 * centred * centred;
+        return saturate(share * mixed + (1 - share) * memory.last, DBL_MAX);
     }
     void count(double y, double prediction) {
         const double loss = at_most((y - prediction) * (y - prediction), DBL_MAX);
@@ -253,7 +287,7 @@ template <class T> class AutoModel {
         for (Index t = 0; t < rows; ++t) {
             const double* x = warm_x_.data() + t * features();
             double ignored = 0;
-            inputs.look_at(x);
+            inputs.look_at(x, static_cast<Index>(late_));
             for (std::size_t k = 0; k < kinds_.size(); ++k) {
                 inputs.write(kinds_[k].sight, models_[k]->state.x);
                 teach(k, warm_y_[t], warm_weights_[t], ignored);
@@ -336,7 +370,8 @@ template <class T> class AutoModel {
         for (Index t = first; t < first + rows; ++t) {
             for (Index k = 0; k < columns; ++k)
                 predictions_[k] = table_[k * rows + t - first];
-            show(out, t, mix_and_learn(memories_[t - first], batch.y[t], weight_of(batch, t)));
+            cut_off(memories_[t - first]);
+            show(out, t, mix_and_learn(batch.y[t], weight_of(batch, t)));
             count(batch.y[t], out.predictions[t]);
         }
         rescale_when_due();
@@ -379,6 +414,9 @@ template <class T> class AutoModel {
     std::vector<Sight> used_sights_;
     std::vector<double> seen_[sights], table_, labels_; // of a block
     std::vector<LabelMemory> memories_;
+    Waiting waiting_;
+    Waiting::Row recalled_;
+    double late_ = 0; // labels that came between the prediction of the last row learned and its own label
     Index widest_ = 1;
 };
 
