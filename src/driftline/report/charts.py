@@ -79,9 +79,10 @@ def _about_marks(facts: Facts, *kinds: str) -> str:
 
 
 def _far_apart(lines: tuple[Line, ...], ratio: float) -> bool:
+    """Whether a logarithmic scale serves; not where some errors are mere rounding."""
     values = np.concatenate([line.values for line in lines]) if lines else np.empty(0)
     values = values[np.isfinite(values)]
-    return bool(len(values) and values.min() > 0 and values.max() > ratio * values.min())
+    return bool(len(values) and values.min() > 0 and ratio < float(values.max()) / float(values.min()) < 1e7)
 
 
 def _middles(facts: Facts) -> Array:

@@ -80,7 +80,7 @@ def compared(error: float, other: float) -> str:
         return "above"
     ratio = error / other
     if ratio >= 2:
-        return f"{ratio:,.1f} times" if ratio < 1e4 else f"{number(ratio, 2)} times"
+        return f"{ratio:,.1f} times" if ratio < 1e4 else "far above"
     percent = 100 * abs(1 - ratio)
     way = "below" if ratio < 1 else "above"
     return f"less than 1 % {way}" if percent < 1 else f"{min(round(percent), 99) if ratio > 0 else 100} % {way}"

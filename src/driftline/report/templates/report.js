@@ -54,7 +54,9 @@
         ctx.setLineDash(kind === "resets" ? [2 * ratio, 3 * ratio] : []);
         for (const at of places) {
           const x = plot.valToPos(at, "x", true), top = bbox.top;
+          ctx.globalAlpha = places.length > 12 ? 0.25 : 1; // many lines must not hide what they mark
           ctx.beginPath(); ctx.moveTo(x, top); ctx.lineTo(x, top + bbox.height); ctx.stroke();
+          ctx.globalAlpha = 1;
           if (kind === "alarms") {
             ctx.beginPath(); ctx.moveTo(x - 4 * ratio, top - 5 * ratio); ctx.lineTo(x + 4 * ratio, top - 5 * ratio); ctx.lineTo(x, top + 2 * ratio); ctx.fill();
           }
