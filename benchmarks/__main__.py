@@ -26,6 +26,7 @@ NAMES = (
     "sweeps",
     "fleet",
     "high_dimension",
+    "kernels",
     "soak",
 )
 PACKAGES = ("driftline", "numpy", "scipy", "river", "padasip", "filterpy", "numba", "scikit-learn", "mpmath", "vowpalwabbit")

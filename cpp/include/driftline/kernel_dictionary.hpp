@@ -184,12 +184,14 @@ class Dictionary {
         double* a = z_.data();
         kernel_engine().solve_transposed(triangle_.data(), a, count_);
         const double inverse = 1 / (length * length);
+        double total = 0;
         for (Index i = 0; i < count_; ++i) {
             inverse_.data()[i] += a[i] * a[i] * inverse;
             use_.data()[i] -= forget_ * use_.data()[i];
+            total += use_.data()[i];
         }
         inverse_.data()[count_] = inverse;
-        use_.data()[count_] = 1;
+        use_.data()[count_] = count_ > 0 ? total / static_cast<double>(count_) : 1; // as much as a point is used in the mean
     }
     void untrack(Index which) {
         double* g = z_.data();

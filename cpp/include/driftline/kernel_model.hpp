@@ -19,7 +19,8 @@ struct KernelOptions {
     KernelFunction function;
     bool measured = false; // gamma is set from the first rows
     Index budget = 0;      // most points; 0: every row is one
-    double threshold = 0;  // with a budget, a row whose rest is below this share of it is no point
+    double threshold =
+        0; // with a budget, a row is no point while what is known of its rest is below this share of the noise
 };
 
 class KernelModel {
@@ -122,8 +123,12 @@ class KernelModel {
 
   private:
     bool is_newcomer() const {
-        const double self = dictionary_.self();
-        return self > 0 && (options_.budget == 0 || dictionary_.rest() > options_.threshold * self);
+        const double self = dictionary_.self(), rest = dictionary_.rest();
+        if (options_.budget == 0)
+            return self > 0;
+        const Policy& policy =
+            model_->state.policy; // by the variance at the start: under forgetting all rows would seem new
+        return rest > 1e-10 * self && policy.start * rest > options_.threshold * (policy.complement ? 1 : policy.noise);
     }
 
     // Where the model expects its row.

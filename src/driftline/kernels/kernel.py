@@ -57,8 +57,8 @@ class Kernel(Nested):
         degree: p, of "poly".
         coef0: c, of "poly".
         budget: the most points; None keeps every row.
-        threshold: with a budget, the share of :math:`k(x, x)` outside of what the points span from which on a row becomes a
-            point.
+        threshold: with a budget, a row becomes a point when the variance of its part outside of what the points span, at the
+            start, exceeds this share of the noise.
 
     References: :cite:`vaits2011`, Section 7; :cite:`moroshko2013`, Fig. 3.3; :cite:`engel2004` for the threshold;
     :cite:`csato2002` for removing points.
@@ -80,7 +80,7 @@ class Kernel(Nested):
     degree: int = params.integer(default=3, ge=1)
     coef0: float = params.real(default=1.0, ge=0)
     budget: int | None = params.checked(default=None, check=functions.is_budget, rule=functions.BUDGET_RULE)
-    threshold: float = params.real(default=1e-3, ge=0, lt=1)
+    threshold: float = params.real(default=0.01, ge=0)
 
     _by_feature = False
     _plain_intercept = False

@@ -1,0 +1,193 @@
+"""Kernel within a budget: the plain recursion on function values, points that give way, near duplicates, bounded memory."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import driftline as dl
+
+
+def rbf(X, Z):
+    return np.exp(-((X[:, None, :] - Z[None, :, :]) ** 2).sum(axis=2))
+
+
+def plain(X, y, budget, threshold, *, start=1.0, noise=1.0, forgetting=1.0, drift=0.0, limits=None):
+    """The mean and the covariance of the function's values at the points, with every inverse formed anew."""
+    points, use, mean, cov, tau = np.zeros((0, X.shape[1])), np.zeros(0), np.zeros(0), np.zeros((0, 0)), start
+    said, resets = [], []
+    for t, (x, label) in enumerate(zip(X, y, strict=True)):
+        G, k = rbf(points, points), rbf(points, x[None])[:, 0]
+        cov, tau = cov / forgetting + drift * G, tau / forgetting + drift
+        a = np.linalg.solve(G, k)
+        rest = 1 - k @ a
+        said.append(a @ mean)
+        beside, own = cov @ a, a @ cov @ a
+        newcomer = start * rest > threshold * noise
+        if newcomer:
+            own += tau * rest
+            use = np.append(use * (1 - 0.1 / budget), 0)
+            use[-1] = use[:-1].mean() if len(use) > 1 else 1.0
+            points = np.vstack([points, x])
+            mean = np.append(mean, said[-1])
+            cov = np.block([[cov, beside[:, None]], [beside[None], np.array([[own]])]])
+            beside = np.append(beside, own)
+        else:
+            use = use + 0.1 / budget * (a**2 - use)
+        mean = mean + beside * (label - said[-1]) / (noise + own)
+        cov = cov - np.outer(beside, beside) / (noise + own)
+        G = rbf(points, points)
+        if limits is not None:
+            half = np.linalg.inv(np.linalg.cholesky(G))
+            if min(tau, np.linalg.eigvalsh(half @ cov @ half.T)[0]) < limits[len(resets)]:
+                cov, tau = G.copy(), 1.0
+                resets.append(t)
+        if len(points) > budget:
+            inverse = np.linalg.inv(G)
+            change = (inverse @ mean / np.diag(inverse)) ** 2 * use
+            stay = np.arange(len(points)) != np.argmin(change)
+            points, use, mean, cov = points[stay], use[stay], mean[stay], cov[np.ix_(stay, stay)]
+    return np.array(said), points, resets
+
+
+LEARNERS = {
+    "arowr": (dl.AROWR(noise=0.3, ridge=0.5), {"noise": 0.3, "start": 2.0}),
+    "rls": (dl.RLS(forgetting=0.97, ridge=0.5), {"forgetting": 0.97, "start": 2.0}),
+    "kalman": (dl.Kalman(noise=0.2, drift=0.05), {"noise": 0.2, "drift": 0.05}),
+    "arcor": (dl.ARCOR(noise=2.0, schedule=[0.4, 0.3, 0.2]), {"noise": 2.0, "limits": [0.4, 0.3] + [0.2] * 400}),
+}
+
+
+@pytest.mark.parametrize("budget", [1, 2, 7, 12])
+@pytest.mark.parametrize("name", LEARNERS)
+def test_it_is_the_plain_recursion_on_function_values(name, budget):
+    """Every removal included: which point leaves, and what that does to the rest."""
+    learner, parameters = LEARNERS[name]
+    rng = np.random.default_rng(budget)
+    X = rng.normal(size=(200, 2)) + np.linspace(0, 3, 200)[:, None]
+    y = np.sin(X[:, 0]) * X[:, 1] + 0.1 * rng.normal(size=200)
+    model = dl.Kernel(learner, gamma=1.0, budget=budget, threshold=0.05, intercept=False)
+    run = model.run(X, y)
+    said, points, resets = plain(X, y, budget, 0.05, **parameters)
+    np.testing.assert_allclose(run.predictions, said, rtol=1e-6, atol=1e-7)
+    np.testing.assert_array_equal(model.points_, points)
+    assert run.resets.tolist() == resets
+    assert name != "arcor" or budget < 3 or len(resets) > 3
+    events = model.certificate().events
+    assert events["removed"] > 20
+    assert model.certificate().comparator is None
+
+
+def test_points_where_the_stream_has_been_give_way():
+    rng = np.random.default_rng(1)
+    x = (np.repeat([0.0, 50.0], 1500) + rng.uniform(0, 6, 3000))[:, None]
+    y = np.sin(2 * x[:, 0]) + 0.1 * rng.normal(size=3000)
+    for learner in (dl.AROWR(noise=0.01), dl.RLS(forgetting=0.995, ridge=0.01), dl.Kalman(noise=0.01, drift=1e-4)):
+        model = dl.Kernel(learner, gamma=1.0, budget=15)
+        run = model.run(x, y)
+        assert run.losses[2500:].mean() < 0.02
+        assert (model.points_ > 25).mean() > 0.6
+
+
+@given(
+    seed=st.integers(0, 10_000), gap=st.sampled_from([0.0, 1e-15, 1e-9, 1e-6, 1e-3]), budget=st.sampled_from([None, 3, 10])
+)
+@settings(max_examples=25, deadline=None)
+def test_points_that_are_alike_break_nothing(seed, gap, budget):
+    """The state stays finite and S positive definite, and predictions those of a batch where every row is a point."""
+    rng = np.random.default_rng(seed)
+    X = np.repeat(rng.normal(size=(5, 2)), 16, axis=0) + gap * rng.normal(size=(80, 2))
+    y = rng.normal(size=80)
+    model = dl.Kernel(dl.AROWR(noise=0.1, intercept=False), gamma=0.5, budget=budget, threshold=0.0)
+    said = model.run(X, y).predictions
+    assert np.isfinite(said).all()
+    assert np.linalg.eigvalsh(model._core.covariance())[0] > 0
+    assert (np.linalg.eigvalsh(model._core.covariance()) <= 1 + 1e-9).all()
+    if budget is None:
+        K = rbf(X, X) ** 0.5
+        batch = K @ np.linalg.solve(K + 0.1 * np.eye(80), y)
+        np.testing.assert_allclose(model.predict(X), batch, rtol=1e-7, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [dl.RLS(forgetting=0.9), dl.DFOP(forget_rate=0.2), dl.RLS(forgetting=lambda t: 0.9)],
+    ids=["rls", "dfop", "by t"],
+)
+def test_wind_up_is_capped_and_reported(learner):
+    X = np.random.default_rng(0).normal(size=(3000, 2))
+    model = dl.Kernel(learner, gamma=0.5, budget=20)
+    run = model.run(X, np.sin(X[:, 0]))
+    cert = model.certificate()
+    assert cert.events["capped"] > 0
+    assert cert.conditions["the growth of S was never held back"] is False
+    assert 1e3 < model.tau_ < 1e10
+    assert np.abs(run.predictions).max() < 1e3
+
+
+def test_a_state_within_a_budget_does_not_grow():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(4000, 3))
+    model = dl.Kernel(dl.RLS(), budget=10)
+    model.run(X[:400], X[:400, 0] ** 2)
+    before = {name: array.shape for name, array in model.__getstate__()["core"].items()}
+    model.run(X[400:], X[400:, 0] ** 2)
+    assert {name: array.shape for name, array in model.__getstate__()["core"].items()} == before
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplace", "poly"])
+def test_gamma_is_set_by_the_first_rows_and_they_are_learned_anew(kernel):
+    """After row 256 the state is that of a learner which was given that gamma."""
+    rng = np.random.default_rng(6)
+    X = 1000 * rng.normal(size=(400, 2)) + 300
+    y = np.sin(X[:, 0] / 1000) + 0.1 * rng.normal(size=400)
+    first = X[:256]
+    wanted = {
+        "rbf": 1 / first.var(axis=0).sum(),
+        "laplace": 1 / first.std(axis=0).sum(),
+        "poly": 1 / (first**2).sum(axis=1).mean(),
+    }[kernel]
+    for budget, learner in ((None, dl.RLS(forgetting=0.99)), (20, dl.ARCOR(schedule=lambda i: 0.5 / i))):
+        model = dl.Kernel(learner, kernel=kernel, budget=budget)
+        run = model.run(X, y)
+        given_it = dl.Kernel(learner, kernel=kernel, budget=budget, gamma=model.gamma_)
+        assert model.gamma_ == pytest.approx(wanted, rel=1e-12)
+        np.testing.assert_allclose(run.predictions[256:], given_it.run(X, y).predictions[256:], rtol=1e-9, atol=1e-9)
+        assert model.certificate().loss == pytest.approx(run.losses.sum(), rel=1e-12)
+        assert model.certificate().conditions["gamma was given"] is False
+
+
+def test_parameters_of_the_learner_within_follow_and_those_of_the_kernel_stay():
+    X, y = np.random.default_rng(2).normal(size=(2, 50, 1))
+    model = dl.Kernel(dl.RLS(forgetting=0.9), gamma=1.0, budget=10).fit(X, y[:, 0])
+    model.set_params(learner__forgetting=0.99)
+    assert model.certificate().conditions["the parameters stayed as they were"] is False
+    for change in ({"gamma": 2.0}, {"kernel": "linear"}, {"budget": 20}, {"learner": dl.AROWR()}, {"intercept": False}):
+        before = model.__getstate__()
+        with pytest.raises(ValueError, match=r"Kernel: .* cannot change once the learner has learned"):
+            model.set_params(**change)
+        assert dl.checks.tools.same(model.__getstate__(), before)
+
+
+def test_what_cannot_be_a_kernel_is_refused_by_name():
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    y = X[:, 0]
+    for bad in ({"kernel": "sigmoid"}, {"gamma": 0.0}, {"degree": 0}, {"degree": 1.5}, {"coef0": -1.0}, {"budget": 0},
+                {"budget": 20_000}, {"threshold": -1.0}):  # fmt: skip
+        with pytest.raises(ValueError, match=rf"Kernel: {next(iter(bad))} must be"):
+            dl.Kernel(**bad)
+    for learner in (dl.LMS(), dl.SparseDFOP(), dl.Kernel(), "RLS"):
+        with pytest.raises(ValueError, match="Kernel: learner must be None or a second-order learner"):
+            dl.Kernel(learner)
+    with pytest.raises(ValueError, match="kernel gave nan for two rows"):
+        dl.Kernel(kernel=lambda x, z: float("nan")).run(X, y)
+    with pytest.raises(ZeroDivisionError):
+        dl.Kernel(kernel=lambda x, z: 1 / 0).run(X, y)
+    with pytest.raises(ValueError, match=r"row 1 .*not positive definite"):
+        dl.Kernel(kernel=lambda x, z: 1.0 if (x == z).all() else -5.0, intercept=False).run(X, y)
+    with pytest.raises(ValueError, match="row 0 has no finite kernel"):
+        dl.Kernel(kernel="poly", degree=9, gamma=1.0).run(1e40 * X, y)
+    with pytest.raises(ValueError, match="weights_every is for learners with a weight for each feature"):
+        dl.Kernel().run(X, y, weights_every=5)
+    with pytest.raises(AttributeError, match="a linear kernel alone has coef_"):
+        _ = dl.Kernel().fit(X, y).coef_
