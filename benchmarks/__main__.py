@@ -1,23 +1,25 @@
-"""``python -m benchmarks [names] [--quick]``: run, print the tables, write results.json and results.md."""
+"""``python -m benchmarks [names] [--quick] [--docs]``: run, print the tables, write them with their figures and pictures."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import platform
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
-from datetime import date
-from importlib import import_module, metadata
+from importlib import import_module
 from pathlib import Path
 
+from benchmarks import machine
 from benchmarks.report import Report, Table, verdict_table
 from benchmarks.timing import pin
 
 NAMES = (
     "one_row",
     "replay",
+    "dimensions",
+    "instructions",
+    "imports",
+    "tracking",
     "learners",
     "memory",
     "accuracy",
@@ -29,7 +31,6 @@ NAMES = (
     "kernels",
     "soak",
 )
-PACKAGES = ("driftline", "numpy", "scipy", "river", "padasip", "filterpy", "numba", "scikit-learn", "mpmath", "vowpalwabbit")
 FOLDER = Path(__file__).parent
 
 
@@ -37,6 +38,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(NAMES)}; all by default")
     parser.add_argument("--quick", action="store_true", help="few rounds: a check that everything runs")
+    parser.add_argument("--docs", action="store_true", help="the tables and the pictures go to the documentation too")
     options = parser.parse_args(arguments)
     unknown = set(options.names) - set(NAMES)
     if unknown:
@@ -55,7 +57,10 @@ def main(arguments: Sequence[str]) -> int:
         everything.insert(0, targets)
     failures = [failure for report in reports.values() for failure in report.failures]
     print(*failures, sep="\n")
-    _write(reports, everything, f"python -m benchmarks {' '.join(arguments)}".strip())
+    facts = machine.facts(f"python -m benchmarks {' '.join(arguments)}".strip())
+    _write(FOLDER, "results", reports, everything, facts)
+    if options.docs:
+        _write(FOLDER.parent / "docs" / "_static", "benchmarks", reports, everything, facts)
     return 1 if failures else 0
 
 
@@ -69,37 +74,15 @@ def _measure(name: str, quick: bool) -> Report:
     return report
 
 
-def _write(reports: dict[str, Report], tables: Sequence[Table], command: str) -> None:
-    facts = {
-        "date": date.today().isoformat(),
-        "command": command,
-        "processor": _processor(),
-        "python": platform.python_version(),
-        **_versions(),
-    }
-    figures = {name: asdict(report) for name, report in reports.items()}
-    (FOLDER / "results.json").write_text(json.dumps({"facts": facts, "reports": figures}, indent=1))
+def _write(folder: Path, stem: str, reports: dict[str, Report], tables: Sequence[Table], facts: dict[str, str]) -> None:
+    """The figures as JSON, the tables as Markdown, and the pictures."""
+    figures = {name: report.figures() for name, report in reports.items()}
+    (folder / f"{stem}.json").write_text(json.dumps({"facts": facts, "reports": figures}, indent=1) + "\n")
     lines = ["# Results", "", *(f"- {key}: {value}" for key, value in facts.items()), ""]
-    lines += [f"{table.markdown()}\n" for table in tables]
-    (FOLDER / "results.md").write_text("\n".join(lines))
-
-
-def _versions() -> dict[str, str]:
-    installed = {}
-    for package in PACKAGES:
-        try:
-            installed[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            installed[package] = "not installed"
-    return installed
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
+    (folder / f"{stem}.md").write_text("\n".join([*lines, *(f"{table.markdown()}\n" for table in tables)]))
+    for report in reports.values():
+        for name, draw in report.pictures.items():
+            draw(folder / f"{stem}_{name}.png")
 
 
 if __name__ == "__main__":

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
 
 Cell = str | float | int
 
@@ -60,6 +62,15 @@ class Report:
     tables: Sequence[Table]
     verdicts: Sequence[Verdict] = field(default_factory=tuple)
     failures: Sequence[str] = field(default_factory=tuple)
+    pictures: Mapping[str, Callable[[Path], None]] = field(default_factory=dict)  # each writes itself to a path
+
+    def figures(self) -> dict[str, Any]:
+        """All but the pictures, as JSON knows it."""
+        return {
+            "tables": [asdict(table) for table in self.tables],
+            "verdicts": [asdict(verdict) for verdict in self.verdicts],
+            "failures": list(self.failures),
+        }
 
     def text(self) -> str:
         """The tables, and a line for each measurement beside its target."""

@@ -63,11 +63,12 @@ def on_all_cores(call: Callable[[], object]) -> None:
         os.sched_setaffinity(0, before)
 
 
-def compare(cases: Sequence[Case], rounds: int) -> Timings:
+def compare(cases: Sequence[Case], rounds: int, clock: Callable[[], float] = perf_counter) -> Timings:
     """Time the cases ``rounds`` times, after one untimed call of each.
 
     A disturbance of the machine hits neighbours in time alike, so ratios are taken within a round; the order rotates
-    so that no case always follows the same one.
+    so that no case always follows the same one. ``process_time`` as the clock leaves out what other processes take; it is
+    for cases of one thread.
     """
     for case in cases:
         case.call()
@@ -78,9 +79,9 @@ def compare(cases: Sequence[Case], rounds: int) -> Timings:
         for turn in range(rounds):
             first = turn % len(cases)
             for case in (*cases[first:], *cases[:first]):
-                begin = perf_counter()
+                begin = clock()
                 case.call()
-                seconds[case.label].append((perf_counter() - begin) / case.rows)
+                seconds[case.label].append((clock() - begin) / case.rows)
     finally:
         if collecting:
             gc.enable()

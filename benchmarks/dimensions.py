@@ -1,0 +1,114 @@
+"""Cost against d: ``run`` of RLS beside the arithmetic that it needs, beside the speed of memory, and beside the peers."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+import numpy as np
+import padasip
+
+import driftline as dl
+from benchmarks import numba_rls
+from benchmarks.ceilings import Ceilings, measure_ceilings
+from benchmarks.data import gaussian
+from benchmarks.peers import FORGETTING, RIDGE, numpy_rls
+from benchmarks.report import Cell, Report, Table, Verdict
+from benchmarks.timing import Case, Timings, compare
+
+ROWS = {2: 60_000, 5: 60_000, 10: 60_000, 20: 40_000, 50: 12_000, 100: 4_000, 200: 2_000, 500: 1_500, 1000: 500, 2000: 120}
+TARGETS = {20: 4.0, 100: 1.7, 500: 1.5, 1000: 1.5}
+SINGLE_FROM, SINGLE_TARGET = 50, 1 / 1.7
+DOUBLE, SINGLE, NUMBA, NUMPY, PADASIP = (
+    "driftline, float64",
+    "driftline, float32",
+    "numba loop",
+    "NumPy loop",
+    "padasip FilterRLS.run",
+)
+SLOW_ROWS = {d: max(2, min(500, 100_000 // d**2)) for d in ROWS}
+
+
+def measure(quick: bool) -> Report:
+    before = measure_ceilings()
+    timed = {d: compare(_cases(d, count), 3 if quick else 15, process_time) for d, count in ROWS.items()}
+    ceilings = before.raised(measure_ceilings())
+    rows: list[tuple[Cell, ...]] = []
+    verdicts = []
+    for d, times in timed.items():
+        floor = ceilings.arithmetic(d)
+        least = {label: times.minimum(label) for label in times.rounds}
+        rows.append(
+            (
+                str(d),
+                *(1e9 * least[label] for label in (DOUBLE, SINGLE, NUMBA, NUMPY, PADASIP)),
+                1e9 * floor,
+                1e9 * ceilings.traffic(d),
+                least[DOUBLE] / floor,
+                times.ratio(DOUBLE, SINGLE),
+            )
+        )
+        if d in TARGETS:
+            verdicts.append(
+                Verdict(f"RLS.run over the arithmetic floor, d = {d}", least[DOUBLE] / floor, TARGETS[d], "ratio")
+            )
+        if d >= SINGLE_FROM:
+            verdicts.append(
+                Verdict(f"RLS.run, float32 / float64, d = {d}", times.ratio(SINGLE, DOUBLE), SINGLE_TARGET, "ratio")
+            )
+    header = ("d", DOUBLE, SINGLE, NUMBA, NUMPY, PADASIP, "floor", "traffic", "over the floor", "float64 / float32")
+    bandwidth = ", ".join(f"{1e-9 * rate:.0f} GB/s in {size}" for size, rate in ceilings.bandwidth.items())
+    note = (
+        f"Least nanoseconds of the process a row, RLS at forgetting {FORGETTING}, no intercept. Floor: 3 d² operations at the "
+        f"rate of fused multiply-adds of this run, {1e-9 * ceilings.double:.1f} GFlop/s in float64 and {1e-9 * ceilings.single:.1f} "
+        f"in float32. Traffic: half a matrix read and written at the bandwidth of this run, {bandwidth}. The ratio of the "
+        "types is the median over the rounds."
+    )
+    table = Table("Cost against d", header, rows, note)
+    return Report([table], verdicts, pictures={"dimensions": partial(draw, timed=timed, ceilings=ceilings)})
+
+
+def _cases(d: int, count: int) -> list[Case]:
+    X, y = gaussian(count, d)
+    X32 = X.astype(np.float32)
+    double = partial(dl.RLS, forgetting=FORGETTING, ridge=RIDGE, intercept=False)
+    few = SLOW_ROWS[d]
+    xs, labels = list(X[:few]), y[:few].tolist()
+    peer = partial(padasip.filters.FilterRLS, n=d, mu=FORGETTING, eps=RIDGE, w="zeros")
+    loop = numba_rls.replay("numba loop, fastmath", d, FORGETTING, RIDGE)
+    return [
+        Case(DOUBLE, lambda: double().run(X, y), count),
+        Case(SINGLE, lambda: double(dtype="float32").run(X32, y), count),
+        Case(NUMBA, lambda: loop(X, y), count),
+        Case(NUMPY, lambda: numpy_rls(d)(xs, labels), few),
+        Case(PADASIP, lambda: peer().run(y[:few], X[:few]), few),
+    ]
+
+
+def draw(path: Path, timed: dict[int, Timings], ceilings: Ceilings) -> None:
+    """Both axes in powers of ten; a line for each, and the floors below."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 5), layout="constrained")
+    axes = figure.subplots()
+    ds = list(timed)
+    styles: dict[str, dict[str, Any]] = {
+        DOUBLE: {"color": "tab:blue", "marker": "o", "linewidth": 2},
+        SINGLE: {"color": "tab:cyan", "marker": "o", "linewidth": 2},
+        NUMBA: {"color": "tab:orange", "marker": "s"},
+        NUMPY: {"color": "tab:green", "marker": "^"},
+        PADASIP: {"color": "tab:red", "marker": "v"},
+    }
+    for label, style in styles.items():
+        axes.plot(ds, [1e9 * timed[d].minimum(label) for d in ds], label=label, markersize=4, **style)
+    axes.plot(ds, [1e9 * ceilings.arithmetic(d) for d in ds], "k--", label="3 d² operations, float64")
+    axes.plot(ds, [1e9 * ceilings.arithmetic(d, single=True) for d in ds], "k:", label="3 d² operations, float32")
+    axes.plot(
+        ds, [1e9 * ceilings.traffic(d) for d in ds], color="grey", linestyle="-.", label="half a matrix read and written"
+    )
+    axes.set(xscale="log", yscale="log", xlabel="features d", ylabel="nanoseconds a row", title="A row of RLS")
+    axes.grid(which="both", alpha=0.3)
+    axes.legend(fontsize="small")
+    figure.savefig(path, dpi=130)
