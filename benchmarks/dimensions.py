@@ -61,10 +61,10 @@ def measure(quick: bool) -> Report:
     header = ("d", DOUBLE, SINGLE, NUMBA, NUMPY, PADASIP, "floor", "traffic", "over the floor", "float64 / float32")
     bandwidth = ", ".join(f"{1e-9 * rate:.0f} GB/s in {size}" for size, rate in ceilings.bandwidth.items())
     note = (
-        f"Least nanoseconds of the process a row, RLS at forgetting {FORGETTING}, no intercept. Floor: 3 d² operations at the "
-        f"rate of fused multiply-adds of this run, {1e-9 * ceilings.double:.1f} GFlop/s in float64 and {1e-9 * ceilings.single:.1f} "
-        f"in float32. Traffic: half a matrix read and written at the bandwidth of this run, {bandwidth}. The ratio of the "
-        "types is the median over the rounds."
+        f"Least nanoseconds of the process a row, RLS at forgetting {FORGETTING}, no intercept. Floor: 3 d² operations at "
+        f"the rate of fused multiply-adds of this run, {1e-9 * ceilings.double:.1f} GFlop/s in float64 and "
+        f"{1e-9 * ceilings.single:.1f} in float32. Traffic: half a matrix read and written at the bandwidth of this run, "
+        f"{bandwidth}. The ratio of the types is the median over the rounds."
     )
     table = Table("Cost against d", header, rows, note)
     return Report([table], verdicts, pictures={"dimensions": partial(draw, timed=timed, ceilings=ceilings)})
