@@ -16,7 +16,7 @@ def measure(quick: bool) -> Report:
     nothing = "no import"
     cases = [Case(nothing, lambda: _start("pass"), 1)]
     cases += [Case(module, lambda module=module: _start(f"import {module}"), 1) for module in MODULES]  # type: ignore[misc]
-    timed = compare(cases, 3 if quick else 15)
+    timed = compare(cases, 2 if quick else 9)
     rows = [(label, timed.median(label), timed.minimum(label)) for label in timed.rounds]
     note = "Seconds from the start of an interpreter to its end, files in the system's cache."
     verdict = Verdict(

@@ -60,12 +60,12 @@ def _river_linear() -> Any:
 RATES = (0.0003, 0.001, 0.003, 0.01)
 CONTENDERS = (
     Contender("Auto", dl.Auto),
-    Contender("Kalman", partial(dl.Kalman, noise=NOISE), "drift", (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)),
-    Contender("LASER", partial(dl.LASER, ridge=1e-3), "drift_cost", (1.0, 10.0, 100.0, 1e3, 1e4)),
+    Contender("Kalman", partial(dl.Kalman, noise=NOISE), "drift", (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)),
+    Contender("LASER", partial(dl.LASER, ridge=1e-3), "drift_cost", (1e2, 1e3, 1e4, 1e5, 1e6)),
     Contender("RLS", dl.RLS, "forgetting", (0.7, 0.8, 0.9, 0.95, 0.98, 0.99)),
-    Contender("DFOP", dl.DFOP, "forget_rate", (0.02, 0.05, 0.1, 0.2)),
+    Contender("DFOP", dl.DFOP, "forget_rate", (0.05, 0.1, 0.2, 0.3)),
     Contender("ARCOR", dl.ARCOR, "schedule", (1.0, 1.5, 2.0, 3.0)),
-    Contender("CRRLS", dl.CRRLS, "period", (25, 50, 100)),
+    Contender("CRRLS", dl.CRRLS, "period", (12, 25, 50, 100)),
     Contender("Ridge", dl.Ridge),
     Contender("NLMS", dl.NLMS, "rate", (0.1, 0.3, 0.5, 1.0)),
     Contender("LMS", dl.LMS, "rate", RATES),
@@ -120,13 +120,13 @@ def draw(path: Path, cost: dict[str, float], errors: dict[str, list[float]]) -> 
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10, 4.5), layout="constrained")
-    for place, (axes, name) in enumerate(zip(figure.subplots(1, 2), STREAMS, strict=True)):
-        for label, us in cost.items():
-            color = "tab:red" if label.startswith("River") else "tab:blue"
-            axes.plot(us, errors[label][place], "o", color=color)
-            axes.annotate(label, (us, errors[label][place]), fontsize=7, xytext=(4, 3), textcoords="offset points")
-        axes.axhline(NOISE, color="grey", linestyle="--", linewidth=1)
-        axes.set(xscale="log", yscale="log", xlabel="microseconds a row", ylabel="mean squared error", title=name)
-        axes.margins(x=0.25)
+    both = figure.subplots(1, 2, sharey=True)
+    for place, (axes, name) in enumerate(zip(both, STREAMS, strict=True)):
+        for number, (label, us) in enumerate(cost.items()):
+            axes.plot(us, errors[label][place], "os^vDP"[number % 6], color=f"C{number % 10}", label=label)
+        axes.axhline(NOISE, color="grey", linestyle="--", linewidth=1, label="variance of the noise")
+        axes.set(xscale="log", yscale="log", xlabel="microseconds a row", title=name)
         axes.grid(which="both", alpha=0.3)
+    both[0].set_ylabel("mean squared error")
+    figure.legend(*both[0].get_legend_handles_labels(), loc="outside right center", fontsize="small")
     figure.savefig(path, dpi=130)
