@@ -274,3 +274,20 @@ def test_scikit_learns_tools_take_a_pipeline(rows):
     model = clone(Standardize() | dl.RLS())
     search = GridSearchCV(model, {"learner__forgetting": [0.9, 1.0]}, cv=TimeSeriesSplit(3)).fit(X, y)
     assert search.best_params_["learner__forgetting"] in (0.9, 1.0)
+
+
+@pytest.mark.parametrize(
+    "learner", [dl.NLMS(rate=0.5, eps=1e-3, intercept=False), dl.RLS(forgetting=1.0, intercept=False)], ids=repr
+)
+def test_taps_cancel_an_echo(learner):
+    """What is left is the noise, 40 dB below the echo, and the weights are the room's response."""
+    rng = np.random.default_rng(3)
+    far = rng.normal(size=12_000)
+    room = rng.normal(size=64) * 0.9 ** np.arange(64)
+    echo = np.convolve(far, room)[: len(far)]
+    near = echo + 0.01 * echo.std() * rng.normal(size=len(far))
+    model = Lags(x=64) | learner
+    left = model.run(far[:, None], near).errors[-2000:]
+    enhancement = 10 * np.log10(np.mean(near[-2000:] ** 2) / np.mean(left**2))
+    assert 35 < enhancement < 41
+    np.testing.assert_allclose(model.coef_, room, atol=0.02 * np.linalg.norm(room))

@@ -5,6 +5,7 @@
 
 #include "driftline/lags.hpp"
 #include "driftline/monomials.hpp"
+#include "driftline/murmur.hpp"
 #include "driftline/random_fourier.hpp"
 #include "driftline/standardize.hpp"
 #include "driftline/transform_chain.hpp"
@@ -101,6 +102,10 @@ nb::list products(const Polynomial& self) {
 
 void bind_transforms(nb::module_& m) {
     using nb::arg;
+    m.def(
+        "murmur3",
+        [](const nb::bytes& text) { return murmur3(reinterpret_cast<const unsigned char*>(text.c_str()), text.size()); },
+        arg("text"), "The 32 bits of MurmurHash3, as a signed number.");
     nb::class_<Transform>(m, "Transform", "A transformation of rows.")
         .def_prop_ro("inputs", &Transform::inputs)
         .def_prop_ro("outputs", &Transform::outputs)

@@ -116,10 +116,14 @@ class FrameTable(Table):
     def block(self, start: int, stop: int) -> Array:
         """Rows ``start`` to ``stop`` as numbers."""
         columns = [
-            as_numbers(np.asarray(column.to_numpy()), self._where, f"column {column.name!r}")
-            for column in self._values[start:stop].iter_columns()
+            as_numbers(values, self._where, f"column {name!r}")
+            for name, values in zip(self._values.columns, self.columns_of(start, stop), strict=True)
         ]
         return np.stack([np.asarray(column, dtype=np.float64) for column in columns], axis=1)
+
+    def columns_of(self, start: int, stop: int) -> list[Array]:
+        """The same rows column by column, as they are."""
+        return [np.asarray(column.to_numpy()) for column in self._values[start:stop].iter_columns()]
 
 
 def is_sparse(values: Any) -> bool:

@@ -31,7 +31,7 @@ class DelayLine {
     void load(const double* values) { std::copy(values, values + depth_, cells_.data() + head_); }
 
   private:
-    static Index room(Index depth) { return std::max<Index>(depth, 64); }
+    static Index room(Index depth) { return depth == 0 ? 0 : std::max<Index>(depth, 64); }
 
     Index depth_, head_;
     std::vector<double> cells_;

@@ -1,5 +1,6 @@
 """Transformers of rows, alone or in front of a learner: ``Standardize() | Lags(y=8) | RLS()``."""
 
+from driftline.features.hashing import Hashing
 from driftline.features.lags import Lags
 from driftline.features.pipeline import Pipeline
 from driftline.features.polynomial import Polynomial
@@ -8,10 +9,11 @@ from driftline.features.standardize import Standardize
 from driftline.features.transformer import Steps, Transformer
 from driftline.features.unit_norm import UnitNorm
 
-TRANSFORMERS: tuple[type[Transformer], ...] = (Lags, Polynomial, RandomFourier, Standardize, Steps, UnitNorm)
+TRANSFORMERS: tuple[type[Transformer], ...] = (Hashing, Lags, Polynomial, RandomFourier, Standardize, Steps, UnitNorm)
 
 __all__ = [
     "TRANSFORMERS",
+    "Hashing",
     "Lags",
     "Pipeline",
     "Polynomial",

@@ -13,14 +13,17 @@ from driftline.certificate import Certificate
 from driftline.ensembles.composite import Composite, exclusive
 from driftline.ensembles.wrapper import Wrapper
 from driftline.features.chain import Chain
+from driftline.features.hashing import Hashing
+from driftline.features.lags import Lags
 from driftline.features.standardize import Standardize
 from driftline.features.transformer import TRANSFORMERS_RULE, Transformer, are_transformers, parts_of
-from driftline.inputs import Array, Name
+from driftline.inputs import Array, Name, Table
 from driftline.linear.rls import RLS
 from driftline.refusals import Target
 from driftline.registry import learner
 
 _PARTS: list[Transformer] = [Standardize()]
+_SAME = Lags()  # the row as it is
 _PATTERN = RLS()
 _ELEMENTS = 2**15  # of transformed rows at a time: they stay in the cache until they are learned
 
@@ -68,6 +71,21 @@ class Pipeline(Wrapper):
     _plain_intercept = False
 
     @property
+    def _door(self) -> Hashing | None:
+        first = self.parts[0]
+        return first if isinstance(first, Hashing) else None
+
+    @property
+    def _composes(self) -> bool:  # type: ignore[override]
+        return self._door is None  # else rows have no features that others could see too
+
+    def _check_relations(self, values: dict[str, Any]) -> None:
+        super()._check_relations(values)
+        given = values["transformers"]
+        if given is not None and any(isinstance(part, Hashing) for part in parts_of(given)[1:]):
+            raise ValueError("Pipeline: among transformers, Hashing comes first")
+
+    @property
     def parts(self) -> list[Transformer]:
         """The single transformers in their order, as they were given."""
         return _PARTS if self.transformers is None else parts_of(self.transformers)
@@ -76,7 +94,28 @@ class Pipeline(Wrapper):
         return [_PATTERN if self.learner is None else self.learner]
 
     def _compose(self, members: list[Learner], above: list[Learner], features: int) -> Composite:
-        return _Pipeline(members[0], self.parts, features, bool(self.intercept), self.dtype)
+        within = self.parts if self._door is None else self.parts[1:] or [_SAME]
+        return _Pipeline(members[0], within, features, bool(self.intercept), self.dtype)
+
+    # Rows of any width, where they are hashed.
+
+    def predict_one(self, x: Any) -> float:
+        """The prediction for one row: a one-dimensional array-like, or a mapping feature name -> number."""
+        return super().predict_one(self._hashed(x, "predict_one"))
+
+    def predict_interval(self, x: Any, level: float = 0.9) -> tuple[float, float]:
+        """Both ends of an interval around the prediction, as in every learner."""
+        return super().predict_interval(self._hashed(x, "predict_interval"), level)
+
+    def learn_one(self, x: Any, y: Any, *, sample_weight: float | None = None) -> None:
+        """Learns from one row. A mapping may bring features that were never seen: the model grows by them."""
+        super().learn_one(self._hashed(x, "learn_one"), y, sample_weight=sample_weight)
+
+    def _hashed(self, x: Any, verb: str) -> Any:
+        return x if self._door is None else self._door.row(x, f"{type(self).__name__}.{verb}")
+
+    def _as_table(self, X: Any, where: str) -> Table:
+        return super()._as_table(X, where) if self._door is None else self._door.table(X, where)
 
     def _refresh(self, before: dict[str, Any]) -> None:
         if self.transformers is not before["transformers"]:

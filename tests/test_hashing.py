@@ -1,0 +1,161 @@
+"""Features by the hash of their names: scikit-learn's places, any rows, and a learner behind them."""
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.feature_extraction import FeatureHasher
+
+import driftline as dl
+from driftline.checks.tools import require_same_state
+from driftline.features import Hashing, Lags, Standardize
+
+VALUES = st.one_of(st.floats(-10, 10), st.integers(-5, 5), st.text(max_size=5))
+MAPPINGS = st.lists(st.dictionaries(st.text(max_size=9), VALUES, max_size=6), min_size=1, max_size=5)
+
+
+@given(rows=MAPPINGS, n=st.integers(1, 40))
+def test_places_and_signs_are_scikit_learns(rows, n):
+    theirs = FeatureHasher(n, input_type="dict").transform(rows).toarray()
+    np.testing.assert_allclose(Hashing(n).transform(rows).toarray(), theirs, atol=1e-12)
+    for row, wanted in zip(rows, theirs, strict=True):
+        dense = np.zeros(n)
+        for place, value in Hashing(n).transform_one(row).items():
+            dense[place] = value
+        np.testing.assert_allclose(dense, wanted, atol=1e-12)
+
+
+def test_a_name_has_its_place_in_every_process():
+    code = "from driftline.features import Hashing; print(Hashing(997).transform_one({'größe': 2.0, ('a', 1): 3.0}))"
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": seed}
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(said) == 1
+    assert eval(said.pop()) == Hashing(997).transform_one({"größe": 2.0, ("a", 1): 3.0})
+
+
+def test_products_of_hashed_rows_are_those_of_the_rows_on_average():
+    """Over names that differ from draw to draw: within five standard errors."""
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 30))
+    products = []
+    for draw in range(2000):
+        rows = [{f"{draw}, {j}": value for j, value in enumerate(values)} for values in (a, b)]
+        z = Hashing(16).transform(rows).toarray()
+        products.append(z[0] @ z[1])
+    assert abs(np.mean(products) - a @ b) < 5 * np.std(products) / np.sqrt(len(products))
+
+
+def test_every_form_of_the_same_rows_is_the_same():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(20, 5)) * (rng.random(size=(20, 5)) < 0.6)
+    wanted = Hashing(7).transform(X).toarray()
+    numbered = [{str(j): value for j, value in enumerate(row)} for row in X]
+    for form in (X.tolist(), sp.csr_array(X), sp.csc_matrix(X), numbered, pd.DataFrame(X, columns=list("01234"))):
+        np.testing.assert_allclose(Hashing(7).transform(form).toarray(), wanted, atol=1e-12)
+    np.testing.assert_allclose([Hashing(7).transform_one(row) for row in X], wanted, atol=1e-12)
+
+
+def test_text_in_frames_is_text_in_mappings():
+    frame = pd.DataFrame({"colour": ["red", "blue", "red"], "size": [1.0, 2.0, 3.0]})
+    rows = frame.to_dict("records")
+    np.testing.assert_array_equal(Hashing(9).transform(frame).toarray(), Hashing(9).transform(rows).toarray())
+    model = Hashing(9) | dl.RLS()
+    model.run(frame, [1.0, 2.0, 3.0])
+    looped = Hashing(9) | dl.RLS()
+    for row, label in zip(rows, [1.0, 2.0, 3.0], strict=True):
+        looped.learn_one(row, label)
+    require_same_state(model, looped, "state")
+
+
+@pytest.fixture
+def visits():
+    """Rows of names that come and go, with a target that knows some of them."""
+    rng = np.random.default_rng(4)
+    rows, labels = [], []
+    for _ in range(300):
+        colour = str(rng.choice(["red", "green", "blue"]))
+        rows.append({"colour": colour, "size": float(rng.normal()), f"session {rng.integers(1000)}": 0.01})
+        labels.append({"red": 1.0, "green": -1.0, "blue": 0.0}[colour] + 0.5 * rows[-1]["size"])
+    return rows, np.array(labels)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Hashing(64) | dl.RLS(),
+        lambda: Hashing(64) | Standardize() | Lags(y=2) | dl.RLS(),
+        lambda: Hashing(64) | dl.NLMS(),
+    ],
+    ids=["rls", "longer", "nlms"],
+)
+def test_a_learner_behind_takes_any_names_in_fixed_memory(make, visits, tmp_path):
+    rows, y = visits
+    model, looped = make(), make()
+    run = model.run(rows, y)
+    said = []
+    for row, label in zip(rows, y.tolist(), strict=True):
+        said.append(looped.predict_one(row))
+        looped.learn_one(row, label)
+    np.testing.assert_array_equal(run.predictions, said)
+    require_same_state(looped, model, "state")
+    assert np.mean(run.losses[100:]) < 0.5 * np.var(y)
+    assert model.n_features_in_ == 64
+    model.save(tmp_path / "model")
+    for twin in (dl.load(tmp_path / "model"), pickle.loads(pickle.dumps(model))):
+        assert twin.predict_one(rows[0]) == model.predict_one(rows[0])
+        np.testing.assert_array_equal(twin.predict(rows), model.predict(rows))
+
+
+def test_compressed_rows_are_for_first_order_learners(visits):
+    rows, y = visits
+    sparse = Hashing(2**20).transform(rows)
+    assert sparse.nnz <= 3 * len(rows)
+    run = dl.NLMS().run(sparse, y)
+    small = Hashing(2**12).transform(rows)
+    by_hand = dl.NLMS().run(small.toarray(), y)
+    np.testing.assert_allclose(dl.NLMS().run(small, y).predictions, by_hand.predictions, atol=1e-12)
+    assert np.mean(run.losses[100:]) < np.var(y)
+
+
+@pytest.mark.parametrize(
+    "bad", [{"a": np.nan}, {"a": np.inf}, {"a": None}, {"a": object()}, {"a": [1.0]}, {"a": 1j}, 3.0, None, "text"]
+)
+def test_bad_rows_are_refused_and_leave_no_trace(bad):
+    model = Hashing(8) | Lags(y=1) | dl.RLS()
+    model.learn_one({"a": 1.0}, 2.0)
+    before = pickle.dumps(model)
+    for act in (model.predict_one, lambda x: model.learn_one(x, 1.0), lambda x: model.run([{"a": 1.0}, x], [1.0, 2.0])):
+        with pytest.raises((ValueError, TypeError), match="Pipeline"):
+            act(bad)
+    with pytest.raises((ValueError, TypeError), match="Hashing"):
+        Hashing(8).transform_one(bad)
+    assert pickle.dumps(model) == before
+
+
+def test_missing_values_are_skipped():
+    model = Hashing(8) | dl.RLS(missing="skip")
+    run = model.run([{"a": 1.0}, {"a": np.nan}, {"b": "x"}], [1.0, 2.0, 3.0])
+    assert run.skipped == 1
+    assert np.isnan(run.predictions[1])
+
+
+def test_hashing_comes_first_and_alone():
+    with pytest.raises(ValueError, match="Hashing comes first"):
+        Standardize() | Hashing(8) | dl.RLS()
+    with pytest.raises(ValueError, match="Hashing"):
+        (Hashing(8) | Standardize()).run(np.ones((3, 2)))
+    with pytest.raises(ValueError, match="one of several"):
+        dl.Network([Hashing(8) | dl.RLS()])
+    for n in (0, 1.5, 2**31, "many"):
+        with pytest.raises(ValueError, match="n must be"):
+            Hashing(n)
