@@ -26,8 +26,8 @@ class Hashing(Transformer):
     counts as a feature of its own, ``name=text``, with the value 1. Features without names are called by their number.
     Places and signs are those of scikit-learn's ``FeatureHasher``, in every process.
 
-    In front of a learner it comes first, and rows need no fixed width: names come and go. There a row costs O(n), as the learner
-    sees dense rows. :meth:`transform` gives scipy.sparse rows, which first-order learners take at the cost of their entries.
+    In front of a learner it comes first, and rows need no fixed width: names come and go. There a row costs O(n), as the
+    learner sees dense rows. :meth:`transform` gives scipy.sparse rows, which first-order learners take at the cost of their entries.
 
     Args:
         n: how many places there are.
