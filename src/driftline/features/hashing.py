@@ -27,7 +27,8 @@ class Hashing(Transformer):
     Places and signs are those of scikit-learn's ``FeatureHasher``, in every process.
 
     In front of a learner it comes first, and rows need no fixed width: names come and go. There a row costs O(n), as the
-    learner sees dense rows. :meth:`transform` gives scipy.sparse rows, which first-order learners take at the cost of their entries.
+    learner sees dense rows. :meth:`transform` gives scipy.sparse rows, which first-order learners take at the cost of their
+    entries.
 
     Args:
         n: how many places there are.
