@@ -55,7 +55,7 @@ docs: $(VENV)/docs  ## the documentation, in docs/_build/html
 	$(BIN)/python -m sphinx -q -W -b html docs docs/_build/html
 
 clean:  ## remove what the other verbs made
-	rm -rf src/driftline/report/vendor .venv .venv-peers .venv-capymoa build demo docs/_build docs/learners
+	rm -rf src/driftline/report/vendor .venv .venv-peers .venv-capymoa build demo docs/_build docs/cli docs/learners
 
 $(VENV)/made:
 	$(PYTHON) -m venv $(VENV)

@@ -13,6 +13,7 @@ project_copyright = author
 release = driftline.__version__
 
 extensions = [
+    "command_pages",
     "learner_pages",
     "mathml",
     "myst_parser",

@@ -1,0 +1,83 @@
+"""Writes cli/<command>.md for every command of the command line, and cli/index.md, when a build starts."""
+
+from pathlib import Path
+
+from typer.main import get_command
+
+from driftline.cli.app import app as commands
+
+INDEX = """\
+# Commands
+
+One page a command, written from the command line itself when the docs are built. {{doc}}`/command_line` tells how a file
+becomes rows, and how a run goes on after it was killed.
+
+| command | what it does |
+| --- | --- |
+{rows}
+
+`driftline --install-completion` teaches the shell to complete commands, options, learners, their parameters, and the columns
+of the file that was named. `driftline --version` shows the version.
+
+```{{toctree}}
+:hidden:
+
+{names}
+```
+"""
+
+PAGE = """\
+# driftline {name}
+
+{text}
+
+```shell
+{examples}
+```
+
+## Arguments and options
+
+| name | meaning | default |
+| --- | --- | --- |
+{rows}
+"""
+
+
+def parts_of(command):
+    """The text of the help, and its examples."""
+    text, _, examples = command.help.partition("\b\nExamples:\n")
+    return text.strip(), "\n".join(line.strip() for line in examples.strip().split("\n"))
+
+
+def row(param):
+    names = param.opts if param.name not in param.opts else [param.metavar or param.name.upper()]
+    value = f" {param.metavar}" if param.metavar and param.name not in param.opts else ""
+    default = "required" if param.required else "" if param.default in (None, False) else f"`{param.default}`"
+    shown = ", ".join(f"`{name}{value}`" for name in sorted(names, key=len, reverse=True))
+    return f"| {shown} | {param.help} | {default} |"
+
+
+def page(name, command):
+    text, examples = parts_of(command)
+    rows = [row(param) for param in command.params if param.name != "help"]
+    return PAGE.format(name=name, text=text, examples=examples, rows="\n".join(rows))
+
+
+def write(app):
+    folder = Path(app.srcdir) / "cli"
+    folder.mkdir(exist_ok=True)
+    known = get_command(commands).commands
+    rows = [f"| [{name}]({name}.md) | {parts_of(command)[0].split(chr(10) * 2)[0]} |" for name, command in known.items()]
+    texts = {f"{name}.md": page(name, command) for name, command in known.items()}
+    texts["index.md"] = INDEX.format(rows="\n".join(rows), names="\n".join(known))
+    for stale in set(folder.glob("*.md")) - {folder / file for file in texts}:
+        stale.unlink()
+    for file, text in texts.items():
+        path = folder / file
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+
+def setup(app):
+    app.connect("builder-inited", write)
+    return {"parallel_read_safe": True}
