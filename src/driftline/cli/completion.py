@@ -38,7 +38,7 @@ def settings(context: typer.Context, incomplete: str) -> Iterator[tuple[str, str
 def columns(context: typer.Context, incomplete: str) -> Iterator[str]:
     """Columns of the source that was named, after what was typed before the last comma."""
     before, comma, last = incomplete.rpartition(",")
-    for name in _columns_of(context.params.get("source")):
+    for name in _columns_of(context.params.get("source") or next(iter(context.args), None)):
         if name.startswith(last):
             yield before + comma + name
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -76,6 +77,13 @@ class Block:
 
     def __len__(self) -> int:
         return len(self.X)
+
+    def between_births(self) -> Iterator[tuple[int, int, int]]:
+        """The rows between two births, first and behind the last, and how many features there are."""
+        edges = [(0, self.width_before), *self.births, (len(self), 0)]
+        for (first, width), (last, _) in pairwise(edges):
+            if first < last:
+                yield first, last, width
 
 
 class Encoder:

@@ -7,7 +7,6 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,7 +57,7 @@ class Follower:
         """
         if block.y is None:
             raise ValueError("Follower: the block has no labels to learn from")
-        for first, last, width in _between_births(block):
+        for first, last, width in block.between_births():
             for begin, end in self._parts(first, last, width, None if weights_every is None else block.start):
                 X, y = block.X[begin:end, :width], block.y[begin:end]
                 every = None if weights_every is None else weights_every(end - begin)
@@ -173,11 +172,3 @@ def joined(runs: list[Run]) -> Run:
         resets=np.concatenate([run.resets + start for run, start in zip(runs, starts, strict=False)]),
         skipped=sum(run.skipped for run in runs),
     )
-
-
-def _between_births(block: Block) -> Iterator[tuple[int, int, int]]:
-    """Rows between two births, and how many features there are."""
-    edges = [(0, block.width_before), *block.births, (len(block), 0)]
-    for (first, width), (last, _) in pairwise(edges):
-        if first < last:
-            yield first, last, width

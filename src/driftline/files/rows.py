@@ -203,10 +203,11 @@ class Rows:
             raise ValueError("open_rows: target must be given: the evaluation needs labels")
         for block in self:
             assert block.y is not None
-            for first in range(0, len(block), rows):
-                last = min(first + rows, len(block))
-                values = block.X[first:last].tolist()
-                yield [dict(zip(block.names, row, strict=True)) for row in values], block.y[first:last]
+            for begin, end, width in block.between_births():
+                for first in range(begin, end, rows):
+                    last = min(first + rows, end)
+                    values = block.X[first:last, :width].tolist()
+                    yield [dict(zip(block.names, row, strict=False)) for row in values], block.y[first:last]
 
     def _check_names(self, names: list[str]) -> None:
         options = self.options

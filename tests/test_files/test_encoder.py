@@ -1,0 +1,132 @@
+"""What columns become does not depend on how the rows are cut, nor on the format."""
+
+import json
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from driftline.files import Encoder, Encoding
+from driftline.files.raw import Options, RawBlock
+from driftline.files.types import type_name
+
+values = {
+    "number": st.one_of(st.none(), st.floats(-1e6, 1e6, allow_nan=False)),
+    "text": st.one_of(st.none(), st.sampled_from(["a", "b", "c", "other", "missing", "=", ""])),
+    "truth": st.one_of(st.none(), st.booleans()),
+    "when": st.one_of(st.none(), st.datetimes()),
+}
+TYPES = {"number": pa.float64(), "text": pa.string(), "truth": pa.bool_(), "when": pa.timestamp("us")}
+ENCODINGS = [Encoding(), Encoding({"": "mean"}, 2), Encoding({"number": "zero", "truth": "skip"}, 0)]
+
+
+@st.composite
+def tables(draw):
+    rows = draw(st.integers(1, 30))
+    columns = {name: draw(st.lists(value, min_size=rows, max_size=rows)) for name, value in values.items()}
+    table = pa.table({name: pa.array(column, TYPES[name]) for name, column in columns.items()})
+    cuts = sorted(draw(st.lists(st.integers(0, rows), max_size=4)))
+    return table, [0, *cuts, rows]
+
+
+def raw(table, start):
+    kinds = {name: type_name(kind) for name, kind in zip(table.schema.names, table.schema.types, strict=True)}
+    return RawBlock(table, start, kinds, lambda row: f"row {row}")
+
+
+def encoded(table, cuts, encoding, copied=False):
+    """All rows as mappings, with 0 left out, and the encoder."""
+    encoder, rows = Encoder(Options(), encoding), []
+    for first, last in pairwise(cuts):
+        block = encoder.encode(raw(table.slice(first, last - first), first))
+        for begin, end, width in block.between_births():
+            for x in block.X[begin:end]:
+                assert not x[width:].any()
+                rows.append(dict(zip(block.names[:width], x.tolist(), strict=False)))
+        if copied:
+            state = json.loads(json.dumps(encoder.state()))
+            encoder = Encoder(Options(), encoding)
+            encoder.restore(state)
+    return rows, encoder
+
+
+@given(tables(), st.sampled_from(ENCODINGS))
+def test_the_cut_does_not_matter_nor_does_saving_in_between(case, encoding):
+    table, cuts = case
+    whole, encoder = encoded(table, [0, len(table)], encoding)
+    for copied in (False, True):
+        rows, other = encoded(table, cuts, encoding, copied)
+        assert other.names == encoder.names
+        assert other.state() == encoder.state()
+        np.testing.assert_equal(rows, whole)
+
+
+@given(tables())
+def test_a_text_is_one_where_it_is_and_nothing_elsewhere(case):
+    table, _ = case
+    rows, encoder = encoded(table, [0, len(table)], Encoding())
+    seen = False
+    for row, value in zip(rows, table["text"].to_pylist(), strict=True):
+        hot = {name for name, x in row.items() if name.startswith("text") and x}
+        seen = seen or value is not None
+        assert hot == ({"text is missing"} if value is None and seen else set() if value is None else {f"text={value}"})
+    assert len(set(encoder.names)) == len(encoder.names)
+
+
+def test_values_beyond_the_limit_share_a_feature():
+    table = pa.table({"text": ["a", "b", "c", "a", "d", "other"]})
+    rows, encoder = encoded(table, [0, 6], Encoding(categories=2))
+    assert encoder.names == ["text=a", "text=b", "text is other"]
+    assert [row.get("text is other", 0.0) for row in rows] == [0.0, 0.0, 1.0, 0.0, 1.0, 1.0]
+
+
+def test_names_that_would_be_there_twice_are_told_apart():
+    table = pa.table({"a=b": [1.0], "a": ["b"], "a is missing": [2.0]})
+    _, encoder = encoded(table, [0, 1], Encoding())
+    assert encoder.names == ["a=b", "a=b'", "a is missing"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "expected"),
+    [
+        (pa.int8(), -3, -3.0),
+        (pa.uint64(), 2**40, 2.0**40),
+        (pa.float32(), 0.5, 0.5),
+        (pa.float16(), np.float16(0.5), 0.5),
+        (pa.decimal128(10, 2), __import__("decimal").Decimal("1.25"), 1.25),
+        (pa.duration("ms"), 1500, 1.5),
+        (pa.bool_(), True, 1.0),
+        (pa.dictionary(pa.int8(), pa.float64()), 2.5, 2.5),
+    ],
+)
+def test_numbers_of_every_type_are_numbers(kind, value, expected):
+    array = pa.array([value, None, value], kind.value_type).dictionary_encode() if pa.types.is_dictionary(kind) else None
+    table = pa.table({"x": pa.array([value, None, value], kind) if array is None else array})
+    rows, encoder = encoded(table, [0, 1, 3], Encoding())
+    assert encoder.names == ["x", "x is missing"]
+    assert [row["x"] for row in rows] == [expected] * 3
+    assert [row.get("x is missing", 0.0) for row in rows] == [0.0, 1.0, 0.0]
+
+
+def test_a_zone_counts_by_its_own_clock():
+    noon = pa.array([1767268800], pa.int64()).cast(pa.timestamp("s", tz="America/New_York"))  # 12:00 UTC, 7:00 there
+    rows, _ = encoded(pa.table({"t": noon}), [0, 1], Encoding())
+    assert rows[0]["t: day sin"] == pytest.approx(np.sin(2 * np.pi * 7 / 24))
+    assert rows[0]["t: day cos"] == pytest.approx(np.cos(2 * np.pi * 7 / 24))
+
+
+def test_rows_that_go_back_in_time_are_counted():
+    encoder = Encoder(Options(time="t"))
+    for start, times in ((0, [3.0, 1.0, 2.0]), (3, [1.5, None, 9.0])):
+        block = encoder.encode(raw(pa.table({"t": pa.array(times), "x": [1.0] * 3}), start))
+    assert (encoder.backwards, encoder.names) == (2, ["x"])
+    assert block.times[2] == 9.0
+
+
+@pytest.mark.parametrize("settings", [{"missing": {"": "men"}}, {"missing": {"a": ""}}, {"categories": -1}])
+def test_wrong_settings_are_refused(settings):
+    with pytest.raises(ValueError, match="must be"):
+        Encoding(**settings)
