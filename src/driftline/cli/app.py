@@ -218,8 +218,9 @@ def demo(
     """Show all of it in seconds, on a stream that is made here; ends with the path of a report.
 
     \b
-    Example:
+    Examples:
       driftline demo
+      driftline demo somewhere/else
     """
     from driftline.demo import show
 
