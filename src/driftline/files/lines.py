@@ -38,7 +38,7 @@ class LineBlocks:
             end = self._end_of_line(self.rest)
             if end is None and not self.ended:
                 self._check_length()
-                self._fill(len(self.rest) + 1)
+                self._fill(2 * len(self.rest) + 1)
                 continue
             line, self.rest = (self.rest, b"") if end is None else (self.rest[:end], self.rest[end:])
             self._check(line)
