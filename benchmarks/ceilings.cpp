@@ -29,7 +29,8 @@ extern "C" {
 double multiply_add_double(long rounds) { return multiply_add<double>(rounds); }
 double multiply_add_float(long rounds) { return multiply_add<float>(rounds); }
 
-// Every number of the buffer is read and written, as a row of a second-order learner does with its matrix. Returns the bytes moved.
+// Every number of the buffer is read and written, as a row of a second-order learner does with its matrix. Returns the bytes
+// moved.
 double read_and_write(double* buffer, long count, long rounds) {
     using Vector = VectorOf<double>::type;
     Vector a = {}, b = {};
