@@ -77,7 +77,7 @@ def closest(word: str, known: Iterable[str]) -> str:
 
 def no_column(name: str, known: Iterable[str], source: str, what: str = "column") -> UnknownColumnError:
     """There is no such column; the closest ones, or all of them."""
-    names = list(known)
+    names = [each if len(each) <= 60 else each[:60] + "…" for each in known]
     listed = ", ".join(names[:12]) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
     return UnknownColumnError(
         f"there is no {what} {name!r}.{closest(name, names) or f' There are: {listed}'}", source=source

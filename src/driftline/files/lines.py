@@ -36,8 +36,9 @@ class LineBlocks:
         self._fill(1)
         while True:
             end = self._end_of_line(self.rest)
-            if end is None and not self.ended:
+            if end is None:
                 self._check_length()
+            if end is None and not self.ended:
                 self._fill(2 * len(self.rest) + 1)
                 continue
             line, self.rest = (self.rest, b"") if end is None else (self.rest[:end], self.rest[end:])
