@@ -28,6 +28,7 @@ NAMES = (
     "sweeps",
     "fleet",
     "high_dimension",
+    "echo",
     "kernels",
     "soak",
 )

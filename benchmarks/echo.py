@@ -98,9 +98,10 @@ def follow(far: Array, near: Array) -> dict[str, Array]:
 
 
 def table(curves: dict[str, Array]) -> Table:
-    """Over the whole recording and its last half."""
-    lines = [(name, np.mean(values), np.mean(values[len(values) // 2 :])) for name, values in curves.items()]
-    return Table("Echo-return-loss enhancement, dB, mean over windows of 0.5 s", ("filter", "all", "last half"), lines)
+    """Over both halves of the recording."""
+    lines = [(name, *(np.mean(half) for half in np.array_split(values, 2))) for name, values in curves.items()]
+    title = "Echo-return-loss enhancement, dB, mean over windows of 0.5 s"
+    return Table(title, ("filter", "first half", "second half"), lines)
 
 
 def draw(curves: dict[str, Array], path: Path) -> None:
