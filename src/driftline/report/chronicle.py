@@ -144,8 +144,9 @@ class Chronicle:
             self._model = self._model if model is None else model
             return
         table = None if X is None or inputs.is_sparse(X) else inputs.as_table(X, where)
-        if table is not None and table.rows != len(run):
-            raise ValueError(f"{where}: X has {table.rows} rows, the run has {len(run)}")
+        rows = len(run) if X is None else X.shape[0] if table is None else table.rows
+        if rows != len(run):
+            raise ValueError(f"{where}: X has {rows} rows, the run has {len(run)}")
         if table is not None and table.columns < self.features:
             raise ValueError(f"{where}: X has {table.columns} features, expected at least {self.features}")
         if self.rows and (times is None) != (self.clock is None):
@@ -259,7 +260,9 @@ class Chronicle:
             "alarm": self.alarm.__getstate__(),
         }
         nested = {f"{part}/{name}": value for part, state in parts.items() for name, value in state.items()}
-        return {**plain, "places": self.places.copy(), "portrait": self.portrait(), **nested}
+        face = dict(self.portrait())
+        weights = face.pop("weights", np.empty(0))
+        return {**plain, "places": self.places.copy(), "portrait": face, "weights": weights, **nested}
 
     @classmethod
     def restore(cls, state: Mapping[str, Any]) -> Self:
@@ -275,7 +278,8 @@ class Chronicle:
         for name in _PLAIN:
             setattr(chronicle, name, state[name])
         chronicle.places = np.array(state["places"])
-        chronicle._portrait = dict(state["portrait"])
+        if state["portrait"]:
+            chronicle._portrait = {**state["portrait"], "weights": np.array(state["weights"])}
         chronicle.fine.restore(parts["fine"])
         chronicle.snapshots = Snapshots.restored(parts["snapshots"])
         chronicle.baselines = Baselines.restored(parts["baselines"])

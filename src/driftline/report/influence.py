@@ -37,8 +37,11 @@ def _spreads(facts: Facts, width: int) -> Array:
     return np.pad(facts.spreads, (0, max(0, width - len(facts.spreads))))[:width]
 
 
-def ranked(facts: Facts) -> list[Feature]:
-    """All features, the one with the most influence first; without spreads, by the size of the weight."""
+def ranked(facts: Facts, most: int) -> tuple[list[Feature], int, float]:
+    """The ``most`` features with the most influence, the number of the others, and their share of all influence.
+
+    Without spreads they go by the size of the weight.
+    """
     kept = facts.trail.weights
     weights = np.array(facts.portrait.get("weights", ()), dtype=np.float64)
     if not len(weights) and len(kept):
@@ -47,16 +50,20 @@ def ranked(facts: Facts) -> list[Feature]:
     with np.errstate(over="ignore", invalid="ignore"):
         influence = np.abs(weights) * spreads
     influence = np.where(np.isfinite(influence), influence, 0.0)
-    most = float(influence.max(initial=0.0))
-    return [
+    order = np.argsort(-influence, kind="stable")
+    largest = float(influence.max(initial=0.0)) or 1.0
+    shown = [
         Feature(
             int(place),
             facts.names[place],
             float(weights[place]),
             None if facts.spreads is None else float(spreads[place]),
             float(influence[place]),
-            float(influence[place]) / most if most else 0.0,
+            float(influence[place]) / largest,
             kept[:, place] if place < kept.shape[1] else np.empty(0),
         )
-        for place in np.argsort(-influence, kind="stable")
+        for place in order[:most]
     ]
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = float(influence.sum()) or 1.0
+        return shown, len(order[most:]), float(influence[order[most:]].sum()) / total

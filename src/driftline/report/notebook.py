@@ -13,6 +13,7 @@ from driftline.results import Run
 
 WEIGHTS = 8
 POINTS = 120
+TOO_MANY = 100_000  # features: a projected learner takes seconds to work out their weights
 _STYLE = (
     "<style>.driftline{font:13px/1.5 system-ui,sans-serif;max-width:46em}.driftline b{font-weight:600}"
     ".driftline table{border-collapse:collapse;margin:.4em 0;font:inherit}"
@@ -79,7 +80,7 @@ def learner_html(learner: Learner) -> str:
     if memory is not None:
         facts.append(("memory", words.count(words.about(memory), "row")))
     facts.append(("features", f"{learner.n_features_in_:,}"))
-    if not learner._by_feature or learner.coef_.ndim > 1:
+    if not learner._by_feature or learner.n_features_in_ > TOO_MANY or learner.coef_.ndim > 1:
         return _shown(repr(learner), facts)
     if learner.intercept:
         facts.append(("intercept", words.number(learner.intercept_)))

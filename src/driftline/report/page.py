@@ -172,14 +172,8 @@ def _places(facts: Facts) -> str:
 
 
 def _table(facts: Facts) -> dict[str, Any]:
-    features = ranked(facts)
-    rest = features[SHOWN_FEATURES:]
-    total = sum(feature.influence for feature in features)
-    return {
-        "features": features[:SHOWN_FEATURES],
-        "others": len(rest),
-        "others_share": words.share(sum(feature.influence for feature in rest) / total) if total else "0 %",
-    }
+    features, others, rest = ranked(facts, SHOWN_FEATURES)
+    return {"features": features, "others": others, "others_share": words.share(rest)}
 
 
 def _windows(facts: Facts) -> list[list[str]]:

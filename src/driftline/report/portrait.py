@@ -1,4 +1,4 @@
-"""What the page says about the learner itself, as plain values."""
+"""What the page says about the learner itself, as plain values and an array of weights."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def portrait(model: Learner) -> dict[str, Any]:
 
 def _weights(model: Learner) -> dict[str, Any]:
     if not model.n_seen_ or not model._by_feature or model.coef_.ndim > 1:
-        return {"names": [], "weights": [], "intercept": None}
+        return {"names": [], "weights": np.empty(0), "intercept": None}
     names = getattr(model, "feature_names_in_", None)
     return {
         "names": [] if names is None else [str(name) for name in names],
-        "weights": np.asarray(model.coef_, dtype=np.float64).tolist(),
+        "weights": np.array(model.coef_, dtype=np.float64),
         "intercept": float(model.intercept_) if model.intercept else None,
     }
 
