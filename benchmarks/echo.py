@@ -88,11 +88,13 @@ def measure(quick: bool) -> Report:
     return Report([Table(f"Echo cancellation, {TAPS} taps", ("filter", "microseconds a sample", "ratio"), lines, note)])
 
 
-def follow(far: Array, near: Array) -> dict[str, Array]:
+def follow(far: Array, near: Array, quick: bool) -> dict[str, Array]:
     """The enhancement over time of every filter on one recording."""
     taps = Lags(x=TAPS).run(far[:, None])
     curves = {}
     for name, run in filters().items():
+        if quick and name == THEIRS["RLS"]:
+            continue
         curves[name] = enhancement(near, run(taps if name in THEIRS.values() else far, near))
     return curves
 
@@ -124,11 +126,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.echo", description=__doc__)
     parser.add_argument("--data", type=Path, metavar="FOLDER")
     parser.add_argument("--picture", type=Path, metavar="FILE")
+    parser.add_argument("--quick", action="store_true", help="few rounds; with --data, without padasip's RLS")
     options = parser.parse_args()
     if options.data is None:
-        print(measure(quick=False).text())
+        print(measure(options.quick).text())
         return
-    curves = follow(*recorded(options.data))
+    curves = follow(*recorded(options.data), options.quick)
     print(table(curves).text())
     if options.picture is not None:
         draw(curves, options.picture)
