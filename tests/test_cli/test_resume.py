@@ -18,6 +18,7 @@ CHAINS = {
     "parquet": ["a.parquet", "out.parquet", "-m", "auto", "--missing", "mean"],
     "pipe of lines": ["a.jsonl", "out.csv", "-m", "nlms"],
 }
+REPORTED = {"csv"}  # chains that gather a report too, which takes longer
 KILLS = 13  # of each chain, at least: more than 50 together
 
 
@@ -41,13 +42,16 @@ def test_a_run_that_is_killed_at_random_and_gone_on_with_ends_as_one_that_never_
     write(mixed(800), tmp_path / source)
     (tmp_path / "whole").mkdir()
     arguments = ["run", str(tmp_path / source), "-t", "load", "--save-every", "50", "--time", "when", "--quiet", *more]
-    whole = [*arguments, "--out", str(tmp_path / "whole" / out), "--state", str(tmp_path / "whole" / "state")]
-    killed = [*arguments, "--out", str(tmp_path / out), "--state", str(tmp_path / "state"), "--resume"]
+    whole, killed = (
+        [*arguments, "--out", str(folder / out), "--state", str(folder / "state")]
+        + (["--report", str(folder / "page.html")] if chain in REPORTED else [])
+        for folder in (tmp_path / "whole", tmp_path)
+    )
     kills, seed = 0, 0
     while kills < KILLS:
         for path in (tmp_path / out, tmp_path / "state"):
             path.unlink(missing_ok=True)
-        command = [sys.executable, "-m", "tests.test_cli.killing", str(seed), "20", *whole, "--", *killed]
+        command = [sys.executable, "-m", "tests.test_cli.killing", str(seed), "20", *whole, "--", *killed, "--resume"]
         done = subprocess.run(command, capture_output=True, text=True)
         assert (done.returncode, done.stderr) == (0, "")
         kills, seed = kills + json.loads(done.stdout), seed + 1
@@ -57,7 +61,9 @@ def test_a_run_that_is_killed_at_random_and_gone_on_with_ends_as_one_that_never_
         assert same(model, expected)
         assert same(beside.arrays, beside_expected.arrays)
         assert beside.plain == beside_expected.plain
-        assert sorted(path.name for path in tmp_path.iterdir()) == sorted([source, out, "state", "whole"])
+        assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+            [source, out, "state", "whole", *(["page.html"] if chain in REPORTED else [])]
+        )
 
 
 class StopAt:

@@ -157,6 +157,8 @@ def test_features_and_drop_choose_columns_and_set_chooses_parameters(capsys, tmp
         (["-t", "load", "--out", "x.xlsx"], 2, "--out must end in"),
         (["-t", "load", "--out", "nowhere/x.csv"], 2, "there is no folder nowhere"),
         (["-t", "load", "--resume"], 2, "--resume needs --state"),
+        (["-t", "load", "--out", "a.csv"], 2, "is named twice"),
+        (["-t", "load", "--out", "b.csv", "--state", "b.csv"], 2, "is named twice"),
         (["-t", "load", "--missing", "men"], 2, "Did you mean mean?"),
         (["-t", "load", "--delimiter", "ab"], 2, "--delimiter must be one character"),
         (["-t", "load", "--drop", "load"], 2, "load is the target"),

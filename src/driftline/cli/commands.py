@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -38,6 +39,7 @@ def run(
         raise typer.BadParameter("--resume needs --state, the file to go on from")
     for path in (report, state):
         _check_folder(path)
+    _check_distinct(source, out, report, state)
     request = running.Request(
         source=source,
         options=reading.options(),
@@ -81,6 +83,14 @@ def _check_out(out: str | None) -> None:
     _check_folder(Path(out))
 
 
+def _check_distinct(*paths: str | Path | None) -> None:
+    """What is read must not be written over, nor what is written."""
+    places = [os.path.realpath(path) for path in paths if path is not None and str(path) != STDOUT]
+    for place in places:
+        if places.count(place) > 1:
+            raise typer.BadParameter(f"{place} is named twice: the source and every output must be files of their own")
+
+
 def _check_folder(path: Path | None) -> None:
     if path is not None and not path.parent.is_dir():
         raise typer.BadParameter(f"{path}: there is no folder {path.parent}")
@@ -94,6 +104,7 @@ def predict(model: Path, source: str, *, out: str, level: float | None, delimite
 
     _check_level(level)
     _check_out(out)
+    _check_distinct(source, out, model)
     with errors.told("predict"):
         count = predicting.predict(model, source, out=out, level=level, delimiter=delimiter)
     if not quiet and out != STDOUT:

@@ -32,6 +32,10 @@ def told(command: str) -> Iterator[None]:
         raise _ended(
             command, "there is not enough memory: choose fewer --features, or a learner of cost O(d)", DATA
         ) from error
+    except typer.Exit:
+        raise
+    except Exception as error:  # a fault of driftline's own, which is no reason to show its insides
+        raise _ended(command, f"this should not have happened: {type(error).__name__}: {error}", DATA) from error
     except KeyboardInterrupt as error:
         raise _ended(command, "stopped at once", 130) from error
 

@@ -13,7 +13,7 @@ from driftline.cli.scoring import lower_by
 def in_words(outcome: Outcome, files: dict[str, Path | str]) -> str:
     """What came of a run."""
     figures, name = outcome.score.figures(), type(outcome.model).__name__
-    lines = [f"{outcome.source}: {outcome.rows:,} rows, {_count(len(outcome.names), 'feature')}, {name}"]
+    lines = [f"{outcome.source}: {_count(outcome.rows, 'row')}, {_count(len(outcome.names), 'feature')}, {name}"]
     if outcome.stopped:
         lines.append(f"Stopped by {outcome.stopped} after row {outcome.rows - 1:,}; what was asked for is saved")
     elif outcome.resumed_at == outcome.rows:
