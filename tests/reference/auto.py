@@ -181,7 +181,9 @@ def auto(X: Array, y: Array, experts: list[tuple[Any, ...]]) -> Array:
             rows = [units.row(kind[0], x, list(X[:t]), list(y[:t]), d) for kind in experts]
             origins = [0.0 if kind[0] in (RAW, RAW_PAST) else units.label_centre for kind in experts]
             own = [model.predict(row) + origin for model, row, origin in zip(models, rows, origins, strict=True)]
-            reach = max((high - low) / 2, abs(low), abs(high)) if t == 2 else (high - low) / 2
+            reach = (high - low) / 2
+            if t == 2:
+                reach = max(reach, min(4 * reach, max(abs(low), abs(high))))
             f = np.clip([*own, y[t - 1], np.mean(y[:t])], low - reach, high + reach)
             mixed = mixer.mix(f)
             predictions[t] = mixed

@@ -207,7 +207,7 @@ template <class T> class AutoModel {
         }
         double reach = 0.5 * high - 0.5 * low;
         if (memory.rows == 2) // two labels may be alike by chance
-            reach = at_least(reach, at_least(std::fabs(low), std::fabs(high)));
+            reach = at_least(reach, at_most(4 * reach, at_least(std::fabs(low), std::fabs(high))));
         low = saturate(low - reach, DBL_MAX);
         high = saturate(high + reach, DBL_MAX);
         for (double& value : predictions_)
