@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from pages import write_pages
 from typer.main import get_command
 
 from driftline.cli.app import app as commands
@@ -65,17 +66,11 @@ def page(name, command):
 
 def write(app):
     folder = Path(app.srcdir) / "cli"
-    folder.mkdir(exist_ok=True)
     known = get_command(commands).commands
     rows = [f"| [{name}]({name}.md) | {parts_of(command)[0].split(chr(10) * 2)[0]} |" for name, command in known.items()]
     texts = {f"{name}.md": page(name, command) for name, command in known.items()}
     texts["index.md"] = INDEX.format(rows="\n".join(rows), names="\n".join(known))
-    for stale in set(folder.glob("*.md")) - {folder / file for file in texts}:
-        stale.unlink()
-    for file, text in texts.items():
-        path = folder / file
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            path.write_text(text, encoding="utf-8")
+    write_pages(folder, texts)
 
 
 def setup(app):

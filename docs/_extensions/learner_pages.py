@@ -3,6 +3,8 @@
 from pathlib import Path
 from types import FunctionType
 
+from pages import write_pages
+
 from driftline import Learner
 from driftline.registry import learners, summary_of
 
@@ -89,15 +91,9 @@ def index(known):
 
 def write(app):
     folder = Path(app.srcdir) / "learners"
-    folder.mkdir(exist_ok=True)
     known = {name: cls for name, cls in sorted(learners().items()) if issubclass(cls, Learner)}
     texts = {f"{name}.md": page(name, cls) for name, cls in known.items()} | {"index.md": index(known)}
-    for stale in set(folder.glob("*.md")) - {folder / file for file in texts}:
-        stale.unlink()
-    for file, text in texts.items():
-        path = folder / file
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            path.write_text(text, encoding="utf-8")
+    write_pages(folder, texts)
 
 
 def setup(app):
