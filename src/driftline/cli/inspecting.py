@@ -89,7 +89,7 @@ def in_words(found: dict[str, Any], top: int) -> str:
 
 def _weight_lines(found: dict[str, Any], top: int) -> list[str]:
     weights = found["weights"]
-    if not weights:
+    if not weights and found["intercept"] is None:
         return ["It has no weight for each feature"]
     ranked = sorted(weights.items(), key=lambda item: -abs(item[1] or 0.0))
     rows = [[name, value] for name, value in ranked[:top]]
