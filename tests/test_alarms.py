@@ -20,7 +20,7 @@ def plain_alarms(errors, false_every):
             continue
         if len(sizes) >= 64:
             seen = np.array(sizes[-512:])
-            p = (1 + np.sum(seen >= size)) / (1 + len(seen))
+            p = (np.sum(seen > size) + (np.sum(seen == size) + 1) / 2) / (1 + len(seen))
             evidence = max(0.0, evidence + math.log(0.6 * p**-0.4))
             if evidence > math.log(false_every):
                 raised.append(place)
@@ -72,6 +72,13 @@ def test_false_alarms_are_rarer_than_promised(draw):
 def test_equal_errors_raise_none():
     assert dl.Alarm(false_every=10).update_many(np.zeros(5000)).size == 0
     assert dl.Alarm(false_every=10).update_many(np.full(5000, np.inf)).size == 0
+
+
+def test_mistakes_that_become_more_frequent_are_noticed():
+    rng = np.random.default_rng(8)
+    mistakes = np.concatenate([rng.random(2000) < 0.05, rng.random(500) < 0.5]).astype(float)
+    (found,) = dl.Alarm().update_many(mistakes)
+    assert 2000 <= found < 2060
 
 
 def test_one_at_a_time():

@@ -50,7 +50,7 @@ template <class T> bool learn(Held<T>& self, nb::handle x, nb::handle y, nb::han
     const double share = weight.is_none() ? 1 : read_number<double>(weight.ptr());
     if (!(share > 0) || std::isnan(label) || !read_row(x.ptr(), own.state, self.names, false))
         return false;
-    own.model.learn(own.row(), label, share);
+    own.model.learn_next(own.row(), label, share);
     return true;
 }
 
@@ -80,7 +80,7 @@ template <class T> nb::object predict_interval(Held<T>& self, nb::handle x, cons
     Auto<T>& own = *self.model;
     if (!read_row(x.ptr(), own.state, self.names, true))
         return nb::none();
-    return interval_around(own.model.predict(own.row()), level, own.model, 1);
+    return interval_around(own.model.predict_next(own.row()), level, own.model, 1);
 }
 
 template <class T> nb::object weights(Held<T>& self) {
@@ -149,8 +149,7 @@ template <class T> void set_state(Held<T>& self, const nb::dict& from) {
     const double rows = model.sums.rows;
     if (!(rows >= 0 && rows < 9e15) || rows != std::floor(rows) ||
         (rows < warm_rows ? rows : 0) != static_cast<double>(warm) || model.inputs.label_memory.rows != rows ||
-        !(model.late() >= 0 && model.late() <= most_late) || model.late() != std::floor(model.late()) ||
-        model.waiting_count() != waiting)
+        !model.knows_how_late() || model.waiting_count() != waiting)
         throw nb::value_error("the state's sums are out of range");
     for (auto& expert : model.models())
         check_expert(expert->state);

@@ -122,7 +122,7 @@ def judge(rng, model, verb, before):
         return "refused"
     require_finite(model)
     if verb == "predict_one" and model.missing == "raise":
-        assert np.isfinite(answer), f"the prediction is {answer}"
+        assert np.isfinite(answer).all(), f"the prediction is {answer}"
     return "taken"
 
 

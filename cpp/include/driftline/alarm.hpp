@@ -1,9 +1,9 @@
 // Tells when errors have become larger than they were.
 //
-// Each error is ranked by its size among those before it: p is the share that is at least as large, itself counted, whose
-// distribution does not depend on that of the errors while nothing changes. The bet power p^(power - 1) has a mean below 1
-// then, so the largest product of the bets up to now, over all rows to begin at, exceeds a limit once in so many rows or
-// less.
+// Each error is ranked by its size among those before it: p is the share that is larger, half of those of its own size and
+// of itself counted, whose distribution does not depend on that of the errors while nothing changes. The bet power p^(power
+// - 1) has a mean below 1 then, so the largest product of the bets up to now, over all rows to begin at, exceeds a limit
+// once in so many rows or less.
 #pragma once
 
 #include <cfloat>
@@ -30,10 +30,12 @@ inline bool raises(Alarm& alarm, double error) {
         return false;
     if (alarm.count >= alarm_warm_up) {
         const Index known = alarm.count < alarm_memory ? alarm.count : alarm_memory;
-        Index larger = 1;
-        for (Index i = 0; i < known; ++i)
-            larger += alarm.sizes[i] >= size;
-        const double p = static_cast<double>(larger) / static_cast<double>(known + 1);
+        Index larger = 0, least = 1;
+        for (Index i = 0; i < known; ++i) {
+            larger += alarm.sizes[i] > size;
+            least += alarm.sizes[i] >= size;
+        }
+        const double p = 0.5 * static_cast<double>(larger + least) / static_cast<double>(known + 1);
         alarm.evidence = std::fmax(0, alarm.evidence + log_power + (power - 1) * std::log(p));
         if (alarm.evidence > alarm.limit) {
             alarm.evidence = 0;

@@ -114,19 +114,17 @@ class Mixer {
     }
     Index note_size() const { return experts_ + 4 + 3 + top_.state.d + 1; }
     // Learns the label of a row from what was noted when it was predicted.
-    double learn_late(const std::vector<double>& said, double y, double weight) {
+    void learn_late(const std::vector<double>& said, double y, double weight) {
         const double* from = said.data() + experts_;
         std::copy(from, from + 4, layer_);
         std::copy(from + 4, from + 7, second_layer_);
         std::copy(from + 7, from + 7 + top_.state.d, top_.state.x);
-        scale_ = said.back();
+        scale_ = said[note_size() - 1];
         top_.state.ready = false;
         double ignored = 0;
         if (scale_ > 0)
             engine<double>().learn(top_.state, saturate((y - layer_[1]) / scale_, 1e30), weight, ignored);
-        const double shown = last_.mixed(0, second_layer_);
         judge(said.data(), y, weight);
-        return shown;
     }
 
     // Makes the experts' initial weights more alike.

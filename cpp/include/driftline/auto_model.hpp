@@ -37,7 +37,9 @@ template <class T> class AutoModel {
     // A prediction whose label will come.
     double predict_next(const double* x) {
         const double prediction = predict(x);
-        mixer_.note(predictions_.data(), waiting_.add(Waiting::mark_of(x, features()), inputs.label_memory.rows));
+        std::vector<double>& said = waiting_.add(Waiting::mark_of(x, features()), inputs.label_memory.rows);
+        mixer_.note(predictions_.data(), said);
+        said.push_back(prediction);
         return prediction;
     }
     double predict(const double* x) {
@@ -45,14 +47,15 @@ template <class T> class AutoModel {
         cut_off(inputs.label_memory);
         return shown(x, mixer_.mix(predictions_.data()));
     }
-    double learn(const double* x, double y, double weight) {
+    // The label of a row that may have been predicted some labels ago.
+    double learn_next(const double* x, double y, double weight) { return learn(x, y, weight, recall(x) && late_ > 0); }
+    double learn(const double* x, double y, double weight, bool recalled = false) {
         const bool warming = warm();
-        const bool recalled = recall(x) && late_ > 0;
         ask_experts(x, static_cast<Index>(late_)); // which leaves the row with every expert
         cut_off(memory_then());
         const bool second = inputs.label_memory.rows == 1;
         const double change = second ? inputs.change_from_last(x) : 1;
-        const double prediction = shown(x, recalled ? learn_recalled(y, weight) : mix_and_learn(y, weight));
+        const double prediction = recalled ? learn_recalled(y, weight) : shown(x, mix_and_learn(y, weight));
         if (second)
             mixer_.temper(change);
         count(y, prediction);
@@ -73,7 +76,7 @@ template <class T> class AutoModel {
     }
 
     Status replay(const Batch& batch, Outputs& out) {
-        if (batch.y && batch.rows > 1)
+        if (batch.y)
             late_ = 0; // each row is predicted when all labels before it are known
         while (out.done < batch.rows) {
             Fate fate = Fate::learn;
@@ -130,6 +133,7 @@ template <class T> class AutoModel {
         inputs.visit(act);
         mixer_.visit(act);
         act(&late_, 1);
+        act(&asked_, 1);
         waiting_.visit(waiting, act);
         act(reinterpret_cast<double*>(watches_.data()), static_cast<Index>(4 * watches_.size()));
         act(warm_x_.data(), static_cast<Index>(warm_x_.size()));
@@ -152,8 +156,10 @@ template <class T> class AutoModel {
     std::vector<std::unique_ptr<SecondOrderModel<T>>>& models() { return models_; }
     Mixer& mixer() { return mixer_; }
     Index waiting_count() const { return waiting_.overtaken(inputs.label_memory.rows); }
-    void expect_waiting(Index rows) { waiting_.expect(rows, mixer_.note_size()); }
-    double late() const { return late_; }
+    void expect_waiting(Index rows) { waiting_.expect(rows, mixer_.note_size() + 1); }
+    bool knows_how_late() const {
+        return late_ >= 0 && late_ <= most_late && late_ == std::floor(late_) && asked_ >= 0 && asked_ <= enough_asked;
+    }
 
     AutoInputs inputs;
     AutoSums sums;
@@ -215,13 +221,16 @@ template <class T> class AutoModel {
     }
     // How late the label of this row is, and whether it is known what the experts said of it.
     bool recall(const double* x) {
-        if (!waiting_.take(Waiting::mark_of(x, features()), recalled_))
+        if (!waiting_.take(Waiting::mark_of(x, features()), recalled_)) {
+            asked_ = 0;
             return false;
-        late_ = inputs.label_memory.rows - recalled_.labels;
-        if (late_ <= most_late)
-            return true;
-        late_ = most_late;
-        return false;
+        }
+        const bool usual = asked_ >= enough_asked;
+        asked_ = at_most(asked_ + 1, enough_asked);
+        if (!usual)
+            return false;
+        late_ = at_most(inputs.label_memory.rows - recalled_.labels, most_late);
+        return late_ < most_late;
     }
     // With the last label that was known when the row at hand was predicted.
     LabelMemory memory_then() const {
@@ -231,7 +240,9 @@ template <class T> class AutoModel {
     }
     // Before the first label everyone says 0. So large a loss in common would hide what follows: it is not learned from.
     double learn_recalled(double y, double weight) {
-        return recalled_.labels > 0 ? saturate(mixer_.learn_late(recalled_.said, y, weight), DBL_MAX) : 0;
+        if (recalled_.labels > 0)
+            mixer_.learn_late(recalled_.said, y, weight);
+        return recalled_.said.back();
     }
     double mix_and_learn(double y, double weight) {
         return sums.rows > late_ ? saturate(mixer_.learn(predictions_.data(), y, weight), DBL_MAX) : 0;
@@ -343,7 +354,7 @@ template <class T> class AutoModel {
         out.predictions[t] = NAN;
         write_no_interval(out, t);
         if (fate != Fate::pass)
-            show(out, t, predict(rows_.data()));
+            show(out, t, batch.y || batch.rows > 1 ? predict(rows_.data()) : predict_next(rows_.data()));
         if (fate == Fate::learn)
             learn(rows_.data(), batch.y[t], weight_of(batch, t));
         else
@@ -416,7 +427,9 @@ template <class T> class AutoModel {
     std::vector<LabelMemory> memories_;
     Waiting waiting_;
     Waiting::Row recalled_;
-    double late_ = 0; // labels that came between the prediction of the last row learned and its own label
+    static constexpr double enough_asked = 8;
+    double asked_ = enough_asked; // rows in succession that had been predicted, up to enough: only then lateness is a guide
+    double late_ = 0;             // labels that came between the prediction of the last row learned and its own label
     Index widest_ = 1;
 };
 

@@ -29,7 +29,7 @@ class Waiting {
 
     struct Row {
         double mark = 0, labels = 0; // `labels` were known
-        std::vector<double> said;    // see Mixer::note
+        std::vector<double> said;    // see Mixer::note, and the prediction
     };
 
     // The latest `most_late` rows are kept. A row that is asked for again before anything else counts once.

@@ -39,7 +39,7 @@ class Auto(Learner):
     >>> for t in range(200):
     ...     x = [t % 7, t % 5]
     ...     model.learn_one(x, 1000.0 + 2.0 * x[0] - 3.0 * x[1])
-    >>> round(model.predict_one([3.0, 1.0]), 3)
+    >>> round(model.predict_one([3.0, 1.0]), 2)
     1003.0
     """
 

@@ -19,7 +19,7 @@ from driftline.river_compat import RiverVerbs
 class Transformer(RiverVerbs, params.Parametrised):
     """Turns rows into other rows, and may learn from them.
 
-    ``a | b`` puts two in a row, and ``a | learner`` makes a learner of them: :class:`driftline.features.Pipeline`.
+    ``a | b`` puts two in a row, and ``a | learner`` makes a learner of them: :doc:`/learners/pipeline`.
     """
 
     _river_kind = "Transformer"
