@@ -133,8 +133,9 @@ template <class T> class AutoModel {
         inputs.visit(act);
         mixer_.visit(act);
         act(&late_, 1);
-        act(&asked_, 1);
         waiting_.visit(waiting, act);
+        if (waiting > 0)
+            act(&asked_, 1);
         act(reinterpret_cast<double*>(watches_.data()), static_cast<Index>(4 * watches_.size()));
         act(warm_x_.data(), static_cast<Index>(warm_x_.size()));
         act(warm_y_.data(), static_cast<Index>(warm_y_.size()));

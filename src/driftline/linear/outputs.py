@@ -51,10 +51,13 @@ class TakesOutputs(Learner):
             self._outputs = labels.shape[1] if labels.ndim == 2 else None
 
     def _restore(self, core: dict[str, Array] | None, names: Any) -> None:
-        if core is not None and core["weights"].ndim == 2 and len(core["weights"]) < 2:
-            raise ValueError("the state has the weights of one label in two dimensions")
         before = self._outputs
-        self._outputs = len(core["weights"]) if core is not None and core["weights"].ndim == 2 else None
+        if core is not None and core["weights"].ndim == 2:
+            if len(core["weights"]) < 2:
+                raise ValueError("the state has the weights of one label in two dimensions")
+            self._outputs = len(core["weights"])
+        else:
+            self._outputs = None
         try:
             super()._restore(core, names)
         except BaseException:

@@ -151,6 +151,8 @@ class Recursive(TakesOutputs):
         return policy
 
     def _restore(self, core: dict[str, Array] | None, names: Any) -> None:
+        if core is not None and not (isinstance(core["weights"], np.ndarray) and core["weights"].ndim):
+            raise ValueError("the state's weights are not an array")
         if core is not None and 2 * core["matrix"].size < core["weights"].shape[-1] ** 2:
             raise ValueError("the state's matrix is too small for its weights")  # said before memory is taken for it
         super()._restore(core, names)
