@@ -151,6 +151,41 @@ def test_a_refused_row_leaves_the_transformers_as_they_were():
         require_same(model.__getstate__(), before, "after the row")
 
 
+def test_a_row_that_leaves_the_range_between_two_transformers_is_refused(tmp_path):
+    """The lags would keep the infinity, and show it to the learner a row later."""
+    model = Polynomial(2) | Lags(x=[1]) | dl.RLS()
+    for _ in range(2):
+        before = model.__getstate__()
+        with pytest.raises(ValueError, match=r"Pipeline\.learn_one: X after Polynomial has infinity in row 0, feature 1"):
+            model.learn_one([1e200], 1.0)
+        with pytest.raises(ValueError, match=r"Pipeline\.run: X after Polynomial has infinity in row 1, feature 1"):
+            model.run([[1.0], [1e200]], [1.0, 1.0])
+        require_same(model.__getstate__(), before, "after the refusals")
+        model.learn_one([2.0], 1.0)
+    with pytest.raises(ValueError, match=r"Pipeline\.predict_one: X after Polynomial has infinity"):
+        model.predict_one([1e200])
+    with pytest.raises(ValueError, match=r"Steps\.learn_one: row 0 leaves .* feature 1 after Polynomial"):
+        (Polynomial(2) | Lags(x=[1])).learn_one([1e200])
+    model.save(tmp_path / "model")
+    require_same(dl.load(tmp_path / "model").__getstate__(), model.__getstate__(), "loaded")
+
+
+def test_a_row_that_leaves_the_range_between_two_transformers_can_be_skipped():
+    rows, y = np.array([[1.0], [1e200], [2.0], [3.0]]), np.arange(4.0)
+    models = [Polynomial(2) | Lags(x=[1]) | dl.RLS(missing="skip") for _ in range(3)]
+    run = models[0].run(rows, y)
+    assert run.skipped == 1
+    assert np.isnan(run.predictions).tolist() == [False, True, False, False]
+    models[1].learn_one([1e200], 1.0)
+    assert not hasattr(models[1], "n_features_in_")
+    for x, label in zip(rows, y, strict=True):
+        models[1].learn_one(x, label)
+    models[2].run(rows[[0, 2, 3]], y[[0, 2, 3]])
+    assert models[1].n_skipped_ == 2
+    for model in models[:2]:
+        require_same(model.__getstate__()["core"], models[2].__getstate__()["core"], "without the row")
+
+
 def test_a_product_beyond_the_range_is_named():
     model = Polynomial(2) | dl.RLS()
     model.learn_one({"a": 1.0, "b": 2.0}, 1.0)

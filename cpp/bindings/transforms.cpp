@@ -91,6 +91,12 @@ Index run(HeldChain& self, Rows x, Mask whole, std::optional<Mask> learned, std:
     return rows;
 }
 
+// Of the row that last left the range: the number of the transformation after which it did, and its values there.
+nb::tuple left(HeldChain& self) {
+    const auto& values = self.chain.left();
+    return nb::make_tuple(self.chain.left_after(), copy_out(values.data(), static_cast<Index>(values.size())));
+}
+
 nb::list products(const Polynomial& self) {
     nb::list out;
     for (const auto& [earlier, feature] : self.products())
@@ -145,7 +151,8 @@ void bind_transforms(nb::module_& m) {
             "learn", [](HeldChain& self, double y) { self.chain.learn(y); }, arg("y"),
             "The row that was looked at last becomes one of those seen.")
         .def("run", &run, arg("x"), arg("whole"), arg("learned").none(), arg("y").none(), arg("out"), arg("skip"),
-             arg("alone") = false);
+             arg("alone") = false)
+        .def("left", &left, "After which transformation a row last left the range, and its values there.");
 }
 
 } // namespace driftline::bindings

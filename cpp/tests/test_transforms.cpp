@@ -98,7 +98,20 @@ void a_chain_hands_rows_on_and_refuses_what_leaves_the_range() {
     CHECK(z == wanted);
     chain.row()[0] = 11;
     CHECK(!chain.look(z.data()));
+    CHECK(chain.left_after() == 1 && chain.left() == z);
     lags->grow(1);
+}
+
+void a_row_that_leaves_the_range_between_two_is_refused() {
+    TransformChain chain(
+        {std::make_shared<Polynomial>(1, 2), std::make_shared<Lags>(2, std::vector<Index>{}, std::vector<Index>{1})},
+        FLT_MAX);
+    std::vector<double> z(2);
+    chain.row()[0] = 1e100; // beyond what the learner takes, which never sees it as it is
+    CHECK(chain.look(z.data()));
+    chain.row()[0] = 1e200;
+    CHECK(!chain.look(z.data()));
+    CHECK(chain.left_after() == 0 && chain.left().size() == 2 && std::isinf(chain.left()[1]));
 }
 
 } // namespace
@@ -108,5 +121,6 @@ int main() {
     moments_are_those_of_the_rows();
     newcomers_leave_the_places_of_the_others();
     a_chain_hands_rows_on_and_refuses_what_leaves_the_range();
+    a_row_that_leaves_the_range_between_two_is_refused();
     return checks::result();
 }

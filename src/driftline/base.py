@@ -159,10 +159,14 @@ class Learner(Refusals, SklearnVerbs, RiverVerbs, params.Parametrised):
             if self._core.learn(row, label, None if weight is None else float(weight[0])):
                 return
         labels = np.array([label])
-        with Undo(self):
+        undo = Undo(self)
+        with undo:
             self._expect(labels)
             self._meet(row, names)
-            self._replay_block(row[None, :], labels, weight, Target(where, predictions=self._room(1)))
+            lost = self._replay_block(row[None, :], labels, weight, Target(where, predictions=self._room(1)))
+            if lost:  # for what became of it on the way
+                self.__setstate__(undo.state)
+                self._skipped += lost
 
     # Many rows at once.
 

@@ -56,11 +56,21 @@ class Chain:
         """The names by which mappings are read."""
         self._native.set_names(names)
 
-    def names_out(self, names: list[Name]) -> list[Name]:
-        """The names of a transformed row's features."""
-        for transformer, stage in zip(self.transformers, self.stages, strict=True):
+    def names_out(self, names: list[Name], after: int = -1) -> list[Name]:
+        """The names of a transformed row's features, as the last transformer gives them or that of another number."""
+        stop = range(len(self.stages))[after] + 1
+        for transformer, stage in zip(self.transformers[:stop], self.stages[:stop], strict=True):
             names = transformer._names_out(names, stage)
         return names
+
+    def left(self) -> tuple[int, Array]:
+        """Of the row that last left the range: the number of the transformer after which it did, and its values there.
+
+        Between two transformers the range is that of float64, and values within it are given as 0.
+        """
+        after, values = self._native.left()
+        inner = after + 1 < len(self.stages)
+        return after, np.where(np.isfinite(values), 0.0, values) if inner else values
 
     def look(self, x: Any, unknown_allowed: bool = True, alone: bool = False) -> Array | None:
         """One row transformed; None where it has to be converted first or leaves the range.
@@ -85,8 +95,8 @@ class Chain:
     ) -> tuple[Array, int]:
         """Rows one by one: transformed, and then, where ``learned``, seen. NaN where a row is not ``whole``.
 
-        Returns them and, unless such rows are to be skipped, the place of the first that leaves the range on the way; else
-        their number.
+        Returns them and, unless such rows are to be skipped, the place of the first that leaves the range on the way,
+        about which :meth:`left` tells more; else their number.
         """
         out = np.empty((len(block), self.outputs))
         rows = np.ascontiguousarray(block, dtype=np.float64)

@@ -266,11 +266,16 @@ class _Pipeline(Composite):
             )
             own = self._part_of(target, rows)
             if done < len(seen):
-                self.members[0]._refuse_bad(
-                    seen[done], target.where, own.names, "the transformed X", f"row {own.start + done}, "
-                )
+                self._refuse_left(own, own.start + done)
             skipped += self.members[0]._replay_block(seen, labels, None if weight is None else weight[rows], own)
         return skipped
+
+    def _refuse_left(self, target: Target, row: int) -> None:
+        after, values = self.chain.left()
+        names = None if self._names is None else self.chain.names_out(self._names, after)
+        last = after + 1 == len(self.chain.transformers)
+        what = "the transformed X" if last else f"X after {type(self.chain.transformers[after]).__name__}"
+        self.members[0]._refuse_bad(values, target.where, names, what, f"row {row}, ")
 
     @property
     def _skips(self) -> bool:

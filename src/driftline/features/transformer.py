@@ -198,8 +198,10 @@ class Transformer(RiverVerbs, params.Parametrised):
 
     def _refuse_overflow(self, done: int, out: Array, chain: Chain, where: str, start: int = 0) -> None:
         if done < len(out):
-            column = int((~np.isfinite(out[done])).argmax())
-            raise ValueError(f"{where}: row {start + done} leaves the range of float64 in transformed feature {column}")
+            after, values = chain.left()
+            column = int((~np.isfinite(values)).argmax())
+            by = f" after {type(chain.transformers[after]).__name__}" if len(chain.transformers) > 1 else ""
+            raise ValueError(f"{where}: row {start + done} leaves the range of float64 in transformed feature {column}{by}")
 
     # Growing to what is met.
 
