@@ -70,7 +70,7 @@ def test_checks_come_with_the_package_alone():
 
 def test_hyper_parameters_are_keyword_only(learner):
     for name, parameter in inspect.signature(type(learner)).parameters.items():
-        by_place = name in ("learners", "top", "learner")
+        by_place = name in ("learners", "top", "learner", "transformers")
         assert parameter.kind is (parameter.POSITIONAL_OR_KEYWORD if by_place else parameter.KEYWORD_ONLY)
         assert parameter.default is not inspect.Parameter.empty
         assert name in learner.get_params()

@@ -127,6 +127,8 @@ class Composite:
     @exclusive
     def set_state(self, state: dict[str, Array]) -> None:
         """What :meth:`get_state` gave; ValueError where it is not sound. The composite is a fresh one."""
+        if not self.by_feature and "features" not in state:
+            raise ValueError("the state lacks the number of features")
         for number, learner in enumerate([*self.members, *self.above]):
             core, kept = (_under(state, f"{number}{mark}") for mark in ".:")
             if not core or set(kept) != set(learner._kept):

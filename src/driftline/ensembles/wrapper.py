@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from driftline.base import Learner
 from driftline.ensembles.composite import Composite, count_in
 from driftline.inputs import Array, Name
@@ -51,7 +53,7 @@ class Wrapper(Nested):
     def _features_of(self, state: dict[str, Array]) -> int:
         if "features" not in state:
             return super()._features_of(state)
-        most = sum(array.size for array in state.values()) + _SPARE
+        most = sum(np.size(array) for array in state.values()) + _SPARE
         return count_in(state, "features", most)
 
     def _meet(self, row: Array, names: list[Name] | None) -> None:
