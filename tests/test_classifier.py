@@ -1,6 +1,7 @@
 """The classifier: signs of a regressor, any labels, more than two classes, probabilities, and the tools of others."""
 
 import pickle
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import driftline as dl
 from driftline.checks import expected_failures
 from driftline.checks.tools import same
+from driftline.features import Polynomial
 from tests.streams import EVERY, assert_same_state, drifting, examples, told_in_another_thread
 
 some = examples(100)
@@ -342,6 +344,72 @@ def test_accuracy_through_evaluate_and_river():
     yes_or_no = [(x, label == "up") for x, label in rows]
     loss = evaluate.progressive_val_score(yes_or_no, dl.Classifier(classes=[False, True]), metrics.LogLoss())
     assert loss.get() < np.log(2)
+
+
+@pytest.mark.parametrize("known", [None, ["a", "b", "c"]])
+def test_a_row_that_is_skipped_is_no_mistake(known):
+    """The errors sum to the certificate's loss; a row before the first class is known is a mistake."""
+    X, codes = labelled(3, 60, 2, 3)
+    y = np.array(["a", "b", "c"])[codes]
+    X[[0, 7, 30]] = np.nan
+    model = dl.Classifier(missing="skip", classes=known)
+    run = model.run(X, y)
+    assert np.isnan(run.errors).nonzero()[0].tolist() == [0, 7, 30]
+    assert run.errors[1] == (known is None or y[1] != "a")
+    assert np.nansum(run.errors) == model.certificate().loss
+    result = dl.evaluate.prequential(dl.Classifier(missing="skip", classes=known), (X, y))
+    assert result.totals["Classifier"]["accuracy"] == pytest.approx(1 - np.nanmean(run.errors), rel=1e-12)
+    assert result.skipped["Classifier"] == 3
+
+
+def test_a_class_that_comes_with_a_row_that_is_lost_on_the_way_is_no_mistake():
+    model = Polynomial(2) | dl.Classifier(dl.RLS(missing="skip"))
+    run = model.run([[1.0], [1e200], [2.0], [1e200]], ["a", "b", "a", "a"])
+    assert run.errors[[0, 2]].tolist() == [1.0, 0.0]
+    assert np.isnan(run.errors[[1, 3]]).all()
+    assert model.certificate().loss == 1
+    assert run.skipped == 2
+
+
+def test_missing_labels_are_the_same_in_both_ways_in():
+    pandas = pytest.importorskip("pandas")
+    X = np.arange(8.0).reshape(4, 2)
+    for label, missing, dtype in (
+        ("a", pandas.NA, "string"),
+        (True, pandas.NA, "boolean"),
+        (1, pandas.NA, "Int64"),
+        ("a", None, object),
+        ("a", np.nan, object),
+        (pandas.Timestamp(0), pandas.NaT, object),
+        (1.0, np.nan, "float64"),
+        (Decimal(1), Decimal("NaN"), object),
+    ):
+        model, single = dl.Classifier(missing="skip"), dl.Classifier(missing="skip")
+        labels = pandas.Series([label, missing, label, label], dtype=dtype)
+        run = model.run(X, labels)
+        assert run.skipped == 1
+        assert np.isnan(run.errors).tolist() == [False, True, False, False]
+        assert model.classes_.tolist() == [label]
+        for x, y in zip(X, [label, missing, label, label], strict=True):
+            single.learn_one(x, y)
+        assert_same_state(single, model)
+        with pytest.raises(ValueError, match=r"Classifier\.learn_one: y is NaN"):
+            dl.Classifier().learn_one([1.0], missing)
+        scores = dl.evaluate.prequential(
+            dl.Classifier(missing="skip"),
+            (X, pandas.Series([label, missing, label, label], dtype=dtype)),
+            metrics="accuracy",
+        )
+        assert scores.totals["Classifier"]["accuracy"] == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize("label", [np.inf, -np.inf, np.float32(np.inf), Decimal("Infinity")])
+def test_infinity_is_no_label(label):
+    for call in (lambda: dl.Classifier().learn_one([1.0], label), lambda: dl.Classifier().run([[1.0]], [label])):
+        with pytest.raises(ValueError, match="infinity"):
+            call()
+    with pytest.raises(ValueError, match="classes must be"):
+        dl.Classifier(classes=[0.0, label])
 
 
 def test_a_second_thread_is_told_that_the_model_is_in_use():

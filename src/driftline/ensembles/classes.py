@@ -117,10 +117,10 @@ class ClassState(Composite):
         return np.ones(1) if len(self.members) == 1 else np.append(-1.0, np.ones(len(self.members) - 1))
 
     def _decide(self, said: Array) -> Array:
-        """The number of the predicted class, by what the members say, (rows, members)."""
+        """The number of the predicted class, by what the members say, (rows, members); -1 where no class is known."""
         missing = np.isnan(said[:, 0])
         if self.known == 0:
-            codes = np.full(len(said), np.nan)
+            codes = np.full(len(said), -1.0)
         elif len(self.members) > 1:
             codes = np.argmax(np.where(missing[:, None], 0.0, said * self._signs), axis=1).astype(np.float64)
         else:
@@ -143,7 +143,7 @@ class ClassState(Composite):
 
     @exclusive
     def predict(self, x: Any) -> Any:
-        """The predicted class's number, NaN where no class is known, or None where x has to be converted first."""
+        """The predicted class's number, -1 where no class is known, or None where x has to be converted first."""
         said = self._ask(x)
         return None if said is None else float(self._decide(said)[0])
 
@@ -199,7 +199,7 @@ class ClassState(Composite):
         noted = self.mistakes
         skipped = self._learn_piece(block, y, weight, slice(row, row + 1), target)
         target.predictions[row] = before.predictions[0]
-        self.mistakes = noted + 1
+        self.mistakes = noted + 1 - skipped
         return skipped
 
     def _learn_piece(self, block: Array, y: Array, weight: Array | None, rows: slice, target: Target) -> int:

@@ -28,12 +28,12 @@ class Classifier(Wrapper):
 
     That is for a learner of cost O(d²). Labels may be any two values. A third class turns the one learner into one for each
     class against the rest, and the largest prediction wins; a class that appears late starts with a learner that has seen
-    nothing, unless ``classes`` names it in advance. Probabilities are those of a logistic curve over the predictions,
-    whose slope and shift follow the labels row by row.
+    nothing, unless ``classes`` names it in advance. Probabilities are those of a logistic curve over the predictions, 1/2
+    at 0, whose slopes follow the labels row by row.
 
-    ``run(...).predictions`` are labels, None where no class is known yet, and ``errors`` are 1 where the label was missed.
-    In ``certificate()`` the loss counts mistakes: each has a squared error of at least 1, so a bound on the learner's loss
-    bounds them too.
+    ``run(...).predictions`` are labels, None where no class is known yet, and ``errors`` are 1 where the label was missed,
+    NaN where a row was skipped. In ``certificate()`` the loss counts mistakes: each has a squared error of at least 1, so a
+    bound on the learner's loss bounds them too.
 
     Args:
         learner: the regressor; None is DFOP.
@@ -108,7 +108,7 @@ class Classifier(Wrapper):
     # Labels at the door.
 
     def learn_one(self, x: Any, y: Any, *, sample_weight: float | None = None) -> None:
-        """Learns from one row and its label, which may be one that was never met. None or NaN is a missing label."""
+        """Learns from one row and its label, which may be one that was never met. None, NaN, NA and NaT are none."""
         label = as_label(y, f"{type(self).__name__}.learn_one")
         labels = self._labels
         code = np.nan if label is None else labels.code(label)
@@ -132,7 +132,7 @@ class Classifier(Wrapper):
         if self._core is not None:
             self._met = met
         missed = (run.predictions != codes).astype(np.float64)
-        missed[np.isnan(codes)] = np.nan
+        missed[np.isnan(codes) | np.isnan(run.predictions)] = np.nan
         return Run(met.of(run.predictions), missed, resets=run.resets, skipped=run.skipped)
 
     def _counted(self, table: Table, weight: Array | None) -> Array:
@@ -162,7 +162,7 @@ class Classifier(Wrapper):
     def predict_one(self, x: Any) -> Any:
         """The predicted label; None where no class is known yet."""
         code = super().predict_one(x)
-        return None if np.isnan(code) else self._labels.known[int(code)]
+        return self._labels.known[int(code)] if code >= 0 else None
 
     def predict(self, X: Any) -> Array:
         """Predicted labels for many rows, with nothing learned between them."""

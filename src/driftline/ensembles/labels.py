@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+import numbers
+import sys
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
@@ -11,11 +13,19 @@ import numpy as np
 from driftline.inputs import Array, warn_of_column
 
 
+def is_missing(label: Any) -> bool:
+    """Whether a label is None, NaN, or pandas' NA or NaT."""
+    pandas = sys.modules.get("pandas")
+    if label is None or (pandas is not None and label is pandas.NA):
+        return True
+    return isinstance(label, Hashable) and bool(label != label)
+
+
 def of_one(label: Any) -> Any:
     """A label as Python's own object; None where it is missing."""
     if isinstance(label, np.generic) or (isinstance(label, np.ndarray) and label.size == 1):
         label = label.item()
-    return None if isinstance(label, float) and math.isnan(label) else label
+    return None if is_missing(label) else label
 
 
 def as_label(label: Any, where: str) -> Any:
@@ -25,7 +35,13 @@ def as_label(label: Any, where: str) -> Any:
         hash(found)
     except TypeError:
         raise TypeError(f"{where}: y must be a label that can be hashed, got {label!r}") from None
+    if _is_infinite(found):
+        raise ValueError(f"{where}: Input y contains infinity or a value too large for a label")
     return found
+
+
+def _is_infinite(label: Any) -> bool:
+    return isinstance(label, numbers.Number) and bool(abs(label) == math.inf)  # type: ignore[arg-type]
 
 
 def are_classes(value: Any) -> bool:
@@ -35,7 +51,7 @@ def are_classes(value: Any) -> bool:
     if not isinstance(value, (list, tuple, np.ndarray)):
         return False
     labels = [of_one(label) for label in value]
-    return len(labels) >= 2 and None not in labels and len(set(labels)) == len(labels)
+    return len(labels) >= 2 and None not in labels and not any(map(_is_infinite, labels)) and len(set(labels)) == len(labels)
 
 
 def as_labels(y: Any, rows: int, where: str) -> list[Any]:
@@ -54,8 +70,6 @@ def as_labels(y: Any, rows: int, where: str) -> list[Any]:
         raise ValueError(f"{where}: Complex data not supported, y has dtype {array.dtype}")
     labels = array.tolist()
     found = [as_label(label, where) for label in labels] if array.dtype.kind in "fO" else labels
-    if math.inf in found or -math.inf in found:
-        raise ValueError(f"{where}: Input y contains infinity or a value too large for a label")
     fractions = {label for label in found if isinstance(label, float) and not label.is_integer()}
     if len(fractions) > 2:
         raise ValueError(f"{where}: Unknown label type: continuous. {len(fractions)} values of y are not whole numbers")
@@ -102,8 +116,8 @@ class Labels:
             return list(numbers)
 
     def of(self, codes: Array) -> Array:
-        """The labels of numbers, None for NaN."""
-        missing = np.isnan(codes)
+        """The labels of numbers, None for NaN and for -1, no class."""
+        missing = ~(codes >= 0)
         if missing.any():
             found = np.empty(len(codes), dtype=object)
             found[:] = [None if gone else self.known[int(code)] for code, gone in zip(codes, missing, strict=True)]

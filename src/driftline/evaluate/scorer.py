@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from driftline.ensembles.labels import is_missing
 from driftline.evaluate.metrics import Metric, Rows
 from driftline.evaluate.tracker import FLUSH, Tracker
 from driftline.inputs import Array
@@ -68,8 +69,8 @@ class Scorer:
                     prediction = np.array([math.nan if value is None else value for value in prediction], dtype=np.float64)
                 if not math.isfinite(float(y.sum()) + float(prediction.sum())):
                     y, prediction, good = _scored(y, prediction, lost)
-            elif y.dtype == object:
-                good = np.array([label is not None and label == label for label in y.tolist()])
+            elif y.dtype.kind in "fO" or prediction.dtype == object:
+                y, good = _scored_labels(y, prediction, lost)
             for start in range(0, len(y), FLUSH):
                 piece = slice(start, start + FLUSH)
                 ends = None if interval is None else (interval[0][piece], interval[1][piece])
@@ -118,6 +119,16 @@ class Scorer:
         if "squared" in self._names:
             loss = float(points.sums["cumulative"][-1, 1 + self._names.index("squared")])
         return Scores(points.rows, curves, loss, self.skipped)
+
+
+def _scored_labels(y: Array, prediction: Array, lost: Callable[[], Array] | None) -> tuple[Array, Array]:
+    """Labels, None in the place of those that are missing, and the rows that can be scored."""
+    good = np.array([not is_missing(label) for label in y.tolist()])
+    labels = y if good.all() else np.where(good, y, np.array(None))
+    silent = np.array([said is None for said in prediction.tolist()])
+    if lost is not None and silent.any():
+        good &= ~(silent & lost())
+    return labels, good
 
 
 def _scored(y: Array, prediction: Array, lost: Callable[[], Array] | None) -> tuple[Array, Array, Array]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -55,8 +56,16 @@ class Block:
     def lost(self) -> Array:
         """Which rows miss a feature, or hold one that is not finite."""
         if self.mappings:
-            return np.array([not np.isfinite([np.nan if v is None else v for v in x.values()]).all() for x in self.X])
+            return np.array([not all(map(_is_there, x.values())) for x in self.X])
         return np.asarray(~np.isfinite(self.table[0]).all(axis=1))
+
+
+def _is_there(value: Any) -> bool:
+    """Whether a feature has a value: a finite number, or text."""
+    try:
+        return isinstance(value, str) or math.isfinite(value)
+    except TypeError:
+        return False
 
 
 class Source:
