@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sklearn.feature_extraction import FeatureHasher
 
 import driftline as dl
-from driftline.checks.tools import require_same_state
+from driftline.checks.tools import require_same_state, same
 from driftline.features import Hashing, Lags, Standardize
 
 VALUES = st.one_of(st.floats(-10, 10), st.integers(-5, 5), st.text(max_size=5))
@@ -63,6 +63,42 @@ def test_every_form_of_the_same_rows_is_the_same():
     for form in (X.tolist(), sp.csr_array(X), sp.csc_matrix(X), numbered, pd.DataFrame(X, columns=list("01234"))):
         np.testing.assert_allclose(Hashing(7).transform(form).toarray(), wanted, atol=1e-12)
     np.testing.assert_allclose([Hashing(7).transform_one(row) for row in X], wanted, atol=1e-12)
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA], ids=str)
+@pytest.mark.parametrize("dtype", [object, "string", "category"])
+def test_a_missing_cell_in_a_column_of_text_is_missing(missing, dtype):
+    frame = pd.DataFrame({"c": pd.Series(["red", missing, "blue"], dtype=dtype), "d": [1.0, 2.0, 3.0]})
+    y = [1.0, 2.0, 3.0]
+    model, wanted = (Hashing(8) | dl.RLS(missing="skip") for _ in range(2))
+    run = model.run(frame, y)
+    assert run.skipped == 1
+    assert np.isnan(run.predictions).tolist() == [False, True, False]
+    for row, label in zip([{"c": "red", "d": 1.0}, {"c": missing, "d": 2.0}, {"c": "blue", "d": 3.0}], y, strict=True):
+        wanted.learn_one(row, label)
+    assert same(model.__getstate__()["core"], wanted.__getstate__()["core"])
+    with pytest.raises(ValueError, match=r"Pipeline\.run: X has NaN in row 1"):
+        (Hashing(8) | dl.RLS()).run(frame, y)
+    with pytest.raises(ValueError, match="X has NaN in row 1"):
+        Hashing(8).transform(frame)
+
+
+def test_a_column_of_text_and_numbers_is_read_as_mappings_are():
+    frame = pd.DataFrame({"c": ["red", 2.5, "blue"], "d": [1.0, 2.0, 3.0]})
+    rows = frame.to_dict("records")
+    np.testing.assert_array_equal(Hashing(9).transform(frame).toarray(), Hashing(9).transform(rows).toarray())
+
+
+def test_a_sum_beyond_the_range_is_refused():
+    row = {name: 1e308 if Hashing(1).places([name])[1][0] > 0 else -1e308 for name in "abc"}  # all on one side
+    for call in (
+        lambda: Hashing(1).transform_one(row),
+        lambda: Hashing(1).transform([{"a": 1.0}, row]),
+        lambda: (Hashing(1) | dl.RLS()).learn_one(row, 1.0),
+        lambda: (Hashing(1) | dl.RLS()).run([{"a": 1.0}, row], [1.0, 1.0]),
+    ):
+        with pytest.raises(ValueError, match="infinity"):
+            call()
 
 
 def test_text_in_frames_is_text_in_mappings():

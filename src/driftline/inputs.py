@@ -39,6 +39,17 @@ def named(x: Any) -> Any:
     return x.to_dict() if hasattr(index, "__iter__") and all(isinstance(name, str) for name in index) else x
 
 
+def is_null(value: Any) -> bool:
+    """Whether a value is None or pandas' NA."""
+    pandas = sys.modules.get("pandas")
+    return value is None or (pandas is not None and value is pandas.NA)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN, or pandas' NA or NaT."""
+    return is_null(value) or (isinstance(value, Hashable) and bool(value != value))
+
+
 def as_array(values: Any, where: str, what: str) -> Array:
     """Whatever NumPy can read; what is masked is missing."""
     try:
@@ -71,7 +82,7 @@ def _number(value: Any, where: str, what: str) -> float:
         return value
     if isinstance(value, np.ndarray) and value.size == 1:
         value = value.item()
-    if value is None:
+    if is_null(value):
         return math.nan
     if isinstance(value, (str, bytes)):
         raise ValueError(f"{where}: {what} must be a number, got {value!r}")

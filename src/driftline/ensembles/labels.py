@@ -4,21 +4,12 @@ from __future__ import annotations
 
 import math
 import numbers
-import sys
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from driftline.inputs import Array, warn_of_column
-
-
-def is_missing(label: Any) -> bool:
-    """Whether a label is None, NaN, or pandas' NA or NaT."""
-    pandas = sys.modules.get("pandas")
-    if label is None or (pandas is not None and label is pandas.NA):
-        return True
-    return isinstance(label, Hashable) and bool(label != label)
+from driftline.inputs import Array, is_missing, warn_of_column
 
 
 def of_one(label: Any) -> Any:

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from driftline.ensembles.labels import is_missing
 from driftline.evaluate.metrics import Metric, Rows
 from driftline.evaluate.tracker import FLUSH, Tracker
-from driftline.inputs import Array
+from driftline.inputs import Array, is_missing
 
 
 @dataclass(frozen=True)

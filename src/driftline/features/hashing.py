@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -73,13 +74,19 @@ class Hashing(Transformer):
         where = f"{type(self).__name__}.transform"
         table = self.table(X, where)
         rows, places, values = table.entries(0, table.rows)
-        if not np.isfinite(values).all():
-            bad = int((~np.isfinite(values)).argmax())
-            raise ValueError(f"{where}: X has {inputs.spell(float(values[bad]))} in row {rows[bad]}")
-        return csr_array((values, (rows, places)), shape=(table.rows, self.n))
+        hashed = csr_array((values, (rows, places)), shape=(table.rows, self.n))
+        bad = np.flatnonzero(~np.isfinite(hashed.data))
+        if bad.size:
+            row = int(np.searchsorted(hashed.indptr, bad[0], side="right")) - 1
+            raise ValueError(f"{where}: X has {inputs.spell(float(hashed.data[bad[0]]))} in row {row}")
+        return hashed
 
     def _run(self, X: Any, y: Any, where: str) -> Any:
         return self.transform(X)
+
+    @contextmanager
+    def _claimed(self, undo: bool = True) -> Iterator[None]:
+        yield  # there is nothing that threads could share
 
     # At the door of a pipeline.
 
@@ -160,14 +167,15 @@ class HashedTable(Table):
         return rows, places, values
 
     def _of_column(self, name: str, column: Array) -> Entries:
-        cells = column.tolist()
-        if all(cell is None or isinstance(cell, str) for cell in cells):
-            places, signs = self._hashing.places([f"{name}={cell}" for cell in cells])
-            values = np.where([cell is None for cell in cells], np.nan, signs)
-            return np.arange(len(cells)), places, values
-        places, signs = self._hashing.places([name])
-        numbers = inputs.as_numbers(column, self._where, f"column {name!r}")
-        return np.arange(len(cells)), np.repeat(places, len(cells)), signs * numbers
+        if column.dtype.kind not in "OUT":
+            places, signs = self._hashing.places([name])
+            numbers = inputs.as_numbers(column, self._where, f"column {name!r}")
+            return np.arange(len(column)), np.repeat(places, len(column)), signs * numbers
+        cells = column.astype(object)
+        texts = np.array([isinstance(cell, str) for cell in cells], dtype=bool)
+        places, signs = self._hashing.places([f"{name}={cell}" if isinstance(cell, str) else name for cell in cells])
+        cells[texts] = 1.0
+        return np.arange(len(cells)), places, signs * inputs.as_numbers(cells, self._where, f"column {name!r}")
 
     def block(self, start: int, stop: int) -> Array:
         """Rows ``start`` to ``stop``, dense."""
@@ -188,5 +196,6 @@ def _of_columns(found: tuple[Array, Array], block: Array) -> Entries:
 
 def _dense(rows: Array, places: Array, values: Array, count: int, width: int) -> Array:
     out = np.zeros((count, width))
-    np.add.at(out, (rows, places), values)
+    with np.errstate(over="ignore", invalid="ignore"):  # a sum beyond the range is infinity, and refused as such
+        np.add.at(out, (rows, places), values)
     return out
