@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import threading
 
 import numpy as np
 import pytest
@@ -297,6 +298,39 @@ def test_products_that_leave_the_range_are_refused_with_their_place():
     model.fit(X)
     with pytest.raises(ValueError, match="row 1 leaves the range"):
         model.transform([[1.0, 1.0, 1.0], [1e200, 1.0, 1.0]])
+
+
+def test_a_second_thread_is_told_that_the_transformer_is_in_use():
+    """Asked while the first is at its row, whose number takes its time."""
+    model = Standardize().fit(X)
+    told = []
+
+    def others():
+        for act in (
+            lambda: model.learn_one(X[0]),
+            lambda: model.transform_one(X[0]),
+            lambda: model.run(X),
+            lambda: model.partial_fit(X),
+            lambda: model.fit(X),
+            lambda: model.transform(X),
+            lambda: copy.deepcopy(model),
+        ):
+            with pytest.raises(RuntimeError, match="Standardize: the transformer is in use by another thread"):
+                act()
+            told.append(act)
+
+    class Slow:
+        def __float__(self):
+            thread = threading.Thread(target=others)
+            thread.start()
+            thread.join()
+            return 1.0
+
+    model.learn_one([Slow(), 2.0, 3.0])
+    assert len(told) == 7
+    wanted = Standardize().fit(X)
+    wanted.learn_one([1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(model.transform(X), wanted.transform(X))
 
 
 def test_transform_before_fit_needs_rows_only_where_something_is_learned():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
@@ -68,24 +69,21 @@ class Transformer(RiverVerbs, params.Parametrised):
     def learn_one(self, x: Any, y: Any = None) -> None:
         """Learns from one row; of a label only what needs labels. A mapping may bring new features."""
         where = f"{type(self).__name__}.learn_one"
-        label = self._labels([y], 1, where)
-        row, names = self._read(x, where, grow=True)
-        self._refuse_bad(row, names, where)
-        before = self.__getstate__()
-        try:
+        with self._claimed():
+            label = self._labels([y], 1, where)
+            row, names = self._read(x, where, grow=True)
+            self._refuse_bad(row, names, where)
             self._learn_rows(row[None, :], label, names, where)
-        except BaseException:
-            self.__setstate__(before)
-            raise
 
     def transform_one(self, x: Any) -> Any:
         """One row by what was learned so far: an array for an array-like, a mapping for a mapping. Nothing is learned."""
         where = f"{type(self).__name__}.transform_one"
-        row, names = self._read(x, where, grow=False)
-        self._refuse_bad(row, names, where)
-        chain = self._chain_for(row.size)
-        out, done = chain.run(row[None, :], np.ones(1, dtype=bool), alone=True)
-        self._refuse_overflow(done, out, chain, where)
+        with self._claimed(undo=False):
+            row, names = self._read(x, where, grow=False)
+            self._refuse_bad(row, names, where)
+            chain = self._chain_for(row.size)
+            out, done = chain.run(row[None, :], np.ones(1, dtype=bool), alone=True)
+            self._refuse_overflow(done, out, chain, where)
         if not isinstance(inputs.named(x), Mapping):
             return out[0]
         return dict(zip(chain.names_out(names or []), out[0].tolist(), strict=True))
@@ -94,22 +92,20 @@ class Transformer(RiverVerbs, params.Parametrised):
 
     def run(self, X: Any, y: Any = None) -> Array:
         """Row by row what a learner behind would see, (T, outputs), each row being learned after it."""
-        return self._run(X, y, f"{type(self).__name__}.run")
+        with self._claimed():
+            return self._run(X, y, f"{type(self).__name__}.run")
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Learns more rows in their order."""
-        self._run(X, y, f"{type(self).__name__}.partial_fit")
+        with self._claimed():
+            self._run(X, y, f"{type(self).__name__}.partial_fit")
         return self
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Forgets everything, then learns the rows in their order."""
-        before = self.__getstate__()
-        self._chain = self._names = None
-        try:
+        with self._claimed():
+            self._chain = self._names = None
             self._run(X, y, f"{type(self).__name__}.fit")
-        except BaseException:
-            self.__setstate__(before)
-            raise
         return self
 
     def transform(self, X: Any) -> Array:
@@ -118,25 +114,23 @@ class Transformer(RiverVerbs, params.Parametrised):
         if self._chain is None and any(part._learns for part in self._parts()):
             raise not_fitted(f"{where}: the transformer is not fitted yet: it has seen no row")
         table = inputs.as_table(X, where)
-        self._check_table(table, where)
-        chain = self._chain_for(table.columns)
-        return np.concatenate([self._piece(chain, block, None, table, start, where) for start, block in table.blocks()])
+        with self._claimed(undo=False):
+            self._check_table(table, where)
+            chain = self._chain_for(table.columns)
+            pieces = [self._piece(chain, block, None, table, start, where) for start, block in table.blocks()]
+        return np.concatenate(pieces)
 
     def _run(self, X: Any, y: Any, where: str) -> Array:
         table = inputs.as_table(X, where)
         labels = self._labels(y, table.rows, where)
         self._check_table(table, where)
-        before = self.__getstate__()
-        try:
-            pieces = []
-            for start, block in table.blocks():
-                part = labels[start : start + len(block)]
-                self._ready(table.columns, table.names)
-                pieces.append(self._piece(self._chain_for(table.columns), block, part, table, start, where))
-            return np.concatenate(pieces)
-        except BaseException:
-            self.__setstate__(before)
-            raise
+        chain = self._ready(table.columns, table.names)
+        return np.concatenate(
+            [
+                self._piece(chain, block, labels[start : start + len(block)], table, start, where)
+                for start, block in table.blocks()
+            ]
+        )
 
     def _piece(self, chain: Chain, block: Array, y: Array | None, table: Table, start: int, where: str) -> Array:
         whole: Array = np.all(np.isfinite(block), axis=1)
@@ -152,6 +146,27 @@ class Transformer(RiverVerbs, params.Parametrised):
         whole = np.ones(len(rows), dtype=bool)
         out, done = chain.run(rows, whole, whole, labels)
         self._refuse_overflow(done, out, chain, where)
+
+    # One thread at a time, and all or nothing.
+
+    @contextmanager
+    def _claimed(self, undo: bool = True) -> Iterator[None]:
+        mine = object()
+        if self.__dict__.setdefault("_claim", mine) is not mine:  # one step, which no other thread can interrupt
+            raise RuntimeError(
+                f"{type(self).__name__}: the transformer is in use by another thread; "
+                "give each thread its own, or lock around it"
+            )
+        try:
+            before = self._exported() if undo else None
+            try:
+                yield
+            except BaseException:
+                if before is not None:
+                    self.__setstate__(before)
+                raise
+        finally:
+            del self.__dict__["_claim"]
 
     # Checks at the door.
 
@@ -271,6 +286,10 @@ class Transformer(RiverVerbs, params.Parametrised):
         return super().set_params(**changes)  # type: ignore[no-any-return]
 
     def __getstate__(self) -> dict[str, Any]:
+        with self._claimed(undo=False):
+            return self._exported()
+
+    def _exported(self) -> dict[str, Any]:
         chain = self._chain
         state = {} if chain is None else {"width": chain.inputs, "parts": chain.get_state()}
         return {"params": self.get_params(deep=False), "names": copy.copy(self._names), **state}
