@@ -39,7 +39,7 @@ def test_predict_gives_the_models_predictions_and_learns_nothing(capsys, tmp_pat
     assert call(capsys, "run", write(mixed(), tmp_path / "w.csv"), "-t", "load", "--out", whole, "--quiet")[0] == 0
     rows = next(iter(dl.files.open_rows(tmp_path / "w.csv", target="load")))
     X = rows.X[400:, [rows.names.index(feature) for feature in model.feature_names_in_]]
-    np.testing.assert_allclose(found["prediction"].to_numpy(), model.predict(X), rtol=1e-12)
+    np.testing.assert_allclose(found["prediction"].to_numpy(), [model.predict_one(x) for x in X], rtol=1e-12)
     expected = [model.predict_interval(x, 0.8) for x in X]
     np.testing.assert_allclose(np.transpose([found["lower"], found["upper"]]), expected, rtol=1e-12)
     assert ("target" in found.column_names) == labelled
@@ -57,10 +57,18 @@ def test_predict_knows_a_model_that_was_saved_from_python(capsys, tmp_path):
     code, out, _ = call(capsys, "predict", tmp_path / "m", write(table, tmp_path / "a.csv"))
     assert code == 0
     said = np.array([float(line.split(",")[1]) for line in out.splitlines()[1:]])
-    np.testing.assert_allclose(said, model.predict(X), rtol=1e-12)
+    np.testing.assert_allclose(said, [model.predict_one(x) for x in X], rtol=1e-12)
     code, _, err = call(capsys, "predict", tmp_path / "m", write(table.drop_columns(["a"]), tmp_path / "b.csv"))
     assert code == 1
     assert "there is no column 'a'" in err
+
+
+def test_predict_is_silent_where_scikit_learn_is_in_use(capsys, tmp_path, trained):
+    """It would have the model warn of rows without names, which are in their order here."""
+    pytest.importorskip("sklearn.utils.validation")
+    state, rest = trained
+    out = tmp_path / "out.csv"
+    assert call(capsys, "predict", state, write(rest, tmp_path / "b.csv"), "--out", out)[0::2] == (0, "")
 
 
 def test_predict_knows_a_model_without_names(capsys, tmp_path):

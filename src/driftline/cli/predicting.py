@@ -16,6 +16,7 @@ from driftline.cli.outputs import Output, open_output
 from driftline.errors import ModelFileError
 from driftline.files import DataError, Encoding, Rows
 from driftline.files.encoder import Block
+from driftline.files.follower import nameless_rows
 from driftline.files.opening import JSON_LINES
 from driftline.files.raw import Options
 from driftline.inputs import Array
@@ -122,11 +123,12 @@ def _predicted(trained: Trained, block: Block, level: float | None, source: str)
     try:
         names = [*(model._names or ())]
         rows: list[Any] = [dict(zip(names, row, strict=True)) for row in X.tolist()] if not trained.width else list(X)
-        said = model.predict(X) if trained.width else np.array([model.predict_one(row) for row in rows])
-        columns["prediction"] = said
-        if level is not None:
-            ends = np.array([model.predict_interval(row, level) for row in rows])
-            columns |= {"lower": ends[:, 0], "upper": ends[:, 1]}
+        with nameless_rows():
+            said = model.predict(X) if trained.width else np.array([model.predict_one(row) for row in rows])
+            columns["prediction"] = said
+            if level is not None:
+                ends = np.array([model.predict_interval(row, level) for row in rows])
+                columns |= {"lower": ends[:, 0], "upper": ends[:, 1]}
     except ValueError as error:
         raise DataError(str(error), source=source, place=f"from {block.place(0)} on") from error
     return columns

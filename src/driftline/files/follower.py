@@ -6,6 +6,7 @@ import math
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -83,8 +84,7 @@ class Follower:
         return width > 0 and self.model._core is not None and self.model.n_features_in_ == width
 
     def _native(self, X: Array, y: Array, every: int | None) -> Run:
-        with warnings.catch_warnings():  # where scikit-learn is in use it is told that rows have no names
-            warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        with nameless_rows():
             return self.model.run(np.ascontiguousarray(X), y, level=self.level, weights_every=every)
 
     def _singly(self, X: Array, y: Array, names: list[str], every: int | None) -> Run:
@@ -152,6 +152,14 @@ def follow(
     follower = Follower(model, delay=delay, level=level)
     for block in blocks:
         yield block, follower.step(block)
+
+
+@contextmanager
+def nameless_rows() -> Iterator[None]:
+    """Where scikit-learn is in use a model that knows names warns of rows without: here they are in the names' order."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        yield
 
 
 def joined(runs: list[Run]) -> Run:
