@@ -99,7 +99,7 @@ def real(*, default: float | None, optional: bool = False, **bounds: Any) -> Any
     return Param(default, lambda value: value is None or check(value), f"None or {words}")
 
 
-def is_whole(value: Any, least: int, most: int) -> bool:
+def is_whole(value: Any, least: int, most: float = math.inf) -> bool:
     """Whether this is a whole number within bounds."""
     return not isinstance(value, bool) and isinstance(value, numbers.Integral) and least <= int(value) <= most
 
@@ -108,7 +108,7 @@ def integer(*, default: int | None, ge: int, optional: bool = False, kw_only: bo
     """A whole number, at least ``ge``."""
 
     def check(value: Any) -> bool:
-        return optional if value is None else is_whole(value, ge, int(value))
+        return optional if value is None else is_whole(value, ge)
 
     return Param(default, check, f"{'None or ' if optional else ''}a whole number of at least {ge}", kw_only)
 
