@@ -9,8 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import driftline as dl
+from driftline.cli.scoring import Score
 from driftline.report import Chronicle, hindsight
 from driftline.report.baselines import Baselines
+from driftline.report.charts import predictions
 from driftline.report.facts import Facts
 from driftline.report.page import render
 from driftline.report.pyramid import MERGES, Pyramid
@@ -73,20 +75,50 @@ def test_sums_are_those_of_all_rows():
     X, y = stream(5000)
     facts = Facts(followed(X, y, [100, 2000]))
     run = dl.RLS(forgetting=0.97).run(X, y, level=0.9)
-    last = np.concatenate([[0.0], y[:-1]])
-    mean = np.concatenate([[0.0], np.cumsum(y)[:-1] / np.arange(1, 5000)])
+    last = np.concatenate([[np.nan], y[:-1]])
+    mean = np.concatenate([[np.nan], np.cumsum(y)[:-1] / np.arange(1, 5000)])
     design = np.column_stack([np.ones(5000), X])
-    fixed = y - design @ np.linalg.lstsq(design, y, rcond=None)[0]
+    fixed = y - design @ np.linalg.lstsq(design[1:], y[1:], rcond=None)[0]
     for name, errors in {"model": run.errors, "last": y - last, "mean": y - mean, "fixed": fixed}.items():
-        assert facts.errors[name] == pytest.approx(np.sqrt(np.mean(errors**2)), rel=1e-10)
+        errors[0] = 0.0  # nothing was known before
+        assert facts.errors[name] == pytest.approx(np.sqrt(np.sum(errors**2) / 4999), rel=1e-10)
         width = facts.window
         for place in (0, 3, len(facts.losses[name]) - 1):
             part = errors[place * width : (place + 1) * width]
             assert facts.losses[name][place] == pytest.approx(np.sum(part**2), rel=1e-8)
-    known = np.isfinite(run.lower)
+    known = np.isfinite(run.lower) & (np.arange(5000) > 0)
     inside = (run.lower <= y) & (y <= run.upper)
     assert facts.coverage == inside[known].mean()
     assert facts.sums["alarms"] == len(run.alarms)
+
+
+@pytest.mark.parametrize("delay", [0, 3])
+def test_rows_before_the_first_known_label_do_not_count(delay):
+    """The first prediction is 0, far from a target of 44: it says nothing, and must not flatten the charts."""
+    X, y = stream(40)
+    y = 44.0 + 0.01 * y
+    y[0] = np.nan
+    begin = 2 + delay  # the first row that may know row 1's label
+    facts = Facts(followed(X, y, [5, 17], delay=delay))
+    run = dl.RLS(forgetting=0.97, missing="skip").run(X, y, level=0.9)
+    design = np.column_stack([np.ones(40), X])[begin:]
+    fixed = y[begin:] - design @ np.linalg.lstsq(design, y[begin:], rcond=None)[0]
+    last = y[begin:] - y[1 : 40 - 1 - delay]
+    for name, errors in {"model": run.errors[begin:], "last": last, "fixed": fixed}.items():
+        assert facts.errors[name] == pytest.approx(np.sqrt(np.mean(errors**2)), rel=1e-10)
+    assert (facts.sums["counted"], facts.sums["early"]) == (40 - begin, 1 + delay)
+    drawn = predictions(facts)
+    assert not np.isfinite(drawn.lines[0].values[:begin]).any()
+    assert drawn.lines[0].values[begin:] == pytest.approx(run.predictions[begin:])
+    score = Score(delay)
+    score.add(run.predictions, y, run.lower, run.upper)
+    figures = score.figures()
+    assert figures["rmse"] == pytest.approx(facts.errors["model"], rel=1e-12)
+    assert figures["last_value_rmse"] == pytest.approx(facts.errors["last"], rel=1e-12)
+    assert figures["running_mean_rmse"] == pytest.approx(facts.errors["mean"], rel=1e-12)
+    assert figures["coverage"] == facts.coverage
+    said = f"{1 + delay} row{'s' if delay else ''} before the first known label not counted"
+    assert said in render(facts.chronicle)
 
 
 def test_the_best_fixed_model_stands_nearly_dependent_and_differently_scaled_features():
@@ -128,8 +160,8 @@ def test_baselines_know_the_labels_that_have_come(sizes, delay, seed):
     for row in range(len(y)):
         known = y[: max(row - delay, 0)]
         known = known[np.isfinite(known)]
-        assert last[row] == (known[-1] if len(known) else 0.0)
-        assert mean[row] == pytest.approx(known.mean() if len(known) else 0.0, rel=1e-9, abs=1e-12)
+        assert last[row] == (known[-1] if len(known) else pytest.approx(np.nan, nan_ok=True))
+        assert mean[row] == pytest.approx(known.mean() if len(known) else np.nan, rel=1e-9, abs=1e-12, nan_ok=True)
 
 
 @given(st.lists(st.integers(0, 50), max_size=8))

@@ -9,13 +9,25 @@ import numpy as np
 
 from driftline.inputs import Array
 
-SUMS = ("rows", "scored", "squares", "absolutes", "shifts", "spreads", "last_squares", "mean_squares", "inside", "bounded")
+SUMS = (
+    "rows",
+    "scored",
+    "early",  # rows with a label and a prediction, and no label that was known before
+    "squares",
+    "absolutes",
+    "shifts",
+    "spreads",
+    "last_squares",
+    "mean_squares",
+    "inside",
+    "bounded",  # rows with a finite interval
+)
 
 
 class Score:
     """Sums over the rows whose label is known, the same to the last bit however the rows were cut into blocks.
 
-    The baselines predict the last label that is known, and the mean of those that are; 0 before there is one.
+    The baselines predict the last label that is known, and the mean of those that are. No row counts before there is one.
 
     Args:
         delay: labels arrive so many rows late, for the baselines too.
@@ -25,7 +37,7 @@ class Score:
         self.sums = dict.fromkeys(SUMS, 0.0)
         self.origin: float | None = None  # the first label, from which the others are counted
         lag = delay + 1
-        self.lasts, self.means = np.zeros(lag), np.zeros(lag)  # as they were after each of the last rows
+        self.lasts, self.means = np.full(lag, np.nan), np.full(lag, np.nan)  # as they were after each of the last rows
         self.total, self.known = 0.0, 0.0
 
     def add(self, predictions: Array, y: Array, lower: Array | None = None, upper: Array | None = None) -> None:
@@ -34,6 +46,9 @@ class Score:
         sums["rows"] += len(y)
         last, mean = self._baselines(y)
         good = ~np.isnan(y) & ~np.isnan(predictions)
+        early = good & np.isnan(last)
+        sums["early"] += int(early.sum())
+        good &= ~early
         if not good.all():
             y, predictions, last, mean = y[good], predictions[good], last[good], mean[good]
             lower, upper = (None, None) if lower is None or upper is None else (lower[good], upper[good])
@@ -51,8 +66,9 @@ class Score:
             self._count("mean_squares", (y - mean) ** 2)
         sums["scored"] += len(y)
         if lower is not None and upper is not None:
-            sums["inside"] += int(((lower <= y) & (y <= upper)).sum())
-            sums["bounded"] += len(y)
+            bounded = np.isfinite(lower) & np.isfinite(upper)
+            sums["inside"] += int((bounded & (lower <= y) & (y <= upper)).sum())
+            sums["bounded"] += int(bounded.sum())
 
     def _count(self, name: str, values: Array) -> None:
         self.sums[name] = _added(self.sums[name], values)[-1].item()
@@ -63,8 +79,8 @@ class Score:
         place = np.maximum.accumulate(np.where(known, np.arange(len(y)), -1))
         lasts = np.append(self.lasts, np.where(place >= 0, y[place], self.lasts[-1]))
         sums, counts = _added(self.total, np.where(known, y, 0.0)), _added(self.known, known)
-        with np.errstate(over="ignore", invalid="ignore"):
-            means = np.append(self.means, sums[1:] / np.maximum(counts[1:], 1))
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            means = np.append(self.means, sums[1:] / counts[1:])
         self.total, self.known = sums[-1].item(), counts[-1].item()
         lag = len(self.lasts)
         self.lasts, self.means = lasts[-lag:], means[-lag:]

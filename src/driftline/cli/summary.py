@@ -22,7 +22,8 @@ def in_words(outcome: Outcome, files: dict[str, Path | str]) -> str:
         lines.append(f"Gone on with from row {outcome.resumed_at:,}")
     if figures["rmse"] is not None:
         lines += _error_lines(figures)
-    lost = outcome.rows - int(outcome.score.sums["scored"])
+    early = int(outcome.score.sums["early"])
+    lost = outcome.rows - int(outcome.score.sums["scored"]) - early
     if lost:
         lines.append(f"{_count(lost, 'row')} without a target or a prediction, not learned")
     if outcome.backwards:

@@ -11,7 +11,7 @@ from driftline.inputs import Array
 
 
 class Baselines:
-    """Both predictions for each row, from the labels that were known by then; 0 before the first.
+    """Both predictions for each row, from the labels that were known by then; NaN before the first.
 
     Args:
         delay: rows that a label is late by: row t knows the labels up to row t - 1 - delay.
@@ -34,10 +34,10 @@ class Baselines:
         with np.errstate(over="ignore", invalid="ignore"):
             total = np.cumsum(np.concatenate([[self.total], np.where(real, come, 0.0)]))
             count = self.count + np.concatenate([[0], np.cumsum(real)])
-            mean = total / np.maximum(count, 1)
+            mean = np.where(count > 0, total / np.maximum(count, 1), np.nan)
         self.late = labels[arrived:].copy()
         self.last, self.total, self.count = float(last[-1]), float(total[-1]), int(count[-1])
-        return last[known], mean[known]
+        return np.where(count > 0, last, np.nan)[known], mean[known]
 
     def state(self) -> dict[str, Any]:
         """Arrays and numbers."""

@@ -13,6 +13,7 @@ from driftline.report.influence import most_moving
 
 MOST_MARKS = 120  # more lines than that would hide what they mark
 MOST_WEIGHTS = 7
+NOTHING_COUNTED = "No row had a label, a prediction and an earlier label."
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ def errors(facts: Facts) -> Chart:
     """The error by window, beside the baselines'."""
     key, title = "errors", "Error over time"
     if not facts.sums["counted"]:
-        return Chart(key, title, "", missing="No row had both a label and a prediction.")
+        return Chart(key, title, "", missing=NOTHING_COUNTED)
     roles = {"model": facts.portrait.get("learner", "model"), **BASELINES}
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         found = {name: np.sqrt(loss / facts.windows["counted"]) for name, loss in facts.losses.items()}
@@ -117,7 +118,7 @@ def predictions(facts: Facts) -> Chart:
     fine, target = facts.fine, facts.chronicle.target
     key, title = "predictions", "Predictions over the target"
     if not facts.sums["predicted"]:
-        return Chart(key, title, "", missing="No row could be predicted.")
+        return Chart(key, title, "", missing="No row was predicted with an earlier label known.")
     x = facts.at((facts.ends[0] + facts.ends[1]) / 2)
     lines = [
         Line("prediction", _mean(fine["prediction"], fine["predicted"]), "model"),
@@ -187,7 +188,7 @@ def regret(facts: Facts) -> Chart:
     """Summed loss minus that of the baselines."""
     key, title = "regret", "Regret"
     if not facts.sums["counted"]:
-        return Chart(key, title, "", missing="No row had both a label and a prediction.")
+        return Chart(key, title, "", missing=NOTHING_COUNTED)
     with np.errstate(over="ignore", invalid="ignore"):
         ahead = {name: np.cumsum(facts.losses["model"] - facts.losses[name]) for name in BASELINES if name in facts.losses}
     lines = tuple(Line(f"against {BASELINES[name]}", ahead[name], name, dashed=name != "last") for name in reversed(ahead))

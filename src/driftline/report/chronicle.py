@@ -30,7 +30,8 @@ TOO_LARGE = 1e150  # to be squared and summed
 SUMS = (
     "rows",
     "labels",  # rows whose label is known
-    "counted",  # rows with a label and a prediction: those that have an error
+    "counted",  # rows with a label, a prediction and a label that was known before: those whose error counts
+    "early",  # rows with an error, and no label that was known before
     "predicted",
     "y",
     "prediction",
@@ -38,7 +39,7 @@ SUMS = (
     "loss",
     "last_loss",
     "mean_loss",
-    "bounded",  # rows with a finite interval
+    "bounded",  # rows with a finite interval, once a label was known
     "lower",
     "upper",
     "judged",  # rows with an interval and a label
@@ -156,8 +157,8 @@ class Chronicle:
             raise ValueError(f"{where}: times were {self.clock} in earlier blocks, and are {clock} now")
         blocks = [] if table is None else [block for _, block in table.blocks(inputs.BLOCK_ROWS)]
         self._set_clock(moments, clock)
-        self._add_rows(run, predictions, errors, y, moments)
-        self._look_back(X, table, blocks, np.where(np.isfinite(errors), y, np.nan))
+        counted = self._add_rows(run, predictions, errors, y, moments)
+        self._look_back(X, table, blocks, np.where(counted, y, np.nan))
         self._add_snapshots(run, table, model)
         self.rows += len(run)
         self._model = self._model if model is None else model
@@ -170,14 +171,17 @@ class Chronicle:
             self.in_order = self.in_order and bool((steps >= 0).all())
             self.latest = float(moments[-1])
 
-    def _add_rows(self, run: Run, predictions: Array, errors: Array, y: Array, moments: Array | None) -> None:
+    def _add_rows(self, run: Run, predictions: Array, errors: Array, y: Array, moments: Array | None) -> Array:
+        """Which rows count: a start from nothing says little, so none does before the first label is known."""
         last, mean = self.baselines.predict(y)
-        counted, labels, predicted = np.isfinite(errors), np.isfinite(y), np.isfinite(predictions)
+        begun, labels = np.isfinite(last), np.isfinite(y)
+        counted, predicted = begun & np.isfinite(errors), begun & np.isfinite(predictions)
         with np.errstate(over="ignore", invalid="ignore"):
             items = {
                 "rows": np.ones(len(y)),
                 "labels": labels.astype(np.float64),
                 "counted": counted.astype(np.float64),
+                "early": (np.isfinite(errors) & ~begun).astype(np.float64),
                 "predicted": predicted.astype(np.float64),
                 "y": np.where(labels, y, 0.0),
                 "prediction": np.where(predicted, predictions, 0.0),
@@ -185,7 +189,7 @@ class Chronicle:
                 "loss": np.where(counted, np.square(errors), 0.0),
                 "last_loss": np.where(counted, np.square(y - last), 0.0),
                 "mean_loss": np.where(counted, np.square(y - mean), 0.0),
-                **self._judge(run, y, labels),
+                **self._judge(run, y, begun, counted),
                 "resets": _marks(run.resets, len(y)),
                 "alarms": _marks(self.alarm.update_many(errors), len(y)),
                 "y_low": np.where(labels, y, np.nan),
@@ -194,13 +198,14 @@ class Chronicle:
         items["y_high"], items["prediction_high"] = items["y_low"], items["prediction_low"]
         items["start"] = items["end"] = self.rows + np.arange(float(len(y))) if moments is None else moments
         self.fine.extend(items)
+        return counted
 
-    def _judge(self, run: Run, y: Array, labels: Array) -> dict[str, Array]:
+    def _judge(self, run: Run, y: Array, begun: Array, counted: Array) -> dict[str, Array]:
         """The intervals' ends, and whether they held the labels."""
         if run.lower is None or run.upper is None:
             return dict.fromkeys(("bounded", "lower", "upper", "judged", "inside"), np.zeros(len(y)))
-        bounded = np.isfinite(run.lower) & np.isfinite(run.upper)
-        judged = bounded & labels
+        bounded = begun & np.isfinite(run.lower) & np.isfinite(run.upper)
+        judged = bounded & counted
         low, high, label = run.lower[judged], run.upper[judged], y[judged]
         width = high - low
         place = np.where(width > 0, (label - low) / np.where(width > 0, width, 1.0), np.where(label < low, -1.0, 2.0))

@@ -11,7 +11,7 @@ FEW_ROWS = 30
 def headline(facts: Facts) -> list[str]:
     """One to four sentences, the most important first."""
     if not facts.sums["counted"]:
-        return ["No row had both a label and a prediction, so there is no error to speak of."]
+        return ["No row had a label, a prediction and an earlier label, so there is no error to speak of."]
     return [_error(facts), *_memory(facts), *_drift(facts)]
 
 

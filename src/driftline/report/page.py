@@ -127,7 +127,10 @@ def _subtitle(facts: Facts) -> list[str]:
             if kept
             else "times are not in order: rows are numbered"
         )
-    skipped = facts.chronicle.rows - facts.sums["counted"]
+    early = facts.sums["early"]
+    if early:
+        parts.append(f"{words.count(early, 'row')} before the first known label not counted")
+    skipped = facts.chronicle.rows - facts.sums["counted"] - early
     if skipped:
         parts.append(f"{words.count(skipped, 'row')} without an error, because a value was missing")
     return parts
