@@ -1,4 +1,5 @@
 import json
+import os
 import random
 import subprocess
 import sys
@@ -107,6 +108,22 @@ def test_a_finished_run_is_not_changed_by_going_on(capsys, tmp_path, ending):
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == files
     assert again["resumed_at"] == again["rows"] == first["rows"]
     assert again["rmse"] == first["rmse"]
+
+
+def test_the_report_of_a_finished_run_is_written_again_only_where_it_is_absent_or_old(capsys, tmp_path):
+    source, page, state = write(mixed(), tmp_path / "a.csv"), tmp_path / "page.html", tmp_path / "state"
+    arguments = ["run", source, "-t", "load", "-m", "crrls", "--report", page, "--state", state, "--resume"]
+    outcome(capsys, *arguments)
+    first, written = page.read_text(), page.stat().st_mtime_ns
+    outcome(capsys, *arguments)
+    assert (page.read_text(), page.stat().st_mtime_ns) == (first, written)
+    page.unlink()
+    outcome(capsys, *arguments)
+    assert page.read_text().partition("<footer>")[0] == first.partition("<footer>")[0]
+    page.write_text("of an earlier run, which was killed before it wrote its page")
+    os.utime(page, ns=(written, state.stat().st_mtime_ns - 1))
+    outcome(capsys, *arguments)
+    assert page.read_text().partition("<footer>")[0] == first.partition("<footer>")[0]
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])

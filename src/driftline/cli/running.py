@@ -288,9 +288,15 @@ class Job:
         if self.done > self.resumed_at:
             self._save()
         self.output.place()
-        if self.chronicle is not None and self.request.report is not None:
+        if self.chronicle is not None and self.request.report is not None and self._page_is_due(self.request.report):
             command = shlex.join(["driftline", *self.request.command])
             self.chronicle.write(self.request.report, command=command)
+
+    def _page_is_due(self, page: Path) -> bool:
+        """Not where every row was done before, and the page was written after the state that says so."""
+        if self.done > self.resumed_at or self.request.state is None or not page.exists():
+            return True
+        return page.stat().st_mtime_ns < self.request.state.stat().st_mtime_ns
 
     def _outcome(self) -> Outcome:
         return Outcome(

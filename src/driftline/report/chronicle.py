@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -267,7 +268,7 @@ class Chronicle:
         nested = {f"{part}/{name}": value for part, state in parts.items() for name, value in state.items()}
         face = dict(self.portrait())
         weights = face.pop("weights", np.empty(0))
-        return {**plain, "places": self.places.copy(), "portrait": face, "weights": weights, **nested}
+        return {**plain, "places": self.places.copy(), "portrait": json.dumps(face), "weights": weights, **nested}
 
     @classmethod
     def restore(cls, state: Mapping[str, Any]) -> Self:
@@ -283,8 +284,9 @@ class Chronicle:
         for name in _PLAIN:
             setattr(chronicle, name, state[name])
         chronicle.places = np.array(state["places"])
-        if state["portrait"]:
-            chronicle._portrait = {**state["portrait"], "weights": np.array(state["weights"])}
+        face = json.loads(state["portrait"])  # text, which keeps the order of the parameters
+        if face:
+            chronicle._portrait = {**face, "weights": np.array(state["weights"])}
         chronicle.fine.restore(parts["fine"])
         chronicle.snapshots = Snapshots.restored(parts["snapshots"])
         chronicle.baselines = Baselines.restored(parts["baselines"])
