@@ -189,11 +189,44 @@ def test_predictions_that_were_changed_are_not_gone_on_with(capsys, tmp_path):
     arguments = ["run", source, "-t", "load", "-m", "rls", "--out", out, "--state", state, "--resume"]
     outcome(capsys, *arguments)
     write(table, source)
-    out.write_text("mine")
-    code, _, err = call(capsys, *arguments)
-    assert code == 1
-    assert "shorter than when the state was saved" in err
-    assert out.read_text() == "mine"
+    for text in ("mine", out.read_text().replace(".", "!"), f"{out.read_text()[:-1]}0\n"):
+        out.write_text(text)
+        code, _, err = call(capsys, *arguments)
+        assert code == 2
+        assert f"{out}: does not hold the predictions that were there when the state was saved" in err
+        assert out.read_text() == text
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("found", ["predictions", "anything", "nothing"])
+@pytest.mark.parametrize("part", ["", ".part"])
+def test_a_run_does_not_go_on_in_another_file(capsys, tmp_path, ending, found, part):
+    """Cutting it off where the predictions ended would destroy what it holds."""
+    source, state = write(mixed().slice(0, 300), tmp_path / "a.csv"), tmp_path / "state"
+    arguments = ["run", source, "-t", "load", "-m", "rls", "--out", tmp_path / f"out.{ending}"]
+    outcome(capsys, *arguments, "--state", state)
+    other = tmp_path / f"other.{ending}"
+    if found == "predictions":  # of another learner, and more of them
+        call(capsys, "run", write(mixed(), tmp_path / "b.csv"), "-t", "load", "-m", "lms", "--out", other)
+        other.rename(f"{other}{part}")
+    elif found == "anything":
+        (tmp_path / f"{other.name}{part}").write_bytes(b"a diary\n" * 10_000)
+    write(mixed(), source)
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    code, _, err = call(capsys, *arguments[:-1], other, "--state", state, "--resume")
+    assert (code, "does not hold the predictions" in err) == (2, True)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_predictions_that_were_moved_are_gone_on_with(capsys, tmp_path, ending):
+    source, state, out = write(mixed().slice(0, 300), tmp_path / "a.csv"), tmp_path / "state", tmp_path / f"out.{ending}"
+    arguments = ["run", source, "-t", "load", "-m", "rls", "--state", state, "--out"]
+    outcome(capsys, *arguments, out)
+    moved = out.rename(tmp_path / f"moved.{ending}")
+    write(mixed(), source)
+    assert outcome(capsys, *arguments, moved, "--resume")["resumed_at"] == 300
+    assert predictions(moved)["row"].to_pylist() == list(range(600))
 
 
 def test_the_state_is_a_model_that_load_opens(capsys, tmp_path):

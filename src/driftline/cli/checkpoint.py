@@ -13,7 +13,7 @@ from driftline.errors import ModelFileError
 from driftline.inputs import Array
 from driftline.model_file import Beside
 
-KIND, VERSION = "run", 1
+KIND, VERSION = "run", 2
 
 
 class StateError(Exception):
@@ -29,7 +29,7 @@ class Checkpoint:
         settings: what was asked for, by option.
         source: what tells the source from another.
         rows: how many rows are done.
-        written: how long the output is; None where there is none.
+        written: by what the output is known again (a plain Mark of outputs); None where there is none.
         known: what was found out about the columns.
         score: the sums of the score.
         arrays: of all parts, by name.
@@ -40,7 +40,7 @@ class Checkpoint:
     settings: dict[str, Any]
     source: dict[str, Any]
     rows: int
-    written: int | None
+    written: dict[str, Any] | None
     known: dict[str, Any]
     score: dict[str, Any]
     arrays: dict[str, Array] = field(default_factory=dict)

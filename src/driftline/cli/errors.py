@@ -24,9 +24,9 @@ def told(command: str) -> Iterator[None]:
         raise _ended(command, error.spelled(as_flags=True), DATA) from error
     except FileNotFoundError as error:
         raise _ended(command, f"{error.filename}: no such file" if error.filename else str(error), USAGE) from error
-    except StateError as error:
+    except (StateError, OutputError) as error:
         raise _ended(command, str(error), USAGE) from error
-    except (OutputError, ModelFileError, ImportError, OSError) as error:
+    except (ModelFileError, ImportError, OSError) as error:
         raise _ended(command, str(error), DATA) from error
     except MemoryError as error:
         raise _ended(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -21,11 +24,23 @@ from driftline.inputs import Array
 STDOUT = "-"
 FORMATS = (".csv", ".jsonl", ".parquet")
 PARQUET = ".parquet"
-GONE = "is gone, or shorter than when the state was saved: it cannot be gone on with"
+TAIL = 1024  # bytes at the end of what was kept, by which it is known again
+GONE = (
+    "does not hold the predictions that were there when the state was saved: it is gone, another file, or was changed. "
+    "Give the --out of then, or go without --resume"
+)
 
 
 class OutputError(Exception):
     """An output that cannot be gone on with."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """By what an output is known again, wherever it lies: how long it was when it was last kept, and how it ended."""
+
+    length: int = 0
+    end: str = ""
 
 
 def as_table(columns: dict[str, Array]) -> Any:
@@ -39,9 +54,9 @@ class Output:
     def write(self, columns: dict[str, Array]) -> None:
         """Appends some rows."""
 
-    def sync(self) -> int:
-        """Sees to it that everything so far is kept, and says how long it is."""
-        return 0
+    def sync(self) -> Mark:
+        """Sees to it that everything so far is kept, and says by what it is known again."""
+        return Mark()
 
     def place(self) -> None:
         """Puts what was written in its place."""
@@ -73,21 +88,27 @@ class Part(Output):
 
     Args:
         path: its place.
-        begun: how long it was when it was last kept; None to begin anew.
+        mark: what was kept of it; None to begin anew.
     """
 
-    def __init__(self, path: Path, begun: int | None) -> None:
+    def __init__(self, path: Path, mark: Mark | None) -> None:
         self.path, self.part = path, Path(f"{path}.part")
         self.file: BinaryIO | None = None
-        self.begun = begun or 0
-        if begun is not None:
-            self._check()
-
-    def _check(self) -> None:
-        """What was kept must still be there, before anything is changed."""
-        there = self.part if self.part.exists() else self.path if self.begun else None
-        if there is not None and (not there.exists() or there.stat().st_size < self.begun):
+        self.mark = mark or Mark()
+        if self.begun and not self._is_there():  # asked before anything is changed
             raise OutputError(f"{self.path}: {GONE}")
+
+    @property
+    def begun(self) -> int:
+        """How long it was when it was last kept."""
+        return self.mark.length
+
+    def _is_there(self) -> bool:
+        there = self.part if self.part.exists() else self.path
+        if not there.is_file() or there.stat().st_size < self.begun:
+            return False
+        with open(there, "rb") as file:
+            return _tail(file, self.begun) == self.mark.end
 
     def _open(self) -> BinaryIO:
         if self.file is None:
@@ -101,14 +122,16 @@ class Part(Output):
     def _take_back(self) -> None:
         os.replace(self.path, self.part)
 
-    def sync(self) -> int:
-        """Sees to it that everything so far is kept, and says how long it is."""
-        if self.file is None:
-            return self.begun
-        self.file.flush()
-        os.fsync(self.file.fileno())
-        self.begun = self.file.tell()
-        return self.begun
+    def sync(self) -> Mark:
+        """Sees to it that everything so far is kept, and says by what it is known again."""
+        if self.file is not None:
+            self.file.flush()
+            os.fsync(self.file.fileno())
+            self.mark = self._marked(self.file)
+        return self.mark
+
+    def _marked(self, file: BinaryIO) -> Mark:
+        return Mark(file.tell(), _tail(file, file.tell()))
 
     def place(self) -> None:
         """Puts what was written in its place."""
@@ -151,6 +174,7 @@ class SpooledParquet(Part):
 
     writer: Any = None
     rows = 0
+    last = ""  # of the rows, as a text
 
     def write(self, columns: dict[str, Array]) -> None:
         """Appends some rows."""
@@ -160,16 +184,26 @@ class SpooledParquet(Part):
             self.writer = pa.ipc.new_stream(file, table.schema)
         self.writer.write_table(table)
         self.rows += len(table)
+        self.last = _row(table, -1)
 
-    def _check(self) -> None:
-        if self.part.exists():
-            there = _end_of(self.part, self.begun) is not None
-        else:
-            there = not self.begun or (
-                self.path.exists() and pyarrow.parquet.read_metadata(self.path).num_rows >= self.begun
-            )
-        if not there:
-            raise OutputError(f"{self.path}: {GONE}")
+    def _is_there(self) -> bool:
+        if self.part.exists() and _end_of(self.part, self.begun) is None:
+            return False
+        try:
+            with pyarrow.parquet.ParquetFile(self.path) if not self.part.exists() else nullcontext() as file:
+                batches = _batches(self.part) if file is None else file.iter_batches()
+                return self._last_of(batches) == self.mark.end
+        except (pa.ArrowException, OSError, ValueError):
+            return False
+
+    def _last_of(self, batches: Iterator[Any]) -> str | None:
+        """The last of the rows that were kept, as a text; None where there are fewer."""
+        left = self.begun
+        for batch in batches:
+            if len(batch) >= left:
+                return _row(batch, left - 1)
+            left -= len(batch)
+        return None
 
     def _open(self) -> BinaryIO:
         if self.file is None:
@@ -179,16 +213,16 @@ class SpooledParquet(Part):
             self.file = open(self.part, "r+b" if self.begun else "w+b")  # noqa: SIM115 - closed by place or discard
             self.file.truncate(end)
             self.file.seek(end or 0)
-            self.rows = self.begun
+            self.rows, self.last = self.begun, self.mark.end
         return self.file
 
-    def sync(self) -> int:
+    def sync(self) -> Mark:
         """Ends the stream, and sees to it that it is kept."""
         self._end_stream()
-        if self.file is not None:
-            super().sync()
-            self.begun = self.rows
-        return self.begun
+        return super().sync()
+
+    def _marked(self, file: BinaryIO) -> Mark:
+        return Mark(self.rows, self.last)
 
     def _end_stream(self) -> None:
         if self.writer is not None:
@@ -242,6 +276,17 @@ class ParquetFile(Part):
         super()._close()
 
 
+def _tail(file: BinaryIO, end: int) -> str:
+    """What stands before a place in a file, as a digest. The file is at this place afterwards."""
+    file.seek(max(end - TAIL, 0))
+    return hashlib.sha256(file.read(min(end, TAIL))).hexdigest()
+
+
+def _row(table: Any, place: int) -> str:
+    """A row of a table, as a text."""
+    return repr([(name, values[place].as_py()) for name, values in zip(table.schema.names, table.columns, strict=True)])
+
+
 def _batches(spool: Path) -> Iterator[Any]:
     """The batches of streams that stand one after the other."""
     with pa.OSFile(str(spool), "rb") as file:
@@ -291,20 +336,20 @@ def _as_json_lines(columns: dict[str, Array]) -> bytes:
     return b"".join(json.dumps(dict(zip(names, row, strict=True))).encode() + b"\n" for row in zip(*lists, strict=True))
 
 
-def open_output(path: str | None, *, ending: str, kept: bool, begun: int | None) -> Output:
+def open_output(path: str | None, *, ending: str, kept: bool, mark: Mark | None) -> Output:
     """The output for a path: none, the standard output, or a file.
 
     Args:
         path: as it was given.
         ending: the format of the standard output.
         kept: whether a run that is cut off will be gone on with.
-        begun: how long the output was when it was last kept.
+        mark: what was kept of the output; None to begin anew.
     """
     if path is None:
         return Output()
     if path == STDOUT:
-        return Standard(ending, begun is not None)
+        return Standard(ending, mark is not None)
     place = Path(path)
     if place.suffix.lower() != PARQUET:
-        return TextFile(place, begun)
-    return SpooledParquet(place, begun) if kept else ParquetFile(place, begun)
+        return TextFile(place, mark)
+    return SpooledParquet(place, mark) if kept else ParquetFile(place, mark)

@@ -75,7 +75,7 @@ def predict(path: Path, source: str, *, out: str, level: float | None, delimiter
     try:
         _check_columns(trained, rows)
         ending = ".jsonl" if rows.reader.opened.format == JSON_LINES else ".csv"
-        output = open_output(out, ending=ending, kept=False, begun=None)
+        output = open_output(out, ending=ending, kept=False, mark=None)
         for block in rows:
             output.write(_predicted(trained, block, level, rows.name))
             count += len(block)

@@ -6,7 +6,7 @@ import glob
 import queue
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from time import monotonic, perf_counter
 from typing import Any
@@ -16,7 +16,7 @@ import numpy as np
 from driftline.base import Learner
 from driftline.cli import checkpoint
 from driftline.cli.checkpoint import Checkpoint, StateError
-from driftline.cli.outputs import Output, open_output
+from driftline.cli.outputs import Mark, Output, open_output
 from driftline.cli.progress import Progress
 from driftline.cli.scoring import Score
 from driftline.cli.signals import Stop
@@ -138,8 +138,8 @@ class Job:
 
     def _open_output(self, kept: Checkpoint | None) -> Output:
         ending = ".jsonl" if self.rows.reader.opened.format == JSON_LINES else ".csv"
-        begun = None if kept is None else kept.written or 0
-        return open_output(self.request.out, ending=ending, kept=self.request.state is not None, begun=begun)
+        mark = None if kept is None else Mark(**(kept.written or {}))
+        return open_output(self.request.out, ending=ending, kept=self.request.state is not None, mark=mark)
 
     def run(self) -> Outcome:
         """From the first row that is not done to the last, or until asked to stop."""
@@ -268,7 +268,7 @@ class Job:
             settings=request.settings,
             source=self.rows.fingerprint(),
             rows=self.done,
-            written=None if request.out is None else written,
+            written=None if request.out is None else asdict(written),
             known=self.rows.state(),
             score=self.score.state(),
             arrays=arrays,
