@@ -236,3 +236,35 @@ def test_the_state_is_a_model_that_load_opens(capsys, tmp_path):
     assert isinstance(model, dl.RLS)
     assert model.feature_names_in_.tolist() == ["wind", "on", "one", "wind is missing"]
     assert model.n_seen_ + model.n_skipped_ == 600
+
+
+def test_another_packed_file_of_the_same_columns_is_refused_and_one_with_more_rows_gone_on_with(capsys, tmp_path):
+    source, state = write(mixed().slice(0, 300), tmp_path / "a.csv.gz"), tmp_path / "state"
+    arguments = ["-t", "load", "-m", "rls", "--state", state, "--resume"]
+    outcome(capsys, "run", source, *arguments)
+    code, _, err = call(capsys, "run", write(mixed(seed=4), tmp_path / "b.csv.gz"), *arguments)
+    assert (code, "was saved by a run along another source" in err) == (2, True)
+    assert outcome(capsys, "run", write(mixed(), source), *arguments)["resumed_at"] == 300
+
+
+def test_decimal_commas_are_known_again(capsys, tmp_path):
+    """When a run goes on, and when rows are predicted, whose file may be written otherwise."""
+    lines = [f"{t % 7},{t % 10};{t % 7 * 2 + 1},25" for t in range(100)]
+    source, state, out = tmp_path / "a.csv", tmp_path / "state", tmp_path / "out.csv"
+    run = ["run", source, "-t", "y", "-m", "rls", "--state", state, "--out", out, "--resume"]
+    for rows in (50, 100):
+        source.write_text("\n".join(["x;y", *lines[:rows], ""]))
+        assert outcome(capsys, *run)["rows"] == rows
+    assert predictions(out)["target"].to_pylist() == [t % 7 * 2 + 1.25 for t in range(100)]
+    said = {}
+    for name, text in {
+        "commas": "x;y\n1,5;\n2;\n",
+        "points": "x;y\n1.5;\n2;\n",
+        "separated by commas": "x,y\n1.5,\n2,\n",
+    }.items():
+        source.write_text(text)
+        code, printed, err = call(capsys, "predict", state, source)
+        assert (code, err) == (0, ""), name
+        said[name] = printed
+    assert len(set(said.values())) == 1
+    assert len(said["commas"].splitlines()) == 3

@@ -43,7 +43,6 @@ class Delimited(Reader):
         header = self._decode(self.lines.header(), 1)
         self.delimiter = options.delimiter or sniff(header)
         self._names = self._read_names(header)
-        self.decimal = "."
 
     @property
     def names(self) -> list[str]:
@@ -81,7 +80,7 @@ class Delimited(Reader):
         """The rows from the row ``skip`` on."""
         start = 0
         for data, line in self.lines:
-            if start == 0 and not self.types:
+            if start == 0:
                 self._find_decimal(data)
             table = self._parse(data, line)
             rows = len(table)
@@ -92,8 +91,9 @@ class Delimited(Reader):
             self.seen = start = start + rows
 
     def _find_decimal(self, data: bytes) -> None:
-        """Numbers with a decimal comma, where values are not separated by commas."""
+        """Numbers with a decimal comma, where values are not separated by commas. Whole numbers leave it as it was."""
         if self.delimiter == ",":
+            self.decimal = "."
             return
         try:
             text = self._read(data, dict.fromkeys(self._wanted(), pa.string()))
@@ -102,7 +102,8 @@ class Delimited(Reader):
         columns = [pc.drop_null(column) for column in text.columns]
         commas = sum(_share(column, DECIMAL_COMMA) > 0.5 for column in columns)
         points = sum(_share(column, NUMERIC) > 0.5 and _share(column, r"\.") > 0 for column in columns)
-        self.decimal = "," if commas > points else "."
+        if commas != points:
+            self.decimal = "," if commas > points else "."
 
     def _wanted(self) -> list[str]:
         return [name for name in self._names if self.options.wants(name)]

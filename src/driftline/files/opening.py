@@ -15,6 +15,7 @@ from driftline.files.errors import DataError
 CSV, JSON_LINES, PARQUET, ARROW_FILE, ARROW_STREAM = "csv", "json lines", "parquet", "arrow", "arrow stream"
 PEEK = 65_536
 PIPE = "-"
+DAMAGES = (EOFError, zlib.error, gzip.BadGzipFile, OSError)
 Peekable = Any  # a BufferedReader over a file, a pipe or what is unpacked
 
 _FOREIGN = {
@@ -39,13 +40,23 @@ class Opened:
     name: str
     format: str
     stream: BinaryIO
-    path: str | None  # where it can be opened again and read at any place
+    path: str | None  # where it can be opened again
     size: int | None
     packed: BinaryIO | None = None  # what the unpacked bytes come from
 
     def consumed(self) -> int | None:
         """How many of ``size`` bytes have been read."""
         return (self.packed or self.stream).tell() if self.size is not None else None
+
+    def start(self, length: int) -> bytes | None:
+        """Its first bytes (unpacked), read again; None of a pipe."""
+        if self.path is None:
+            return None
+        with open(self.path, "rb") as file:
+            try:
+                return file.read(length) if self.packed is None else gzip.GzipFile(fileobj=file).read(length)
+            except DAMAGES as error:
+                raise _damaged(error, self.name) from None
 
     def close(self) -> None:
         """Closes what was opened here."""
@@ -106,7 +117,7 @@ def _recognise(name: str, stream: Peekable, path: str | None, size: int | None) 
     if start[:2] == b"\x1f\x8b":
         unpacked = io.BufferedReader(gzip.GzipFile(fileobj=stream), PEEK)
         inner = _peek(unpacked, name)
-        return Opened(name, _text_format(inner, name), unpacked, None, size, packed=stream)
+        return Opened(name, _text_format(inner, name), unpacked, path, size, packed=stream)
     for magic, words in _FOREIGN.items():
         if start.startswith(magic):
             raise DataError(f"is {words}", source=name)
@@ -122,8 +133,12 @@ def _recognise(name: str, stream: Peekable, path: str | None, size: int | None) 
 def _peek(stream: Peekable, name: str) -> bytes:
     try:
         return bytes(stream.peek(PEEK))
-    except (EOFError, zlib.error, gzip.BadGzipFile, OSError) as error:
-        raise DataError(f"the compressed data is damaged: {error}", source=name) from None
+    except DAMAGES as error:
+        raise _damaged(error, name) from None
+
+
+def _damaged(error: Exception, name: str) -> DataError:
+    return DataError(f"the compressed data is damaged: {error}", source=name)
 
 
 def _text_format(start: bytes, name: str) -> str:

@@ -87,6 +87,7 @@ class Reader(ABC):
     def __init__(self, opened: Opened, options: Options, types: dict[str, str] | None = None) -> None:
         self.opened, self.options = opened, options
         self.types: dict[str, str] = dict(types or {})
+        self.decimal = "."  # of numbers in text
         self.seen = 0  # rows so far, those that were skipped included
 
     @property

@@ -92,6 +92,8 @@ class Rows:
         opened = open_source(source)
         try:
             self.reader = _reader(opened, options, None if known is None else known["types"])
+            if known is not None:
+                self.reader.decimal = known["decimal"]
             if opened.format != JSON_LINES:
                 self._check_names(self.reader.names)
         except BaseException:
@@ -124,11 +126,11 @@ class Rows:
 
     def state(self) -> dict[str, Any]:
         """What was found out about the columns, as plain values."""
-        return {"encoder": self.encoder.state(), "types": dict(self.reader.types)}
+        return {"encoder": self.encoder.state(), "types": dict(self.reader.types), "decimal": self.reader.decimal}
 
     def fingerprint(self) -> dict[str, Any]:
         """What tells this source from another: its first bytes, or, of a pipe, the names of its columns."""
-        return fingerprint(self.reader.opened.path, self.reader)
+        return fingerprint(self.reader)
 
     def __iter__(self) -> Iterator[Block]:
         """Blocks of rows, in order."""
@@ -231,22 +233,18 @@ class Rows:
         return error
 
 
-def fingerprint(path: str | None, reader: Reader, length: int = PEEK) -> dict[str, Any]:
+def fingerprint(reader: Reader, length: int = PEEK) -> dict[str, Any]:
     """What tells a source from another."""
-    if path is None:
+    start = reader.opened.start(length)
+    if start is None:
         text = "\n".join(reader.names) if reader.opened.format != JSON_LINES else ""
         return {"pipe": hashlib.sha256(text.encode()).hexdigest()}
-    with open(path, "rb") as file:
-        start = file.read(length)
     return {"bytes": len(start), "sha256": hashlib.sha256(start).hexdigest()}
 
 
 def same_source(kept: Mapping[str, Any], rows: Rows) -> bool:
     """Whether a source is the one that was read before, or that one with more rows at its end."""
-    if "bytes" not in kept:
-        return bool(kept == rows.fingerprint())
-    opened = rows.reader.opened
-    return opened.path is not None and fingerprint(opened.path, rows.reader, int(kept["bytes"])) == kept
+    return fingerprint(rows.reader, int(kept.get("bytes", PEEK))) == kept
 
 
 def _is_number(text: str) -> bool:
