@@ -3,14 +3,17 @@
 import re
 import subprocess
 import sys
+import time
+from datetime import UTC, datetime, timedelta, timezone
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import driftline as dl
 from driftline import registry
-from driftline.report import Chronicle
+from driftline.report import Chronicle, page
 from driftline.report.facts import Facts
 from driftline.report.headline import headline
 
@@ -118,6 +121,70 @@ def test_a_run_without_rows_has_no_report(tmp_path):
     with pytest.raises(ValueError, match="at least one row"):
         run.report(tmp_path / "report.html")
     assert "Run of 0 rows" in read(run._repr_html_())
+
+
+def test_errors_too_small_to_be_squared_are_not_none():
+    _, y, _, run = tracked()
+    small = dl.Run(predictions=1e-200 * run.predictions, errors=1e-200 * run.errors)
+    assert "too small to be squared" in headline(Facts(Chronicle.of(small)))[0]
+    right = dl.Run(predictions=y, errors=np.zeros(len(y)))
+    assert headline(Facts(Chronicle.of(right)))[0] == "Every prediction was right."
+
+
+DAY = datetime(2026, 3, 1, 12)
+TIMES = {
+    "naive": ([DAY, DAY + timedelta(hours=1)], "time", 1_772_366_400.0),
+    "of numpy": (np.array(["2026-03-01T12", "2026-03-01T13"], dtype="M8[s]"), "time", 1_772_366_400.0),
+    "of pandas": (pd.date_range(DAY, periods=2, freq="h"), "time", 1_772_366_400.0),
+    "in a zone": (
+        [DAY.replace(tzinfo=timezone(timedelta(hours=2))) + timedelta(hours=n) for n in (0, 1)],
+        "time (UTC)",
+        1_772_359_200.0,
+    ),
+    "of pandas in a zone": (pd.date_range(DAY, periods=2, freq="h", tz="Asia/Tokyo"), "time (UTC)", 1_772_334_000.0),
+    "numbers": ([5.0, 6.0], "time", 5.0),
+    "none": (None, "row", 0.0),
+}
+
+
+@pytest.mark.parametrize("kind", TIMES)
+def test_only_times_with_a_zone_are_in_utc(kind, monkeypatch):
+    times, label, first = TIMES[kind]
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    try:
+        facts = Facts(Chronicle.of(dl.RLS().run([[1.0], [2.0]], [1.0, 2.0]), times=times))
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert (facts.axis, facts.span[0]) == (label, first)
+    monkeypatch.setattr(page, "_vendored", lambda name: "/* uPlot */")
+    assert f'"axis":"{label}"' in page.render(facts.chronicle)
+
+
+def test_times_with_and_without_a_zone_do_not_mix():
+    run = dl.RLS().run([[1.0], [2.0]], [1.0, 2.0])
+    with pytest.raises(ValueError, match="all have a zone, or none"):
+        Chronicle.of(run, times=[DAY, DAY.replace(tzinfo=UTC)])
+
+
+MISTAKEN = {
+    "a learner's name": ({"model": "RLS"}, TypeError, "model must be a learner, got 'RLS'"),
+    "a class": ({"model": dl.RLS}, TypeError, "model must be a learner"),
+    "too few names": ({"names": ["a"]}, ValueError, "names must hold 20 names, one for each feature, got 1"),
+    "too many names": ({"names": map(str, range(21))}, ValueError, "names must hold 20 names, .* got 21"),
+    "one name as text": ({"names": "abc"}, ValueError, "a name for each feature, got 'abc'"),
+}
+
+
+@pytest.mark.parametrize("what", MISTAKEN)
+def test_mistaken_options_are_refused(tmp_path, what):
+    options, kind, words = MISTAKEN[what]
+    X = np.random.default_rng(0).normal(size=(50, 20))
+    run = dl.RLS().run(X, X[:, 0])
+    with pytest.raises(kind, match=words):
+        run.report(tmp_path / "report.html", X, **options)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_failure_leaves_the_old_file(tmp_path):

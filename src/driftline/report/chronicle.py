@@ -86,6 +86,8 @@ class Chronicle:
             raise ValueError(f"Chronicle: level must be in (0, 1), got {level!r}")
         if isinstance(delay, bool) or not isinstance(delay, int) or delay < 0:
             raise ValueError(f"Chronicle: delay must be a whole number of at least 0, got {delay!r}")
+        if isinstance(names, str):
+            raise ValueError(f"Chronicle: names must be a name for each feature, got {names!r}")
         self.names = None if names is None else [str(name) for name in names]
         self.target, self.level = str(target), level
         self.rows = 0
@@ -117,6 +119,9 @@ class Chronicle:
     ) -> Self:
         """Of a run that is at hand as a whole; its labels are put together again from predictions and errors."""
         chronicle = cls(names, target=target, level=run.level)
+        _check_model(model, "Run.report")
+        if chronicle.names is not None:
+            _check_count(len(chronicle.names), X, model)
         with np.errstate(over="ignore", invalid="ignore"):
             labels = _numbers(run.predictions, "Run.report") + run.errors
         chronicle.add(run, X, labels, times=times, model=model)
@@ -141,6 +146,7 @@ class Chronicle:
         """
         where = "Chronicle.add"
         predictions, errors = _numbers(run.predictions, where), np.asarray(run.errors, dtype=np.float64)
+        _check_model(model, where)
         y = inputs.as_vector(y, len(run), where, "y")
         if not len(run):
             self._model = self._model if model is None else model
@@ -322,6 +328,22 @@ def _numbers(predictions: Array, where: str) -> Array:
     if values.dtype.kind not in "fiu" or values.ndim != 1:
         raise ValueError(f"{where}: the run must predict one number a row, got {values.dtype} of shape {values.shape}")
     return values.astype(np.float64, copy=False)
+
+
+def _check_model(model: Any, where: str) -> None:
+    if model is not None and not isinstance(model, Learner):
+        raise TypeError(f"{where}: model must be a learner, got {model!r}")
+
+
+def _check_count(names: int, X: Any, model: Learner | None) -> None:
+    if X is not None:
+        width = X.shape[1] if inputs.is_sparse(X) else inputs.as_table(X, "Run.report").columns
+    elif model is not None and model.n_seen_:
+        width = model.n_features_in_
+    else:
+        return
+    if names != width:
+        raise ValueError(f"Run.report: names must hold {width} names, one for each feature, got {names}")
 
 
 def _marks(rows: Array, count: int) -> Array:

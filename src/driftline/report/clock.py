@@ -1,14 +1,18 @@
-"""Times of rows as numbers: seconds since 1970 in UTC where they are dates, themselves where they are numbers."""
+"""Times of rows as numbers: seconds since 1970 where they are dates, themselves where they are numbers.
+
+Dates without a zone are what the clock on the wall said; those with one are put into UTC.
+"""
 
 from __future__ import annotations
 
+from datetime import UTC
 from typing import Any
 
 import numpy as np
 
 from driftline.inputs import Array
 
-DATES, NUMBERS = "dates", "numbers"
+DATES, ZONED, NUMBERS = "dates", "dates with a zone", "numbers"
 
 
 def as_times(times: Any, rows: int, where: str) -> tuple[Array, str]:
@@ -19,7 +23,7 @@ def as_times(times: Any, rows: int, where: str) -> tuple[Array, str]:
     if values.dtype.kind in "biuf":
         return values.astype(np.float64), NUMBERS
     if values.dtype.kind == "O" and all(hasattr(value, "timestamp") for value in values):
-        return np.array([value.timestamp() for value in values]), DATES
+        return _seconds(values, where)
     if values.dtype.kind != "M":
         try:
             values = values.astype("datetime64[us]")
@@ -28,3 +32,13 @@ def as_times(times: Any, rows: int, where: str) -> tuple[Array, str]:
     seconds = values.astype("datetime64[us]").astype(np.int64) / 1e6
     seconds[np.isnat(values)] = np.nan
     return seconds, DATES
+
+
+def _seconds(moments: Array, where: str) -> tuple[Array, str]:
+    """Of datetimes, or what is like them."""
+    zoned = {moment.tzinfo is not None for moment in moments if moment == moment}  # NaT is not itself
+    if len(zoned) > 1:
+        raise ValueError(f"{where}: times must all have a zone, or none of them")
+    if True in zoned:
+        return np.array([moment.timestamp() for moment in moments]), ZONED
+    return np.array([moment.replace(tzinfo=UTC).timestamp() for moment in moments]), DATES

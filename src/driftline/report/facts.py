@@ -12,7 +12,7 @@ import numpy as np
 from driftline.inputs import Array
 from driftline.report import words
 from driftline.report.chronicle import SUMS, Chronicle
-from driftline.report.clock import DATES
+from driftline.report.clock import DATES, ZONED
 from driftline.report.hindsight import best_fixed, stacked
 
 WINDOWS = 256
@@ -50,7 +50,14 @@ class Facts:
     @property
     def by_date(self) -> bool:
         """Whether the axis is made of dates."""
-        return self.by_time and self.chronicle.clock == DATES
+        return self.by_time and self.chronicle.clock in (DATES, ZONED)
+
+    @property
+    def axis(self) -> str:
+        """What the axis is made of."""
+        if not self.by_time:
+            return "row"
+        return "time (UTC)" if self.chronicle.clock == ZONED else "time"
 
     @cached_property
     def ends(self) -> tuple[Array, Array]:

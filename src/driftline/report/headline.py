@@ -17,8 +17,10 @@ def headline(facts: Facts) -> list[str]:
 
 def _error(facts: Facts) -> str:
     errors = facts.errors
-    if errors["model"] == 0:
+    if facts.sums["size"] == 0:
         return "Every prediction was right."
+    if errors["model"] == 0:
+        return "The errors are too small to be squared, so there is nothing to compare."
     sentence = f"The error is {words.compared(errors['model'], errors['last'])} "
     sentence += "that of predicting the last value" if "times" in sentence else "predicting the last value"
     if "fixed" in errors:

@@ -53,7 +53,13 @@ def render(chronicle: Chronicle, *, command: str | None = None, title: str | Non
         tiles=_tiles(facts),
         charts=drawn,
         pictures={} if script else {chart.key: svg.chart(chart, facts.by_date) for chart in drawn if not chart.missing},
-        data=_embedded({"dates": facts.by_date, "charts": [_as_data(chart) for chart in drawn if not chart.missing]})
+        data=_embedded(
+            {
+                "dates": facts.by_date,
+                "axis": facts.axis,
+                "charts": [_as_data(chart) for chart in drawn if not chart.missing],
+            }
+        )
         if script
         else "",
         places=_places(facts),

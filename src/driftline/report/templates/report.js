@@ -120,7 +120,7 @@
       scales: { x: { time: data.dates, range: (plot, low, high) => (low === high ? [low - 1, high + 1] : [low, high]) }, y: { distr: chart.log ? 3 : 1, range: range(chart) } },
       axes: [bottom, left],
       series: [
-        { label: data.dates ? "time (UTC)" : "row", value: (plot, v) => place(v) },
+        { label: data.axis, value: (plot, v) => place(v) },
         ...chart.lines.map((line) => ({
           label: line.label,
           class: line.label ? undefined : "unnamed",
