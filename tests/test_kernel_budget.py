@@ -23,17 +23,15 @@ def plain(X, y, budget, threshold, *, start=1.0, noise=1.0, forgetting=1.0, drif
         rest = 1 - k @ a
         said.append(a @ mean)
         beside, own = cov @ a, a @ cov @ a
-        newcomer = start * rest > threshold * noise
+        newcomer = rest > threshold or start * rest > threshold * noise
+        use = use + 0.2 / budget * (a**2 - use)
         if newcomer:
             own += tau * rest
-            use = np.append(use * (1 - 0.1 / budget), 0)
-            use[-1] = use[:-1].mean() if len(use) > 1 else 1.0
+            use = np.append(use, use.mean() if len(use) else 1.0)
             points = np.vstack([points, x])
             mean = np.append(mean, said[-1])
             cov = np.block([[cov, beside[:, None]], [beside[None], np.array([[own]])]])
             beside = np.append(beside, own)
-        else:
-            use = use + 0.1 / budget * (a**2 - use)
         mean = mean + beside * (label - said[-1]) / (noise + own)
         cov = cov - np.outer(beside, beside) / (noise + own)
         G = rbf(points, points)
@@ -87,6 +85,53 @@ def test_points_where_the_stream_has_been_give_way():
         run = model.run(x, y)
         assert run.losses[2500:].mean() < 0.02
         assert (model.points_ > 25).mean() > 0.6
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [dl.AROWR(noise=0.01), dl.RLS(forgetting=0.999), dl.Kalman(noise=0.01, drift=1e-4)],
+    ids=["arowr", "rls", "kalman"],
+)
+def test_points_follow_inputs_that_wander(learner):
+    """Nearly every row is a point of its own, so that no row but a newcomer's tells which points are in use."""
+    X = np.cumsum(0.3 * np.random.default_rng(0).normal(size=(4000, 2)), axis=0)
+    model = dl.Kernel(learner, gamma=1.0, budget=30)
+    run = model.run(X, np.sin(X[:, 0]) + np.cos(X[:, 1]))
+    assert run.losses[2000:].mean() < 0.04
+    late = (model.points_[:, None] == X[None, 3000:]).all(axis=2).any(axis=1)
+    assert late.sum() > 20
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [dl.RLS(ridge=300), dl.Kalman(ridge=1e4), dl.LASER(ridge=500), dl.WEMM(ridge=300), dl.AROWR(noise=300),
+     dl.ARCOR(noise=300), dl.DFOP(forget_rate=0.001, prior=1)],
+    ids=lambda learner: type(learner).__name__,
+)  # fmt: skip
+def test_rows_that_are_small_beside_the_noise_are_points_too(learner):
+    """One such row says next to nothing, but many do: all rows as points learn from them, and so must a budget."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (600, 1))
+    y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=600)
+    wanted = dl.Kernel(learner, gamma=1.0).run(X, y).predictions
+    assert np.abs(wanted).max() > 0.05
+    model = dl.Kernel(learner, gamma=1.0, budget=100)
+    np.testing.assert_allclose(model.run(X, y).predictions, wanted, atol=2e-3)
+    assert 0 < len(model.points_) <= 20
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e2, 1e4])
+@pytest.mark.parametrize(
+    "learner", [dl.AROWR(), dl.RLS(forgetting=0.999), dl.Kalman(), dl.AAR()], ids=["arowr", "rls", "kalman", "aar"]
+)
+def test_a_linear_kernel_within_a_budget_is_the_linear_learner_at_every_size(learner, size):
+    rng = np.random.default_rng(0)
+    X = size * rng.normal(size=(300, 5))
+    y = X @ rng.normal(size=5) / size + 0.1 * rng.normal(size=300)
+    learner = learner.clone().set_params(intercept=False)
+    model = dl.Kernel(learner, kernel="linear", intercept=False, budget=50)
+    np.testing.assert_allclose(model.run(X, y).predictions, learner.run(X, y).predictions, atol=1e-10)
+    assert len(model.points_) == 5
 
 
 @given(

@@ -62,8 +62,9 @@ class Dictionary {
         ++count_;
     }
 
-    // How much each point is used by the rows of late, as a mean that looks back on so many; and where a row is no point
-    // itself, what it is made of.
+    // How much each point is used by the rows of late, as a mean that looks back on so many: a row counts by what the points
+    // before it make of it, also where it becomes a point itself. Otherwise points that no row is near would keep their rank
+    // while every row is new.
     void track(double memory) {
         tracks_ = true;
         forget_ = 1 / memory;
@@ -187,7 +188,7 @@ class Dictionary {
         double total = 0;
         for (Index i = 0; i < count_; ++i) {
             inverse_.data()[i] += a[i] * a[i] * inverse;
-            use_.data()[i] -= forget_ * use_.data()[i];
+            use_.data()[i] += forget_ * (a[i] * a[i] - use_.data()[i]);
             total += use_.data()[i];
         }
         inverse_.data()[count_] = inverse;

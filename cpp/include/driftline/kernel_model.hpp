@@ -19,8 +19,7 @@ struct KernelOptions {
     KernelFunction function;
     bool measured = false; // gamma is set from the first rows
     Index budget = 0;      // most points; 0: every row is one
-    double threshold =
-        0; // with a budget, a row is no point while what is known of its rest is below this share of the noise
+    double threshold = 0;  // with a budget, a row is no point while its rest is below this share of it and of the noise
 };
 
 class KernelModel {
@@ -31,7 +30,7 @@ class KernelModel {
     KernelModel(std::unique_ptr<Model>& model, Index features, const KernelOptions& options)
         : options_(options), model_(model), dictionary_(features, model->state.d - 1), coordinates_(model->state.d) {
         if (options.budget > 0)
-            dictionary_.track(10 * static_cast<double>(options.budget));
+            dictionary_.track(5 * static_cast<double>(options.budget));
     }
 
     // Of a new model: a budget is sized once, for one more point while it is exceeded, and coordinate 0.
@@ -126,9 +125,11 @@ class KernelModel {
         const double self = dictionary_.self(), rest = dictionary_.rest();
         if (options_.budget == 0)
             return self > 0;
-        const Policy& policy =
-            model_->state.policy; // by the variance at the start: under forgetting all rows would seem new
-        return rest > 1e-10 * self && policy.start * rest > options_.threshold * (policy.complement ? 1 : policy.noise);
+        const Policy& policy = model_->state.policy;
+        const double noise = policy.complement ? 1 : policy.noise;
+        // By the variance at the start: under forgetting all rows would seem new. A row may be small beside the noise and
+        // yet be one of many, so that it is also compared with itself.
+        return rest > 1e-10 * self && (rest > options_.threshold * self || policy.start * rest > options_.threshold * noise);
     }
 
     // Where the model expects its row.
@@ -151,10 +152,11 @@ class KernelModel {
     }
 
     // The sliver is a feature that the row has for itself, and so a part of its noise. It is taken out of the noise, by way
-    // of the weight, where that is large enough: then the sliver changes nothing.
+    // of the weight, where that is large enough: then the sliver changes nothing. Not so with a budget: there later rows are
+    // learned as parts of the points, sliver included.
     double without_sliver(double weight, double kept) const {
         const Policy& policy = model_->state.policy;
-        if (policy.complement)
+        if (policy.complement || options_.budget > 0)
             return weight;
         const double now = policy.time == Time::add ? tau() + policy.amount : tau() / kept;
         const double noise = policy.noise / weight, part = now * sliver * dictionary_.self();

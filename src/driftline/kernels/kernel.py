@@ -57,8 +57,8 @@ class Kernel(Nested):
         degree: p, of "poly".
         coef0: c, of "poly".
         budget: the most points; None keeps every row.
-        threshold: with a budget, a row becomes a point when the variance of its part outside of what the points span, at the
-            start, exceeds this share of the noise.
+        threshold: with a budget, a row becomes a point when its part outside of what the points span exceeds this share of
+            k(x, x), or when the variance of that part at the start exceeds this share of the noise.
 
     References: :cite:`vaits2011`, Section 7; :cite:`moroshko2013`, Fig. 3.3; :cite:`engel2004` for the threshold;
     :cite:`csato2002` for removing points.
