@@ -134,6 +134,23 @@ def test_the_best_fixed_model_stands_nearly_dependent_and_differently_scaled_fea
     assert weights[1:] == pytest.approx([1e6, 1.0, 1e-6], rel=1e-5)
 
 
+@pytest.mark.parametrize(("rows", "features"), [(3, 5), (1500, 70)])
+def test_the_best_fixed_model_is_found_in_one_step(monkeypatch, rows, features):
+    """A small factorisation for each stretch costs far more where the linear algebra runs in threads."""
+    rng = np.random.default_rng(6)
+    X, y = rng.normal(size=(rows, features)), rng.normal(size=rows)
+    past = hindsight.Hindsight(features)
+    past.add(X, y)
+    triangles, steps, factorise = past.triangles(), [], np.linalg.qr
+    monkeypatch.setattr(np.linalg, "qr", lambda *args, **options: steps.append(args) or factorise(*args, **options))
+    weights, losses, _ = hindsight.best_fixed(triangles)
+    assert len(steps) == 1
+    design = np.column_stack([np.ones(rows), X])
+    errors = y - design @ np.linalg.lstsq(design, y, rcond=None)[0]
+    assert losses.sum() == pytest.approx(np.sum(errors**2), rel=1e-10, abs=1e-20)
+    assert y - design @ weights == pytest.approx(errors, abs=1e-10)
+
+
 def test_features_that_appear_later_were_zero_before():
     X, y = stream(3000, features=4)
     X[:1111, 3] = 0.0

@@ -133,10 +133,10 @@ def best_fixed(triangles: Array) -> tuple[Array, Array, Array]:
 
     Where features depend on each other the shortest weights are taken, in units of the features' sizes.
     """
-    whole = triangles[0]
-    for triangle in triangles[1:]:
-        whole = stacked(whole[None], triangle[None])[0]
-    whole = _triangles(np.concatenate([whole, np.zeros((1, whole.shape[1]))])[None])[0]
+    rows = triangles.reshape(-1, triangles.shape[2])
+    rows = rows[rows.any(axis=1)]
+    lacking = max(0, rows.shape[1] + 1 - len(rows))
+    whole = _triangles(np.concatenate([rows, np.zeros((lacking, rows.shape[1]))])[None])[0]  # one large step is the quickest
     inputs = whole[:, :-1]
     sizes = np.linalg.norm(inputs, axis=0)
     sizes[sizes == 0] = 1.0
