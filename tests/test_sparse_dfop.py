@@ -11,6 +11,7 @@ from scipy.optimize import linprog
 from scipy.stats import kstest
 
 import driftline as dl
+from driftline.checks.tools import same
 from driftline.linear.pursuit import basis_pursuit, largest
 from tests.reference.high_dimension import random_matrix
 from tests.streams import Array, assert_same_state, drifting, examples
@@ -20,6 +21,43 @@ MATRICES = ["gaussian", "sparse"]
 
 def columns_of(model: dl.SparseDFOP, columns: Array) -> Array:
     return model._core.columns(np.asarray(columns, dtype=np.int64)).reshape(len(columns), model.dim).T
+
+
+def at_column(column: int, value: float = 1.0) -> sp.csr_array:
+    """A row as wide as its one entry needs."""
+    return sp.csr_array((np.array([value]), np.array([column]), np.array([0, 1])), shape=(1, column + 1))
+
+
+def test_columns_beyond_2_to_the_52_are_refused_at_the_door(tmp_path):
+    model = dl.SparseDFOP(dim=4)
+    for column in (2**52 + 1, 2**53, 2**60):
+        row = at_column(column)
+        for call in (
+            lambda row=row: model.learn_one(row, 1.0),
+            lambda row=row: model.run(row, [1.0]),
+            lambda row=row: model.predict_one(row),
+        ):
+            with pytest.raises(ValueError, match=r"SparseDFOP\..*columns; their numbers must not exceed 2\^52"):
+                call()
+    model.learn_one(at_column(2**52), 1.0)
+    model.save(tmp_path / "model")
+    assert dl.load(tmp_path / "model").n_features_in_ == 2**52 + 1
+
+
+def test_rows_that_are_not_learned_bring_no_features():
+    model = dl.SparseDFOP(dim=4, missing="skip")
+    model.learn_one(at_column(2), 1.0)
+    before = model.__getstate__()
+    model.learn_one(at_column(9, np.nan), 1.0)
+    model.learn_one(at_column(9), np.nan)
+    model.run(at_column(9, np.nan), [1.0])
+    model.learn_one(at_column(9), 1.0, sample_weight=0.0)
+    run = model.run(at_column(9), [1.0], sample_weight=[0.0])
+    assert run.predictions.shape == (1,)
+    assert model.n_skipped_ == 3
+    assert same(model.__getstate__(), {**before, "skipped": 3})
+    model.run(sp.vstack([at_column(9, np.nan), at_column(9)]).tocsr(), [1.0, 1.0])
+    assert model.n_features_in_ == 10
 
 
 def met(features: int, **parameters: object) -> dl.SparseDFOP:

@@ -15,6 +15,8 @@ from driftline.inputs import Array, Name, Table
 from driftline.refusals import Target
 from driftline.undo import Undo
 
+WIDEST = 2**52 + 1  # the number of columns is kept as a float64, and the last one is 2^52
+
 
 def compressed(X: Any, where: str, what: str) -> Any:
     """A matrix of SciPy's in compressed rows, from any of its formats."""
@@ -27,6 +29,8 @@ def compressed(X: Any, where: str, what: str) -> Any:
 def as_sparse_rows(X: Any, where: str, what: str) -> SparseRows:
     """Rows of float64 or float32 whose columns ascend, none of them twice; copied only where they must be."""
     rows = compressed(X, where, what)
+    if rows.shape[-1] > WIDEST:
+        raise ValueError(f"{where}: {what} has {rows.shape[-1]} columns; their numbers must not exceed 2^52")
     if not rows.has_canonical_format:
         rows = rows.copy()
         rows.sum_duplicates()

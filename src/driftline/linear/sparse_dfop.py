@@ -31,10 +31,10 @@ class SparseDFOP(TakesSparse, Recursive):
 
     .. math:: \psi = M x, \quad \text{then DFOP on } \psi \text{ (and 1): weights } v, \quad w \cdot x = v \cdot M x
 
-    The random matrix M, dim × D, is never stored: column j is a function of the seed and j. So D has no bound, and features
-    may appear at any time. ``coef_`` is :math:`M^\top v`, the weights with which a row is predicted; :meth:`recover` gives
-    sparse ones. The intercept is appended to :math:`\psi` and not projected. Rows may be scipy.sparse ones, of any width,
-    beside arrays, frames and mappings. See :doc:`/high_dimension`.
+    The random matrix M, dim × D, is never stored: column j is a function of the seed and j. So D may be large, j being up
+    to 2^52, and features may appear at any time. ``coef_`` is :math:`M^\top v`, the weights with which a row is predicted;
+    :meth:`recover` gives sparse ones. The intercept is appended to :math:`\psi` and not projected. Rows may be scipy.sparse
+    ones, of any width, beside arrays, frames and mappings. See :doc:`/high_dimension`.
 
     Args:
         forget_rate: :math:`\mu` in (0, 1).
@@ -120,16 +120,29 @@ class SparseDFOP(TakesSparse, Recursive):
     def _replay(
         self, table: Table, y: Array, weight: Array | None, where: str, weights_every: int | None, level: Any
     ) -> Run:
-        self._core.grow(max(0, table.columns - self._core.features))
-        return super()._replay(table, y, weight, where, weights_every, level)
+        more = table.columns - self._core.features
+        if more <= 0:
+            return super()._replay(table, y, weight, where, weights_every, level)
+        before = self.__getstate__()
+        self._core.grow(more)
+        run = super()._replay(table, y, weight, where, weights_every, level)
+        self._shrink_unless_learned(before)
+        return run
 
     def _learn_row(self, row: _core.SparseRows, label: float, weight: Array | None, where: str) -> None:
         if self._core is None or row.width <= self._core.features:
             super()._learn_row(row, label, weight, where)
             return
-        with Undo(self):
+        undo = Undo(self)
+        with undo:
             self._core.grow(row.width - self._core.features)
             super()._learn_row(row, label, weight, where)
+            self._shrink_unless_learned(undo.state)
+
+    def _shrink_unless_learned(self, before: dict[str, Any]) -> None:
+        """Rows that were skipped or have the weight 0 bring no features."""
+        if self.n_seen_ == before["core"]["sums"][0]:
+            self.__setstate__({**before, "skipped": self._skipped})
 
     def _predict_any(self, x: Any, target: Target) -> None:
         if self._core is None or not isinstance(x, Mapping):
