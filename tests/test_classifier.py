@@ -412,6 +412,21 @@ def test_infinity_is_no_label(label):
         dl.Classifier(classes=[0.0, label])
 
 
+def test_a_classifier_has_the_weights_that_its_learner_has():
+    X, codes = labelled(5, 60, 3, 3)
+    for y in (codes > 1, codes):
+        curved = dl.Classifier(dl.Kernel(dl.RLS(), gamma=0.5)).fit(X, y)
+        with pytest.raises(AttributeError, match="Kernel: a linear kernel alone has coef_"):
+            _ = curved.coef_
+        straight = dl.Classifier(dl.Kernel(dl.RLS(), kernel="linear")).fit(X, y)
+        wanted = dl.Classifier(dl.RLS()).fit(X, y)
+        np.testing.assert_allclose(straight.coef_, wanted.coef_, rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(straight.intercept_, wanted.intercept_, rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(
+            wanted.decision_function(X), np.squeeze(X @ wanted.coef_.T + wanted.intercept_), rtol=1e-9, atol=1e-12
+        )
+
+
 def test_a_second_thread_is_told_that_the_model_is_in_use():
     model = dl.Classifier().fit(*labelled(1, 40, 3, 3))
     row = [1.0, 2.0, 3.0]

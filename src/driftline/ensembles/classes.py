@@ -102,9 +102,11 @@ class ClassState(Composite):
         return self.members[0]._sums()
 
     @exclusive
-    def lines(self) -> Array:
-        """Weights of the decisions, (members, d), the intercept's last."""
-        return np.array([sign * member._weights for sign, member in zip(self._signs, self.members, strict=True)])
+    def lines(self) -> tuple[Array, Array]:
+        """Weights of the decisions, (members, d), and the intercepts, (members,); not every learner has them."""
+        signs = self._signs
+        coef = np.array([sign * member.coef_ for sign, member in zip(signs, self.members, strict=True)])
+        return coef, signs * [float(member.intercept_) for member in self.members]
 
     def weights(self) -> Array:
         """Those of the first member."""

@@ -108,7 +108,7 @@ class Classifier(Wrapper):
     # Labels at the door.
 
     def learn_one(self, x: Any, y: Any, *, sample_weight: float | None = None) -> None:
-        """Learns from one row and its label, which may be one that was never met. None, NaN, NA and NaT are none."""
+        """Learns from one row and its label, which may be one that was never met; None, NaN, NA or NaT is missing."""
         label = as_label(y, f"{type(self).__name__}.learn_one")
         labels = self._labels
         code = np.nan if label is None else labels.code(label)
@@ -243,18 +243,19 @@ class Classifier(Wrapper):
     @property
     def coef_(self) -> Array:
         """The weights of the decisions, (1, d) for two classes and (classes, d) for more."""
-        lines = self._lines("coef_")
-        return lines[:, :-1] if self.intercept else lines
+        return self._lines("coef_")[0]
 
     @property
     def intercept_(self) -> Array:  # type: ignore[override]
         """The weights of the constant feature, one for each row of ``coef_``."""
-        lines = self._lines("intercept_")
-        return lines[:, -1] if self.intercept else np.zeros(len(lines))
+        return self._lines("intercept_")[1]
 
-    def _lines(self, what: str) -> Array:
-        lines: Array = self._require_core(what).lines()
-        return lines * self._direction if len(lines) == 1 else lines[self._labels.order()]
+    def _lines(self, what: str) -> tuple[Array, Array]:
+        coef, intercept = self._require_core(what).lines()
+        if len(coef) == 1:
+            return coef * self._direction, intercept * self._direction
+        order = self._labels.order()
+        return coef[order], intercept[order]
 
     @property
     def learners_(self) -> list[Learner]:
