@@ -300,6 +300,30 @@ def test_products_that_leave_the_range_are_refused_with_their_place():
         model.transform([[1.0, 1.0, 1.0], [1e200, 1.0, 1.0]])
 
 
+@pytest.mark.parametrize("lags", [range(1, 4), np.arange(1, 4), (1, 2, 3), [np.int64(1), 2, 3]], ids=str)
+def test_lags_may_be_any_sequence(lags, tmp_path):
+    wanted = Lags(y=[1, 2, 3], x=[1, 2, 3]).run(X, X[:, 0])
+    np.testing.assert_array_equal(Lags(y=lags, x=lags).run(X, X[:, 0]), wanted)
+    model = Lags(y=lags) | dl.RLS()
+    model.run(X, X[:, 0])
+    model.save(tmp_path / "model")
+    twins = dl.load(tmp_path / "model"), copy.deepcopy(model), pickle.loads(pickle.dumps(model))
+    assert [twin.predict_one(X[0]) for twin in twins] == [model.predict_one(X[0])] * 3
+    assert "Lags" in repr(model)
+
+
+def test_a_number_of_lags_may_be_one_of_numpys():
+    np.testing.assert_array_equal(Lags(y=np.int64(2)).run(X, X[:, 0]), Lags(y=2).run(X, X[:, 0]))
+
+
+@pytest.mark.parametrize(
+    "bad", ["12", b"12", np.ones((2, 2), dtype=int), np.array([1.5]), range(0), [1, 1], np.array(["1"])]
+)
+def test_what_is_no_sequence_of_lags_is_refused(bad):
+    with pytest.raises(ValueError, match="Lags: y must be"):
+        Lags(y=bad)
+
+
 def test_a_second_thread_is_told_that_the_transformer_is_in_use():
     """Asked while the first is at its row, whose number takes its time."""
     model = Standardize().fit(X)

@@ -10,7 +10,7 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -167,8 +167,8 @@ def _encode(owner: str, name: str, value: Any) -> Any:
         return {"transformer": type(value).__name__, "params": encode_params(owner, value, f"{name}__")}
     if isinstance(value, (list, tuple)) and any(isinstance(item, Parametrised) for item in value):
         return [_encode(owner, f"{name}__{place}", item) for place, item in enumerate(value)]
-    if isinstance(value, (np.ndarray, list, tuple)):
-        items = value.tolist() if isinstance(value, np.ndarray) else value
+    if isinstance(value, (np.ndarray, Sequence)) and not isinstance(value, (str, bytes)):
+        items = [item.item() if isinstance(item, np.generic) else item for item in value]
         return [item if type(item) in (bool, int, str) else float(item) for item in items]
     if isinstance(value, np.generic):
         return value.item()

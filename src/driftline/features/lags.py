@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from driftline import _core, params
 from driftline.features.transformer import Transformer
@@ -13,11 +16,15 @@ _DEEPEST = 1_000_000
 
 
 def _are_lags(value: Any, least: int) -> bool:
-    if isinstance(value, (list, tuple)):
-        return (
-            len(value) > 0 and all(params.is_whole(lag, least, _DEEPEST) for lag in value) and len(set(value)) == len(value)
-        )
+    if isinstance(value, np.ndarray) or (isinstance(value, Sequence) and not isinstance(value, (str, bytes))):
+        lags = list(value) if np.ndim(value) == 1 and 0 < len(value) <= _DEEPEST + 1 else []
+        return len(lags) > 0 and all(params.is_whole(lag, least, _DEEPEST) for lag in lags) and len(set(lags)) == len(lags)
     return params.is_whole(value, 0, _DEEPEST)
+
+
+def _lags(value: Any, first: int) -> list[int]:
+    """The lags that a parameter names; a number is that of lags in a row from ``first`` on."""
+    return list(range(first, first + int(value))) if isinstance(value, numbers.Integral) else list(map(int, value))
 
 
 class Lags(Transformer):
@@ -56,20 +63,20 @@ class Lags(Transformer):
     )
 
     def _check_relations(self, values: dict[str, Any]) -> None:
-        if values["y"] == 0 and values["x"] == 0:
+        if not _lags(values["y"], 1) and not _lags(values["x"], 0):
             raise ValueError("Lags: y and x are 0, which leaves nothing")
 
     @property
     def _needs_labels(self) -> bool:  # type: ignore[override]
-        return self.y != 0
+        return not (isinstance(self.y, numbers.Integral) and self.y == 0)
 
     @property
     def _label_lags(self) -> list[int]:
-        return list(range(1, self.y + 1)) if isinstance(self.y, int) else list(map(int, self.y))
+        return _lags(self.y, 1)
 
     @property
     def _row_lags(self) -> list[int]:
-        return list(range(self.x)) if isinstance(self.x, int) else list(map(int, self.x))
+        return _lags(self.x, 0)
 
     def _stage(self, width: int) -> Any:
         return _core.Lags(width, self._label_lags, self._row_lags)
