@@ -112,6 +112,8 @@ def ragged():
         yield f"ragged {name}.csv", "\n".join(text).encode(), "line 10: the line has 6 values, the header has 5 names"
         yield f"commas over {name}s.csv", "\n".join([LINES[0], *text[1:]]).encode(), "the line has"
     yield "packed.csv.gz", gzip.compress(with_line(9, "1,2")), "line 9: the line has 2 values"
+    yield "old line ends.csv", CSV.replace(b"\n", b"\r"), "line 1: the lines end by CR alone; convert them"
+    yield "packed old line ends.csv.gz", gzip.compress(CSV.replace(b"\n", b"\r")), "line 1: the lines end by CR alone"
     yield "spaces.csv", CSV.replace(b",", b" "), "there is no column 'load'"
     for number in (2, 100, 201):
         yield f"open quote {number}.csv", with_value(number, "where", '"north'), f"line {number:,}: "

@@ -1,5 +1,7 @@
+import html
 import json
 import math
+import shlex
 import subprocess
 import sys
 
@@ -214,3 +216,27 @@ def test_help_of_every_command_shows_an_example(capsys):
         code, out, _ = call(capsys, name, "--help")
         assert code == 0
         assert f"driftline {name}" in out.partition("Options:")[0].partition("Examples:")[2]
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_targets_whose_squares_are_beyond_the_range_of_numbers_end_well(capsys, tmp_path, as_json):
+    path = tmp_path / "a.csv"
+    path.write_text("x,y\n1,1\n3,1e200\n4,-1e200\n5,4\n")
+    for arguments in (["run", path, "-t", "y", "-m", "ridge"], ["compare", path, "-t", "y", "--models", "ridge,lms"]):
+        code, out, err = call(capsys, *arguments, *(["--json"] if as_json else []))
+        assert (code, "Traceback" in err, "OverflowError" in err) == (0, False, False)
+        assert not as_json or isinstance(json.loads(out), dict)
+
+
+def test_the_report_says_how_it_was_made_without_going_on(capsys, tmp_path):
+    source, page = write(mixed(50), tmp_path / "a.csv"), tmp_path / "page.html"
+    arguments = ["run", str(source), "-t", "load", "-m", "rls", "--state", str(tmp_path / "state"), "--report", str(page)]
+    assert call(capsys, *arguments, "--resume", "--quiet") == (0, "", "")
+    assert f"driftline {shlex.join(arguments)} --quiet" in html.unescape(page.read_text())
+
+
+def test_a_demonstration_that_has_no_place_is_refused(capsys):
+    code, _, err = call(capsys, "demo", "/dev/null/x")
+    assert code == 1
+    assert err.startswith("driftline demo: ")
+    assert "Traceback" not in err

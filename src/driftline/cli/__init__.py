@@ -21,4 +21,5 @@ def main(arguments: Sequence[str] | None = None) -> None:
         raise SystemExit(1) from None
     from driftline.cli.app import app
 
-    app(args=None if arguments is None else list(arguments), prog_name="driftline")
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    app(args=given, obj=given, prog_name="driftline")

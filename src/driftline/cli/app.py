@@ -38,6 +38,7 @@ def _options(
 
 @app.command()
 def run(
+    context: typer.Context,
     source: options.Source,
     target: options.Target,
     model: options.Model = "auto",
@@ -90,6 +91,7 @@ def run(
         save_every=save_every,
         as_json=json,
         quiet=quiet,
+        command=context.obj or [],
     )
 
 
@@ -222,9 +224,11 @@ def demo(
       driftline demo
       driftline demo somewhere/else
     """
+    from driftline.cli import errors
     from driftline.demo import show
 
-    show(folder)
+    with errors.told("demo"):
+        show(folder)
 
 
 @app.command()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from pathlib import Path
 
 import typer
@@ -31,6 +30,7 @@ def run(
     save_every: int | None,
     as_json: bool,
     quiet: bool,
+    command: list[str],
 ) -> None:
     """``driftline run``."""
     _check_level(level)
@@ -55,7 +55,7 @@ def run(
         state=state,
         resume=resume,
         save_every=save_every,
-        command=sys.argv[1:],
+        command=[argument for argument in command if argument != "--resume"],
         show=not (quiet or as_json),
     )
     with errors.told("run"):

@@ -91,7 +91,7 @@ class Score:
         sums, n = self.sums, self.sums["scored"]
         if not n:
             return dict.fromkeys(("rmse", "mae", "r2", "last_value_rmse", "running_mean_rmse", "coverage"))
-        spread = sums["spreads"] - sums["shifts"] ** 2 / n
+        spread = sums["spreads"] - sums["shifts"] * sums["shifts"] / n  # infinite, or NaN, where a power would raise
         return {
             "rmse": math.sqrt(sums["squares"] / n),
             "mae": sums["absolutes"] / n,
@@ -131,7 +131,7 @@ def lower_by(value: float | None, other: float | None) -> str:
     >>> lower_by(8.0, 10.0), lower_by(12.0, 10.0), lower_by(10.0, 10.0)
     ('20 % below', '20 % above', 'the same as')
     """
-    if value is None or not other or not math.isfinite(other):
+    if value is None or not other or not math.isfinite(value) or not math.isfinite(other):
         return ""
     percent = round(100 * (1 - value / other), 1 if abs(1 - value / other) < 0.1 else 0)
     if percent == 0:

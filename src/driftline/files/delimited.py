@@ -63,7 +63,12 @@ class Delimited(Reader):
         )
 
     def _read_names(self, header: str) -> list[str]:
-        names = next(csv.reader([header], delimiter=self.delimiter), [])
+        try:
+            names = next(csv.reader([header], delimiter=self.delimiter), [])
+        except csv.Error as error:
+            ends = "\r" in header
+            words = "the lines end by CR alone; convert them: tr '\\r' '\\n' < FILE > NEW" if ends else str(error)
+            raise DataError(words, source=self.opened.name, place="line 1") from None
         names = [name.strip() or f"column {place + 1}" for place, name in enumerate(names)]
         if not names:
             raise DataError("there is no line of names", source=self.opened.name)
