@@ -240,3 +240,19 @@ def test_a_demonstration_that_has_no_place_is_refused(capsys):
     assert code == 1
     assert err.startswith("driftline demo: ")
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "words"),
+    [
+        (1, "", "RLS.run: y is NaN in line 402"),
+        (0, "1e39", "RLS.run: X has 1e+39 in line 402, feature 'row 1', beyond the range of float32"),
+    ],
+)
+def test_a_row_that_the_learner_refuses_is_named_by_its_line(capsys, tmp_path, column, value, words):
+    path = tmp_path / "a.csv"
+    lines = [[f"{t % 7}.5", f"{t % 5}"] for t in range(600)]
+    lines[400][column] = value
+    path.write_text("\n".join(["row 1,y", *map(",".join, lines)]))
+    code, _, err = call(capsys, "run", path, "-t", "y", "-m", "rls", "-s", "missing=raise", "-s", "dtype=float32")
+    assert (code, err) == (1, f"driftline run: {path}: {words}\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import queue
+import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
@@ -31,6 +32,7 @@ from driftline.results import Run
 SAVE_EVERY = 5.0  # seconds
 WAIT = 0.1  # seconds until a signal is heeded while nothing arrives
 PIECE = 0.2  # seconds of learning until a signal is heeded
+NAMED = re.compile(r"""([\w.]+\.run: [^'"]*?)\brow (\d+)""")  # a row that a learner refuses, by its number in a run
 
 
 @dataclass
@@ -224,8 +226,12 @@ class Job:
         return joined(runs)
 
     def _refused(self, error: Exception, block: Block, row: int) -> Exception:
-        """What a learner refuses, with the place in the file."""
-        return DataError(f"{error}", source=self.rows.name, place=f"from {block.place(row)} on")
+        """What a learner refuses, with the place in the file. The row that it names is counted from ``row``."""
+        words = str(error)
+        if (named := NAMED.match(words)) is not None:
+            before, number = named.groups()
+            return DataError(f"{before}{block.place(row + int(number))}{words[named.end() :]}", source=self.rows.name)
+        return DataError(words, source=self.rows.name, place=f"from {block.place(row)} on")
 
     def _chronicle(self, stretch: Stretch) -> None:
         if self.chronicle is not None:
