@@ -256,3 +256,6 @@ def test_a_row_that_the_learner_refuses_is_named_by_its_line(capsys, tmp_path, c
     path.write_text("\n".join(["row 1,y", *map(",".join, lines)]))
     code, _, err = call(capsys, "run", path, "-t", "y", "-m", "rls", "-s", "missing=raise", "-s", "dtype=float32")
     assert (code, err) == (1, f"driftline run: {path}: {words}\n")
+    refusing = ["-s", "rls.missing=raise", "-s", "rls.dtype=float32"]
+    code, _, err = call(capsys, "compare", path, "-t", "y", "--models", "rls,lms", *refusing)
+    assert (code, err) == (0, f"driftline compare: rls is out: {words}\n")

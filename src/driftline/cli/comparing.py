@@ -12,7 +12,9 @@ from driftline.cli.scoring import Score
 from driftline.evaluate.tables import Table
 from driftline.files import DataError, Encoding, Follower, Rows
 from driftline.files.encoder import Block
+from driftline.files.follower import joined, named_by_line
 from driftline.files.raw import Options
+from driftline.results import Run
 
 COLUMNS = ("model", "rmse", "mae", "r2", "rmse / last value's", "seconds")
 
@@ -34,14 +36,16 @@ class Entry:
         if self.failure:
             return
         began = perf_counter()
+        runs: list[Run] = []
         try:
-            run = self.follower.step(block)
+            runs.extend(stretch.run for stretch in self.follower.stretches(block))
         except (ValueError, FloatingPointError) as error:
-            self.failure = f"{error} (from {block.place(0)} on)"
+            done = sum(map(len, runs))
+            self.failure = named_by_line(error, block, done) or f"{error} (from {block.place(done)} on)"
             return
         self.seconds += perf_counter() - began
         assert block.y is not None
-        self.score.add(run.predictions, block.y)
+        self.score.add(joined(runs).predictions, block.y)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import glob
 import queue
-import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
@@ -23,7 +22,7 @@ from driftline.cli.scoring import Score
 from driftline.cli.signals import Stop
 from driftline.files import DataError, Encoding, Follower, Rows
 from driftline.files.encoder import Block
-from driftline.files.follower import ALIGNED, Stretch, joined
+from driftline.files.follower import ALIGNED, Stretch, joined, named_by_line
 from driftline.files.opening import JSON_LINES
 from driftline.files.raw import Options, RawBlock
 from driftline.files.rows import same_source
@@ -32,7 +31,6 @@ from driftline.results import Run
 SAVE_EVERY = 5.0  # seconds
 WAIT = 0.1  # seconds until a signal is heeded while nothing arrives
 PIECE = 0.2  # seconds of learning until a signal is heeded
-NAMED = re.compile(r"""([\w.]+\.run: [^'"]*?)\brow (\d+)""")  # a row that a learner refuses, by its number in a run
 
 
 @dataclass
@@ -226,12 +224,9 @@ class Job:
         return joined(runs)
 
     def _refused(self, error: Exception, block: Block, row: int) -> Exception:
-        """What a learner refuses, with the place in the file. The row that it names is counted from ``row``."""
-        words = str(error)
-        if (named := NAMED.match(words)) is not None:
-            before, number = named.groups()
-            return DataError(f"{before}{block.place(row + int(number))}{words[named.end() :]}", source=self.rows.name)
-        return DataError(words, source=self.rows.name, place=f"from {block.place(row)} on")
+        """What a learner refuses, with the place in the file."""
+        words = named_by_line(error, block, row)
+        return DataError(words or str(error), source=self.rows.name, place="" if words else f"from {block.place(row)} on")
 
     def _chronicle(self, stretch: Stretch) -> None:
         if self.chronicle is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -17,6 +18,7 @@ from driftline.files.encoder import Block
 from driftline.inputs import Array
 from driftline.results import Run
 
+NAMED = re.compile(r"""([\w.]+\.run: [^'"]*?)\brow (\d+)""")  # a row that a learner refuses, by its number in a run
 ALIGNED = 4096  # a row whose number it divides is as good as the first
 
 
@@ -160,6 +162,16 @@ def nameless_rows() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         yield
+
+
+def named_by_line(error: Exception, block: Block, begin: int) -> str | None:
+    """What a learner refuses, with the place of the row that it counted from ``begin``; None where it named none."""
+    words = str(error)
+    named = NAMED.match(words)
+    if named is None:
+        return None
+    before, number = named.groups()
+    return f"{before}{block.place(begin + int(number))}{words[named.end() :]}"
 
 
 def joined(runs: list[Run]) -> Run:
