@@ -65,6 +65,7 @@ class Refusals(Learned):
         self._refuse_bad(x, target.where, target.names, "X", f"row {row}, ")
         if y is not None:
             self._refuse_bad_label(y, target.where, f" in row {row}")
+        raise ValueError(f"{target.where}: the core does not take row {row}")
 
     def _refuse_bad_label(self, y: Any, where: str, place: str = "") -> None:
         """Of several labels the first bad one."""
