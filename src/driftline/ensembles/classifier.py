@@ -100,7 +100,7 @@ class Classifier(Wrapper):
         self._met = Labels(state["labels"])
         try:
             super().__setstate__(state)
-            if self._core is not None and self._core.known > len(self._labels):
+            if self._core is not None and self._core.known > len(Labels(state["labels"])):
                 raise ValueError("the state has fewer labels than classes")
         except BaseException:
             self._met = before
