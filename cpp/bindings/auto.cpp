@@ -149,7 +149,7 @@ template <class T> void set_state(Held<T>& self, const nb::dict& from) {
     const double rows = model.sums.rows;
     if (!(rows >= 0 && rows < 9e15) || rows != std::floor(rows) ||
         (rows < warm_rows ? rows : 0) != static_cast<double>(warm) || model.inputs.label_memory.rows != rows ||
-        !model.knows_how_late() || model.waiting_count() != waiting)
+        !model.waiting().sound() || model.waiting_count() != waiting)
         throw nb::value_error("the state's sums are out of range");
     for (auto& expert : model.models())
         check_expert(expert->state);

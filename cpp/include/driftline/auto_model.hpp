@@ -48,10 +48,12 @@ template <class T> class AutoModel {
         return shown(x, mixer_.mix(predictions_.data()));
     }
     // The label of a row that may have been predicted some labels ago.
-    double learn_next(const double* x, double y, double weight) { return learn(x, y, weight, recall(x) && late_ > 0); }
+    double learn_next(const double* x, double y, double weight) {
+        return learn(x, y, weight, waiting_.recall(Waiting::mark_of(x, features()), inputs.label_memory.rows));
+    }
     double learn(const double* x, double y, double weight, bool recalled = false) {
         const bool warming = warm();
-        ask_experts(x, static_cast<Index>(late_)); // which leaves the row with every expert
+        ask_experts(x, waiting_.late()); // which leaves the row with every expert
         cut_off(memory_then());
         const bool second = inputs.label_memory.rows == 1;
         const double change = second ? inputs.change_from_last(x) : 1;
@@ -77,7 +79,7 @@ template <class T> class AutoModel {
 
     Status replay(const Batch& batch, Outputs& out) {
         if (batch.y)
-            late_ = 0; // each row is predicted when all labels before it are known
+            waiting_.forget_lateness(); // each row is predicted when all labels before it are known
         while (out.done < batch.rows) {
             Fate fate = Fate::learn;
             const Index rows = read_block(batch, out, fate);
@@ -132,10 +134,7 @@ template <class T> class AutoModel {
         act(reinterpret_cast<double*>(&sums), auto_sums_count);
         inputs.visit(act);
         mixer_.visit(act);
-        act(&late_, 1);
         waiting_.visit(waiting, act);
-        if (waiting > 0)
-            act(&asked_, 1);
         act(reinterpret_cast<double*>(watches_.data()), static_cast<Index>(4 * watches_.size()));
         act(warm_x_.data(), static_cast<Index>(warm_x_.size()));
         act(warm_y_.data(), static_cast<Index>(warm_y_.size()));
@@ -158,9 +157,7 @@ template <class T> class AutoModel {
     Mixer& mixer() { return mixer_; }
     Index waiting_count() const { return waiting_.overtaken(inputs.label_memory.rows); }
     void expect_waiting(Index rows) { waiting_.expect(rows, mixer_.note_size() + 1); }
-    bool knows_how_late() const {
-        return late_ >= 0 && late_ <= most_late && late_ == std::floor(late_) && asked_ >= 0 && asked_ <= enough_asked;
-    }
+    const Waiting& waiting() const { return waiting_; }
 
     AutoInputs inputs;
     AutoSums sums;
@@ -220,33 +217,22 @@ template <class T> class AutoModel {
         for (double& value : predictions_)
             value = memory.rows > 0 ? at_most(at_least(low, value), high) : 0;
     }
-    // How late the label of this row is, and whether it is known what the experts said of it.
-    bool recall(const double* x) {
-        if (!waiting_.take(Waiting::mark_of(x, features()), recalled_)) {
-            asked_ = 0;
-            return false;
-        }
-        const bool usual = asked_ >= enough_asked;
-        asked_ = at_most(asked_ + 1, enough_asked);
-        if (!usual)
-            return false;
-        late_ = at_most(inputs.label_memory.rows - recalled_.labels, most_late);
-        return late_ < most_late;
-    }
     // With the last label that was known when the row at hand was predicted.
     LabelMemory memory_then() const {
         LabelMemory memory = inputs.label_memory;
-        memory.last = inputs.label_back(1 + static_cast<Index>(late_));
+        memory.last = inputs.label_back(1 + waiting_.late());
         return memory;
     }
     // Before the first label everyone says 0. So large a loss in common would hide what follows: it is not learned from.
-    double learn_recalled(double y, double weight) {
-        if (recalled_.labels > 0)
-            mixer_.learn_late(recalled_.said, y, weight);
-        return recalled_.said.back();
-    }
     double mix_and_learn(double y, double weight) {
-        return sums.rows > late_ ? saturate(mixer_.learn(predictions_.data(), y, weight), DBL_MAX) : 0;
+        const bool known = sums.rows > static_cast<double>(waiting_.late());
+        return known ? saturate(mixer_.learn(predictions_.data(), y, weight), DBL_MAX) : 0;
+    }
+    double learn_recalled(double y, double weight) {
+        const Waiting::Row& row = waiting_.recalled();
+        if (row.labels > 0)
+            mixer_.learn_late(row.said, y, weight);
+        return row.said.back();
     }
     // With one label known nobody can tell whether labels are large because they vary or because they are far from 0. The
     // prediction leans on the latter, all the more where features are far from 0: it loses little when it is wrong.
@@ -299,7 +285,7 @@ template <class T> class AutoModel {
         for (Index t = 0; t < rows; ++t) {
             const double* x = warm_x_.data() + t * features();
             double ignored = 0;
-            inputs.look_at(x, static_cast<Index>(late_));
+            inputs.look_at(x, waiting_.late());
             for (std::size_t k = 0; k < kinds_.size(); ++k) {
                 inputs.write(kinds_[k].sight, models_[k]->state.x);
                 teach(k, warm_y_[t], warm_weights_[t], ignored);
@@ -427,10 +413,6 @@ template <class T> class AutoModel {
     std::vector<double> seen_[sights], table_, labels_; // of a block
     std::vector<LabelMemory> memories_;
     Waiting waiting_;
-    Waiting::Row recalled_;
-    static constexpr double enough_asked = 8;
-    double asked_ = enough_asked; // rows in succession that had been predicted, up to enough: only then lateness is a guide
-    double late_ = 0;             // labels that came between the prediction of the last row learned and its own label
     Index widest_ = 1;
 };
 

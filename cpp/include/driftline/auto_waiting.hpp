@@ -5,10 +5,12 @@
 #pragma once
 
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
 #include "driftline/auto_experts.hpp"
+#include "driftline/range.hpp"
 
 namespace driftline {
 
@@ -41,17 +43,22 @@ class Waiting {
         rows_.push_back({mark, labels, std::move(spare_)});
         return rows_.back().said;
     }
-    // The row as it was last predicted. It waits no longer, nor do those before it: labels come in the order of the rows.
-    bool take(double mark, Row& out) {
-        for (auto row = rows_.end(); row != rows_.begin();)
-            if ((--row)->mark == mark) {
-                spare_ = std::move(out.said); // so that a row is predicted without asking for memory
-                out = std::move(*row);
-                rows_.erase(rows_.begin(), row + 1);
-                return true;
-            }
-        return false;
+    // The label of this row has come, after so many others. Whether it is late, and what was said of it is at hand.
+    bool recall(double mark, double labels) {
+        if (!take(mark)) {
+            asked_ = 0;
+            return false;
+        }
+        const bool usual = asked_ >= enough_asked;
+        asked_ = at_most(asked_ + 1, enough_asked);
+        if (usual)
+            late_ = at_most(labels - recalled_.labels, most_late);
+        return usual && late_ > 0 && late_ < most_late;
     }
+    const Row& recalled() const { return recalled_; }
+    // Labels that came between the prediction of the last row learned and its own label.
+    Index late() const { return static_cast<Index>(late_); }
+    void forget_lateness() { late_ = 0; }
 
     // Part of the state are the rows that were overtaken: other labels came since. A prediction by itself changes nothing.
     // They are the first, because rows are kept in the order in which they were predicted.
@@ -63,16 +70,38 @@ class Waiting {
     }
     void expect(Index rows, Index said) { rows_.assign(rows, {0, 0, std::vector<double>(said)}); }
     template <class Act> void visit(Index count, Act&& act) {
+        act(&late_, 1);
+        if (count > 0)
+            act(&asked_, 1);
         for (Index i = 0; i < count; ++i) {
             act(&rows_[i].mark, 1);
             act(&rows_[i].labels, 1);
             act(rows_[i].said.data(), static_cast<Index>(rows_[i].said.size()));
         }
     }
+    bool sound() const {
+        return late_ >= 0 && late_ <= most_late && late_ == std::floor(late_) && asked_ >= 0 && asked_ <= enough_asked;
+    }
 
   private:
+    // The row as it was last predicted. It waits no longer, nor do those before it: labels come in the order of the rows.
+    bool take(double mark) {
+        for (auto row = rows_.end(); row != rows_.begin();)
+            if ((--row)->mark == mark) {
+                spare_ = std::move(recalled_.said); // so that a row is predicted without asking for memory
+                recalled_ = std::move(*row);
+                rows_.erase(rows_.begin(), row + 1);
+                return true;
+            }
+        return false;
+    }
+
+    static constexpr double enough_asked = 8;
     std::vector<Row> rows_;
+    Row recalled_;
     std::vector<double> spare_;
+    double late_ = 0;
+    double asked_ = enough_asked; // rows in succession that had been predicted, up to enough: only then lateness is a guide
 };
 
 } // namespace driftline
