@@ -62,7 +62,7 @@ template <class T> class AutoModel {
             mixer_.temper(change);
         count(y, prediction);
         if (warming)
-            keep_warm(x, y, weight);
+            warm_.keep(x, features(), y, weight);
         if (warming && rescaling_due()) {
             start_afresh();
             if (!warm())
@@ -111,12 +111,7 @@ template <class T> class AutoModel {
     void grow(Index more) {
         const Index before = features();
         inputs.grow(more);
-        std::vector<double> wider;
-        for (std::size_t t = 0; t < warm_y_.size(); ++t) {
-            wider.insert(wider.end(), warm_x_.begin() + t * before, warm_x_.begin() + (t + 1) * before);
-            wider.insert(wider.end(), more, 0.0);
-        }
-        warm_x_ = std::move(wider);
+        warm_.grow(before, more);
         for (std::size_t k = 0; k < kinds_.size(); ++k)
             models_[k] = models_[k]->grown(more * extent_of(kinds_[k].sight, inputs.born()).group);
         measure_columns();
@@ -136,9 +131,7 @@ template <class T> class AutoModel {
         mixer_.visit(act);
         waiting_.visit(waiting, act);
         act(reinterpret_cast<double*>(watches_.data()), static_cast<Index>(4 * watches_.size()));
-        act(warm_x_.data(), static_cast<Index>(warm_x_.size()));
-        act(warm_y_.data(), static_cast<Index>(warm_y_.size()));
-        act(warm_weights_.data(), static_cast<Index>(warm_weights_.size()));
+        warm_.visit(act);
         for (auto& model : models_) {
             act(reinterpret_cast<double*>(&model->state.sums), sums_count);
             act(model->diagonal().data(), model->diagonal().size());
@@ -147,12 +140,8 @@ template <class T> class AutoModel {
         }
     }
     // Room for the rows kept while warming up, before their numbers are read.
-    void expect_warm(Index rows) {
-        warm_x_.resize(rows * features());
-        warm_y_.resize(rows);
-        warm_weights_.resize(rows);
-    }
-    Index warm_count() const { return static_cast<Index>(warm_y_.size()); }
+    void expect_warm(Index rows) { warm_.resize(rows, features()); }
+    Index warm_count() const { return warm_.count(); }
     std::vector<std::unique_ptr<SecondOrderModel<T>>>& models() { return models_; }
     Mixer& mixer() { return mixer_; }
     Index waiting_count() const { return waiting_.overtaken(inputs.label_memory.rows); }
@@ -267,30 +256,24 @@ template <class T> class AutoModel {
             engine<T>().learn(state, label, weight, ignored);
         }
     }
-    void keep_warm(const double* x, double y, double weight) {
-        warm_x_.insert(warm_x_.end(), x, x + features());
-        warm_y_.push_back(y);
-        warm_weights_.push_back(weight);
-    }
-
     // All experts anew on the rows kept, in units that these rows tell.
     void start_afresh() {
-        const Index rows = static_cast<Index>(warm_y_.size());
-        inputs.measure(warm_x_.data(), warm_y_.data(), rows);
+        const Index rows = warm_.count();
+        inputs.measure(warm_.x.data(), warm_.y.data(), rows);
         inputs.forget_rows();
         for (auto& model : models_)
             model->restart();
         std::fill(watches_.begin(), watches_.end(), Watch{});
         const double resets = sums.resets;
         for (Index t = 0; t < rows; ++t) {
-            const double* x = warm_x_.data() + t * features();
+            const double* x = warm_.x.data() + t * features();
             double ignored = 0;
             inputs.look_at(x, waiting_.late());
             for (std::size_t k = 0; k < kinds_.size(); ++k) {
                 inputs.write(kinds_[k].sight, models_[k]->state.x);
-                teach(k, warm_y_[t], warm_weights_[t], ignored);
+                teach(k, warm_.y[t], warm_.weights[t], ignored);
             }
-            inputs.remember(x, warm_y_[t], false);
+            inputs.remember(x, warm_.y[t], false);
         }
         sums.resets = resets;
     }
@@ -408,7 +391,7 @@ template <class T> class AutoModel {
     std::vector<std::unique_ptr<SecondOrderModel<T>>> models_;
     std::vector<Watch> watches_;
     std::vector<double> rows_, predictions_, factors_;
-    std::vector<double> warm_x_, warm_y_, warm_weights_;
+    WarmRows warm_;
     std::vector<Sight> used_sights_;
     std::vector<double> seen_[sights], table_, labels_; // of a block
     std::vector<LabelMemory> memories_;

@@ -1,9 +1,43 @@
-// What Auto does to one of its experts beyond teaching it: watching for jumps, and following a change of units.
+// What Auto keeps beside its experts: the first rows, a watch for jumps, and how an expert follows a change of units.
 #pragma once
+
+#include <utility>
+#include <vector>
 
 #include "driftline/second_order_model.hpp"
 
 namespace driftline {
+
+// The first rows, which are kept until units are known well enough.
+struct WarmRows {
+    std::vector<double> x, y, weights;
+
+    Index count() const { return static_cast<Index>(y.size()); }
+    void keep(const double* row, Index features, double label, double weight) {
+        x.insert(x.end(), row, row + features);
+        y.push_back(label);
+        weights.push_back(weight);
+    }
+    void resize(Index rows, Index features) {
+        x.resize(rows * features);
+        y.resize(rows);
+        weights.resize(rows);
+    }
+    // Features that come later were 0.
+    void grow(Index before, Index more) {
+        std::vector<double> wider;
+        for (Index t = 0; t < count(); ++t) {
+            wider.insert(wider.end(), x.begin() + t * before, x.begin() + (t + 1) * before);
+            wider.insert(wider.end(), more, 0.0);
+        }
+        x = std::move(wider);
+    }
+    template <class Act> void visit(Act&& act) {
+        act(x.data(), static_cast<Index>(x.size()));
+        act(y.data(), count());
+        act(weights.data(), count());
+    }
+};
 
 // Tells an expert that its target jumped: errors beyond twice the usual add up, and the usual is a mean that forgets.
 struct Watch {
