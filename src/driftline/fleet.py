@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from driftline import fleet_core, inputs
-from driftline.base import DONE, Learner
+from driftline.base import Learner
 from driftline.errors import not_fitted
 from driftline.fleet_keys import Key, Names, Numbers
 from driftline.inputs import Array, Name, Table
 from driftline.refusals import Target
+from driftline.replays import DONE
 from driftline.results import Run
 from driftline.sklearn_compat import name_trouble
 
