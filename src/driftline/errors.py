@@ -20,5 +20,16 @@ def not_fitted(message: str) -> Exception:
     return NotFittedError(message)  # type: ignore[no-any-return]
 
 
+def missing_extra(what: str, packages: str, extra: str) -> ImportError:
+    """What is raised where packages are not installed that an extra brings.
+
+    >>> missing_extra("reports need", "jinja2", "report")
+    ImportError('reports need jinja2. The extra "report" brings it: pip install ".[report]" in the folder of driftline')
+    """
+    them = "them" if " and " in packages else "it"
+    way = f'pip install ".[{extra}]" in the folder of driftline'
+    return ImportError(f'{what} {packages}. The extra "{extra}" brings {them}: {way}')
+
+
 class MissingFitError(ValueError, AttributeError):
     """Stands in for scikit-learn's NotFittedError where scikit-learn is not installed."""

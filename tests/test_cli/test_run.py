@@ -259,3 +259,14 @@ def test_a_row_that_the_learner_refuses_is_named_by_its_line(capsys, tmp_path, c
     refusing = ["-s", "rls.missing=raise", "-s", "rls.dtype=float32"]
     code, _, err = call(capsys, "compare", path, "-t", "y", "--models", "rls,lms", *refusing)
     assert (code, err) == (0, f"driftline compare: rls is out: {words}\n")
+
+
+def test_a_report_that_cannot_be_written_is_refused_before_the_work(tmp_path, capsys, monkeypatch):
+    path = write(mixed(50), tmp_path / "a.csv")
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    code, out, err = call(capsys, "run", path, "-t", "load", "--report", tmp_path / "r.html", "--out", tmp_path / "p.csv")
+    assert (code, out) == (1, "")
+    assert err.endswith(
+        'reports need jinja2. The extra "report" brings it: pip install ".[report]" in the folder of driftline\n'
+    )
+    assert [file.name for file in tmp_path.iterdir()] == ["a.csv"]

@@ -141,9 +141,11 @@ assert not {heavy} & set(sys.modules), {heavy} & set(sys.modules)
     assert "Usage" in done.stdout
 
 
-def test_without_typer_a_line_says_how_to_get_it():
-    code = "import sys; sys.modules['typer'] = None; from driftline.cli import main; main([])"
+@pytest.mark.parametrize("package", ["typer", "rich", "pyarrow"])
+def test_without_what_it_needs_a_line_says_how_to_get_it(package):
+    code = f"import sys; sys.modules[{package!r}] = None; from driftline.cli import main; main(['models'])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 1
     assert done.stdout == ""
-    assert done.stderr == 'driftline: the command line needs typer and rich: pip install "driftline[cli]"\n'
+    way = 'The extra "cli" brings it: pip install ".[cli]" in the folder of driftline'
+    assert done.stderr == f"driftline: the command line needs {package}. {way}\n"

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 
-MISSING = 'driftline: the command line needs typer and rich: pip install "driftline[cli]"'
+from driftline.errors import missing_extra
+
+NEEDED = ("typer", "rich", "pyarrow")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -14,12 +17,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Args:
         arguments: what follows the program's name; by default that of this process.
     """
-    try:
-        import typer  # noqa: F401
-    except ImportError:
-        print(MISSING, file=sys.stderr)
-        raise SystemExit(1) from None
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    lacking = [package for package in NEEDED if find_spec(package) is None]
+    if lacking:
+        print(f"driftline: {missing_extra('the command line needs', ' and '.join(lacking), 'cli')}", file=sys.stderr)
+        raise SystemExit(1)
     from driftline.cli.app import app
 
-    given = sys.argv[1:] if arguments is None else list(arguments)
     app(args=given, obj=given, prog_name="driftline")

@@ -72,6 +72,10 @@ class Outcome:
 
 def run(request: Request) -> Outcome:
     """Does what was asked for. DataError, StateError, OutputError or OSError where it cannot be done."""
+    if request.report is not None:
+        from driftline.report.page import check_jinja
+
+        check_jinja()  # at once, not after the work
     with Stop() as stop:
         return Job(request, stop).run()
 

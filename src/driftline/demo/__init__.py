@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import shlex
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 from driftline.demo import demand
+from driftline.errors import missing_extra
+
+REPRODUCED = "A table of a paper, computed again."
 
 
 def steps(folder: Path) -> list[tuple[str, str]]:
@@ -26,7 +30,7 @@ def steps(folder: Path) -> list[tuple[str, str]]:
         ("Other learners on the same file.", f"compare {source} {columns} --models auto,kalman,rls,ridge"),
         ("One of them, with its parameters.", "models kalman"),
         ("How quick they are on this machine.", "bench --models rls,auto --features 20"),
-        ("A table of a paper, computed again.", f"reproduce bounds-table4-1 --quick --out {reproduced}"),
+        *([(REPRODUCED, f"reproduce bounds-table4-1 --quick --out {reproduced}")] if find_spec("matplotlib") else []),
     ]
 
 
@@ -48,4 +52,6 @@ def show(folder: Path) -> None:
         except SystemExit as end:
             if end.code not in (None, 0):
                 raise
+    if not find_spec("matplotlib"):
+        print(f"\n# {REPRODUCED} Left out: {missing_extra('its picture needs', 'matplotlib', 'plot')}")
     print(f"\nAll of it took {time.perf_counter() - start:.1f} s. The report: {(folder / 'report.html').resolve()}")

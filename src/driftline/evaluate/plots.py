@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from driftline.errors import missing_extra
 from driftline.evaluate.results import Curve
 from driftline.evaluate.tables import shown
 
@@ -26,7 +27,7 @@ def new_axes(ax: Any, width: float = 8.0, height: float = 4.5) -> Any:
         try:
             from matplotlib.figure import Figure
         except ImportError as error:
-            raise ImportError('pictures need matplotlib: pip install "driftline[plot]"') from error
+            raise missing_extra("pictures need", "matplotlib", "plot") from error
         ax = Figure(figsize=(width, height), layout="constrained").add_subplot()
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(alpha=0.25)

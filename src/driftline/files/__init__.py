@@ -1,5 +1,12 @@
 """Files and pipes as rows of numbers, in bounded memory: CSV, JSON lines, Parquet, Arrow. It needs pyarrow."""
 
+from driftline.errors import missing_extra
+
+try:
+    import pyarrow  # noqa: F401
+except ImportError as error:
+    raise missing_extra("files are read by", "pyarrow", "files") from error
+
 from driftline.files.encoder import Block, Encoder, Encoding
 from driftline.files.errors import DataError
 from driftline.files.follower import Follower, follow

@@ -256,10 +256,6 @@ def _is_number(text: str) -> bool:
 
 
 def _reader(opened: Opened, options: Options, types: dict[str, str] | None) -> Reader:
-    try:
-        import pyarrow  # noqa: F401
-    except ImportError:
-        raise ImportError('files are read by pyarrow: pip install "driftline[files]"') from None
     if opened.format == PARQUET:
         from driftline.files.arrow_tables import Parquet
 

@@ -12,6 +12,7 @@ import numpy as np
 
 import driftline
 from driftline import atomic
+from driftline.errors import missing_extra
 from driftline.inputs import Array
 from driftline.report import svg, words
 from driftline.report.charts import MOST_WEIGHTS, Chart, charts
@@ -34,10 +35,9 @@ def write_page(chronicle: Chronicle, path: str | os.PathLike[str], *, command: s
 
 def render(chronicle: Chronicle, *, command: str | None = None, title: str | None = None) -> str:
     """The page as text."""
-    try:
-        from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    except ImportError as error:
-        raise ImportError('reports need jinja2: pip install "driftline[report]"') from error
+    check_jinja()
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
     if not chronicle.rows:
         raise ValueError("the report needs at least one row: nothing was added")
     script, style, licence = (_vendored(name) for name in ("uPlot.iife.min.js", "uPlot.min.css", "LICENSE"))
@@ -77,6 +77,14 @@ def render(chronicle: Chronicle, *, command: str | None = None, title: str | Non
         roles=ROLES,
         baselines=[label for name, label in BASELINES.items() if name in facts.losses],
     )
+
+
+def check_jinja() -> None:
+    """ImportError with the extra to install, where pages cannot be written."""
+    try:
+        import jinja2  # noqa: F401
+    except ImportError as error:
+        raise missing_extra("reports need", "jinja2", "report") from error
 
 
 def _vendored(name: str) -> str:

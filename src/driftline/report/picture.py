@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from driftline.errors import missing_extra
 from driftline.report.charts import Chart, charts, limits
 from driftline.report.chronicle import Chronicle
 from driftline.report.facts import Facts
@@ -25,7 +26,7 @@ def draw(chronicle: Chronicle, path: Any = None) -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise ImportError('pictures need matplotlib: pip install "driftline[plot]"') from error
+        raise missing_extra("pictures need", "matplotlib", "plot") from error
     facts = Facts(chronicle)
     drawn = [chart for chart in charts(facts) if not chart.missing]
     lines = -(-len(drawn) // 2)
