@@ -91,12 +91,10 @@ def test_options_change_what_is_read(tmp_path):
     assert read(tmp_path, "x,y\n1,2\n2,3\n", text=["x"])[2] == ["x=1", "x=2"]
     assert read(tmp_path, "x,y\n1,2\nnix,3\n", na=["nix"])[2] == ["x", "x is missing"]
     assert read(tmp_path, "x y\n1 2\n", delimiter=" ")[2] == ["x"]
-    dates = "t,y\n31.12.2025 06:00,2\n"
-    assert read(tmp_path, dates)[2] == ["t=31.12.2025 06:00"]
-    names, X = read(tmp_path, dates, time="t", time_format="%d.%m.%Y %H:%M")[2::-2]
+    names, X = read(tmp_path, "t,y\nday 365 of 2025 at 06,2\n", time="t", time_format="day %j of %Y at %H")[2::-2]
     assert X[0, names.index("t: day sin")] == pytest.approx(1.0)
     with pytest.raises(DataError, match="time_format"):
-        read(tmp_path, dates, time="t")
+        read(tmp_path, "t,y\nat six,2\n", time="t")
 
 
 def test_an_error_has_the_words_of_a_program_or_of_the_command_line(tmp_path):

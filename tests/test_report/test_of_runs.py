@@ -9,6 +9,8 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import driftline as dl
@@ -142,6 +144,16 @@ TIMES = {
         1_772_359_200.0,
     ),
     "of pandas in a zone": (pd.date_range(DAY, periods=2, freq="h", tz="Asia/Tokyo"), "time (UTC)", 1_772_334_000.0),
+    "of Arrow in a zone": (
+        pa.array([1_772_334_000, 1_772_337_600], pa.timestamp("s", tz="Asia/Tokyo")),
+        "time (UTC)",
+        1_772_334_000.0,
+    ),
+    "of polars in a zone": (
+        pl.Series(pd.date_range(DAY, periods=2, freq="h", tz="Asia/Tokyo")),
+        "time (UTC)",
+        1_772_334_000.0,
+    ),
     "numbers": ([5.0, 6.0], "time", 5.0),
     "none": (None, "row", 0.0),
 }

@@ -13,7 +13,7 @@ from driftline.errors import ModelFileError
 from driftline.inputs import Array
 from driftline.model_file import Beside
 
-KIND, VERSION = "run", 2
+KIND, VERSION = "run", 3
 
 
 class StateError(Exception):

@@ -43,16 +43,16 @@ class Mark:
     end: str = ""
 
 
-def as_table(columns: dict[str, Array]) -> Any:
-    """Columns of numbers and times as a table; NaN is nothing."""
-    return pa.table({name: from_numpy(values) for name, values in columns.items()})
+def as_table(columns: dict[str, Array], zone: str | None = None) -> Any:
+    """Columns of numbers and times as a table; NaN is nothing. Times are in UTC where they have a zone."""
+    return pa.table({name: from_numpy(values, zone) for name, values in columns.items()})
 
 
 class Output:
     """Takes predictions, block by block. This one keeps nothing."""
 
-    def write(self, columns: dict[str, Array]) -> None:
-        """Appends some rows."""
+    def write(self, columns: dict[str, Array], zone: str | None = None) -> None:
+        """Appends some rows; ``zone`` is that of their times, which are in UTC then."""
 
     def sync(self) -> Mark:
         """Sees to it that everything so far is kept, and says by what it is known again."""
@@ -71,10 +71,10 @@ class Standard(Output):
     def __init__(self, ending: str, begun: bool) -> None:
         self.ending, self.headed = ending, begun
 
-    def write(self, columns: dict[str, Array]) -> None:
+    def write(self, columns: dict[str, Array], zone: str | None = None) -> None:
         """Prints some rows at once."""
         out = sys.stdout.buffer if hasattr(sys.stdout, "buffer") else None
-        data = as_lines(columns, self.ending, header=not self.headed)
+        data = as_lines(columns, self.ending, header=not self.headed, zone=zone)
         self.headed = True
         if out is None:
             sys.stdout.write(data.decode())
@@ -159,10 +159,10 @@ class Part(Output):
 class TextFile(Part):
     """CSV, or JSON lines."""
 
-    def write(self, columns: dict[str, Array]) -> None:
+    def write(self, columns: dict[str, Array], zone: str | None = None) -> None:
         """Appends some rows."""
         file = self._open()
-        file.write(as_lines(columns, self.path.suffix.lower(), header=file.tell() == 0))
+        file.write(as_lines(columns, self.path.suffix.lower(), header=file.tell() == 0, zone=zone))
         file.flush()  # for whoever watches
 
 
@@ -176,10 +176,10 @@ class SpooledParquet(Part):
     rows = 0
     last = ""  # of the rows, as a text
 
-    def write(self, columns: dict[str, Array]) -> None:
+    def write(self, columns: dict[str, Array], zone: str | None = None) -> None:
         """Appends some rows."""
         file = self._open()
-        table = as_table(columns)
+        table = as_table(columns, zone)
         if self.writer is None:
             self.writer = pa.ipc.new_stream(file, table.schema)
         self.writer.write_table(table)
@@ -262,9 +262,9 @@ class ParquetFile(Part):
 
     writer: Any = None
 
-    def write(self, columns: dict[str, Array]) -> None:
+    def write(self, columns: dict[str, Array], zone: str | None = None) -> None:
         """Appends some rows."""
-        table = as_table(columns)
+        table = as_table(columns, zone)
         if self.writer is None:
             self.writer = pyarrow.parquet.ParquetWriter(self._open(), table.schema)
         self.writer.write_table(table)
@@ -307,14 +307,14 @@ def _end_of(spool: Path, rows: int) -> int | None:
         return int(file.tell()) if found == rows else None
 
 
-def as_lines(columns: dict[str, Array], ending: str, header: bool) -> bytes:
-    """Rows as CSV or as JSON lines."""
+def as_lines(columns: dict[str, Array], ending: str, header: bool, zone: str | None = None) -> bytes:
+    """Rows as CSV or as JSON lines. Times that have a zone are given in UTC, and say so by a Z."""
     if ending == ".jsonl":
-        return _as_json_lines(columns)
+        return _as_json_lines(columns, "" if zone is None else "Z")
     out = pa.BufferOutputStream()
     shown = {name: _in_seconds(values) for name, values in columns.items()}
     options = pyarrow.csv.WriteOptions(include_header=header, quoting_style="none")
-    pyarrow.csv.write_csv(as_table(shown), out, options)
+    pyarrow.csv.write_csv(as_table(shown, zone), out, options)
     return bytes(out.getvalue().to_pybytes())
 
 
@@ -325,10 +325,10 @@ def _in_seconds(values: Array) -> Array:
     return values
 
 
-def _as_json_lines(columns: dict[str, Array]) -> bytes:
+def _as_json_lines(columns: dict[str, Array], mark: str) -> bytes:
     names = list(columns)
     lists = [
-        [None if item is None else item.isoformat() for item in values.tolist()]
+        [None if item is None else item.isoformat() + mark for item in values.tolist()]
         if values.dtype.kind == "M"
         else [None if isinstance(item, float) and not math.isfinite(item) else item for item in values.tolist()]
         for values in columns.values()

@@ -77,7 +77,7 @@ def predict(path: Path, source: str, *, out: str, level: float | None, delimiter
         ending = ".jsonl" if rows.reader.opened.format == JSON_LINES else ".csv"
         output = open_output(out, ending=ending, kept=False, mark=None)
         for block in rows:
-            output.write(_predicted(trained, block, level, rows.name))
+            output.write(_predicted(trained, block, level, rows.name), block.zone)
             count += len(block)
         if not count:
             raise DataError("has names and no rows", source=rows.name)

@@ -234,8 +234,11 @@ class Job:
 
     def _chronicle(self, stretch: Stretch) -> None:
         if self.chronicle is not None:
+            from driftline.report.clock import InUTC
+
             X = stretch.X if stretch.X.shape[1] else None
-            self.chronicle.add(stretch.run, X, stretch.y, times=stretch.times, model=self.model)
+            times = stretch.times if stretch.times is None or stretch.zone is None else InUTC(stretch.times)
+            self.chronicle.add(stretch.run, X, stretch.y, times=times, model=self.model)
 
     def _take(self, block: Block, run: Run) -> None:
         assert block.y is not None
@@ -246,7 +249,7 @@ class Job:
         columns |= {"target": block.y, "prediction": run.predictions}
         if run.lower is not None and run.upper is not None:
             columns |= {"lower": run.lower, "upper": run.upper}
-        self.output.write(columns)
+        self.output.write(columns, block.zone)
 
     def _save_if_due(self) -> None:
         if self.request.state is None or self.done == self.saved_rows:

@@ -27,7 +27,8 @@ def in_words(outcome: Outcome, files: dict[str, Path | str]) -> str:
     if lost:
         lines.append(f"{_count(lost, 'row')} without a target or a prediction, not learned")
     if outcome.backwards:
-        lines.append(f"{_count(outcome.backwards, 'row')} go back in time: the order of the file was kept")
+        go = "goes" if outcome.backwards == 1 else "go"
+        lines.append(f"{_count(outcome.backwards, 'row')} {go} back in time: the order of the file was kept")
     if hasattr(outcome.model, "explain"):
         lines += outcome.model.explain().split("\n")
     lines += [f"{what}: {path}" for what, path in files.items()]

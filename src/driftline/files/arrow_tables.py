@@ -12,7 +12,8 @@ import pyarrow.parquet
 from driftline.files.errors import DataError, Hint
 from driftline.files.opening import Opened
 from driftline.files.raw import Options, RawBlock, Reader
-from driftline.files.types import TEXT, type_name
+from driftline.files.types import TEXT, WRITTEN, type_name
+from driftline.files.written_times import Texts, with_times
 
 ROWS = 32_768  # rows that are handed on at once
 BROKEN = (pa.ArrowException, OSError, EOFError, ValueError, MemoryError)  # what Arrow answers to damaged files
@@ -32,7 +33,11 @@ class TypedTables(Reader):
             if self._names.count(name) > 1:
                 raise DataError(f"two columns are called {name!r}; rename one", source=opened.name)
         for name in self._wanted():
-            self.types[name] = self._kind(name)
+            kind = self._kind(name)
+            if kind != TEXT or name in self.options.text:
+                self.types[name] = kind
+            elif self.types.get(name, "").partition(" ")[0] not in (TEXT, WRITTEN):
+                self.types.pop(name, None)  # until there is a text, that says what it is
 
     @abstractmethod
     def _open(self) -> Any:
@@ -64,6 +69,12 @@ class TypedTables(Reader):
                 hints=[Hint("drop", name, "to do without it")],
             ) from None
 
+    def _settle(self, piece: Any, place: Numbered) -> None:
+        for name in self._wanted():
+            if name not in self.types:
+                kind = Texts(name, piece.column(name), self.options, place, self.opened.name).kind()
+                self.types |= {} if kind is None else {name: kind}
+
     def _damaged(self, error: BaseException, start: int | None = None) -> DataError:
         place = "" if start is None else f"after row {start:,}"
         words = " ".join(str(error).split()) or type(error).__name__
@@ -80,8 +91,10 @@ class TypedTables(Reader):
             except BROKEN as error:
                 raise self._damaged(error, start) from None
             for begin in range(max(skip - start, 0), len(batch), ROWS):
-                piece = batch.slice(begin, min(ROWS, len(batch) - begin))
-                yield RawBlock(piece, start + begin, dict(self.types), Numbered(start + begin), None)
+                piece, place = batch.slice(begin, min(ROWS, len(batch) - begin)), Numbered(start + begin)
+                self._settle(piece, place)
+                piece, kinds = with_times(piece, self.types, self.options, place, self.opened.name)
+                yield RawBlock(piece, start + begin, kinds, place, None)
             self.seen = start = start + len(batch)
 
 

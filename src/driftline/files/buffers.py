@@ -27,15 +27,15 @@ def to_numpy(values: Any, dtype: Any, missing: Any) -> Array:
     return np.where(bits.astype(bool), numbers, np.asarray(missing, dtype=dtype))
 
 
-def from_numpy(values: Array) -> Any:
-    """Numbers or times as an array of Arrow; NaN and NaT are nothing.
+def from_numpy(values: Array, zone: str | None = None) -> Any:
+    """Numbers or times as an array of Arrow; NaN and NaT are nothing. Times are in UTC where they have a zone.
 
     >>> from_numpy(np.array([1.5, np.nan])).to_pylist()
     [1.5, None]
     """
     if values.dtype.kind == "M":
         unit = np.datetime_data(values.dtype)[0]
-        kind, known, plain = pa.timestamp(unit), ~np.isnat(values), values.astype(np.int64)
+        kind, known, plain = pa.timestamp(unit, tz=zone), ~np.isnat(values), values.astype(np.int64)
     elif values.dtype.kind == "i":
         kind, known, plain = pa.int64(), None, values.astype(np.int64, copy=False)
     else:

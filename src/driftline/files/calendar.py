@@ -52,13 +52,23 @@ class Times(Column):
 MISSING = np.iinfo(np.int64).min
 
 
-def as_moments(values: Any) -> Array:
-    """A column of times as microseconds since 1970 (of a clock, since midnight); the least number where one is missing."""
+def as_moments(values: Any, *, local: bool = True) -> Array:
+    """A column of times as microseconds since 1970 (of a clock, since midnight); the least number where one is missing.
+
+    Args:
+        values: the column.
+        local: where times have a zone, what its clocks show, which comes twice when summer time ends; otherwise UTC.
+    """
     values = joined(values)
-    if pa.types.is_timestamp(values.type) and values.type.tz is not None:
+    if local and zone_of(values) is not None:
         values = pc.local_timestamp(values)
     kind = pa.time64("us") if pa.types.is_time(values.type) else pa.timestamp("us")
     return to_numpy(values.cast(kind, safe=False), np.int64, MISSING)
+
+
+def zone_of(values: Any) -> str | None:
+    """The zone of a column of times."""
+    return values.type.tz if pa.types.is_timestamp(values.type) else None
 
 
 def _features(at: Array, kind: str) -> Vectors:

@@ -18,6 +18,7 @@ from driftline.files.lines import LineBlocks
 from driftline.files.opening import Opened
 from driftline.files.raw import Options, RawBlock, Reader
 from driftline.files.types import DATE, NUMBER, TEXT, TIMESTAMP, TRUTH, arrow_type, type_name
+from driftline.files.written_times import Texts, with_times
 
 DELIMITERS = (",", ";", "\t", "|")
 NUMERIC = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
@@ -28,7 +29,6 @@ PATTERNS = {
     TIMESTAMP: r"^\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?$",
     DATE: r"^\d{4}-\d\d-\d\d$",
 }
-TIMES = ("%Y/%m/%d %H:%M:%S", "%Y/%m/%d %H:%M", "%Y/%m/%d")
 
 
 class Delimited(Reader):
@@ -92,7 +92,8 @@ class Delimited(Reader):
             begin = min(max(skip - start, 0), rows)
             if begin < rows:
                 place = Lines(data, line, begin, self.delimiter)
-                yield RawBlock(table.slice(begin), start + begin, dict(self.types), place, self.opened.consumed())
+                piece, kinds = with_times(table.slice(begin), self.types, self.options, place, self.opened.name)
+                yield RawBlock(piece, start + begin, kinds, place, self.opened.consumed())
             self.seen = start = start + rows
 
     def _find_decimal(self, data: bytes) -> None:
@@ -115,13 +116,14 @@ class Delimited(Reader):
 
     def _parse(self, data: bytes, line: int) -> Any:
         types = {name: arrow_type(kind) for name, kind in self.types.items()}
-        types |= {name: pa.string() for name in self.options.text if name in self._names}
+        texts = [*self.options.text, *([self.options.time] if self.options.time_format else [])]
+        types |= {name: pa.string() for name in texts if name in self._names and name not in types}
         try:
             table = self._read(data, types)
             if b'"' in data and (len(table) < data.count(b"\n") or data.count(b'"') % 2):
                 self._check_quotes(data, line)
             known = len(self.types)
-            self._settle(table)
+            self._settle(table, Lines(data, line, 0, self.delimiter))
             if len(self.types) == known:
                 return table
             return self._read(data, {name: arrow_type(kind) for name, kind in self.types.items()})
@@ -129,7 +131,6 @@ class Delimited(Reader):
             raise self._explain(data, line, error) from None
 
     def _read(self, data: bytes, types: dict[str, Any], names: list[str] | None = None) -> Any:
-        form = self.options.time_format
         return pyarrow.csv.read_csv(
             pa.py_buffer(data),
             read_options=pyarrow.csv.ReadOptions(
@@ -143,11 +144,11 @@ class Delimited(Reader):
                 strings_can_be_null=True,
                 quoted_strings_can_be_null=True,
                 decimal_point=self.decimal,
-                timestamp_parsers=[*([form] if form else []), pyarrow.csv.ISO8601, *TIMES],
+                timestamp_parsers=[pyarrow.csv.ISO8601],
             ),
         )
 
-    def _settle(self, table: Any) -> None:
+    def _settle(self, table: Any, place: Lines) -> None:
         """What each column holds, from the rows at hand. A column in which nothing was there is left for later."""
         for name in self._wanted():
             if name in self.types:
@@ -158,10 +159,17 @@ class Delimited(Reader):
             elif pa.types.is_null(column.type):
                 continue
             elif pa.types.is_string(column.type) or pa.types.is_binary(column.type):
-                mostly = _mostly(pc.drop_null(column)) if pa.types.is_string(column.type) else TEXT
-                self.types[name] = NUMBER if name == self.options.target else mostly
+                kind = NUMBER if name == self.options.target else self._kind_of_texts(name, column, place)
+                self.types |= {} if kind is None else {name: kind}
             else:
                 self.types[name] = type_name(column.type)
+
+    def _kind_of_texts(self, name: str, column: Any, place: Lines) -> str | None:
+        if pa.types.is_binary(column.type):
+            return TEXT
+        dated = name == self.options.time and self.options.time_format
+        mostly = TEXT if dated else _mostly(pc.drop_null(column))
+        return Texts(name, column, self.options, place, self.opened.name).kind() if mostly == TEXT else mostly
 
     def _check_quotes(self, data: bytes, line: int) -> None:
         """Where values go over several lines, or lines are empty: quotes must be closed where a value ends."""
@@ -236,7 +244,8 @@ class Delimited(Reader):
             ]
         else:
             words = f"{shown!r} is not {'true or false' if kind == TRUTH else 'a time'}, as the column was so far"
-            hints = [Hint("text", name, "to take the column as categories"), Hint("drop", name, "to do without it")]
+            hints = [Hint("na", shown, "if it means a missing value")]
+            hints += [Hint("text", name, "to take the column as categories"), Hint("drop", name, "to do without it")]
         return DataError(words, source=self.opened.name, place=at, column=name, hints=hints)
 
 

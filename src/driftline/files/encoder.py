@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from driftline.files import types
-from driftline.files.calendar import MISSING, Times, as_moments
+from driftline.files.calendar import MISSING, Times, as_moments, zone_of
 from driftline.files.columns import LAST, POLICIES, Categories, Column, Numbers, Vectors, all_finite, as_numbers, as_texts
 from driftline.files.errors import DataError, Hint, closest
 from driftline.files.raw import Options, RawBlock
@@ -59,7 +59,8 @@ class Block:
         names: of the d features.
         births: (row, d from this row on), in order, where features are born within the block.
         width_before: features before the block's first row.
-        times: (n,) of the column that says when; None where there is none.
+        times: (n,) of the column that says when, in UTC where they have a zone; None where there is none.
+        zone: of the times, where they have one.
         start: the index of the first row in the file.
         place: the words for the place of a row of the block in the file.
         consumed: bytes of the file that were read so far, where that is known.
@@ -74,6 +75,7 @@ class Block:
     place: Callable[[int], str]
     consumed: int | None = None
     width_before: int = 0
+    zone: str | None = None
 
     def __len__(self) -> int:
         return len(self.X)
@@ -117,8 +119,8 @@ class Encoder:
         births_by_row = self._give_birth(born)
         X = self._rows([vectors.get(feature) for feature in self.features], rows)
         labels, times = self._labels(raw), self._times(raw)
-        names = list(self.names)
-        return Block(X, labels, names, births_by_row, times, raw.start, raw.place, raw.consumed, before)
+        names, zone = list(self.names), None if times is None else zone_of(raw.table.column(self.options.time))
+        return Block(X, labels, names, births_by_row, times, raw.start, raw.place, raw.consumed, before, zone)
 
     def _rows(self, vectors: list[Array | None], rows: int) -> Array:
         """Columns side by side, a few rows at a time so that what is written stays in the cache; 0 where there is none."""
@@ -215,7 +217,7 @@ class Encoder:
                 hints=[Hint("time_format", "%d.%m.%Y %H:%M", "or the like, to say how times are written")],
             )
         else:
-            moments = as_moments(raw.table.column(name))
+            moments = as_moments(raw.table.column(name), local=False)
             times = moments.astype("datetime64[us]")
             numbers = np.where(moments == MISSING, np.nan, moments / 1e6)
         self._watch(numbers)

@@ -29,6 +29,7 @@ class Stretch(NamedTuple):
     y: Array
     times: Array | None
     run: Run
+    zone: str | None = None
 
 
 class Follower:
@@ -66,7 +67,7 @@ class Follower:
                 every = None if weights_every is None else weights_every(end - begin)
                 native = not self.delay and self._knows(width)
                 run = self._native(X, y, every) if native else self._singly(X, y, block.names, every)
-                yield Stretch(X, y, None if block.times is None else block.times[begin:end], run)
+                yield Stretch(X, y, None if block.times is None else block.times[begin:end], run, block.zone)
 
     def _parts(self, first: int, last: int, width: int, start: int | None) -> Iterator[tuple[int, int]]:
         """Single rows until the learner has met all features, then the rest.

@@ -15,6 +15,7 @@ from driftline.files.lines import LineBlocks
 from driftline.files.opening import Opened
 from driftline.files.raw import Options, RawBlock, Reader
 from driftline.files.types import NUMBER, TEXT, TRUTH, arrow_type, type_name
+from driftline.files.written_times import Texts, with_times
 
 
 class JsonLines(Reader):
@@ -42,7 +43,8 @@ class JsonLines(Reader):
             begin = min(max(skip - start, 0), rows)
             if begin < rows:
                 place = Objects(data, line, begin)
-                yield RawBlock(table.slice(begin), start + begin, dict(self.types), place, self.opened.consumed())
+                piece, kinds = with_times(table.slice(begin), self.types, self.options, place, self.opened.name)
+                yield RawBlock(piece, start + begin, kinds, place, self.opened.consumed())
             self.seen = start = start + rows
 
     def _parse(self, data: bytes, line: int) -> Any:
@@ -50,7 +52,10 @@ class JsonLines(Reader):
         types |= dict.fromkeys(self.options.text, pa.string())
         try:
             table = self._read(data, types)
-            self._settle(table)
+            times = [name for name in table.column_names if name not in types and pa.types.is_timestamp(table[name].type)]
+            if times:  # Arrow loses their offsets: they are read again as they are written
+                table = self._read(data, types | dict.fromkeys(times, pa.string()))
+            self._settle(table, Objects(data, line, 0))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, TypeError) as error:
             raise self._explain(data, line, error) from None
         return table.select([name for name in table.column_names if self._is_there(name, table)])
@@ -71,7 +76,7 @@ class JsonLines(Reader):
             ),
         )
 
-    def _settle(self, table: Any) -> None:
+    def _settle(self, table: Any, place: Objects) -> None:
         for name in table.column_names:
             if name not in self._names:
                 self._names.append(name)
@@ -79,6 +84,9 @@ class JsonLines(Reader):
                 continue
             if name in self.options.text:
                 self.types[name] = TEXT
+            elif pa.types.is_string(table[name].type):
+                kind = Texts(name, table[name], self.options, place, self.opened.name).kind()
+                self.types |= {} if kind is None else {name: kind}
             elif not pa.types.is_null(table[name].type):
                 self.types[name] = type_name(table[name].type)
 

@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 NUMBER, TRUTH, TEXT, DATE, CLOCK, TIMESTAMP = "number", "truth", "text", "date", "clock", "timestamp"
+WRITTEN = "written"  # and then how: times as text
 _ARROW = {
     NUMBER: pa.float64(),
     TRUTH: pa.bool_(),
@@ -41,4 +42,6 @@ def type_name(kind: Any) -> str:
 def arrow_type(name: str) -> Any:
     """The type of Arrow for a word."""
     kind, _, zone = name.partition(" ")
+    if kind == WRITTEN:
+        return pa.string()
     return pa.timestamp("us", tz=zone) if zone else _ARROW[kind]

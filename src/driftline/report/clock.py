@@ -6,7 +6,7 @@ Dates without a zone are what the clock on the wall said; those with one are put
 from __future__ import annotations
 
 from datetime import UTC
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,9 +15,16 @@ from driftline.inputs import Array
 DATES, ZONED, NUMBERS = "dates", "dates with a zone", "numbers"
 
 
+class InUTC(NamedTuple):
+    """Times that have a zone, as datetime64 in UTC."""
+
+    values: Array
+
+
 def as_times(times: Any, rows: int, where: str) -> tuple[Array, str]:
     """One float64 a row, and what they are."""
-    values = np.asarray(times)
+    zoned = isinstance(times, InUTC) or _has_zone(times)
+    values = np.asarray(times.values if isinstance(times, InUTC) else times)
     if values.ndim != 1 or len(values) != rows:
         raise ValueError(f"{where}: times must hold one value for each of {rows} rows, got shape {values.shape}")
     if values.dtype.kind in "biuf":
@@ -31,7 +38,13 @@ def as_times(times: Any, rows: int, where: str) -> tuple[Array, str]:
             raise ValueError(f"{where}: times must be dates or numbers: {error}") from None
     seconds = values.astype("datetime64[us]").astype(np.int64) / 1e6
     seconds[np.isnat(values)] = np.nan
-    return seconds, DATES
+    return seconds, ZONED if zoned else DATES
+
+
+def _has_zone(times: Any) -> bool:
+    """Whether a column of Arrow, pandas or polars has a zone: as arrays of NumPy such times are in UTC."""
+    kinds = (getattr(times, "type", None), getattr(times, "dtype", None))
+    return any(getattr(kind, name, None) is not None for kind in kinds for name in ("tz", "time_zone"))
 
 
 def _seconds(moments: Array, where: str) -> tuple[Array, str]:

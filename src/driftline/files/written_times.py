@@ -1,0 +1,232 @@
+"""Times that are written as text: how they are written follows from the texts, where it can."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from driftline.files.buffers import to_numpy
+from driftline.files.calendar import MISSING
+from driftline.files.columns import as_texts
+from driftline.files.errors import DataError, Hint
+from driftline.files.raw import Options
+from driftline.files.types import DATE, TEXT, TIMESTAMP, WRITTEN
+
+ISO, ISO_UTC = "ISO 8601", "ISO 8601 with offset"
+DAYS = (
+    "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y.%m.%d", "%d/%m/%y", "%m/%d/%y",
+    "%d %b %Y", "%d-%b-%Y", "%b %d %Y", "%b %d, %Y",
+)  # fmt: skip
+CLOCKS = ("", " %H:%M:%S", " %H:%M", "T%H:%M:%S", "T%H:%M", " %I:%M %p", " %I:%M:%S %p")
+LAYOUTS = ("%Y-%m-%d", "%Y-%m", ISO, ISO_UTC, *(day + clock for day in DAYS for clock in CLOCKS))
+NO_OFFSET = r"^\d{4}-\d\d-\d\d([T ][\d:.]+)?$"
+OFFSET = r"^\d{4}-\d\d-\d\d[T ][\d:.]+(Z|[+-][\d:]+)$"
+EXAMPLE = "%d.%m.%Y %H:%M"
+SAMPLE = 200  # texts that a layout must fit before all are tried
+_MONTH = "(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
+LIKE_TIMES = (
+    r"(?i)^\s*((mon|tue|wed|thu|fri|sat|sun)[a-z]*,? +)?("
+    r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}|\d{1,2}/\d{1,2}/\d{2}|"
+    rf"\d{{1,2}}[ .-]+{_MONTH}[ .,-]+\d{{2,4}}|{_MONTH}\.? +\d{{1,2}},? +\d{{4}}|"
+    r"(19|20)\d\d-(0[1-9]|1[0-2])"
+    r")([ T,].*)?$"
+)
+
+
+def look_like_times(texts: Any) -> bool:
+    """Whether most texts of an array look like dates, be they understood or not.
+
+    >>> look_like_times(pa.array(["31/12/2025", "2025-13-40", "3 Dec 2025 10:00"])), look_like_times(pa.array(["1.2.10"]))
+    (True, False)
+    """
+    return len(texts) > 0 and bool((pc.mean(pc.match_substring_regex(texts, LIKE_TIMES)).as_py() or 0.0) > 0.5)
+
+
+def layouts_of(texts: Any, given: str | None = None) -> list[str]:
+    """The ways of writing times that all texts follow, those alone that do not mean the same; ``given`` goes first.
+
+    >>> layouts_of(pa.array(["31/12/2025", "1/2/2025"])), layouts_of(pa.array(["03/12/2025", "1/2/2025"]))
+    (['%d/%m/%Y'], ['%d/%m/%Y', '%m/%d/%Y'])
+    """
+    found: list[tuple[str, Any]] = []
+    for layout in (*([given] if given else []), *_promising(texts)):
+        times = parse(texts, layout)
+        if times.null_count:
+            continue
+        if layout == given:
+            return [layout]
+        if not any(times.equals(other) for _, other in found):
+            found.append((layout, times))
+    return [layout for layout, _ in found]
+
+
+def closest_layout(texts: Any) -> str | None:
+    """The way of writing times that most texts follow; None where hardly any does."""
+    texts = texts.slice(0, SAMPLE)
+    share, layout = max((1 - parse(texts, layout).null_count / len(texts), layout) for layout in LAYOUTS)
+    return layout if share > 0.5 else None
+
+
+def _promising(texts: Any) -> Iterator[str]:
+    sample = texts.slice(0, SAMPLE)
+    return (layout for layout in LAYOUTS if parse(sample, layout).null_count == 0)
+
+
+def kind_of(layout: str) -> str:
+    """What a column holds that is written so."""
+    if layout == ISO_UTC or "%z" in layout:
+        return f"{TIMESTAMP} UTC"
+    return TIMESTAMP if layout == ISO or any(mark in layout for mark in ("%H", "%I", "%T", "%R", "%s", "%c")) else DATE
+
+
+def parse(texts: Any, layout: str) -> Any:
+    """Texts as times; null where one is none, or not written so.
+
+    >>> parse(pa.array(["28/02/2025", "31/02/2025", "2025-02-28"]), "%d/%m/%Y").is_valid().to_pylist()
+    [True, False, False]
+    """
+    if layout in (ISO, ISO_UTC):
+        like = pc.match_substring_regex(texts, OFFSET if layout == ISO_UTC else NO_OFFSET)
+        texts = _without(texts, pc.invert(like))
+        return _parse_iso(texts, pa.timestamp("us", tz=None if layout == ISO else "UTC"))
+    try:
+        times = pc.strptime(texts, format=layout, unit="us", error_is_null=True)
+    except pa.ArrowInvalid:
+        return pa.nulls(len(texts), pa.timestamp("us"))
+    wrong = [text for text in {texts[row].as_py() for row in _doubtful(times)} if not _is_written(text, layout)]
+    return _without(times, pc.is_in(texts, pa.array(wrong, texts.type))) if wrong else times
+
+
+def _doubtful(times: Any) -> list[int]:
+    """Arrow takes 31 February for 3 March, and 25 for a year of four digits: the rows that may be such."""
+    days = to_numpy(times, np.int64, 0).astype("datetime64[us]").astype("datetime64[D]")
+    early = (days - days.astype("datetime64[M]")).astype(np.int64) < 3
+    known = to_numpy(times, np.int64, MISSING) != MISSING
+    return np.flatnonzero(known & (early | (days < np.datetime64("1000-01-01")))).tolist()
+
+
+def _parse_iso(texts: Any, kind: Any) -> Any:
+    """By halves, until the few that are none stand alone."""
+    try:
+        return texts.cast(kind)
+    except pa.ArrowInvalid:
+        if len(texts) <= 1:
+            return pa.nulls(len(texts), kind)
+        half = len(texts) // 2
+        return pa.concat_arrays([_parse_iso(texts.slice(0, half), kind), _parse_iso(texts.slice(half), kind)])
+
+
+def _without(values: Any, which: Any) -> Any:
+    """Null in their place, for which Python's None would have Arrow import pandas."""
+    return pc.if_else(which, pa.nulls(len(values), values.type), values)
+
+
+def _is_written(text: str, layout: str) -> bool:
+    for each in (layout, layout.replace("%b", "%B")):
+        try:
+            datetime.strptime(text.strip(), each)
+        except ValueError:
+            continue
+        return True
+    return False
+
+
+class Texts:
+    """The texts of a column, and the words for where they stand.
+
+    Args:
+        name: of the column.
+        column: of Arrow.
+        options: how the file is read.
+        place: from a row to the words for its place.
+        source: the file's name.
+    """
+
+    def __init__(self, name: str, column: Any, options: Options, place: Callable[[int], str], source: str) -> None:
+        self.name, self.options, self.place, self.source = name, options, place, source
+        texts = as_texts(column)
+        self.empty = texts.null_count == len(texts)
+        missing = "^(" + "|".join(map(re.escape, options.nulls)) + ")$"
+        self.texts = _without(texts, pc.match_substring_regex(texts, missing))
+
+    def kind(self) -> str | None:
+        """Text, or how the times are written that the column holds; None where nothing is there."""
+        if self.empty:
+            return None
+        known = pc.drop_null(self.texts)
+        given = self.options.time_format
+        if given and len(known):
+            if parse(known, given).null_count == 0:
+                return f"{WRITTEN} {given}"
+            if self.name == self.options.time:
+                raise self._unlike(given)
+        if not look_like_times(known):
+            return TEXT
+        layouts = layouts_of(known)
+        if not layouts:
+            raise self._unlike(closest_layout(known))
+        if len(layouts) > 1:
+            raise self._unclear(layouts)
+        return f"{WRITTEN} {layouts[0]}"
+
+    def times(self, layout: str) -> Any:
+        """The times. DataError where a text is none."""
+        times = parse(self.texts, layout)
+        if times.null_count > self.texts.null_count:
+            raise self._unlike(layout)
+        return times
+
+    def _unlike(self, layout: str | None) -> DataError:
+        """Most texts are dates, and one is not, or not like the others."""
+        times = pa.nulls(len(self.texts), pa.timestamp("us")) if layout is None else parse(self.texts, layout)
+        row = pc.and_(pc.is_valid(self.texts), pc.is_null(times)).to_pylist().index(True)
+        shown = _shown(self.texts[row].as_py())
+        example = next(iter(pc.drop_null(_without(self.texts, pc.is_null(times)))), None)
+        if layout is None:
+            words = f"{shown!r} looks like a date, and is none that is understood"
+        elif example is None:
+            words = f"{shown!r} is not a time that is written {layout}"
+        else:
+            words = f"{shown!r} is not a time like {_shown(example.as_py())!r}, as others of the column are"
+        ways = self._ways(*([EXAMPLE] if layout is None else []))
+        return self._wrong(words, row, Hint("na", shown, "if it means a missing value"), *ways)
+
+    def _unclear(self, layouts: list[str]) -> DataError:
+        """All texts can be read in two ways."""
+        readings = [parse(self.texts, layout) for layout in layouts[:2]]
+        row = pc.fill_null(pc.not_equal(*readings), False).to_pylist().index(True)
+        meanings = [f"{times[row].as_py():%Y-%m-%d}" for times in readings]
+        words = f"{self.texts[row].as_py()!r} may be {' or '.join(meanings)}, and the rows so far do not tell"
+        return self._wrong(words, row, *self._ways(*layouts))
+
+    def _ways(self, *layouts: str) -> list[Hint]:
+        says = "or the like, to say how times are written" if EXAMPLE in layouts else "if times are written so"
+        as_text = Hint("text", self.name, "to take the column as categories")
+        return [*(Hint("time_format", layout, says) for layout in layouts), as_text]
+
+    def _wrong(self, words: str, row: int, *hints: Hint) -> DataError:
+        hints = (*hints, Hint("drop", self.name, "to do without it"))
+        return DataError(words, source=self.source, place=self.place(row), column=self.name, hints=hints)
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= 40 else text[:40] + "…"
+
+
+def with_times(table: Any, types: dict[str, str], options: Options, place: Callable[[int], str], source: str) -> Any:
+    """A table whose times are written as text, with these as times; and what its columns hold then."""
+    kinds = dict(types)
+    for name, kind in types.items():
+        word, _, layout = kind.partition(" ")
+        if word == WRITTEN:
+            kinds[name] = kind_of(layout)
+            if name in table.schema.names:
+                times = Texts(name, table.column(name), options, place, source).times(layout)
+                table = table.set_column(table.schema.get_field_index(name), name, times)
+    return table, kinds

@@ -1,0 +1,168 @@
+"""Times in files: zones and the end of summer time, and dates as people write them."""
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from driftline.files import DataError, open_rows
+from driftline.files.written_times import LAYOUTS, kind_of, layouts_of, parse
+from tests.test_cli.calling import call, outcome, predictions
+from tests.test_cli.tables import write
+
+BERLIN = ZoneInfo("Europe/Berlin")
+BEFORE = datetime(2025, 10, 25, 20, tzinfo=UTC)  # clocks go back from 3:00 to 2:00 at 1:00 UTC on the 26th
+HOURS = [BEFORE + timedelta(hours=hour) for hour in range(12)]
+LOCAL = [moment.astimezone(BERLIN) for moment in HOURS]
+
+
+def zoned():
+    kind = pa.timestamp("us", tz="Europe/Berlin")
+    return pa.table({"when": pa.array(LOCAL, kind), "load": np.arange(12.0)})
+
+
+def with_offsets():
+    return pa.table({"when": [moment.isoformat() for moment in LOCAL], "load": np.arange(12.0)})
+
+
+def block_of(path, **options):
+    return next(iter(open_rows(path, target="load", **options)))
+
+
+def test_the_clocks_of_the_zone_say_the_hour_and_utc_says_when(tmp_path):
+    block = block_of(write(zoned(), tmp_path / "a.parquet"), time="when")
+    assert block.zone == "Europe/Berlin"
+    assert block.times.tolist() == [moment.replace(tzinfo=None) for moment in HOURS]
+    angle = np.array([2 * np.pi * (moment.hour * 60 + moment.minute) / 1440 for moment in LOCAL])
+    np.testing.assert_allclose(block.X[:, block.names.index("when: day sin")], np.sin(angle), atol=1e-12)
+    assert LOCAL[4].hour == LOCAL[5].hour == 2  # what makes the local clock no axis
+
+
+@pytest.mark.parametrize(("table", "name"), [(zoned, "a.parquet"), (zoned, "a.arrow"), (with_offsets, "a.csv"),
+                                             (with_offsets, "a.jsonl"), (with_offsets, "a.parquet")])  # fmt: skip
+@pytest.mark.parametrize("out", ["p.csv", "p.parquet", "p.jsonl"])
+def test_the_end_of_summer_time_keeps_the_axis(tmp_path, capsys, table, name, out):
+    path, page = write(table(), tmp_path / name), tmp_path / "report.html"
+    found = outcome(
+        capsys, "run", path, "-t", "load", "-m", "rls", "--time", "when", "--report", page, "--out", tmp_path / out
+    )
+    assert found["rows_back_in_time"] == 0
+    assert '"axis":"time (UTC)"' in page.read_text() or ">time (UTC)<" in page.read_text()
+    times = predictions(tmp_path / out)["time"]
+    if out == "p.jsonl":
+        assert '"time": "2025-10-26T00:00:00Z"' in (tmp_path / out).read_text()
+    else:
+        assert [moment.astimezone(UTC) for moment in times.to_pylist()] == HOURS
+    if (table, out) == (zoned, "p.parquet"):
+        assert times.type.tz == "Europe/Berlin"
+
+
+def test_clocks_that_go_back_without_a_zone_are_counted(tmp_path, capsys):
+    table = pa.table({"when": [moment.replace(tzinfo=None) for moment in LOCAL], "load": np.arange(12.0)})
+    path = write(table, tmp_path / "a.parquet")
+    assert outcome(capsys, "run", path, "-t", "load", "-m", "rls", "--time", "when")["rows_back_in_time"] == 0
+    table = table.set_column(
+        0, "when", pa.array([moment.replace(tzinfo=None, minute=30 * (n == 4)) for n, moment in enumerate(LOCAL)])
+    )
+    path = write(table, tmp_path / "b.parquet")
+    assert outcome(capsys, "run", path, "-t", "load", "-m", "rls", "--time", "when")["rows_back_in_time"] == 1
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        (["31/12/2025", "1/2/2025"], ["2025-12-31", "2025-02-01"]),
+        (["12/31/2025", "1/2/2025"], ["2025-12-31", "2025-01-02"]),
+        (["3.4.2025 06:00", "4.5.2025 18:30"], ["2025-04-03T06:00", "2025-05-04T18:30"]),
+        (["12/31/2025 11:30 PM", "12/31/2025 12:15 AM"], ["2025-12-31T23:30", "2025-12-31T00:15"]),
+        (["2025/12/31 10:00:05", "2025/1/2 00:00:00"], ["2025-12-31T10:00:05", "2025-01-02"]),
+        (["3 Dec 2025", "31 January 2026"], ["2025-12-03", "2026-01-31"]),
+        (["Dec 31, 2025", "Jan 1, 2026"], ["2025-12-31", "2026-01-01"]),
+        (["2025-11", "2025-12"], ["2025-11-01", "2025-12-01"]),
+        (["29/02/24", "28/02/24"], ["2024-02-29", "2024-02-28"]),
+    ],
+)
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.jsonl"])
+def test_dates_as_people_write_them(tmp_path, written, expected, name):
+    path = write(pa.table({"when": [*written, None], "load": [1.0, 2.0, 3.0]}), tmp_path / name)
+    block = block_of(path, time="when")
+    assert block.times[:2].tolist() == np.array(expected, dtype="datetime64[us]").tolist()
+    assert np.isnat(block.times[2])
+    assert "when: year sin" in block.names
+    assert ("when: day sin" in block.names) == any(":" in text for text in written)
+
+
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        (["01/12/2025", "1/2/2025"], "line 2, .*may be 2025-12-01 or 2025-01-12, and .*%d/%m/%Y.*%m/%d/%Y"),
+        (["2025-13-40", "2025-13-41"], "line 2, column 'when': '2025-13-40' is not a time"),
+        (["13/14/2025", "14/15/2025"], "line 2, .*'13/14/2025' looks like a date, and is none that is understood"),
+        (["30/12/2025", "31/12/2025", "2026-01-01"], "line 4, .*'2026-01-01' is not a time like '30/12/2025'"),
+        (["28/02/2025", "31/02/2025", "27/02/2025"], "line 3, .*'31/02/2025' is not a time like '28/02/2025'"),
+        (["2025-02-28", "2025-02-31", "2025-02-27"], "line 3, .*'2025-02-31' is not a time"),
+        (["2025-02-28T10:00Z", "2025-02-28T11:00Z", "2025-02-28T12:00"], "line 4, .*'2025-02-28T12:00' is not a time"),
+        (["Mon 3 Feb 2025", "Tue 4 Feb 2025"], "looks like a date, and is none that is understood.*time_format"),
+    ],
+)  # fmt: skip
+def test_dates_that_are_not_understood_are_never_categories(tmp_path, written, words):
+    path = write(pa.table({"when": written, "load": np.arange(float(len(written)))}), tmp_path / "a.csv")
+    with pytest.raises(DataError, match=words):
+        block_of(path)
+    assert block_of(path, text=["when"]).names[0] == f"when={written[0]}"
+    assert block_of(path, drop=["when"]).names == []
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.jsonl"])
+def test_other_files_refuse_them_too(tmp_path, name):
+    path = write(pa.table({"when": ["31/02/2025", "28/02/2025", "27/02/2025"], "load": [1.0, 2.0, 3.0]}), tmp_path / name)
+    with pytest.raises(DataError, match=r"(row 0|line 1), column 'when': '31/02/2025' is not a time like '28/02/2025'"):
+        block_of(path)
+
+
+def test_a_format_that_is_given_decides(tmp_path):
+    path = write(pa.table({"when": ["01/12/2025", "1/2/2025"], "load": [1.0, 2.0]}), tmp_path / "a.csv")
+    for form, first in (("%d/%m/%Y", "2025-12-01"), ("%m/%d/%Y", "2025-01-12")):
+        assert str(block_of(path, time="when", time_format=form).times[0])[:10] == first
+    with pytest.raises(DataError, match="'01/12/2025' is not a time that is written %H:%M"):
+        block_of(path, time="when", time_format="%H:%M")
+    path = write(pa.table({"when": [20251231, 20260101], "load": [1.0, 2.0]}), tmp_path / "b.csv")
+    assert str(block_of(path, time="when", time_format="%Y%m%d").times[0])[:10] == "2025-12-31"
+
+
+@pytest.mark.parametrize(
+    "written", [["1.2.3", "1.2.10"], ["north", "2025-12-31", "south"], ["555-12-34567", "x"], ["2025-Q1", "2025-Q2"]]
+)
+def test_what_is_no_date_stays_a_category(tmp_path, written):
+    path = write(pa.table({"when": written, "load": np.arange(float(len(written)))}), tmp_path / "a.csv")
+    assert block_of(path).names == [f"when={text}" for text in written]
+
+
+def test_a_model_remembers_how_dates_are_written(tmp_path, capsys):
+    """A short file may not tell by itself whether the day comes first."""
+    long = write(pa.table({"when": ["31/12/2025", "1/2/2025"] * 20, "load": np.arange(40.0)}), tmp_path / "long.csv")
+    short = write(pa.table({"when": ["01/02/2025"]}), tmp_path / "short.csv")
+    state, out = tmp_path / "m.drift", tmp_path / "p.csv"
+    outcome(capsys, "run", long, "-t", "load", "-m", "rls", "--time", "when", "--state", state)
+    assert call(capsys, "predict", state, short, "--out", out)[0] == 0
+    assert str(predictions(out)["time"][0]) == "2025-02-01 00:00:00"
+
+
+@given(
+    st.datetimes(min_value=datetime(1000, 1, 1), max_value=datetime(9999, 1, 1)),
+    st.sampled_from([each for each in LAYOUTS if "%" in each]),
+)
+def test_a_time_that_is_written_is_read_as_it_was(moment, layout):
+    if "%y" in layout:
+        moment = moment.replace(year=2000 + moment.year % 60, day=min(moment.day, 28))
+    text = moment.strftime(layout.replace("%Y", f"{moment.year:04d}"))
+    expected = datetime.strptime(text, layout)
+    assert parse(pa.array([text]), layout).to_pylist() == [expected]
+    readings = [parse(pa.array([text]), each).to_pylist()[0] for each in layouts_of(pa.array([text]))]
+    assert expected in [reading.replace(tzinfo=None) for reading in readings]
+    assert kind_of(layout) in ("date", "timestamp")
