@@ -30,6 +30,16 @@ def test_predictions_are_those_of_the_plain_form(d, rows):
     np.testing.assert_allclose(predictions, auto(X, y, experts_of(model)), rtol=1e-6)
 
 
+@pytest.mark.parametrize("struck", [[90], [90, 91], [80, 100, 101, 110]])
+def test_predictions_after_outliers_are_those_of_the_plain_form(struck):
+    X, y = drifting(120, 3, seed=19)
+    y[struck] += 40 * np.ptp(y)
+    model = dl.Auto()
+    predictions = model.run(X, y).predictions
+    assert model.certificate().events["outliers"] == 1  # those of the same size that follow are labels as others
+    np.testing.assert_allclose(predictions, auto(X, y, experts_of(model)), rtol=1e-6)
+
+
 def test_a_unit_and_an_origin_of_its_own_for_every_feature_change_little():
     """Experts that see the features as they are are lost then; those that see them standardised are the same."""
     rng = np.random.default_rng(5)
@@ -82,12 +92,53 @@ def test_losses_stay_near_those_of_the_best_on_a_stream_that_jumps_and_rests():
     assert loss < best
 
 
-def test_an_outlier_costs_itself_and_little_more():
+@pytest.mark.parametrize("size", [100.0, -1e4, 1e12])
+@pytest.mark.parametrize("at", [64, 500, 511, 512])
+def test_an_outlier_costs_itself_alone(size, at):
     X, y = drifting(800, 3, seed=11)
     plain = dl.Auto().run(X, y).losses
-    y[500] += 100.0
-    struck = dl.Auto().run(X, y).losses
-    assert struck[560:].mean() < 1.5 * plain[560:].mean()
+    y[at] += size * y.std()
+    model = dl.Auto()
+    struck = model.run(X, y).losses
+    assert model.certificate().events["outliers"] == 1
+    assert struck[at + 1 :].sum() < 1.02 * plain[at + 1 :].sum()
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_outliers_row_by_row_and_in_blocks(dtype):
+    X, y = drifting(700, 3, seed=20)
+    y[[100, 300, 301, 302, 513, 690]] += [1e3, 1e5, 1e5, 1e5, -1e9, 1e12]
+    whole, loop = dl.Auto(dtype=dtype), dl.Auto(dtype=dtype)
+    wanted = whole.run(X, y).predictions
+    got = []
+    for x, label in zip(X, y, strict=True):
+        got.append(loop.predict_one(x))
+        loop.learn_one(x, label)
+    assert np.array_equal(got, wanted)
+    assert whole.certificate().events["outliers"] == 4
+    assert dl.checks.tools.same(whole.__getstate__(), loop.__getstate__())
+
+
+@pytest.mark.parametrize("size", [5.0, 50.0, 1e3])
+def test_a_level_that_stays_costs_one_row_more_than_one_that_is_known_to(size):
+    X, y = drifting(900, 3, seed=21)
+    jump = size * y.std()
+    y[400:] += jump
+    model = dl.Auto()
+    loss = model.run(X, y).losses[400:].sum()
+    ready = min(dl.Kalman(drift=drift).run(X, y).losses[400:].sum() for drift in (0.1, 1.0, 10.0))
+    assert model.certificate().events.get("outliers", 0) <= 1
+    assert loss < ready + 1.2 * jump**2
+
+
+def test_a_rare_event_that_a_feature_tells_is_learned_at_once():
+    X, y = drifting(3000, 3, seed=22)
+    event = np.zeros(3000)
+    event[[700, 1500, 2900]] = 1.0
+    model = dl.Auto()
+    losses = model.run(np.column_stack([X, event]), y + 1e3 * event).losses
+    assert "outliers" not in model.certificate().events
+    assert losses[2900] < 0.05 * losses[700]
 
 
 def test_constant_and_repeated_columns_do_no_harm():
@@ -202,3 +253,11 @@ def test_what_is_asked_and_never_learned_changes_nothing():
     plain = dl.Auto()
     plain.run(X, y)
     np.testing.assert_array_equal(asked.predict(X), plain.predict(X))
+
+
+def test_an_outlier_among_late_labels_costs_itself_alone():
+    X, y = wave_after(np.random.default_rng(8), 900, 24)
+    plain = late_losses(dl.Auto(), X, y, 5)
+    y[500] += 1e4
+    struck = late_losses(dl.Auto(), X, y, 5)
+    assert struck[501:].sum() < 1.05 * plain[501:].sum()

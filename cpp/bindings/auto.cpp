@@ -232,8 +232,8 @@ template <class T> void bind(nb::module_& m, const char* name) {
 void bind_auto(nb::module_& m) {
     bind<double>(m, "Auto64");
     bind<float>(m, "Auto32");
-    m.attr("auto_sums") = nb::make_tuple("rows", "loss", "largest_loss", "expert_resets", "rescalings");
-    static_assert(auto_sums_count == 5);
+    m.attr("auto_sums") = nb::make_tuple("rows", "loss", "largest_loss", "expert_resets", "rescalings", "outliers");
+    static_assert(auto_sums_count == 6);
 }
 
 } // namespace driftline::bindings

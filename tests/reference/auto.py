@@ -108,16 +108,19 @@ class Expert:
 
 
 def weights(losses: Array, predictions: int, rate: float, prior: Array | None = None) -> Array:
-    """From the squared losses of all rows so far, (rows, predictions)."""
+    """From the squared losses of all rows so far, (rows, predictions); negative where a row was overlooked."""
     total, rows, before = np.zeros(predictions), 0.0, 0.0
     for row in losses:
+        if row[0] < 0:
+            before = -row[0]
+            continue
         cap = 1e3 * total.min() / rows if total.min() > 0 else np.inf
         jump = min(before, row.min()) > cap
         total = rate * total + (before + row if jump else np.minimum(row, cap))
         rows, before = rate * rows + 1, row.min()
     logs = -0.5 * rows * np.log(total + 1e-9 * total.mean() + np.finfo(float).tiny)
     if prior is not None:
-        logs = logs + prior * rate ** len(losses)
+        logs = logs + prior * rate ** sum(row[0] >= 0 for row in losses)
     powers = np.exp(logs - logs.max())
     return np.asarray(powers / powers.sum())
 
@@ -166,27 +169,47 @@ class Mixer:
         self.last.append((y - self.upper) ** 2)
         self.residuals.append(y - self.layer[1])
 
+    def overlook(self, square: float) -> None:
+        for losses, count in ((self.first, self.experts), (self.second, 4), (self.last, 3)):
+            losses.append(np.full(count, -square))
+
+
+def is_outlier(X: Array, y: Array, told: Array, own: list[float], centre: Array) -> bool:
+    """Whether the last label is one, after those that were ``told`` to the experts before."""
+    mean, away, peak = float(np.mean(told)), abs(float(y[-1] - np.mean(told))), 0.0
+    for t in range(1, len(told)):
+        peak = max(0.999 * peak, abs(y[t] - np.mean(told[:t])))
+    spread = np.sqrt(np.mean((X[:-1] - centre) ** 2, axis=0))
+    explained = bool(np.any(np.abs(X[-1] - centre) > 8 * spread))
+    foreseen = bool(np.min(np.abs(np.array(own) - y[-1])) < 0.5 * abs(y[-1] - mean))
+    return len(told) >= WARM and away > 2 * peak > 0 and not explained and not foreseen
+
 
 def auto(X: Array, y: Array, experts: list[tuple[Any, ...]]) -> Array:
     """The predictions on streams whose scales stay as they were in the first 64 rows."""
     d = X.shape[1]
     mixer = Mixer([kind[0] for kind in experts])
     predictions = np.zeros(len(y))
+    told = y.copy()  # the labels as they are remembered
     models: list[Expert] = []
     units = Units(X[:1], y[:1])
     for t, (x, label) in enumerate(zip(X, y, strict=True)):
         if t > 0:
-            inside = [*y[:t], 0.0] if t == 1 else y[:t]
+            inside = [*told[:t], 0.0] if t == 1 else told[:t]
             low, high = np.min(inside), np.max(inside)
-            rows = [units.row(kind[0], x, list(X[:t]), list(y[:t]), d) for kind in experts]
+            rows = [units.row(kind[0], x, list(X[:t]), list(told[:t]), d) for kind in experts]
             origins = [0.0 if kind[0] in (RAW, RAW_PAST) else units.label_centre for kind in experts]
             own = [model.predict(row) + origin for model, row, origin in zip(models, rows, origins, strict=True)]
             reach = (high - low) / 2
             if t == 2:
                 reach = max(reach, min(4 * reach, max(abs(low), abs(high))))
-            f = np.clip([*own, y[t - 1], np.mean(y[:t])], low - reach, high + reach)
+            f = np.clip([*own, told[t - 1], np.mean(told[:t])], low - reach, high + reach)
             mixed = mixer.mix(f)
             predictions[t] = mixed
+            if is_outlier(X[: t + 1], y[: t + 1], told[:t], own, units.centre):
+                mixer.overlook((label - mixed) ** 2)
+                told[t] = mixed
+                continue
             if t == 1:
                 changes = np.nan_to_num((X[1] - X[0]) ** 2 / (X[1] ** 2 + X[0] ** 2))
                 change = float(np.mean(changes))
@@ -205,5 +228,5 @@ def auto(X: Array, y: Array, experts: list[tuple[Any, ...]]) -> Array:
         for i in again:
             for model, kind in zip(models, experts, strict=True):
                 origin = 0.0 if kind[0] in (RAW, RAW_PAST) else units.label_centre
-                model.learn(units.row(kind[0], X[i], list(X[:i]), list(y[:i]), d), y[i] - origin)
+                model.learn(units.row(kind[0], X[i], list(X[:i]), list(told[:i]), d), told[i] - origin)
     return predictions

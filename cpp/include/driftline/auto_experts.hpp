@@ -69,6 +69,13 @@ struct ExpertKind {
     double reset = 0;  // S becomes reset I when the errors say that the target jumped; 0: never
     double sudden = 0; // how many times the usual error one row counts at most, towards a reset
 
+    Policy policy() const {
+        Policy out;
+        out.start = start;
+        out.time = time;
+        out.amount = amount;
+        return out;
+    }
     double memory() const { // rows; 0: all of them
         return time == Time::divide ? 1 / (1 - amount) : time == Time::add ? 1 / std::sqrt(amount) : 0;
     }
@@ -108,6 +115,14 @@ inline std::vector<ExpertKind> experts_for(Index born) {
         if (extent_of(kind.sight, born).used && !(kind.sight == Sight::rows && kind.time == Time::add && born > 12))
             chosen.push_back(kind);
     return chosen;
+}
+// The experts without a model are the last label and the mean of all.
+inline constexpr Index experts_without_model = 2;
+inline std::vector<double> initial_log_weights(const std::vector<ExpertKind>& kinds) {
+    std::vector<double> out(kinds.size() + experts_without_model, initial_log_weight_of_labels);
+    for (std::size_t k = 0; k < kinds.size(); ++k)
+        out[k] = initial_log_weight(kinds[k].sight);
+    return out;
 }
 
 } // namespace driftline

@@ -10,20 +10,15 @@
 #include <vector>
 
 #include "driftline/auto_experts.hpp"
+#include "driftline/auto_labels.hpp"
 #include "driftline/range.hpp"
 
 namespace driftline {
-
-inline constexpr Index warm_rows = 64;
 
 // The scale of a feature or of the label. `size` 0: it has not varied yet.
 struct Unit {
     double centre = 0, size = 0;
     double squares = 0; // sum of (value - centre)^2 over the rows learned since the centre was set
-};
-
-struct LabelMemory {
-    double last = 0, rows = 0, mean = 0, low = 0, high = 0;
 };
 
 struct Rescaling {
@@ -81,13 +76,23 @@ class AutoInputs {
             total += change_of(j, x[j]);
         return features_ > 0 ? at_most(total / static_cast<double>(features_), 1) : 1;
     }
-    // From 0, where features are far from 0, to 1, where they vary around it: by the geometric mean of their changes, which
-    // is 1/2 around 0, so that some features far from 0 are enough.
-    double centredness(const double* x) const {
-        double logs = 0;
-        for (Index j = 0; j < features_; ++j)
-            logs += std::log(at_least(1e-3, change_of(j, x[j])));
-        return features_ > 0 ? at_most(2 * std::exp(logs / static_cast<double>(features_)), 1) : 0;
+    // With one label known nobody can tell whether labels are large because they vary or because they are far from 0. The
+    // prediction leans on the latter, all the more where features are far from 0: it loses little when it is wrong.
+    double leaning(const double* x, double prediction) const {
+        if (label_memory.rows != 1)
+            return prediction;
+        const double centred = centredness(x), share = 0.8 * centred * centred;
+        return saturate(share * prediction + (1 - share) * label_memory.last, DBL_MAX);
+    }
+    // Whether no feature is so far out that it may be what makes the label unusual.
+    bool ordinary(const double* x) const {
+        constexpr double far_out = 8; // deviations
+        for (Index j = 0; j < features_; ++j) {
+            const double away = x[j] - units_[j].centre;
+            if (away * away > far_out * far_out * units_[j].squares / label_memory.rows)
+                return false;
+        }
+        return true;
     }
     // What experts of this sight see of the row in hand.
     template <class T> void write(Sight sight, T* out) const {
@@ -164,13 +169,8 @@ class AutoInputs {
         forget_oldest();
         for (Index j = 0; j < features_; ++j)
             rows_[j] = x[j];
-        LabelMemory& memory = label_memory;
-        memory.last = y;
-        history_[static_cast<Index>(memory.rows) % history] = y;
-        memory.rows += 1;
-        memory.mean += y / memory.rows - memory.mean / memory.rows;
-        memory.low = memory.rows == 1 ? y : at_most(memory.low, y);
-        memory.high = memory.rows == 1 ? y : at_least(memory.high, y);
+        history_[static_cast<Index>(label_memory.rows) % history] = y;
+        label_memory.add(y);
     }
     void forget_rows() { label_memory = LabelMemory{}; }
 
@@ -280,6 +280,14 @@ class AutoInputs {
     double change_of(Index j, double value) const {
         const double size = at_least(std::fabs(value), std::fabs(rows_[j])), now = value / size, before = rows_[j] / size;
         return size > 0 ? (now - before) * (now - before) / (now * now + before * before) : 0;
+    }
+    // From 0, where features are far from 0, to 1, where they vary around it: by the geometric mean of their changes, which
+    // is 1/2 around 0, so that some features far from 0 are enough.
+    double centredness(const double* x) const {
+        double logs = 0;
+        for (Index j = 0; j < features_; ++j)
+            logs += std::log(at_least(1e-3, change_of(j, x[j])));
+        return features_ > 0 ? at_most(2 * std::exp(logs / static_cast<double>(features_)), 1) : 0;
     }
     double label_seen(bool raw, Index back) const {
         return label_memory.rows < static_cast<double>(back) ? 0 : seen_label(raw, label_back(back));

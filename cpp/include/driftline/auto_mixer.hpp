@@ -54,6 +54,9 @@ class Mixtures {
         weigh();
     }
 
+    // A row that is not learned, with this squared error: were the next like it, it would be a jump.
+    void overlook(double square) { least_ = at_most(square, largest_square); }
+
     void temper_prior(double factor) {
         for (double& log_weight : prior_)
             log_weight *= factor;
@@ -127,6 +130,10 @@ class Mixer {
         judge(said.data(), y, weight);
     }
 
+    void overlook(double square) {
+        for (Mixtures* mixtures : {&first_, &second_, &last_})
+            mixtures->overlook(square);
+    }
     // Makes the experts' initial weights more alike.
     void temper(double factor) { first_.temper_prior(factor); }
 

@@ -14,23 +14,22 @@
 namespace driftline {
 
 struct AutoSums {
-    double rows = 0, loss = 0, largest_loss = 0, resets = 0, rescalings = 0;
+    double rows = 0, loss = 0, largest_loss = 0, resets = 0, rescalings = 0, outliers = 0;
 };
 inline constexpr Index auto_sums_count = sizeof(AutoSums) / sizeof(double);
 
 template <class T> class AutoModel {
   public:
     AutoModel(Index features, Index born, bool intercept)
-        : inputs(features, born, intercept), kinds_(experts_for(born)), mixer_(initial_log_weights()),
-          watches_(kinds_.size()), predictions_(kinds_.size() + fixed) {
+        : inputs(features, born, intercept), kinds_(experts_for(born)), mixer_(initial_log_weights(kinds_)),
+          watches_(kinds_.size()), predictions_(kinds_.size() + experts_without_model) {
         for (const ExpertKind& kind : kinds_)
-            models_.push_back(std::make_unique<SecondOrderModel<T>>(inputs.width(kind.sight), false, policy_of(kind)));
+            models_.push_back(std::make_unique<SecondOrderModel<T>>(inputs.width(kind.sight), false, kind.policy()));
         measure_columns();
     }
     AutoModel(const AutoModel&) = delete;
 
-    static constexpr Index fixed = 2; // experts without a model: the last label, and the mean of all
-    Index experts() const { return static_cast<Index>(kinds_.size()) + fixed; }
+    Index experts() const { return static_cast<Index>(kinds_.size()) + experts_without_model; }
     const std::vector<ExpertKind>& kinds() const { return kinds_; }
     Index features() const { return inputs.features(); }
 
@@ -44,8 +43,8 @@ template <class T> class AutoModel {
     }
     double predict(const double* x) {
         ask_experts(x);
-        cut_off(inputs.label_memory);
-        return shown(x, mixer_.mix(predictions_.data()));
+        complete(inputs.label_memory);
+        return inputs.leaning(x, mixer_.mix(predictions_.data()));
     }
     // The label of a row that may have been predicted some labels ago.
     double learn_next(const double* x, double y, double weight) {
@@ -54,10 +53,13 @@ template <class T> class AutoModel {
     double learn(const double* x, double y, double weight, bool recalled = false) {
         const bool warming = warm();
         ask_experts(x, waiting_.late()); // which leaves the row with every expert
-        cut_off(memory_then());
+        const bool outlier = is_outlier(x, y);
+        complete(memory_then());
+        if (outlier)
+            return overlook(x, y, recalled);
         const bool second = inputs.label_memory.rows == 1;
         const double change = second ? inputs.change_from_last(x) : 1;
-        const double prediction = recalled ? learn_recalled(y, weight) : shown(x, mix_and_learn(y, weight));
+        const double prediction = recalled ? learn_recalled(y, weight) : inputs.leaning(x, mix_and_learn(y, weight));
         if (second)
             mixer_.temper(change);
         count(y, prediction);
@@ -156,19 +158,6 @@ template <class T> class AutoModel {
     std::vector<ExpertKind> kinds_;
     Mixer mixer_;
 
-    std::vector<double> initial_log_weights() const {
-        std::vector<double> out(kinds_.size() + fixed, initial_log_weight_of_labels);
-        for (std::size_t k = 0; k < kinds_.size(); ++k)
-            out[k] = initial_log_weight(kinds_[k].sight);
-        return out;
-    }
-    static Policy policy_of(const ExpertKind& kind) {
-        Policy policy;
-        policy.start = kind.start;
-        policy.time = kind.time;
-        policy.amount = kind.amount;
-        return policy;
-    }
     void measure_columns() {
         widest_ = 1;
         used_sights_.clear();
@@ -188,29 +177,33 @@ template <class T> class AutoModel {
             predictions_[k] = value + inputs.origin(kinds_[k].sight);
         }
     }
-    // The experts' predictions, cut off where no label has been.
-    void cut_off(const LabelMemory& memory) {
-        const std::size_t count = kinds_.size();
-        predictions_[count] = memory.last;
-        predictions_[count + 1] = memory.mean;
-        double low = memory.low, high = memory.high;
-        if (memory.rows < 2) {
-            low = at_most(low, 0);
-            high = at_least(high, 0);
-        }
-        double reach = 0.5 * high - 0.5 * low;
-        if (memory.rows == 2) // two labels may be alike by chance
-            reach = at_least(reach, at_most(4 * reach, at_least(std::fabs(low), std::fabs(high))));
-        low = saturate(low - reach, DBL_MAX);
-        high = saturate(high + reach, DBL_MAX);
-        for (double& value : predictions_)
-            value = memory.rows > 0 ? at_most(at_least(low, value), high) : 0;
+    // All predictions, from what was known of the labels.
+    void complete(const LabelMemory& memory) {
+        predictions_[kinds_.size()] = memory.last;
+        predictions_[kinds_.size() + 1] = memory.mean;
+        memory.cut_off(predictions_);
     }
     // With the last label that was known when the row at hand was predicted.
     LabelMemory memory_then() const {
         LabelMemory memory = inputs.label_memory;
         memory.last = inputs.label_back(1 + waiting_.late());
         return memory;
+    }
+    // A label far out that neither an expert foresaw nor a feature explains.
+    bool is_outlier(const double* x, double y) const {
+        const LabelMemory& memory = inputs.label_memory;
+        return memory.unusual(y) && inputs.ordinary(x) && !memory.foreseen(y, predictions_);
+    }
+    // Nobody learns from an outlier. To the rows that follow its label is what was predicted.
+    double overlook(const double* x, double y, bool recalled) {
+        const double prediction = recalled ? waiting_.recalled().said.back() : mixer_.mix(predictions_.data());
+        count(y, prediction);
+        sums.outliers += 1;
+        mixer_.overlook((y - prediction) * (y - prediction));
+        inputs.label_memory.reach_out(y);
+        inputs.remember(x, prediction, true);
+        rescale_when_due();
+        return prediction;
     }
     // Before the first label everyone says 0. So large a loss in common would hide what follows: it is not learned from.
     double mix_and_learn(double y, double weight) {
@@ -222,15 +215,6 @@ template <class T> class AutoModel {
         if (row.labels > 0)
             mixer_.learn_late(row.said, y, weight);
         return row.said.back();
-    }
-    // With one label known nobody can tell whether labels are large because they vary or because they are far from 0. The
-    // prediction leans on the latter, all the more where features are far from 0: it loses little when it is wrong.
-    double shown(const double* x, double mixed) const {
-        const LabelMemory& memory = inputs.label_memory;
-        if (memory.rows != 1)
-            return mixed;
-        const double centred = inputs.centredness(x), share = 0.8 * centred * centred;
-        return saturate(share * mixed + (1 - share) * memory.last, DBL_MAX);
     }
     void count(double y, double prediction) {
         const double loss = at_most((y - prediction) * (y - prediction), DBL_MAX);
@@ -295,8 +279,8 @@ template <class T> class AutoModel {
             rescale(*models_[k], factors_.data());
         }
     }
-    // Reads the rows that can be taken as a block, up to one that is not learned, whose fate is given. Scales may change
-    // after the last row of a block only.
+    // Reads the rows that can be taken as a block, up to one that is not learned, whose fate is given, or one that may be an
+    // outlier and goes alone. Scales may change after the last row of a block only.
     Index read_block(const Batch& batch, const Outputs& out, Fate& fate) {
         Index most = 1;
         if (!warm() && !out.weights)
@@ -304,11 +288,17 @@ template <class T> class AutoModel {
                 ++most;
         most = std::min(most, batch.rows - out.done);
         rows_.resize(most * features());
+        memories_.resize(most);
+        LabelMemory memory = inputs.label_memory;
         for (Index t = 0; t < most; ++t) {
             const Index row = out.done + t;
             fate = fate_of<T>(batch, row, read_row<T>(batch, row, features(), rows_.data() + t * features()));
             if (fate != Fate::learn)
                 return t;
+            if (memory.unusual(batch.y[row]))
+                return std::max<Index>(t, 1);
+            memories_[t] = memory;
+            memory.add(batch.y[row]);
         }
         return most;
     }
@@ -334,13 +324,11 @@ template <class T> class AutoModel {
     }
     void replay_block(const Batch& batch, Outputs& out, Index rows) {
         const Index first = out.done, columns = static_cast<Index>(kinds_.size());
-        memories_.resize(rows);
         table_.resize(columns * rows);
         for (const Sight sight : used_sights_)
             seen_[static_cast<int>(sight)].resize(rows * inputs.width(sight));
         for (Index t = 0; t < rows; ++t) {
             const double* x = rows_.data() + t * features();
-            memories_[t] = inputs.label_memory;
             inputs.look_at(x);
             for (const Sight sight : used_sights_)
                 inputs.write(sight, seen_[static_cast<int>(sight)].data() + t * inputs.width(sight));
@@ -351,7 +339,7 @@ template <class T> class AutoModel {
         for (Index t = first; t < first + rows; ++t) {
             for (Index k = 0; k < columns; ++k)
                 predictions_[k] = table_[k * rows + t - first];
-            cut_off(memories_[t - first]);
+            complete(memories_[t - first]);
             show(out, t, mix_and_learn(batch.y[t], weight_of(batch, t)));
             count(batch.y[t], out.predictions[t]);
         }
@@ -394,7 +382,7 @@ template <class T> class AutoModel {
     WarmRows warm_;
     std::vector<Sight> used_sights_;
     std::vector<double> seen_[sights], table_, labels_; // of a block
-    std::vector<LabelMemory> memories_;
+    std::vector<LabelMemory> memories_;                 // before each of its rows
     Waiting waiting_;
     Index widest_ = 1;
 };

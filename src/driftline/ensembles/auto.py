@@ -83,5 +83,5 @@ class Auto(Learner):
         return in_words(self._experts("explain"), self.n_seen_, self.memory_, self.drift_, self._sums())
 
     def _certify(self, sums: dict[str, float]) -> Certificate:
-        events = {name: int(sums[name]) for name in ("expert_resets", "rescalings") if sums[name] > 0}
+        events = {name: int(sums[name]) for name in ("expert_resets", "rescalings", "outliers") if sums[name] > 0}
         return Certificate(sums["loss"], events=events)
