@@ -1,7 +1,7 @@
 """Auto after one wild label on a stream at rest, beside RLS and beside itself without that label.
 
-``python -m benchmarks.auto_outliers``: Gaussian inputs, fixed weights, 1,500 rows; the label of row 1,000 is moved by some of
-the labels' deviations. What counts are the squared errors on the rows after it. Needs driftline alone.
+``python -m benchmarks.auto_outliers``: Gaussian inputs, fixed weights, 1,500 rows; the label of row 1,000 is moved by some
+of the labels' deviations. What counts are the squared errors on the rows after it. Needs driftline alone.
 """
 
 from __future__ import annotations
