@@ -91,6 +91,19 @@ def load_with_beside(path: str | os.PathLike[str]) -> tuple[Any, Beside | None]:
         raise ModelFileError(f"{os.fspath(path)}: not a sound driftline model: {error}") from error
 
 
+def head_of(path: str | os.PathLike[str]) -> dict[str, Any] | None:
+    """What a model's file says of itself, its arrays unread and unchecked; None of a file that is no model's."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="numpy") as file:
+            meta = file.metadata() or {}
+        head = json.loads(meta["model"]) if meta.get("format") == FORMAT else None
+    except (SafetensorError, KeyError, ValueError):
+        return None
+    return head if isinstance(head, dict) else None
+
+
 def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Array], dict[str, str]]:
     from safetensors import SafetensorError, safe_open
 

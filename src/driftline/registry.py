@@ -12,6 +12,12 @@ _learners: dict[str, type[Learner]] = {}
 
 L = TypeVar("L", bound=type[Learner])
 _SUMMARY = re.compile(r"(?P<what>.*?)[,.] (?P<cost>O\([^)]*\)) a row(?P<more>[^.]*)\.")
+_SYMBOLS = {
+    ",": " ", "Lambda": "Λ", "cdot": "·", "eta": "η", "gamma": "γ", "lambda": "λ", "mu": "μ", "pm": "±", "rho": "ρ",
+    "sqrt": "√", "varepsilon": "ε",
+}  # fmt: skip
+_ARGUMENTS = re.compile(r"^Args:\n(?P<body>(?:[ \t]+\S.*\n?|\n(?=[ \t]+\S))+)", re.MULTILINE)
+_ARGUMENT = re.compile(r"^ {4}(\w+): (.*(?:\n {5,}.*)*)", re.MULTILINE)
 
 
 def learner(cls: L) -> L:
@@ -56,3 +62,26 @@ def summary_of(cls: type[Learner]) -> tuple[str, str]:
     if found is None:
         raise ValueError(f"{cls.__name__}: the docstring must begin with a summary that ends in ', O(...) a row.'")
     return found["what"], found["cost"] + found["more"]
+
+
+def meanings_of(cls: type[Learner]) -> dict[str, str]:
+    """What each parameter means, by the docstrings of a learner and of the classes that it comes from.
+
+    >>> from driftline import RLS, registry
+    >>> registry.meanings_of(RLS)["ridge"]
+    'S starts at I / ridge.'
+    """
+    found: dict[str, str] = {}
+    for each in cls.__mro__:
+        section = _ARGUMENTS.search(inspect.cleandoc(each.__dict__.get("__doc__") or ""))
+        for name, words in _ARGUMENT.findall(section["body"] if section else ""):
+            found.setdefault(name, _plain(words))
+    return {name: found[name] for name in cls._params if name in found}
+
+
+def _plain(words: str) -> str:
+    """Text without its markup."""
+    words = re.sub(r":math:`([^`]*)`", r"\1", " ".join(words.split()))
+    words = re.sub(r":\w+(?::\w+)?:`~?([^`<]*?)\s*(?:<[^`]*>)?`", r"\1", words).replace("``", "")
+    words = re.sub(r"\\(pm|sqrt|,) ?", lambda found: _SYMBOLS[found[1]], words)
+    return re.sub(r"\\(\w+)", lambda found: _SYMBOLS.get(found[1], found[1]), words)

@@ -107,7 +107,8 @@ def test_inspect_shows_weights_by_name_memory_and_certificate(capsys, trained):
     assert code == 0
     largest = max(found["weights"], key=lambda name: abs(found["weights"][name]))
     assert largest in out
-    assert f"… and {len(found['weights']) - 2} more" in out
+    table = out.split("\n\n")[1].split("\n")
+    assert [line.split("  ")[0] for line in table[-2:]] == [f"… and {len(found['weights']) - 2} more", "(intercept)"]
 
 
 @pytest.mark.parametrize("content", [b"", b"garbage", None])
@@ -170,10 +171,14 @@ def test_models_lists_the_registry(capsys):
     for name, cls in registry.learners().items():
         assert [param["name"] for param in listed[name]["parameters"]] == list(cls._params)
         assert listed[name]["cost"].startswith("O(")
+        for param in listed[name]["parameters"]:
+            assert param["meaning"], (name, param)
+            assert not set(param["meaning"]) & set("`\\"), (name, param)
     code, out, _ = call(capsys, "models")
     assert all(name in out for name in registry.learners())
     code, out, _ = call(capsys, "models", "rls")
     assert "forgetting" in out
+    assert "the memory is about 1 / (1 - forgetting) rows" in " ".join(out.split())
     assert call(capsys, "models", "rsl")[0] == 2
 
 

@@ -268,3 +268,30 @@ def test_decimal_commas_are_known_again(capsys, tmp_path):
         said[name] = printed
     assert len(set(said.values())) == 1
     assert len(said["commas"].splitlines()) == 3
+
+
+@pytest.mark.parametrize("resume", [[], ["--resume"]])
+@pytest.mark.parametrize("kind", ["notes", "model", "parquet"])
+def test_a_file_that_is_no_state_is_never_written_over(capsys, tmp_path, kind, resume):
+    source, state = write(mixed(50), tmp_path / "a.csv"), tmp_path / "precious"
+    if kind == "notes":
+        state.write_text("what I found out\n")
+    elif kind == "model":
+        dl.RLS().save(state)
+    else:
+        write(mixed(20), tmp_path / "b.parquet").rename(state)
+    before = state.read_bytes()
+    code, out, err = call(capsys, "run", source, "-t", "load", "-m", "rls", "--state", state, *resume)
+    assert (code, out) == (1 if resume else 2, "")
+    assert err.startswith(f"driftline run: {state}: ")
+    assert state.read_bytes() == before
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_state_that_is_not_gone_on_with_and_an_empty_file_are_replaced(capsys, tmp_path):
+    source, state = write(mixed(50), tmp_path / "a.csv"), tmp_path / "state"
+    state.touch()
+    arguments = ["run", source, "-t", "load", "--state", state, "-m"]
+    assert outcome(capsys, *arguments, "rls")["rows"] == 50
+    assert outcome(capsys, *arguments, "kalman")["resumed_at"] == 0
+    assert isinstance(dl.load(state), dl.Kalman)

@@ -162,6 +162,7 @@ def test_features_and_drop_choose_columns_and_set_chooses_parameters(capsys, tmp
         (["-t", "load", "--out", "x.xlsx"], 2, "--out must end in"),
         (["-t", "load", "--out", "nowhere/x.csv"], 2, "there is no folder nowhere"),
         (["-t", "load", "--resume"], 2, "--resume needs --state"),
+        (["-t", "load", "--features", "wind,on", "--drop", "one,on"], 2, "on is among both --features and --drop"),
         (["-t", "load", "--out", "a.csv"], 2, "is named twice"),
         (["-t", "load", "--out", "b.csv", "--state", "b.csv"], 2, "is named twice"),
         (["-t", "load", "--missing", "men"], 2, "Did you mean mean?"),
@@ -270,3 +271,12 @@ def test_a_report_that_cannot_be_written_is_refused_before_the_work(tmp_path, ca
         'reports need jinja2. The extra "report" brings it: pip install ".[report]" in the folder of driftline\n'
     )
     assert [file.name for file in tmp_path.iterdir()] == ["a.csv"]
+
+
+def test_the_time_may_be_an_axis_alone(tmp_path, capsys):
+    path, out = write(mixed(50), tmp_path / "a.csv"), tmp_path / "p.csv"
+    arguments = ["run", path, "-t", "load", "-m", "rls", "--time", "when", "--out", out]
+    assert outcome(capsys, *arguments, "--features", "one")["features"] == ["one"]
+    assert "time" in predictions(out).column_names
+    assert outcome(capsys, *arguments, "--drop", "when,wind,where")["features"] == ["on", "one"]
+    assert "when: day sin" in outcome(capsys, *arguments, "--features", "one,when")["features"]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import driftline as dl
 from driftline.cli.scoring import Score
-from driftline.report import Chronicle, hindsight
+from driftline.report import Chronicle, charts, hindsight
 from driftline.report.baselines import Baselines
 from driftline.report.charts import predictions
 from driftline.report.facts import Facts
@@ -227,3 +227,39 @@ def test_bad_blocks_are_refused_and_change_nothing(what):
 def test_bad_options_are_refused(options):
     with pytest.raises(ValueError, match="Chronicle: "):
         Chronicle(**options)
+
+
+@pytest.mark.parametrize("make", [dl.Kalman, dl.Auto, dl.NLMS], ids=lambda make: make.__name__)
+def test_the_chart_of_weights_shows_what_its_words_say(make):
+    """Every point is the learner's own weight after that row; the lines have the largest mean |weight| times spread."""
+    rng = np.random.default_rng(5)
+    sizes = np.geomspace(0.1, 10, 9)
+    X = rng.normal(size=(500, 9)) * sizes + 1.0
+    y = (X * np.cumsum(rng.normal(size=(500, 9)), axis=0) / 10 / sizes).sum(axis=1) + rng.normal(size=500)
+    alone, model, chronicle, held = make(), make(), Chronicle(), []
+    for x, label in zip(X, y, strict=True):
+        alone.learn_one(x, label)
+        held.append(alone.coef_)
+    for rows in (slice(0, 300), slice(300, 500)):
+        run = model.run(X[rows], y[rows], weights_every=chronicle.weights_every(len(X[rows])))
+        chronicle.add(run, X[rows], y[rows], model=model)
+    chart = charts.weights(Facts(chronicle))
+    rows = chart.x.astype(int)
+    influence = np.abs(np.array(held)[rows]).mean(axis=0) * X.std(axis=0)
+    assert [line.label for line in chart.lines] == [f"x{place}" for place in np.argsort(-influence)[:7]]
+    for line in chart.lines:
+        np.testing.assert_array_equal(line.values, np.array(held)[rows, int(line.label[1:])])
+    assert chart.about.startswith("The 7 weights with the most influence along the stream, of 9: ")
+    low, high = charts.limits(chart)
+    outside = any(line.values.min() < low or line.values.max() > high for line in chart.lines)
+    assert ("beyond the scale" in chart.about) == outside
+
+
+def test_without_the_inputs_the_chart_shows_the_largest_weights():
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(300, 9))
+    model = dl.RLS()
+    run = model.run(X, X @ np.arange(9.0), weights_every=1)
+    chart = charts.weights(Facts(Chronicle.of(run, model=model)))
+    assert [line.label for line in chart.lines] == ["x8", "x7", "x6", "x5", "x4", "x3", "x2"]
+    assert chart.about.startswith("The 7 weights that were the largest on average, of 9.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from typing import Any
 
 import typer
@@ -34,10 +35,18 @@ def _in_words(name: str, cls: type[Learner], full: bool) -> list[str]:
     if not full:
         shown = ", ".join(f"{key}={param.default!r}" for key, param in own.items())
         return [*lines, *([f"{'':12} {shown}"] if shown else [])]
-    return [*lines, *(f"  {key:14} default {param.default!r}; {param.rule}" for key, param in own.items())]
+    meanings = registry.meanings_of(cls)
+    for key, param in own.items():
+        lines += ["", f"  {key:14} default {param.default!r}; {param.rule}"]
+        lines += textwrap.wrap(meanings.get(key, ""), 100, initial_indent=" " * 17, subsequent_indent=" " * 17)
+    return lines
 
 
 def _as_plain(name: str, cls: type[Learner]) -> dict[str, Any]:
     what, cost = registry.summary_of(cls)
-    params = [{"name": key, "default": repr(param.default), "rule": param.rule} for key, param in cls._params.items()]
+    meanings = registry.meanings_of(cls)
+    params = [
+        {"name": key, "default": repr(param.default), "rule": param.rule, "meaning": meanings.get(key, "")}
+        for key, param in cls._params.items()
+    ]
     return {"name": name, "class": cls.__name__, "summary": what, "cost": cost, "parameters": params}

@@ -70,6 +70,17 @@ def load(path: Path) -> Checkpoint:
         raise ModelFileError(f"{path}: the run's state lacks {error}") from None
 
 
+def check_replaceable(path: Path) -> None:
+    """StateError where a file is there that is no state of a run: it is someone's, and is not written over."""
+    if not path.exists() or path.stat().st_size == 0:
+        return
+    head = model_file.head_of(path)
+    beside = None if head is None else head.get("beside")
+    if not isinstance(beside, dict) or beside.get("kind") != KIND:
+        what = "no file of driftline's" if head is None else "a model that was saved by itself"
+        raise StateError(f"{path}: is {what}, and will not be replaced by a run's state. Give another --state")
+
+
 def check_settings(kept: Mapping[str, Any], asked: Mapping[str, Any], path: Path) -> None:
     """StateError where the state was made with other options than are given now."""
     for name in asked:

@@ -93,10 +93,11 @@ def _weight_lines(found: dict[str, Any], top: int) -> list[str]:
         return ["It has no weight for each feature"]
     ranked = sorted(weights.items(), key=lambda item: -abs(item[1] or 0.0))
     rows = [[name, value] for name, value in ranked[:top]]
+    if len(ranked) > top:
+        rows.append([f"… and {len(ranked) - top:,} more", None])
     if found["intercept"] is not None:
         rows.append(["(intercept)", found["intercept"]])
-    lines = str(Table(["feature", "weight"], rows)).split("\n")
-    return [*lines, *([f"… and {len(ranked) - top} more"] if len(ranked) > top else [])]
+    return str(Table(["feature", "weight"], rows)).split("\n")
 
 
 def _certificate_lines(certificate: dict[str, Any]) -> list[str]:

@@ -96,15 +96,19 @@ class Reading:
 
         if self.delimiter is not None and len(self.delimiter.replace("\\t", "\t")) != 1:
             raise typer.BadParameter(f"--delimiter must be one character, got {self.delimiter!r}")
+        columns = None if self.features is None else names_in(self.features)
+        drop = names_in(self.drop or ())
+        if both := [name for name in columns or () if name in drop]:
+            raise typer.BadParameter(f"{both[0]} is among both --features and --drop; name it once")
         options = Options(
-            columns=None if self.features is None else names_in(self.features),
+            columns=columns,
             text=names_in(self.text or ()),
             na=tuple(self.na or ()),
             delimiter=None if self.delimiter is None else self.delimiter.replace("\\t", "\t"),
             time=self.time,
             time_format=self.time_format,
             target=self.target,
-            drop=names_in(self.drop or ()),
+            drop=drop,
         )
         if self.target in options.drop or self.target in (options.columns or ()):
             raise typer.BadParameter(f"{self.target} is the target: it cannot be among --features or --drop")

@@ -116,7 +116,10 @@ class Job:
 
     def _kept(self) -> Checkpoint | None:
         request = self.request
-        if request.state is None or not request.resume or not request.state.exists():
+        if request.state is None:
+            return None
+        if not request.resume or not request.state.exists():
+            checkpoint.check_replaceable(request.state)
             return None
         for stray in request.state.parent.glob(f"{glob.escape(request.state.name)}.????????.part"):
             stray.unlink()  # of a run that was killed while it saved

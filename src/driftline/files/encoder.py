@@ -111,7 +111,7 @@ class Encoder:
         born: list[tuple[int, int, str, str]] = []
         fresh = [name for name in raw.table.schema.names if name not in self.columns]
         for place, name in enumerate([*self.columns, *fresh]):
-            if name == self.options.target or (name == self.options.time and self._is_order(raw)):
+            if not self.options.is_feature(name) or (name == self.options.time and self._is_order(raw)):
                 continue
             found, births = self._encode_column(name, raw)
             vectors |= {(name, key): vector for key, vector in found.items()}

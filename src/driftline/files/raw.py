@@ -38,11 +38,18 @@ class Options:
     drop: tuple[str, ...] = ()
     target_needed: bool = True
 
+    def __post_init__(self) -> None:
+        both = [name for name in self.columns or () if name in self.drop]
+        if both:
+            raise ValueError(f"{both[0]!r} is among the features and among those to drop; name it once")
+
     def wants(self, name: str) -> bool:
         """Whether a column is to be read."""
-        if name in (self.time, self.target):
-            return True
-        return name not in self.drop and (self.columns is None or name in self.columns)
+        return name in (self.time, self.target) or self.is_feature(name)
+
+    def is_feature(self, name: str) -> bool:
+        """Whether a column is there to predict from. The column that says when may serve for that alone."""
+        return name != self.target and name not in self.drop and (self.columns is None or name in self.columns)
 
     @property
     def nulls(self) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -165,11 +165,21 @@ def weights(facts: Facts) -> Chart:
     )
     count = kept.weights.shape[1]
     about = "Weights as the model held them."
-    if count > len(order):
-        about = f"The {len(order)} weights with the most influence along the stream, of {count:,}."
-    about += " Single spikes may leave the scale." + _about_marks(facts, "resets", "alarms")
-    marks = _marks(facts, "resets", "alarms")
-    return Chart(key, title, about, "weight", facts.at(kept.rows), lines, marks=marks)
+    if count > len(order) and facts.spreads is None:
+        about = f"The {len(order)} weights that were the largest on average, of {count:,}."
+    elif count > len(order):
+        about = (
+            f"The {len(order)} weights with the most influence along the stream, of {count:,}: "
+            "their size on average, times the standard deviation of their feature."
+        )
+    chart = Chart(key, title, about, "weight", facts.at(kept.rows), lines, marks=_marks(facts, "resets", "alarms"))
+    spikes = " Spikes beyond the scale are cut off." if _leave_the_scale(chart) else ""
+    return replace(chart, about=about + spikes + _about_marks(facts, "resets", "alarms"))
+
+
+def _leave_the_scale(chart: Chart) -> bool:
+    low, high = limits(chart) or (-np.inf, np.inf)
+    return any(((line.values < low) | (line.values > high)).any() for line in chart.lines)
 
 
 def memory(facts: Facts) -> Chart:
