@@ -7,12 +7,16 @@ import tempfile
 from pathlib import Path
 
 
-def write(path: str | os.PathLike[str], data: bytes) -> None:
-    """Writes a file beside the old one, and moves it over."""
+def write(path: str | os.PathLike[str], data: bytes, *, alone: bool = False) -> None:
+    """Writes a file beside the old one, and moves it over.
+
+    ``alone`` says that nobody else writes this file meanwhile. The one beside it is then always ``path`` with the ending
+    ``.part``, so that what a process left there when it was killed is written over by the next.
+    """
     path = Path(path)
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{path.parent}: no such folder")
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name + ".", suffix=".part")
+    handle, temporary = _fixed(path) if alone else _unique(path)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
@@ -23,6 +27,16 @@ def write(path: str | os.PathLike[str], data: bytes) -> None:
     except BaseException:
         os.unlink(temporary)
         raise
+
+
+def _unique(path: Path) -> tuple[int, str]:
+    return tempfile.mkstemp(dir=path.parent, prefix=path.name + ".", suffix=".part")
+
+
+def _fixed(path: Path) -> tuple[int, str]:
+    part = Path(f"{path}.part")
+    part.unlink(missing_ok=True)  # not opened as it is: it may be a link to another file
+    return os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), str(part)
 
 
 def _umask() -> int:

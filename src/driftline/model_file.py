@@ -40,8 +40,8 @@ class Beside:
     arrays: dict[str, Array] = field(default_factory=dict)
 
 
-def save(learner: Learner, path: str | os.PathLike[str], beside: Beside | None = None) -> None:
-    """Writes a learner so that a reader finds the old file or the new one, never a part."""
+def save(learner: Learner, path: str | os.PathLike[str], beside: Beside | None = None, *, alone: bool = False) -> None:
+    """Writes a learner so that a reader finds the old file or the new one, never a part; ``alone`` as of ``atomic``."""
     state = learner.__getstate__()
     arrays = dict(state.get("core", _EMPTY))
     head = {
@@ -57,16 +57,16 @@ def save(learner: Learner, path: str | os.PathLike[str], beside: Beside | None =
     if beside is not None:
         head["beside"] = _spell_infinities(beside.plain)
         arrays |= {_BESIDE + name: np.ascontiguousarray(array) for name, array in beside.arrays.items()}
-    write(path, arrays, head)
+    write(path, arrays, head, alone=alone)
 
 
-def write(path: str | os.PathLike[str], arrays: dict[str, Array], head: dict[str, Any]) -> None:
+def write(path: str | os.PathLike[str], arrays: dict[str, Array], head: dict[str, Any], *, alone: bool = False) -> None:
     """Writes arrays and a head that says what they are."""
     from safetensors.numpy import save as to_bytes
 
     text = json.dumps(head, sort_keys=True)
     meta = {"format": FORMAT, "version": str(VERSION), "model": text, "sha256": _digest(arrays, text)}
-    atomic.write(path, to_bytes(arrays, metadata=meta))
+    atomic.write(path, to_bytes(arrays, metadata=meta), alone=alone)
 
 
 def load(path: str | os.PathLike[str]) -> Any:

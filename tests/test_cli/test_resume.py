@@ -67,6 +67,21 @@ def test_a_run_that_is_killed_at_random_and_gone_on_with_ends_as_one_that_never_
         )
 
 
+@pytest.mark.parametrize("killed_at", ["state", "page.html", "out.csv"])
+def test_a_run_that_is_killed_between_writing_a_file_and_moving_it_leaves_nothing_for_ever(capsys, tmp_path, killed_at):
+    source = write(mixed(), tmp_path / "a.csv")
+    arguments = ["run", source, "-t", "load", "-m", "rls", "--save-every", "250", "--resume"]
+    for option, name in {"--out": "out.csv", "--state": "state", "--report": "page.html"}.items():
+        arguments += [option, tmp_path / name]
+    code = "import os, sys; from driftline import cli; name, move = sys.argv.pop(1), os.replace; "
+    code += "os.replace = lambda a, b: os._exit(9) if str(b).endswith(name) else move(a, b); cli.main(sys.argv[1:])"
+    done = subprocess.run([sys.executable, "-c", code, killed_at, *map(str, arguments)], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (9, "")
+    assert f"{killed_at}.part" in {path.name for path in tmp_path.iterdir()}
+    outcome(capsys, *arguments)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "out.csv", "page.html", "state"]
+
+
 class StopAt:
     """Asks a run to stop after some rows, as a signal would."""
 

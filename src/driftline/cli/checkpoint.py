@@ -47,9 +47,9 @@ class Checkpoint:
     report: dict[str, Any] | None = None
 
     def save(self, path: Path) -> None:
-        """Writes it, atomically."""
+        """Writes it, atomically, over what a run left of it that was killed while it saved."""
         plain = {name: value for name, value in vars(self).items() if name not in ("model", "arrays")}
-        model_file.save(self.model, path, Beside(plain | {"kind": KIND, "version": VERSION}, self.arrays))
+        model_file.save(self.model, path, Beside(plain | {"kind": KIND, "version": VERSION}, self.arrays), alone=True)
 
     def part(self, prefix: str) -> dict[str, Array]:
         """The arrays of one part."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import queue
 import shlex
 from collections.abc import Iterator
@@ -121,8 +120,6 @@ class Job:
         if not request.resume or not request.state.exists():
             checkpoint.check_replaceable(request.state)
             return None
-        for stray in request.state.parent.glob(f"{glob.escape(request.state.name)}.????????.part"):
-            stray.unlink()  # of a run that was killed while it saved
         kept = checkpoint.load(request.state)
         checkpoint.check_settings(kept.settings, request.settings, request.state)
         return kept
@@ -300,8 +297,10 @@ class Job:
             self._save()
         self.output.place()
         if self.chronicle is not None and self.request.report is not None and self._page_is_due(self.request.report):
+            from driftline.report.page import write_page
+
             command = shlex.join(["driftline", *self.request.command])
-            self.chronicle.write(self.request.report, command=command)
+            write_page(self.chronicle, self.request.report, command=command, alone=True)
 
     def _page_is_due(self, page: Path) -> bool:
         """Not where every row was done before, and the page was written after the state that says so."""
