@@ -29,14 +29,23 @@ def write(path: str | os.PathLike[str], data: bytes, *, alone: bool = False) -> 
         raise
 
 
+def remove_part(path: Path) -> None:
+    """Removes what is left beside a file of one that wrote it alone, and was killed."""
+    _part(path).unlink(missing_ok=True)
+
+
 def _unique(path: Path) -> tuple[int, str]:
     return tempfile.mkstemp(dir=path.parent, prefix=path.name + ".", suffix=".part")
 
 
 def _fixed(path: Path) -> tuple[int, str]:
-    part = Path(f"{path}.part")
-    part.unlink(missing_ok=True)  # not opened as it is: it may be a link to another file
+    remove_part(path)  # not opened as it is: it may be a link to another file
+    part = _part(path)
     return os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), str(part)
+
+
+def _part(path: Path) -> Path:
+    return Path(f"{path}.part")
 
 
 def _umask() -> int:

@@ -20,6 +20,20 @@ CHAINS = {
     "pipe of lines": ["a.jsonl", "out.csv", "-m", "nlms"],
 }
 REPORTED = {"csv"}  # chains that gather a report too, which takes longer
+KILLED = """
+import os, sys
+from driftline import cli
+
+name, times, move = sys.argv[1], int(sys.argv[2]), os.replace
+
+def replace(old, new):
+    global times
+    times -= str(new).endswith(name)
+    os._exit(9) if times == 0 else move(old, new)
+
+os.replace = replace
+cli.main(sys.argv[3:])
+"""
 KILLS = 13  # of each chain, at least: more than 50 together
 
 
@@ -67,15 +81,18 @@ def test_a_run_that_is_killed_at_random_and_gone_on_with_ends_as_one_that_never_
         )
 
 
-@pytest.mark.parametrize("killed_at", ["state", "page.html", "out.csv"])
-def test_a_run_that_is_killed_between_writing_a_file_and_moving_it_leaves_nothing_for_ever(capsys, tmp_path, killed_at):
-    source = write(mixed(), tmp_path / "a.csv")
-    arguments = ["run", source, "-t", "load", "-m", "rls", "--save-every", "250", "--resume"]
+@pytest.mark.parametrize(("killed_at", "time"), [("state", 1), ("state", 3), ("page.html", 1), ("out.csv", 1)])
+def test_a_run_that_is_killed_between_writing_a_file_and_moving_it_leaves_nothing_for_ever(
+    capsys, tmp_path, killed_at, time
+):
+    """The third state speaks of all rows, as the second did: a run that goes on then has no row to learn and to save."""
+    source = write(mixed(600), tmp_path / "a.csv")
+    arguments = ["run", source, "-t", "load", "-m", "rls", "--save-every", "300", "--resume"]
     for option, name in {"--out": "out.csv", "--state": "state", "--report": "page.html"}.items():
         arguments += [option, tmp_path / name]
-    code = "import os, sys; from driftline import cli; name, move = sys.argv.pop(1), os.replace; "
-    code += "os.replace = lambda a, b: os._exit(9) if str(b).endswith(name) else move(a, b); cli.main(sys.argv[1:])"
-    done = subprocess.run([sys.executable, "-c", code, killed_at, *map(str, arguments)], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, killed_at, str(time), *map(str, arguments)], capture_output=True, text=True
+    )
     assert (done.returncode, done.stderr) == (9, "")
     assert f"{killed_at}.part" in {path.name for path in tmp_path.iterdir()}
     outcome(capsys, *arguments)

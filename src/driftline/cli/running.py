@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from driftline import atomic
 from driftline.base import Learner
 from driftline.cli import checkpoint
 from driftline.cli.checkpoint import Checkpoint, StateError
@@ -122,6 +123,7 @@ class Job:
             return None
         kept = checkpoint.load(request.state)
         checkpoint.check_settings(kept.settings, request.settings, request.state)
+        atomic.remove_part(request.state)  # of a run that was killed while it saved
         return kept
 
     def _go_on(self, kept: Checkpoint) -> None:
