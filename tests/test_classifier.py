@@ -412,6 +412,28 @@ def test_infinity_is_no_label(label):
         dl.Classifier(classes=[0.0, label])
 
 
+def test_classes_that_are_named_after_the_state_was_looked_at_are_known():
+    model = dl.Classifier()
+    pickle.dumps(model)
+    model.set_params(classes=["down", "up"])
+    assert model.predict_one([1.0]) == "down"
+    pickle.dumps(model)
+    model.classes = None
+    assert model.predict_one([1.0]) is None
+
+
+def test_a_state_whose_labels_are_not_the_classes_that_were_named_is_refused():
+    model = dl.Classifier(classes=["down", "up"])
+    fresh = model.__getstate__()
+    model.learn_one([1.0], "none")
+    learned = model.__getstate__()
+    wrong = [(fresh, []), (fresh, ["down"]), (fresh, ["up", "down"]), (fresh, ["down", "up", "none"])]
+    wrong += [(learned, ["up", "down", "none"]), (learned, ["down", "far", "none"])]
+    for state, labels in wrong:
+        with pytest.raises(ValueError, match="labels are not those that its parameters name"):
+            dl.Classifier().__setstate__({**state, "labels": labels})
+
+
 def test_a_classifier_has_the_weights_that_its_learner_has():
     X, codes = labelled(5, 60, 3, 3)
     for y in (codes > 1, codes):

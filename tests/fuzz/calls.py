@@ -7,6 +7,7 @@ process of its own, so that a crash of the interpreter is seen for what it is.
 import collections
 import contextlib
 import faulthandler
+import hashlib
 import sys
 import warnings
 
@@ -132,7 +133,7 @@ def main(calls, seed):
     warnings.filterwarnings("ignore", "(Hostile)?.*__(float|index|int)__ returned non-")
     warnings.filterwarnings("ignore", "A column-vector|X (does not|has)")
     rng = np.random.default_rng(seed)
-    counts = collections.Counter()
+    counts, digest = collections.Counter(), hashlib.sha256()
     model = make_model(rng)
     for i in range(calls):
         if rng.random() < 0.05:
@@ -143,8 +144,11 @@ def main(calls, seed):
         except BaseException as error:
             error.add_note(f"call {i} of seed {seed}: {verb} of {model!r}")
             raise
+        for values in before.get("core", {}).values():
+            digest.update(values.tobytes())
     for (verb, how), count in sorted(counts.items()):
         print(f"{verb:12} {how:8} {count:8,}")
+    print(f"all of it    {digest.hexdigest()}")
 
 
 if __name__ == "__main__":

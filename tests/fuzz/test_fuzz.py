@@ -1,5 +1,6 @@
 """100,000 random calls and files, in processes of their own: a crash of the interpreter is an exit code."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,9 +10,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-def survive(module, count, seed):
+def survive(module, count, seed, **environment):
     command = [sys.executable, "-m", f"tests.fuzz.{module}", str(count), str(seed)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, env={**os.environ, **environment})
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
 
@@ -30,3 +31,11 @@ def test_random_files_are_taken_or_clearly_refused(seed):
     for how in ("altered", "forged"):
         assert f"{how:12} refused" in told
     assert "forged       taken" in told
+
+
+@pytest.mark.parametrize(("module", "count"), [("calls", 1000), ("files", 500)])
+def test_a_seed_gives_the_same_each_time(module, count):
+    """Else what was found once could not be looked for again."""
+    first, second = (survive(module, count, 0, PYTHONHASHSEED=number) for number in "12")
+    assert first == second
+    assert "all of it" in first

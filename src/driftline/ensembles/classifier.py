@@ -70,9 +70,14 @@ class Classifier(Wrapper):
     @property
     def _labels(self) -> Labels:
         if self._met is None:
-            named = self.__dict__["classes"]
-            self._met = Labels(() if named is None else map(of_one, named))
+            self._met = Labels(self._named)
         return self._met
+
+    @property
+    def _named(self) -> list[Any]:
+        """The labels that were named in advance."""
+        named = self.__dict__["classes"]
+        return [] if named is None else [of_one(label) for label in named]
 
     def _compose(self, members: list[Learner], above: list[Learner], features: int) -> ClassState:
         return ClassState(members[0], len(self._labels), features, bool(self.intercept), self.dtype)
@@ -96,16 +101,25 @@ class Classifier(Wrapper):
         return {**super().__getstate__(), "labels": list(self._labels.known)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        before = self._met
-        self._met = Labels(state["labels"])
+        before, labels = self._met, list(state["labels"])
+        self._met = Labels(labels)
         try:
             super().__setstate__(state)
-            if self._core is not None and self._core.known > len(Labels(state["labels"])):
+            if labels[: len(self._named) if "core" in state else None] != self._named:
+                raise ValueError("the state's labels are not those that its parameters name")
+            if self._core is not None and self._core.known > len(labels):
                 raise ValueError("the state has fewer labels than classes")
         except BaseException:
             self._met = before
             raise
-        self._met = Labels(state["labels"])
+        self._met = Labels(labels)
+
+    def set_params(self, **changes: Any) -> Self:
+        """Changes hyper-parameters, all or none. On a learner that has learned they act from the next row on."""
+        super().set_params(**changes)
+        if self._core is None:
+            self._met = None  # there may be other labels that are named in advance
+        return self
 
     # Labels at the door.
 
