@@ -6,7 +6,15 @@
 
 #include "driftline/second_order_model.hpp"
 
+#include <algorithm>
+
 namespace driftline::bindings {
+
+// A diagonal with its padding as it was at the start: what became of it depends on the way the rows went.
+inline nb::object copy_diagonal(Aligned<double>& diagonal, Index d) {
+    std::fill(diagonal.data() + d, diagonal.data() + diagonal.size(), 1.0);
+    return copy_out(diagonal.data(), diagonal.size());
+}
 
 template <class T> nb::dict state_of(SecondOrderModel<T>& model) {
     nb::dict out;
@@ -14,10 +22,10 @@ template <class T> nb::dict state_of(SecondOrderModel<T>& model) {
     out["sums"] = copy_sums(model.state.sums);
     out["coverage"] = copy_coverage(model.state.coverage);
     out["matrix"] = copy_out(model.matrix().data(), model.matrix().size());
-    out["diagonal"] = copy_out(model.diagonal().data(), model.diagonal().size());
+    out["diagonal"] = copy_diagonal(model.diagonal(), model.state.d);
     if (model.state.guard.u) {
         out["guard_matrix"] = copy_out(model.guard_matrix().data(), model.guard_matrix().size());
-        out["guard_diagonal"] = copy_out(model.guard_diagonal().data(), model.guard_diagonal().size());
+        out["guard_diagonal"] = copy_diagonal(model.guard_diagonal(), model.state.d);
     }
     return out;
 }
@@ -48,6 +56,7 @@ template <class T> void set_state(Holder<SecondOrderModel<T>>& self, const nb::d
     copy_sums_in(from, state.sums);
     set_coverage(from, state.coverage);
     copy_in(from, "matrix", fresh->matrix().data(), fresh->matrix().size());
+    fresh->state.reach = HUGE_VAL;
     copy_in(from, "diagonal", fresh->diagonal().data(), fresh->diagonal().size());
     if (state.guard.u) {
         copy_in(from, "guard_matrix", fresh->guard_matrix().data(), fresh->guard_matrix().size());

@@ -1,4 +1,5 @@
 // Compiled once for each instruction set; DRIFTLINE_ISA is its name.
+#include "driftline/blocks.hpp"
 #include "driftline/engine.hpp"
 #include "driftline/fleet.hpp"
 #include "driftline/kernel_rotation.hpp"
@@ -20,9 +21,7 @@ template <class T> constexpr Engine<T> make_engine() {
             return with_size(m, [&]<int G>() { return replay<G>(m, batch, out, true); });
         },
         [](SecondOrderState<T>& m, double& prediction, double* s) { return predict_row(m, prediction, s); },
-        [](SecondOrderState<T>& m, const Batch& batch, Outputs& out) {
-            return with_size(m, [&]<int G>() { return replay<G>(m, batch, out, false); });
-        },
+        &replay_any<T>,
         [](FirstOrderState<T>& m, double y, double weight, double& prediction) {
             double norm2;
             prediction = score(m, norm2);

@@ -108,15 +108,22 @@ struct Growth {
     bool watched = false, capped = false;
 };
 
+// The terms of x'S x that belong to four columns (fewer in narrow registers), for the product at hand and the D of the row;
+// their sum is in every element of the result.
+template <class Row> DRIFTLINE_INLINE Doubles weigh_columns(Row& row, Index j) {
+    const Doubles f = load_doubles(row.product + j), v = load_doubles(row.grown + j) * f;
+    const Doubles sums = running_sums(rounded(v * f));
+    store_doubles(row.v + j, v);
+    store_doubles(row.sums + j, sums);
+    return all_last(sums);
+}
+
 // x'S x for the product at hand and the D of the row.
 template <int G, class T> DRIFTLINE_INLINE double weigh(Row<G, T>& row) {
     Doubles total = {};
     for (Index j = 0; j < row.columns; j += lanes<double>) {
-        const Doubles f = load_doubles(row.product + j), v = load_doubles(row.grown + j) * f;
-        const Doubles sums = running_sums(rounded(v * f));
-        store_doubles(row.v + j, v);
-        store_doubles(row.sums + j, sums);
-        total = G > 0 && j == 0 ? all_last(sums) : total + all_last(sums);
+        const Doubles part = weigh_columns(row, j);
+        total = G > 0 && j == 0 ? part : total + part;
     }
     return total[0];
 }
@@ -147,62 +154,86 @@ template <class T> DRIFTLINE_INLINE bool is_ample(double rho) {
     return sizeof(T) == 8 ? rho >= 1e-40 : rho >= 1 && rho <= 1e30;
 }
 
+// How far a row has come through the columns.
+struct Passage {
+    Doubles before, base; // a of the last columns passed; rho and the sums of all of them
+    bool ample;
+    template <class T> static DRIFTLINE_INLINE Passage begin(double rho) { return {all(rho), all(rho), is_ample<T>(rho)}; }
+};
+
+// D of group g after the row, and the slopes of its columns.
+template <class T, class Row> DRIFTLINE_INLINE void scale_columns(const Factor<T>& s, Row& row, Passage& passage, Index g) {
+    for (Index j = 4 * g; j < 4 * g + 4; j += lanes<double>) {
+        const Doubles sums = load_doubles(row.sums + j), a = sums + passage.base, left = shift_in(a, passage.before);
+        const Doubles shrunk = load_doubles(row.grown + j) * left / a;
+        store_doubles(s.d + j, larger(shrunk, all(smallest_variance)));
+        store(row.slopes + j, load<Few<T>>(row.product + j) / narrowed<T>(left));
+        if (!passage.ample) [[unlikely]] {
+            const Doubles slope = load_doubles(row.product + j) / left;
+            store_doubles(row.slopes + j, smaller(larger(slope, all(-type_max<T>)), all(type_max<T>)));
+        }
+        passage.base += all_last(sums);
+        passage.before = a;
+    }
+}
+
+// The columns of group g, which start at u: takes the row in, adds them to k, and forms their products with `next`.
+template <bool InRegisters, class T, class Row>
+DRIFTLINE_INLINE void update_columns(T* u, Row& row, Index g, const T* next, T* products) {
+    constexpr Index W = panel_width<T>;
+    const Index p = 4 * g / W, rows = panel_rows<T>(p);
+    if (4 * g == p * W)
+        for (Index i = p * W; i < rows; i += lanes<T>) // a zero that the compiler sees, it stores in halves: too narrow
+            store(row.k + i, InRegisters ? Wide<T>{} : opaque_zero<T>());
+    T *const u0 = u, *const u1 = u0 + rows, *const u2 = u1 + rows, *const u3 = u2 + rows;
+    const T *slope = row.slopes + 4 * g, *v = row.v + 4 * g;
+    const Wide<T> l0 = spread<0, InRegisters>(slope), l1 = spread<1, InRegisters>(slope);
+    const Wide<T> l2 = spread<2, InRegisters>(slope), l3 = spread<3, InRegisters>(slope);
+    const Wide<T> v0 = spread<0, InRegisters>(v), v1 = spread<1, InRegisters>(v);
+    const Wide<T> v2 = spread<2, InRegisters>(v), v3 = spread<3, InRegisters>(v);
+    Wide<T> s0 = {}, s1 = {}, s2 = {}, s3 = {};
+    for (Index i = 0; i < rows; i += lanes<T>) {
+        const Wide<T> xi = wide(next + i);
+        Wide<T> k = wide(row.k + i);
+        const auto column = [&](T* at, Wide<T> slope, Wide<T> weight, Wide<T>& total) __attribute__((always_inline)) {
+            const Wide<T> old = wide(at), fresh = old - slope * k;
+            k += weight * old;
+            store(at, fresh);
+            accumulate(total, fresh, xi);
+        };
+        column(u0 + i, l0, v0, s0);
+        column(u1 + i, l1, v1, s1);
+        column(u2 + i, l2, v2, s2);
+        column(u3 + i, l3, v3, s3);
+        store(row.k + i, k);
+    }
+    store_sums(products + 4 * g, s0, s1, s2, s3);
+}
+
 // Takes in the projected row with noise rho and leaves k. While a column is at hand its product with the next row is formed
 // too, so that a replay walks U once a row: the row's product is then U'next.
 template <int G, class T> DRIFTLINE_INLINE void update(const Factor<T>& s, Row<G, T>& row, double rho, const T* next) {
-    constexpr Index W = panel_width<T>;
     constexpr bool fixed = G > 0;
-    const bool ample = is_ample<T>(rho);
-    Doubles before = all(rho), base = before;
-    const auto scale_columns = [&](Index g) __attribute__((always_inline)) {
-        for (Index j = 4 * g; j < 4 * g + 4; j += lanes<double>) {
-            const Doubles sums = load_doubles(row.sums + j), a = sums + base, left = shift_in(a, before);
-            const Doubles shrunk = load_doubles(row.grown + j) * left / a;
-            store_doubles(s.d + j, larger(shrunk, all(smallest_variance)));
-            store(row.slopes + j, load<Few<T>>(row.product + j) / narrowed<T>(left));
-            if (!ample) [[unlikely]] {
-                const Doubles slope = load_doubles(row.product + j) / left;
-                store_doubles(row.slopes + j, smaller(larger(slope, all(-type_max<T>)), all(type_max<T>)));
-            }
-            base += all_last(sums);
-            before = a;
-        }
-    };
-    T* u = s.u;
     constexpr Index ahead = fixed ? 1 : 2; // the divisions of later groups run beside the products of this one
+    Passage passage = Passage::begin<T>(rho);
     for (Index g = 0; g < ahead && g < row.groups; ++g)
-        scale_columns(g);
+        scale_columns(s, row, passage, g);
+    T* u = s.u;
     walk_groups<G>(row.groups, [&](Index g) __attribute__((always_inline)) {
         if (g + ahead < row.groups)
-            scale_columns(g + ahead);
-        const Index p = 4 * g / W, rows = panel_rows<T>(p);
-        if (4 * g == p * W)
-            for (Index i = p * W; i < rows; i += lanes<T>) // a zero that the compiler sees, it stores in halves: too narrow
-                store(row.k + i, fixed ? Wide<T>{} : opaque_zero<T>());
-        T *const u0 = u, *const u1 = u0 + rows, *const u2 = u1 + rows, *const u3 = u2 + rows;
-        u = u3 + rows;
-        const T *slope = row.slopes + 4 * g, *v = row.v + 4 * g;
-        const Wide<T> l0 = spread<0, fixed>(slope), l1 = spread<1, fixed>(slope);
-        const Wide<T> l2 = spread<2, fixed>(slope), l3 = spread<3, fixed>(slope);
-        const Wide<T> v0 = spread<0, fixed>(v), v1 = spread<1, fixed>(v), v2 = spread<2, fixed>(v), v3 = spread<3, fixed>(v);
-        Wide<T> s0 = {}, s1 = {}, s2 = {}, s3 = {};
-        for (Index i = 0; i < rows; i += lanes<T>) {
-            const Wide<T> xi = wide(next + i);
-            Wide<T> k = wide(row.k + i);
-            const auto column = [&](T* at, Wide<T> slope, Wide<T> weight, Wide<T>& total) __attribute__((always_inline)) {
-                const Wide<T> old = wide(at), fresh = old - slope * k;
-                k += weight * old;
-                store(at, fresh);
-                accumulate(total, fresh, xi);
-            };
-            column(u0 + i, l0, v0, s0);
-            column(u1 + i, l1, v1, s1);
-            column(u2 + i, l2, v2, s2);
-            column(u3 + i, l3, v3, s3);
-            store(row.k + i, k);
-        }
-        store_sums(row.product + 4 * g, s0, s1, s2, s3);
+            scale_columns(s, row, passage, g + ahead);
+        update_columns<fixed>(u, row, g, next, row.product);
+        u += 4 * panel_rows<T>(4 * g / panel_width<T>);
     });
+}
+
+template <class T> double trace(const Factor<T>& s) {
+    double total = 0;
+    for (Index j = 0; j < s.used; ++j) {
+        const T* column = s.u + panel_index<T>(0, j);
+        total += s.d[j] * dot(column, column, panel_rows<T>(j / panel_width<T>));
+    }
+    return total;
 }
 
 template <class T> void set_identity(const Factor<T>& s, double scale, Index d) {

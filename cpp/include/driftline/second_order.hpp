@@ -156,6 +156,52 @@ template <class T> DRIFTLINE_INLINE Extras extras_of(const SecondOrderState<T>& 
             m.additive || policy.reset != Reset::none || policy.radius > 0};
 }
 
+// What a label means to a row that was looked at.
+struct Lesson {
+    double shown = 0, rho = 0;  // the prediction; the noise in the units of the view
+    double error = 0, gain = 0; // of w.x; w moves by gain k
+};
+template <class T>
+DRIFTLINE_INLINE Status compare(const SecondOrderState<T>& m, const View& view, Extras extras, double y, double weight,
+                                Lesson& lesson) {
+    const Policy& policy = m.policy;
+    lesson.shown = extras.prediction ? predicted(policy, view) : view.f;
+    double rho = policy.noise; // by branches: a division that waits for s would be felt in every row
+    if (extras.noise || view.scaled) [[unlikely]] {
+        const double unit = view.scale * view.scale, noise = policy.complement ? unit - view.s : unit * policy.noise;
+        if (policy.complement && !(noise > 0))
+            return Status::outside_noise;
+        rho = at_most(at_least(smallest_noise<T>, noise / weight), largest_noise);
+    }
+    lesson.rho = rho;
+    lesson.error = at_most(at_least(-DBL_MAX, y - view.f), DBL_MAX);
+    lesson.gain = lesson.error * view.scale / (rho + view.s);
+    return Status::done;
+}
+
+// All that a row changes but S, whose k is at hand; `next` is the row that S was multiplied with.
+template <int G, class T>
+DRIFTLINE_INLINE void conclude(SecondOrderState<T>& m, const Row<G, T>& row, View view, Extras extras, const Lesson& lesson,
+                               double y, double weight, const T* next) {
+    move_weights(m, row, lesson.gain);
+    if (m.policy.modest > 0 && view.growth.watched) [[unlikely]] {
+        bring_modesty(m, view.growth.watch / modest_room);
+        view.growth.capped = true;
+    }
+    Sums& sums = m.sums;
+    const double value = lesson.gain * (lesson.error * view.scale);
+    count_row(sums, view, y, lesson.shown, lesson.error, value);
+    note(m.coverage, extras.prediction ? score_of(view, y, lesson.shown, lesson.rho) : value);
+    if (extras.prediction)
+        sums.shrunk += view.s / (lesson.rho + view.s);
+    if (view.growth.capped) [[unlikely]]
+        sums.capped += 1;
+    if (extras.noise)
+        sums.weighted += weight != 1;
+    if (extras.after)
+        watch(m, lesson.rho, view, next);
+}
+
 // Learns from the row at hand, which was looked at; `next`, where there is one, is the row that will follow. The matrices'
 // products with it are formed on the way. Nothing has changed unless the status is done.
 template <int G, class T>
@@ -172,42 +218,18 @@ DRIFTLINE_INLINE Status learn_row(SecondOrderState<T>& m, Row<G, T>& row, View v
         settle(m);
     }
     look_at_variance(m, row, view);
-    const double shown = extras.prediction ? predicted(policy, view) : view.f;
-    double rho = policy.noise; // by branches: a division that waits for s would be felt in every row
-    if (extras.noise || view.scaled) [[unlikely]] {
-        const double unit = view.scale * view.scale, noise = policy.complement ? unit - view.s : unit * policy.noise;
-        if (policy.complement && !(noise > 0))
-            return Status::outside_noise;
-        rho = at_most(at_least(smallest_noise<T>, noise / weight), largest_noise);
-    }
-
-    const double error = at_most(at_least(-DBL_MAX, y - view.f), DBL_MAX), scaled = error * view.scale;
-    const double gain = scaled / (rho + view.s);
-    show(m, view, shown, out, t);
+    Lesson lesson;
+    if (const Status status = compare(m, view, extras, y, weight, lesson); status != Status::done)
+        return status;
+    show(m, view, lesson.shown, out, t);
     const bool fused = next != nullptr;
     next = fused ? next : m.x;
     m.ready = fused;
     if (is_additive<G>(m))
-        update(m.packed, m.d, rho, view.s, view.drift, is_weak(m, view, rho), next);
+        update(m.packed, m.d, lesson.rho, view.s, view.drift, is_weak(m, view, lesson.rho), next);
     else
-        update(m.factor, row, rho, next);
-    move_weights(m, row, gain);
-    if (policy.modest > 0 && view.growth.watched) [[unlikely]] {
-        bring_modesty(m, view.growth.watch / modest_room);
-        view.growth.capped = true;
-    }
-
-    Sums& sums = m.sums;
-    count_row(sums, view, y, shown, error, gain * scaled);
-    note(m.coverage, extras.prediction ? score_of(view, y, shown, rho) : gain * scaled);
-    if (extras.prediction)
-        sums.shrunk += view.s / (rho + view.s);
-    if (view.growth.capped) [[unlikely]]
-        sums.capped += 1;
-    if (extras.noise)
-        sums.weighted += weight != 1;
-    if (extras.after)
-        watch(m, rho, view, next);
+        update(m.factor, row, lesson.rho, next);
+    conclude(m, row, view, extras, lesson, y, weight, next);
     return Status::done;
 }
 
@@ -266,6 +288,7 @@ DRIFTLINE_ONCE Status replay(SecondOrderState<T>& m, const Batch& rows, Outputs&
     if (!loaded && out.done < batch.rows)
         reader.take(m.x, out.done);
     m.ready = false;
+    m.reach = HUGE_VAL;
     for (; out.done < batch.rows; ++out.done) {
         const Index t = out.done;
         T* const next = t + 1 < batch.rows ? m.next : nullptr;

@@ -50,15 +50,15 @@ template <class T> DRIFTLINE_INLINE void look(const SecondOrderState<T>& m, View
         view.f = far_dot(m.w, m.x, 1, m.d);
 }
 
-// What the passing of time does before this row, where that differs from row to row.
-template <class T> DRIFTLINE_INLINE Status look_up_forgetting(const SecondOrderState<T>& m, View& view) {
+// What the passing of time does before this row, or that many rows later, where that differs from row to row.
+template <class T> DRIFTLINE_INLINE Status look_up_forgetting(const SecondOrderState<T>& m, View& view, Index later = 0) {
     view.norm2 = at_most(view.norm2, DBL_MAX);
     if (m.policy.modest > 0) [[unlikely]] {
         const double most = modest_growth<T> * m.policy.noise / at_least(view.norm2, m.sums.largest_norm2);
         view.growth.watch = modest_room * at_most(at_least(m.policy.modest * m.policy.start, most), largest_start<T>);
     }
     if (m.forgetting.values) [[unlikely]] { // of division only
-        const Index t = static_cast<Index>(m.sums.rows) + 1;
+        const Index t = static_cast<Index>(m.sums.rows) + 1 + later;
         if (!m.forgetting.covers(t))
             return Status::needs_forgetting;
         view.keep = m.forgetting.at(t);
@@ -74,6 +74,7 @@ template <class T> void reset(SecondOrderState<T>& m, double scale) {
     else
         set_identity(m.factor, scale, m.d);
     m.ready = false;
+    m.reach = scale;
 }
 
 // Positive definiteness of a packed S: mended by raising each entry of the diagonal by the same fraction of itself.
@@ -105,14 +106,19 @@ template <class T> DRIFTLINE_INLINE double project_packed(SecondOrderState<T>& m
     return at_least(least, project(m.packed, m.x, view.drift));
 }
 
+// An f_j below this fraction of its terms is nothing but their rounding.
+template <class T> DRIFTLINE_INLINE double silence_of(Index d) {
+    return 16 * (sizeof(T) == 8 ? DBL_EPSILON : static_cast<double>(FLT_EPSILON)) * (1 + std::sqrt(static_cast<double>(d)));
+}
+template <class T> inline constexpr double resolution = sizeof(T) == 8 ? 1e16 : 1e7;
+
 // Forgetting lets D_j grow without end while no row says anything about its direction u_j, and a row says nothing about it
 // when f_j = u_j.x is nothing but the rounding of its terms: such an f_j is 0. Directions that rows speak of, however
 // softly, are left alone, up to where the rounding of u_j itself would be taken for speech: a row that does not cut D_j down
 // by itself leaves at most `resolution` times what one as large as those terms would leave of it, or what it started with.
 // Acts on what was put aside of the row; true where it cut something off.
 template <class T> DRIFTLINE_ONCE bool hold_growth(SecondOrderState<T>& m, double watch) {
-    constexpr double resolution = sizeof(T) == 8 ? 1e16 : 1e7, eps = sizeof(T) == 8 ? DBL_EPSILON : FLT_EPSILON;
-    const double silence = 16 * eps * (1 + std::sqrt(static_cast<double>(m.d)));
+    const double silence = silence_of<T>(m.d);
     const double noise = m.policy.complement ? 1 : m.policy.noise;
     T* const product = m.factor.product;
     double* const grown = m.factor.grown;
@@ -125,7 +131,7 @@ template <class T> DRIFTLINE_ONCE bool hold_growth(SecondOrderState<T>& m, doubl
         const double f = static_cast<double>(product[j]);
         if (std::fabs(f) <= silence * terms)
             product[j] = 0;
-        const double most = at_least(watch, resolution * noise / (terms * terms));
+        const double most = at_least(watch, resolution<T> * noise / (terms * terms));
         if (grown[j] > most && grown[j] * f * f <= noise) {
             grown[j] = most;
             cut = true;

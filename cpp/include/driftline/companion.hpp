@@ -1,0 +1,60 @@
+// A second thread that does what it is given, and is waited for.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <thread>
+
+namespace driftline {
+
+class Companion {
+  public:
+    Companion() = default;
+    Companion(const Companion&) = delete;
+    ~Companion() {
+        if (thread_.joinable()) {
+            tell(leave);
+            thread_.join();
+        }
+    }
+
+    // False where no thread is to be had.
+    bool hire() {
+        try {
+            thread_ = std::thread([this] { serve(); });
+        } catch (const std::system_error&) {
+            return false;
+        }
+        return true;
+    }
+
+    // `work` must not throw; nothing else may be started before it was waited for.
+    void start(std::function<void()> work) {
+        work_ = std::move(work);
+        tell(busy);
+    }
+    void wait() { state_.wait(busy, std::memory_order_acquire); }
+
+  private:
+    enum : int { idle, busy, leave };
+
+    void tell(int state) {
+        state_.store(state, std::memory_order_release);
+        state_.notify_one();
+    }
+    void serve() {
+        for (;;) {
+            state_.wait(idle, std::memory_order_acquire);
+            if (state_.load(std::memory_order_acquire) == leave)
+                return;
+            work_();
+            tell(idle);
+        }
+    }
+
+    std::atomic<int> state_{idle};
+    std::function<void()> work_;
+    std::thread thread_;
+};
+
+} // namespace driftline

@@ -1,0 +1,179 @@
+// Rows in blocks, on one thread and on two, are rows one by one, to the last bit.
+#include "driftline/blocks.hpp"
+
+#include "check.hpp"
+#include "driftline/second_order_model.hpp"
+#include "samples.hpp"
+
+#include <cstring>
+
+using namespace driftline;
+
+namespace {
+
+// A stream, and how it is learned.
+struct Trial {
+    Index d, rows;
+    Policy policy;
+    bool intercept = false, weighted = false, gaps = false, silent = false, wild = false;
+    bool scheduled = false;
+};
+
+template <class T> struct Stream {
+    std::vector<T> x;
+    std::vector<double> y, weight;
+    Index features;
+    explicit Stream(const Trial& trial)
+        : x(static_cast<std::size_t>(trial.rows * trial.d)), y(static_cast<std::size_t>(trial.rows)),
+          weight(static_cast<std::size_t>(trial.rows)), features(trial.d - trial.intercept) {
+        samples::fill(x.data(), trial.rows * trial.d);
+        samples::fill(y.data(), trial.rows);
+        for (std::size_t t = 0; t < y.size(); ++t) {
+            weight[t] = t % 7 == 3 ? 0 : 0.5 + static_cast<double>(t % 5);
+            if (trial.gaps && t % 11 == 5)
+                y[t] = NAN;
+            if (trial.gaps && t % 13 == 6)
+                x[t * static_cast<std::size_t>(trial.d)] = static_cast<T>(NAN);
+            if (trial.silent) // features that never speak, and features that say the same
+                for (Index j = 0; j + 2 < features; j += 3) {
+                    x[t * static_cast<std::size_t>(trial.d) + static_cast<std::size_t>(j)] = 0;
+                    x[t * static_cast<std::size_t>(trial.d) + static_cast<std::size_t>(j + 1)] = 3;
+                }
+            if (trial.wild && t % 19 == 7)
+                for (Index j = 0; j < features; ++j)
+                    x[t * static_cast<std::size_t>(trial.d) + static_cast<std::size_t>(j)] *=
+                        static_cast<T>(sizeof(T) == 8 ? 1e140 : 1e14);
+        }
+    }
+    Batch batch(const Trial& trial) const {
+        Batch out;
+        out.x = x.data();
+        out.floats = sizeof(T) == 4;
+        out.rows = trial.rows;
+        out.row_stride = trial.d;
+        out.column_stride = 1;
+        out.y = y.data();
+        out.weight = trial.weighted ? weight.data() : nullptr;
+        out.skip = true;
+        return out;
+    }
+};
+
+// Everything that a replay leaves.
+template <class T> struct Outcome {
+    std::vector<double> predictions, lower, upper, snapshots, factors;
+    std::vector<Index> resets;
+    SecondOrderModel<T> model;
+    Outputs out;
+
+    explicit Outcome(const Trial& trial)
+        : predictions(static_cast<std::size_t>(trial.rows)), lower(predictions.size()), upper(predictions.size()),
+          snapshots(static_cast<std::size_t>(trial.rows / 3 * trial.d)), resets(predictions.size()),
+          model(trial.d, trial.intercept, trial.policy) {
+        if (trial.scheduled) {
+            for (Index t = 0; t < trial.rows; ++t)
+                factors.push_back(1 - 0.2 / static_cast<double>(1 + t % 9));
+            model.set_forgetting(factors, 1);
+        }
+        out.predictions = predictions.data();
+        out.lower = lower.data();
+        out.upper = upper.data();
+        out.level = {.at = level_count / 2, .share = 0.5, .factor = 1, .enough = 20};
+        out.weights = snapshots.data();
+        out.every = 3;
+        out.resets = resets.data();
+    }
+};
+
+template <class V> bool same(const V& a, const V& b) {
+    return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof a[0]) == 0;
+}
+template <class T> bool same(const T* a, const T* b, Index n) {
+    return std::memcmp(a, b, static_cast<std::size_t>(n) * sizeof(T)) == 0;
+}
+
+template <class T> void rows_in_blocks_are_rows_one_by_one(const Trial& trial) {
+    CHECK(BlockReplay<T>::suits(SecondOrderModel<T>(trial.d, false, trial.policy).state));
+    const Stream<T> stream(trial);
+    const Batch batch = stream.batch(trial);
+    Outcome<T> singly(trial);
+    CHECK(replay<0>(singly.model.state, batch, singly.out, false) == Status::done);
+    for (const bool two_threads : {false, true}) {
+        Outcome<T> blocks(trial);
+        Batch begun = batch;
+        begun.rows = trial.rows / 3; // as a run that is cut in two
+        CHECK(BlockReplay<T>(blocks.model.state, begun, blocks.out, two_threads).run() == Status::done);
+        CHECK(blocks.out.done == begun.rows);
+        CHECK(BlockReplay<T>(blocks.model.state, batch, blocks.out, two_threads).run() == Status::done);
+        const SecondOrderState<T>&a = singly.model.state, &b = blocks.model.state;
+        CHECK(blocks.out.done == trial.rows && blocks.out.skipped == singly.out.skipped);
+        CHECK(same(singly.predictions, blocks.predictions));
+        CHECK(same(singly.lower, blocks.lower) && same(singly.upper, blocks.upper));
+        CHECK(same(singly.snapshots, blocks.snapshots));
+        CHECK(singly.out.reset_count == blocks.out.reset_count && same(singly.resets, blocks.resets));
+        CHECK(same(a.w, b.w, trial.d));
+        CHECK(same(a.factor.d, b.factor.d, trial.d));
+        for (Index j = 0; j < trial.d; ++j)
+            CHECK(same(a.factor.u + panel_index<T>(0, j), b.factor.u + panel_index<T>(0, j), j + 1));
+        CHECK(std::memcmp(&a.sums, &b.sums, sizeof a.sums) == 0);
+    }
+}
+
+Policy ridge(double noise = 1) {
+    Policy policy;
+    policy.start = 0.5;
+    policy.noise = noise;
+    return policy;
+}
+Policy forgetting(double factor) {
+    Policy policy = ridge();
+    policy.time = Time::divide;
+    policy.amount = factor;
+    return policy;
+}
+Policy shrinking() {
+    Policy policy = ridge();
+    policy.shrink = true;
+    policy.clip = 0.8;
+    return policy;
+}
+Policy resetting(Index period) {
+    Policy policy = forgetting(0.98);
+    policy.start = 1;
+    policy.reset = Reset::every;
+    policy.period = period;
+    return policy;
+}
+
+template <class T> void all_of_one_type() {
+    for (const Index d : {1, 4, 5, 8, 21, 50, 67}) {
+        rows_in_blocks_are_rows_one_by_one<T>({d, 100, ridge()});
+        rows_in_blocks_are_rows_one_by_one<T>({.d = d, .rows = 97, .policy = ridge(3), .weighted = true});
+        rows_in_blocks_are_rows_one_by_one<T>({.d = d, .rows = 100, .policy = forgetting(0.9), .gaps = true});
+        rows_in_blocks_are_rows_one_by_one<T>({.d = d, .rows = 400, .policy = forgetting(0.97), .silent = true});
+        rows_in_blocks_are_rows_one_by_one<T>({.d = d, .rows = 150, .policy = forgetting(0.99), .wild = true});
+        rows_in_blocks_are_rows_one_by_one<T>({.d = d, .rows = 100, .policy = forgetting(0.99), .scheduled = true});
+        rows_in_blocks_are_rows_one_by_one<T>({.d = d, .rows = 60, .policy = shrinking()});
+        rows_in_blocks_are_rows_one_by_one<T>({.d = d, .rows = 110, .policy = resetting(23)});
+        rows_in_blocks_are_rows_one_by_one<T>({.d = d, .rows = 50, .policy = resetting(1)});
+        if (d > 1)
+            rows_in_blocks_are_rows_one_by_one<T>({.d = d, .rows = 50, .policy = forgetting(0.95), .intercept = true});
+    }
+}
+
+// More forgetting than a block can be sure of: blocks give way to single rows, and come back.
+template <class T> void what_grows_without_end_goes_singly() {
+    for (const Index d : {6, 40})
+        rows_in_blocks_are_rows_one_by_one<T>(
+            {.d = d, .rows = 1500, .policy = forgetting(0.8), .gaps = true, .silent = true});
+}
+
+} // namespace
+
+int main() {
+    all_of_one_type<double>();
+    all_of_one_type<float>();
+    what_grows_without_end_goes_singly<double>();
+    what_grows_without_end_goes_singly<float>();
+    return checks::result();
+}

@@ -1,0 +1,130 @@
+"""Matrices that do not fit in a core's cache: rows go through them in blocks, on two threads, and give what they always give."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import driftline as dl
+from tests.streams import SECOND_ORDER, assert_same_state, drifting, loop, state_of
+
+WIDTH, ROWS = 900, 75
+CUBIC = {"ARCOR", "forgetting in a ball", "drift and resets"}  # a projection takes a second at this width
+SHIFTED = {"LASER", "LASER, clipped", "Kalman", "drift, every 5", "complement, drifting", "WEMM", "ARCOR, free"}
+SETTINGS = {
+    **{name: make for name, make in SECOND_ORDER.items() if name not in CUBIC},
+    "WEMM": lambda **kw: dl.WEMM(ridge=4e3, **kw),
+    "ARCOR, free": lambda **kw: dl.ARCOR(noise=100.0, schedule=[0.05, 0.04, 0.03], **kw),
+    "CRRLS": lambda **kw: dl.CRRLS(forgetting=0.9, period=21, **kw),
+    "drift, every 5": lambda **kw: dl.SecondOrder(time=dl.Add(0.1), shrink=True, reset=dl.Every(22), clip=2.0, **kw),
+    "complement, drifting": lambda **kw: dl.SecondOrder(start=1e-4, time=dl.Add(1e-6), noise="complement", **kw),
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_a_run_is_the_loop(name):
+    X, y = drifting(0, ROWS, WIDTH, step=0.01)
+    at_once, one_by_one = SETTINGS[name](), SETTINGS[name]()
+    run = at_once.run(X, y)
+    predictions, _ = loop(one_by_one, X, y)
+    if name not in SHIFTED:
+        np.testing.assert_array_equal(run.predictions, predictions)
+        assert_same_state(at_once, one_by_one)
+    size = np.abs(predictions).max()
+    assert np.abs(run.predictions - predictions).max() < 1e-9 * size
+    ours, theirs = state_of(at_once), state_of(one_by_one)
+    for part in ("weights", "sums"):
+        np.testing.assert_allclose(ours[part], theirs[part], rtol=1e-9, atol=1e-9 * np.abs(theirs[part]).max(), err_msg=part)
+    expected = one_by_one.covariance_
+    assert np.abs(at_once.covariance_ - expected).max() < 1e-9 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("name", ["RLS", "LASER", "Kalman", "WEMM"])
+def test_a_run_in_floats_is_the_loop(name):
+    X, y = drifting(1, ROWS, WIDTH + 300, step=0.01)
+    at_once, one_by_one = (SETTINGS[name](dtype="float32") for _ in range(2))
+    predictions, _ = loop(one_by_one, X, y)
+    assert np.abs(at_once.run(X, y).predictions - predictions).max() < 1e-4 * np.abs(predictions).max()
+
+
+@pytest.mark.parametrize("drift", [0.0, 0.02])
+def test_a_run_is_the_plain_formula(drift):
+    """The recursion with a full matrix, row by row: S + drift, or S / forgetting."""
+    X, y = drifting(2, ROWS, WIDTH, step=0.01)
+    forgetting, ridge, noise = (1.0, 0.5, 2.0) if drift else (0.98, 0.5, 1.0)
+    w, S = np.zeros(WIDTH), np.eye(WIDTH) / ridge
+    expected = []
+    for x, label in zip(X, y, strict=True):
+        S = S / forgetting + drift * np.eye(WIDTH)
+        k = S @ x
+        expected.append(w @ x)
+        w = w + k * (label - w @ x) / (noise + x @ k)
+        S = S - np.outer(k, k) / (noise + x @ k)
+    model = (
+        dl.Kalman(noise=noise, drift=drift, ridge=ridge, intercept=False)
+        if drift
+        else dl.RLS(forgetting=forgetting, ridge=ridge, intercept=False)
+    )
+    np.testing.assert_allclose(model.run(X, y).predictions, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+    np.testing.assert_allclose(model.covariance_, S, rtol=0, atol=1e-10 * np.abs(S).max())
+
+
+@pytest.mark.parametrize("name", ["RLS", "Kalman", "WEMM"])
+def test_rows_of_every_kind_among_the_blocks(name):
+    """Rows without a value, of weight 0, and far out; snapshots and intervals with them."""
+    X, y = drifting(3, ROWS, WIDTH, step=0.01)
+    X[11, 5] = np.nan
+    y[30] = np.nan
+    X[41] *= 0.5 if name == "WEMM" else 1e8
+    weight = np.where(np.arange(ROWS) % 20 == 4, 0.0, 1.0)
+    at_once, one_by_one = (SETTINGS[name](missing="skip") for _ in range(2))
+    run = at_once.run(X, y, sample_weight=weight, weights_every=5, level=0.9)
+    expected, snapshots = [], []
+    for t in range(ROWS):
+        expected.append(one_by_one.predict_one(X[t]))
+        if weight[t]:
+            one_by_one.learn_one(X[t], y[t])
+        if (t + 1) % 5 == 0:
+            snapshots.append(state_of(one_by_one)["weights"])
+    np.testing.assert_allclose(run.predictions, expected, rtol=1e-8, atol=1e-8, equal_nan=True)
+    np.testing.assert_allclose(run.weights, snapshots, rtol=1e-7, atol=1e-9)
+    assert run.skipped == 2
+
+
+def test_a_row_that_is_refused_leaves_the_model_as_it_was():
+    X, y = drifting(4, ROWS, WIDTH, step=0.01)
+    model = SETTINGS["RLS"]()
+    model.run(X[:20], y[:20])
+    before = state_of(model)
+    X[60, 7] = np.inf
+    with pytest.raises(ValueError, match="row 60"):
+        model.run(X, y)
+    after = state_of(model)
+    for part in before:
+        np.testing.assert_array_equal(before[part], after[part])
+
+
+def test_the_number_of_threads_changes_nothing():
+    script = (
+        "import sys, numpy as np, driftline as dl\n"
+        "from tests.test_large import SETTINGS\n"
+        "from tests.streams import drifting\n"
+        "X, y = drifting(5, 75, 900, step=0.01)\n"
+        "runs = [SETTINGS[name]().run(X, y).predictions for name in ('RLS', 'Kalman', 'WEMM', 'ARCOR, free')]\n"
+        "print(np.array(runs).tobytes().hex())\n"
+    )
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env={**os.environ, "DRIFTLINE_THREADS": threads},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for threads in ("1", "2")
+    ]
+    assert said[0] == said[1]
