@@ -8,7 +8,7 @@ from driftline.alarms import Alarm
 from driftline.base import Learner
 from driftline.certificate import Certificate
 from driftline.ensembles import Auto, Averaged, Classifier, Network
-from driftline.errors import DivergenceError, ModelFileError
+from driftline.errors import DivergenceError, ModelFileError, RowRefusedError
 from driftline.features import Pipeline
 from driftline.fleet import Fleet
 from driftline.kernels import Kernel
@@ -74,6 +74,7 @@ __all__ = [
     "Network",
     "Pipeline",
     "Ridge",
+    "RowRefusedError",
     "Run",
     "SecondOrder",
     "SparseDFOP",

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 
-class DivergenceError(ValueError, FloatingPointError):
+class RowRefusedError(ValueError):
+    """A row whose values are sound, that the learner cannot learn with the parameters that it has."""
+
+
+class DivergenceError(RowRefusedError, FloatingPointError):
     """The weights of a first-order learner left the range of their type: its rate is above the stable one."""
 
 

@@ -124,6 +124,11 @@ class Table:
 class FrameTable(Table):
     """A frame of any library that narwhals knows."""
 
+    @property
+    def frame(self) -> Any:
+        """The frame, as narwhals sees it."""
+        return self._values
+
     def block(self, start: int, stop: int) -> Array:
         """Rows ``start`` to ``stop`` as numbers."""
         columns = [
@@ -144,6 +149,8 @@ def is_sparse(values: Any) -> bool:
 
 def as_table(X: Any, where: str) -> Table:
     """A two-dimensional table from an array, a frame, or anything that NumPy can read."""
+    if isinstance(X, Table):
+        return X
     if type(X) is not np.ndarray:
         if is_sparse(X):
             raise TypeError(f"{where}: X is a sparse matrix; this learner takes dense rows, e.g. X.toarray()")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import os
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from driftline import inputs
 from driftline.base import Learner
-from driftline.errors import DivergenceError
-from driftline.inputs import Array, Table
+from driftline.errors import RowRefusedError
+from driftline.inputs import Array
+from driftline.processors import cores
+from driftline.sweep_rows import Rows
 
 if TYPE_CHECKING:
     from driftline.evaluate import Table as Printed
 
 WHERE = "sweep"
-BLOCK_BYTES = 2**20  # of X: what stays in the cache while one setting after another learns it
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,37 +29,67 @@ class Sweep:
 
     Attributes:
         settings: the parameters that were tried, in the order of the grid.
-        losses: the mean squared error of each, predicted before learned; infinite where its weights diverged.
-        models: the learners as the last row left them; None where one diverged.
+        losses: the mean squared error of each, predicted before learned, in which every row counts once whatever its weight;
+            of a classifier the share of wrong labels. Infinite where a row could not be learned, NaN where all were skipped.
+        models: the learners as the last row left them; None where a row could not be learned.
+        reasons: why a row could not be learned: the weights diverged, or the parameters do not suit it; None where all were.
     """
 
     settings: list[dict[str, Any]]
     losses: Array
     models: list[Learner | None]
+    reasons: list[str | None]
 
     @property
     def best(self) -> dict[str, Any]:
         """The parameters with the least loss."""
-        if not np.isfinite(self.losses).any():
-            raise ValueError("sweep: every setting diverged, there is no best one")
-        return self.settings[int(np.argmin(self.losses))]
+        return self.settings[self._place()]
+
+    @property
+    def best_model(self) -> Learner:
+        """The learner with the least loss, as the last row left it."""
+        model = self.models[self._place()]
+        assert model is not None  # its loss is finite
+        return model
+
+    def _place(self) -> int:
+        finite = np.isfinite(self.losses)
+        if finite.any():
+            return int(np.where(finite, self.losses, np.inf).argmin())
+        if np.isnan(self.losses).all():
+            raise ValueError(f"{WHERE}: every row was skipped, so that no setting is better than another")
+        reason = next((reason for reason in self.reasons if reason is not None), "its loss is beyond the range of float64")
+        raise ValueError(f"{WHERE}: no setting has a finite loss, there is no best one. The first that failed: {reason}")
 
     def table(self, rows: int | None = None) -> Printed:
         """Settings and losses, the best first."""
-        from driftline.evaluate import Table as Printed
+        from driftline.evaluate.tables import Table as Printed
 
         order = np.argsort(self.losses, kind="stable")[:rows]
         names = list(dict.fromkeys(name for setting in self.settings for name in setting))
-        lines: list[list[Any]] = [
-            [*(str(self.settings[i].get(name, "")) for name in names), float(self.losses[i])] for i in order
-        ]
-        return Printed([*names, "mse"], lines)
+        lines = [[*(_cell(self.settings[i], name) for name in names), float(self.losses[i])] for i in order]
+        return Printed([*names, self._measure], lines)
+
+    @property
+    def _measure(self) -> str:
+        kinds = {model._estimator_type for model in self.models if model is not None}
+        return "error rate" if kinds == {"classifier"} else "mse"
 
     def __len__(self) -> int:
         return len(self.settings)
 
     def __str__(self) -> str:
         return str(self.table())
+
+
+def _cell(setting: dict[str, Any], name: str) -> Any:
+    """A number as itself, with all its digits shown; anything else as it is written."""
+    from driftline.evaluate.tables import Cell
+
+    if name not in setting:
+        return Cell(None, "")
+    value = setting[name].item() if isinstance(setting[name], np.generic) else setting[name]
+    return Cell(value if value is None or type(value) in (bool, int, float) else str(value), str(value))
 
 
 def sweep(
@@ -74,37 +104,33 @@ def sweep(
     """Runs every setting of a grid over the same rows, on all cores.
 
     The rows are read and converted once for all settings of a thread, and each block of them is learned by all while it is
-    in the cache. Each setting gives exactly what ``run`` of a learner with these parameters gives.
+    in the cache. Each setting gives exactly what ``run`` of a learner with these parameters gives. A setting whose weights
+    diverge, or that cannot learn a row, ends there, and the others go on.
 
     Args:
         learner: says the kind and the parameters that do not vary. It is not changed.
         grid: lists of values by parameter, of which every combination is tried; or the settings themselves.
-        X: (T, d) array or frame.
-        y: (T,) labels.
+        X: what ``run`` of the learner takes: (T, d) array, frame, or sparse rows.
+        y: (T,) labels, or several a row where the learner takes them.
         sample_weight: (T,) weights of the rows.
         jobs: threads; None for as many as there are cores.
 
     >>> import driftline as dl
     >>> X, y = dl.streams.Rotating(rate=0.01, noise=0.1, seed=0).take(2000)
     >>> result = dl.sweep(dl.RLS(), {"forgetting": [0.9, 0.99, 1.0], "ridge": [0.1, 10.0]}, X, y)
-    >>> len(result), result.best["forgetting"]
-    (6, 0.9)
+    >>> len(result), result.best["forgetting"], result.best_model.n_seen_
+    (6, 0.9, 2000)
     """
+    if not isinstance(learner, Learner):
+        raise TypeError(f"{WHERE}: learner must be a driftline learner, such as RLS(), got {learner!r}")
     settings = _settings(grid)
-    models: list[Learner | None] = [learner.clone(setting) for setting in settings]
-    table = inputs.as_table(X, WHERE)
-    labels = inputs.as_vector(y, table.rows, WHERE, "y")
-    weight = inputs.as_weights(sample_weight, table.rows, WHERE)
     if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, (int, np.integer)) or jobs < 1):
         raise ValueError(f"{WHERE}: jobs must be None or a whole number of at least 1, got {jobs!r}")
-    threads = min(int(jobs or os.cpu_count() or 1), len(models))
-    totals, counts = np.zeros(len(models)), np.zeros(len(models))
-    shares = [range(first, len(models), threads) for first in range(threads)]
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(lambda share: _learn(models, share, table, labels, weight, totals, counts), shares))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        losses = np.where([model is None for model in models], np.inf, totals / counts)
-    return Sweep(settings, losses, models)
+    lanes = [_Lane(learner.clone(setting)) for setting in settings]
+    rows = Rows(learner.clone(settings[0]), X, y, sample_weight, WHERE)
+    _learn_all(lanes, rows, min(int(jobs or cores()), len(lanes)))
+    losses = np.array([lane.loss for lane in lanes])
+    return Sweep(settings, losses, [lane.model for lane in lanes], [lane.reason for lane in lanes])
 
 
 def _settings(grid: Any) -> list[dict[str, Any]]:
@@ -112,7 +138,11 @@ def _settings(grid: Any) -> list[dict[str, Any]]:
         values = [_values(name, some) for name, some in grid.items()]
         settings = [dict(zip(grid, combination, strict=True)) for combination in itertools.product(*values)]
     else:
-        settings = [dict(setting) for setting in grid]
+        found: list[Any] = [grid] if isinstance(grid, (str, bytes)) or not isinstance(grid, Iterable) else list(grid)
+        for setting in found:
+            if not isinstance(setting, Mapping):
+                raise TypeError(f"{WHERE}: grid must hold lists of values by parameter, or settings, got {setting!r}")
+        settings = [dict(setting) for setting in found]
     if not settings:
         raise ValueError(f"{WHERE}: the grid is empty")
     return settings
@@ -124,36 +154,68 @@ def _values(name: str, some: Any) -> Sequence[Any]:
     return list(some)
 
 
-def _rows_at_once(columns: int) -> int:
-    return max(256, BLOCK_BYTES // (8 * columns))
+class _Lane:
+    """One setting on its way along the rows."""
 
+    def __init__(self, model: Learner) -> None:
+        self.model: Learner | None = model
+        self.reason: str | None = None
+        self._total, self._count = 0.0, 0
 
-def _learn(
-    models: list[Learner | None],
-    share: range,
-    table: Table,
-    y: Array,
-    weight: Array | None,
-    totals: Array,
-    counts: Array,
-) -> None:
-    """Teaches a thread's share of the models, block by block."""
-    for start, block in table.blocks(_rows_at_once(table.columns)):
-        rows = slice(start, start + len(block))
-        for i in share:
-            model = models[i]
-            if model is None:
-                continue
-            try:
-                run = model.run(block, y[rows], sample_weight=None if weight is None else weight[rows])
-            except DivergenceError:
-                models[i] = None
-                continue
-            except Exception as error:
-                error.add_note(f"while {model!r} learned the block that begins at row {start}")
+    def learn(self, start: int, X: Any, y: Any, weight: Array | None) -> None:
+        """Learns a block of rows, of which ``start`` is the first, unless an earlier one was refused."""
+        if self.model is None:
+            return
+        try:
+            run = self.model.run(X, y, sample_weight=weight)
+        except RowRefusedError as error:
+            self.model, self.reason = None, _place(error, start)
+            return
+        except (ValueError, TypeError) as error:
+            if start == 0:
                 raise
-            with np.errstate(over="ignore"):
-                losses = run.losses
-            known = np.isfinite(losses) if run.skipped else slice(None)
-            totals[i] += losses[known].sum()
-            counts[i] += losses[known].size
+            raise (TypeError if isinstance(error, TypeError) else ValueError)(_place(error, start)) from error
+        losses = run.losses
+        if run.skipped:
+            losses = losses[~np.isnan(losses)]
+        with np.errstate(over="ignore"):
+            self._total += float(losses.sum())
+        self._count += losses.size
+
+    @property
+    def loss(self) -> float:
+        """The mean over the entries so far."""
+        if self.model is None:
+            return np.inf
+        return self._total / self._count if self._count else np.nan
+
+
+def _place(error: Exception, start: int) -> str:
+    return str(error) if start == 0 else f"{WHERE}: in the rows from {start} on, counted from there, {error}"
+
+
+def _learn_all(lanes: list[_Lane], rows: Rows, threads: int) -> None:
+    """Block by block, each thread a share of the settings. The first error, or an interrupt, ends the others soon."""
+    ended = threading.Event()
+
+    def learn(share: list[_Lane]) -> None:
+        try:
+            for block in rows.blocks():
+                for lane in share:
+                    if ended.is_set():
+                        return
+                    lane.learn(*block)
+        except BaseException:
+            ended.set()
+            raise
+
+    shares = [lanes[first::threads] for first in range(threads)]
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            others = [pool.submit(learn, share) for share in shares[1:]]
+            learn(shares[0])
+            for other in others:
+                other.result()
+        except BaseException:
+            ended.set()
+            raise

@@ -20,6 +20,7 @@ from typing import Any, Protocol
 
 from driftline.evaluate.progress import Progress
 from driftline.evaluate.rules import whole
+from driftline.processors import cores
 
 PATIENCE = 1.0  # seconds of work in this process before parallel ones are thought of
 WORTH = 3.0  # seconds of work left that are worth starting them
@@ -28,11 +29,6 @@ WORTH = 3.0  # seconds of work left that are worth starting them
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1")
 
 _START = "import sys; sys.path[:] = {path!r}; from driftline.evaluate.workers import serve; serve()"
-
-
-def cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Work(Protocol):

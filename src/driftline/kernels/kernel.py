@@ -11,6 +11,7 @@ import numpy as np
 from driftline import _core, params
 from driftline.base import Learner
 from driftline.certificate import Certificate
+from driftline.errors import RowRefusedError
 from driftline.inputs import Array, Name
 from driftline.kernels import functions
 from driftline.linear.arowr import AROWR
@@ -160,9 +161,9 @@ class Kernel(Nested):
 
     def _serve(self, status: int, where: str, row: int, ahead: Array) -> None:
         if status == _OUTSIDE_KERNEL:
-            raise ValueError(f"{where}: row {row} has no finite kernel, or the kernel is not positive definite")
+            raise RowRefusedError(f"{where}: row {row} has no finite kernel, or the kernel is not positive definite")
         if status == OUTSIDE_NOISE:
-            raise ValueError(
+            raise RowRefusedError(
                 f"{where}: row {row} has x'Sx >= 1 in the kernel's space, for which the noise 1 - x'Sx is not positive; "
                 "k(x, x) < ridge on every row is sufficient"
             )

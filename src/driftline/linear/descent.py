@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from driftline import _core, losses
-from driftline.errors import DivergenceError
+from driftline.errors import DivergenceError, RowRefusedError
 from driftline.inputs import Array
 from driftline.refusals import Target
 from driftline.sparse_rows import TakesSparse
@@ -97,6 +97,6 @@ class Descending(TakesSparse):
     def _descend(self, loss: losses.Loss, x: Any, y: float, prediction: float, weight: float, where: str, row: int) -> None:
         slope = weight * float(loss.gradient(y, prediction))
         if not math.isfinite(slope):
-            raise ValueError(f"{where}: {loss!r} gave the gradient {slope} at row {row}")
+            raise RowRefusedError(f"{where}: {loss!r} gave the gradient {slope} at row {row}")
         if not self._core.descend(x, y, prediction, slope):
             self._serve(_DIVERGED, where, row, x if isinstance(x, _core.SparseRows) else x[None, :])

@@ -11,6 +11,7 @@ import numpy as np
 
 from driftline import _core
 from driftline.certificate import Certificate
+from driftline.errors import RowRefusedError
 from driftline.inputs import Array
 from driftline.linear.outputs import TakesOutputs
 from driftline.linear.policies import Add, Below, Divide, Every
@@ -119,7 +120,7 @@ class Recursive(TakesOutputs):
 
     def _serve(self, status: int, where: str, row: int, ahead: Array) -> None:
         if status == OUTSIDE_NOISE:
-            raise ValueError(self._outside_noise(where, row, ahead[0]))
+            raise RowRefusedError(self._outside_noise(where, row, ahead[0]))
         self._fill_tables_from_here(len(ahead))
 
     def _fill_tables_from_here(self, ahead: int) -> None:
