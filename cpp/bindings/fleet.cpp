@@ -1,6 +1,8 @@
 // driftline._core.SecondOrderFleet64 and its kin: many models of one kind in one block of memory.
 #include "fleet_state.hpp"
 
+#include <algorithm>
+
 namespace driftline::bindings {
 namespace {
 
@@ -26,10 +28,11 @@ template <class T> Index find_bad_row(const Table2& x, const std::optional<Vecto
     return batch.floats ? first_bad_row<T, float>(batch, features) : first_bad_row<T, double>(batch, features);
 }
 
-// One thread for each of the places in `at`, which say where it starts and then how far it got.
+// One thread for each of the places in `at`, which say where it starts and then how far it got; `until` is beyond the last
+// row.
 template <class Model>
 nb::tuple run_keyed(Held<Model>& self, Indices keys, Table2 x, std::optional<Vector> y, std::optional<Vector> weight,
-                    bool skip, OutVector predictions, OutMarks resets, OutIndices at) {
+                    bool skip, OutVector predictions, OutMarks resets, OutIndices at, Index until) {
     InUse use(self);
     FleetModel<Model>& fleet = *self.model;
     KeyedRows rows;
@@ -37,9 +40,13 @@ nb::tuple run_keyed(Held<Model>& self, Indices keys, Table2 x, std::optional<Vec
     const std::size_t count = static_cast<std::size_t>(rows.batch.rows);
     if (keys.shape(0) != count || predictions.shape(0) != count || resets.shape(0) != count || at.shape(0) < 1)
         throw nb::value_error("the shapes do not agree");
-    for (std::size_t i = 0; i < count; ++i)
+    const Index from = *std::min_element(at.data(), at.data() + at.shape(0));
+    if (from < 0 || until < from || until > rows.batch.rows)
+        throw nb::value_error("the rows are out of range");
+    for (Index i = from; i < until; ++i)
         if (keys.data()[i] < 0 || keys.data()[i] >= fleet.size())
             throw nb::index_error("a key is out of range");
+    rows.batch.rows = until;
     rows.keys = keys.data();
     rows.predictions = predictions.data();
     rows.resets = resets.data();
@@ -59,6 +66,11 @@ nb::tuple run_keyed(Held<Model>& self, Indices keys, Table2 x, std::optional<Vec
     return nb::make_tuple(static_cast<int>(status), skipped);
 }
 
+template <class Model> void require_models(const FleetModel<Model>& fleet, Index count) {
+    if (count < 0 || count > fleet.size())
+        throw nb::index_error("there are fewer models");
+}
+
 template <class Model> nb::tuple model_state(Held<Model>& self, Index slot) {
     InUse use(self);
     FleetModel<Model>& fleet = *self.model;
@@ -69,23 +81,26 @@ template <class Model> nb::tuple model_state(Held<Model>& self, Index slot) {
     return nb::make_tuple(state_of(*worker), static_cast<Index>(fleet.head(slot).skipped));
 }
 
-template <class T, class Model> nb::object weights(Held<Model>& self) {
+// Of the first `count` models.
+template <class T, class Model> nb::object weights(Held<Model>& self, Index count) {
     InUse use(self);
     FleetModel<Model>& fleet = *self.model;
+    require_models(fleet, count);
     T* to;
-    nb::object table = new_table(fleet.size(), fleet.width(), to);
+    nb::object table = new_table(count, fleet.width(), to);
     const std::size_t bytes = static_cast<std::size_t>(fleet.width()) * sizeof(T);
-    for (Index i = 0; i < fleet.size(); ++i)
+    for (Index i = 0; i < count; ++i)
         std::memcpy(to + i * fleet.width(), fleet.content(i) + fleet.layout().weights, bytes);
     return table;
 }
 
-// Of each model: rows learned, and rows skipped.
-template <class Model> nb::tuple counts(Held<Model>& self) {
+// Of the first `count` models: rows learned, and rows skipped.
+template <class Model> nb::tuple counts(Held<Model>& self, Index count) {
     InUse use(self);
     FleetModel<Model>& fleet = *self.model;
+    require_models(fleet, count);
     std::vector<Index> rows, skipped;
-    for (Index i = 0; i < fleet.size(); ++i) {
+    for (Index i = 0; i < count; ++i) {
         double learned; // the first of the sums
         std::memcpy(&learned, fleet.content(i) + fleet.layout().sums, sizeof learned);
         rows.push_back(static_cast<Index>(learned));
@@ -110,7 +125,7 @@ template <class T, class Model> nb::class_<Held<Model>> bind(nb::module_& m, con
         .def_static("find_bad_row", &find_bad_row<T>, arg("x"), arg("y").none(),
                     "The first row with a value that no model takes, or -1.")
         .def("run", &run_keyed<Model>, arg("keys"), arg("x"), arg("y").none(), arg("weight").none(), arg("skip"),
-             arg("predictions"), arg("resets"), arg("at"),
+             arg("predictions"), arg("resets"), arg("at"), arg("until"),
              "Replays rows, with a thread for each entry of `at`; returns status and rows skipped.")
         .def("accept",
              [](Held<Model>& self) {
@@ -124,8 +139,15 @@ template <class T, class Model> nb::class_<Held<Model>> bind(nb::module_& m, con
              })
         .def("model_state", &model_state<Model>, arg("slot"),
              "The state of one model, as a model of its own exports it, and its skipped rows.")
-        .def("weights", &weights<T, Model>)
-        .def("counts", &counts<Model>)
+        .def("weights", &weights<T, Model>, arg("count"))
+        .def("counts", &counts<Model>, arg("count"))
+        .def(
+            "reserve",
+            [](Held<Model>& self, Index n) {
+                InUse use(self);
+                self.model->reserve(n);
+            },
+            arg("n"), "Makes room for n models or more.")
         .def("get_state",
              [](Held<Model>& self) {
                  InUse use(self);
@@ -145,19 +167,21 @@ template <class T> void bind_second_order_fleet(nb::module_& m, const char* name
     using Model = SecondOrderModel<T>;
     bind<T, Model>(m, name)
         .def(
-            "set_forgetting",
-            [](Held<Model>& self, std::vector<double> values) {
+            "extend_forgetting",
+            [](Held<Model>& self, Vector more) {
                 InUse use(self);
-                self.model->set_forgetting(std::move(values));
+                self.model->extend_forgetting(more.data(), static_cast<Index>(more.shape(0)));
             },
-            arg("values"))
+            arg("more"))
+        .def_prop_ro("forgettings", [](Held<Model>& self) { return self.model->forgettings(); })
+        .def_prop_ro("thresholds", [](Held<Model>& self) { return self.model->thresholds(); })
         .def(
-            "set_thresholds",
-            [](Held<Model>& self, std::vector<double> values) {
+            "extend_thresholds",
+            [](Held<Model>& self, Vector more) {
                 InUse use(self);
-                self.model->set_thresholds(std::move(values));
+                self.model->extend_thresholds(more.data(), static_cast<Index>(more.shape(0)));
             },
-            arg("values"));
+            arg("more"));
 }
 
 } // namespace

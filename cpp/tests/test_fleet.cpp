@@ -97,7 +97,7 @@ template <class Model> void rows_with_keys_are_rows_of_separate_models(Index d, 
     const std::vector<double> thresholds(200, 0.3);
     if constexpr (requires { fleet.policy().reset; })
         if (policy.reset == Reset::below)
-            fleet.set_thresholds(thresholds);
+            fleet.extend_thresholds(thresholds.data(), static_cast<Index>(thresholds.size()));
     Rows data(d - intercept);
     std::vector<KeyedDone> done(threads);
     CHECK(fleet.run(data.keyed, done) == Status::done);
@@ -153,6 +153,58 @@ template <class T> void a_call_that_is_undone_leaves_no_trace() {
     CHECK(std::memcmp(before.data(), fleet.slot(0), before.size()) != 0);
     CHECK(fleet.undo());
     CHECK(std::memcmp(before.data(), fleet.slot(0), before.size()) == 0);
+    CHECK(!fleet.undo()); // no call is under way
+}
+
+// Undoing what was accepted changes nothing, and neither does undoing what cannot fail.
+template <class T> void what_was_accepted_stays() {
+    for (const Policy& policy : {refusing(), forgetting()}) {
+        FleetModel<SecondOrderModel<T>> fleet(models, 4, true, policy);
+        Rows data(3);
+        for (double& value : data.x)
+            value *= 0.5;
+        std::vector<KeyedDone> done(1);
+        CHECK(fleet.run(data.keyed, done) == Status::done);
+        if (policy.complement)
+            fleet.accept();
+        const std::vector<std::byte> before(fleet.slot(0), fleet.slot(models));
+        CHECK(!fleet.undo());
+        CHECK(std::memcmp(before.data(), fleet.slot(0), before.size()) == 0);
+    }
+}
+
+template <class T> void a_fleet_that_grows_keeps_what_it_learned() {
+    FleetModel<SecondOrderModel<T>> fleet(models, 4, true, refusing()), other(models, 4, true, refusing());
+    Rows data(3);
+    for (double& value : data.x)
+        value *= 0.5;
+    for (const Index size : {models, models + 1, Index(20), Index(200'000)}) {
+        fleet.reserve(size);
+        CHECK(fleet.size() >= size);
+        for (auto* each : {&fleet, &other}) {
+            std::vector<KeyedDone> done(2);
+            CHECK(each->run(data.keyed, done) == Status::done);
+            each->accept();
+            KeyedRows asked = data.keyed; // leaves journals of its own
+            asked.batch.y = nullptr;
+            done = std::vector<KeyedDone>(2);
+            CHECK(each->run(asked, done) == Status::done);
+        }
+    }
+    CHECK(std::memcmp(other.slot(0), fleet.slot(0), static_cast<std::size_t>(models * fleet.layout().size)) == 0);
+    CHECK(fleet.head(fleet.size() - 1).call == 0);
+}
+
+// Whatever pattern the keys have, no thread has much more than its share of them.
+void threads_have_equal_shares() {
+    for (const Index stride : {1, 2, 3, 4, 8, 10, 100, 1024, 4096, 65536})
+        for (const std::uint32_t parts : {2u, 3u, 4u, 8u}) {
+            std::vector<Index> shares(parts);
+            for (Index key = 0; key < 10'000; ++key)
+                ++shares[part_of(key * stride, parts)];
+            for (const Index share : shares)
+                CHECK(share * parts > 9'000 && share * parts < 11'000);
+        }
 }
 
 template <class T> void test_type() {
@@ -167,6 +219,8 @@ template <class T> void test_type() {
                 rows_with_keys_are_rows_of_separate_models<FirstOrderModel<T>>(d, policy, threads);
         }
     a_call_that_is_undone_leaves_no_trace<T>();
+    what_was_accepted_stays<T>();
+    a_fleet_that_grows_keeps_what_it_learned<T>();
 }
 
 } // namespace
@@ -174,5 +228,6 @@ template <class T> void test_type() {
 int main() {
     test_type<double>();
     test_type<float>();
+    threads_have_equal_shares();
     return checks::result();
 }

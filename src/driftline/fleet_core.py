@@ -35,13 +35,12 @@ def require_fixed_size(learner: Any) -> None:
 
 
 class Schedules:
-    """What changes from row to row, or from segment to segment, of each model: tables that grow as the models do."""
+    """What changes from row to row, or from segment to segment, of each model: tables in the core that grow as models do."""
 
     def __init__(self, policy: Policy, name: str) -> None:
         self._name = name
         self._time = policy.time if isinstance(policy.time, Divide) and policy.time.constant is None else None
         self._reset = policy.reset if isinstance(policy.reset, Below) else None
-        self._forgetting, self._thresholds = np.empty(0), np.empty(0)
 
     def start(self, core: Any) -> None:
         """Gives a fresh core what its models need for their first row."""
@@ -59,24 +58,22 @@ class Schedules:
 
     def _grow_forgetting(self, core: Any, row: int, ahead: int) -> None:
         assert self._time is not None
-        known = len(self._forgetting)
+        known = core.forgettings
         until = row + ahead - 1 if callable(self._time.forgetting) else max(row, 2 * known, _TABLE)
-        self._forgetting = self._extend(self._time, self._forgetting, until)
-        core.set_forgetting(self._forgetting.tolist())
+        core.extend_forgetting(self._more(self._time, known, until))
 
     def _grow_thresholds(self, core: Any, segment: int) -> None:
         assert self._reset is not None
-        known = len(self._thresholds)
+        known = core.thresholds
         until = segment + 1 if callable(self._reset.schedule) else max(segment + 1, 2 * known, _TABLE)
-        self._thresholds = self._extend(self._reset, self._thresholds, until)
-        core.set_thresholds(self._thresholds.tolist())
+        core.extend_thresholds(self._more(self._reset, known, until))
 
-    def _extend(self, schedule: Divide | Below, known: Array, until: int) -> Array:
+    def _more(self, schedule: Divide | Below, known: int, until: int) -> Array:
         try:
-            more = schedule.values(len(known) + 1, max(until - len(known), 0))
+            more = schedule.values(known + 1, max(until - known, 0))
         except ValueError as error:
             raise ValueError(f"{self._name}: {error}") from None
-        return np.concatenate([known, more])
+        return np.ascontiguousarray(more, dtype=np.float64)
 
 
 def make_core(learner: Learner, n: int, width: int) -> tuple[Any, Schedules | None]:

@@ -57,7 +57,9 @@ def _encode_keys(keys: list[Any] | None) -> Array:
     """As a text of JSON: an array, since the head of a file is kept short."""
     for key in keys or []:
         if type(key) not in (str, int):
-            raise ValueError(f"Fleet.save: the key {key!r} is no text and no whole number, which a model file needs")
+            raise ValueError(
+                f"Fleet.save: the key {key!r} is no text and no whole number, which a model file needs; pickle takes any key"
+            )
     return np.frombuffer(json.dumps(keys or []).encode(), dtype=np.uint8)
 
 

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pandas as pd
+import polars
+import pyarrow
 import pytest
 
 import driftline as dl
@@ -50,10 +52,12 @@ def test_anything_hashable_is_a_name(names):
 def test_a_key_too_many_is_refused_and_nothing_is_learned():
     fleet = dl.Fleet(dl.RLS(), 2, named=True)
     fleet.learn_many(["a"], [[1.0]], [2.0])
-    with pytest.raises(ValueError, match=r"^Fleet\.learn_many: row 2 brings the key 'c', and all 2 models have another"):
+    with pytest.raises(
+        ValueError, match=r"^Fleet\.learn_many: row 2 brings the key 'c', and all 2 models have another.* grows"
+    ):
         fleet.learn_many(["a", "b", "c"], [[1.0], [1.0], [1.0]], [1.0, 2.0, 3.0])
     assert fleet.keys_ == ["a"]
-    assert fleet.n_seen_.tolist() == [1, 0]
+    assert fleet.n_seen_.tolist() == [1]
     fleet.learn_many(["b", "a"], [[1.0], [1.0]], [1.0, 2.0])
     assert fleet.keys_ == ["a", "b"]
 
@@ -71,13 +75,13 @@ def test_an_unknown_name_is_predicted_by_a_model_at_its_start():
 @pytest.mark.parametrize(
     ("keys", "error", "words"),
     [
-        ([0, 5], ValueError, r"keys must be in \[0, 3\), got 5 in row 1"),
+        ([0, 5], ValueError, r"keys must be in \[0, 3\), got 5 in row 1; make the fleet with named=True for numbers"),
         ([0, -1], ValueError, r"got -1 in row 1"),
         (np.array([0, 2**63], dtype=np.uint64), ValueError, "got 9223372036854775808 in row 1"),
         ([0], ValueError, r"X has 2 rows, keys has the shape \(1,\)"),
         ([[0, 1]], ValueError, "keys has the shape"),
         (0, ValueError, "keys has the shape"),
-        ([0.0, 1.0], TypeError, "keys must be whole numbers from 0 to 2, got float64; make the fleet with named=True"),
+        ([0.0, 1.0], TypeError, "keys must be whole numbers, got float64; make the fleet with named=True"),
         (["0", "1"], TypeError, "named=True"),
         ([True, False], TypeError, "got bool"),
         ([None, 1], TypeError, "got object"),
@@ -113,13 +117,124 @@ def test_wrong_names_are_refused_before_anything_is_learned(keys, error, words):
     fleet = dl.Fleet(dl.RLS(), 3, named=True)
     with pytest.raises(error, match=words):
         fleet.learn_many(keys, np.ones((2, 2)), [1.0, 2.0])
+    with pytest.raises(error, match=words):
+        fleet.predict_many(keys, np.ones((2, 2)))
     assert fleet.keys_ == []
 
 
-@pytest.mark.parametrize("key", [3, -1, "a", 1.5, None])
+@pytest.mark.parametrize("key", [3, -1, "a", 1.5, None, True, [1], np.array([1])], ids=repr)
 def test_a_key_that_is_no_number_of_a_model_is_not_found(key):
     fleet = dl.Fleet(dl.RLS(), 3)
-    with pytest.raises((KeyError, TypeError)):
+    with pytest.raises(
+        KeyError, match=r"Fleet: keys must be whole numbers in \[0, 3\), got .*; make the fleet with named=True"
+    ):
         fleet[key]
+    assert key not in fleet
     with pytest.raises(TypeError):
         iter(fleet)
+
+
+def test_which_keys_are_in_a_fleet():
+    fleet = dl.Fleet(dl.RLS(), 3)
+    assert 0 in fleet
+    assert np.uint8(2) in fleet
+    named = dl.Fleet(dl.RLS(), 3, named=True)
+    assert "a" not in named
+    named.learn_many(["a"], [[1.0]], [1.0])
+    assert "a" in named
+    assert "b" not in named
+    assert len(named) == 1
+
+
+TIMES = ["2026-01-01T00:00:00", "2026-01-01T00:00:00.5", "1969-07-20T20:17:40", "2026-02-01T12:30:00", "2026-03-01T00:00:00"]
+
+
+def _as_lists_of_the_same_times():
+    times = np.array(TIMES, dtype="datetime64[ns]")
+    series = pd.Series(times)
+    yield series
+    yield times
+    yield list(times)
+    yield times.astype("datetime64[ms]")
+    yield series.to_list()
+    yield (
+        series.dt.to_pydatetime().tolist()
+        if isinstance(series.dt.to_pydatetime(), np.ndarray)
+        else list(series.dt.to_pydatetime())
+    )
+    yield pd.DatetimeIndex(times)
+    yield polars.Series(times)
+    yield polars.Series(times).to_arrow()
+    yield pyarrow.chunked_array([pyarrow.array(times)])
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        list(_as_lists_of_the_same_times()),
+        [NAMES, NAMES.tolist(), list(NAMES), pd.Series(NAMES), pd.Categorical(NAMES), polars.Series(NAMES),
+         pyarrow.array(NAMES), pyarrow.chunked_array([NAMES]), list(pyarrow.array(NAMES)), NAMES.astype(object)],
+        [np.arange(5), list(range(5)), list(np.arange(5, dtype=np.uint8)), pd.Series(range(5)), polars.Series(range(5)),
+         pyarrow.chunked_array([range(5)]), np.arange(5.0), np.array(range(5), dtype=object)],
+        [np.array(["2026-01-01", "2026-01-02", "2026-01-03", "2026-02-01", "2027-01-01"], dtype="datetime64[D]"),
+         polars.Series(["2026-01-01", "2026-01-02", "2026-01-03", "2026-02-01", "2027-01-01"]).str.to_date()],
+        [np.arange(5) * np.timedelta64(1500, "us"), pd.Series(np.arange(5) * np.timedelta64(1_500_000, "ns")),
+         np.arange(5) * np.timedelta64(1_500_000, "ns"), polars.Series(np.arange(5) * np.timedelta64(1500, "us"))],
+        [np.arange(5) * np.timedelta64(7, "ns"), pd.Series(np.arange(5) * np.timedelta64(7, "ns"))],
+        [np.datetime64("2026-01-01", "ns") + np.arange(5), pd.Series(np.datetime64("2026-01-01", "ns") + np.arange(5))],
+    ],
+    ids=["times", "texts", "numbers", "days", "spans", "nanoseconds", "nanoseconds of a day"],
+)  # fmt: skip
+def test_a_key_is_the_same_wherever_it_comes_from(kinds):
+    fleet = dl.Fleet(dl.RLS(), named=True)
+    for keys in kinds:
+        fleet.learn_many(keys, np.ones((5, 1)), np.ones(5))
+    assert len(fleet.keys_) == 5
+    assert fleet.n_seen_.tolist() == [len(kinds)] * 5
+
+
+def test_a_fleet_without_n_grows_with_its_keys(monkeypatch):
+    monkeypatch.setattr("driftline.fleet.FIRST_ROOM", 2)
+    keys, X, y = keyed_rows(keys=700, count=3000)
+    models, predictions = run_apart(dl.RLS(), keys, X, y)
+    named, numbered = dl.Fleet(dl.RLS(), named=True), dl.Fleet(dl.RLS())
+    assert repr(named) == "Fleet(RLS(forgetting=0.99, ridge=1.0), named=True)"
+    for start in range(0, 3000, 500):
+        rows = slice(start, start + 500)
+        for fleet, these in ((named, [f"key {key}" for key in keys[rows]]), (numbered, keys[rows])):
+            assert np.array_equal(fleet.run(these, X[rows], y[rows]).predictions, predictions[rows])
+            assert fleet.predict_many(["none"] if fleet is named else [10**6], X[:1]) == 0.0
+    assert len(numbered) == keys.max() + 1
+    assert len(named) == len(models) == len(named.coef_)
+    for key, model in models.items():
+        require_same(named[f"key {key}"], model)
+        require_same(numbered[key], model)
+    table = pd.DataFrame(named.coef_, index=named.keys_)
+    assert np.array_equal(table.loc[f"key {keys[0]}"], models[keys[0]].coef_)
+
+
+def test_one_row_at_a_time_is_many_rows():
+    keys, X, y = keyed_rows()
+    weights = np.tile([1.0, 2.0], 150)
+    many = dl.Fleet(dl.RLS(), named=True)
+    run = many.run(NAMES[keys], pd.DataFrame(X, columns=["a", "b", "c"]), y, sample_weight=weights)
+    one = dl.Fleet(dl.RLS(), named=True)
+    for row, key in enumerate(NAMES[keys]):
+        x = dict(zip("cab" if row else "abc", X[row, [2, 0, 1] if row else [0, 1, 2]], strict=True))
+        assert one.predict_one(key, {**x, "unknown": 7.0} if row else x) == run.predictions[row]
+        one.learn_one(key, x, y[row], sample_weight=weights[row])
+    assert np.array_equal(one.coef_, many.coef_)
+    assert one.feature_names_in_.tolist() == ["a", "b", "c"]
+    assert one.predict_one("rome", {"b": 1.0}) == many.predict_one("rome", [0.0, 1.0, 0.0])
+    with pytest.raises(ValueError, match=r"^Fleet\.learn_one: the feature 'd' is new"):
+        one.learn_one("rome", {"a": 1.0, "d": 1.0}, 1.0)
+    with pytest.raises(ValueError, match=r"^Fleet\.learn_one: X has 2 features, expected 3"):
+        one.learn_one("rome", [1.0, 2.0], 1.0)
+    with pytest.raises(ValueError, match=r"^Fleet\.learn_one: X has NaN in row 0, feature 'a'"):
+        one.learn_one("rome", {"a": np.nan}, 1.0)
+    nameless = dl.Fleet(dl.RLS(), 3)
+    nameless.learn_one(2, [1.0], 1.0)
+    with pytest.raises(ValueError, match="the fleet learned from features without names"):
+        nameless.predict_one(2, {"a": 1.0})
+    with pytest.raises(AttributeError, match="the features have no names"):
+        _ = nameless.feature_names_in_

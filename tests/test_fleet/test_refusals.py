@@ -47,7 +47,7 @@ def test_learners_without_a_fixed_size(learner, error, words):
         dl.Fleet(learner, 3)
 
 
-@pytest.mark.parametrize("n", [0, -1, 1.0, True, None, "3"])
+@pytest.mark.parametrize("n", [0, -1, 1.0, True, "3"])
 def test_a_number_of_models_that_is_none(n):
     with pytest.raises(ValueError, match=r"^Fleet: n must be a whole number of at least 1, got"):
         dl.Fleet(dl.RLS(), n)
@@ -61,8 +61,22 @@ def test_options_that_are_none(options):
 
 def test_more_models_than_memory_could_ever_hold():
     fleet = dl.Fleet(dl.RLS(), 10**18)
-    with pytest.raises(MemoryError):
+    words = r"^Fleet\.learn_many: the system has no memory for 1,000,000,000,000,000,000 models of 1 features; without n"
+    with pytest.raises(MemoryError, match=words):
         fleet.learn_many([0], [[1.0]], [1.0])
+
+
+def test_a_number_that_no_memory_reaches_changes_nothing():
+    fleet = dl.Fleet(dl.RLS())
+    fleet.learn_many([3], [[1.0]], [1.0])
+    before = models(fleet)
+    for key, error in ((10**17, MemoryError), (2**62, ValueError), (2**63, ValueError), (-1, ValueError)):
+        with pytest.raises(
+            error, match=rf"^Fleet\.learn_many: .*{'100,000,000,000,000,001' if error is MemoryError else key}"
+        ):
+            fleet.learn_many(np.array([0, key], dtype="i8" if key < 2**63 else "u8"), [[1.0], [1.0]], [1.0, 1.0])
+    require_untouched(fleet, before)
+    assert fleet.predict_many([10**17, 3], [[1.0], [1.0]])[0] == 0.0
 
 
 @pytest.mark.parametrize(
@@ -98,7 +112,7 @@ def test_values_beyond_the_type_are_refused():
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_row_that_wemm_refuses_takes_the_others_back(jobs, monkeypatch):
-    monkeypatch.setattr("driftline.fleet.ROWS_FOR_A_THREAD", 1)
+    monkeypatch.setattr("driftline.fleet_call.ROWS_FOR_A_THREAD", 1)
     keys, X, y = keyed_rows()
     fleet = dl.Fleet(dl.WEMM(ridge=4.0), 5, jobs=jobs)
     fleet.learn_many(keys, X, y)
@@ -187,6 +201,6 @@ def test_what_was_learned_is_asked_of_a_fleet_that_has_learned():
     fleet = dl.Fleet(dl.RLS(), 3)
     assert fleet[2].n_seen_ == 0
     assert fleet.predict_many([0], [[1.0]]) == 0.0
-    for name in ("coef_", "intercept_", "n_features_in_"):
+    for name in ("coef_", "intercept_", "n_features_in_", "feature_names_in_"):
         with pytest.raises(ValueError, match=rf"^Fleet\.{name}: the fleet has seen no row"):
             getattr(fleet, name)

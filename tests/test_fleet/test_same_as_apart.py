@@ -67,7 +67,7 @@ def test_every_width(learner, dtype, d):
 @pytest.mark.parametrize("jobs", [1, 2, 3])
 @pytest.mark.parametrize("learner", [dl.RLS(), dl.Kalman(), dl.NLMS(), dl.ARCOR(), dl.RLS(forgetting=[0.5, 0.9])], ids=repr)
 def test_threads_change_nothing(learner, jobs, monkeypatch):
-    monkeypatch.setattr("driftline.fleet.ROWS_FOR_A_THREAD", 1)
+    monkeypatch.setattr("driftline.fleet_call.ROWS_FOR_A_THREAD", 1)
     keys, X, y = keyed_rows(keys=50, count=5000)
     fleet = dl.Fleet(learner, 50, jobs=jobs)
     run = fleet.run(keys, X, y)

@@ -75,7 +75,7 @@ DRIFTLINE_ONCE Status replay_slots(State& m, const Slots& slots, const KeyedRows
         Index count = 0;
         for (Index t = done.row; t < stop; ++t) { // without a branch: whose key it is cannot be foreseen
             mine[count] = t;
-            count += static_cast<std::uint32_t>(rows.keys[t]) % rows.parts == rows.part;
+            count += part_of(rows.keys[t], rows.parts) == rows.part;
         }
         for (Index i = 0; i < count; ++i) {
             if (i + ahead < count)

@@ -4,16 +4,13 @@
 #include <exception>
 #include <limits>
 #include <memory>
-#include <new>
 #include <system_error>
 #include <thread>
 #include <vector>
-#ifdef __linux__
-#include <sys/mman.h>
-#endif
 
 #include "driftline/engine.hpp"
 #include "driftline/first_order_model.hpp"
+#include "driftline/fleet_memory.hpp"
 #include "driftline/second_order_model.hpp"
 
 namespace driftline {
@@ -30,31 +27,6 @@ template <class T> bool may_refuse(const SecondOrderState<T>& m) {
     return m.policy.complement || m.forgetting.values || m.thresholds.values;
 }
 template <class T> bool may_refuse(const FirstOrderState<T>& m) { return m.policy.space == Space::free; }
-
-// Zeros, of which the system makes pages when they are first written. Keys come in any order, so that pages are asked to be
-// large: small ones would be looked up anew for almost every row.
-class LazyZeros {
-  public:
-    explicit LazyZeros(std::size_t bytes) : all_(std::calloc(bytes + cache_line, 1)) {
-        if (!all_)
-            throw std::bad_alloc();
-        const auto place = reinterpret_cast<std::uintptr_t>(all_) + cache_line - 1;
-        data_ = reinterpret_cast<std::byte*>(place / cache_line * cache_line);
-#ifdef __linux__
-        constexpr std::uintptr_t page = 1 << 21;
-        const std::uintptr_t first = round_up(static_cast<Index>(place), page);
-        if (first + page < place + bytes)
-            madvise(reinterpret_cast<void*>(first), (place + bytes - first) / page * page, MADV_HUGEPAGE);
-#endif
-    }
-    LazyZeros(const LazyZeros&) = delete;
-    ~LazyZeros() { std::free(all_); }
-    std::byte* data() const { return data_; }
-
-  private:
-    void* all_;
-    std::byte* data_;
-};
 
 // What slots held before a call changed them.
 struct Journal {
@@ -99,22 +71,37 @@ template <class Model> class FleetModel {
         return worker;
     }
 
-    // Schedules are by a model's own rows and segments, so that tables begin at 1.
-    void set_forgetting(std::vector<double> values) {
-        forgetting_ = std::move(values);
-        forgets_by_table_ = true;
-        renew_workers();
+    // Room for n models or more; twice as many as before, so that this is seldom done. Not within a call.
+    void reserve(Index n) {
+        if (n <= n_)
+            return;
+        n = n_ < n / 2 ? n : 2 * n_;
+        memory_.grow(bytes_for(n, layout_.size));
+        n_ = n;
+        journals_.clear();
     }
-    void set_thresholds(std::vector<double> values) {
-        thresholds_ = std::move(values);
-        renew_workers();
+
+    // Schedules are by a model's own rows and segments, so that tables begin at 1. There is one for all, which grows.
+    void extend_forgetting(const double* values, Index count) {
+        forgetting_.reserve(1); // an empty table is one too
+        forgetting_.insert(forgetting_.end(), values, values + count);
+        forgets_by_table_ = true;
+        renew_tables();
+    }
+    void extend_thresholds(const double* values, Index count) {
+        thresholds_.insert(thresholds_.end(), values, values + count);
+        renew_tables();
         put_in_slot(blank_worker_.state, layout_, blank_.data());
     }
+    // How long the tables are.
+    Index forgettings() const { return static_cast<Index>(forgetting_.size()); }
+    Index thresholds() const { return static_cast<Index>(thresholds_.size()); }
 
     // Rows from where each thread's `done` says, of which there are as many as threads. The outcome is that of the first row
     // that could not be taken; rows of other keys after it may have been learned, until the call is undone.
     Status run(const KeyedRows& rows, std::vector<KeyedDone>& done) {
         const std::size_t threads = done.size();
+        open_ = rows.batch.y != nullptr;
         while (workers_.size() < threads)
             workers_.push_back(new_worker());
         if (journals_.size() < threads)
@@ -142,13 +129,17 @@ template <class Model> class FleetModel {
                 std::rethrow_exception(error);
         return first_of(outcomes, done);
     }
-    // A call consists of one or several runs, and ends in one of these.
+    // A call that learns consists of one or several runs, and ends in one of these.
     void accept() {
         ++call_;
+        open_ = false;
         journals_.clear();
     }
-    // False where a call cannot fail once it has begun, so that nothing was kept to go back to.
+    // False where no call is under way, or it was of a kind that cannot fail, so that nothing was kept to go back to: what
+    // was learned stays.
     bool undo() {
+        if (!open_)
+            return false;
         for (const Journal& journal : journals_)
             for (std::size_t i = 0; i < journal.slots.size(); ++i)
                 std::memcpy(slot(journal.slots[i]), journal.contents.data() + i * journal.size, journal.size);
@@ -181,13 +172,14 @@ template <class Model> class FleetModel {
     void set_tables(Model& worker) const {
         if constexpr (requires { worker.state.forgetting; }) {
             if (forgets_by_table_)
-                worker.set_forgetting(forgetting_, 1);
+                worker.state.forgetting = {forgetting_.data(), 1, static_cast<Index>(forgetting_.size())};
             if (!thresholds_.empty())
                 worker.set_thresholds(thresholds_, 1);
         }
     }
-    void renew_workers() {
-        workers_.clear();
+    void renew_tables() {
+        for (auto& worker : workers_)
+            set_tables(*worker);
         set_tables(blank_worker_);
     }
 
@@ -199,6 +191,7 @@ template <class Model> class FleetModel {
     LazyZeros memory_;
     Aligned<std::byte> blank_;
     std::uint64_t call_ = 1;
+    bool open_ = false; // a call that learns is under way
     bool forgets_by_table_ = false;
     std::vector<double> forgetting_, thresholds_;
     std::vector<std::unique_ptr<Model>> workers_;

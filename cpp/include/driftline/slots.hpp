@@ -59,7 +59,7 @@ struct Slots {
     void (*keep)(void* journal, Index slot) = nullptr;
 };
 
-// The share of a call that one thread takes: the rows of every `parts`-th key.
+// The share of a call that one thread takes: the rows of the keys that part_of gives it.
 struct KeyedRows {
     Batch batch;
     const Index* keys = nullptr;
@@ -67,6 +67,13 @@ struct KeyedRows {
     std::uint8_t* resets = nullptr; // marks the rows after which a model was reset
     std::uint32_t part = 0, parts = 1;
 };
+
+// A number below `parts`, for keys of any pattern as often as any other: the high bits of a multiple of the key, by the
+// golden ratio.
+DRIFTLINE_INLINE std::uint32_t part_of(Index key, std::uint32_t parts) {
+    const std::uint64_t mixed = static_cast<std::uint64_t>(key) * 0x9E3779B97F4A7C15u;
+    return static_cast<std::uint32_t>((mixed >> 32) * parts >> 32);
+}
 
 // How far a thread got.
 struct KeyedDone {

@@ -1,0 +1,110 @@
+"""Interrupts: heeded between stretches of rows, after which the fleet knows exactly what it has learned."""
+
+import numpy as np
+import pytest
+
+import driftline as dl
+
+from .apart import keyed_rows, require_same, run_apart
+
+NAMES = np.array([f"key {key}" for key in range(40)])
+
+
+class Interrupting:
+    """A core that is interrupted before or after one of its calls, as Ctrl-C may do."""
+
+    def __init__(self, core, verb, number, when):
+        self._core, self._verb, self._left, self._when = core, verb, number, when
+
+    def __getattr__(self, name):
+        method = getattr(self._core, name)
+        if name != self._verb:
+            return method
+
+        def interrupted(*arguments):
+            self._left -= 1
+            if self._left == 0 and self._when == "before":
+                raise KeyboardInterrupt
+            result = method(*arguments)
+            if self._left == 0:
+                raise KeyboardInterrupt
+            return result
+
+        return interrupted
+
+
+@pytest.fixture
+def short_stretches(monkeypatch):
+    """Stretches of 100 rows of RLS with 3 features."""
+    monkeypatch.setattr("driftline.fleet_call.ROW", 0)
+    monkeypatch.setattr("driftline.fleet_call.STRETCH", 100 * 16)
+    monkeypatch.setattr("driftline.fleet_call.ROWS_FOR_A_THREAD", 1)
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+@pytest.mark.parametrize(
+    ("verb", "number", "when", "learned"),
+    [
+        ("run", 1, "before", 0),
+        ("run", 1, "after", 100),
+        ("run", 3, "before", 200),
+        ("run", 3, "after", 300),
+        ("accept", 1, "before", 950),
+        ("accept", 1, "after", 950),
+    ],
+)
+def test_the_rows_before_an_interrupt_stay_learned(verb, number, when, learned, fresh, short_stretches, monkeypatch):
+    keys, X, y = keyed_rows(keys=40, count=1000)
+    fleet = dl.Fleet(dl.RLS(), named=True)
+    first = 0 if fresh else 50
+    if first:
+        fleet.learn_many(NAMES[keys[:first]], X[:first], y[:first])
+    fitting = fleet._fitting
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            fleet, "_fitting", lambda *a: (lambda c, s, n: (Interrupting(c, verb, number, when), s, n))(*fitting(*a))
+        )
+        with pytest.raises(KeyboardInterrupt) as caught:
+            fleet.learn_many(NAMES[keys[first : first + 950]], X[first : first + 950], y[first : first + 950])
+    if fleet._core is not None:
+        fleet._core = getattr(fleet._core, "_core", fleet._core)
+    done = first + learned
+    models, _ = run_apart(dl.RLS(), NAMES[keys[:done]], X[:done], y[:done]) if done else ({}, None)
+    assert fleet.keys_ == list(models)
+    for key, model in models.items():
+        require_same(fleet[key], model)
+    notes = getattr(caught.value, "__notes__", [])
+    assert notes == ([f"Fleet.learn_many: {learned} of 950 rows were learned"] if learned else [])
+    more = np.arange(done, 1000 + done) % 1000
+    fleet.learn_many(NAMES[keys[more]], X[more], y[more])
+    every = np.arange(1000 + done) % 1000
+    for key, model in run_apart(dl.RLS(), NAMES[keys[every]], X[every], y[every])[0].items():
+        require_same(fleet[key], model)
+
+
+@pytest.mark.parametrize(("verb", "number", "when"), [("run", 1, "before"), ("run", 3, "after"), ("accept", 1, "before")])
+def test_learners_that_may_refuse_a_row_are_as_before_an_interrupt(verb, number, when, short_stretches, monkeypatch):
+    keys, X, y = keyed_rows(keys=40, count=1000)
+    fleet = dl.Fleet(dl.LMS(rate=0.1), named=True)
+    fleet.learn_many(NAMES[keys[:50]], X[:50], y[:50])
+    before = fleet.keys_, [fleet[key] for key in fleet.keys_]
+    core = fleet._core
+    fleet._core = Interrupting(core, verb, number, when)
+    monkeypatch.setattr("driftline.fleet_call.STRETCH", 100 * 4)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        fleet.learn_many(NAMES[keys[50:]], X[50:], y[50:])
+    fleet._core = core
+    assert fleet.keys_ == before[0]
+    for key, model in zip(*before, strict=True):
+        require_same(fleet[key], model)
+    assert not getattr(caught.value, "__notes__", [])
+
+
+def test_stretches_change_nothing(short_stretches):
+    keys, X, y = keyed_rows(keys=40, count=1000)
+    for learner in (dl.RLS(), dl.LMS(), dl.RLS(forgetting=lambda t: 1 - 1 / (t + 3)), dl.WEMM(ridge=9.0)):
+        fleet = dl.Fleet(learner, 40, jobs=2)
+        models, predictions = run_apart(learner, keys, X, y)
+        assert np.array_equal(fleet.run(keys, X, y).predictions, predictions)
+        for key, model in models.items():
+            require_same(fleet[key], model)
