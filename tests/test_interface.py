@@ -1,5 +1,6 @@
 """The public contract that is not a law of every learner: names, values, messages, and what importing costs."""
 
+import importlib
 import inspect
 import subprocess
 import sys
@@ -46,11 +47,45 @@ def test_a_learner_is_registered_under_the_stem_of_its_file():
 
 def test_importing_driftline_imports_no_extra():
     """Learners are for the start of a pipeline: they must not wait for a data-frame library."""
-    code = "import sys, driftline; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert {"driftline", "numpy"} <= set(loaded)
     extras = {"sklearn", "narwhals", "pandas", "polars", "pyarrow", "safetensors", "river", "matplotlib", "scipy"}
-    assert extras.isdisjoint(loaded)
+    for asked, brings in (("dl", {"driftline"}), ("dl.RLS, dl.Auto, dl.Kernel, dl.Fleet, dl.load", {"driftline", "numpy"})):
+        code = f"import sys, driftline as dl; {asked}; print(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
+        loaded = printed_by(code).split()
+        assert brings <= set(loaded)
+        assert (extras | {"numpy"} - brings).isdisjoint(loaded)
+
+
+def printed_by(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
+def test_names_are_there_before_they_are_imported():
+    code = """
+import driftline, inspect, pickle
+assert set(driftline.__all__) <= set(dir(driftline))
+assert "Kalman" not in vars(driftline)
+from driftline import *
+assert all(getattr(driftline, name) is eval(name) for name in driftline.__all__)
+assert vars(driftline)["Kalman"] is Kalman
+assert pickle.loads(pickle.dumps(Kalman(noise=2.0))).noise == 2.0
+class Own(driftline.RLS): pass
+assert Own() is not None and issubclass(Own, driftline.Learner)
+assert not hasattr(driftline, "Kalmann") and not hasattr(driftline, "nothing")
+print(driftline.registry.name_of(driftline.RLS), driftline.params.real)
+"""
+    assert printed_by(code).startswith("rls <function real")
+
+
+def test_every_public_name_is_one_object_wherever_it_is_asked_for():
+    for name in dl.__all__:
+        value = getattr(dl, name)
+        assert inspect.ismodule(value) or getattr(importlib.import_module(value.__module__), name) is value
+
+
+@pytest.mark.parametrize("first", ["kernels", "features", "ensembles", "regret", "fleet", "model_file", "checks", "sweeps"])
+def test_the_registry_is_the_same_whatever_is_imported_first(first):
+    code = f"import driftline.{first}; from driftline import registry; print(*registry.learners())"
+    assert printed_by(code).split() == list(registry.learners())
 
 
 def test_learning_and_predicting_import_no_extra():

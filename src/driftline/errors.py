@@ -1,6 +1,9 @@
-"""What driftline raises beside ValueError and TypeError."""
+"""What driftline raises beside ValueError and TypeError, and words for what is raised."""
 
 from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
 
 
 class RowRefusedError(ValueError):
@@ -37,3 +40,15 @@ def missing_extra(what: str, packages: str, extra: str) -> ImportError:
 
 class MissingFitError(ValueError, AttributeError):
     """Stands in for scikit-learn's NotFittedError where scikit-learn is not installed."""
+
+
+def closest(word: str, known: Iterable[str]) -> str:
+    """A question that names what may have been meant; empty where nothing is close.
+
+    >>> closest("temprature", ["temperature", "wind"])
+    ' Did you mean temperature?'
+    """
+    options = list(known)
+    folded = {option.casefold(): option for option in reversed(options)}
+    found = difflib.get_close_matches(word.casefold(), folded, n=3, cutoff=0.6)
+    return f" Did you mean {' or '.join(folded[name] for name in found)}?" if found else ""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import re
 from typing import TypeVar
 
 from driftline.base import Learner
 
+_HOMES = (
+    "driftline.ensembles.auto", "driftline.linear", "driftline.ensembles", "driftline.features", "driftline.kernels",
+)  # fmt: skip
 _learners: dict[str, type[Learner]] = {}
 
 L = TypeVar("L", bound=type[Learner])
@@ -33,13 +37,21 @@ def learner(cls: L) -> L:
 
 
 def learners() -> dict[str, type[Learner]]:
-    """The registered learners, name -> class."""
-    return dict(_learners)
+    """The registered learners, name -> class: driftline's own in a fixed order, then others as they were entered."""
+    for home in _HOMES:
+        importlib.import_module(home)
+    return dict(sorted(_learners.items(), key=_order))
+
+
+def _order(entry: tuple[str, type[Learner]]) -> tuple[int, str]:
+    name, cls = entry
+    homes = [place for place, home in enumerate(_HOMES) if f"{cls.__module__}.".startswith(f"{home}.")]
+    return (homes[0], name) if homes else (len(_HOMES), "")
 
 
 def regressors() -> dict[str, type[Learner]]:
     """Those whose predictions are numbers, name -> class."""
-    return {name: cls for name, cls in _learners.items() if cls._estimator_type == "regressor"}
+    return {name: cls for name, cls in learners().items() if cls._estimator_type == "regressor"}
 
 
 def name_of(cls: type[Learner]) -> str:

@@ -126,7 +126,7 @@ def test_the_version_is_the_packages(capsys):
 
 @pytest.mark.parametrize("arguments", [["--help"], ["reproduce", "--help"]])
 def test_help_brings_nothing_heavy(arguments):
-    heavy = "{'matplotlib', 'scipy', 'driftline.evaluate', 'driftline.reproduce', 'rich'}"
+    heavy = "{'matplotlib', 'numpy', 'pyarrow', 'scipy', 'driftline.evaluate', 'driftline.reproduce', 'rich'}"
     code = f"""
 import sys
 from driftline.cli import main

@@ -11,7 +11,7 @@ import typer
 
 from driftline import registry
 from driftline.base import Learner
-from driftline.files.errors import closest
+from driftline.errors import closest
 
 DEFAULT_MODEL = "auto"
 

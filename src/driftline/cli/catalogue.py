@@ -10,7 +10,7 @@ import typer
 
 from driftline import registry
 from driftline.base import Learner
-from driftline.files.errors import closest
+from driftline.errors import closest
 
 
 def show(name: str | None, as_json: bool) -> None:

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import typer
 
-from driftline.cli import errors, running, summary
+from driftline.cli import errors
 from driftline.cli.arguments import make_model, names_in
-from driftline.cli.options import Reading
-from driftline.cli.outputs import FORMATS, STDOUT
-from driftline.files.errors import closest
+from driftline.cli.options import FORMATS, STDOUT, Reading
+from driftline.errors import closest
 
 
 def run(
@@ -33,6 +32,8 @@ def run(
     command: list[str],
 ) -> None:
     """``driftline run``."""
+    from driftline.cli import running, summary
+
     _check_level(level)
     _check_out(out)
     if resume and state is None:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from driftline.files.raw import Options
 
 Names = list[str] | None
+STDOUT = "-"
+FORMATS = (".csv", ".jsonl", ".parquet")  # of predictions
 
 Source = Annotated[
     str,

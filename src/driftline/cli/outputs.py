@@ -18,11 +18,10 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from driftline.cli.options import STDOUT
 from driftline.files.buffers import from_numpy
 from driftline.inputs import Array
 
-STDOUT = "-"
-FORMATS = (".csv", ".jsonl", ".parquet")
 PARQUET = ".parquet"
 TAIL = 1024  # bytes at the end of what was kept, by which it is known again
 GONE = (

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from driftline.errors import closest
 from driftline.files import types
 from driftline.files.calendar import MISSING, Times, as_moments, zone_of
 from driftline.files.columns import LAST, POLICIES, Categories, Column, Numbers, Vectors, all_finite, as_numbers, as_texts
-from driftline.files.errors import DataError, Hint, closest
+from driftline.files.errors import DataError, Hint
 from driftline.files.raw import Options, RawBlock
 from driftline.inputs import Array
 

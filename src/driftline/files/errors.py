@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
+
+from driftline.errors import closest
 
 
 @dataclass(frozen=True)
@@ -61,18 +62,6 @@ class DataError(ValueError):
 
 class UnknownColumnError(DataError):
     """A column that the file does not have."""
-
-
-def closest(word: str, known: Iterable[str]) -> str:
-    """A question that names what may have been meant; empty where nothing is close.
-
-    >>> closest("temprature", ["temperature", "wind"])
-    ' Did you mean temperature?'
-    """
-    options = list(known)
-    folded = {option.casefold(): option for option in reversed(options)}
-    found = difflib.get_close_matches(word.casefold(), folded, n=3, cutoff=0.6)
-    return f" Did you mean {' or '.join(folded[name] for name in found)}?" if found else ""
 
 
 def no_column(name: str, known: Iterable[str], source: str, what: str = "column") -> UnknownColumnError:
