@@ -83,8 +83,11 @@ template <class T> void watch_resets(SecondOrderState<T>& m, double rho, double 
         begin_segment(m, 1.0);
 }
 
+// How often a packed S is looked at as a whole, which takes d^3.
+inline Index rows_until_mending(Index d) { return 64 + 8 * d; }
+
 template <class T> DRIFTLINE_ONCE void watch(SecondOrderState<T>& m, double rho, View view, const T* next) {
-    if (m.additive && static_cast<Index>(m.sums.rows) % (64 + 8 * m.d) == 0)
+    if (m.additive && static_cast<Index>(m.sums.rows) % rows_until_mending(m.d) == 0)
         mend(m);
     if (m.policy.reset != Reset::none)
         watch_resets(m, rho, view.growth.grow, view.norm2 * (view.scale * view.scale), next);

@@ -1,0 +1,203 @@
+// Blocks of rows through a packed S.
+//
+// With S before the block, row t = 0, 1, ... of it has, drift q being added before every row,
+//     k_t = (S + (t + 1) q I) x_t - sum over i < t of p_i (p_i . x_t),     p_i = k_i / sqrt(rho_i + s_i),
+// and S after n rows is S + n q I - sum of p_i p_i'. So S x is needed for all rows of a block at once, and is formed in the
+// walk that takes in the block before. A block ends before a row for which the sum would cost too many digits.
+//
+// The columns are in two parts, whose products are summed apart, so that it does not matter whether one thread or two
+// walk them.
+#pragma once
+
+#include "driftline/blocks.hpp"
+
+namespace driftline {
+inline namespace DRIFTLINE_ISA {
+
+// Some vectors of one size.
+template <class T> struct Vectors {
+    T* first;
+    Index size;
+    T* operator[](Index i) const { return first + i * size; }
+};
+
+// Four columns of a panel, from column c of it on.
+template <class T> struct FourColumns {
+    Index above, rows, first; // rows before the square on the diagonal; all rows; number of the first column
+    T* s[4];
+    FourColumns(const Packed<T>& m, Index p, Index c)
+        : above(p * panel_width<T>), rows(panel_rows<T>(p)), first(p * panel_width<T> + c) {
+        s[0] = m.s + panel_offset<T>(p) + c * rows;
+        for (int j = 1; j < 4; ++j)
+            s[j] = s[j - 1] + rows;
+    }
+};
+
+// Subtracts p p' for an even number of vectors p, two at a time.
+template <class T> DRIFTLINE_INLINE void subtract_squares(const FourColumns<T>& at, Vectors<T> parts, Index count) {
+    T *const s0 = at.s[0], *const s1 = at.s[1], *const s2 = at.s[2], *const s3 = at.s[3];
+    for (Index t = 0; t < count; t += 2) {
+        const T *const p = parts[t], *const q = parts[t + 1], *const g = p + at.first, *const h = q + at.first;
+        const Wide<T> g0 = all<T>(g[0]), g1 = all<T>(g[1]), g2 = all<T>(g[2]), g3 = all<T>(g[3]);
+        const Wide<T> h0 = all<T>(h[0]), h1 = all<T>(h[1]), h2 = all<T>(h[2]), h3 = all<T>(h[3]);
+        for (Index i = 0; i < at.rows; i += lanes<T>) {
+            const Wide<T> a = wide(p + i), b = wide(q + i);
+            store(s0 + i, wide(s0 + i) - g0 * a - h0 * b);
+            store(s1 + i, wide(s1 + i) - g1 * a - h1 * b);
+            store(s2 + i, wide(s2 + i) - g2 * a - h2 * b);
+            store(s3 + i, wide(s3 + i) - g3 * a - h3 * b);
+        }
+    }
+}
+
+// Adds the columns' share of S x to the products.
+template <class T>
+DRIFTLINE_INLINE void add_products(const FourColumns<T>& at, Vectors<T> x, Vectors<T> products, Index count) {
+    const T *const s0 = at.s[0], *const s1 = at.s[1], *const s2 = at.s[2], *const s3 = at.s[3];
+    for (Index t = 0; t < count; ++t) {
+        const T *const z = x[t], *const n = z + at.first;
+        T* const product = products[t];
+        const Wide<T> n0 = all<T>(n[0]), n1 = all<T>(n[1]), n2 = all<T>(n[2]), n3 = all<T>(n[3]);
+        Wide<T> t0 = {}, t1 = {}, t2 = {}, t3 = {};
+        for (Index i = 0; i < at.above; i += lanes<T>) {
+            const Wide<T> a = wide(s0 + i), b = wide(s1 + i), c = wide(s2 + i), e = wide(s3 + i), zi = wide(z + i);
+            t0 += a * zi, t1 += b * zi, t2 += c * zi, t3 += e * zi;
+            store(product + i, wide(product + i) + n0 * a + n1 * b + n2 * c + n3 * e);
+        }
+        for (Index i = at.above; i < at.rows; i += lanes<T>) {
+            const Wide<T> zi = wide(z + i);
+            t0 += wide(s0 + i) * zi, t1 += wide(s1 + i) * zi, t2 += wide(s2 + i) * zi, t3 += wide(s3 + i) * zi;
+        }
+        alignas(32) T sums[4];
+        store_sums(sums, t0, t1, t2, t3);
+        for (Index j = 0; j < 4; ++j)
+            product[at.first + j] += sums[j];
+    }
+}
+
+template <class T> class PackedBlocks : public BlockReplay<T> {
+  public:
+    PackedBlocks(SecondOrderState<T>& m, const Batch& batch, Outputs& out, bool two_threads)
+        : BlockReplay<T>(m, batch, out, two_threads, 16), numbers_(6 * size_ * (capacity_ + 1)),
+          views_(static_cast<std::size_t>(capacity_)) {
+        Vectors<T>* const all[] = {&x_, &k_, &parts_, &coming_, &products_, &others_};
+        T* at = numbers_.data();
+        for (Vectors<T>* vectors : all) {
+            *vectors = {at, size_};
+            at += size_ * (capacity_ + 1);
+        }
+    }
+
+    static bool suits(const SecondOrderState<T>& m) {
+        return m.additive && m.policy.radius == 0 && m.policy.reset != Reset::below;
+    }
+
+  private:
+    using BlockReplay<T>::m_, BlockReplay<T>::batch_, BlockReplay<T>::out_, BlockReplay<T>::reader_, BlockReplay<T>::extras_,
+        BlockReplay<T>::size_, BlockReplay<T>::companion_, BlockReplay<T>::alone_, BlockReplay<T>::capacity_;
+
+    // What s may lose to the sum.
+    static constexpr double least_left = sizeof(T) == 8 ? 1e-6 : 1e-2;
+
+    Aligned<T> numbers_;
+    Vectors<T> x_, k_, parts_;              // of the rows of the block
+    Vectors<T> coming_, products_, others_; // rows that come next, and S times them by the two parts of the columns
+    std::vector<View> views_;
+    Index ready_ = 0; // of the rows that come next, so many have their products
+
+    void forget_products() override { ready_ = 0; }
+
+    bool learn_block() override {
+        if (ready_ == 0) {
+            read_coming();
+            walk(0);
+        }
+        std::swap(x_, coming_);
+        std::swap(k_, products_);
+        const Index most = std::min(ready_, this->most_rows());
+        Index n = 0;
+        while (n < most && form_part(n))
+            ++n;
+        if (n == 0)
+            return false;
+        out_.done += n;
+        read_coming();
+        out_.done -= n;
+        walk(n);
+        m_.ready = true;
+        for (Index i = 0; i < n; ++i)
+            this->conclude_row(x_[i], k_[i], views_[static_cast<std::size_t>(i)], x_[i]);
+        if (!m_.ready) // S was mended, or reset
+            ready_ = 0;
+        return true;
+    }
+
+    void read_coming() {
+        ready_ = std::min(capacity_, batch_.rows - out_.done);
+        for (Index i = 0; i < ready_; ++i)
+            reader_.take(coming_[i], out_.done + i);
+    }
+
+    // k and p of row t, whose S x is in k; false where it has to be learned by itself.
+    bool form_part(Index t) {
+        View& view = views_[static_cast<std::size_t>(t)];
+        T *const x = x_[t], *const k = k_[t];
+        if (!this->look_ahead(x, t, view))
+            return false;
+        add_scaled(k, k, x, static_cast<T>(static_cast<double>(t + 1) * view.drift), size_);
+        const double whole = dot(x, k, size_);
+        for (Index i = 0; i < t; ++i)
+            add_scaled(k, k, parts_[i], static_cast<T>(-dot(parts_[i], x, size_)), size_);
+        view.s = dot(x, k, size_);
+        Lesson lesson;
+        if (!(view.s >= 0.5 * view.drift * view.norm2 && view.s <= largest_s<T> &&
+              (t == 0 || view.s >= least_left * whole)) ||
+            compare(m_, view, extras_, 0, weight_of(batch_, out_.done + t), lesson) != Status::done ||
+            is_weak_at(x, view, lesson))
+            return false;
+        const T scale = static_cast<T>(1 / std::sqrt(lesson.rho + view.s));
+        for (Index i = 0; i < size_; i += lanes<T>)
+            store(parts_[t] + i, scale * wide(k + i));
+        return true;
+    }
+    bool is_weak_at(T* x, const View& view, const Lesson& lesson) {
+        std::swap(m_.x, x);
+        const bool weak = is_weak(m_, view, lesson.rho);
+        std::swap(m_.x, x);
+        return weak;
+    }
+
+    // Takes n rows in, and forms the products of those that come next.
+    void walk(Index n) {
+        std::fill(products_[0], products_[ready_], T(0));
+        std::fill(others_[0], others_[ready_], T(0));
+        std::fill(parts_[n], parts_[n + 1], T(0)); // to make their number even
+        const Index panels = size_ / panel_width<T>;
+        const Index middle = std::min(panels, 1 + static_cast<Index>(0.7 * static_cast<double>(panels))); // halves the work
+        const auto others = [&] { walk_panels(middle, panels, n, others_); };
+        if (alone_)
+            others();
+        else
+            companion_.start(others);
+        walk_panels(0, middle, n, products_);
+        companion_.wait();
+        for (Index i = 0; i < ready_; ++i)
+            add_scaled(products_[i], products_[i], others_[i], T(1), size_);
+        for (Index j = m_.d; j < size_; ++j)
+            m_.packed.s[panel_index<T>(j, j)] = 1;
+    }
+    void walk_panels(Index first, Index last, Index n, Vectors<T> products) {
+        const T lift = static_cast<T>(static_cast<double>(n) * m_.policy.amount);
+        for (Index p = first; p < last; ++p)
+            for (Index c = 0; c < panel_width<T>; c += 4) {
+                const FourColumns<T> at(m_.packed, p, c);
+                subtract_squares(at, parts_, n);
+                for (Index j = 0; j < 4; ++j)
+                    at.s[j][at.first + j] += lift;
+                add_products(at, coming_, products, ready_);
+            }
+    }
+};
+
+} // namespace DRIFTLINE_ISA
+} // namespace driftline
