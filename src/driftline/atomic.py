@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 
-def write(path: str | os.PathLike[str], data: bytes, *, alone: bool = False) -> None:
-    """Writes a file beside the old one, and moves it over.
+def write(path: str | os.PathLike[str], data: bytes | Iterable[Any], *, alone: bool = False) -> None:
+    """Writes a file beside the old one, and moves it over. The data may come in pieces.
 
     ``alone`` says that nobody else writes this file meanwhile. The one beside it is then always ``path`` with the ending
     ``.part``, so that what a process left there when it was killed is written over by the next.
@@ -16,10 +18,11 @@ def write(path: str | os.PathLike[str], data: bytes, *, alone: bool = False) -> 
     path = Path(path)
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{path.parent}: no such folder")
+    pieces: Iterable[Any] = [data] if isinstance(data, bytes) else data
     handle, temporary = _fixed(path) if alone else _unique(path)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(data)
+            file.writelines(pieces)
             file.flush()
             os.fsync(file.fileno())
         os.chmod(temporary, 0o666 & ~_umask())

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from driftline import atomic, features, losses, registry
+from driftline import atomic, features, losses, registry, tensor_file
 from driftline.base import Learner
 from driftline.errors import ModelFileError
 from driftline.inputs import Array
@@ -62,11 +62,9 @@ def save(learner: Learner, path: str | os.PathLike[str], beside: Beside | None =
 
 def write(path: str | os.PathLike[str], arrays: dict[str, Array], head: dict[str, Any], *, alone: bool = False) -> None:
     """Writes arrays and a head that says what they are."""
-    from safetensors.numpy import save as to_bytes
-
     text = json.dumps(head, sort_keys=True)
     meta = {"format": FORMAT, "version": str(VERSION), "model": text, "sha256": _digest(arrays, text)}
-    atomic.write(path, to_bytes(arrays, metadata=meta), alone=alone)
+    atomic.write(path, tensor_file.pieces(arrays, meta), alone=alone)
 
 
 def load(path: str | os.PathLike[str]) -> Any:

@@ -1,0 +1,37 @@
+"""Arrays piece by piece: what safetensors itself reads."""
+
+import numpy as np
+import pytest
+from safetensors.numpy import load
+
+from driftline.tensor_file import pieces
+
+ARRAYS = {
+    "text": np.frombuffer(b"abc", dtype=np.uint8),
+    "numbers": np.arange(6.0).reshape(2, 3),
+    "short": np.arange(5, dtype=np.float32),
+    "whole": np.arange(-3, 3),
+    "flags": np.array([True, False]),
+    "none": np.empty((0, 4)),
+    "one": np.array(7.0),
+    "turned": np.arange(6.0).reshape(2, 3).T,
+    "reversed": np.arange(3, dtype=">i4"),
+}
+
+
+@pytest.mark.parametrize("names", [list(ARRAYS), ["text"], []])
+def test_safetensors_reads_the_same_arrays(names):
+    arrays = {name: ARRAYS[name] for name in names}
+    content = b"".join(pieces(arrays, {"format": "driftline", "é": '"'}))
+    found = load(content)
+    assert found.keys() == arrays.keys()
+    for name, array in arrays.items():
+        assert found[name].dtype == array.dtype.newbyteorder("=")
+        assert np.array_equal(found[name], array)
+        assert found[name].shape == array.shape
+
+
+def test_no_piece_is_a_copy():
+    array = np.arange(1000.0)
+    _, piece = pieces({"array": array}, {})
+    assert np.shares_memory(np.asarray(piece), array)
