@@ -31,7 +31,9 @@ class Numbers:
         """The slot of each row, and the keys that come for the first time with theirs: numbers need not be remembered."""
         numbers = self._as_numbers(keys, where)
         if numbers.shape != (rows,):
-            raise ValueError(f"{where}: X has {rows} rows, keys has the shape {numbers.shape}")
+            raise ValueError(
+                f"{where}: keys must be one whole number for each of {rows} rows, got the shape {numbers.shape}"
+            )
         outside = (numbers < 0) | (numbers >= self._end)
         if outside.any():
             row = int(outside.argmax())
@@ -115,7 +117,10 @@ class Names:
 
     def find(self, key: Any) -> int | None:
         """The slot of one key; None where there is none."""
-        return self._slots.get(as_key(key))
+        try:
+            return self._slots.get(as_key(key))
+        except TypeError as error:
+            raise TypeError(f"Fleet: a key must be hashable, got {key!r}: {error}") from None
 
     def key(self, slot: int, fresh: dict[Key, int]) -> Key:
         """The key of a slot, which may be one of the ``fresh``."""

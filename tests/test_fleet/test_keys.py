@@ -78,9 +78,9 @@ def test_an_unknown_name_is_predicted_by_a_model_at_its_start():
         ([0, 5], ValueError, r"keys must be in \[0, 3\), got 5 in row 1; make the fleet with named=True for numbers"),
         ([0, -1], ValueError, r"got -1 in row 1"),
         (np.array([0, 2**63], dtype=np.uint64), ValueError, "got 9223372036854775808 in row 1"),
-        ([0], ValueError, r"X has 2 rows, keys has the shape \(1,\)"),
-        ([[0, 1]], ValueError, "keys has the shape"),
-        (0, ValueError, "keys has the shape"),
+        ([0], ValueError, r"keys must be one whole number for each of 2 rows, got the shape \(1,\)"),
+        ([[0, 1]], ValueError, "got the shape"),
+        (0, ValueError, "got the shape"),
         ([0.0, 1.0], TypeError, "keys must be whole numbers, got float64; make the fleet with named=True"),
         (["0", "1"], TypeError, "named=True"),
         ([True, False], TypeError, "got bool"),
@@ -144,6 +144,9 @@ def test_which_keys_are_in_a_fleet():
     assert "a" in named
     assert "b" not in named
     assert len(named) == 1
+    for verb in (lambda: named[["a"]], lambda: ["a"] in named):
+        with pytest.raises(TypeError, match=r"^Fleet: a key must be hashable, got \['a'\]"):
+            verb()
 
 
 TIMES = ["2026-01-01T00:00:00", "2026-01-01T00:00:00.5", "1969-07-20T20:17:40", "2026-02-01T12:30:00", "2026-03-01T00:00:00"]

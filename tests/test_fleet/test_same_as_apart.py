@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 import driftline as dl
 from driftline import registry
+from driftline.fleet_call import Call
+from driftline.processors import cores
 
 from ..conftest import VARIANTS
 from .apart import in_a_fleet, keyed_rows, require_same, run_apart
@@ -75,6 +77,11 @@ def test_threads_change_nothing(learner, jobs, monkeypatch):
     assert np.array_equal(run.predictions, predictions)
     for key, model in models.items():
         require_same(fleet[key], model)
+
+
+def test_there_are_no_more_threads_than_cores():
+    call = Call("here", np.zeros(10**5, dtype=np.int64), np.ones((10**5, 1)), jobs=5000)
+    assert len(call._at) <= cores()
 
 
 @settings(max_examples=40, deadline=None)

@@ -1,6 +1,7 @@
 // Many models of one kind with the memory behind them, and the threads that work on them.
 #pragma once
 
+#include <algorithm>
 #include <exception>
 #include <limits>
 #include <memory>
@@ -28,18 +29,29 @@ template <class T> bool may_refuse(const SecondOrderState<T>& m) {
 }
 template <class T> bool may_refuse(const FirstOrderState<T>& m) { return m.policy.space == Space::free; }
 
-// What slots held before a call changed them.
+// What slots held before a call changed them, in chunks that are never copied.
 struct Journal {
-    const std::byte* bytes;
+    std::byte* bytes;
     std::size_t size;
     std::vector<Index> slots;
-    std::vector<std::byte> contents;
+    std::vector<std::vector<std::byte>> chunks;
 
     static void keep(void* self, Index slot) {
+        constexpr std::size_t few = 16, many = 4096;
         Journal& journal = *static_cast<Journal*>(self);
-        const std::byte* from = journal.bytes + static_cast<std::size_t>(slot) * journal.size;
-        journal.contents.insert(journal.contents.end(), from, from + journal.size);
+        if (journal.chunks.empty() || journal.chunks.back().size() == journal.chunks.back().capacity()) {
+            journal.chunks.emplace_back();
+            journal.chunks.back().reserve(std::clamp(journal.slots.size(), few, many) * journal.size);
+        }
         journal.slots.push_back(slot);
+        const std::byte* from = journal.bytes + static_cast<std::size_t>(slot) * journal.size;
+        journal.chunks.back().insert(journal.chunks.back().end(), from, from + journal.size);
+    }
+    void put_back() const {
+        auto slot = slots.begin();
+        for (const std::vector<std::byte>& chunk : chunks)
+            for (std::size_t at = 0; at < chunk.size(); at += size)
+                std::memcpy(bytes + static_cast<std::size_t>(*slot++) * size, chunk.data() + at, size);
     }
 };
 
@@ -141,8 +153,7 @@ template <class Model> class FleetModel {
         if (!open_)
             return false;
         for (const Journal& journal : journals_)
-            for (std::size_t i = 0; i < journal.slots.size(); ++i)
-                std::memcpy(slot(journal.slots[i]), journal.contents.data() + i * journal.size, journal.size);
+            journal.put_back();
         accept();
         return may_refuse(blank_worker_.state);
     }
