@@ -1,4 +1,4 @@
-"""Matrices that do not fit in a core's cache: rows go through them in blocks, on two threads, and give what they always give."""
+"""Matrices that do not fit in a core's cache: rows go through in blocks, on two threads, and give what they always give."""
 
 from __future__ import annotations
 

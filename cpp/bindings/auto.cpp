@@ -60,13 +60,14 @@ template <class T>
 nb::tuple replay(Held<T>& self, Table2 x, std::optional<Vector> y, std::optional<Vector> weight, bool skip,
                  OutVector predictions, std::optional<OutVector> lower, std::optional<OutVector> upper,
                  std::optional<Level> level, std::optional<OutIndices> resets, std::optional<OutTable> weights, Index every,
-                 Index start) {
+                 Index start, std::optional<OutTable> pace) {
     InUse use(self);
     Auto<T>& own = *self.model;
     const Batch batch = make_batch(x, y, weight, skip, own.model.features());
     Outputs out = make_outputs(batch, predictions, resets, weights, every, start, width(own));
     if (lower && upper && level)
         add_intervals(out, batch, *lower, *upper, *level);
+    add_pace(out, batch, pace);
     Status status;
     {
         nb::gil_scoped_release released;
@@ -167,12 +168,19 @@ template <class T> nb::list experts(Held<T>& self) {
     for (std::size_t k = 0; k < model.kinds().size(); ++k) {
         const ExpertKind& kind = model.kinds()[k];
         out.append(nb::make_tuple(static_cast<int>(kind.sight), static_cast<int>(kind.time), kind.amount, kind.start,
-                                  kind.reset, kind.sudden, shares[k], model.memory(k), kind.drift()));
+                                  kind.reset, kind.sudden, shares[k], model.memory(k), model.drift(k)));
     }
     const std::size_t last = model.kinds().size();
-    out.append(nb::make_tuple(-1, 0, 1.0, 0.0, 0.0, 0.0, shares[last], 1.0, 1.0));
-    out.append(nb::make_tuple(-2, 0, 1.0, 0.0, 0.0, 0.0, shares[last + 1], at_least(1, model.sums.rows), 0.0));
+    for (std::size_t k = last; k < shares.size(); ++k)
+        out.append(nb::make_tuple(k == last ? -1 : -2, 0, 1.0, 0.0, 0.0, 0.0, shares[k], model.memory(k), model.drift(k)));
     return out;
+}
+
+template <class T> nb::object pace(Held<T>& self) {
+    InUse use(self);
+    double numbers[2];
+    self.model->model.pace(numbers);
+    return copy_out(numbers, 2);
 }
 
 template <class T> void bind(nb::module_& m, const char* name) {
@@ -189,7 +197,7 @@ template <class T> void bind(nb::module_& m, const char* name) {
              "False, with nothing changed, where the row needs Python's care.")
         .def("run", &replay<T>, arg("x"), arg("y").none(), arg("weight").none(), arg("skip"), arg("predictions"),
              arg("lower").none(), arg("upper").none(), arg("level").none(), arg("resets").none(), arg("weights").none(),
-             arg("every"), arg("start"),
+             arg("every"), arg("start"), arg("pace") = nb::none(),
              "Replays rows from `start`; returns status, rows done, resets written and rows skipped.")
         .def("predict_interval", &predict_interval<T>, arg("x").none(), arg("level"),
              "Both ends of the interval, or None where x has to be converted first.")
@@ -209,6 +217,7 @@ template <class T> void bind(nb::module_& m, const char* name) {
                  return copy_out(reinterpret_cast<const double*>(&self.model->model.sums), auto_sums_count);
              })
         .def("weights", &weights<T>)
+        .def("pace", &pace<T>, "Rows of memory, and the drift of a weight a row.")
         .def_prop_ro("features", [](Held<T>& self) { return self.model->model.features(); })
         .def("get_state", &get_state<T>)
         .def("set_state", &set_state<T>, arg("state"))

@@ -118,7 +118,7 @@ template <class T> bool learn(Kernel<T>& self, nb::handle x, nb::handle y, nb::h
 template <class T>
 nb::tuple run(Kernel<T>& self, Table2 x, std::optional<Vector> y, std::optional<Vector> weight, bool skip,
               OutVector predictions, std::optional<OutVector> lower, std::optional<OutVector> upper,
-              std::optional<Level> level, std::optional<OutIndices> resets, nb::object, Index, Index start) {
+              std::optional<Level> level, std::optional<OutIndices> resets, nb::object, Index, Index start, nb::object) {
     InUse use(learner(self));
     const Batch batch = make_batch(x, y, weight, skip, self.kernel->features());
     std::optional<OutTable> none;
@@ -220,7 +220,7 @@ template <class T> void bind(nb::module_& m, const char* name) {
              "False, with nothing changed, where the row needs Python's care.")
         .def("run", &run<T>, arg("x"), arg("y").none(), arg("weight").none(), arg("skip"), arg("predictions"),
              arg("lower").none(), arg("upper").none(), arg("level").none(), arg("resets").none(), arg("weights").none(),
-             arg("every"), arg("start"),
+             arg("every"), arg("start"), arg("pace") = nb::none(),
              "Replays rows from `start`; returns status, rows done, resets written and rows skipped.")
         .def_prop_ro("features", [](Kernel<T>& self) { return self.kernel->features(); })
         .def_prop_ro("gamma", [](Kernel<T>& self) { return self.kernel->options().function.gamma; })

@@ -90,6 +90,14 @@ inline Outputs make_outputs(const Batch& batch, OutVector& predictions, std::opt
     return out;
 }
 
+inline void add_pace(Outputs& out, const Batch& batch, std::optional<OutTable>& pace) {
+    if (!pace)
+        return;
+    if (out.every < 1 || static_cast<Index>(pace->shape(0)) != batch.rows / out.every || pace->shape(1) != 2)
+        throw nb::value_error("the shapes do not agree");
+    out.pace = pace->data();
+}
+
 inline void add_intervals(Outputs& out, const Batch& batch, OutVector& lower, OutVector& upper, const Level& level) {
     if (static_cast<Index>(lower.shape(0)) != batch.rows || static_cast<Index>(upper.shape(0)) != batch.rows)
         throw nb::value_error("the shapes do not agree");

@@ -68,7 +68,7 @@ template <class T> bool learn(MultiHeld<T>& self, nb::handle x, nb::handle y, nb
 template <class T>
 nb::tuple run(MultiHeld<T>& self, Table2 x, std::optional<Labels> y, std::optional<Vector> weight, bool skip,
               OutTable predictions, nb::handle lower, nb::handle upper, nb::handle level, std::optional<OutIndices> resets,
-              std::optional<OutCube> weights, Index every, Index start) {
+              std::optional<OutCube> weights, Index every, Index start, std::optional<OutTable> pace) {
     InUse use(self);
     auto& state = self.model->state;
     const Index outputs = self.weights.outputs;
@@ -88,6 +88,7 @@ nb::tuple run(MultiHeld<T>& self, Table2 x, std::optional<Labels> y, std::option
     out.weights = weights ? weights->data() : nullptr;
     out.every = every;
     out.done = start;
+    add_pace(out, batch, pace);
     Status status;
     {
         nb::gil_scoped_release released;
@@ -134,7 +135,7 @@ template <class T> void bind(nb::module_& m, const char* name) {
              "False, with nothing changed, where the row needs Python's care.")
         .def("run", &run<T>, arg("x"), arg("y").none(), arg("weight").none(), arg("skip"), arg("predictions"),
              arg("lower").none(), arg("upper").none(), arg("level").none(), arg("resets").none(), arg("weights").none(),
-             arg("every"), arg("start"),
+             arg("every"), arg("start"), arg("pace") = nb::none(),
              "Replays rows from `start`; returns status, rows done, resets written and rows skipped.")
         .def("weights",
              [](Held& self) {

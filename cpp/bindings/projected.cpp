@@ -101,13 +101,14 @@ template <class T>
 nb::tuple run(Projected<T>& self, Table2 x, std::optional<Vector> y, std::optional<Vector> weight, bool skip,
               OutVector predictions, std::optional<OutVector> lower, std::optional<OutVector> upper,
               std::optional<Level> level, std::optional<OutIndices> resets, std::optional<OutTable> weights, Index every,
-              Index start) {
+              Index start, std::optional<OutTable> pace) {
     InUse use(holder(self));
     const Index features = self.projection.features();
     const Batch batch = make_batch(x, y, weight, skip, features);
     Outputs out = make_outputs(batch, predictions, resets, weights, every, start, width(self));
     if (lower && upper && level)
         add_intervals(out, batch, *lower, *upper, *level);
+    add_pace(out, batch, pace);
     return replay_table(self, batch, features, batch, out);
 }
 
@@ -115,12 +116,13 @@ template <class T>
 nb::tuple run_sparse(Projected<T>& self, const SparseRows& x, std::optional<Vector> y, std::optional<Vector> weight,
                      bool skip, OutVector predictions, std::optional<OutVector> lower, std::optional<OutVector> upper,
                      std::optional<Level> level, std::optional<OutIndices> resets, std::optional<OutTable> weights,
-                     Index every, Index start) {
+                     Index every, Index start, std::optional<OutTable> pace) {
     InUse use(holder(self));
     const Batch batch = make_labels(x.rows.rows, y, weight, skip);
     Outputs out = make_outputs(batch, predictions, resets, weights, every, start, width(self));
     if (lower && upper && level)
         add_intervals(out, batch, *lower, *upper, *level);
+    add_pace(out, batch, pace);
     return replay_table(self, x.rows, x.rows.longest(), batch, out);
 }
 
@@ -192,11 +194,11 @@ template <class T> void bind(nb::module_& m, const char* name) {
              "False, with nothing changed, where the row needs Python's care.")
         .def("run", &run<T>, arg("x"), arg("y").none(), arg("weight").none(), arg("skip"), arg("predictions"),
              arg("lower").none(), arg("upper").none(), arg("level").none(), arg("resets").none(), arg("weights").none(),
-             arg("every"), arg("start"),
+             arg("every"), arg("start"), arg("pace") = nb::none(),
              "Replays rows from `start`; returns status, rows done, resets written and rows skipped.")
         .def("run", &run_sparse<T>, arg("x"), arg("y").none(), arg("weight").none(), arg("skip"), arg("predictions"),
              arg("lower").none(), arg("upper").none(), arg("level").none(), arg("resets").none(), arg("weights").none(),
-             arg("every"), arg("start"), "The same for compressed rows.")
+             arg("every"), arg("start"), arg("pace") = nb::none(), "The same for compressed rows.")
         .def("weights", &weights<T>, "M'v, the weights of the features, and then the intercept's.")
         .def(
             "compressed",

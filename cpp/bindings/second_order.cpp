@@ -57,17 +57,11 @@ template <class T> nb::object covariance(Held<T>& self) {
     return nb::steal(array);
 }
 
-// The diagonal of an S to which drift is added.
-template <class T> nb::object variances(Held<T>& self) {
+template <class T> nb::object pace(Held<T>& self) {
     InUse use(self);
-    const auto& state = self.model->state;
-    if (!state.additive)
-        throw nb::value_error("only an S to which drift is added is kept itself");
-    double* out;
-    nb::object array = new_array(state.d, out);
-    for (Index j = 0; j < state.d; ++j)
-        out[j] = state.packed.s[panel_index<T>(j, j)];
-    return array;
+    const Pace now = pace_of(self.model->state);
+    const double numbers[] = {now.rows, now.span};
+    return copy_out(numbers, 2);
 }
 
 Policy make_policy(double start, int time, double amount, double noise, bool complement, bool shrink, double clip, int reset,
@@ -87,7 +81,7 @@ template <class T> void bind(nb::module_& m, const char* name) {
         .def("get_state", &get_state<T>)
         .def("set_state", &set_state<T>, arg("state"))
         .def("covariance", &covariance<T>)
-        .def("variances", &variances<T>)
+        .def("pace", &pace<T>, "Rows learned, and how many the weights rest on before any forgetting is counted.")
         .def_prop_ro("held_in_range", [](Held<T>& self) { return self.model->held_in_range(); })
         .def(
             "set_forgetting",

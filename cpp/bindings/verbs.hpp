@@ -31,13 +31,14 @@ template <class Model>
 nb::tuple run(Holder<Model>& self, Table2 x, std::optional<Vector> y, std::optional<Vector> weight, bool skip,
               OutVector predictions, std::optional<OutVector> lower, std::optional<OutVector> upper,
               std::optional<Level> level, std::optional<OutIndices> resets, std::optional<OutTable> weights, Index every,
-              Index start) {
+              Index start, std::optional<OutTable> pace) {
     InUse use(self);
     auto& state = self.model->state;
     const Batch batch = make_batch(x, y, weight, skip, state.d - state.intercept);
     Outputs out = make_outputs(batch, predictions, resets, weights, every, start, state.d);
     if (lower && upper && level)
         add_intervals(out, batch, *lower, *upper, *level);
+    add_pace(out, batch, pace);
     self.model->form_weights();
     return replay_freely(batch, out, [&](const Batch& rows, Outputs& into) { return replay_rows(state, rows, into); });
 }
@@ -129,7 +130,7 @@ template <class Model> nb::class_<Holder<Model>> bind_model(nb::module_& m, cons
             arg("d"), arg("intercept"), arg("policy"))
         .def("run", &run<Model>, arg("x"), arg("y").none(), arg("weight").none(), arg("skip"), arg("predictions"),
              arg("lower").none(), arg("upper").none(), arg("level").none(), arg("resets").none(), arg("weights").none(),
-             arg("every"), arg("start"),
+             arg("every"), arg("start"), arg("pace") = nb::none(),
              "Replays rows from `start`; returns status, rows done, resets written and rows skipped.")
         .def("claim",
              [](Held& self) {

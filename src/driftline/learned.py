@@ -72,6 +72,10 @@ class Learned:
         """About how many rows the weights rest on, where that is known."""
         return None
 
+    def _over_time(self, pace: Array) -> dict[str, Array]:
+        """What a run tells of the learner's pace, by name, from the core's two numbers at each snapshot."""
+        return {}
+
     def certificate(self) -> Certificate:
         """What is proven about the loss so far; see :doc:`/certificates`."""
         if self._core is None:

@@ -28,6 +28,7 @@ class Target:
     resets: list[Array] | None = None
     snapshots: Array | None = None
     every: int = 0
+    pace: Array | None = field(default=None, kw_only=True)
 
     def say(self, prediction: float) -> None:
         """What is said without asking a core: nothing is known about the errors yet."""

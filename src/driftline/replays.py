@@ -37,21 +37,21 @@ class Replays(Refusals):
         resets: list[Array] = []
         snapshots = np.empty((table.rows // every, *self._core.weights().shape)) if every else None
         skipped = 0
-        memory = np.empty(table.rows // every) if every and self._memory() is not None else None
+        pace = np.empty((table.rows // every, 2)) if every and self._memory() is not None else None
         step = inputs.rows_between_signals(table.columns, self._operations(table.columns + 1), every or 1)
-        for start, block in table.blocks(step if memory is None else every):
+        for start, block in table.blocks(step):
             rows = slice(start, start + len(block))
             kept = None if snapshots is None else snapshots[start // every : rows.stop // every]
             piece = None if weight is None else weight[rows]
             target = Target(where, start, table.names, resets, kept, every, predictions=predictions[rows])
+            target.pace = None if pace is None else pace[start // every : rows.stop // every]
             if lower is not None and upper is not None:
                 target.lower, target.upper, target.level = lower[rows], upper[rows], level
             skipped += self._replay_block(block, y[rows], piece, target)
             with np.errstate(over="ignore"):
                 np.subtract(y[rows], predictions[rows], out=errors[rows])
-            if memory is not None and rows.stop % every == 0:
-                memory[rows.stop // every - 1] = self._memory()
         self._skipped += skipped
+        told = {} if pace is None else self._over_time(pace)
         return Run(
             predictions=predictions,
             errors=errors,
@@ -59,7 +59,8 @@ class Replays(Refusals):
             upper=upper,
             resets=np.concatenate(resets) if resets else np.empty(0, dtype=np.int64),
             weights=snapshots,
-            memory=memory,
+            memory=told.get("memory"),
+            drift=told.get("drift"),
             weights_every=None if weights_every is None else int(weights_every),
             skipped=skipped,
         )
@@ -75,6 +76,7 @@ class Replays(Refusals):
         """Predicts and learns, or without ``y`` only predicts; returns how many rows were skipped for want of a value."""
         marks = np.empty(len(block), dtype=np.int64) if target.resets is not None and self._can_reset else None
         skip = self.missing == "skip"
+        pace = () if target.pace is None else (target.pace,)
         done = skipped = 0
         while True:
             status, done, found, lost = self._core.run(
@@ -90,6 +92,7 @@ class Replays(Refusals):
                 target.snapshots,
                 target.every,
                 done,
+                *pace,
             )
             skipped += int(lost)
             if marks is not None and target.resets is not None and found:

@@ -28,6 +28,7 @@ class Run:
         resets: 0-based indices of the rows after which the covariance was reset.
         weights: snapshots of the weights, intercept last, one every ``weights_every`` rows; None where not asked for.
         memory: about how many rows the weights rested on at each snapshot; None where not asked for or not known.
+        drift: at each snapshot, how fast the target was taken to move; Auto's alone, None elsewhere.
         level: of the intervals; None where not asked for.
         weights_every: the distance of the snapshots in rows; None where not asked for.
         skipped: rows that were not learned because a value was missing.
@@ -40,6 +41,7 @@ class Run:
     resets: Array = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     weights: Array | None = None
     memory: Array | None = None
+    drift: Array | None = None
     weights_every: int | None = None
     level: float | None = None
     skipped: int = 0

@@ -13,11 +13,6 @@
 
 namespace driftline {
 
-struct AutoSums {
-    double rows = 0, loss = 0, largest_loss = 0, resets = 0, rescalings = 0, outliers = 0;
-};
-inline constexpr Index auto_sums_count = sizeof(AutoSums) / sizeof(double);
-
 template <class T> class AutoModel {
   public:
     AutoModel(Index features, Index born, bool intercept)
@@ -91,6 +86,7 @@ template <class T> class AutoModel {
                 return Status::bad_value;
             else
                 replay_row(batch, out, rows == 1 ? Fate::learn : fate);
+            keep_snapshot(out);
         }
         return Status::done;
     }
@@ -120,10 +116,24 @@ template <class T> class AutoModel {
     }
 
     bool warm() const { return sums.rows < warm_rows; }
-    // Rows that an expert looks back on.
+    // Rows that an expert looks back on: of those without a model the last one, or all.
     double memory(std::size_t k) const {
+        if (k >= kinds_.size())
+            return k == kinds_.size() ? 1 : at_least(1, sums.rows);
         const double all = kinds_[k].reset > 0 ? watches_[k].since : sums.rows, own = kinds_[k].memory();
         return at_least(1, own > 0 ? at_most(own, all) : all);
+    }
+    double drift(std::size_t k) const { return k < kinds_.size() ? kinds_[k].drift() : k == kinds_.size() ? 1 : 0; }
+    // By the experts' shares: the geometric mean of their memories, and the mean of their drifts.
+    void pace(double* out) const {
+        std::vector<double> shares(experts());
+        mixer_.shares(shares.data());
+        out[0] = out[1] = 0;
+        for (std::size_t k = 0; k < shares.size(); ++k) {
+            out[0] += shares[k] * std::log(memory(k));
+            out[1] += shares[k] * drift(k);
+        }
+        out[0] = std::exp(out[0]);
     }
 
     // Calls act with every number of the state, that of so many waiting rows included; arrays of T are the experts'.
@@ -279,14 +289,16 @@ template <class T> class AutoModel {
             rescale(*models_[k], factors_.data());
         }
     }
-    // Reads the rows that can be taken as a block, up to one that is not learned, whose fate is given, or one that may be an
-    // outlier and goes alone. Scales may change after the last row of a block only.
+    // Reads the rows that can be taken as a block, up to one that is not learned, whose fate is given; what may be an
+    // outlier goes alone. Scales may change, and snapshots be kept, after the last row of a block only.
     Index read_block(const Batch& batch, const Outputs& out, Fate& fate) {
         Index most = 1;
-        if (!warm() && !out.weights)
+        if (!warm())
             for (Index n = static_cast<Index>(sums.rows) + 1; most < most_block && (n & (n - 1)) != 0; ++n)
                 ++most;
         most = std::min(most, batch.rows - out.done);
+        if (out.weights || out.pace)
+            most = std::min(most, out.every - out.done % out.every);
         rows_.resize(most * features());
         memories_.resize(most);
         LabelMemory memory = inputs.label_memory;
@@ -302,8 +314,6 @@ template <class T> class AutoModel {
         }
         return most;
     }
-    static constexpr Index most_block = 128;
-
     void show(const Outputs& out, Index t, double prediction) {
         out.predictions[t] = prediction;
         if (out.lower)
@@ -319,8 +329,15 @@ template <class T> class AutoModel {
             learn(rows_.data(), batch.y[t], weight_of(batch, t));
         else
             out.skipped += was_skipped<T>(batch, t, fate);
-        if (out.weights && (t + 1) % out.every == 0)
-            weights(out.weights + ((t + 1) / out.every - 1) * (features() + inputs.intercept()));
+    }
+    void keep_snapshot(const Outputs& out) const {
+        if (out.every == 0 || out.done % out.every != 0)
+            return;
+        const Index place = out.done / out.every - 1;
+        if (out.weights)
+            weights(out.weights + place * (features() + inputs.intercept()));
+        if (out.pace)
+            pace(out.pace + 2 * place);
     }
     void replay_block(const Batch& batch, Outputs& out, Index rows) {
         const Index first = out.done, columns = static_cast<Index>(kinds_.size());
@@ -361,16 +378,7 @@ template <class T> class AutoModel {
             labels_.resize(rows);
             for (Index t = 0; t < rows; ++t)
                 labels_[t] = saturate(batch.y[first + t] - origin, DBL_MAX);
-            Batch own;
-            own.x = seen;
-            own.rows = rows;
-            own.row_stride = state.d;
-            own.column_stride = 1;
-            own.y = labels_.data();
-            own.weight = batch.weight ? batch.weight + first : nullptr;
-            Outputs results;
-            results.predictions = to;
-            engine<T>().replay(state, own, results);
+            replay_seen(state, seen, labels_, batch.weight ? batch.weight + first : nullptr, to);
         }
         for (Index t = 0; t < rows; ++t)
             to[t] += origin;

@@ -1,4 +1,5 @@
-// What Auto keeps beside its experts: the first rows, a watch for jumps, and how an expert follows a change of units.
+// What Auto keeps beside its experts: the first rows, a watch for jumps; rows through an expert, and how it follows a change
+// of units.
 #pragma once
 
 #include <utility>
@@ -7,6 +8,13 @@
 #include "driftline/second_order_model.hpp"
 
 namespace driftline {
+
+struct AutoSums {
+    double rows = 0, loss = 0, largest_loss = 0, resets = 0, rescalings = 0, outliers = 0;
+};
+inline constexpr Index auto_sums_count = sizeof(AutoSums) / sizeof(double);
+
+inline constexpr Index most_block = 128; // rows that go through one expert after the other
 
 // The first rows, which are kept until units are known well enough.
 struct WarmRows {
@@ -56,6 +64,22 @@ struct Watch {
         return true;
     }
 };
+
+// What an expert says to rows that are given as it sees them, one after the other; it learns their labels on the way.
+template <class T>
+void replay_seen(SecondOrderState<T>& state, const double* seen, const std::vector<double>& labels, const double* weight,
+                 double* predictions) {
+    Batch batch;
+    batch.x = seen;
+    batch.rows = static_cast<Index>(labels.size());
+    batch.row_stride = state.d;
+    batch.column_stride = 1;
+    batch.y = labels.data();
+    batch.weight = weight;
+    Outputs out;
+    out.predictions = predictions;
+    engine<T>().replay(state, batch, out);
+}
 
 // The same predictions for columns divided by these factors: w and S follow.
 template <class T> void rescale(SecondOrderModel<T>& model, const double* factors) {

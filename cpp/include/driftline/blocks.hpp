@@ -61,6 +61,8 @@ template <class T> class BlockReplay {
             most = std::min(most, m_.policy.period - seen % m_.policy.period);
         if (m_.additive)
             most = std::min(most, rows_until_mending(m_.d) - seen % rows_until_mending(m_.d));
+        if (m_.additive && out_.pace) // which is told from S as it is after that row
+            most = std::min(most, out_.every - out_.done % out_.every);
         return most;
     }
 
@@ -90,6 +92,7 @@ template <class T> class BlockReplay {
         if (out_.resets && m_.sums.resets > resets)
             out_.resets[out_.reset_count++] = t;
         snapshot(out_, m_.w, m_.d, t);
+        note_pace(out_, m_, t);
         m_.x = own;
         ++out_.done;
         ++in_blocks_;

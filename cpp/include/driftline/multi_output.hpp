@@ -136,6 +136,7 @@ template <class T> Status replay_outputs(SecondOrderState<T>& m, OutputWeights<T
         out.skipped += bad;
         if (out.resets && m.sums.resets > resets)
             out.resets[out.reset_count++] = t;
+        note_pace(out, m, t);
         if (out.weights && (t + 1) % out.every == 0)
             for (Index j = 0; j < outputs; ++j)
                 for (Index i = 0; i < m.d; ++i)

@@ -34,6 +34,7 @@ struct Outputs {
     Index* resets = nullptr;
     Index reset_count = 0;
     double* weights = nullptr; // snapshots, d each
+    double* pace = nullptr;    // two numbers at each snapshot, which tell how fast the learner forgets
     Index every = 0;
     Index done = 0;    // rows finished
     Index skipped = 0; // of these, rows with a bad value

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "driftline/projection.hpp"
+#include "driftline/second_order_pace.hpp"
 #include "driftline/view.hpp"
 
 namespace driftline {
@@ -316,6 +317,7 @@ DRIFTLINE_ONCE Status replay(SecondOrderState<T>& m, const Batch& rows, Outputs&
             m.x = next;
         }
         snapshot(out, m.w, m.d, t);
+        note_pace(out, m, t);
     }
     m.ready = false;
     outputs = out;

@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "driftline/second_order_pace.hpp"
 #include "driftline/engine.hpp"
 #include "driftline/reset.hpp"
 #include "driftline/storage.hpp"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -69,12 +68,15 @@ class Auto(Learner):
         return self._memory()
 
     def _memory(self) -> float:
-        return math.exp(sum(expert.share * math.log(expert.memory) for expert in self._experts("memory_")))
+        return float(self._require_core("memory_").pace()[0])
+
+    def _over_time(self, pace: Array) -> dict[str, Array]:
+        return {"memory": pace[:, 0].copy(), "drift": pace[:, 1].copy()}
 
     @property
     def drift_(self) -> float:
         """The variance of a row's step of a weight, features and noise having variance 1: the mean by shares."""
-        return sum(expert.share * expert.drift for expert in self._experts("drift_"))
+        return float(self._require_core("drift_").pace()[1])
 
     def explain(self) -> str:
         """What the learner believes about the stream, in words."""

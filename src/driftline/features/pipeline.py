@@ -172,6 +172,9 @@ class Pipeline(Wrapper):
     def _memory(self) -> float | None:
         return self._core.members[0]._memory()  # type: ignore[no-any-return]
 
+    def _over_time(self, pace: Array) -> dict[str, Array]:
+        return self._core.members[0]._over_time(pace)  # type: ignore[no-any-return]
+
     def _certify(self, sums: dict[str, float]) -> Certificate:
         return self._core.members[0]._certify(sums)  # type: ignore[no-any-return]
 
@@ -287,7 +290,9 @@ class _Pipeline(Composite):
             predictions=target.predictions[rows], level=target.level,
         )  # fmt: skip
         if target.snapshots is not None:
-            own.snapshots = target.snapshots[rows.start // target.every : rows.stop // target.every]
+            kept = slice(rows.start // target.every, rows.stop // target.every)
+            own.snapshots = target.snapshots[kept]
+            own.pace = None if target.pace is None else target.pace[kept]
         if target.lower is not None and target.upper is not None:
             own.lower, own.upper = target.lower[rows], target.upper[rows]
         return own

@@ -176,14 +176,17 @@ class Recursive(TakesOutputs):
         return self._memory()
 
     def _memory(self) -> float:
-        sums, time = self._sums(), self._policy().time
-        rows = max(sums["rows"] - sums["begun"], 0.0)
-        if isinstance(time, Add) and time.drift > 0 and rows > 0:
-            return float(np.exp(np.log(np.clip(1 + self._core.variances() / time.drift, 1, max(rows, 1))).mean()))
-        if isinstance(time, Divide):
-            keep = float(time.values(max(int(sums["rows"]), 1), 1)[0])
-            return rows if keep == 1 else min(rows, -math.expm1(rows * math.log(keep)) / (1 - keep))
-        return rows
+        return float(self._over_time(self._core.pace()[None, :])["memory"][0])
+
+    def _over_time(self, pace: Array) -> dict[str, Array]:
+        rows, span = pace.T
+        time = self._policy().time
+        if not isinstance(time, Divide) or time.constant == 1:
+            return {"memory": span.copy()}
+        keep = time.constant or np.array([time.values(max(int(row), 1), 1)[0] for row in rows])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            forgotten = -np.expm1(span * np.log(keep)) / (1 - keep)
+        return {"memory": np.where(keep == 1, span, np.minimum(span, forgotten))}
 
     # Certificates.
 
