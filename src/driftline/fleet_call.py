@@ -37,8 +37,10 @@ class Call:
         self.predictions = np.empty(rows)
         self.marks = np.zeros(rows, dtype=np.uint8)
         self.skipped = 0
+        worth = rows // ROWS_FOR_A_THREAD
+        threads = 1 if worth < 2 else min(worth, self.jobs or worth, cores())
         # The core itself writes here, for each thread, so that no interrupt can come between what is done and what is said.
-        self._at = np.zeros(max(1, min(self.jobs or cores(), cores(), rows // ROWS_FOR_A_THREAD)), dtype=np.int64)
+        self._at = np.zeros(threads, dtype=np.int64)
 
     @property
     def done(self) -> int:
@@ -55,7 +57,7 @@ class Call:
     ) -> None:
         """All rows. ``model`` gives the learner in a slot of the core, ``key`` its key, for what the core cannot decide."""
         rows = len(self.block)
-        step = max(1, STRETCH // (ROW + learner._operations(core.features + 1)))
+        step = 1 if rows == 1 else max(1, STRETCH // (ROW + learner._operations(core.features + 1)))
         skip = learner.missing == "skip"
         while self.done < rows:
             until = min(self.done + step, rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping, Set
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,10 @@ def as_keys(keys: Any, rows: int, where: str) -> list[Key]:
     """One key for each row."""
     if isinstance(keys, (str, bytes)) or not isinstance(keys, Iterable):
         raise TypeError(f"{where}: keys must be one for each row, got {keys!r}")
+    if isinstance(keys, (Set, Mapping)) or hasattr(type(keys), "columns"):
+        raise TypeError(
+            f"{where}: keys must be a sequence or a column, in the order of the rows, got a {type(keys).__name__}"
+        )
     found = _listed(keys)
     if not isinstance(found, list) or len(found) != rows:
         raise ValueError(f"{where}: X has {rows} rows, keys has {len(found) if isinstance(found, list) else 'none'}")

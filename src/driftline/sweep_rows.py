@@ -12,7 +12,8 @@ from driftline.ensembles.labels import as_labels
 from driftline.inputs import Array, FrameTable
 
 BLOCK_BYTES = 2**20  # of X: what stays in the cache while one setting after another learns it
-FEWEST_ROWS = 256
+FEWEST_ROWS = 64
+MOST_ENTRIES = 2**22  # of sparse rows at once: an interrupt waits for them
 
 
 class SharedFrame(FrameTable):
@@ -54,8 +55,8 @@ def _cutter(X: Any, where: str) -> tuple[int, int, int, Callable[[slice], Any]]:
         table: inputs.Table = SparseTable(X, where)
         sparse = compressed(X, where, "X")
         entries = max(1, sparse.nnz // table.rows)
-        # Each call of a learner costs as much as all of its weights, so that there are more entries than those.
-        return table.rows, entries, 4 * table.columns // entries, lambda rows: sparse[rows]
+        # Each call of a learner costs as much as all of its weights, so that there should be more entries than those.
+        return table.rows, entries, min(4 * table.columns, MOST_ENTRIES) // entries, lambda rows: sparse[rows]
     if isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], Mapping):
         return len(X), max(1, len(X[0])), 0, lambda rows: X[rows]
     table = inputs.as_table(X, where)

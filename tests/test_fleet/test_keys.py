@@ -105,6 +105,9 @@ def test_wrong_numbers_are_refused_before_anything_is_learned(keys, error, words
     [
         ("ab", TypeError, "keys must be one for each row, got 'ab'"),
         (7, TypeError, "keys must be one for each row"),
+        ({"a", "b"}, TypeError, "keys must be a sequence or a column, in the order of the rows, got a set"),
+        ({"a": 1, "b": 2}, TypeError, "got a dict"),
+        (pd.DataFrame({"a": [1, 2], "b": [3, 4]}), TypeError, "got a DataFrame"),
         (["a"], ValueError, "X has 2 rows, keys has 1"),
         (["a", ["b"]], TypeError, r"a key must be hashable, got \['b'\] in row 1"),
         (["a", None], ValueError, "the key of row 1 is None, which stands for a missing value"),
