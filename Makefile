@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 NATIVE := $(wildcard cpp/*/*.cpp cpp/*/*.hpp cpp/include/driftline/*.hpp) CMakeLists.txt
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
-.PHONY: help demo test test-native lint format bench bench-quick bench-auto bench-auto-peers docs clean
+.PHONY: help demo test test-native lint format bench bench-quick bench-capymoa bench-auto bench-auto-peers docs clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -35,8 +35,12 @@ format: $(VENV)/lint  ## put the sources in the house style
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(filter %.cpp %.hpp,$(NATIVE) $(wildcard cpp/tests/*))
 
-bench: .venv-peers/ready  ## speed, memory, soak and accuracy, beside other libraries
+bench: .venv-peers/ready  ## speed, memory, soak and accuracy, beside other libraries; about an hour
 	.venv-peers/bin/python -m benchmarks
+	if java -version 2> build/java.log; then $(MAKE) bench-capymoa; else echo "CapyMOA needs Java, which is not here"; fi
+
+bench-capymoa: .venv-capymoa/ready  ## what a row costs in CapyMOA, which needs Java 17 or later
+	.venv-capymoa/bin/python -m benchmarks capymoa_rows
 
 bench-quick: .venv-peers/ready  ## the same in a few minutes
 	.venv-peers/bin/python -m benchmarks --quick

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -12,16 +12,16 @@ import numpy as np
 from benchmarks.native import compile_native
 
 SECONDS, ROUNDS = 0.004, 60  # short: some of them are undisturbed on a busy machine too
-SIZES = {"16 KiB": 2**14, "512 KiB": 2**19, "8 MiB": 2**23, "256 MiB": 2**28}
+LEAST_BYTES = 2**14  # what is smaller is in the same cache
 
 
 @dataclass(frozen=True)
 class Ceilings:
-    """Operations a second in float64 and float32, and bytes a second by the size of what is read and written."""
+    """Operations a second in float64 and float32, and bytes a second by the bytes that are read and written."""
 
     double: float
     single: float
-    bandwidth: dict[str, float]
+    bandwidth: dict[int, float]
 
     def arithmetic(self, d: int, single: bool = False) -> float:
         """Seconds that the 3 d² operations of a row take at least."""
@@ -29,9 +29,7 @@ class Ceilings:
 
     def traffic(self, d: int) -> float:
         """Seconds that it takes at least to read and write half of a d x d matrix of float64, where it then lies."""
-        size = 8 * d * (d + 1) // 2
-        place = next((name for name, limit in SIZES.items() if size <= limit), "256 MiB")
-        return 2 * size / self.bandwidth[place]
+        return 2 * half_matrix(d) / self.bandwidth[max(half_matrix(d), LEAST_BYTES)]
 
     def raised(self, other: Ceilings) -> Ceilings:
         """The higher ones of two measurements."""
@@ -39,16 +37,22 @@ class Ceilings:
         return Ceilings(max(self.double, other.double), max(self.single, other.single), bandwidth)
 
 
-def measure_ceilings() -> Ceilings:
+def half_matrix(d: int) -> int:
+    """Bytes of half a d x d matrix of float64."""
+    return 8 * d * (d + 1) // 2
+
+
+def measure_ceilings(dimensions: Iterable[int]) -> Ceilings:
     library = ctypes.CDLL(str(compile_native("ceilings.cpp", "-march=native", "-ffp-contract=fast", "-shared", "-fPIC")))
     for name in ("multiply_add_double", "multiply_add_float", "read_and_write"):
         getattr(library, name).restype = ctypes.c_double
     library.read_and_write.argtypes = [ctypes.c_void_p, ctypes.c_long, ctypes.c_long]
     library.multiply_add_double.argtypes = library.multiply_add_float.argtypes = [ctypes.c_long]
+    sizes = sorted({max(half_matrix(d), LEAST_BYTES) for d in dimensions})
     return Ceilings(
         _fastest(library.multiply_add_double),
         _fastest(library.multiply_add_float),
-        {name: _bandwidth(library.read_and_write, size) for name, size in SIZES.items()},
+        {size: _bandwidth(library.read_and_write, size) for size in sizes},
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from time import process_time
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -13,14 +13,15 @@ import padasip
 import driftline as dl
 from benchmarks import numba_rls
 from benchmarks.ceilings import Ceilings, measure_ceilings
-from benchmarks.data import gaussian
+from benchmarks.data import Array, gaussian
 from benchmarks.peers import FORGETTING, RIDGE, numpy_rls
 from benchmarks.report import Cell, Report, Table, Verdict
-from benchmarks.timing import Case, Timings, compare
+from benchmarks.timing import Case, Timings, compare, on_all_cores
 
 ROWS = {2: 60_000, 5: 60_000, 10: 60_000, 20: 40_000, 50: 12_000, 100: 4_000, 200: 2_000, 500: 1_500, 1000: 500, 2000: 120}
 TARGETS = {20: 4.0, 100: 1.7, 500: 1.5, 1000: 1.5}
 SINGLE_FROM, SINGLE_TARGET = 50, 1 / 1.7
+BLOCKS_FROM = 500
 DOUBLE, SINGLE, NUMBA, NUMPY, PADASIP = (
     "driftline, float64",
     "driftline, float32",
@@ -32,9 +33,9 @@ SLOW_ROWS = {d: max(2, min(500, 100_000 // d**2)) for d in ROWS}
 
 
 def measure(quick: bool) -> Report:
-    before = measure_ceilings()
+    before = measure_ceilings(ROWS)
     timed = {d: compare(_cases(d, count), 3 if quick else 15, process_time) for d, count in ROWS.items()}
-    ceilings = before.raised(measure_ceilings())
+    ceilings = before.raised(measure_ceilings(ROWS))
     rows: list[tuple[Cell, ...]] = []
     verdicts = []
     for d, times in timed.items():
@@ -59,15 +60,55 @@ def measure(quick: bool) -> Report:
                 Verdict(f"RLS.run, float32 / float64, d = {d}", times.ratio(SINGLE, DOUBLE), SINGLE_TARGET, "ratio")
             )
     header = ("d", DOUBLE, SINGLE, NUMBA, NUMPY, PADASIP, "floor", "traffic", "over the floor", "float64 / float32")
-    bandwidth = ", ".join(f"{1e-9 * rate:.0f} GB/s in {size}" for size, rate in ceilings.bandwidth.items())
+    bandwidth = ", ".join(f"{1e-9 * rate:.0f} GB/s in {size / 2**20:.2g} MiB" for size, rate in ceilings.bandwidth.items())
     note = (
         f"Least nanoseconds of the process a row, RLS at forgetting {FORGETTING}, no intercept. Floor: 3 d² operations at "
         f"the rate of fused multiply-adds of this run, {1e-9 * ceilings.double:.1f} GFlop/s in float64 and "
-        f"{1e-9 * ceilings.single:.1f} in float32. Traffic: half a matrix read and written at the bandwidth of this run, "
-        f"{bandwidth}. The ratio of the types is the median over the rounds."
+        f"{1e-9 * ceilings.single:.1f} in float32. Traffic: half a matrix of float64 read and written for every row, at the "
+        f"bandwidth of this run, {bandwidth}. The ratio of the types is the median over the rounds."
     )
-    table = Table("Cost against d", header, rows, note)
-    return Report([table], verdicts, pictures={"dimensions": partial(draw, timed=timed, ceilings=ceilings)})
+    tables = [Table("Cost against d", header, rows, note), _threads(quick), _learners(quick, ceilings)]
+    return Report(tables, verdicts, pictures={"dimensions": partial(draw, timed=timed, ceilings=ceilings)})
+
+
+def _threads(quick: bool) -> Table:
+    """Wall time on one core and on all of them."""
+    rows = []
+    for d in (count for count in ROWS if count >= BLOCKS_FROM):
+        X, y = gaussian(4 * ROWS[d], d)
+        call = partial(_rls_run, X, y)
+        one, two = "one core", "all cores"
+        cases = [Case(one, call, len(y)), Case(two, partial(on_all_cores, call), len(y))]
+        timed = compare(cases, 3 if quick else 11, perf_counter)
+        rows.append((str(d), 1e6 * timed.median(one), 1e6 * timed.median(two), timed.ratio(two, one)))
+    note = "Microseconds of the clock on the wall a row of RLS in float64. Two threads are the most that one run uses."
+    return Table("One thread and two", ("d", "one core", "all cores", "ratio"), rows, note)
+
+
+def _rls_run(X: Array, y: Array) -> object:
+    return dl.RLS(forgetting=FORGETTING, ridge=RIDGE, intercept=False).run(X, y)
+
+
+def _learners(quick: bool, ceilings: Ceilings) -> Table:
+    """Every kind of matrix and policy, where rows go in blocks."""
+    kinds: dict[str, partial[Any]] = {
+        "RLS": partial(dl.RLS, forgetting=FORGETTING),
+        "AAR": partial(dl.AAR),
+        "Kalman": partial(dl.Kalman, noise=1.0, drift=1e-3),
+        "LASER": partial(dl.LASER, ridge=1.0, drift_cost=100.0),
+        "WEMM": partial(dl.WEMM, ridge=1e4),
+        "ARCOR, two matrices": partial(dl.ARCOR, noise=1e4),
+    }
+    rounds = 3 if quick else 7
+    rows = [(label, *(_over_floor(make, d, rounds, ceilings) for d in (100, 500, 1000))) for label, make in kinds.items()]
+    note = "Least time of the process a row over that of 3 d² operations, float64, one core."
+    return Table("Over the floor, by learner", ("learner", "d = 100", "d = 500", "d = 1000"), rows, note)
+
+
+def _over_floor(make: partial[Any], d: int, rounds: int, ceilings: Ceilings) -> float:
+    X, y = gaussian(ROWS[d] // 2, d)
+    timed = compare([Case("", lambda: make(intercept=False).run(X, y), len(y))], rounds, process_time)
+    return timed.minimum("") / ceilings.arithmetic(d)
 
 
 def _cases(d: int, count: int) -> list[Case]:
@@ -106,7 +147,11 @@ def draw(path: Path, timed: dict[int, Timings], ceilings: Ceilings) -> None:
     axes.plot(ds, [1e9 * ceilings.arithmetic(d) for d in ds], "k--", label="3 d² operations, float64")
     axes.plot(ds, [1e9 * ceilings.arithmetic(d, single=True) for d in ds], "k:", label="3 d² operations, float32")
     axes.plot(
-        ds, [1e9 * ceilings.traffic(d) for d in ds], color="grey", linestyle="-.", label="half a matrix read and written"
+        ds,
+        [1e9 * ceilings.traffic(d) for d in ds],
+        color="grey",
+        linestyle="-.",
+        label="half a float64 matrix read and written a row",
     )
     axes.set(xscale="log", yscale="log", xlabel="features d", ylabel="nanoseconds a row", title="A row of RLS")
     axes.grid(which="both", alpha=0.3)

@@ -4,33 +4,52 @@ from __future__ import annotations
 
 import os
 import platform
+import subprocess
+from contextlib import suppress
 from datetime import date
 from importlib import metadata
 from pathlib import Path
 
-PACKAGES = ("driftline", "numpy", "scipy", "river", "padasip", "filterpy", "numba", "scikit-learn", "mpmath", "vowpalwabbit")
+PEERS = ("river", "padasip", "filterpy", "numba", "bayesianbandits", "scikit-learn", "vowpalwabbit", "capymoa")
+PACKAGES = ("driftline", "numpy", "scipy", "mpmath", *PEERS)
 
 
-def facts(command: str) -> dict[str, str]:
+def machine() -> dict[str, str]:
+    """What all measurements share that may stand beside each other."""
     return {
-        "date": date.today().isoformat(),
-        "command": f"`{command}`",
         "processor": f"{_processor()}, {os.cpu_count()} cores, caches {_caches()}",
         "memory": _memory(),
-        "load": f"{os.getloadavg()[0]:.1f} processes on average in the last minute, the benchmark's own among them",
-        "system": f"{platform.system()} {platform.release()}, Python {platform.python_version()}",
+        "system": f"{platform.system()} {platform.release()}",
+    }
+
+
+def circumstances(command: str) -> dict[str, str]:
+    """Of one measurement."""
+    return {
+        "command": f"`{command}`",
+        "date": date.today().isoformat(),
+        "commit": _commit(),
+        "load": f"{os.getloadavg()[0]:.1f}",
         "versions": ", ".join(f"{package} {version}" for package, version in _versions().items()),
     }
 
 
 def _versions() -> dict[str, str]:
-    installed = {}
+    installed = {"Python": platform.python_version()}
     for package in PACKAGES:
-        try:
+        with suppress(metadata.PackageNotFoundError):
             installed[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            installed[package] = "not installed"
     return installed
+
+
+def _commit() -> str:
+    """Of the checkout that the benchmarks are in, with a + where it was changed since."""
+    try:
+        command = ["git", "describe", "--always", "--dirty=+", "--exclude=*"]
+        done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return done.stdout.strip()
 
 
 def _processor() -> str:

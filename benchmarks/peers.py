@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import padasip
+from bayesianbandits import ExponentialForgetting, NormalRegressor
 from filterpy.kalman import KalmanFilter
 from river import linear_model
 from sklearn.linear_model import SGDRegressor
@@ -53,6 +54,7 @@ def one_row_peers(d: int) -> list[Peer]:
         Peer("numba functions", partial(numba_rls, d), array_rows, True),
         Peer("padasip FilterRLS", partial(padasip_rls, d), array_rows, True),
         Peer("filterpy KalmanFilter", partial(filterpy_rls, d), matrix_rows, True),
+        Peer("bayesianbandits NormalRegressor", bayesian_bandits, matrix_rows, True),
         Peer("River BayesianLinearRegression", river_bayesian, mapping_rows, True),
         Peer("River LinearRegression (first order)", river_linear, mapping_rows, False),
         Peer("scikit-learn SGDRegressor (first order)", partial(sklearn_sgd, d), matrix_rows, False),
@@ -118,6 +120,19 @@ def filterpy_rls(d: int) -> Loop:
             model.predict()
             predictions.append((x @ model.x).item())
             model.update(y)
+        return predictions
+
+    return loop
+
+
+def bayesian_bandits() -> Loop:
+    model = NormalRegressor(alpha=RIDGE, beta=1.0, forgetting=ExponentialForgetting(FORGETTING))
+
+    def loop(xs: Sequence[Array], ys: Sequence[float]) -> list[float]:
+        predictions = []
+        for x, y in zip(xs, ys, strict=True):
+            predictions.append(float(model.predict(x)[0]))
+            model.partial_fit(x, np.array([y]))
         return predictions
 
     return loop

@@ -72,10 +72,13 @@ class Report:
             "failures": list(self.failures),
         }
 
+    def verdict_lines(self) -> str:
+        """A line for each measurement beside its target."""
+        return "\n".join(f"{v.what}: {v.measured:.3g} of at most {v.target:g} {v.unit}, {v.word}" for v in self.verdicts)
+
     def text(self) -> str:
-        """The tables, and a line for each measurement beside its target."""
-        lines = [f"{v.what}: {v.measured:.3g} of at most {v.target:g} {v.unit}, {v.word}" for v in self.verdicts]
-        return "\n\n".join([*(table.text() for table in self.tables), "\n".join(lines)])
+        """The tables, and the verdicts below."""
+        return "\n\n".join([*(table.text() for table in self.tables), self.verdict_lines()])
 
 
 def verdict_table(verdicts: Sequence[Verdict]) -> Table:

@@ -55,6 +55,9 @@ def pin() -> None:
 
 def on_all_cores(call: Callable[[], object]) -> None:
     """For what is about threads: everything else runs on the one core of :func:`pin`."""
+    if not hasattr(os, "sched_setaffinity"):
+        call()
+        return
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, range(os.cpu_count() or 1))
     try:

@@ -1,0 +1,57 @@
+"""What was measured here so far: a later measurement takes the place of an earlier one of its name, and of no other."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from benchmarks import machine
+from benchmarks.report import Report, Table, Verdict, verdict_table
+
+
+class Ledger:
+    """The figures as JSON, the tables as Markdown, and the pictures, side by side.
+
+    Args:
+        stem: their path, without what comes after the name.
+    """
+
+    def __init__(self, stem: Path) -> None:
+        self.stem = stem
+
+    def enter(self, name: str, report: Report, facts: dict[str, str]) -> None:
+        """Writes a report down. Reports of another machine are not kept beside it."""
+        here = machine.machine()
+        kept = self._read()
+        reports: dict[str, Any] = kept["reports"] if kept.get("machine") == here else {}
+        reports[name] = {"facts": facts, **report.figures()}
+        text = json.dumps({"machine": here, "reports": reports}, indent=1)
+        self._path(".json").write_text(text + "\n")
+        self._path(".md").write_text(_markdown(here, reports))
+        for picture, draw in report.pictures.items():
+            draw(self._path(f"_{picture}.png"))
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            kept = json.loads(self._path(".json").read_text())
+        except (OSError, ValueError):
+            return {}
+        return kept if isinstance(kept, dict) else {}
+
+    def _path(self, ending: str) -> Path:
+        return self.stem.with_name(self.stem.name + ending)
+
+
+def _markdown(here: dict[str, str], reports: dict[str, Any]) -> str:
+    verdicts = [Verdict(**verdict) for report in reports.values() for verdict in report["verdicts"]]
+    parts = ["# Results", "\n".join(f"- {key}: {value}" for key, value in here.items())]
+    if verdicts:
+        parts.append(verdict_table(verdicts).markdown())
+    for report in reports.values():
+        parts += [Table(**table).markdown() for table in report["tables"]]
+        facts = report["facts"]
+        parts.append(
+            f"{facts['command']}, {facts['date']}, commit {facts['commit']}, load {facts['load']}; {facts['versions']}."
+        )
+    return "\n\n".join(parts) + "\n"
