@@ -75,14 +75,17 @@ class Auto(Learner):
 
     @property
     def drift_(self) -> float:
-        """The variance of a row's step of a weight, features and noise having variance 1: the mean by shares."""
+        """The variance of a row's step of a weight, features and noise having variance 1: the mean by shares.
+
+        It is the more that of the fastest experts, the less they agree; ``memory_`` tells what most of the weight is on.
+        """
         return float(self._require_core("drift_").pace()[1])
 
     def explain(self) -> str:
         """What the learner believes about the stream, in words."""
         if self._core is None:
             return "Auto has seen no row yet."
-        return in_words(self._experts("explain"), self.n_seen_, self.memory_, self.drift_, self._sums())
+        return in_words(self._experts("explain"), self.n_seen_, self.memory_, self._sums())
 
     def _certify(self, sums: dict[str, float]) -> Certificate:
         events = {name: int(sums[name]) for name in ("expert_resets", "rescalings", "outliers") if sums[name] > 0}

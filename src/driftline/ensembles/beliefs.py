@@ -13,9 +13,13 @@ _SIGHTS = {
     3: "standardised and two labels",
     4: "standardised and many labels",
     5: "standardised and earlier rows",
-    6: "standardised and squares",
+    6: "standardised, squares and two labels",
 }
+_LOOK_BACK = (-1, 1, 3, 4, 5, 6)  # sights with earlier labels or rows in them
 _DIVIDE, _ADD = 1, 2
+_FEW = 64  # rows, from which units come
+_SLOW = 2e-5  # a drift at which rows count for two hundred rows or more
+_MOST = 0.4  # of the rows
 
 
 @dataclass(frozen=True)
@@ -46,26 +50,39 @@ class Expert:
         return f"{_SIGHTS[self.sight]}, {pace}, start {self.start:g}"
 
 
-def in_words(experts: list[Expert], rows: int, memory: float, drift: float, sums: dict[str, float]) -> str:
-    """A paragraph: the pace of the target, what is looked at, the experts that count most."""
-    past = sum(expert.share for expert in experts if expert.sight in (-1, 1, 3, 4, 5))
+def in_words(experts: list[Expert], rows: int, memory: float, sums: dict[str, float]) -> str:
+    """A paragraph: the pace of the target, what is looked at, the experts that count most, labels that did not count."""
     ranked = sorted(experts, key=lambda expert: -expert.share)[:3]
     lines = [
-        f"After {rows:,} rows Auto looks back on about {memory:,.0f} of them: {_pace(memory, rows)} "
-        f"(drift {drift:.2g} a row, in units of the noise).",
-        f"{100 * past:.0f} % of the weight is on experts that look at earlier labels or rows.",
+        f"After {_count(rows, 'row')} {_pace(experts, rows, memory)}.",
+        _past(sum(expert.share for expert in experts if expert.sight in _LOOK_BACK)),
         "The most weight is on: " + "; ".join(f"{expert.name} ({100 * expert.share:.0f} %)" for expert in ranked) + ".",
     ]
-    if sums["expert_resets"]:
-        lines.append(f"Experts that watch for jumps of the target started over {sums['expert_resets']:.0f} times.")
+    if outliers := int(sums["outliers"]):
+        lines.append(f"{_count(outliers, 'label')} far from all others, and explained by nothing, did not count.")
     return "\n".join(lines)
 
 
-def _pace(memory: float, rows: int) -> str:
-    if memory > 0.4 * rows:
-        return "it takes the target to be at rest"
-    if memory > 300:
-        return "it takes the target to drift slowly"
-    if memory > 30:
-        return "it takes the target to drift"
-    return "it takes the target to move fast"
+def _count(number: float, what: str) -> str:
+    return f"{number:,.0f} {what}{'s' if round(number) != 1 else ''}"
+
+
+def _pace(experts: list[Expert], rows: int, memory: float) -> str:
+    """What most of the weight is on: experts that forget little, those that began anew at a jump, or those that forget."""
+    if rows < _FEW:
+        return "it is too early to tell at what pace the target moves"
+    begun = [expert for expert in experts if expert.reset > 0 and expert.memory < _MOST * rows]
+    anew = sum(expert.share for expert in begun)
+    still = sum(expert.share for expert in experts if expert.drift <= _SLOW) - anew
+    if still > 0.5:
+        return "the target seems to be at rest: what was learned long ago still counts"
+    if still + anew > 0.5:
+        ago = max(expert.memory for expert in begun if expert.share >= 0.1 * anew)
+        return f"the target seems to be at rest since a jump, about {_count(ago, 'row')} ago"
+    how = "drift slowly" if memory > 300 else "drift" if memory > 30 else "move fast"
+    return f"the target seems to {how}: Auto relies on the last {_count(max(memory, 1), 'row')} or so"
+
+
+def _past(share: float) -> str:
+    helps = "help a lot" if share >= 0.5 else "help" if share >= 0.1 else "help little"
+    return f"Earlier labels and rows {helps}: experts that look at them have {100 * share:.0f} % of the weight."
