@@ -185,7 +185,7 @@ def test_it_says_at_what_pace_the_target_moves():
         r"After 2,000 rows the target seems to be at rest since a jump, about (\d+) rows ago.", in_words(jump=5.0)[0]
     )
     assert 270 <= int(since[1]) <= 300
-    paces = {0.02: ("drift", 30, 300), 0.5: ("move fast", 1, 30)}
+    paces = {0.02: ("drift", 11, 200), 0.5: ("move fast", 1, 10)}
     for step, (words, least, most) in paces.items():
         said = re.fullmatch(
             rf"After 2,000 rows the target seems to {words}: Auto relies on the last (\d+) rows? or so.",

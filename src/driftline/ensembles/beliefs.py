@@ -79,7 +79,7 @@ def _pace(experts: list[Expert], rows: int, memory: float) -> str:
     if still + anew > 0.5:
         ago = max(expert.memory for expert in begun if expert.share >= 0.1 * anew)
         return f"the target seems to be at rest since a jump, about {_count(ago, 'row')} ago"
-    how = "drift slowly" if memory > 300 else "drift" if memory > 30 else "move fast"
+    how = "drift slowly" if memory > 200 else "drift" if memory > 10 else "move fast"
     return f"the target seems to {how}: Auto relies on the last {_count(max(memory, 1), 'row')} or so"
 
 
