@@ -20,6 +20,7 @@ void bind_projected(nanobind::module_&);
 void bind_second_order(nanobind::module_&);
 void bind_sparse(nanobind::module_&);
 void bind_transforms(nanobind::module_&);
+void bind_triangles(nanobind::module_&);
 } // namespace driftline::bindings
 
 NB_MODULE(_core, m) {
@@ -42,4 +43,5 @@ NB_MODULE(_core, m) {
     driftline::bindings::bind_fleet(m);
     driftline::bindings::bind_transforms(m);
     driftline::bindings::bind_kernel(m);
+    driftline::bindings::bind_triangles(m);
 }

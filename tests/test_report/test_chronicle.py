@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import driftline as dl
+from driftline import _core
 from driftline.cli.scoring import Score
 from driftline.report import Chronicle, charts, hindsight
 from driftline.report.baselines import Baselines
@@ -135,20 +136,44 @@ def test_the_best_fixed_model_stands_nearly_dependent_and_differently_scaled_fea
 
 
 @pytest.mark.parametrize(("rows", "features"), [(3, 5), (1500, 70)])
-def test_the_best_fixed_model_is_found_in_one_step(monkeypatch, rows, features):
-    """A small factorisation for each stretch costs far more where the linear algebra runs in threads."""
+def test_the_best_fixed_model_is_that_of_least_squares(rows, features):
     rng = np.random.default_rng(6)
     X, y = rng.normal(size=(rows, features)), rng.normal(size=rows)
     past = hindsight.Hindsight(features)
     past.add(X, y)
-    triangles, steps, factorise = past.triangles(), [], np.linalg.qr
-    monkeypatch.setattr(np.linalg, "qr", lambda *args, **options: steps.append(args) or factorise(*args, **options))
-    weights, losses, _ = hindsight.best_fixed(triangles)
-    assert len(steps) == 1
+    weights, losses, _ = hindsight.best_fixed(past.triangles())
     design = np.column_stack([np.ones(rows), X])
     errors = y - design @ np.linalg.lstsq(design, y, rcond=None)[0]
     assert losses.sum() == pytest.approx(np.sum(errors**2), rel=1e-10, abs=1e-20)
     assert y - design @ weights == pytest.approx(errors, abs=1e-10)
+
+
+@given(
+    st.integers(1, 40),
+    st.integers(1, 12),
+    st.integers(0, 40),
+    st.sampled_from([1e-140, 1.0, 1e140]),
+    st.integers(0, 2**32 - 1),
+)
+def test_triangles_are_those_of_a_qr_factorisation(rows, columns, more, size, seed):
+    """LAPACK's, up to the signs of their rows, where the factorisation is unique; rows of zeros change no bit."""
+    rng = np.random.default_rng(seed)
+    X, below = rng.normal(size=(columns + rows, columns)) * size, rng.normal(size=(more, columns)) * size
+    triangle = hindsight.stacked(np.zeros((1, columns, columns)), X[None])
+    expected = np.linalg.qr(X, mode="r")
+    assert np.abs(triangle[0]) == pytest.approx(np.abs(expected), abs=1e-11 * size * np.sqrt(len(X)))
+    assert np.array_equal(triangle[0], np.triu(triangle[0]))
+    padded = np.insert(X, rng.integers(0, len(X), size=5), 0.0, axis=0)
+    np.testing.assert_array_equal(hindsight.stacked(np.zeros((1, columns, columns)), padded[None]), triangle)
+    both = hindsight.stacked(triangle, below[None])[0]
+    gram = (X / size).T @ (X / size) + (below / size).T @ (below / size)
+    assert (both / size).T @ (both / size) == pytest.approx(gram, abs=1e-12 * len(X) + 1e-12 * more)
+
+
+def test_triangles_of_other_shapes_are_refused():
+    for triangle, rows in [((2, 3, 3), (1, 4, 3)), ((1, 3, 3), (1, 4, 2)), ((1, 2, 3), (1, 4, 3))]:
+        with pytest.raises(ValueError, match="the shapes do not agree"):
+            _core.fold_rows(np.zeros(triangle), np.zeros(rows))
 
 
 def test_features_that_appear_later_were_zero_before():

@@ -13,30 +13,26 @@ from typing import Any
 
 import numpy as np
 
+from driftline import _core
 from driftline.inputs import Array
 from driftline.report.pyramid import Pyramid
 
 STRETCHES = 256
 NUMBERS = 2**21  # that all triangles together may hold
 WIDEST = 256  # features; beyond that a triangle costs far more than most learners do
-NARROW = 64  # columns up to which many small factorisations at once are the quickest
 
 
 def stacked(above: Array, below: Array) -> Array:
-    """Triangles for the rows of both, from (n, k, k) and (n, k, k)."""
-    both = np.concatenate([above, below], axis=1)
-    if both.shape[2] <= NARROW:
-        return _triangles(both)
-    return np.concatenate([_triangles(rows[None, rows.any(axis=1)]) for rows in both])
+    """Triangles for the rows of both, from triangles (n, k, k) and rows (n, m, k)."""
+    triangles = np.array(above)
+    _core.fold_rows(triangles, np.ascontiguousarray(below))
+    return triangles
 
 
 def _triangles(rows: Array) -> Array:
-    """(n, k, k) matrices with the Gram matrices of (n, m, k) rows: the rows themselves where they are few enough."""
-    n, m, k = rows.shape
-    if m > k:
-        triangles: Array = np.linalg.qr(rows, mode="r")  # type: ignore[assignment]
-        return triangles
-    return np.concatenate([rows, np.zeros((n, k - m, k))], axis=1)
+    """(n, k, k) triangles with the Gram matrices of (n, m, k) rows."""
+    n, _, k = rows.shape
+    return stacked(np.zeros((n, k, k)), rows)
 
 
 class Hindsight:
@@ -134,9 +130,7 @@ def best_fixed(triangles: Array) -> tuple[Array, Array, Array]:
     Where features depend on each other the shortest weights are taken, in units of the features' sizes.
     """
     rows = triangles.reshape(-1, triangles.shape[2])
-    rows = rows[rows.any(axis=1)]
-    lacking = max(0, rows.shape[1] + 1 - len(rows))
-    whole = _triangles(np.concatenate([rows, np.zeros((lacking, rows.shape[1]))])[None])[0]  # one large step is the quickest
+    whole = _triangles(rows[None])[0]
     inputs = whole[:, :-1]
     sizes = np.linalg.norm(inputs, axis=0)
     sizes[sizes == 0] = 1.0
