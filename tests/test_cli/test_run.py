@@ -280,3 +280,13 @@ def test_the_time_may_be_an_axis_alone(tmp_path, capsys):
     assert "time" in predictions(out).column_names
     assert outcome(capsys, *arguments, "--drop", "when,wind,where")["features"] == ["on", "one"]
     assert "when: day sin" in outcome(capsys, *arguments, "--features", "one,when")["features"]
+
+
+def test_a_column_of_too_many_texts_is_named(tmp_path, capsys):
+    source = write(
+        pa.table({"who": [f"n{n}" for n in range(60)], "where": ["a", "b"] * 30, "y": np.arange(60.0)}), tmp_path / "a.csv"
+    )
+    assert outcome(capsys, "run", source, "-t", "y", "-m", "rls")["crowded_columns"] == ["who"]
+    _, out, _ = call(capsys, "run", source, "-t", "y", "-m", "rls")
+    assert "column 'who' has more than 50 different texts: the later ones share a feature. --drop does without it" in out
+    assert outcome(capsys, "run", source, "-t", "y", "-m", "rls", "--categories", 60)["crowded_columns"] == []

@@ -166,3 +166,31 @@ def test_a_time_that_is_written_is_read_as_it_was(moment, layout):
     readings = [parse(pa.array([text]), each).to_pylist()[0] for each in layouts_of(pa.array([text]))]
     assert expected in [reading.replace(tzinfo=None) for reading in readings]
     assert kind_of(layout) in ("date", "timestamp")
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        ["1,128,818", "903,112"],
+        ["12.9%", "7 %"],
+        ["$1,000.50", "-$3"],
+        ["1.234.567,5", "2.345.678,1"],
+        ["3,5", "4,25"],
+        ["12 €", "x"],
+    ],
+)
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.jsonl"])
+def test_numbers_with_marks_are_no_categories_either(tmp_path, written, name):
+    """In a file that is separated by commas; the mark of the target is another matter."""
+    path = write(pa.table({"price": [*written, written[0]], "load": np.arange(3.0)}), tmp_path / name)
+    with pytest.raises(DataError, match="looks like a number: write it without marks"):
+        block_of(path)
+    assert block_of(path, text=["price"]).names == [f"price={text}" for text in written]
+
+
+@pytest.mark.parametrize(
+    "written", [["007", "12"], ["1.5", "2.5"], ["10:30", "11:45"], ["A1,000", "B"], ["192.168.1.1", "10.0.0.1"]]
+)
+def test_text_that_is_declared_as_such_stays_a_category(tmp_path, written):
+    path = write(pa.table({"code": written, "load": np.arange(2.0)}), tmp_path / "a.parquet")
+    assert block_of(path).names == [f"code={text}" for text in written]

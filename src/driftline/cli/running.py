@@ -68,6 +68,7 @@ class Outcome:
     reading: float
     learning: float
     backwards: int
+    crowded: dict[str, int]  # columns of more texts than have features of their own, and how many have
 
 
 def run(request: Request) -> Outcome:
@@ -323,4 +324,5 @@ class Job:
             reading=self.rows.seconds,
             learning=self.learning,
             backwards=self.rows.encoder.backwards,
+            crowded=self.rows.encoder.crowded(),
         )

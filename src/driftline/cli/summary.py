@@ -29,6 +29,10 @@ def in_words(outcome: Outcome, files: dict[str, Path | str]) -> str:
     if outcome.backwards:
         go = "goes" if outcome.backwards == 1 else "go"
         lines.append(f"{_count(outcome.backwards, 'row')} {go} back in time: the order of the file was kept")
+    lines += [
+        f"column {name!r} has more than {limit} different texts: the later ones share a feature. --drop does without it"
+        for name, limit in outcome.crowded.items()
+    ]
     if hasattr(outcome.model, "explain"):
         lines += outcome.model.explain().split("\n")
     lines += [f"{what}: {path}" for what, path in files.items()]
@@ -65,6 +69,7 @@ def as_plain(outcome: Outcome, files: dict[str, Path | str]) -> dict[str, Any]:
         "resumed_at": outcome.resumed_at,
         "interrupted": bool(outcome.stopped),
         "rows_back_in_time": outcome.backwards,
+        "crowded_columns": list(outcome.crowded),
         "seconds": round(outcome.seconds, 4),
         "reading_seconds": round(outcome.reading, 4),
         "learning_seconds": round(outcome.learning, 4),

@@ -18,7 +18,7 @@ from driftline.files.lines import LineBlocks
 from driftline.files.opening import Opened
 from driftline.files.raw import Options, RawBlock, Reader
 from driftline.files.types import DATE, NUMBER, TEXT, TIMESTAMP, TRUTH, arrow_type, type_name
-from driftline.files.written_times import Texts, with_times
+from driftline.files.written_times import Texts, share_of, with_times
 
 DELIMITERS = (",", ";", "\t", "|")
 NUMERIC = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
@@ -106,8 +106,8 @@ class Delimited(Reader):
         except pa.ArrowInvalid:
             return  # it will be said where the lines are parsed
         columns = [pc.drop_null(column) for column in text.columns]
-        commas = sum(_share(column, DECIMAL_COMMA) > 0.5 for column in columns)
-        points = sum(_share(column, NUMERIC) > 0.5 and _share(column, r"\.") > 0 for column in columns)
+        commas = sum(share_of(column, DECIMAL_COMMA) > 0.5 for column in columns)
+        points = sum(share_of(column, NUMERIC) > 0.5 and share_of(column, r"\.") > 0 for column in columns)
         if commas != points:
             self.decimal = "," if commas > points else "."
 
@@ -278,14 +278,9 @@ def sniff(header: str) -> str:
     return max(DELIMITERS, key=header.count)
 
 
-def _share(column: Any, pattern: str) -> float:
-    """The share of texts that match."""
-    return float(pc.mean(pc.match_substring_regex(column, pattern)).as_py() or 0.0) if len(column) else 0.0
-
-
 def _mostly(texts: Any) -> str:
     """What most texts of a column are: the few that are not are mistakes, and not categories."""
-    return next((kind for kind, pattern in PATTERNS.items() if _share(texts, pattern) > 0.5), TEXT)
+    return next((kind for kind, pattern in PATTERNS.items() if share_of(texts, pattern) > 0.5), TEXT)
 
 
 def _count(number: int, what: str) -> str:

@@ -232,6 +232,14 @@ class Encoder:
             self.backwards += int((steps < 0).sum())
             self.latest = float(numbers[-1])
 
+    def crowded(self) -> dict[str, int]:
+        """The columns that hold more texts than have features of their own, and how many have."""
+        return {
+            name: column.limit
+            for name, column in self.columns.items()
+            if isinstance(column, Categories) and column.shared and column.limit
+        }
+
     def state(self) -> dict[str, Any]:
         """What is known, as plain values."""
         return {

@@ -17,6 +17,8 @@ from driftline.files.raw import Options, RawBlock, Reader
 from driftline.files.types import NUMBER, TEXT, TRUTH, arrow_type, type_name
 from driftline.files.written_times import Texts, with_times
 
+ARRAY = "is an array; each object must stand on a line of its own: jq -c '.[]' FILE > NEW"
+
 
 class JsonLines(Reader):
     """Reads objects of numbers, truths and texts. Keys may appear at any time, and be absent from any line."""
@@ -109,7 +111,11 @@ class JsonLines(Reader):
         except UnicodeDecodeError:
             return wrong("is no text in UTF-8; convert the file, e.g. iconv -f latin1 -t utf-8")
         except (ValueError, RecursionError) as error:
+            if piece.lstrip().startswith(b"["):
+                return wrong(ARRAY)
             return wrong(f"is not a JSON object: {error}")
+        if isinstance(pairs, list):
+            return wrong(ARRAY)
         if not isinstance(pairs, _Pairs):
             return wrong(f"must be one JSON object, got {_shown(piece.decode())}")
         seen: set[str] = set()

@@ -224,7 +224,7 @@ class Rows:
         error: DataError = no_column(str(self.options.target), names, self.reader.opened.name)
         if len(names) == 1:
             error = DataError(
-                f"{error.what} Its one column is {names[0][:60]!r}",
+                f"there is no column {self.options.target!r}. Its one column is {names[0][:60]!r}",
                 source=error.source,
                 hints=[Hint("delimiter", " ", "or another, if that is what separates values")],
             )

@@ -38,6 +38,13 @@ LIKE_TIMES = (
     r")([ T,].*)?$"
 )
 
+LIKE_NUMBERS = (  # with marks for money, percent or thousands, or a decimal comma
+    r"^\s*[+-]?("
+    r"[$€£¥]\s*[+-]?\d[\d,.' ]*|\d[\d,.' ]*\s*[%‰$€£¥]|"
+    r"\d{1,3}([,' \x{a0}]\d{3})+([.,]\d+)?|\d{1,3}(\.\d{3}){2,}(,\d+)?|\d+,\d+"
+    r")\s*$"
+)
+
 
 def look_like_times(texts: Any) -> bool:
     """Whether most texts of an array look like dates, be they understood or not.
@@ -45,7 +52,12 @@ def look_like_times(texts: Any) -> bool:
     >>> look_like_times(pa.array(["31/12/2025", "2025-13-40", "3 Dec 2025 10:00"])), look_like_times(pa.array(["1.2.10"]))
     (True, False)
     """
-    return len(texts) > 0 and bool((pc.mean(pc.match_substring_regex(texts, LIKE_TIMES)).as_py() or 0.0) > 0.5)
+    return share_of(texts, LIKE_TIMES) > 0.5
+
+
+def share_of(texts: Any, pattern: str) -> float:
+    """The share of texts that match."""
+    return float(pc.mean(pc.match_substring_regex(texts, pattern)).as_py() or 0.0) if len(texts) else 0.0
 
 
 def layouts_of(texts: Any, given: str | None = None) -> list[str]:
@@ -167,6 +179,7 @@ class Texts:
             if self.name == self.options.time:
                 raise self._unlike(given)
         if not look_like_times(known):
+            self._check_numbers(known)
             return TEXT
         layouts = layouts_of(known)
         if not layouts:
@@ -174,6 +187,15 @@ class Texts:
         if len(layouts) > 1:
             raise self._unclear(layouts)
         return f"{WRITTEN} {layouts[0]}"
+
+    def _check_numbers(self, known: Any) -> None:
+        """Numbers with marks around them are no categories: there would be one for each."""
+        if share_of(known, LIKE_NUMBERS) > 0.5:
+            row = pc.fill_null(pc.match_substring_regex(self.texts, LIKE_NUMBERS), False).to_pylist().index(True)
+            words = (
+                f"{self.texts[row].as_py()!r} looks like a number: write it without marks for thousands, money or percent"
+            )
+            raise self._wrong(words, row, *self._ways())
 
     def times(self, layout: str) -> Any:
         """The times. DataError where a text is none."""
