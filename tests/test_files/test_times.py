@@ -194,3 +194,9 @@ def test_numbers_with_marks_are_no_categories_either(tmp_path, written, name):
 def test_text_that_is_declared_as_such_stays_a_category(tmp_path, written):
     path = write(pa.table({"code": written, "load": np.arange(2.0)}), tmp_path / "a.parquet")
     assert block_of(path).names == [f"code={text}" for text in written]
+
+
+def test_a_zone_that_is_not_known_is_named(tmp_path):
+    table = zoned().set_column(0, "when", zoned()["when"].cast(pa.timestamp("us", tz="Mars/Phobos")))
+    with pytest.raises(DataError, match="column 'when': the time zone 'Mars/Phobos' is not known here"):
+        block_of(write(table, tmp_path / "a.parquet"))

@@ -18,6 +18,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
+    context_settings={"max_content_width": 120},
 )
 
 
@@ -118,7 +119,7 @@ def predict(
     commands.predict(model, source, out=out or "-", level=level, delimiter=delimiter, quiet=quiet)
 
 
-@app.command()
+@app.command(short_help="Show what is in a model's file.")
 def inspect(
     model: options.ModelFile,
     top: Annotated[int, typer.Option(min=0, help="How many weights to show, the largest first.")] = 20,
@@ -136,7 +137,7 @@ def inspect(
     commands.inspect(model, top=top, as_json=json)
 
 
-@app.command()
+@app.command(short_help="Let several learners follow the same rows.")
 def compare(
     source: options.Source,
     target: options.Target,
@@ -213,7 +214,7 @@ def models(
     catalogue.show(name, json)
 
 
-@app.command()
+@app.command(short_help="Show all of it, on a stream that is made here.")
 def demo(
     folder: Annotated[Path, typer.Argument(help="Where the files go.")] = Path("demo"),
 ) -> None:
@@ -231,7 +232,7 @@ def demo(
         show(folder)
 
 
-@app.command()
+@app.command(short_help="Compute a paper's figure or table again.")
 def reproduce(
     name: Annotated[str | None, typer.Argument(help="The figure or table; --list shows them.", show_default=False)] = None,
     show_list: Annotated[bool, typer.Option("--list", help="List the figures and tables.")] = False,

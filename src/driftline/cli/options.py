@@ -38,10 +38,11 @@ Time = Annotated[
     ),
 ]
 TimeFormat = Annotated[
-    str | None, typer.Option(metavar="FORMAT", help='How times are written, where not like 2026-03-01 12:00: "%d.%m.%Y".')
+    str | None, typer.Option(metavar="FORMAT", help='How times are written, where the rows do not tell: "%d/%m/%Y".')
 ]
 Text = Annotated[
-    Names, typer.Option(metavar="A,B", help="Columns of numbers to take as categories.", autocompletion=completion.columns)
+    Names,
+    typer.Option(metavar="A,B", help="Columns to take as categories in any case.", autocompletion=completion.columns),
 ]
 Na = Annotated[Names, typer.Option(metavar="WORD", help="A further spelling of a missing value. May be repeated.")]
 Missing = Annotated[

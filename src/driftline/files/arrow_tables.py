@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet
 
 from driftline.files.errors import DataError, Hint
@@ -60,14 +61,16 @@ class TypedTables(Reader):
             return TEXT
         kind = self.schema.field(name).type
         try:
+            if pa.types.is_timestamp(kind) and kind.tz is not None:
+                pc.local_timestamp(pa.nulls(1, kind))
             return TEXT if pa.types.is_null(kind) else type_name(kind)
         except TypeError as error:
-            raise DataError(
-                f"{error}, of which no numbers can be made",
-                source=self.opened.name,
-                column=name,
-                hints=[Hint("drop", name, "to do without it")],
-            ) from None
+            raise self._useless(f"{error}, of which no numbers can be made", name) from None
+        except pa.ArrowInvalid:
+            raise self._useless(f"the time zone {kind.tz!r} is not known here", name) from None
+
+    def _useless(self, words: str, name: str) -> DataError:
+        return DataError(words, source=self.opened.name, column=name, hints=[Hint("drop", name, "to do without it")])
 
     def _settle(self, piece: Any, place: Numbered) -> None:
         for name in self._wanted():
