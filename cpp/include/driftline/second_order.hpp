@@ -197,7 +197,7 @@ DRIFTLINE_INLINE void conclude(SecondOrderState<T>& m, const Row<G, T>& row, Vie
     count_row(sums, view, y, lesson.shown, lesson.error, value);
     note(m.coverage, extras.prediction ? score_of(view, y, lesson.shown, lesson.rho) : value);
     if (extras.prediction)
-        sums.shrunk += view.s / (lesson.rho + view.s);
+        sums.shrunk += at_most(view.s / (lesson.rho + view.s), 1); // s is infinite where S broke
     if (view.growth.capped) [[unlikely]]
         sums.capped += 1;
     if (extras.noise)

@@ -106,6 +106,10 @@ class _Averaged(Composite):
         good = good and isinstance(count, np.ndarray) and count.shape == (1,) and bool(np.isfinite(total).all())
         if not good or not 0 <= count[0] < 2**53 or count[0] != int(count[0]):
             raise ValueError("the state's mean is out of range")
+        with np.errstate(over="ignore"):
+            mean = (total / max(count[0], 1)).astype(self.dtype)
+        if not np.isfinite(mean).all():
+            raise ValueError("the state's mean is out of range")
         self._total, self._count = total.copy(), int(count[0])
 
     @exclusive

@@ -1,0 +1,56 @@
+"""Every part of a state with numbers in it that no learning leads to: refused, or lived with."""
+
+import numpy as np
+import pytest
+
+from driftline import registry
+
+from .calls import require_finite
+
+HARD = (-1.0, 0.0, 1e30, -1e30, 1e308, -1e308, 1e-300, 3e9)
+PLACES = 100  # at most, of a state
+
+
+def learned(name, dtype):
+    rng = np.random.default_rng(5)
+    model = registry.learners()[name](dtype=dtype)
+    labels = rng.normal(size=9) if model._estimator_type == "regressor" else rng.integers(4, size=9)
+    model.run(rng.uniform(-0.4, 0.4, size=(9, 3)), labels)
+    return model
+
+
+def with_hard_numbers(core):
+    """The parts of a state, one number of one of them replaced."""
+    places = [(name, place) for name, array in core.items() for place in range(array.size)]
+    rng = np.random.default_rng(0)
+    for number in rng.permutation(len(places))[:PLACES]:
+        name, place = places[number]
+        for value in HARD:
+            changed = core[name].copy()
+            with np.errstate(over="ignore"):
+                changed.flat[place] = value
+            if np.isfinite(changed.flat[place]):
+                yield f"{name}[{place}] = {value}", {**core, name: changed}
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", registry.learners())
+def test_hard_numbers_in_a_state_are_refused_or_lived_with(name, dtype):
+    model = learned(name, dtype)
+    state = model.__getstate__()
+    row, taken = np.array([0.3, -0.2, 0.1]), 0
+    for what, core in with_hard_numbers(state["core"]):
+        twin = type(model)(**model.get_params(deep=False))
+        try:
+            twin.__setstate__({**state, "core": core})
+        except ValueError:
+            continue
+        taken += 1
+        for _ in range(3 if twin.n_features_in_ == 3 else 0):
+            try:
+                assert model._estimator_type != "regressor" or np.isfinite(twin.predict_one(row)), what
+                twin.learn_one(row, 1.0)
+            except ValueError:  # one row too many for such numbers
+                pass
+            require_finite(twin)
+    assert taken
