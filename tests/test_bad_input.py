@@ -173,6 +173,23 @@ def test_an_error_in_the_users_own_code_undoes_the_run(rows, error):
     assert model.n_seen_ == 250
 
 
+def test_a_state_that_cannot_be_put_back_is_lost_as_a_whole(monkeypatch):
+    """As where there is no memory for it: a classifier with more classes than labels would be worse."""
+    model = dl.Classifier(dl.LMS())
+    model.run([[1.0], [2.0], [3.0]], ["a", "b", "a"])
+
+    def fail(*_):
+        raise MemoryError("no more")
+
+    monkeypatch.setattr(dl.Classifier, "_core_for", fail)
+    with pytest.raises(RuntimeError, match=r"^Classifier: the state could not be put back, and is lost.*\(no more\)$"):
+        model.run([[1.0], [np.nan]], ["c", "a"])
+    monkeypatch.undo()
+    assert same(model.__getstate__(), dl.Classifier(dl.LMS()).__getstate__())
+    model.run([[1.0], [2.0]], ["c", "d"])
+    assert model.classes_.tolist() == ["c", "d"]
+
+
 def test_a_loss_cannot_use_the_learner_that_asks_it(rows):
     class Meddling:
         def value(self, y, prediction):

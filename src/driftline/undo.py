@@ -30,9 +30,17 @@ class Undo:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
             if kind is not None:
-                self.learner.__setstate__(self.state)
+                self._put_back()
         finally:
             self._release()
+
+    def _put_back(self) -> None:
+        try:
+            self.learner.__setstate__(self.state)
+        except Exception as error:  # there is no memory, or a file had numbers that learning made worse
+            self.learner._restore(None, None)  # which cannot fail: better no model than one of parts that do not agree
+            name = type(self.learner).__name__
+            raise RuntimeError(f"{name}: the state could not be put back, and is lost; load it again ({error})") from error
 
     def _release(self) -> None:
         try:
