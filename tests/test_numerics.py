@@ -352,3 +352,17 @@ def test_after_wind_up_no_comparator_is_claimed():
     certificate = model.certificate()
     assert certificate.comparator is None
     assert certificate.conditions == {"the growth of S was never held back": False}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", registry.regressors())
+def test_weights_of_rows_at_the_end_of_the_range_leave_finite_numbers(name: str, dtype: str) -> None:
+    rng = np.random.default_rng(1)
+    X, y, model = rng.uniform(-0.5, 0.5, size=(80, 3)), rng.normal(size=80), registry.regressors()[name](dtype=dtype)
+    try:
+        run = model.run(X, y, sample_weight=np.where(np.arange(80) % 3, 1.7e308, 1e-300))
+    except (ValueError, FloatingPointError):  # of a learner that has a limit, and says so
+        assert not model.__sklearn_is_fitted__()
+        return
+    assert np.isfinite(run.predictions).all()
+    assert all(np.isfinite(values).all() for values in state_of(model).values())

@@ -47,7 +47,7 @@ class Mixtures {
         for (Index r = 0; r < rates(); ++r) {
             mixing_engine().discount(losses_.data() + r * count_, squares_.data(), count_, rows_[r], before, least_,
                                      keep_[r], weight);
-            rows_[r] = keep_[r] * rows_[r] + weight;
+            rows_[r] = at_most(keep_[r] * rows_[r] + weight, 1e290);
             for (Index k = 0; k < count_; ++k)
                 prior_[r * count_ + k] *= keep_[r];
         }
@@ -196,7 +196,7 @@ class Mixer {
         last_.learn(second_layer_, y, weight);
         residual_ = saturate(y - layer_[1], DBL_MAX);
         squares_ = at_most(0.98 * squares_ + weight * residual_ * residual_, 1e290);
-        rows_ = 0.98 * rows_ + weight;
+        rows_ = at_most(0.98 * rows_ + weight, 1e290);
     }
     void shares_of_layer(double* out) const {
         for (Index i = 0; i < 4; ++i) {

@@ -56,7 +56,7 @@ struct Watch {
         const double times = usual > 0 ? at_most(square / usual, most) : 1;
         excess = at_least(0, excess + times - 2);
         squares = at_most(0.99 * squares + weight * (usual > 0 ? at_most(square, most * usual) : square), 1e290);
-        rows = 0.99 * rows + weight;
+        rows = at_most(0.99 * rows + weight, 1e290);
         since += 1;
         if (excess <= 12)
             return false;
