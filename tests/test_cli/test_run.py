@@ -106,9 +106,10 @@ def test_the_figures_are_those_of_the_predictions(capsys, tmp_path):
 
 
 def test_auto_is_the_model_and_its_words_are_in_the_summary(capsys, tmp_path):
-    code, out, err = call(capsys, "run", write(mixed(), tmp_path / "a.csv"), "--target", "load")
+    state = tmp_path / "state"
+    code, out, err = call(capsys, "run", write(mixed(), tmp_path / "a.csv"), "--target", "load", "--state", state)
     assert (code, err) == (0, "")
-    assert "Auto looks back on about" in out
+    assert dl.load(state).explain() in out
     assert "% below the last value's" in out
 
 
@@ -290,3 +291,23 @@ def test_a_column_of_too_many_texts_is_named(tmp_path, capsys):
     _, out, _ = call(capsys, "run", source, "-t", "y", "-m", "rls")
     assert "column 'who' has more than 50 different texts: the later ones share a feature. --drop does without it" in out
     assert outcome(capsys, "run", source, "-t", "y", "-m", "rls", "--categories", 60)["crowded_columns"] == []
+
+
+def test_text_that_is_not_utf_8_is_told_so_whatever_else_is_in_it(tmp_path, capsys):
+    source = tmp_path / "a.csv"
+    source.write_bytes("wind;where;load\n1,5;Süd;2,5\n2,5;Nord;3,5\n".encode("latin1"))
+    code, _, err = call(capsys, "run", source, "-t", "load", "-m", "rls")
+    assert (code, "line 2: is no text in UTF-8; convert the file" in err) == (1, True)
+
+
+def test_a_report_without_dates_says_how_to_have_them(tmp_path, capsys):
+    source = write(mixed(50), tmp_path / "a.csv")
+    arguments = ["run", source, "-t", "load", "-m", "rls"]
+    words = "The report's axis counts rows: --time when puts dates there"
+    assert words in call(capsys, *arguments, "--report", tmp_path / "r.html")[1]
+    for others in (
+        [],
+        ["--report", tmp_path / "r.html", "--time", "when"],
+        ["--report", tmp_path / "r.html", "--drop", "when"],
+    ):
+        assert words not in call(capsys, *arguments, *others)[1]

@@ -68,6 +68,7 @@ class Outcome:
     reading: float
     learning: float
     backwards: int
+    untold: str | None  # a column that could have said when, for the report
     crowded: dict[str, int]  # columns of more texts than have features of their own, and how many have
 
 
@@ -324,5 +325,6 @@ class Job:
             reading=self.rows.seconds,
             learning=self.learning,
             backwards=self.rows.encoder.backwards,
+            untold=self.rows.encoder.dated() if self.request.report and not self.request.options.time else None,
             crowded=self.rows.encoder.crowded(),
         )

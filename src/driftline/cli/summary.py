@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,8 @@ def in_words(outcome: Outcome, files: dict[str, Path | str]) -> str:
     if hasattr(outcome.model, "explain"):
         lines += outcome.model.explain().split("\n")
     lines += [f"{what}: {path}" for what, path in files.items()]
+    if outcome.untold is not None:
+        lines.append(f"The report's axis counts rows: --time {shlex.quote(outcome.untold)} puts dates there")
     new = outcome.rows - outcome.resumed_at
     speed = f" ({new / outcome.seconds:,.0f} rows/s)" if new and outcome.seconds > 0 else ""
     lines.append(f"{outcome.seconds:.2f} s{speed}: reading {outcome.reading:.2f} s, learning {outcome.learning:.2f} s")

@@ -122,6 +122,8 @@ class Delimited(Reader):
             table = self._read(data, types)
             if b'"' in data and (len(table) < data.count(b"\n") or data.count(b'"') % 2):
                 self._check_quotes(data, line)
+            if any(pa.types.is_binary(column.type) for column in table.columns):
+                raise pa.ArrowInvalid("not UTF-8")
             known = len(self.types)
             self._settle(table, Lines(data, line, 0, self.delimiter))
             if len(self.types) == known:
@@ -158,15 +160,13 @@ class Delimited(Reader):
                 self.types[name] = TEXT
             elif pa.types.is_null(column.type):
                 continue
-            elif pa.types.is_string(column.type) or pa.types.is_binary(column.type):
+            elif pa.types.is_string(column.type):
                 kind = NUMBER if name == self.options.target else self._kind_of_texts(name, column, place)
                 self.types |= {} if kind is None else {name: kind}
             else:
                 self.types[name] = type_name(column.type)
 
     def _kind_of_texts(self, name: str, column: Any, place: Lines) -> str | None:
-        if pa.types.is_binary(column.type):
-            return TEXT
         dated = name == self.options.time and self.options.time_format
         mostly = TEXT if dated else _mostly(pc.drop_null(column))
         return Texts(name, column, self.options, place, self.opened.name).kind() if mostly == TEXT else mostly

@@ -232,6 +232,10 @@ class Encoder:
             self.backwards += int((steps < 0).sum())
             self.latest = float(numbers[-1])
 
+    def dated(self) -> str | None:
+        """The first column of dates or times of day and year, which could say when; None where there is none."""
+        return next((name for name, column in self.columns.items() if column.kind in (types.DATE, types.TIMESTAMP)), None)
+
     def crowded(self) -> dict[str, int]:
         """The columns that hold more texts than have features of their own, and how many have."""
         return {
