@@ -296,3 +296,19 @@ def test_an_outlier_among_late_labels_costs_itself_alone():
     y[500] += 1e4
     struck = late_losses(dl.Auto(), X, y, 5)
     assert struck[501:].sum() < 1.05 * plain[501:].sum()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: dl.Network([dl.Auto(), dl.RLS()], top=dl.RLS(forgetting=0.999)),
+        lambda: dl.Network([dl.Network([dl.Auto(), dl.Auto()]), dl.RLS()], top=dl.RLS(forgetting=0.999)),
+        lambda: dl.features.Polynomial(degree=2) | dl.Auto(),
+        lambda: dl.Network([dl.features.Polynomial(degree=2) | dl.Auto(), dl.RLS()], top=dl.RLS(forgetting=0.999)),
+    ],
+)
+def test_labels_that_come_late_within_a_network_or_behind_what_does_not_learn(make):
+    X, y = wave_after(np.random.default_rng(9), 1200, 24)
+    alone = np.mean(late_losses(dl.Auto(), X, y, 12)[500:])
+    blind = np.mean(late_losses(dl.RLS(forgetting=0.999), X, y, 12)[500:])
+    assert np.mean(late_losses(make(), X, y, 12)[500:]) < 0.5 * alone + 0.2 * blind

@@ -43,6 +43,14 @@ template <class T> nb::object predict(Held<T>& self, nb::handle x) {
     return nb::float_(own.model.predict_next(own.row()));
 }
 
+template <class T> nb::object peek(Held<T>& self, nb::handle x) {
+    InUse use(self);
+    Auto<T>& own = *self.model;
+    if (!read_row(x.ptr(), own.state, self.names, true))
+        return nb::none();
+    return nb::float_(own.model.said_of(own.row()));
+}
+
 template <class T> bool learn(Held<T>& self, nb::handle x, nb::handle y, nb::handle weight) {
     InUse use(self);
     Auto<T>& own = *self.model;
@@ -193,6 +201,7 @@ template <class T> void bind(nb::module_& m, const char* name) {
             },
             arg("d"), arg("intercept"))
         .def("predict", &predict<T>, arg("x").none(), "The prediction, or None where x has to be converted first.")
+        .def("peek", &peek<T>, arg("x").none(), "What was predicted for a row whose label has come, or would be now.")
         .def("learn", &learn<T>, arg("x").none(), arg("y").none(), arg("weight") = nb::none(),
              "False, with nothing changed, where the row needs Python's care.")
         .def("run", &replay<T>, arg("x"), arg("y").none(), arg("weight").none(), arg("skip"), arg("predictions"),

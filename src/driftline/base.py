@@ -36,6 +36,7 @@ class Learner(Replays, SklearnVerbs, RiverVerbs, params.Parametrised):
     _by_feature = True  # there is one weight for each feature
     _composes = True  # it can be one of several, in a network or a classifier
     _linear = True  # predictions are linear in the features, with weights of theirs
+    _takes_any_row = False  # no sound row is refused, for what it would lead to
     _takes_outputs = False  # a row may have several labels, ``_outputs`` of them
     _plain_intercept = True  # the constant is learned like any feature; not where inputs are centred, or projected
 

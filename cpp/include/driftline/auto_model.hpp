@@ -4,6 +4,7 @@
 // and then through the mixer, with the same result as row after row.
 #pragma once
 
+#include <bit>
 #include <memory>
 
 #include "driftline/auto_upkeep.hpp"
@@ -40,6 +41,11 @@ template <class T> class AutoModel {
         ask_experts(x);
         complete(inputs.label_memory);
         return inputs.leaning(x, mixer_.mix(predictions_.data()));
+    }
+    // What was said of a row whose label has come, or would be said now.
+    double said_of(const double* x) {
+        const Waiting::Row* row = waiting_.awaited(Waiting::mark_of(x, features()));
+        return row ? row->said.back() : predict(x);
     }
     // The label of a row that may have been predicted some labels ago.
     double learn_next(const double* x, double y, double weight) {
@@ -272,10 +278,7 @@ template <class T> class AutoModel {
         sums.resets = resets;
     }
 
-    bool rescaling_due() const {
-        const Index rows = static_cast<Index>(sums.rows);
-        return (rows & (rows - 1)) == 0;
-    }
+    bool rescaling_due() const { return std::has_single_bit(static_cast<std::size_t>(sums.rows)); }
     void rescale_when_due() {
         if (warm() || !rescaling_due())
             return;
@@ -331,12 +334,10 @@ template <class T> class AutoModel {
             out.skipped += was_skipped<T>(batch, t, fate);
     }
     void keep_snapshot(const Outputs& out) const {
-        if (out.every == 0 || out.done % out.every != 0)
-            return;
-        const Index place = out.done / out.every - 1;
-        if (out.weights)
+        const Index place = out.every > 0 && out.done % out.every == 0 ? out.done / out.every - 1 : -1;
+        if (out.weights && place >= 0)
             weights(out.weights + place * (features() + inputs.intercept()));
-        if (out.pace)
+        if (out.pace && place >= 0)
             pace(out.pace + 2 * place);
     }
     void replay_block(const Batch& batch, Outputs& out, Index rows) {

@@ -4,6 +4,7 @@
 // are judged by: asked again when the label has come they would know better.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -56,6 +57,11 @@ class Waiting {
         return usual && late_ > 0 && late_ < most_late;
     }
     const Row& recalled() const { return recalled_; }
+    // The row as it was last predicted, where its label would be believed to be late or not; else null.
+    const Row* awaited(double mark) const {
+        const auto row = std::find_if(rows_.rbegin(), rows_.rend(), [&](const Row& one) { return one.mark == mark; });
+        return row != rows_.rend() && asked_ >= enough_asked ? &*row : nullptr;
+    }
     // Labels that came between the prediction of the last row learned and its own label.
     Index late() const { return static_cast<Index>(late_); }
     void forget_lateness() { late_ = 0; }

@@ -44,6 +44,7 @@ class Auto(Learner):
 
     _sum_names = _core.auto_sums
     _plain_intercept = False
+    _takes_any_row = True
 
     def _make_core(self, width: int) -> Any:
         kind = _core.Auto64 if self.dtype == "float64" else _core.Auto32

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from driftline.base import Learner
-from driftline.ensembles.composite import Composite, count_in, exclusive, is_weight, may_refuse
+from driftline.ensembles.composite import Composite, ask, count_in, exclusive, is_weight, may_refuse
 from driftline.inputs import Array
 from driftline.linear.gd import GD
 from driftline.refusals import Target
@@ -139,8 +139,8 @@ class ClassState(Composite):
             np.where(np.isnan(codes), np.nan, np.where(codes == number, sign, -sign)) for number, sign in enumerate(signs)
         ]
 
-    def _ask(self, x: Any) -> Array | None:
-        said = [member._core.predict(x) for member in self.members]
+    def _ask(self, x: Any, peek: bool = False) -> Array | None:
+        said = [ask(member, x, peek) for member in self.members]
         return None if None in said else np.array([said])
 
     @exclusive
@@ -156,7 +156,7 @@ class ClassState(Composite):
             return False
         if len(self.members) > 1 and may_refuse(self.members[0]):
             return False
-        said = self._ask(x)
+        said = self._ask(x, peek=True)
         if said is None:
             return False
         code = np.array([y])

@@ -221,10 +221,20 @@ class Composite:
         return said.T, [part for part in kept if part is not None], skipped[0]
 
 
+def ask(learner: Learner, x: Any, peek: bool) -> Any:
+    """The learner's prediction, or None where x has to be converted first.
+
+    To peek is to ask for a row whose label has come. A learner that takes note of its predictions, because labels may be
+    late, answers what it said then.
+    """
+    core = learner._core
+    return core.peek(x) if peek and hasattr(core, "peek") else core.predict(x)
+
+
 def may_refuse(learner: Learner) -> bool:
     """Whether a sound row may still be refused, for what it would lead to or by a function of the user's."""
     if not isinstance(learner, Recursive):
-        return True
+        return not learner._takes_any_row
     policy = learner._policy()
     functions = [policy.time.forgetting] if isinstance(policy.time, Divide) else []
     functions += [policy.reset.schedule] if isinstance(policy.reset, Below) else []

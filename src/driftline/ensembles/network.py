@@ -11,7 +11,7 @@ import numpy as np
 from driftline import params
 from driftline.base import Learner
 from driftline.certificate import Certificate
-from driftline.ensembles.composite import Composite, exclusive, is_weight, may_refuse
+from driftline.ensembles.composite import Composite, ask, exclusive, is_weight, may_refuse
 from driftline.ensembles.wrapper import REGRESSOR_RULE, Wrapper, is_regressor
 from driftline.inputs import Array
 from driftline.linear.arcor import ARCOR
@@ -176,8 +176,8 @@ class _Network(Composite):
             total[..., -1] += top[..., -1]
         return total
 
-    def _ask(self, x: Any) -> Array | None:
-        said = [member._core.predict(x) for member in self.members]
+    def _ask(self, x: Any, peek: bool = False) -> Array | None:
+        said = [ask(member, x, peek) for member in self.members]
         if None in said:
             return None
         largest = self.largest
@@ -186,7 +186,14 @@ class _Network(Composite):
     @exclusive
     def predict(self, x: Any) -> Any:
         """The prediction, or None where x has to be converted first."""
-        said = self._ask(x)
+        return self._said(self._ask(x))
+
+    @exclusive
+    def peek(self, x: Any) -> Any:
+        """The same, of a row whose label has come: see :func:`ask`."""
+        return self._said(self._ask(x, peek=True))
+
+    def _said(self, said: Array | None) -> Any:
         return None if said is None else self.above[0].predict_one(said) + 0.0  # no negative zero, whatever the way
 
     @exclusive
@@ -202,7 +209,7 @@ class _Network(Composite):
             doubtful = {id(part): may_refuse(part) for part in [*self.members, *self.above]}
             plan = [*((member, False) for member in self.members), (self.above[0], True)]
             self._plan = sorted(plan, key=lambda step: not doubtful[id(step[0])]) if sum(doubtful.values()) < 2 else []
-        said = self._ask(x) if self._plan and is_weight(weight) else None
+        said = self._ask(x, peek=True) if self._plan and is_weight(weight) else None
         if said is None:
             return False
         (first, is_above), *others = self._plan

@@ -10,7 +10,7 @@ import numpy as np
 from driftline import params
 from driftline.base import Learner
 from driftline.certificate import Certificate
-from driftline.ensembles.composite import Composite, exclusive
+from driftline.ensembles.composite import Composite, ask, exclusive
 from driftline.ensembles.wrapper import Wrapper
 from driftline.features.chain import Chain
 from driftline.features.hashing import Hashing
@@ -238,6 +238,12 @@ class _Pipeline(Composite):
         """The prediction, or None where x has to be converted first."""
         row = self.chain.look(x)
         return None if row is None else self.members[0]._core.predict(row)
+
+    @exclusive
+    def peek(self, x: Any) -> Any:
+        """The same, of a row whose label has come: see :func:`ask`."""
+        row = self.chain.look(x)
+        return None if row is None else ask(self.members[0], row, peek=True)
 
     @exclusive
     def predict_interval(self, x: Any, level: Any) -> tuple[float, float] | None:
