@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import driftline as dl
@@ -327,3 +328,19 @@ def test_a_state_that_is_not_gone_on_with_and_an_empty_file_are_replaced(capsys,
     assert outcome(capsys, *arguments, "rls")["rows"] == 50
     assert outcome(capsys, *arguments, "kalman")["resumed_at"] == 0
     assert isinstance(dl.load(state), dl.Kalman)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.jsonl"])
+def test_a_run_goes_on_with_dates_as_they_were_written(capsys, tmp_path, monkeypatch, name):
+    """The first of them comes late, and those after the stop leave open whether the day comes first."""
+    written = [None] * 30 + ["31/12/2025"] * 30 + ["01/02/2026"] * 40
+    source = write(pa.table({"when": written, "x": np.arange(100.0) % 7, "load": np.arange(100.0) % 5}), tmp_path / name)
+    arguments = ["run", source, "-t", "load", "-m", "rls", "--save-every", "7"]
+    outcome(capsys, *arguments, "--out", tmp_path / "whole.csv")
+    for stop in (20, 45, 80):
+        with monkeypatch.context() as patch:
+            StopAt(patch, stop)
+            outcome(capsys, *arguments, "--out", tmp_path / "out.csv", "--state", tmp_path / "state", "--resume")
+    found = outcome(capsys, *arguments, "--out", tmp_path / "out.csv", "--state", tmp_path / "state", "--resume")
+    assert "when: year sin" in found["features"]
+    assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
