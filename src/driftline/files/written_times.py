@@ -60,20 +60,16 @@ def share_of(texts: Any, pattern: str) -> float:
     return float(pc.mean(pc.match_substring_regex(texts, pattern)).as_py() or 0.0) if len(texts) else 0.0
 
 
-def layouts_of(texts: Any, given: str | None = None) -> list[str]:
-    """The ways of writing times that all texts follow, those alone that do not mean the same; ``given`` goes first.
+def layouts_of(texts: Any) -> list[str]:
+    """The ways of writing times that all texts follow, those alone that do not mean the same.
 
     >>> layouts_of(pa.array(["31/12/2025", "1/2/2025"])), layouts_of(pa.array(["03/12/2025", "1/2/2025"]))
     (['%d/%m/%Y'], ['%d/%m/%Y', '%m/%d/%Y'])
     """
     found: list[tuple[str, Any]] = []
-    for layout in (*([given] if given else []), *_promising(texts)):
+    for layout in _promising(texts):
         times = parse(texts, layout)
-        if times.null_count:
-            continue
-        if layout == given:
-            return [layout]
-        if not any(times.equals(other) for _, other in found):
+        if not times.null_count and not any(times.equals(other) for _, other in found):
             found.append((layout, times))
     return [layout for layout, _ in found]
 
