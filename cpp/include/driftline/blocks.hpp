@@ -45,7 +45,8 @@ template <class T> class BlockReplay {
     const Index size_;
     const Index capacity_; // rows of a block, at most
     Companion companion_;
-    const bool alone_; // there is no second thread
+    const bool alone_;   // there is no second thread
+    Index patience_ = 8; // rows that go one by one before a block is tried again
 
     // Learns some rows, of which it is certain beforehand that they ask for nothing but the plain step. False, with nothing
     // changed, where the next row is none of these.
@@ -107,7 +108,7 @@ template <class T> class BlockReplay {
         View view;
         reader_.take(m_.x, out_.done);
         Batch some = batch_;
-        some.rows = std::min(batch_.rows, out_.done + (look_ahead(m_.x, 0, view) ? 8 : 1));
+        some.rows = std::min(batch_.rows, out_.done + (look_ahead(m_.x, 0, view) ? patience_ : 1));
         return replay<0>(m_, some, out_, true);
     }
 };

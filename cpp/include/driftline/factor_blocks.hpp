@@ -46,9 +46,8 @@ template <class T> DRIFTLINE_ONCE void listen(const Factor<T>& s, const BlockRow
     }
 }
 
-// Takes the row into the columns of group g, and forms their products with `next`.
-template <class T>
-DRIFTLINE_INLINE void take_into_columns(const Factor<T>& s, Row<0, T>& at, BlockRow<T>& row, Index g, const T* next) {
+// What the row, whose product is at hand, means to the columns of group g.
+template <class T> DRIFTLINE_INLINE void prepare_columns(const Factor<T>& s, Row<0, T>& at, BlockRow<T>& row, Index g) {
     const Growth& growth = row.view.growth;
     bool soft = false;
     for (Index j = 4 * g; j < 4 * g + 4; j += lanes<double>) {
@@ -61,6 +60,11 @@ DRIFTLINE_INLINE void take_into_columns(const Factor<T>& s, Row<0, T>& at, Block
     for (Index j = 4 * g; j < 4 * g + 4; j += lanes<double>)
         row.s += weigh_columns(at, j);
     scale_columns(s, at, row.passage, g);
+}
+
+// Takes the prepared row in, and forms the products with `next`. A function of its own: it needs all registers.
+template <class T>
+DRIFTLINE_ONCE void pass_columns(const Factor<T>& s, Row<0, T>& at, const BlockRow<T>& row, Index g, const T* next) {
     at.k = row.k;
     update_columns<false>(s.u + panel_index<T>(0, 4 * g), at, g, next, at.product);
 }
@@ -248,15 +252,23 @@ template <class T> class FactorBlocks : public BlockReplay<T> {
             update_together(s, n, next);
     }
 
-    // Rows [first, last) through all columns. Before group g comes begin(g), after it end(g).
+    // Rows [first, last) through all columns, two groups at a time: while a row passes one of them, the divisions that the
+    // next row needs for the other are under way. Before the groups up to g comes begin(g), after them end(g).
     template <class Begin, class End>
     void update_rows(const Factor<T>& s, Index first, Index last, const T* next, Begin&& begin, End&& end) {
         Row<0, T> at(s);
-        for (Index g = 0; g < at.groups; ++g) {
-            begin(g);
+        for (Index g = 0, stop; g < at.groups; g = stop) {
+            stop = std::min(g + 2, at.groups);
+            begin(stop);
+            for (Index c = g; c < stop; ++c)
+                prepare_columns(s, at, row(first), c);
             for (Index i = first; i < last; ++i)
-                take_into_columns(s, at, row(i), g, i + 1 < last ? row(i + 1).x : next);
-            end(g);
+                for (Index c = g; c < stop; ++c) {
+                    pass_columns(s, at, row(i), c, i + 1 < last ? row(i + 1).x : next);
+                    if (i + 1 < last)
+                        prepare_columns(s, at, row(i + 1), c);
+                }
+            end(stop);
         }
     }
 
@@ -269,18 +281,19 @@ template <class T> class FactorBlocks : public BlockReplay<T> {
         behind.d = s.d;
         std::atomic<Index> passed{0};
         companion_.start([&] {
-            const auto wait = [&](Index g) {
-                const Index least = std::min(g + apart, groups);
+            Index copied = 0;
+            const auto wait = [&](Index stop) {
+                const Index least = std::min(stop + apart, groups);
                 for (int spins = 0; passed.load(std::memory_order_acquire) < least; ++spins)
                     if (spins > 1000)
                         std::this_thread::yield();
-                for (Index j = 4 * g; j < 4 * g + 4; ++j)
-                    behind.product[j] = s.product[j];
+                for (; copied < 4 * stop; ++copied)
+                    behind.product[copied] = s.product[copied];
             };
             update_rows(behind, middle, n, next, wait, [](Index) {});
         });
-        update_rows(
-            s, 0, middle, row(middle).x, [](Index) {}, [&](Index g) { passed.store(g + 1, std::memory_order_release); });
+        const auto tell = [&](Index stop) { passed.store(stop, std::memory_order_release); };
+        update_rows(s, 0, middle, row(middle).x, [](Index) {}, tell);
         companion_.wait();
         std::copy(behind.product, behind.product + size_, s.product);
     }

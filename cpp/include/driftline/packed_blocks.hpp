@@ -34,7 +34,7 @@ template <class T> struct FourColumns {
 };
 
 // Subtracts p p' for an even number of vectors p, two at a time.
-template <class T> DRIFTLINE_INLINE void subtract_squares(const FourColumns<T>& at, Vectors<T> parts, Index count) {
+template <class T> DRIFTLINE_ONCE void subtract_squares(const FourColumns<T>& at, Vectors<T> parts, Index count) {
     T *const s0 = at.s[0], *const s1 = at.s[1], *const s2 = at.s[2], *const s3 = at.s[3];
     for (Index t = 0; t < count; t += 2) {
         const T *const p = parts[t], *const q = parts[t + 1], *const g = p + at.first, *const h = q + at.first;
@@ -52,7 +52,7 @@ template <class T> DRIFTLINE_INLINE void subtract_squares(const FourColumns<T>& 
 
 // Adds the columns' share of S x to the products.
 template <class T>
-DRIFTLINE_INLINE void add_products(const FourColumns<T>& at, Vectors<T> x, Vectors<T> products, Index count) {
+DRIFTLINE_ONCE void add_products(const FourColumns<T>& at, Vectors<T> x, Vectors<T> products, Index count) {
     const T *const s0 = at.s[0], *const s1 = at.s[1], *const s2 = at.s[2], *const s3 = at.s[3];
     for (Index t = 0; t < count; ++t) {
         const T *const z = x[t], *const n = z + at.first;
@@ -81,6 +81,7 @@ template <class T> class PackedBlocks : public BlockReplay<T> {
         : BlockReplay<T>(m, batch, out, two_threads, 16), numbers_(6 * size_ * (capacity_ + 1)),
           views_(static_cast<std::size_t>(capacity_)) {
         Vectors<T>* const all[] = {&x_, &k_, &parts_, &coming_, &products_, &others_};
+        this->patience_ = 64; // weakness lasts
         T* at = numbers_.data();
         for (Vectors<T>* vectors : all) {
             *vectors = {at, size_};
@@ -109,7 +110,10 @@ template <class T> class PackedBlocks : public BlockReplay<T> {
 
     bool learn_block() override {
         if (ready_ == 0) {
+            View view;
             read_coming();
+            if (!this->look_ahead(coming_[0], 0, view) || is_weak_at(coming_[0], view, usual_noise()))
+                return false;
             walk(0);
         }
         std::swap(x_, coming_);
@@ -153,16 +157,17 @@ template <class T> class PackedBlocks : public BlockReplay<T> {
         if (!(view.s >= 0.5 * view.drift * view.norm2 && view.s <= largest_s<T> &&
               (t == 0 || view.s >= least_left * whole)) ||
             compare(m_, view, extras_, 0, weight_of(batch_, out_.done + t), lesson) != Status::done ||
-            is_weak_at(x, view, lesson))
+            is_weak_at(x, view, lesson.rho))
             return false;
         const T scale = static_cast<T>(1 / std::sqrt(lesson.rho + view.s));
         for (Index i = 0; i < size_; i += lanes<T>)
             store(parts_[t] + i, scale * wide(k + i));
         return true;
     }
-    bool is_weak_at(T* x, const View& view, const Lesson& lesson) {
+    double usual_noise() const { return m_.policy.complement ? 1 : m_.policy.noise; }
+    bool is_weak_at(T* x, const View& view, double rho) {
         std::swap(m_.x, x);
-        const bool weak = is_weak(m_, view, lesson.rho);
+        const bool weak = is_weak(m_, view, rho);
         std::swap(m_.x, x);
         return weak;
     }

@@ -8,18 +8,22 @@
 namespace driftline {
 inline namespace DRIFTLINE_ISA {
 
-// Whether the matrix is too large to stay in the cache from row to row.
-template <class T> bool outgrows_cache(const SecondOrderState<T>& m) {
-    return 4 * panel_elements<T>(m.d) * static_cast<Index>(sizeof(T)) > 3 * core_cache();
+// How often a core's cache would have to be filled with the matrix for a row.
+template <class T> double cache_fillings(const SecondOrderState<T>& m) {
+    const Index bytes = panel_elements<T>(m.d) * static_cast<Index>(sizeof(T));
+    return static_cast<double>(bytes) / static_cast<double>(core_cache());
 }
 
+// From which size on blocks are faster was found by trial. Only the size decides, so that the way a stream is learned does
+// not depend on what else the machine does.
 template <class T> Status replay_any(SecondOrderState<T>& m, const Batch& batch, Outputs& out) {
-    if (batch.y && outgrows_cache(m)) {
+    if (batch.y && FactorBlocks<T>::suits(m) && cache_fillings(m) > 1.5) {
         const ThreadClaim claim;
-        if (FactorBlocks<T>::suits(m))
-            return FactorBlocks<T>(m, batch, out, claim.has_room()).run();
-        if (PackedBlocks<T>::suits(m))
-            return PackedBlocks<T>(m, batch, out, claim.has_room()).run();
+        return FactorBlocks<T>(m, batch, out, claim.has_room()).run();
+    }
+    if (batch.y && PackedBlocks<T>::suits(m) && cache_fillings(m) > 8) {
+        const ThreadClaim claim;
+        return PackedBlocks<T>(m, batch, out, claim.has_room()).run();
     }
     return with_size(m, [&]<int G>() { return replay<G>(m, batch, out, false); });
 }
