@@ -132,6 +132,15 @@ def test_a_level_that_stays_costs_one_row_more_than_one_that_is_known_to(size):
     assert loss < ready + 1.2 * jump**2
 
 
+def test_no_two_labels_in_succession_are_outliers():
+    X, y = drifting(160, 3, seed=24)
+    y[100:] += y.std() * 3.0 ** np.arange(60)  # each of them is far beyond all before
+    model = dl.Auto()
+    predictions = model.run(X, y).predictions
+    assert 0 < model.certificate().events["outliers"] <= 30
+    np.testing.assert_allclose(predictions, auto(X, y, experts_of(model)), rtol=1e-3)
+
+
 def test_a_rare_event_that_a_feature_tells_is_learned_at_once():
     X, y = drifting(3000, 3, seed=22)
     event = np.zeros(3000)

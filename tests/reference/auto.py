@@ -191,6 +191,7 @@ def auto(X: Array, y: Array, experts: list[tuple[Any, ...]]) -> Array:
     mixer = Mixer([kind[0] for kind in experts])
     predictions = np.zeros(len(y))
     told = y.copy()  # the labels as they are remembered
+    held = False  # whether the last was an outlier
     models: list[Expert] = []
     units = Units(X[:1], y[:1])
     for t, (x, label) in enumerate(zip(X, y, strict=True)):
@@ -206,7 +207,8 @@ def auto(X: Array, y: Array, experts: list[tuple[Any, ...]]) -> Array:
             f = np.clip([*own, told[t - 1], np.mean(told[:t])], low - reach, high + reach)
             mixed = mixer.mix(f)
             predictions[t] = mixed
-            if is_outlier(X[: t + 1], y[: t + 1], told[:t], own, units.centre):
+            held = not held and is_outlier(X[: t + 1], y[: t + 1], told[:t], own, units.centre)
+            if held:
                 mixer.overlook((label - mixed) ** 2)
                 told[t] = mixed
                 continue

@@ -155,6 +155,12 @@ class AutoInputs {
         common_label_ = root(common_label_squares_ / n);
     }
 
+    // Remembers a row that is not learned, with a label that was to be expected.
+    void remember_outlier(const double* x, double y, double expected) {
+        label_memory.reach_out(y);
+        remember(x, expected, true);
+        label_memory.held = 1;
+    }
     // Remembers a learned row for those that follow. A feature that had not varied gets its scale from the first row where
     // it does: until then it was 0 to every expert.
     void remember(const double* x, double y, bool keep_units) {

@@ -14,6 +14,7 @@ inline constexpr Index warm_rows = 64;
 struct LabelMemory {
     double last = 0, rows = 0, mean = 0, low = 0, high = 0;
     double peak = 0; // the farthest that a label has been from the mean; it fades
+    double held = 0; // 1: the last label was an outlier, and another value took its place
 
     void add(double y) {
         reach_out(y);
@@ -22,16 +23,17 @@ struct LabelMemory {
         mean += y / rows - mean / rows;
         low = rows == 1 ? y : at_most(low, y);
         high = rows == 1 ? y : at_least(high, y);
+        held = 0;
     }
     void reach_out(double y) {
         constexpr double keep = 0.999;
         peak = at_most(at_least(keep * peak, rows > 0 ? std::fabs(y - mean) : 0), DBL_MAX);
     }
-    // Farther out than labels have been of late. The first label after a jump of the target may be; the second is not,
-    // because the peak has followed.
+    // Farther out than labels have been of late. The first label after a jump of the target may be, the second is not: one
+    // in succession is enough, and the peak has followed.
     bool unusual(double y) const {
         constexpr double times = 2;
-        return rows >= warm_rows && peak > 0 && std::fabs(y - mean) > times * peak;
+        return rows >= warm_rows && held == 0 && peak > 0 && std::fabs(y - mean) > times * peak;
     }
     // Predictions that came near a label far from the mean.
     bool foreseen(double y, const std::vector<double>& predictions) const {

@@ -212,12 +212,12 @@ template <class T> class AutoModel {
     }
     // Nobody learns from an outlier. To the rows that follow its label is what was predicted.
     double overlook(const double* x, double y, bool recalled) {
-        const double prediction = recalled ? waiting_.recalled().said.back() : mixer_.mix(predictions_.data());
+        const double prediction =
+            recalled ? waiting_.recalled().said.back() : saturate(mixer_.mix(predictions_.data()), DBL_MAX);
         count(y, prediction);
         sums.outliers += 1;
         mixer_.overlook((y - prediction) * (y - prediction));
-        inputs.label_memory.reach_out(y);
-        inputs.remember(x, prediction, true);
+        inputs.remember_outlier(x, y, prediction);
         rescale_when_due();
         return prediction;
     }
