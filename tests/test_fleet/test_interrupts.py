@@ -1,5 +1,7 @@
 """Interrupts: heeded between stretches of rows, after which the fleet knows exactly what it has learned."""
 
+import signal
+
 import numpy as np
 import pytest
 
@@ -98,6 +100,23 @@ def test_learners_that_may_refuse_a_row_are_as_before_an_interrupt(verb, number,
     for key, model in zip(*before, strict=True):
         require_same(fleet[key], model)
     assert not getattr(caught.value, "__notes__", [])
+
+
+def test_an_interrupt_while_python_is_asked_takes_all_back():
+    def forgetting(t):
+        if t == 10:
+            signal.raise_signal(signal.SIGINT)
+        return 0.9
+
+    keys, X, y = keyed_rows()
+    fleet = dl.Fleet(dl.RLS(forgetting=forgetting), named=True)
+    fleet.learn_many(NAMES[keys[:10]], X[:10], y[:10])
+    before = fleet.keys_, [fleet[key] for key in fleet.keys_]
+    with pytest.raises(KeyboardInterrupt):
+        fleet.learn_many(NAMES[keys], X, y)
+    assert fleet.keys_ == before[0]
+    for key, model in zip(*before, strict=True):
+        require_same(fleet[key], model)
 
 
 def test_stretches_change_nothing(short_stretches):
