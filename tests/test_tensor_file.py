@@ -35,3 +35,22 @@ def test_no_piece_is_a_copy():
     array = np.arange(1000.0)
     _, piece = pieces({"array": array}, {})
     assert np.shares_memory(np.asarray(piece), array)
+
+
+def test_one_array_is_held_at_a_time():
+    held = []
+
+    class Counted(np.ndarray):
+        def __array_finalize__(self, _):
+            held.append(1)
+
+        def __del__(self):
+            held.pop()
+
+    class Made(dict):
+        def __getitem__(self, name):
+            assert not held
+            return np.arange(10.0).view(Counted)
+
+    made = Made(a=None, b=None, c=None)
+    assert sum(len(bytes(piece)) for piece in pieces(made, {})) > 3 * 80

@@ -148,11 +148,18 @@ template <class T, class Model> nb::class_<Held<Model>> bind(nb::module_& m, con
                 self.model->reserve(n);
             },
             arg("n"), "Makes room for n models or more.")
-        .def("get_state",
-             [](Held<Model>& self) {
-                 InUse use(self);
-                 return fleet_state<T>(*self.model);
-             })
+        .def_prop_ro("state_names",
+                     [](Held<Model>& self) {
+                         InUse use(self);
+                         return state_names(*self.model);
+                     })
+        .def(
+            "state_part",
+            [](Held<Model>& self, const std::string& name) {
+                InUse use(self);
+                return state_part<T>(*self.model, name);
+            },
+            arg("name"), "An array of the state, with a row for each model that learned.")
         .def(
             "fill",
             [](Held<Model>& self, const nb::dict& state) {

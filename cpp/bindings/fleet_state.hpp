@@ -4,6 +4,8 @@
 #include "first_order_state.hpp"
 #include "second_order_state.hpp"
 
+#include <nanobind/stl/string.h>
+
 #include "driftline/fleet_model.hpp"
 
 namespace driftline::bindings {
@@ -92,22 +94,35 @@ inline nb::object indices_out(const std::vector<Index>& values) {
     return nb::steal(array);
 }
 
-template <class T, class Model> nb::dict fleet_state(FleetModel<Model>& fleet) {
-    const std::vector<Index> used = used_slots(fleet);
-    std::vector<Index> skipped;
-    for (Index slot : used)
-        skipped.push_back(static_cast<Index>(fleet.head(slot).skipped));
-    nb::dict out;
-    out["slots"] = indices_out(used);
-    out["skipped"] = indices_out(skipped);
+inline constexpr const char *slots_part = "slots", *skipped_part = "skipped";
+
+template <class Model> std::vector<std::string> state_names(FleetModel<Model>& fleet) {
+    std::vector<std::string> names{slots_part, skipped_part};
     for (const Field& field : fields_of(fleet.new_worker()->state, fleet.layout()))
-        out[field.name] = field.doubles ? field_out<double>(fleet, used, field) : field_out<T>(fleet, used, field);
-    return out;
+        names.emplace_back(field.name);
+    return names;
+}
+
+// One array of the state, so that not all of them need be in memory at once.
+template <class T, class Model> nb::object state_part(FleetModel<Model>& fleet, const std::string& name) {
+    const std::vector<Index> used = used_slots(fleet);
+    if (name == slots_part)
+        return indices_out(used);
+    if (name == skipped_part) {
+        std::vector<Index> skipped;
+        for (Index slot : used)
+            skipped.push_back(static_cast<Index>(fleet.head(slot).skipped));
+        return indices_out(skipped);
+    }
+    for (const Field& field : fields_of(fleet.new_worker()->state, fleet.layout()))
+        if (name == field.name)
+            return field.doubles ? field_out<double>(fleet, used, field) : field_out<T>(fleet, used, field);
+    throw nb::key_error(name.c_str());
 }
 
 // Fills a fresh fleet; what is wrong is thrown, and the fleet then of no use.
 template <class T, class Model> void fill_fleet(FleetModel<Model>& fleet, const nb::dict& from) {
-    const Indices slots = indices_in(from, "slots"), skipped = indices_in(from, "skipped");
+    const Indices slots = indices_in(from, slots_part), skipped = indices_in(from, skipped_part);
     const Index rows = static_cast<Index>(slots.shape(0));
     if (static_cast<Index>(skipped.shape(0)) != rows)
         throw nb::value_error("the state's slots and skipped differ in length");

@@ -320,15 +320,22 @@ class Fleet:
         fleet_file.save(self, path)
 
     def __getstate__(self) -> dict[str, Any]:
-        with self._in_use("Fleet"):
-            return {
+        with self._state("Fleet") as state:
+            parts = state["core"]
+            return state if parts is None else {**state, "core": {name: parts[name] for name in parts}}
+
+    @contextmanager
+    def _state(self, where: str) -> Iterator[dict[str, Any]]:
+        """All that a copy needs, for as long as nothing changes; the arrays of the core are made when they are asked for."""
+        with self._in_use(where):
+            yield {
                 "learner": self._learner,
                 "n": self._n,
                 "named": self._named,
                 "jobs": self._jobs,
                 "names": self._names,
                 "keys": self._keys.listed if self._named else None,
-                "core": None if self._core is None else self._core.get_state(),
+                "core": None if self._core is None else fleet_core.Parts(self._core),
             }
 
     def __setstate__(self, state: dict[str, Any]) -> None:

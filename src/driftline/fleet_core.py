@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,22 @@ class Schedules:
         except ValueError as error:
             raise ValueError(f"{self._name}: {error}") from None
         return np.ascontiguousarray(more, dtype=np.float64)
+
+
+class Parts(Mapping[str, Array]):
+    """The arrays of a core's state, each made when it is asked for, so that they need not all be in memory at once."""
+
+    def __init__(self, core: Any) -> None:
+        self._core = core
+
+    def __getitem__(self, name: str) -> Array:
+        return self._core.state_part(name)  # type: ignore[no-any-return]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._core.state_names)
+
+    def __len__(self) -> int:
+        return len(self._core.state_names)
 
 
 def make_core(learner: Learner, n: int, width: int) -> tuple[Any, Schedules | None]:

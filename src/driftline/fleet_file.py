@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import ChainMap
 from typing import Any
 
 import numpy as np
@@ -19,18 +20,16 @@ _KEYS = "keys"
 
 def save(fleet: Fleet, path: str | os.PathLike[str]) -> None:
     """Writes the models that have learned, and the keys where they are names."""
-    state = fleet.__getstate__()
-    learner: Learner = state["learner"]
-    arrays: dict[str, Array] = dict(state["core"] or {})
-    arrays[_KEYS] = _encode_keys(state["keys"])
-    head = {
-        "fleet": {"n": state["n"], "named": state["named"], "jobs": state["jobs"]},
-        "learner": registry.name_of(type(learner)),
-        "params": model_file.encode_params("Fleet", learner),
-        "names": model_file.encode_names("Fleet", state["names"]),
-        "learned": state["core"] is not None,
-    }
-    model_file.write(path, arrays, head)
+    with fleet._state("Fleet.save") as state:
+        learner: Learner = state["learner"]
+        head = {
+            "fleet": {"n": state["n"], "named": state["named"], "jobs": state["jobs"]},
+            "learner": registry.name_of(type(learner)),
+            "params": model_file.encode_params("Fleet", learner),
+            "names": model_file.encode_names("Fleet", state["names"]),
+            "learned": state["core"] is not None,
+        }
+        model_file.write(path, ChainMap({_KEYS: _encode_keys(state["keys"])}, state["core"] or {}), head)
 
 
 def rebuild(learner: Learner, head: dict[str, Any], arrays: dict[str, Array]) -> Fleet:

@@ -10,7 +10,7 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -60,7 +60,7 @@ def save(learner: Learner, path: str | os.PathLike[str], beside: Beside | None =
     write(path, arrays, head, alone=alone)
 
 
-def write(path: str | os.PathLike[str], arrays: dict[str, Array], head: dict[str, Any], *, alone: bool = False) -> None:
+def write(path: str | os.PathLike[str], arrays: Mapping[str, Array], head: dict[str, Any], *, alone: bool = False) -> None:
     """Writes arrays and a head that says what they are."""
     text = json.dumps(head, sort_keys=True)
     meta = {"format": FORMAT, "version": str(VERSION), "model": text, "sha256": _digest(arrays, text)}
@@ -159,13 +159,16 @@ def _make(head: dict[str, Any]) -> Learner:
     return known[head["learner"]](**{name: _decode(value) for name, value in head["params"].items()})
 
 
-def _digest(arrays: dict[str, Array], text: str) -> str:
+def _digest(arrays: Mapping[str, Array], text: str) -> str:
     digest = hashlib.sha256(text.encode())
     for name in sorted(arrays):
-        array = np.ascontiguousarray(arrays[name])
-        digest.update(f"{name}:{array.dtype.str}:{array.shape}:".encode())
-        digest.update(array.data if array.size else b"")
+        _add(digest, name, np.ascontiguousarray(arrays[name]))  # of which this one alone is held
     return digest.hexdigest()
+
+
+def _add(digest: Any, name: str, array: Array) -> None:
+    digest.update(f"{name}:{array.dtype.str}:{array.shape}:".encode())
+    digest.update(array.data if array.size else b"")
 
 
 def _encode(owner: str, name: str, value: Any) -> Any:
