@@ -133,6 +133,15 @@ def test_what_is_not_a_loss_is_refused(bad):
         dl.EG(loss=bad)
 
 
+def test_a_number_is_no_loss_whatever_methods_it_has() -> None:
+    class Number(float):
+        value = gradient = lambda self, y, prediction: 0.0
+
+    for kind in (dl.GD, dl.EG):
+        with pytest.raises(ValueError, match="loss must be"):
+            kind(loss=Number())
+
+
 @pytest.mark.parametrize("slope", [float("nan"), float("inf")])
 def test_a_custom_gradient_that_is_no_number_is_refused_and_nothing_is_learned(slope):
     class Broken(InPython):

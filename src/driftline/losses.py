@@ -7,6 +7,7 @@ in native code; any other object with the two methods is called from Python, row
 from __future__ import annotations
 
 import math
+import numbers
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -122,7 +123,9 @@ BY_NAME: dict[str, type[Squared | Absolute | Huber | Pinball | Logistic]] = {
 
 def is_loss(value: object) -> bool:
     """Whether ``value`` names a loss or is one."""
-    return (isinstance(value, str) and value in BY_NAME) or (not isinstance(value, (str, type)) and isinstance(value, Loss))
+    if isinstance(value, (str, type, numbers.Real)):  # a parameter that is a number is kept as a plain one
+        return isinstance(value, str) and value in BY_NAME
+    return isinstance(value, Loss)
 
 
 def resolve(value: str | Loss) -> Loss:
