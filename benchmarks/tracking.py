@@ -61,7 +61,7 @@ def _river_linear(rate: float) -> Any:
 RATES = (0.0003, 0.001, 0.003, 0.01)
 CONTENDERS = (
     Contender("Auto", dl.Auto),
-    Contender("Kalman", partial(dl.Kalman, noise=NOISE), "drift", (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)),
+    Contender("Kalman", partial(dl.Kalman, noise=NOISE), "drift", (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)),
     Contender("LASER", partial(dl.LASER, ridge=1e-3), "drift_cost", (1e2, 1e3, 1e4, 1e5, 1e6)),
     Contender("RLS", dl.RLS, "forgetting", (0.7, 0.8, 0.9, 0.95, 0.98, 0.99)),
     Contender("DFOP", dl.DFOP, "forget_rate", (0.05, 0.1, 0.2, 0.3)),
@@ -100,8 +100,8 @@ def measure(quick: bool) -> Report:
     note = (
         f"20 inputs and an intercept, {ROWS:,} rows, {len(seeds)} seeds; the noise's variance is {NOISE}, and no learner "
         "gets below it. Rotating: 0.01 radians a row. Switching: turns slow down, and the target jumps every 500 rows. The "
-        "one parameter is the best of a few on a sequence that is not counted, as in the papers; Auto and Ridge have none to "
-        "choose. driftline runs natively, River row by row."
+        "one parameter is the best of a few on a sequence that is not counted, as in the papers; Auto and Ridge have none "
+        "to choose. driftline runs natively, River row by row."
     )
     table = Table("Accuracy beside speed", header, rows, note)
     return Report([table], pictures={"tracking": partial(draw, cost=cost, errors=errors)})
