@@ -163,11 +163,7 @@ def _as_lists_of_the_same_times():
     yield list(times)
     yield times.astype("datetime64[ms]")
     yield series.to_list()
-    yield (
-        series.dt.to_pydatetime().tolist()
-        if isinstance(series.dt.to_pydatetime(), np.ndarray)
-        else list(series.dt.to_pydatetime())
-    )
+    yield [time.to_pydatetime() for time in series]
     yield pd.DatetimeIndex(times)
     yield polars.Series(times)
     yield polars.Series(times).to_arrow()
