@@ -160,7 +160,7 @@ class KernelModel {
             return weight;
         const double now = policy.time == Time::add ? tau() + policy.amount : tau() / kept;
         const double noise = policy.noise / weight, part = now * sliver * dictionary_.self();
-        return part < 0.5 * noise ? policy.noise / (noise - part) : weight;
+        return part < 0.5 * noise && noise <= DBL_MAX ? policy.noise / (noise - part) : weight;
     }
 
     void take_in(const double* x, bool newcomer) {
