@@ -110,6 +110,46 @@ def test_a_row_that_is_refused_leaves_the_model_as_it_was():
         np.testing.assert_array_equal(before[part], after[part])
 
 
+def test_growth_after_a_reset_among_single_rows_is_capped_as_in_the_loop():
+    """Constant inputs under a forgetting so strong that S grows hundredfold a row."""
+    rng = np.random.default_rng(0)
+    X = np.tile(rng.normal(size=640), (74, 1))
+    X[:8], y = rng.normal(size=(8, 640)), rng.normal(size=74)
+    at_once, one_by_one = (dl.CRRLS(forgetting=0.01, period=17, intercept=False) for _ in range(2))
+    at_once.run(X, y)
+    loop(one_by_one, X, y)
+    assert_same_state(at_once, one_by_one)
+
+
+def test_rows_at_the_edge_of_what_wemm_can_take_are_taken_or_refused_alike():
+    """|x|^2 = ridge to rounding: s is 1 or just below it, and rounding decides."""
+    refused = 0
+    for seed in range(12):
+        X, y = drifting(seed, 12, 640, step=0.0)
+        X /= 100
+        X[9] = np.random.default_rng(seed).normal(size=640)
+        ridge = float(X[9] @ X[9])
+        model = dl.WEMM(ridge=ridge, intercept=False)
+        model.run(X[:9], y[:9])
+        before = state_of(model)
+        try:
+            model.run(X[9:], y[9:])
+        except ValueError:
+            refused += 1
+            np.testing.assert_array_equal(state_of(model)["weights"], before["weights"])
+        else:
+            assert model.n_seen_ == 12
+            assert not np.array_equal(state_of(model)["weights"], before["weights"])
+        single = dl.WEMM(ridge=ridge, intercept=False)
+        try:
+            single.learn_one(X[9], 100.0)
+        except ValueError:
+            assert single.n_seen_ == 0
+        else:
+            assert np.abs(single.coef_).max() > 0
+    assert refused < 12
+
+
 def test_the_number_of_threads_changes_nothing():
     script = (
         "import sys, numpy as np, driftline as dl\n"

@@ -56,7 +56,6 @@ template <class T> void set_state(Holder<SecondOrderModel<T>>& self, const nb::d
     copy_sums_in(from, state.sums);
     set_coverage(from, state.coverage);
     copy_in(from, "matrix", fresh->matrix().data(), fresh->matrix().size());
-    fresh->state.reach = HUGE_VAL;
     copy_in(from, "diagonal", fresh->diagonal().data(), fresh->diagonal().size());
     if (state.guard.u) {
         copy_in(from, "guard_matrix", fresh->guard_matrix().data(), fresh->guard_matrix().size());

@@ -3,6 +3,9 @@
 #include <atomic>
 #include <cstdlib>
 #include <thread>
+#ifdef __unix__
+#include <pthread.h>
+#endif
 #ifdef __linux__
 #include <sched.h>
 #include <unistd.h>
@@ -12,6 +15,11 @@ namespace driftline {
 
 namespace {
 std::atomic<Index> claims{0};
+
+#ifdef __unix__
+// The threads that made the claims are not in a forked process.
+[[maybe_unused]] const int forgotten_by_children = pthread_atfork(nullptr, nullptr, [] { claims = 0; });
+#endif
 
 Index cores() {
 #ifdef __linux__
@@ -33,10 +41,13 @@ Index core_cache() {
 }
 
 Index thread_limit() {
-    const char* wish = std::getenv("DRIFTLINE_THREADS");
-    const Index most = wish ? std::atoll(wish) : 0;
     const Index here = cores();
-    return most > 0 && most < here ? most : here;
+    const char* const wish = std::getenv("DRIFTLINE_THREADS");
+    char* end = nullptr;
+    const Index most = wish ? std::strtoll(wish, &end, 10) : here;
+    if (!wish || end == wish || *end != '\0') // none, or not a number
+        return here;
+    return most < 1 ? 1 : most < here ? most : here;
 }
 
 ThreadClaim::ThreadClaim() { claims.fetch_add(1, std::memory_order_relaxed); }

@@ -17,7 +17,7 @@ Name = Hashable
 
 BLOCK_ROWS = 65_536
 BLOCK_ELEMENTS = 2**18
-BLOCK_OPERATIONS = 2**29
+BLOCK_OPERATIONS = 2**30
 
 
 def rows_between_signals(columns: int, operations: int, multiple: int) -> int:

@@ -16,9 +16,9 @@ inline namespace DRIFTLINE_ISA {
 
 template <class T> class BlockReplay {
   public:
-    BlockReplay(SecondOrderState<T>& m, const Batch& batch, Outputs& out, bool two_threads, Index capacity)
+    BlockReplay(SecondOrderState<T>& m, const Batch& batch, Outputs& out, bool two_threads, Index capacity, Index patience)
         : m_(m), batch_(batch), out_(out), reader_(batch, m.d, m.intercept), usual_(usual_view(m)),
-          extras_(extras_of(m, batch.weight != nullptr)), size_(padded<T>(m.d)), capacity_(capacity),
+          extras_(extras_of(m, batch.weight != nullptr)), size_(padded<T>(m.d)), capacity_(capacity), patience_(patience),
           alone_(!two_threads || !companion_.hire()) {}
     virtual ~BlockReplay() = default;
     BlockReplay(const BlockReplay&) = delete;
@@ -44,9 +44,9 @@ template <class T> class BlockReplay {
     Extras extras_;
     const Index size_;
     const Index capacity_; // rows of a block, at most
+    const Index patience_; // rows that go one by one before a block is tried again
     Companion companion_;
-    const bool alone_;   // there is no second thread
-    Index patience_ = 8; // rows that go one by one before a block is tried again
+    const bool alone_; // there is no second thread
 
     // Learns some rows, of which it is certain beforehand that they ask for nothing but the plain step. False, with nothing
     // changed, where the next row is none of these.
@@ -54,20 +54,20 @@ template <class T> class BlockReplay {
     // What was formed for the rows to come is theirs no longer.
     virtual void forget_products() = 0;
 
-    // Rows that a block may have: the last one is the first that something is due after.
-    Index most_rows() const {
-        Index most = std::min(capacity_, batch_.rows - out_.done);
-        const Index seen = static_cast<Index>(m_.sums.rows);
+    // Rows that a block may have which begins so many rows later: the last one is the first that something is due after.
+    Index most_rows(Index later = 0) const {
+        const Index done = out_.done + later, seen = static_cast<Index>(m_.sums.rows) + later;
+        Index most = std::min(capacity_, batch_.rows - done);
         if (m_.policy.reset == Reset::every)
             most = std::min(most, m_.policy.period - seen % m_.policy.period);
         if (m_.additive)
             most = std::min(most, rows_until_mending(m_.d) - seen % rows_until_mending(m_.d));
         if (m_.additive && out_.pace) // which is told from S as it is after that row
-            most = std::min(most, out_.every - out_.done % out_.every);
+            most = std::min(most, out_.every - done % out_.every);
         return most;
     }
 
-    // Row t as far as it can be seen without S: false where it cannot be one of a block.
+    // The row that comes so much later, as far as it can be seen without S: false where it cannot be one of a block.
     bool look_ahead(T* x, Index later, View& view) const {
         const Index t = out_.done + later;
         view = usual_;
@@ -76,15 +76,14 @@ template <class T> class BlockReplay {
                look_up_forgetting(m_, view, later) == Status::done;
     }
 
-    // The next row, S having been through it.
-    void conclude_row(T* x, T* k, View view, const T* next) {
+    // The next row, S having been through it with noise rho.
+    void conclude_row(T* x, T* k, View view, double rho, const T* next) {
         const Index t = out_.done;
         T* const own = m_.x;
         m_.x = x;
         look(m_, view, size_);
         view.norm2 = at_most(view.norm2, DBL_MAX);
-        Lesson lesson;
-        compare(m_, view, extras_, batch_.y[t], weight_of(batch_, t), lesson);
+        const Lesson lesson = compare(m_, view, extras_, batch_.y[t], rho);
         show(m_, view, lesson.shown, out_, t);
         Row<0, T> row(m_.factor);
         row.k = k;

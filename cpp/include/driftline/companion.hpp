@@ -2,7 +2,7 @@
 #pragma once
 
 #include <atomic>
-#include <functional>
+#include <system_error>
 #include <thread>
 
 namespace driftline {
@@ -28,9 +28,10 @@ class Companion {
         return true;
     }
 
-    // `work` must not throw; nothing else may be started before it was waited for.
-    void start(std::function<void()> work) {
-        work_ = std::move(work);
+    // `work` is called; it must not throw, and must live until it was waited for. Nothing else may be started before that.
+    template <class Work> void start(const Work& work) {
+        work_ = &work;
+        call_ = [](const void* given) { (*static_cast<const Work*>(given))(); };
         tell(busy);
     }
     void wait() { state_.wait(busy, std::memory_order_acquire); }
@@ -47,13 +48,14 @@ class Companion {
             state_.wait(idle, std::memory_order_acquire);
             if (state_.load(std::memory_order_acquire) == leave)
                 return;
-            work_();
+            call_(work_);
             tell(idle);
         }
     }
 
     std::atomic<int> state_{idle};
-    std::function<void()> work_;
+    const void* work_ = nullptr;
+    void (*call_)(const void*) = nullptr;
     std::thread thread_;
 };
 

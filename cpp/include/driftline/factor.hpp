@@ -227,15 +227,6 @@ template <int G, class T> DRIFTLINE_INLINE void update(const Factor<T>& s, Row<G
     });
 }
 
-template <class T> double trace(const Factor<T>& s) {
-    double total = 0;
-    for (Index j = 0; j < s.used; ++j) {
-        const T* column = s.u + panel_index<T>(0, j);
-        total += s.d[j] * dot(column, column, panel_rows<T>(j / panel_width<T>));
-    }
-    return total;
-}
-
 template <class T> void set_identity(const Factor<T>& s, double scale, Index d) {
     for (Index i = 0; i < panel_elements<T>(d); ++i)
         s.u[i] = 0;

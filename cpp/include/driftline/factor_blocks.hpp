@@ -3,7 +3,7 @@
 // Of a group of columns a row needs what the row before it left there, and of the groups before only its own running sums
 // (see factor.hpp). So all rows of a block go through one group before any of them goes on to the next: the matrix comes
 // from memory once for a block, and every number is the same, to the last bit, as if the rows had come one by one. A second
-// thread may follow behind the first with rows of its own.
+// thread may have the later columns.
 //
 // For that the noise of a row must be known before its x'S x is. Where the noise is 1 - x'S x, one more walk tells it for
 // all rows of the block; where resets have a guard (see reset.hpp), that walk tells which rows are safe from a reset.
@@ -95,25 +95,36 @@ inline void take_in(std::vector<double>& pairs, Index count, Index t, double a) 
             at(i, j) -= at(i, t) * at(j, t) / a;
 }
 
-// A thread's own vectors for the row at hand, beside the same matrix.
-template <class T> struct Columns {
-    Aligned<T> numbers;
-    Aligned<double> sums;
-    Factor<T> factor;
-    explicit Columns(const Factor<T>& s) : numbers(3 * s.size), sums(2 * s.size), factor(s) {
-        factor.product = numbers.data();
-        factor.v = factor.product + s.size;
-        factor.slopes = factor.v + s.size;
-        factor.grown = sums.data();
-        factor.sums = factor.grown + s.size;
+template <class V> DRIFTLINE_INLINE V sizes_of(V a) { return a > 0 ? a : -a; }
+
+// No eigenvalue of S is larger: the trace, or the product of norms of U, D and U', where that is less.
+template <class T> double largest_eigenvalue(const Factor<T>& s) {
+    double trace = 0, variance = 0, column_norm = 0, row_norm = 0;
+    Aligned<T> along_rows(s.size);
+    T* const sums = along_rows.data();
+    for (Index j = 0; j < s.used; ++j) {
+        const T* const column = s.u + panel_index<T>(0, j);
+        const Index length = panel_rows<T>(j / panel_width<T>);
+        Wide<T> total = {};
+        for (Index i = 0; i < length; i += lanes<T>) {
+            const Wide<T> sizes = sizes_of(wide(column + i));
+            store(sums + i, wide(sums + i) + sizes);
+            total += sizes;
+        }
+        trace += s.d[j] * dot(column, column, length);
+        variance = at_least(variance, s.d[j]);
+        column_norm = at_least(column_norm, static_cast<double>(sum<T>(total)));
     }
-};
+    for (Index i = 0; i < s.used; ++i)
+        row_norm = at_least(row_norm, static_cast<double>(sums[i]));
+    return at_most(trace, row_norm * variance * column_norm);
+}
 
 template <class T> class FactorBlocks : public BlockReplay<T> {
   public:
     FactorBlocks(SecondOrderState<T>& m, const Batch& batch, Outputs& out, bool two_threads)
-        : BlockReplay<T>(m, batch, out, two_threads, 32), rows_(static_cast<std::size_t>(capacity_ + 1)),
-          numbers_(2 * size_ * (capacity_ + 1)), second_(m.factor) {
+        : BlockReplay<T>(m, batch, out, two_threads, most_, 8), rows_(static_cast<std::size_t>(capacity_ + 1)),
+          numbers_(2 * size_ * (capacity_ + 1)) {
         for (std::size_t i = 0; i < rows_.size(); ++i) {
             rows_[i].x = numbers_.data() + 2 * size_ * static_cast<Index>(i);
             rows_[i].k = rows_[i].x + size_;
@@ -125,40 +136,59 @@ template <class T> class FactorBlocks : public BlockReplay<T> {
     // Whether the policy leaves S to the step alone, for some rows at least.
     static bool suits(const SecondOrderState<T>& m) {
         const Policy& policy = m.policy;
-        const bool foreseeable = policy.time == Time::none && !(policy.complement && m.guard.u);
-        return !m.additive && policy.radius == 0 && policy.modest == 0 && (policy.reset != Reset::below || m.guard.u) &&
-               (foreseeable || !(policy.complement || m.guard.u));
+        const bool guarded = m.guard.u != nullptr;
+        return !m.additive && policy.radius == 0 && policy.modest == 0 && (policy.reset != Reset::below || guarded) &&
+               !(policy.complement && (guarded || policy.time != Time::none));
     }
 
   private:
     using BlockReplay<T>::m_, BlockReplay<T>::batch_, BlockReplay<T>::out_, BlockReplay<T>::reader_, BlockReplay<T>::extras_,
         BlockReplay<T>::size_, BlockReplay<T>::companion_, BlockReplay<T>::alone_, BlockReplay<T>::capacity_;
 
+    static constexpr Index most_ = 64, few_ = 4; // rows of a block; rows that a thread takes before it hands them on
     static constexpr double least_noise = sizeof(T) == 8 ? 1e-40 : 1e-10; // slopes stay far from the end of the range
 
     std::vector<BlockRow<T>> rows_; // one more than a block has, for the row that follows
     Aligned<T> numbers_;
-    Columns<T> second_;   // of the second thread
     Aligned<T> products_; // U'x of all rows, where they are looked at in advance
     std::vector<double> pairs_;
-    bool follows_ = false; // the first row is there already, and the products at hand are its own
+    bool follows_ = false;      // the first row is there already, and the products at hand are its own
+    double reach_ = HUGE_VAL;   // no eigenvalue of S is larger
+    bool out_of_reach_ = false; // that kept a row out of the block
 
     BlockRow<T>& row(Index i) { return rows_[static_cast<std::size_t>(i)]; }
 
-    void forget_products() override { follows_ = false; }
+    void forget_products() override {
+        follows_ = false;
+        reach_ = HUGE_VAL;
+    }
 
     bool learn_block() override {
+        if (reach_ == HUGE_VAL && !few_are_plain())
+            return false;
         Index n = gather();
-        if (n == 0) {
-            m_.reach = trace(m_.factor);
+        if (n == 0 && out_of_reach_) {
+            reach_ = largest_eigenvalue(m_.factor);
             n = gather();
         }
         if (n > 0 && (m_.policy.complement || m_.guard.u))
             n = foresee(n);
-        if (n == 0)
+        if (n < few_)
             return false;
         learn(n);
         return true;
+    }
+
+    // Whether nothing is missing in the next few rows.
+    bool few_are_plain() {
+        View view;
+        Index n = 0;
+        for (; n < std::min(few_, this->most_rows()); ++n) {
+            reader_.take(row(n).x, out_.done + n);
+            if (!this->look_ahead(row(n).x, n, view))
+                break;
+        }
+        return n == few_;
     }
 
     // The rows that S as a whole has room for: none of them too large, or too soft, for the plain step.
@@ -171,17 +201,20 @@ template <class T> class FactorBlocks : public BlockReplay<T> {
         const double loudest = at_most(largest_s<T>, audible), silence = silence_of<T>(m_.d);
         const Index most = this->most_rows();
         Index n = 0;
+        double reach = reach_;
+        out_of_reach_ = false;
         for (; n < most; ++n) {
             BlockRow<T>& one = row(n);
             if (!(n == 0 && follows_))
                 reader_.take(one.x, out_.done + n);
             if (!this->look_ahead(one.x, n, one.view))
                 break;
-            const double reach = m_.reach * one.view.growth.grow, loudness = 2 * reach * one.view.norm2; // twice: rounding
+            reach *= one.view.growth.grow;
+            const double loudness = 2 * reach * one.view.norm2; // twice: rounding
             const double rho = noise_of(policy.complement ? 1 : policy.noise, n);
-            if (!(loudness <= loudest && 2 * reach <= one.view.growth.cap && rho >= least_noise))
+            out_of_reach_ = !(loudness <= loudest && 2 * reach <= one.view.growth.cap);
+            if (out_of_reach_ || !(rho >= least_noise))
                 break;
-            m_.reach = reach;
             one.set_out(rho);
             one.unheard = silence * silence * loudness;
         }
@@ -197,7 +230,7 @@ template <class T> class FactorBlocks : public BlockReplay<T> {
         form_pairs(guarded ? m_.guard : m_.factor, n);
         for (Index t = 0; t < n; ++t) {
             const double s = pairs_[static_cast<std::size_t>(t * n + t)], rho = guarded ? row(t).rho : noise_of(1 - s, t);
-            if (guarded ? !(s / rho - 1 < -2 * tie_margin<T>) : !(s < 1 && rho >= least_noise))
+            if (guarded ? !(s / rho - 1 < -2 * tie_margin<T>) : !(s < 1 - tie_margin<T> && rho >= least_noise))
                 return t;
             if (!guarded)
                 row(t).set_out(rho);
@@ -233,33 +266,34 @@ template <class T> class FactorBlocks : public BlockReplay<T> {
         update(m_.factor, n, next);
         m_.ready = true;
         for (Index i = 0; i < n; ++i) {
+            reach_ *= row(i).view.growth.grow;
             row(i).view.s = row(i).s[0];
-            this->conclude_row(row(i).x, row(i).k, row(i).view, next);
+            this->conclude_row(row(i).x, row(i).k, row(i).view, row(i).rho, next);
         }
         if (m_.guard.u) {
             for (Index i = 0; i < n; ++i)
                 row(i).set_out(-row(i).rho);
             update(m_.guard, n, next);
         }
-        follows_ &= m_.ready; // unless S was reset
         std::swap(row(0).x, row(n).x);
+        if (!m_.ready) // S was reset
+            forget_products();
     }
 
     void update(const Factor<T>& s, Index n, const T* next) {
-        if (alone_ || n < 4)
-            update_rows(s, 0, n, next, [](Index) {}, [](Index) {});
+        const Index groups = (s.used + 3) / 4;
+        if (alone_ || n <= few_)
+            update_rows(s, 0, n, next, 0, groups);
         else
-            update_together(s, n, next);
+            update_together(s, n, next, groups);
     }
 
-    // Rows [first, last) through all columns, two groups at a time: while a row passes one of them, the divisions that the
-    // next row needs for the other are under way. Before the groups up to g comes begin(g), after them end(g).
-    template <class Begin, class End>
-    void update_rows(const Factor<T>& s, Index first, Index last, const T* next, Begin&& begin, End&& end) {
+    // Rows [first, last) through groups of columns [from, to), two groups at a time: while a row passes one of them, the
+    // divisions that the next row needs for the other are under way.
+    void update_rows(const Factor<T>& s, Index first, Index last, const T* next, Index from, Index to) {
         Row<0, T> at(s);
-        for (Index g = 0, stop; g < at.groups; g = stop) {
-            stop = std::min(g + 2, at.groups);
-            begin(stop);
+        for (Index g = from, stop; g < to; g = stop) {
+            stop = std::min(g + 2, to);
             for (Index c = g; c < stop; ++c)
                 prepare_columns(s, at, row(first), c);
             for (Index i = first; i < last; ++i)
@@ -268,34 +302,32 @@ template <class T> class FactorBlocks : public BlockReplay<T> {
                     if (i + 1 < last)
                         prepare_columns(s, at, row(i + 1), c);
                 }
-            end(stop);
         }
     }
 
-    // The second half of the rows goes through the columns behind the first, on the other thread.
-    void update_together(const Factor<T>& s, Index n, const T* next) {
-        constexpr Index apart = 2; // groups, so that no cache line of D is of interest to both
-        const Index middle = (n + 1) / 2, groups = (s.used + 3) / 4;
-        Factor<T> behind = second_.factor;
-        behind.u = s.u;
-        behind.d = s.d;
+    // Each thread has columns of its own, which stay in its cache: a few rows go through those of this thread, and then
+    // through those of the other, while this one is at the next few.
+    void update_together(const Factor<T>& s, Index n, const T* next, Index groups) {
+        const Index mine = static_cast<Index>(std::sqrt(0.5) * static_cast<double>(groups)); // half of the work
+        const auto pass_few = [&](Index first, Index from, Index to) {
+            const Index last = std::min(first + few_, n);
+            update_rows(s, first, last, last < n ? row(last).x : next, from, to);
+        };
         std::atomic<Index> passed{0};
-        companion_.start([&] {
-            Index copied = 0;
-            const auto wait = [&](Index stop) {
-                const Index least = std::min(stop + apart, groups);
-                for (int spins = 0; passed.load(std::memory_order_acquire) < least; ++spins)
+        const auto follow = [&] {
+            for (Index first = 0; first < n; first += few_) {
+                for (int spins = 0; passed.load(std::memory_order_acquire) <= first; ++spins)
                     if (spins > 1000)
                         std::this_thread::yield();
-                for (; copied < 4 * stop; ++copied)
-                    behind.product[copied] = s.product[copied];
-            };
-            update_rows(behind, middle, n, next, wait, [](Index) {});
-        });
-        const auto tell = [&](Index stop) { passed.store(stop, std::memory_order_release); };
-        update_rows(s, 0, middle, row(middle).x, [](Index) {}, tell);
+                pass_few(first, mine, groups);
+            }
+        };
+        companion_.start(follow);
+        for (Index first = 0; first < n; first += few_) {
+            pass_few(first, 0, mine);
+            passed.store(first + few_, std::memory_order_release);
+        }
         companion_.wait();
-        std::copy(behind.product, behind.product + size_, s.product);
     }
 };
 

@@ -7,7 +7,8 @@ namespace driftline {
 
 // Bytes of the cache that belongs to one core.
 Index core_cache();
-// Threads that this process may use: its cores, or DRIFTLINE_THREADS in the environment where that is less.
+// Threads that the replays of this process may use together: its cores, or DRIFTLINE_THREADS in the environment where that
+// is less.
 Index thread_limit();
 
 // Counts the replays that would each be glad of a second thread.

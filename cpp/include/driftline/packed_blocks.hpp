@@ -78,10 +78,9 @@ DRIFTLINE_ONCE void add_products(const FourColumns<T>& at, Vectors<T> x, Vectors
 template <class T> class PackedBlocks : public BlockReplay<T> {
   public:
     PackedBlocks(SecondOrderState<T>& m, const Batch& batch, Outputs& out, bool two_threads)
-        : BlockReplay<T>(m, batch, out, two_threads, 16), numbers_(6 * size_ * (capacity_ + 1)),
-          views_(static_cast<std::size_t>(capacity_)) {
+        : BlockReplay<T>(m, batch, out, two_threads, most_, 64), numbers_(6 * size_ * (capacity_ + 1)),
+          views_(static_cast<std::size_t>(capacity_)), noises_(views_.size()) {
         Vectors<T>* const all[] = {&x_, &k_, &parts_, &coming_, &products_, &others_};
-        this->patience_ = 64; // weakness lasts
         T* at = numbers_.data();
         for (Vectors<T>* vectors : all) {
             *vectors = {at, size_};
@@ -97,6 +96,7 @@ template <class T> class PackedBlocks : public BlockReplay<T> {
     using BlockReplay<T>::m_, BlockReplay<T>::batch_, BlockReplay<T>::out_, BlockReplay<T>::reader_, BlockReplay<T>::extras_,
         BlockReplay<T>::size_, BlockReplay<T>::companion_, BlockReplay<T>::alone_, BlockReplay<T>::capacity_;
 
+    static constexpr Index most_ = 16, least_ = 4; // rows of a block
     // What s may lose to the sum.
     static constexpr double least_left = sizeof(T) == 8 ? 1e-6 : 1e-2;
 
@@ -104,6 +104,7 @@ template <class T> class PackedBlocks : public BlockReplay<T> {
     Vectors<T> x_, k_, parts_;              // of the rows of the block
     Vectors<T> coming_, products_, others_; // rows that come next, and S times them by the two parts of the columns
     std::vector<View> views_;
+    std::vector<double> noises_;
     Index ready_ = 0; // of the rows that come next, so many have their products
 
     void forget_products() override { ready_ = 0; }
@@ -111,35 +112,40 @@ template <class T> class PackedBlocks : public BlockReplay<T> {
     bool learn_block() override {
         if (ready_ == 0) {
             View view;
-            read_coming();
-            if (!this->look_ahead(coming_[0], 0, view) || is_weak_at(coming_[0], view, usual_noise()))
+            read_coming(0);
+            if (ready_ < least_ || !this->look_ahead(coming_[0], 0, view) || is_weak_at(coming_[0], view, usual_noise()))
                 return false;
             walk(0);
         }
         std::swap(x_, coming_);
         std::swap(k_, products_);
-        const Index most = std::min(ready_, this->most_rows());
         Index n = 0;
-        while (n < most && form_part(n))
+        while (n < ready_ && form_part(n))
             ++n;
         if (n == 0)
             return false;
-        out_.done += n;
-        read_coming();
-        out_.done -= n;
+        read_coming(n);
         walk(n);
         m_.ready = true;
         for (Index i = 0; i < n; ++i)
-            this->conclude_row(x_[i], k_[i], views_[static_cast<std::size_t>(i)], x_[i]);
+            this->conclude_row(x_[i], k_[i], views_[static_cast<std::size_t>(i)], noises_[static_cast<std::size_t>(i)],
+                               x_[i]);
         if (!m_.ready) // S was mended, or reset
             ready_ = 0;
         return true;
     }
 
-    void read_coming() {
-        ready_ = std::min(capacity_, batch_.rows - out_.done);
-        for (Index i = 0; i < ready_; ++i)
-            reader_.take(coming_[i], out_.done + i);
+    // The rows of the block that begins so many rows later, as far as they can be told without S; none where they are few.
+    void read_coming(Index later) {
+        const Index most = this->most_rows(later);
+        View view;
+        for (ready_ = 0; ready_ < most; ++ready_) {
+            reader_.take(coming_[ready_], out_.done + later + ready_);
+            if (!this->look_ahead(coming_[ready_], later + ready_, view))
+                break;
+        }
+        if (ready_ < least_)
+            ready_ = 0;
     }
 
     // k and p of row t, whose S x is in k; false where it has to be learned by itself.
@@ -153,13 +159,12 @@ template <class T> class PackedBlocks : public BlockReplay<T> {
         for (Index i = 0; i < t; ++i)
             add_scaled(k, k, parts_[i], static_cast<T>(-dot(parts_[i], x, size_)), size_);
         view.s = dot(x, k, size_);
-        Lesson lesson;
+        double& rho = noises_[static_cast<std::size_t>(t)];
         if (!(view.s >= 0.5 * view.drift * view.norm2 && view.s <= largest_s<T> &&
               (t == 0 || view.s >= least_left * whole)) ||
-            compare(m_, view, extras_, 0, weight_of(batch_, out_.done + t), lesson) != Status::done ||
-            is_weak_at(x, view, lesson.rho))
+            find_noise(m_, view, extras_, weight_of(batch_, out_.done + t), rho) != Status::done || is_weak_at(x, view, rho))
             return false;
-        const T scale = static_cast<T>(1 / std::sqrt(lesson.rho + view.s));
+        const T scale = static_cast<T>(1 / std::sqrt(rho + view.s));
         for (Index i = 0; i < size_; i += lanes<T>)
             store(parts_[t] + i, scale * wide(k + i));
         return true;
@@ -178,7 +183,7 @@ template <class T> class PackedBlocks : public BlockReplay<T> {
         std::fill(others_[0], others_[ready_], T(0));
         std::fill(parts_[n], parts_[n + 1], T(0)); // to make their number even
         const Index panels = size_ / panel_width<T>;
-        const Index middle = std::min(panels, 1 + static_cast<Index>(0.7 * static_cast<double>(panels))); // halves the work
+        const Index middle = static_cast<Index>(std::sqrt(0.5) * static_cast<double>(panels)); // half of the work
         const auto others = [&] { walk_panels(middle, panels, n, others_); };
         if (alone_)
             others();

@@ -14,16 +14,18 @@ template <class T> double cache_fillings(const SecondOrderState<T>& m) {
     return static_cast<double>(bytes) / static_cast<double>(core_cache());
 }
 
-// From which size on blocks are faster was found by trial. Only the size decides, so that the way a stream is learned does
-// not depend on what else the machine does.
+// From which size on blocks are faster was found by trial, on one core and on two. Where they change the last places, only
+// the size decides, so that the way a stream is learned does not depend on what else the machine does.
 template <class T> Status replay_any(SecondOrderState<T>& m, const Batch& batch, Outputs& out) {
-    if (batch.y && FactorBlocks<T>::suits(m) && cache_fillings(m) > 1.5) {
+    const double fillings = cache_fillings(m);
+    const Index rows = batch.rows - out.done;
+    if (batch.y && rows >= 8 && fillings > 0.6) {
         const ThreadClaim claim;
-        return FactorBlocks<T>(m, batch, out, claim.has_room()).run();
-    }
-    if (batch.y && PackedBlocks<T>::suits(m) && cache_fillings(m) > 8) {
-        const ThreadClaim claim;
-        return PackedBlocks<T>(m, batch, out, claim.has_room()).run();
+        const bool two_threads = rows >= 32 && claim.has_room();
+        if (FactorBlocks<T>::suits(m) && (fillings > 1.2 || (two_threads && !m.policy.complement)))
+            return FactorBlocks<T>(m, batch, out, two_threads).run();
+        if (PackedBlocks<T>::suits(m) && fillings > 8)
+            return PackedBlocks<T>(m, batch, out, two_threads).run();
     }
     return with_size(m, [&]<int G>() { return replay<G>(m, batch, out, false); });
 }

@@ -162,24 +162,28 @@ template <class T> DRIFTLINE_INLINE Extras extras_of(const SecondOrderState<T>& 
 
 // What a label means to a row that was looked at.
 struct Lesson {
-    double shown = 0, rho = 0;  // the prediction; the noise in the units of the view
-    double error = 0, gain = 0; // of w.x; w moves by gain k
+    double shown, rho;  // the prediction; the noise in the units of the view
+    double error, gain; // of w.x; w moves by gain k
 };
 template <class T>
-DRIFTLINE_INLINE Status compare(const SecondOrderState<T>& m, const View& view, Extras extras, double y, double weight,
-                                Lesson& lesson) {
+DRIFTLINE_INLINE Lesson compare(const SecondOrderState<T>& m, const View& view, Extras extras, double y, double rho) {
+    const double error = at_most(at_least(-DBL_MAX, y - view.f), DBL_MAX);
+    const double shown = extras.prediction ? predicted(m.policy, view) : view.f;
+    return {shown, rho, error, error * view.scale / (rho + view.s)};
+}
+
+// The noise of a row that was looked at.
+template <class T>
+DRIFTLINE_INLINE Status find_noise(const SecondOrderState<T>& m, const View& view, Extras extras, double weight,
+                                   double& rho) {
     const Policy& policy = m.policy;
-    lesson.shown = extras.prediction ? predicted(policy, view) : view.f;
-    double rho = policy.noise; // by branches: a division that waits for s would be felt in every row
+    rho = policy.noise; // by branches: a division that waits for s would be felt in every row
     if (extras.noise || view.scaled) [[unlikely]] {
         const double unit = view.scale * view.scale, noise = policy.complement ? unit - view.s : unit * policy.noise;
         if (policy.complement && !(noise > 0))
             return Status::outside_noise;
         rho = at_most(at_least(smallest_noise<T>, noise / weight), largest_noise);
     }
-    lesson.rho = rho;
-    lesson.error = at_most(at_least(-DBL_MAX, y - view.f), DBL_MAX);
-    lesson.gain = lesson.error * view.scale / (rho + view.s);
     return Status::done;
 }
 
@@ -222,9 +226,10 @@ DRIFTLINE_INLINE Status learn_row(SecondOrderState<T>& m, Row<G, T>& row, View v
         settle(m);
     }
     look_at_variance(m, row, view);
-    Lesson lesson;
-    if (const Status status = compare(m, view, extras, y, weight, lesson); status != Status::done)
+    double rho;
+    if (const Status status = find_noise(m, view, extras, weight, rho); status != Status::done)
         return status;
+    const Lesson lesson = compare(m, view, extras, y, rho);
     show(m, view, lesson.shown, out, t);
     const bool fused = next != nullptr;
     next = fused ? next : m.x;
@@ -292,7 +297,6 @@ DRIFTLINE_ONCE Status replay(SecondOrderState<T>& m, const Batch& rows, Outputs&
     if (!loaded && out.done < batch.rows)
         reader.take(m.x, out.done);
     m.ready = false;
-    m.reach = HUGE_VAL;
     for (; out.done < batch.rows; ++out.done) {
         const Index t = out.done;
         T* const next = t + 1 < batch.rows ? m.next : nullptr;

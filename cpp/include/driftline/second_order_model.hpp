@@ -42,7 +42,6 @@ template <class T> class SecondOrderModel {
         state.sums = Sums{};
         state.coverage = Coverage{};
         state.ready = false;
-        state.reach = state.policy.start;
     }
 
     void set_forgetting(std::vector<double> values, Index first) {
@@ -84,7 +83,6 @@ template <class T> class SecondOrderModel {
             wider->set_forgetting(forgetting_, state.forgetting.first);
         wider->state.sums = state.sums;
         wider->state.coverage = state.coverage;
-        wider->state.reach = HUGE_VAL;
         bool guarded = guard_u_.data() != nullptr;
         if (state.thresholds.values) {
             wider->set_thresholds(thresholds_, state.thresholds.first);

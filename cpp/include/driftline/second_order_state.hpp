@@ -66,11 +66,10 @@ struct Sums {
 inline constexpr Index sums_count = sizeof(Sums) / sizeof(double);
 
 template <class T> struct SecondOrderState {
-    Index d = 0;             // weights, the intercept's included
-    bool intercept = false;  // the last of them belongs to a constant 1
-    bool additive = false;   // S is kept as Packed, else as Factor
-    bool ready = false;      // the products at hand belong to x
-    double reach = HUGE_VAL; // no eigenvalue of S is larger, as far as a replay in blocks knows
+    Index d = 0;            // weights, the intercept's included
+    bool intercept = false; // the last of them belongs to a constant 1
+    bool additive = false;  // S is kept as Packed, else as Factor
+    bool ready = false;     // the products at hand belong to x
     Policy policy;
     Sums sums;
     Coverage coverage;

@@ -74,7 +74,6 @@ template <class T> void reset(SecondOrderState<T>& m, double scale) {
     else
         set_identity(m.factor, scale, m.d);
     m.ready = false;
-    m.reach = scale;
 }
 
 // Positive definiteness of a packed S: mended by raising each entry of the diagonal by the same fraction of itself.

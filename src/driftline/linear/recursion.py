@@ -131,7 +131,7 @@ class Recursive(TakesOutputs):
         return f"{where}: row {row} has x'Sx >= 1, for which the noise 1 - x'Sx is not positive"
 
     def _operations(self, width: int) -> int:
-        return int(width**2) if self._policy().radius is None else 8 * int(width**3)
+        return int(width**2) if self._policy().radius is None else 16 * int(width**3)
 
     @property
     def _can_reset(self) -> bool:  # type: ignore[override]
