@@ -12,7 +12,7 @@ import pytest
 import driftline as dl
 from tests.streams import SECOND_ORDER, assert_same_state, drifting, loop, state_of
 
-WIDTH, PACKED_WIDTH, ROWS = 900, 1600, 60
+WIDTH, PACKED_WIDTH, ROWS = 900, 1800, 60
 CUBIC = {"ARCOR", "forgetting in a ball", "forgetting and resets", "drift and resets"}  # rows that take d^3
 PACKED = {"LASER", "LASER, clipped", "Kalman", "drift, every 5", "complement, drifting"}  # they keep half of S itself
 SETTINGS = {
@@ -155,7 +155,7 @@ def test_the_number_of_threads_changes_nothing():
         "import sys, numpy as np, driftline as dl\n"
         "from tests.test_large import SETTINGS\n"
         "from tests.streams import drifting\n"
-        "X, y = drifting(5, 60, 1600, step=0.01)\n"
+        "X, y = drifting(5, 60, 1800, step=0.01)\n"
         "runs = [SETTINGS[name]().run(X, y).predictions for name in ('RLS', 'Kalman', 'WEMM', 'ARCOR, free')]\n"
         "print(np.array(runs).tobytes().hex())\n"
     )

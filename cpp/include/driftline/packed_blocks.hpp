@@ -21,26 +21,27 @@ template <class T> struct Vectors {
     T* operator[](Index i) const { return first + i * size; }
 };
 
-// Four columns of a panel, from column c of it on.
+// Columns 4 g .. 4 g + 3.
 template <class T> struct FourColumns {
-    Index above, rows, first; // rows before the square on the diagonal; all rows; number of the first column
+    Index first, above, rows; // the first column; rows before the square on the diagonal; all rows
     T* s[4];
-    FourColumns(const Packed<T>& m, Index p, Index c)
-        : above(p * panel_width<T>), rows(panel_rows<T>(p)), first(p * panel_width<T> + c) {
-        s[0] = m.s + panel_offset<T>(p) + c * rows;
+    FourColumns(const Packed<T>& m, Index g)
+        : first(4 * g), above(first / panel_width<T> * panel_width<T>), rows(above + panel_width<T>) {
+        s[0] = m.s + panel_index<T>(0, first);
         for (int j = 1; j < 4; ++j)
             s[j] = s[j - 1] + rows;
     }
 };
 
-// Subtracts p p' for an even number of vectors p, two at a time.
-template <class T> DRIFTLINE_ONCE void subtract_squares(const FourColumns<T>& at, Vectors<T> parts, Index count) {
+// Rows [from, to) of the columns: subtracts p p' for an even number of vectors p, two at a time.
+template <class T>
+DRIFTLINE_ONCE void subtract_squares(const FourColumns<T>& at, Index from, Index to, Vectors<T> parts, Index count) {
     T *const s0 = at.s[0], *const s1 = at.s[1], *const s2 = at.s[2], *const s3 = at.s[3];
     for (Index t = 0; t < count; t += 2) {
         const T *const p = parts[t], *const q = parts[t + 1], *const g = p + at.first, *const h = q + at.first;
         const Wide<T> g0 = all<T>(g[0]), g1 = all<T>(g[1]), g2 = all<T>(g[2]), g3 = all<T>(g[3]);
         const Wide<T> h0 = all<T>(h[0]), h1 = all<T>(h[1]), h2 = all<T>(h[2]), h3 = all<T>(h[3]);
-        for (Index i = 0; i < at.rows; i += lanes<T>) {
+        for (Index i = from; i < to; i += lanes<T>) {
             const Wide<T> a = wide(p + i), b = wide(q + i);
             store(s0 + i, wide(s0 + i) - g0 * a - h0 * b);
             store(s1 + i, wide(s1 + i) - g1 * a - h1 * b);
@@ -50,21 +51,24 @@ template <class T> DRIFTLINE_ONCE void subtract_squares(const FourColumns<T>& at
     }
 }
 
-// Adds the columns' share of S x to the products.
+// Rows [from, to) of the columns: adds their share of S x to the products.
 template <class T>
-DRIFTLINE_ONCE void add_products(const FourColumns<T>& at, Vectors<T> x, Vectors<T> products, Index count) {
+DRIFTLINE_ONCE void add_products(const FourColumns<T>& at, Index from, Index to, Vectors<T> x, Vectors<T> products,
+                                 Index count) {
     const T *const s0 = at.s[0], *const s1 = at.s[1], *const s2 = at.s[2], *const s3 = at.s[3];
+    const Index middle = std::min(to, at.above);
     for (Index t = 0; t < count; ++t) {
         const T *const z = x[t], *const n = z + at.first;
         T* const product = products[t];
         const Wide<T> n0 = all<T>(n[0]), n1 = all<T>(n[1]), n2 = all<T>(n[2]), n3 = all<T>(n[3]);
         Wide<T> t0 = {}, t1 = {}, t2 = {}, t3 = {};
-        for (Index i = 0; i < at.above; i += lanes<T>) {
+        Index i = from;
+        for (; i < middle; i += lanes<T>) {
             const Wide<T> a = wide(s0 + i), b = wide(s1 + i), c = wide(s2 + i), e = wide(s3 + i), zi = wide(z + i);
             t0 += a * zi, t1 += b * zi, t2 += c * zi, t3 += e * zi;
             store(product + i, wide(product + i) + n0 * a + n1 * b + n2 * c + n3 * e);
         }
-        for (Index i = at.above; i < at.rows; i += lanes<T>) {
+        for (; i < to; i += lanes<T>) { // the square has all of itself
             const Wide<T> zi = wide(z + i);
             t0 += wide(s0 + i) * zi, t1 += wide(s1 + i) * zi, t2 += wide(s2 + i) * zi, t3 += wide(s3 + i) * zi;
         }
@@ -182,30 +186,39 @@ template <class T> class PackedBlocks : public BlockReplay<T> {
         std::fill(products_[0], products_[ready_], T(0));
         std::fill(others_[0], others_[ready_], T(0));
         std::fill(parts_[n], parts_[n + 1], T(0)); // to make their number even
-        const Index panels = size_ / panel_width<T>;
-        const Index middle = static_cast<Index>(std::sqrt(0.5) * static_cast<double>(panels)); // half of the work
-        const auto others = [&] { walk_panels(middle, panels, n, others_); };
+        const Index groups = size_ / 4;
+        const Index middle = static_cast<Index>(std::sqrt(0.5) * static_cast<double>(groups)); // half of the work
+        const auto others = [&] { walk_columns(middle, groups, n, others_); };
         if (alone_)
             others();
         else
             companion_.start(others);
-        walk_panels(0, middle, n, products_);
+        walk_columns(0, middle, n, products_);
         companion_.wait();
         for (Index i = 0; i < ready_; ++i)
             add_scaled(products_[i], products_[i], others_[i], T(1), size_);
         for (Index j = m_.d; j < size_; ++j)
             m_.packed.s[panel_index<T>(j, j)] = 1;
     }
-    void walk_panels(Index first, Index last, Index n, Vectors<T> products) {
+    // Groups of four columns [from, to), some of them and some of their rows at a time, so that these, and what belongs to
+    // them of all vectors, stay in the nearest cache.
+    void walk_columns(Index from, Index to, Index n, Vectors<T> products) {
+        constexpr Index columns_at_once = 8, rows_at_once = 2048 / static_cast<Index>(sizeof(T));
         const T lift = static_cast<T>(static_cast<double>(n) * m_.policy.amount);
-        for (Index p = first; p < last; ++p)
-            for (Index c = 0; c < panel_width<T>; c += 4) {
-                const FourColumns<T> at(m_.packed, p, c);
-                subtract_squares(at, parts_, n);
-                for (Index j = 0; j < 4; ++j)
-                    at.s[j][at.first + j] += lift;
-                add_products(at, coming_, products, ready_);
-            }
+        for (Index g = from; g < to; g += columns_at_once / 4) {
+            const Index stop = std::min(g + columns_at_once / 4, to);
+            for (Index i = 0; i < FourColumns<T>(m_.packed, stop - 1).rows; i += rows_at_once)
+                for (Index c = g; c < stop; ++c) {
+                    const FourColumns<T> at(m_.packed, c);
+                    const Index end = std::min(i + rows_at_once, at.rows);
+                    if (i >= end)
+                        continue;
+                    subtract_squares(at, i, end, parts_, n);
+                    for (Index j = 0; j < 4 && i <= at.first && at.first < end; ++j)
+                        at.s[j][at.first + j] += lift;
+                    add_products(at, i, end, coming_, products, ready_);
+                }
+        }
     }
 };
 

@@ -24,7 +24,7 @@ template <class T> Status replay_any(SecondOrderState<T>& m, const Batch& batch,
         const bool two_threads = rows >= 32 && claim.has_room();
         if (FactorBlocks<T>::suits(m) && (fillings > 1.2 || (two_threads && !m.policy.complement)))
             return FactorBlocks<T>(m, batch, out, two_threads).run();
-        if (PackedBlocks<T>::suits(m) && fillings > 8)
+        if (PackedBlocks<T>::suits(m) && fillings > 12)
             return PackedBlocks<T>(m, batch, out, two_threads).run();
     }
     return with_size(m, [&]<int G>() { return replay<G>(m, batch, out, false); });
