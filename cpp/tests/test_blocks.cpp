@@ -232,7 +232,6 @@ template <class T> void near_the_others() {
         every.period = 21;
         packed({.d = d, .rows = 100, .policy = every});
         packed({.d = d, .rows = 100, .policy = complement(0.1 / size, 0.0002 / size)});
-        factor({.d = d, .rows = 150, .policy = complement(0.1 / size, 0), .gaps = true});
         factor({.d = d, .rows = 200, .policy = guarded(size / 2), .threshold = 0.4});
         factor({.d = d, .rows = 100, .policy = guarded(size / 20), .weighted = true, .threshold = 0.04});
     }

@@ -5,8 +5,8 @@
 // from memory once for a block, and every number is the same, to the last bit, as if the rows had come one by one. A second
 // thread may have the later columns.
 //
-// For that the noise of a row must be known before its x'S x is. Where the noise is 1 - x'S x, one more walk tells it for
-// all rows of the block; where resets have a guard (see reset.hpp), that walk tells which rows are safe from a reset.
+// For that the noise of a row must be known before its x'S x is; where it is 1 - x'S x, rows go one by one. Where resets
+// have a guard (see reset.hpp), one more walk, through the guard, tells which rows are safe from a reset.
 #pragma once
 
 #include "driftline/blocks.hpp"
@@ -69,20 +69,24 @@ DRIFTLINE_ONCE void pass_columns(const Factor<T>& s, Row<0, T>& at, const BlockR
     update_columns<false>(s.u + panel_index<T>(0, 4 * g), at, g, next, at.product);
 }
 
-// U'x of many rows in one walk.
+// U'x of many rows in one walk, two of them at a time.
 template <class T> void multiply_rows(const Factor<T>& s, const std::vector<BlockRow<T>>& rows, Index count, T* products) {
     for (Index j = 0; j < s.used; j += 4) {
         const Index length = panel_rows<T>(j / panel_width<T>);
         const T* const u0 = s.u + panel_index<T>(0, j);
         const T *const u1 = u0 + length, *const u2 = u1 + length, *const u3 = u2 + length;
-        for (Index a = 0; a < count; ++a) {
-            const T* const x = rows[static_cast<std::size_t>(a)].x;
-            Wide<T> s0 = {}, s1 = {}, s2 = {}, s3 = {};
+        for (Index a = 0; a < count; a += 2) {
+            const Index b = std::min(a + 1, count - 1);
+            const T *const x = rows[static_cast<std::size_t>(a)].x, *const z = rows[static_cast<std::size_t>(b)].x;
+            Wide<T> x0 = {}, x1 = {}, x2 = {}, x3 = {}, z0 = {}, z1 = {}, z2 = {}, z3 = {};
             for (Index i = 0; i < length; i += lanes<T>) {
-                const Wide<T> xi = wide(x + i);
-                s0 += wide(u0 + i) * xi, s1 += wide(u1 + i) * xi, s2 += wide(u2 + i) * xi, s3 += wide(u3 + i) * xi;
+                const Wide<T> v0 = wide(u0 + i), v1 = wide(u1 + i), v2 = wide(u2 + i), v3 = wide(u3 + i);
+                const Wide<T> xi = wide(x + i), zi = wide(z + i);
+                x0 += v0 * xi, x1 += v1 * xi, x2 += v2 * xi, x3 += v3 * xi;
+                z0 += v0 * zi, z1 += v1 * zi, z2 += v2 * zi, z3 += v3 * zi;
             }
-            store_sums(products + a * s.size + j, s0, s1, s2, s3);
+            store_sums(products + a * s.size + j, x0, x1, x2, x3);
+            store_sums(products + b * s.size + j, z0, z1, z2, z3);
         }
     }
 }
@@ -136,9 +140,8 @@ template <class T> class FactorBlocks : public BlockReplay<T> {
     // Whether the policy leaves S to the step alone, for some rows at least.
     static bool suits(const SecondOrderState<T>& m) {
         const Policy& policy = m.policy;
-        const bool guarded = m.guard.u != nullptr;
-        return !m.additive && policy.radius == 0 && policy.modest == 0 && (policy.reset != Reset::below || guarded) &&
-               !(policy.complement && (guarded || policy.time != Time::none));
+        return !m.additive && !policy.complement && policy.radius == 0 && policy.modest == 0 &&
+               (policy.reset != Reset::below || m.guard.u);
     }
 
   private:
@@ -150,7 +153,7 @@ template <class T> class FactorBlocks : public BlockReplay<T> {
 
     std::vector<BlockRow<T>> rows_; // one more than a block has, for the row that follows
     Aligned<T> numbers_;
-    Aligned<T> products_; // U'x of all rows, where they are looked at in advance
+    Aligned<T> products_; // of all rows with the guard
     std::vector<double> pairs_;
     bool follows_ = false;      // the first row is there already, and the products at hand are its own
     double reach_ = HUGE_VAL;   // no eigenvalue of S is larger
@@ -171,8 +174,8 @@ template <class T> class FactorBlocks : public BlockReplay<T> {
             reach_ = largest_eigenvalue(m_.factor);
             n = gather();
         }
-        if (n > 0 && (m_.policy.complement || m_.guard.u))
-            n = foresee(n);
+        if (n > 0 && m_.guard.u)
+            n = rows_safe_from_reset(n);
         if (n < few_)
             return false;
         learn(n);
@@ -211,7 +214,8 @@ template <class T> class FactorBlocks : public BlockReplay<T> {
                 break;
             reach *= one.view.growth.grow;
             const double loudness = 2 * reach * one.view.norm2; // twice: rounding
-            const double rho = noise_of(policy.complement ? 1 : policy.noise, n);
+            const double rho =
+                at_most(at_least(smallest_noise<T>, policy.noise / weight_of(batch_, out_.done + n)), largest_noise);
             out_of_reach_ = !(loudness <= loudest && 2 * reach <= one.view.growth.cap);
             if (out_of_reach_ || !(rho >= least_noise))
                 break;
@@ -220,21 +224,14 @@ template <class T> class FactorBlocks : public BlockReplay<T> {
         }
         return n;
     }
-    double noise_of(double noise, Index n) const {
-        return at_most(at_least(smallest_noise<T>, noise / weight_of(batch_, out_.done + n)), largest_noise);
-    }
-
-    // How many of the rows are safe from a reset; or have a noise, which they are given.
-    Index foresee(Index n) {
-        const bool guarded = m_.guard.u != nullptr;
-        form_pairs(guarded ? m_.guard : m_.factor, n);
+    // With x'B x of the guard's B for every two of the rows.
+    Index rows_safe_from_reset(Index n) {
+        form_pairs(m_.guard, n);
         for (Index t = 0; t < n; ++t) {
-            const double s = pairs_[static_cast<std::size_t>(t * n + t)], rho = guarded ? row(t).rho : noise_of(1 - s, t);
-            if (guarded ? !(s / rho - 1 < -2 * tie_margin<T>) : !(s < 1 - tie_margin<T> && rho >= least_noise))
+            const double s = pairs_[static_cast<std::size_t>(t * n + t)], rho = row(t).rho;
+            if (!(s / rho - 1 < -2 * tie_margin<T>))
                 return t;
-            if (!guarded)
-                row(t).set_out(rho);
-            take_in(pairs_, n, t, guarded ? s - rho : s + rho);
+            take_in(pairs_, n, t, s - rho);
         }
         return n;
     }

@@ -22,7 +22,7 @@ template <class T> Status replay_any(SecondOrderState<T>& m, const Batch& batch,
     if (batch.y && rows >= 8 && fillings > 0.6) {
         const ThreadClaim claim;
         const bool two_threads = rows >= 32 && claim.has_room();
-        if (FactorBlocks<T>::suits(m) && (fillings > 1.2 || (two_threads && !m.policy.complement)))
+        if (FactorBlocks<T>::suits(m) && (m.guard.u ? fillings > 6 : two_threads || fillings > 1.2))
             return FactorBlocks<T>(m, batch, out, two_threads).run();
         if (PackedBlocks<T>::suits(m) && fillings > 12)
             return PackedBlocks<T>(m, batch, out, two_threads).run();
