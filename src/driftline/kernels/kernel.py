@@ -170,8 +170,8 @@ class Kernel(Nested):
         self._fill_tables_from_here(len(ahead))
 
     def _operations(self, width: int) -> int:
-        points = len(self._core.weights())
-        return self._working()._operations(points) + points * width
+        points = self.budget or len(self._core.weights()) + 1024  # as many as there may soon be
+        return self._working()._operations(points) + 8 * points**2 + points * width
 
     @property
     def _can_reset(self) -> bool:  # type: ignore[override]
