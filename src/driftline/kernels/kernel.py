@@ -170,7 +170,7 @@ class Kernel(Nested):
         self._fill_tables_from_here(len(ahead))
 
     def _operations(self, width: int) -> int:
-        points = self.budget or len(self._core.weights()) + 1024  # as many as there may soon be
+        points = int(self.budget or 0) or len(self._core.weights()) + 1024  # as many as there may soon be
         return self._working()._operations(points) + 8 * points**2 + points * width
 
     @property
