@@ -49,14 +49,24 @@ def main(arguments: Sequence[str]) -> int:
     if unknown:
         parser.error(f"unknown benchmark {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
 
+    if options.quick and options.docs:
+        parser.error("a quick run decides nothing: the documentation gets full ones")
+
     pin()
+    commit = machine.commit()  # before anything is written
     failures: list[str] = []
     for name in options.names or [name for name in NAMES if name not in APART]:
+        load = machine.load()
         report = _measure(name, options.quick)
         print(*(f"{table.text()}\n" for table in report.tables), sep="\n")
         print(report.verdict_lines(), flush=True)
         failures += report.failures
-        facts = machine.circumstances(f"python -m benchmarks {name}{' --quick' if options.quick else ''}")
+        facts = {
+            "command": f"`python -m benchmarks {name}{' --quick' if options.quick else ''}`",
+            "commit": commit,
+            "load": load,
+            **machine.circumstances(),
+        }
         for stem in [FOLDER / "results", *([FOLDER.parent / "docs" / "_static" / "benchmarks"] if options.docs else [])]:
             Ledger(stem).enter(name, report, facts)
     print(*failures, sep="\n")

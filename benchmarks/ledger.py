@@ -8,6 +8,7 @@ from typing import Any
 
 from benchmarks import machine
 from benchmarks.report import Report, Table, Verdict, verdict_table
+from driftline import atomic
 
 
 class Ledger:
@@ -24,20 +25,20 @@ class Ledger:
         """Writes a report down. Reports of another machine are not kept beside it."""
         here = machine.machine()
         kept = self._read()
-        reports: dict[str, Any] = kept["reports"] if kept.get("machine") == here else {}
+        reports: dict[str, Any] = kept["reports"] if kept and kept["machine"] == here else {}
         reports[name] = {"facts": facts, **report.figures()}
         text = json.dumps({"machine": here, "reports": reports}, indent=1)
-        self._path(".json").write_text(text + "\n")
-        self._path(".md").write_text(_markdown(here, reports))
+        atomic.write(self._path(".json"), f"{text}\n".encode())
+        atomic.write(self._path(".md"), _markdown(here, reports).encode())
         for picture, draw in report.pictures.items():
             draw(self._path(f"_{picture}.png"))
 
     def _read(self) -> dict[str, Any]:
         try:
             kept = json.loads(self._path(".json").read_text())
-        except (OSError, ValueError):
+            return {"machine": kept["machine"], "reports": dict(kept["reports"])}
+        except (OSError, ValueError, KeyError, TypeError):  # none yet, or of another kind
             return {}
-        return kept if isinstance(kept, dict) else {}
 
     def _path(self, ending: str) -> Path:
         return self.stem.with_name(self.stem.name + ending)

@@ -23,13 +23,15 @@ def machine() -> dict[str, str]:
     }
 
 
-def circumstances(command: str) -> dict[str, str]:
+def load() -> str:
+    """Processes that wanted a core in the last minute, on average."""
+    return f"{os.getloadavg()[0]:.1f}"
+
+
+def circumstances() -> dict[str, str]:
     """Of one measurement."""
     return {
-        "command": f"`{command}`",
         "date": date.today().isoformat(),
-        "commit": _commit(),
-        "load": f"{os.getloadavg()[0]:.1f}",
         "versions": ", ".join(f"{package} {version}" for package, version in _versions().items()),
     }
 
@@ -42,7 +44,7 @@ def _versions() -> dict[str, str]:
     return installed
 
 
-def _commit() -> str:
+def commit() -> str:
     """Of the checkout that the benchmarks are in, with a + where it was changed since."""
     try:
         command = ["git", "describe", "--always", "--dirty=+", "--exclude=*"]

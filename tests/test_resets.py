@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import driftline as dl
-from tests.streams import Array, examples, state_of
+from tests.streams import Array, drifting, examples, state_of
 
 seeds = st.integers(0, 2**32 - 1)
 TIE = 1e-12  # how near to its threshold an eigenvalue may be before either decision is right
@@ -202,3 +202,20 @@ def test_float32_decides_by_its_own_s():
             assert reset == (ratio < 1) or abs(ratio - 1) < 1e-4
             if reset:
                 segment, A = segment + 1, np.eye(d)
+
+
+@pytest.mark.parametrize("shrink", [False, True])
+def test_asking_while_a_reset_is_pending_changes_nothing(shrink):
+    """S is I then, without having been written down, and stays so until a row is learned."""
+    X, y = drifting(8, 60, 5)
+    asked, left_alone = (
+        dl.SecondOrder(start=1.0, noise=10.0, shrink=shrink, reset=dl.Below([0.5, 0.4, 0.3])) for _ in range(2)
+    )
+    for x, label in zip(X, y, strict=True):
+        asked.predict_interval(np.zeros(5))
+        asked.predict_one(np.ones(5))
+        asked.learn_one(x, label)
+        left_alone.learn_one(x, label)
+    assert asked.certificate().events["resets"] > 3
+    for part in ("weights", "sums", "matrix", "diagonal"):
+        np.testing.assert_array_equal(state_of(asked)[part], state_of(left_alone)[part], err_msg=part)

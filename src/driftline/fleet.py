@@ -195,14 +195,11 @@ class Fleet:
             with _memory(models, core.features, where):
                 core.reserve(models + 1)
 
-    @contextmanager
-    def _in_use(self, where: str) -> Iterator[None]:
-        if not self._lock.acquire(blocking=False):
+    def _in_use(self, where: str) -> threading.Lock:
+        """Keeps others out while it is held. It is the lock itself, which no interrupt can hinder from being released."""
+        if self._lock.locked():
             raise RuntimeError(f"{where}: the fleet is in use by another thread; its own threads share the keys of a call")
-        try:
-            yield
-        finally:
-            self._lock.release()
+        return self._lock
 
     # What was learned.
 
@@ -320,23 +317,22 @@ class Fleet:
         fleet_file.save(self, path)
 
     def __getstate__(self) -> dict[str, Any]:
-        with self._state("Fleet") as state:
+        with self._in_use("Fleet"):
+            state = self._state()
             parts = state["core"]
             return state if parts is None else {**state, "core": {name: parts[name] for name in parts}}
 
-    @contextmanager
-    def _state(self, where: str) -> Iterator[dict[str, Any]]:
+    def _state(self) -> dict[str, Any]:
         """All that a copy needs, for as long as nothing changes; the arrays of the core are made when they are asked for."""
-        with self._in_use(where):
-            yield {
-                "learner": self._learner,
-                "n": self._n,
-                "named": self._named,
-                "jobs": self._jobs,
-                "names": self._names,
-                "keys": self._keys.listed if self._named else None,
-                "core": None if self._core is None else fleet_core.Parts(self._core),
-            }
+        return {
+            "learner": self._learner,
+            "n": self._n,
+            "named": self._named,
+            "jobs": self._jobs,
+            "names": self._names,
+            "keys": self._keys.listed if self._named else None,
+            "core": None if self._core is None else fleet_core.Parts(self._core),
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(state["learner"], state["n"], named=state["named"], jobs=state["jobs"])  # type: ignore[misc]

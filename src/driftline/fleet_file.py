@@ -20,7 +20,8 @@ _KEYS = "keys"
 
 def save(fleet: Fleet, path: str | os.PathLike[str]) -> None:
     """Writes the models that have learned, and the keys where they are names."""
-    with fleet._state("Fleet.save") as state:
+    with fleet._in_use("Fleet.save"):
+        state = fleet._state()
         learner: Learner = state["learner"]
         head = {
             "fleet": {"n": state["n"], "named": state["named"], "jobs": state["jobs"]},

@@ -5,6 +5,7 @@
 #include <exception>
 #include <limits>
 #include <memory>
+#include <new>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -87,9 +88,14 @@ template <class Model> class FleetModel {
     void reserve(Index n) {
         if (n <= n_)
             return;
-        n = n_ < n / 2 ? n : 2 * n_;
-        memory_.grow(bytes_for(n, layout_.size));
-        n_ = n;
+        const Index ample = std::max(n, 2 * n_);
+        try {
+            memory_.grow(bytes_for(ample, layout_.size));
+            n_ = ample;
+        } catch (const std::bad_alloc&) { // then no more than are needed
+            memory_.grow(bytes_for(n, layout_.size));
+            n_ = n;
+        }
         journals_.clear();
     }
 

@@ -242,6 +242,16 @@ DRIFTLINE_INLINE Status learn_row(SecondOrderState<T>& m, Row<G, T>& row, View v
     return Status::done;
 }
 
+// x'I x, summed as a factor of I sums it.
+template <class T> DRIFTLINE_INLINE double identity_form(const T* x, Index columns) {
+    Doubles total = {};
+    for (Index j = 0; j < columns; j += lanes<double>) {
+        const Doubles f = load_doubles(x + j);
+        total += all_last(running_sums(rounded(f * f)));
+    }
+    return total[0];
+}
+
 // x'S x too where `s` is asked for.
 template <class T> DRIFTLINE_ONCE Status predict_row(SecondOrderState<T>& m, double& prediction, double* s) {
     View view = usual_view(m);
@@ -251,8 +261,8 @@ template <class T> DRIFTLINE_ONCE Status predict_row(SecondOrderState<T>& m, dou
         return status;
     m.ready = false;
     if (m.policy.shrink || s) {
-        if (resets_again(m, view, m.policy.noise)) {
-            view.s = view.norm2;
+        if (m.sums.pending != 0 && view.norm2 <= largest_s<T>) { // S is I, which is yet to be written down
+            view.s = resets_again(m, view, m.policy.noise) ? view.norm2 : identity_form(m.x, row.columns);
         } else {
             settle(m);
             look_at_variance(m, row, view);
