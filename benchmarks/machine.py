@@ -45,13 +45,17 @@ def _versions() -> dict[str, str]:
 
 
 def commit() -> str:
-    """Of the checkout that the benchmarks are in, with a + where it was changed since."""
+    """Of the checkout that the benchmarks are in, with a + where more was changed since than what they write themselves."""
     try:
-        command = ["git", "describe", "--always", "--dirty=+", "--exclude=*"]
-        done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=True)
+        changed = _git("diff", "--name-only", "HEAD", "--", ".", ":(exclude)docs/_static")
+        return _git("rev-parse", "--short", "HEAD") + ("+" if changed else "")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
-    return done.stdout.strip()
+
+
+def _git(*arguments: str) -> str:
+    root = Path(__file__).parent.parent
+    return subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def _processor() -> str:
