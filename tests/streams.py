@@ -34,6 +34,17 @@ def stationary(seed: int, rows: int = 60, d: int = 4, noise: float = 0.3) -> tup
     return drifting(seed, rows, d, step=0.0, noise=noise)
 
 
+WORDS = np.array(["down", "up", "none", "far"])  # labels of up to four classes
+
+
+def labelled(seed: int, rows: int, d: int, classes: int) -> tuple[Array, Array]:
+    """Rows, and the number of a class for each; a few labels are by chance."""
+    X, y = drifting(seed, rows, d)
+    rng = np.random.default_rng(seed)
+    codes = np.digitize(y, np.quantile(y, np.arange(1, classes) / classes))
+    return X, np.where(rng.random(rows) < 0.1, rng.integers(classes, size=rows), codes)
+
+
 def signs(y: Array) -> Array:
     """Labels -1 and +1."""
     return np.where(y > 0, 1.0, -1.0)
