@@ -1,6 +1,7 @@
 """Interrupts: heeded between stretches of rows, after which the fleet knows exactly what it has learned."""
 
 import signal
+import sys
 
 import numpy as np
 import pytest
@@ -127,3 +128,25 @@ def test_stretches_change_nothing(short_stretches):
         assert np.array_equal(fleet.run(keys, X, y).predictions, predictions)
         for key, model in models.items():
             require_same(fleet[key], model)
+
+
+def test_an_interrupt_as_a_call_ends_leaves_the_fleet_to_whoever_handles_it(tmp_path):
+    """A trace raises where the call lets go of the fleet, if that is done in Python at all."""
+    keys, X, y = keyed_rows(40, 60)
+    fleet = dl.Fleet(dl.RLS(), 40)
+
+    def interrupt(frame, event, argument):
+        if frame.f_code.co_name == "__exit__" and frame.f_back.f_code.co_name == "learn_many":
+            raise KeyboardInterrupt
+
+    before = sys.gettrace()
+    sys.settrace(interrupt)
+    try:
+        fleet.learn_many(keys, X, y)
+    except KeyboardInterrupt:
+        sys.settrace(before)
+        fleet.save(tmp_path / "fleet")
+    finally:
+        sys.settrace(before)
+    assert fleet.n_seen_.sum() == 60
+    fleet.save(tmp_path / "fleet")
