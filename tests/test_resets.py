@@ -209,7 +209,7 @@ def test_asking_while_a_reset_is_pending_changes_nothing(shrink):
     """S is I then, without having been written down, and stays so until a row is learned."""
     X, y = drifting(8, 60, 5)
     asked, left_alone = (
-        dl.SecondOrder(start=1.0, noise=10.0, shrink=shrink, reset=dl.Below([0.5, 0.4, 0.3])) for _ in range(2)
+        dl.SecondOrder(start=1.0, noise=3.0, shrink=shrink, reset=dl.Below([0.5, 0.4, 0.3])) for _ in range(2)
     )
     for x, label in zip(X, y, strict=True):
         asked.predict_interval(np.zeros(5))
