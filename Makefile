@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-NATIVE := $(wildcard cpp/*/*.cpp cpp/*/*.hpp cpp/include/driftline/*.hpp) CMakeLists.txt
+NATIVE := $(wildcard cpp/*/*.cpp cpp/*/*.hpp cpp/include/driftline/*.hpp cpp/include/driftline/*/*.hpp) CMakeLists.txt
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
 .PHONY: help demo test test-native lint format bench bench-quick bench-capymoa bench-auto bench-auto-peers docs clean

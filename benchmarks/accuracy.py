@@ -9,7 +9,7 @@ from mpmath import mp, mpf
 
 from benchmarks.data import Array, level
 from benchmarks.report import Cell, Report, Table
-from driftline.registry import regressors
+from driftline.base.registry import regressors
 from tests.reference import precise
 
 D = 4

@@ -3,9 +3,9 @@
 #include <cstring>
 #include <random>
 
-#include "driftline/first_order_model.hpp"
-#include "driftline/fleet.hpp"
-#include "driftline/second_order_model.hpp"
+#include "driftline/linear/first_order_model.hpp"
+#include "driftline/fleet/fleet.hpp"
+#include "driftline/linear/second_order_model.hpp"
 
 using namespace driftline;
 

@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.data import Array, level
 from benchmarks.report import Report, Table
 from benchmarks.timing import Case, compare
-from driftline.registry import regressors
+from driftline.base.registry import regressors
 
 D = 20
 ROWS = 20_000

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks import machine
 from benchmarks.report import Report, Table, Verdict, verdict_table
-from driftline import atomic
+from driftline.storage import atomic
 
 
 class Ledger:

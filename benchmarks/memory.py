@@ -9,7 +9,7 @@ import sys
 import numpy as np
 
 from benchmarks.report import Cell, Report, Table, Verdict
-from driftline.registry import regressors
+from driftline.base.registry import regressors
 
 RUN_D = 5
 RUN_ROWS = (10_000, 100_000, 1_000_000)

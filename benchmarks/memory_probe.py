@@ -15,7 +15,7 @@ from pathlib import Path
 import driftline as dl
 from benchmarks.data import gaussian, level
 from benchmarks.resident import kilobytes, status
-from driftline.registry import regressors
+from driftline.base.registry import regressors
 
 
 def run_memory(rows: int, d: int) -> dict[str, int]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import driftline as dl
-from driftline import registry
+from driftline.base import registry
 from driftline.features import Lags, Polynomial, RandomFourier, Standardize, UnitNorm
 
 
@@ -103,9 +103,9 @@ def in_blocks_of(monkeypatch):
     """Makes replays take their rows in blocks of about so many, however few the rows are."""
 
     def cut(count):
-        monkeypatch.setattr("driftline.inputs.BLOCK_ROWS", count)
+        monkeypatch.setattr("driftline.tables.inputs.BLOCK_ROWS", count)
         monkeypatch.setattr(
-            "driftline.inputs.rows_between_signals",
+            "driftline.tables.inputs.rows_between_signals",
             lambda columns, operations, multiple: max(count // multiple, 1) * multiple,
             raising=False,
         )

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import driftline as dl
-from driftline import checks, registry
+from driftline import checks
+from driftline.base import params, registry
 from driftline.linear.policies import Divide
 from driftline.linear.recursion import Policy, Recursive
 
@@ -22,7 +23,7 @@ def test_every_learner_passes(name, variant):
 class Patient(Recursive):
     """A user's own learner, in a file of the user."""
 
-    patience: float = dl.params.real(default=10.0, gt=1)
+    patience: float = params.real(default=10.0, gt=1)
 
     def _policy(self):
         return Policy(time=Divide(1 - 1 / self.patience))

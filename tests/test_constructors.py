@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import driftline as dl
-from driftline import registry
+from driftline.base import registry
 from tests.streams import drifting, examples
 
 positive = st.floats(1e-3, 1e3)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import driftline as dl
-from driftline import registry
+from driftline.base import registry
 
 
 def test_the_contracts_names_are_there():
@@ -71,7 +71,7 @@ assert pickle.loads(pickle.dumps(Kalman(noise=2.0))).noise == 2.0
 class Own(driftline.RLS): pass
 assert Own() is not None and issubclass(Own, driftline.Learner)
 assert not hasattr(driftline, "Kalmann") and not hasattr(driftline, "nothing")
-print(driftline.registry.name_of(driftline.RLS), driftline.params.real)
+print(driftline.base.registry.name_of(driftline.RLS), driftline.base.params.real)
 """
     assert printed_by(code).startswith("rls <function real")
 

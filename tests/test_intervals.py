@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import driftline as dl
-from driftline import _core, registry
+from driftline import _core
+from driftline.base import registry
 from tests.conftest import VARIANTS
 from tests.reference import coverage
 

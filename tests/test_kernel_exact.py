@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import driftline as dl
-from driftline import registry
+from driftline.base import registry
 from driftline.linear.recursion import Recursive
 
 LEARNERS = {

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import driftline as dl
-from driftline import registry
+from driftline.base import registry
 from tests.conftest import VARIANTS
 
 

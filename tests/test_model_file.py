@@ -15,8 +15,8 @@ from safetensors.numpy import load as from_bytes
 from safetensors.numpy import save as to_bytes
 
 import driftline as dl
-from driftline import model_file
 from driftline.checks.tools import same
+from driftline.storage import model_file
 
 
 @pytest.fixture

@@ -278,9 +278,9 @@ def test_a_state_with_a_part_that_is_not_sound_is_refused(change):
 def test_threads_and_no_threads_are_the_same(monkeypatch):
     X, y = drifting(1, 3000, 8)
     threaded, serial = dl.Network(), dl.Network()
-    monkeypatch.setattr("driftline.ensembles.composite._WORTH_THREADS", 0)
+    monkeypatch.setattr("driftline.base.composite._WORTH_THREADS", 0)
     run = threaded.run(X, y)
-    monkeypatch.setattr("driftline.ensembles.composite._WORTH_THREADS", 2**62)
+    monkeypatch.setattr("driftline.base.composite._WORTH_THREADS", 2**62)
     np.testing.assert_array_equal(serial.run(X, y).predictions, run.predictions)
     assert_same_state(serial, threaded)
 

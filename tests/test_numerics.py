@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import driftline as dl
-from driftline import registry
+from driftline.base import registry
 from tests.reference import precise
 from tests.streams import EVERY, SECOND_ORDER, Array, drifting, examples, state_of, weights_of, wild
 

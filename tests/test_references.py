@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import driftline as dl
-from driftline import registry
+from driftline.base import registry
 from tests.reference import REFERENCES, Outcome
 from tests.reference.losses import huber, pinball
 from tests.streams import Array, drifting, loop, signs, with_ones

@@ -19,8 +19,8 @@ from driftline.features import Hashing, Standardize
 @pytest.fixture
 def short_blocks(monkeypatch):
     """Blocks of 7 rows."""
-    monkeypatch.setattr("driftline.sweep_rows.FEWEST_ROWS", 7)
-    monkeypatch.setattr("driftline.sweep_rows.BLOCK_BYTES", 1)
+    monkeypatch.setattr("driftline.evaluate.sweep_rows.FEWEST_ROWS", 7)
+    monkeypatch.setattr("driftline.evaluate.sweep_rows.BLOCK_BYTES", 1)
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 7])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load
 
-from driftline.tensor_file import pieces
+from driftline.storage.tensors import pieces
 
 ARRAYS = {
     "text": np.frombuffer(b"abc", dtype=np.uint8),

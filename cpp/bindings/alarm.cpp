@@ -1,5 +1,5 @@
 // The alarm.
-#include "driftline/alarm.hpp"
+#include "driftline/base/alarm.hpp"
 
 #include "model.hpp"
 

@@ -3,7 +3,7 @@
 #include "state_numbers.hpp"
 #include "verbs.hpp"
 
-#include "driftline/auto_model.hpp"
+#include "driftline/ensembles/auto_model.hpp"
 
 namespace driftline::bindings {
 namespace {

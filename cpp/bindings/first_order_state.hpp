@@ -3,7 +3,7 @@
 
 #include "verbs.hpp"
 
-#include "driftline/first_order_model.hpp"
+#include "driftline/linear/first_order_model.hpp"
 
 namespace driftline::bindings {
 

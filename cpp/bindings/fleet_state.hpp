@@ -6,7 +6,7 @@
 
 #include <nanobind/stl/string.h>
 
-#include "driftline/fleet_model.hpp"
+#include "driftline/fleet/model.hpp"
 
 namespace driftline::bindings {
 

@@ -5,7 +5,7 @@
 
 #include <exception>
 
-#include "driftline/kernel_model.hpp"
+#include "driftline/kernels/model.hpp"
 
 namespace driftline::bindings {
 namespace {

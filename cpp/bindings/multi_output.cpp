@@ -1,7 +1,7 @@
 // driftline._core.MultiOutput64 and MultiOutput32: second-order learners of several labels a row.
 #include "second_order_state.hpp"
 
-#include "driftline/multi_output.hpp"
+#include "driftline/linear/multi_output.hpp"
 
 namespace driftline::bindings {
 namespace {

@@ -9,8 +9,8 @@
 
 #include <nanobind/nanobind.h>
 
-#include "driftline/range.hpp"
-#include "driftline/rows.hpp"
+#include "driftline/base/range.hpp"
+#include "driftline/base/rows.hpp"
 
 namespace driftline::bindings {
 

@@ -3,7 +3,7 @@
 #include "second_order_state.hpp"
 #include "sparse.hpp"
 
-#include "driftline/projected_model.hpp"
+#include "driftline/linear/projected_model.hpp"
 
 namespace driftline::bindings {
 namespace {

@@ -4,7 +4,7 @@
 #include "state_checks.hpp"
 #include "verbs.hpp"
 
-#include "driftline/second_order_model.hpp"
+#include "driftline/linear/second_order_model.hpp"
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 
 #include "model.hpp"
 
-#include "driftline/sparse_rows.hpp"
+#include "driftline/linear/sparse_rows.hpp"
 
 namespace driftline::bindings {
 

@@ -5,7 +5,7 @@
 
 #include <nanobind/nanobind.h>
 
-#include "driftline/second_order_state.hpp"
+#include "driftline/linear/second_order_state.hpp"
 
 namespace driftline::bindings {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "driftline/simd.hpp"
+#include "driftline/base/simd.hpp"
 
 namespace driftline::bindings {
 

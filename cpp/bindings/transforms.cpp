@@ -3,13 +3,13 @@
 
 #include <nanobind/stl/shared_ptr.h>
 
-#include "driftline/lags.hpp"
-#include "driftline/monomials.hpp"
-#include "driftline/murmur.hpp"
-#include "driftline/random_fourier.hpp"
-#include "driftline/standardize.hpp"
-#include "driftline/transform_chain.hpp"
-#include "driftline/unit_norm.hpp"
+#include "driftline/features/lags.hpp"
+#include "driftline/features/monomials.hpp"
+#include "driftline/base/murmur.hpp"
+#include "driftline/features/random_fourier.hpp"
+#include "driftline/features/standardize.hpp"
+#include "driftline/features/transform_chain.hpp"
+#include "driftline/features/unit_norm.hpp"
 
 namespace driftline::bindings {
 namespace {

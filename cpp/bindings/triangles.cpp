@@ -1,5 +1,5 @@
 // Triangles of QR factorisations, for looking back on a stream.
-#include "driftline/triangles.hpp"
+#include "driftline/report/triangles.hpp"
 
 #include "model.hpp"
 

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "driftline/engine.hpp"
-#include "driftline/kernel_engine.hpp"
+#include "driftline/kernels/engine.hpp"
 
 namespace driftline {
 

@@ -1,10 +1,10 @@
 // Compiled once for each instruction set; DRIFTLINE_ISA is its name.
 #include "driftline/engine.hpp"
-#include "driftline/fleet.hpp"
-#include "driftline/kernel_rotation.hpp"
-#include "driftline/kernel_values.hpp"
-#include "driftline/mixing.hpp"
-#include "driftline/replay.hpp"
+#include "driftline/fleet/fleet.hpp"
+#include "driftline/kernels/rotation.hpp"
+#include "driftline/kernels/values.hpp"
+#include "driftline/ensembles/mixing.hpp"
+#include "driftline/linear/replay.hpp"
 
 namespace driftline {
 inline namespace DRIFTLINE_ISA {

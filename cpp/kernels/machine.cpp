@@ -1,4 +1,4 @@
-#include "driftline/machine.hpp"
+#include "driftline/base/machine.hpp"
 
 #include <atomic>
 #include <cstdlib>

@@ -4,7 +4,7 @@
 #include <random>
 #include <vector>
 
-#include "driftline/second_order_model.hpp"
+#include "driftline/linear/second_order_model.hpp"
 
 namespace samples {
 

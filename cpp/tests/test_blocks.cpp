@@ -1,9 +1,9 @@
 // Rows in blocks, on one thread and on two, are rows one by one: to the last bit, or to rounding where sums go another way.
-#include "driftline/factor_blocks.hpp"
-#include "driftline/packed_blocks.hpp"
+#include "driftline/linear/factor_blocks.hpp"
+#include "driftline/linear/packed_blocks.hpp"
 
 #include "check.hpp"
-#include "driftline/second_order_model.hpp"
+#include "driftline/linear/second_order_model.hpp"
 #include "samples.hpp"
 
 #include <cstring>

@@ -1,6 +1,6 @@
 // Cholesky factors, triangular solves, and the projection on the ball.
 #include "check.hpp"
-#include "driftline/projection.hpp"
+#include "driftline/linear/projection.hpp"
 #include "samples.hpp"
 
 using namespace driftline;

@@ -1,6 +1,6 @@
 // Models in slots: what goes in comes out, and rows with keys do what rows of separate models do.
 #include "check.hpp"
-#include "driftline/fleet_model.hpp"
+#include "driftline/fleet/model.hpp"
 #include "samples.hpp"
 
 using namespace driftline;

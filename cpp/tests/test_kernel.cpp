@@ -1,6 +1,6 @@
 // Points that leave a kernel learner, and kernel learners on many rows.
 #include "check.hpp"
-#include "driftline/kernel_model.hpp"
+#include "driftline/kernels/model.hpp"
 #include "samples.hpp"
 
 using namespace driftline;

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "check.hpp"
-#include "driftline/second_order.hpp"
+#include "driftline/linear/second_order.hpp"
 #include "samples.hpp"
 
 using namespace driftline;

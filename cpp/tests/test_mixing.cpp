@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "check.hpp"
-#include "driftline/mixing.hpp"
+#include "driftline/ensembles/mixing.hpp"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // Several labels a row, beside a learner for each.
 #include "check.hpp"
-#include "driftline/multi_output.hpp"
+#include "driftline/linear/multi_output.hpp"
 
 using namespace driftline;
 

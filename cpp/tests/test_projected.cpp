@@ -1,6 +1,6 @@
 // The random matrix, and rows of any width on their way through it.
 #include "check.hpp"
-#include "driftline/projected_model.hpp"
+#include "driftline/linear/projected_model.hpp"
 #include "samples.hpp"
 
 using namespace driftline;

@@ -4,8 +4,8 @@
 #include <new>
 
 #include "check.hpp"
-#include "driftline/first_order_model.hpp"
-#include "driftline/projected_model.hpp"
+#include "driftline/linear/first_order_model.hpp"
+#include "driftline/linear/projected_model.hpp"
 #include "samples.hpp"
 
 using namespace driftline;

@@ -1,11 +1,11 @@
 // Transformations of rows: their numbers, features that are added, and states that are put back.
 #include "check.hpp"
-#include "driftline/lags.hpp"
-#include "driftline/monomials.hpp"
-#include "driftline/random_fourier.hpp"
-#include "driftline/standardize.hpp"
-#include "driftline/transform_chain.hpp"
-#include "driftline/unit_norm.hpp"
+#include "driftline/features/lags.hpp"
+#include "driftline/features/monomials.hpp"
+#include "driftline/features/random_fourier.hpp"
+#include "driftline/features/standardize.hpp"
+#include "driftline/features/transform_chain.hpp"
+#include "driftline/features/unit_norm.hpp"
 
 #include <functional>
 

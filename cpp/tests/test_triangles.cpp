@@ -1,6 +1,6 @@
 // Triangles of QR factorisations: their Gram matrices are those of the rows, at any size of numbers and in any pieces.
 #include "check.hpp"
-#include "driftline/triangles.hpp"
+#include "driftline/report/triangles.hpp"
 #include "samples.hpp"
 
 using namespace driftline;

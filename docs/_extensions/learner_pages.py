@@ -6,7 +6,7 @@ from types import FunctionType
 from pages import write_pages
 
 from driftline import Learner
-from driftline.registry import learners, summary_of
+from driftline.base.registry import learners, summary_of
 
 INDEX = """\
 # Learners

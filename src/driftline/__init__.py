@@ -1,6 +1,6 @@
 """driftline: regression on streams whose target keeps changing.
 
-Names are imported when they are first asked for, so that nothing waits for what it does not use.
+A name is imported when it is first used, so that ``import driftline`` takes no longer than it must.
 """
 
 import importlib
@@ -8,113 +8,62 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from driftline import checks, evaluate, features, files, losses, regret, reproduce, streams
-    from driftline.alarms import Alarm
-    from driftline.base import Learner
-    from driftline.certificate import Certificate
+    from driftline.base.alarm import Alarm
+    from driftline.base.certificate import Certificate
+    from driftline.base.learner import Learner
+    from driftline.base.run import Run
     from driftline.ensembles import Auto, Averaged, Classifier, Network
     from driftline.errors import DivergenceError, ModelFileError, RowRefusedError
+    from driftline.evaluate.sweep import Sweep, sweep
     from driftline.features import Pipeline
     from driftline.fleet import Fleet
     from driftline.kernels import Kernel
-    from driftline.linear import (
-        AAR,
-        ARCOR,
-        AROWR,
-        CRRLS,
-        DFOP,
-        EG,
-        GD,
-        LASER,
-        LMS,
-        NLMS,
-        RLS,
-        WEMM,
-        Add,
-        Below,
-        Divide,
-        Every,
-        Kalman,
-        Ridge,
-        SecondOrder,
-        SparseDFOP,
-    )
-    from driftline.model_file import load
-    from driftline.results import Run
-    from driftline.sweeps import Sweep, sweep
+    from driftline.linear import *
+    from driftline.storage.model_file import load
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "AAR",
-    "ARCOR",
-    "AROWR",
-    "CRRLS",
-    "DFOP",
-    "EG",
-    "GD",
-    "LASER",
-    "LMS",
-    "NLMS",
-    "RLS",
-    "WEMM",
-    "Add",
-    "Alarm",
-    "Auto",
-    "Averaged",
-    "Below",
-    "Certificate",
-    "Classifier",
-    "DivergenceError",
-    "Divide",
-    "Every",
-    "Fleet",
-    "Kalman",
-    "Kernel",
-    "Learner",
-    "ModelFileError",
-    "Network",
-    "Pipeline",
-    "Ridge",
-    "RowRefusedError",
-    "Run",
-    "SecondOrder",
-    "SparseDFOP",
-    "Sweep",
-    "checks",
-    "evaluate",
-    "features",
-    "files",
-    "load",
-    "losses",
-    "regret",
-    "reproduce",
-    "streams",
-    "sweep",
-]
-
-# Where the names are, those first that the others need.
-_HOMES = (
-    "errors", "certificate", "alarms", "results", "base", "linear", "ensembles", "features", "kernels", "sweeps",
-    "model_file", "fleet",
-)  # fmt: skip
+_PACKAGES = ("checks", "evaluate", "features", "files", "losses", "regret", "reproduce", "streams")
+_HOMES = {  # of the public names; those of the linear learners are in driftline.linear
+    "Alarm": "base.alarm",
+    "Auto": "ensembles",
+    "Averaged": "ensembles",
+    "Certificate": "base.certificate",
+    "Classifier": "ensembles",
+    "DivergenceError": "errors",
+    "Fleet": "fleet",
+    "Kernel": "kernels",
+    "Learner": "base.learner",
+    "ModelFileError": "errors",
+    "Network": "ensembles",
+    "Pipeline": "features",
+    "RowRefusedError": "errors",
+    "Run": "base.run",
+    "Sweep": "evaluate.sweep",
+    "load": "storage.model_file",
+    "sweep": "evaluate.sweep",
+}
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted([*_public_names(), "__version__"])
 
 
-if not TYPE_CHECKING:  # to a type checker there are the names above, and no others
+def _public_names() -> list[str]:
+    return sorted([*_PACKAGES, *_HOMES, *importlib.import_module("driftline.linear").__all__])
+
+
+if not TYPE_CHECKING:  # a type checker sees the imports above
 
     def __getattr__(name: str) -> Any:
-        if name.islower() and not name.startswith("_"):
-            try:
-                return importlib.import_module(f"driftline.{name}")
-            except ModuleNotFoundError as error:
-                if error.name != f"driftline.{name}":
-                    raise
-        if name in __all__:
-            for home in _HOMES:
-                found = vars(importlib.import_module(f"driftline.{home}"))
-                if name in found:
-                    return globals().setdefault(name, found[name])
-        raise AttributeError(f"module 'driftline' has no attribute {name!r}")
+        if name in _PACKAGES:
+            return importlib.import_module(f"driftline.{name}")
+        if name == "__all__":
+            return _public_names()
+        if name in _HOMES:
+            found = getattr(importlib.import_module(f"driftline.{_HOMES[name]}"), name)
+        elif name[:1].isupper() and name in (linear := importlib.import_module("driftline.linear")).__all__:
+            found = getattr(linear, name)
+        else:
+            raise AttributeError(f"module 'driftline' has no attribute {name!r}")
+        return globals().setdefault(name, found)

@@ -11,7 +11,7 @@ import numbers
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from driftline import params
+from driftline.base import params
 
 
 @runtime_checkable

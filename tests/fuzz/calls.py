@@ -13,7 +13,7 @@ import warnings
 
 import numpy as np
 
-from driftline import registry
+from driftline.base import registry
 from driftline.checks.tools import same
 
 from .objects import HostileError, anything, mapping, number, spoilt

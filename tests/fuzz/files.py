@@ -20,8 +20,9 @@ from safetensors.numpy import load as from_bytes
 from safetensors.numpy import save as to_bytes
 
 import driftline as dl
-from driftline import model_file, registry
+from driftline.base import registry
 from driftline.checks.tools import same
+from driftline.storage import model_file
 
 from .calls import require_finite
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from driftline import registry
+from driftline.base import registry
 
 from .calls import require_finite
 

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from driftline import registry
+from driftline.base import registry
 from tests.test_cli.tables import mixed, write
 
 PROGRAM = "from driftline.cli import main; main()"

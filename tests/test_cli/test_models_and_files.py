@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import driftline as dl
-from driftline import registry
+from driftline.base import registry
 from tests.test_cli.calling import call, predictions
 from tests.test_cli.tables import mixed, write
 

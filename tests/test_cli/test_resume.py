@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 
 import driftline as dl
-from driftline import model_file, registry
+from driftline.base import registry
 from driftline.cli import running
+from driftline.storage import model_file
 from tests.test_cli.calling import call, outcome, predictions
 from tests.test_cli.tables import mixed, write
 

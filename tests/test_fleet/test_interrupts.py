@@ -39,9 +39,9 @@ class Interrupting:
 @pytest.fixture
 def short_stretches(monkeypatch):
     """Stretches of 100 rows of RLS with 3 features."""
-    monkeypatch.setattr("driftline.fleet_call.ROW", 0)
-    monkeypatch.setattr("driftline.fleet_call.STRETCH", 100 * 16)
-    monkeypatch.setattr("driftline.fleet_call.ROWS_FOR_A_THREAD", 1)
+    monkeypatch.setattr("driftline.fleet.call.ROW", 0)
+    monkeypatch.setattr("driftline.fleet.call.STRETCH", 100 * 16)
+    monkeypatch.setattr("driftline.fleet.call.ROWS_FOR_A_THREAD", 1)
 
 
 @pytest.mark.parametrize("fresh", [True, False])
@@ -93,7 +93,7 @@ def test_learners_that_may_refuse_a_row_are_as_before_an_interrupt(verb, number,
     before = fleet.keys_, [fleet[key] for key in fleet.keys_]
     core = fleet._core
     fleet._core = Interrupting(core, verb, number, when)
-    monkeypatch.setattr("driftline.fleet_call.STRETCH", 100 * 4)
+    monkeypatch.setattr("driftline.fleet.call.STRETCH", 100 * 4)
     with pytest.raises(KeyboardInterrupt) as caught:
         fleet.learn_many(NAMES[keys[50:]], X[50:], y[50:])
     fleet._core = core

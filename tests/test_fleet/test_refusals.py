@@ -112,7 +112,7 @@ def test_values_beyond_the_type_are_refused():
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_row_that_wemm_refuses_takes_the_others_back(jobs, monkeypatch):
-    monkeypatch.setattr("driftline.fleet_call.ROWS_FOR_A_THREAD", 1)
+    monkeypatch.setattr("driftline.fleet.call.ROWS_FOR_A_THREAD", 1)
     keys, X, y = keyed_rows()
     fleet = dl.Fleet(dl.WEMM(ridge=4.0), 5, jobs=jobs)
     fleet.learn_many(keys, X, y)

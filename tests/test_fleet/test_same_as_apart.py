@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import driftline as dl
-from driftline import registry
-from driftline.fleet_call import Call
-from driftline.processors import cores
+from driftline.base import registry
+from driftline.base.processors import cores
+from driftline.fleet.call import Call
 
 from ..conftest import VARIANTS
 from .apart import in_a_fleet, keyed_rows, require_same, run_apart
@@ -69,7 +69,7 @@ def test_every_width(learner, dtype, d):
 @pytest.mark.parametrize("jobs", [1, 2, 3])
 @pytest.mark.parametrize("learner", [dl.RLS(), dl.Kalman(), dl.NLMS(), dl.ARCOR(), dl.RLS(forgetting=[0.5, 0.9])], ids=repr)
 def test_threads_change_nothing(learner, jobs, monkeypatch):
-    monkeypatch.setattr("driftline.fleet_call.ROWS_FOR_A_THREAD", 1)
+    monkeypatch.setattr("driftline.fleet.call.ROWS_FOR_A_THREAD", 1)
     keys, X, y = keyed_rows(keys=50, count=5000)
     fleet = dl.Fleet(learner, 50, jobs=jobs)
     run = fleet.run(keys, X, y)

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import driftline as dl
-from driftline import registry
+from driftline.base import registry
 from driftline.report import Chronicle, page
 from driftline.report.facts import Facts
 from driftline.report.headline import headline

@@ -1,8 +1,8 @@
 // The functions that are compiled for each instruction set, and the choice among them.
 #pragma once
 
-#include "driftline/random_matrix.hpp"
-#include "driftline/slots.hpp"
+#include "driftline/linear/random_matrix.hpp"
+#include "driftline/fleet/slots.hpp"
 
 namespace driftline {
 

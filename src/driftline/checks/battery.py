@@ -7,7 +7,7 @@ import inspect
 import pkgutil
 from collections.abc import Callable, Iterator
 
-from driftline.base import Learner
+from driftline.base.learner import Learner
 
 Check = Callable[[Learner], None]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from driftline.base import Learner
+from driftline.base.learner import Learner
 from driftline.checks.tools import fresh, require, require_refusal, stream, trained
 
 _ROWS: dict[str, Any] = {

@@ -7,10 +7,10 @@ import pickle
 import tempfile
 from pathlib import Path
 
-from driftline import registry
-from driftline.base import Learner
+from driftline.base import registry
+from driftline.base.learner import Learner
 from driftline.checks.tools import fresh, names, require, require_same, require_same_state, stream, trained
-from driftline.model_file import load
+from driftline.storage.model_file import load
 
 
 def _require_copy(original: Learner, twin: Learner, how: str) -> None:

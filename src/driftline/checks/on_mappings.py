@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from driftline.base import Learner
+from driftline.base.learner import Learner
 from driftline.checks.tools import (
     fresh,
     names,

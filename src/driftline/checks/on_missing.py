@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from driftline.base import Learner
+from driftline.base.learner import Learner
 from driftline.checks.tools import fresh, require, require_refusal, require_same, require_same_state, stream, trained
-from driftline.inputs import Array
+from driftline.tables.inputs import Array
 
 
 def _with_holes() -> tuple[Array, Array, Array]:

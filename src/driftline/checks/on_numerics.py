@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from driftline.base import Learner
+from driftline.base.learner import Learner
 from driftline.checks.tools import (
     fresh,
     require,
@@ -18,7 +18,7 @@ from driftline.checks.tools import (
     stream,
     trained,
 )
-from driftline.inputs import Array
+from driftline.tables.inputs import Array
 
 
 def _hard_streams() -> Iterator[tuple[str, Array, Array]]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import driftline
-from driftline.base import Learner
+from driftline.base.learner import Learner
 from driftline.checks.tools import fresh, require, require_same, require_same_state, trained
 
 _JUNK: tuple[Any, ...] = (object(), math.nan, "no such word", 1j, b"bytes", {}, [], -math.inf)

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from driftline.base import Learner
+from driftline.base.learner import Learner
 from driftline.checks.tools import fresh, names, require, require_same, require_same_state, stream, trained
 
 

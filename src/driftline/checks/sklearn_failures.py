@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from driftline import losses
-from driftline.base import Learner
+from driftline.base.learner import Learner
 from driftline.checks.tools import fresh
 from driftline.linear.policies import Add, Divide
 from driftline.linear.recursion import Recursive
-from driftline.sparse_rows import TakesSparse
+from driftline.linear.takes_sparse import TakesSparse
 
 _WEIGHTS = "check_sample_weight_equivalence_on_dense_data"
 

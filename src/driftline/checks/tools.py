@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from driftline.base import Learner
-from driftline.inputs import Array
-from driftline.params import Parametrised
+from driftline.base.learner import Learner
+from driftline.base.params import Parametrised
+from driftline.tables.inputs import Array
 
 
 def require(condition: object, message: str) -> None:

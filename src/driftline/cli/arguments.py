@@ -9,8 +9,8 @@ from typing import Any
 
 import typer
 
-from driftline import registry
-from driftline.base import Learner
+from driftline.base import registry
+from driftline.base.learner import Learner
 from driftline.errors import closest
 
 DEFAULT_MODEL = "auto"

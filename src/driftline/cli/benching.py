@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from driftline import registry
-from driftline.base import Learner
+from driftline.base import registry
+from driftline.base.learner import Learner
 from driftline.evaluate.tables import Table
 
 ROUNDS = 3

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from driftline import model_file
-from driftline.base import Learner
+from driftline.base.learner import Learner
 from driftline.errors import ModelFileError
-from driftline.inputs import Array
-from driftline.model_file import Beside
+from driftline.storage import model_file
+from driftline.storage.model_file import Beside
+from driftline.tables.inputs import Array
 
 KIND, VERSION = "run", 3
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
-from driftline.base import Learner
+from driftline.base.learner import Learner
+from driftline.base.run import Run
 from driftline.cli.progress import Progress
 from driftline.cli.scoring import Score
 from driftline.evaluate.tables import Table
@@ -14,7 +15,6 @@ from driftline.files import DataError, Encoding, Follower, Rows
 from driftline.files.encoder import Block
 from driftline.files.follower import joined, named_by_line
 from driftline.files.raw import Options
-from driftline.results import Run
 
 COLUMNS = ("model", "rmse", "mae", "r2", "rmse / last value's", "seconds")
 

@@ -11,7 +11,7 @@ import typer
 
 def models(incomplete: str) -> Iterator[tuple[str, str]]:
     """Learners, with what they do."""
-    from driftline import registry
+    from driftline.base import registry
 
     for name, cls in registry.regressors().items():
         if name.startswith(incomplete):
@@ -27,7 +27,7 @@ def several_models(incomplete: str) -> Iterator[tuple[str, str]]:
 
 def settings(context: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
     """Parameters of the learner that was named."""
-    from driftline import registry
+    from driftline.base import registry
 
     cls = registry.regressors().get(context.params.get("model") or "auto")
     for name, param in (cls._params if cls else {}).items():

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from driftline import model_file
-from driftline.base import Learner
+from driftline.base.learner import Learner
 from driftline.errors import ModelFileError
 from driftline.evaluate.tables import Table
+from driftline.storage import model_file
 
 
 def describe(path: Path) -> dict[str, Any]:

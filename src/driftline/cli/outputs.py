@@ -20,7 +20,7 @@ import pyarrow.parquet
 
 from driftline.cli.options import STDOUT
 from driftline.files.buffers import from_numpy
-from driftline.inputs import Array
+from driftline.tables.inputs import Array
 
 PARQUET = ".parquet"
 TAIL = 1024  # bytes at the end of what was kept, by which it is known again

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from driftline import model_file
-from driftline.base import Learner
+from driftline.base.learner import Learner
 from driftline.cli import checkpoint
 from driftline.cli.checkpoint import KIND
 from driftline.cli.outputs import Output, open_output
@@ -19,7 +18,8 @@ from driftline.files.encoder import Block
 from driftline.files.follower import nameless_rows
 from driftline.files.opening import JSON_LINES
 from driftline.files.raw import Options
-from driftline.inputs import Array
+from driftline.storage import model_file
+from driftline.tables.inputs import Array
 
 
 @dataclass(frozen=True)

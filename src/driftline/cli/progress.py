@@ -6,7 +6,7 @@ import sys
 from time import monotonic
 from typing import Any, Self
 
-from driftline.base import Learner
+from driftline.base.learner import Learner
 from driftline.cli.scoring import Score
 
 PAUSE = 0.2  # seconds between two changes

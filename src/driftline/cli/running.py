@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from driftline import atomic
-from driftline.base import Learner
+from driftline.base.learner import Learner
+from driftline.base.run import Run
 from driftline.cli import checkpoint
 from driftline.cli.checkpoint import Checkpoint, StateError
 from driftline.cli.outputs import Mark, Output, open_output
@@ -26,7 +26,7 @@ from driftline.files.follower import ALIGNED, Stretch, joined, named_by_line
 from driftline.files.opening import JSON_LINES
 from driftline.files.raw import Options, RawBlock
 from driftline.files.rows import same_source
-from driftline.results import Run
+from driftline.storage import atomic
 
 SAVE_EVERY = 5.0  # seconds
 WAIT = 0.1  # seconds until a signal is heeded while nothing arrives

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from driftline.inputs import Array
+from driftline.tables.inputs import Array
 
 ROWS = 8_760  # a year of hours
 NEW_PIPES, NEW_DISTRICT = 3_600, 6_000  # the rows at which something changes at once

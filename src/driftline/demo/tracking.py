@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from driftline import ARCOR, CRRLS, NLMS, RLS, Kalman, Learner, Ridge
-from driftline.inputs import Array
-from driftline.results import Run
+from driftline.base.run import Run
 from driftline.streams import Switching
+from driftline.tables.inputs import Array
 
 ROWS = 3_000
 STREAM = Switching(rate=0.4, unit="deg", every=1_500, noise=0.5, seed=7)

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from driftline import _core
-from driftline.base import Learner
-from driftline.certificate import Certificate
+from driftline.base.certificate import Certificate
+from driftline.base.learner import Learner
+from driftline.base.registry import learner
 from driftline.ensembles.beliefs import Expert, in_words
-from driftline.inputs import Array
-from driftline.registry import learner
+from driftline.tables.inputs import Array
 
 _NONE = np.empty(0)
 

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from driftline import params
-from driftline.base import Learner
-from driftline.certificate import Certificate
-from driftline.ensembles.composite import Composite, exclusive, is_weight
-from driftline.ensembles.wrapper import LINEAR_RULE, Wrapper, is_linear
-from driftline.inputs import Array
+from driftline.base import params
+from driftline.base.certificate import Certificate
+from driftline.base.composite import Composite, exclusive, is_weight
+from driftline.base.learner import Learner
+from driftline.base.meta import LINEAR_RULE, Wrapper, is_linear
+from driftline.base.refusals import Target
+from driftline.base.registry import learner
 from driftline.linear.lms import LMS
-from driftline.refusals import Target
-from driftline.registry import learner
+from driftline.tables.inputs import Array
 
 _PATTERN = LMS()
 _LARGEST = np.finfo(np.float64).max

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from driftline.base import Learner
-from driftline.ensembles.composite import Composite, ask, count_in, exclusive, is_weight, may_refuse
-from driftline.inputs import Array
+from driftline.base.composite import Composite, ask, count_in, exclusive, is_weight, may_refuse
+from driftline.base.learner import Learner
+from driftline.base.refusals import Target
 from driftline.linear.gd import GD
-from driftline.refusals import Target
+from driftline.tables.inputs import Array
 
 _CURVE = GD(rate=0.1, loss="logistic", intercept=False)
 _KNOTS = np.array([0.125, 0.25, 0.5, 1.0, 2.0, 4.0])  # where the curve of log(p / (1 - p)) may bend, on either side of 0

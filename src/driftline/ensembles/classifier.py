@@ -7,17 +7,18 @@ from typing import Any, Self
 
 import numpy as np
 
-from driftline import inputs, params
-from driftline.base import Learner
-from driftline.certificate import Certificate
+from driftline.base import params
+from driftline.base.certificate import Certificate
+from driftline.base.learner import Learner
+from driftline.base.meta import REGRESSOR_RULE, Wrapper, is_regressor
+from driftline.base.registry import learner
+from driftline.base.run import Run
+from driftline.base.undo import Undo
 from driftline.ensembles.classes import ClassState, Scores
 from driftline.ensembles.labels import Labels, are_classes, as_label, as_labels, of_one
-from driftline.ensembles.wrapper import REGRESSOR_RULE, Wrapper, is_regressor
-from driftline.inputs import Array, Name, Table
 from driftline.linear.dfop import DFOP
-from driftline.registry import learner
-from driftline.results import Run
-from driftline.undo import Undo
+from driftline.tables import inputs
+from driftline.tables.inputs import Array, Name, Table
 
 _PATTERN = DFOP()
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from driftline.inputs import Array, is_missing, warn_of_column
+from driftline.tables.inputs import Array, is_missing, warn_of_column
 
 
 def of_one(label: Any) -> Any:

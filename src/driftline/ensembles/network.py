@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from driftline import params
-from driftline.base import Learner
-from driftline.certificate import Certificate
-from driftline.ensembles.composite import Composite, ask, exclusive, is_weight, may_refuse
-from driftline.ensembles.wrapper import REGRESSOR_RULE, Wrapper, is_regressor
-from driftline.inputs import Array
+from driftline.base import params
+from driftline.base.certificate import Certificate
+from driftline.base.composite import Composite, ask, exclusive, is_weight, may_refuse
+from driftline.base.learner import Learner
+from driftline.base.meta import REGRESSOR_RULE, Wrapper, is_regressor
+from driftline.base.refusals import Target
+from driftline.base.registry import learner
 from driftline.linear.arcor import ARCOR
-from driftline.refusals import Target
-from driftline.registry import learner
 from driftline.regret.stationary import NETWORK_CONDITION, is_network_top, network_terms
+from driftline.tables.inputs import Array
 
 _COPIES: list[Learner] = [ARCOR(schedule=None), *(ARCOR(schedule=float(q)) for q in (1, 2, 3, 4))]
 _TOP = ARCOR(schedule=None, radius=1.0, intercept=False)

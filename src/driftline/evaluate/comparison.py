@@ -16,7 +16,7 @@ from driftline.evaluate.metrics import Metric
 from driftline.evaluate.rules import one_of
 from driftline.evaluate.statistics import PairedTest, Ranks
 from driftline.evaluate.tables import Cell, Table, Value, finite, write
-from driftline.inputs import Array
+from driftline.tables.inputs import Array
 
 MARKS = {"win": " •", "tie": "", "loss": " ◦"}
 PROTOCOL_WORDS = {"repeats": "repetitions", "subsets": "consecutive subsets"}

@@ -11,7 +11,7 @@ import numpy as np
 
 from driftline.evaluate.adapters import Mapped, TrueOrFalse, knows_true_and_false_alone, of_river, predicts_labels
 from driftline.evaluate.sources import Block
-from driftline.inputs import Array
+from driftline.tables.inputs import Array
 
 
 class Answers(NamedTuple):

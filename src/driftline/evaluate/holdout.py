@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from driftline import inputs
 from driftline.evaluate.driver import Driver
 from driftline.evaluate.metrics import Metric, Rows, value_of
 from driftline.evaluate.results import Curve
 from driftline.evaluate.rules import optional_whole, whole
+from driftline.tables import inputs
 
 
 @dataclass

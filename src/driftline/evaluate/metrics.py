@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from driftline.evaluate.rules import real
-from driftline.inputs import Array
+from driftline.tables.inputs import Array
 
 Sums = Mapping[str, Array]
 

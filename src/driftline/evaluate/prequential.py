@@ -6,7 +6,6 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from driftline import inputs
 from driftline.evaluate.adapters import names_of
 from driftline.evaluate.driver import Driver
 from driftline.evaluate.holdout import Holdout
@@ -16,7 +15,8 @@ from driftline.evaluate.results import Prequential
 from driftline.evaluate.rules import optional_whole, real, whole
 from driftline.evaluate.scorer import Scorer, Settings
 from driftline.evaluate.sources import ARRAY_ROWS, Block, Source, has_labels
-from driftline.inputs import Array
+from driftline.tables import inputs
+from driftline.tables.inputs import Array
 
 WHERE = "prequential"
 SLOW_ROWS = 2_048  # rows at once where a learner is asked row by row, so that the progress moves

@@ -12,7 +12,7 @@ from driftline.evaluate.metrics import Metric
 from driftline.evaluate.rules import one_of
 from driftline.evaluate.scorer import Scores
 from driftline.evaluate.tables import Cell, Table, finite, shown, write
-from driftline.inputs import Array
+from driftline.tables.inputs import Array
 
 TITLES = {
     "cumulative": "all rows so far",

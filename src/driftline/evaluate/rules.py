@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from typing import Any
 
-from driftline.params import number
+from driftline.base.params import number
 
 
 def whole(where: str, name: str, value: Any, least: int) -> int:

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from driftline import inputs
 from driftline.evaluate.metrics import as_metrics
 from driftline.evaluate.prequential import check_settings
 from driftline.evaluate.results import Prequential
 from driftline.evaluate.scorer import Scorer
-from driftline.inputs import Array
+from driftline.tables import inputs
+from driftline.tables.inputs import Array
 
 WHERE = "score"
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from driftline.evaluate.metrics import Metric, Rows
 from driftline.evaluate.tracker import FLUSH, Tracker
-from driftline.inputs import Array, is_missing
+from driftline.tables.inputs import Array, is_missing
 
 
 @dataclass(frozen=True)

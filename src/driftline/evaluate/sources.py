@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from driftline import inputs
 from driftline.evaluate.rules import optional_whole
-from driftline.inputs import Array, Name
+from driftline.tables import inputs
+from driftline.tables.inputs import Array, Name
 
 ARRAY_ROWS = 65_536  # rows of an array that are replayed at once
 STREAM_ROWS = 16_384  # rows that are asked of a stream at once

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from driftline.inputs import Array
+from driftline.tables.inputs import Array
 
 UNIT = 4_096  # rows that are summed at once, at most
 FLUSH = 32_768  # rows that are gathered before they are summed

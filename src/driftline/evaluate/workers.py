@@ -18,9 +18,9 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any, Protocol
 
+from driftline.base.processors import cores
 from driftline.evaluate.progress import Progress
 from driftline.evaluate.rules import whole
-from driftline.processors import cores
 
 PATIENCE = 1.0  # seconds of work in this process before parallel ones are thought of
 WORTH = 3.0  # seconds of work left that are worth starting them

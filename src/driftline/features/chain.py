@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from driftline import _core
-from driftline.inputs import Array, Name
+from driftline.tables.inputs import Array, Name
 
 if TYPE_CHECKING:
     from driftline.features.transformer import Transformer

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from driftline import _core, inputs, params
+from driftline import _core
+from driftline.base import params
 from driftline.features.transformer import Transformer
-from driftline.inputs import Array, Name, Table
+from driftline.tables import inputs
+from driftline.tables.inputs import Array, Name, Table
 
 _MOST = 2**31 - 1
 _ELEMENTS = 2**18  # of dense rows at a time
@@ -136,7 +138,7 @@ class HashedTable(Table):
         if isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], Mapping):
             rows = len(X)
         elif inputs.is_sparse(X):
-            from driftline.sparse_rows import compressed
+            from driftline.tables.sparse import compressed
 
             self._source = compressed(X, where, "X")
             rows = self._source.shape[0]

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from driftline import _core, params
+from driftline import _core
+from driftline.base import params
 from driftline.features.transformer import Transformer
-from driftline.inputs import Name
+from driftline.tables.inputs import Name
 
 _DEEPEST = 1_000_000
 

@@ -7,20 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from driftline import params
-from driftline.base import Learner
-from driftline.certificate import Certificate
-from driftline.ensembles.composite import Composite, ask, exclusive
-from driftline.ensembles.wrapper import Wrapper
+from driftline.base import params
+from driftline.base.certificate import Certificate
+from driftline.base.composite import Composite, ask, exclusive
+from driftline.base.learner import Learner
+from driftline.base.meta import Wrapper
+from driftline.base.refusals import Target
+from driftline.base.registry import learner
 from driftline.features.chain import Chain
 from driftline.features.hashing import Hashing
 from driftline.features.lags import Lags
 from driftline.features.standardize import Standardize
 from driftline.features.transformer import TRANSFORMERS_RULE, Transformer, are_transformers, parts_of
-from driftline.inputs import Array, Name, Table
 from driftline.linear.rls import RLS
-from driftline.refusals import Target
-from driftline.registry import learner
+from driftline.tables.inputs import Array, Name, Table
 
 _PARTS: list[Transformer] = [Standardize()]
 _SAME = Lags()  # the row as it is

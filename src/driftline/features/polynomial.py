@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from driftline import _core, params
+from driftline import _core
+from driftline.base import params
 from driftline.features.transformer import Transformer
-from driftline.inputs import Name
+from driftline.tables.inputs import Name
 
 _MOST = 1_000_000
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from driftline import _core, params
+from driftline import _core
+from driftline.base import params
 from driftline.features.transformer import Transformer
-from driftline.inputs import Name
+from driftline.tables.inputs import Name
 
 _SPECTRA = {"rbf": 0, "laplace": 1}
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from driftline import _core, params
+from driftline import _core
+from driftline.base import params
 from driftline.features.transformer import Transformer
 
 

@@ -9,12 +9,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from driftline import inputs, params
-from driftline.base import Learner
+from driftline.base import params
+from driftline.base.learner import Learner
+from driftline.base.river_verbs import RiverVerbs
 from driftline.errors import not_fitted
 from driftline.features.chain import Chain
-from driftline.inputs import Array, Name, Table
-from driftline.river_compat import RiverVerbs
+from driftline.tables import inputs
+from driftline.tables.inputs import Array, Name, Table
 
 
 class Transformer(RiverVerbs, params.Parametrised):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from driftline.inputs import Array
+from driftline.tables.inputs import Array
 
 
 def to_numpy(values: Any, dtype: Any, missing: Any) -> Array:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from driftline.files.buffers import to_numpy
 from driftline.files.columns import ABSENT, Born, Column, Vectors, joined
 from driftline.files.types import CLOCK, DATE, TIMESTAMP
-from driftline.inputs import Array
+from driftline.tables.inputs import Array
 
 DAY = 86_400_000_000  # microseconds
 FEATURES = {

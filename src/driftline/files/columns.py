@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from driftline.files.buffers import to_numpy
-from driftline.inputs import Array
+from driftline.tables.inputs import Array
 
 VALUE, ABSENT, OTHER = "value", "missing", "other"
 LAST, MEAN, ZERO, SKIP = "last", "mean", "zero", "skip"

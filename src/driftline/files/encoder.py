@@ -16,7 +16,7 @@ from driftline.files.calendar import MISSING, Times, as_moments, zone_of
 from driftline.files.columns import LAST, POLICIES, Categories, Column, Numbers, Vectors, all_finite, as_numbers, as_texts
 from driftline.files.errors import DataError, Hint
 from driftline.files.raw import Options, RawBlock
-from driftline.inputs import Array
+from driftline.tables.inputs import Array
 
 CATEGORIES = 50
 CACHED = 2**15  # numbers

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftline.base import Learner
+from driftline.base.learner import Learner
+from driftline.base.run import Run
 from driftline.files.encoder import Block
-from driftline.inputs import Array
-from driftline.results import Run
+from driftline.tables.inputs import Array
 
 NAMED = re.compile(r"""([\w.]+\.run: [^'"]*?)\brow (\d+)""")  # a row that a learner refuses, by its number in a run
 ALIGNED = 4096  # a row whose number it divides is as good as the first

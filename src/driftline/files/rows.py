@@ -14,7 +14,7 @@ from driftline.files.encoder import CATEGORIES, Block, Encoder, Encoding
 from driftline.files.errors import DataError, Hint, no_column
 from driftline.files.opening import ARROW_FILE, ARROW_STREAM, JSON_LINES, PARQUET, PEEK, Opened, open_source
 from driftline.files.raw import Options, RawBlock, Reader
-from driftline.inputs import Array
+from driftline.tables.inputs import Array
 
 AHEAD = 3  # blocks that are read while one is learned
 

@@ -8,18 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from driftline import _core, params
-from driftline.base import Learner
-from driftline.certificate import Certificate
+from driftline import _core
+from driftline.base import params
+from driftline.base.certificate import Certificate
+from driftline.base.learner import Learner
+from driftline.base.nested import Nested
+from driftline.base.registry import learner
+from driftline.base.run import Run
 from driftline.errors import RowRefusedError
-from driftline.inputs import Array, Name
 from driftline.kernels import functions
 from driftline.linear.arowr import AROWR
 from driftline.linear.policies import Below, Divide
 from driftline.linear.recursion import OUTSIDE_NOISE, Policy, Recursive
-from driftline.nesting import Nested
-from driftline.registry import learner
-from driftline.results import Run
+from driftline.tables.inputs import Array, Name
 
 _PATTERN = AROWR()
 _OUTSIDE_KERNEL = 6

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from driftline import params
+from driftline.base import params
+from driftline.base.registry import learner
 from driftline.linear.recursion import Policy, Recursive
-from driftline.registry import learner
 
 
 @learner

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from driftline import params
+from driftline.base import params
+from driftline.base.registry import learner
 from driftline.linear.policies import THRESHOLDS_RULE, Below, Schedule, is_thresholds
 from driftline.linear.recursion import Policy, Recursive
-from driftline.registry import learner
 
 
 @learner

@@ -6,10 +6,10 @@ import math
 import numbers
 from typing import Any
 
-from driftline import params
+from driftline.base import params
+from driftline.base.registry import learner
 from driftline.linear.policies import Divide, Every
 from driftline.linear.recursion import Policy, Recursive
-from driftline.registry import learner
 
 
 def _is_period(value: Any) -> bool:

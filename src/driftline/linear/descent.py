@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from driftline import _core, losses
+from driftline.base.refusals import Target
 from driftline.errors import DivergenceError, RowRefusedError
-from driftline.inputs import Array
-from driftline.refusals import Target
-from driftline.sparse_rows import TakesSparse
+from driftline.linear.takes_sparse import TakesSparse
+from driftline.tables.inputs import Array
 
 _DIVERGED = 4
 PLAIN, IMPLICIT, NORMALISED = 0, 1, 2

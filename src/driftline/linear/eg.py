@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from driftline import _core, losses, params
+from driftline import _core, losses
+from driftline.base import params
+from driftline.base.registry import learner
 from driftline.linear.descent import PLAIN, SIGNED, SIMPLEX, Descending, native_loss
 from driftline.linear.gd import LOSS_RULE
-from driftline.registry import learner
 
 
 @learner

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from driftline import _core, losses, params
+from driftline import _core, losses
+from driftline.base import params
+from driftline.base.registry import learner
 from driftline.linear.descent import FREE, PLAIN, Descending, native_loss
-from driftline.registry import learner
 
 LOSS_RULE = f"one of {', '.join(map(repr, losses.BY_NAME))}, or an object with value and gradient"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any, Self
 
-from driftline import params
+from driftline.base import params
+from driftline.base.registry import learner
 from driftline.linear.policies import Add
 from driftline.linear.recursion import Policy, Recursive
-from driftline.registry import learner
 
 
 @learner

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from driftline import _core, params
+from driftline import _core
+from driftline.base import params
+from driftline.base.registry import learner
 from driftline.linear.descent import FREE, HALF_SQUARED, IMPLICIT, PLAIN, Descending
-from driftline.registry import learner
 
 
 @learner

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from driftline import inputs
-from driftline.base import Learner
-from driftline.certificate import Certificate
-from driftline.inputs import Array
+from driftline.base.certificate import Certificate
+from driftline.base.learner import Learner
+from driftline.tables import inputs
+from driftline.tables.inputs import Array
 
 ONE_LABEL = "there is one label a row"
 

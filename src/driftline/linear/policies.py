@@ -8,8 +8,8 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from driftline import params
-from driftline.inputs import Array
+from driftline.base import params
+from driftline.tables.inputs import Array
 
 Schedule = Callable[[int], float] | Sequence[float]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from driftline.inputs import Array
+from driftline.tables.inputs import Array
 
 _PENALTIES = (1e3, 1e6, 1e9)  # for each unit by which M w misses v, in the unit of w: high enough, the miss is 0
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from driftline import _core
-from driftline.certificate import Certificate
+from driftline.base.certificate import Certificate
 from driftline.errors import RowRefusedError
-from driftline.inputs import Array
 from driftline.linear.outputs import TakesOutputs
 from driftline.linear.policies import Add, Below, Divide, Every
+from driftline.tables.inputs import Array
 
 _NONE, _DIVIDE, _ADD = 0, 1, 2
 _NEEDS_FORGETTING, _NEEDS_THRESHOLD, OUTSIDE_NOISE = 1, 2, 3

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from driftline import params
+from driftline.base import params
+from driftline.base.registry import learner
 from driftline.linear.policies import FORGETTING_RULE, Divide, Schedule, is_forgetting
 from driftline.linear.recursion import Policy, Recursive
-from driftline.registry import learner
 
 
 @learner

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from driftline import params
+from driftline.base import params
+from driftline.base.registry import learner
 from driftline.linear.policies import Add, Below, Divide, Every
 from driftline.linear.recursion import Policy, Recursive
-from driftline.registry import learner
 
 _POSITIVE, _WORDS = params.number(gt=0)
 

@@ -7,16 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from driftline import _core, inputs, params
-from driftline.inputs import Array, Name, Table
+from driftline import _core
+from driftline.base import params
+from driftline.base.refusals import Target
+from driftline.base.registry import learner
+from driftline.base.run import Run
+from driftline.base.undo import Undo
 from driftline.linear.policies import Divide
 from driftline.linear.pursuit import basis_pursuit, largest
 from driftline.linear.recursion import Policy, Recursive
-from driftline.refusals import Target
-from driftline.registry import learner
-from driftline.results import Run
-from driftline.sparse_rows import SparseTable, TakesSparse
-from driftline.undo import Undo
+from driftline.linear.takes_sparse import TakesSparse
+from driftline.tables import inputs
+from driftline.tables.inputs import Array, Name, Table
+from driftline.tables.sparse import SparseTable
 
 _FILLINGS = {"gaussian": 0, "sparse": 1}
 

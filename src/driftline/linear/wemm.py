@@ -6,10 +6,10 @@ import sys
 
 import numpy as np
 
-from driftline import params
-from driftline.inputs import Array
+from driftline.base import params
+from driftline.base.registry import learner
 from driftline.linear.recursion import Policy, Recursive
-from driftline.registry import learner
+from driftline.tables.inputs import Array
 
 
 @learner

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from driftline import params
-from driftline.inputs import Array
+from driftline.base import params
 from driftline.regret.rows import as_rows, row_weights
+from driftline.tables.inputs import Array
 
 _CHUNK = 512
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from driftline import inputs
-from driftline.inputs import Array
+from driftline.base.run import Run
 from driftline.regret.rows import as_path, losses_of
-from driftline.results import Run
+from driftline.tables import inputs
+from driftline.tables.inputs import Array
 
 
 def curve(run: Any, X: Any, y: Any, comparator: Any) -> Array:

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from driftline.inputs import Array
 from driftline.linear import LASER
 from driftline.regret.bound import Bound, times
 from driftline.regret.comparators import best_sequence, drift
 from driftline.regret.rows import as_path, as_rows, at_most, expect, largest_label, largest_norm, losses_of, replay
+from driftline.tables.inputs import Array
 
 
 def laser_theorem_12(learner: LASER, X: Any, y: Any, u: Any = None, *, label: float | None = None) -> Bound:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from driftline.errors import DivergenceError
-from driftline.inputs import Array
 from driftline.linear import LMS
 from driftline.regret.bound import Bound
 from driftline.regret.comparators import best_fixed
 from driftline.regret.rows import as_fixed, as_rows, at_most, expect, largest_norm, losses_of, replay
+from driftline.tables.inputs import Array
 
 
 def lms(learner: LMS, X: Any, y: Any, u: Any = None, *, norm: float | None = None) -> Bound:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from driftline.base import Learner
+from driftline.base.learner import Learner
 from driftline.linear import LASER, WEMM, Add, Divide
 from driftline.linear.recursion import Policy, Recursive
 from driftline.regret.comparators import BestFixed, BestSequence, best_fixed, best_sequence

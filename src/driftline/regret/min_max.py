@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from driftline.inputs import Array
 from driftline.linear import WEMM
 from driftline.regret.bound import Bound, times
 from driftline.regret.comparators import best_fixed
 from driftline.regret.rows import as_fixed, as_rows, expect, largest_norm, losses_of, replay
+from driftline.tables.inputs import Array
 
 
 @dataclass(frozen=True)

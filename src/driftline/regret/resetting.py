@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from driftline.inputs import Array
 from driftline.linear import ARCOR, Below
 from driftline.regret.bound import Bound, times
 from driftline.regret.comparators import path_length
 from driftline.regret.rows import as_path, as_rows, at_most, expect, largest_label, largest_norm, log_det, losses_of, replay
+from driftline.tables.inputs import Array
 
 _MANY = 10_000_000
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from driftline import inputs
-from driftline.base import Learner
-from driftline.inputs import Array
-from driftline.results import Run
+from driftline.base.learner import Learner
+from driftline.base.run import Run
+from driftline.tables import inputs
+from driftline.tables.inputs import Array
 
 
 def as_rows(X: Any, y: Any, where: str, intercept: bool = False) -> tuple[Array, Array]:

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from driftline.base import Learner
-from driftline.inputs import Array
+from driftline.base.learner import Learner
 from driftline.linear import AAR, ARCOR, AROWR
 from driftline.regret.bound import Bound
 from driftline.regret.comparators import best_fixed
 from driftline.regret.rows import as_fixed, as_rows, at_most, expect, largest_label, largest_norm, log_det, losses_of, replay
+from driftline.tables.inputs import Array
 
 
 def aar(learner: AAR, X: Any, y: Any, u: Any = None, *, label: float | None = None) -> Bound:

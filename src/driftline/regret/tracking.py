@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from driftline.inputs import Array
 from driftline.linear import DFOP
 from driftline.regret.bound import Bound
 from driftline.regret.rows import as_path, as_rows, expect, largest_norm, replay
+from driftline.tables.inputs import Array
 
 _MODEL = (
     "the steps of the true weights are martingale differences",

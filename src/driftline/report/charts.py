@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from driftline.inputs import Array
 from driftline.report import words
 from driftline.report.facts import BASELINES, Facts
 from driftline.report.influence import most_moving
+from driftline.tables.inputs import Array
 
 MOST_MARKS = 120  # more lines than that would hide what they mark
 MOST_WEIGHTS = 7

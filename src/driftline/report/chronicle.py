@@ -10,10 +10,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from driftline import inputs
-from driftline.alarms import Alarm
-from driftline.base import Learner
-from driftline.inputs import Array, Table
+from driftline.base.alarm import Alarm
+from driftline.base.learner import Learner
+from driftline.base.run import Run
 from driftline.report import hindsight, pyramid
 from driftline.report.baselines import Baselines
 from driftline.report.clock import as_times
@@ -22,7 +21,8 @@ from driftline.report.portrait import portrait
 from driftline.report.pyramid import MERGES, Pyramid
 from driftline.report.snapshots import Snapshots
 from driftline.report.spread import Spread
-from driftline.results import Run
+from driftline.tables import inputs
+from driftline.tables.inputs import Array, Table
 
 BUCKETS = 4096
 PLACES = 40  # into which the stretch from one interval below to one above is divided

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftline.inputs import Array
+from driftline.tables.inputs import Array
 
 DATES, ZONED, NUMBERS = "dates", "dates with a zone", "numbers"
 

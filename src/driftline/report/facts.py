@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from driftline.inputs import Array
 from driftline.report import words
 from driftline.report.chronicle import SUMS, Chronicle
 from driftline.report.clock import DATES, ZONED
 from driftline.report.hindsight import best_fixed, stacked
+from driftline.tables.inputs import Array
 
 WINDOWS = 256
 SHORTEST = 16  # rows of a window, where the stream has windows enough

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from driftline import _core
-from driftline.inputs import Array
 from driftline.report.pyramid import Pyramid
+from driftline.tables.inputs import Array
 
 STRETCHES = 256
 NUMBERS = 2**21  # that all triangles together may hold

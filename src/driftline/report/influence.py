@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from driftline.inputs import Array
 from driftline.report.facts import Facts
+from driftline.tables.inputs import Array
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from html import escape
 
 import numpy as np
 
-from driftline.base import Learner
-from driftline.inputs import Array
+from driftline.base.learner import Learner
+from driftline.base.run import Run
 from driftline.report import svg, words
-from driftline.results import Run
+from driftline.tables.inputs import Array
 
 WEIGHTS = 8
 POINTS = 120

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 
 import driftline
-from driftline import atomic
 from driftline.errors import missing_extra
-from driftline.inputs import Array
 from driftline.report import svg, words
 from driftline.report.charts import MOST_WEIGHTS, Chart, charts
 from driftline.report.chronicle import Chronicle
 from driftline.report.facts import BASELINES, Facts
 from driftline.report.headline import headline, intervals
 from driftline.report.influence import ranked
+from driftline.storage import atomic
+from driftline.tables.inputs import Array
 
 HERE = Path(__file__).parent
 TEMPLATES, VENDOR = HERE / "templates", HERE / "vendor"

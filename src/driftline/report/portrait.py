@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from driftline.base import Learner
+from driftline.base.learner import Learner
 
 
 def portrait(model: Learner) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from driftline.inputs import Array
+from driftline.tables.inputs import Array
 
 Merge = Callable[[Array, Array], Array]
 Items = dict[str, Array]

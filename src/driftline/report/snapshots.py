@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from driftline.inputs import Array
+from driftline.tables.inputs import Array
 
 MOST = 512
 NUMBERS = 2**20  # that all snapshots together may hold

@@ -8,9 +8,9 @@ from html import escape
 
 import numpy as np
 
-from driftline.inputs import Array
 from driftline.report import words
 from driftline.report.charts import Chart, limits
+from driftline.tables.inputs import Array
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 760, 280, 64, 26, 10
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from driftline.base import Learner
+from driftline.base.learner import Learner
 from driftline.evaluate.tables import Cell, Table
 from driftline.linear import ARCOR, AROWR, NLMS
 from driftline.reproduce.context import Context

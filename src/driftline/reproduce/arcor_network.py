@@ -12,7 +12,6 @@ from driftline.ensembles import Network
 from driftline.evaluate.cases import seeds
 from driftline.evaluate.plots import COLOURS
 from driftline.evaluate.tables import Cell, Table
-from driftline.inputs import Array
 from driftline.linear import ARCOR
 from driftline.reproduce.arcor_fig2 import NOISES, streams
 from driftline.reproduce.context import Context
@@ -20,6 +19,7 @@ from driftline.reproduce.means import half_width
 from driftline.reproduce.pictures import NEUTRAL, band, panels
 from driftline.reproduce.race import Course
 from driftline.reproduce.target import Check, Findings, Target
+from driftline.tables.inputs import Array
 
 POWERS = (None, 1.0, 2.0, 3.0, 4.0)  # q of the copies; None never resets
 NAMES = tuple("no reset" if q is None else f"q = {q:g}" for q in POWERS)

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from driftline.base import Learner
+from driftline.base.learner import Learner
 from driftline.evaluate.plots import style
 from driftline.evaluate.tables import Table
-from driftline.inputs import Array
 from driftline.linear import AAR, AROWR, WEMM
 from driftline.regret import best_fixed, table_4_1
 from driftline.reproduce.context import Context
 from driftline.reproduce.pictures import legend_below, panels
 from driftline.reproduce.target import Check, Findings, Target
 from driftline.streams.keyed import generator
+from driftline.tables.inputs import Array
 
 D, RIDGE = 10, 2.0
 LINEAR, NEARLY, SMALL = "linear", "nearly linear, large labels", "small labels that are noise"

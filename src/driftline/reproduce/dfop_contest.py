@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftline.evaluate import Accuracy, Comparison, compare, subsets
-from driftline.inputs import Array
 from driftline.linear import DFOP, RLS
 from driftline.reproduce.context import Context
 from driftline.reproduce.dfop_data import Dataset
 from driftline.reproduce.dfop_rivals import NearestInWindow
+from driftline.tables.inputs import Array
 
 PRIOR = 100.0
 OTHER_PRIORS = (1.0, 10_000.0)

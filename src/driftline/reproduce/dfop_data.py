@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from driftline import streams
-from driftline.inputs import Array
 from driftline.reproduce.context import Context
 from driftline.reproduce.dfop_published import TABLE_5
 from driftline.reproduce.registry import RequestError
+from driftline.tables.inputs import Array
 
 QUICK_ROWS = 400
 FORMAT = "comma-separated numbers under a header, one row a line in the order of the stream, the label last; .csv or .csv.gz"

@@ -12,7 +12,6 @@ from driftline import streams
 from driftline.evaluate import paired_t_test, prequential
 from driftline.evaluate.plots import COLOURS
 from driftline.evaluate.tables import Table
-from driftline.inputs import Array
 from driftline.linear import DFOP
 from driftline.reproduce.context import Context
 from driftline.reproduce.dfop_contest import PRIOR, plain_rls
@@ -21,6 +20,7 @@ from driftline.reproduce.dfop_published import SOURCE
 from driftline.reproduce.means import half_width
 from driftline.reproduce.pictures import NEUTRAL, band, legend_below, panels
 from driftline.reproduce.target import Check, Findings, Target
+from driftline.tables.inputs import Array
 
 STAGES = {"SEA": 4, "hyperplane": 9}
 LEARNERS = ("DFOP", "RLS")

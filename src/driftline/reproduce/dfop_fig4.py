@@ -9,13 +9,13 @@ import numpy as np
 
 from driftline.evaluate.plots import COLOURS
 from driftline.evaluate.tables import Table
-from driftline.inputs import Array
 from driftline.reproduce.context import Context
 from driftline.reproduce.dfop_published import SOURCE
 from driftline.reproduce.pictures import panels
 from driftline.reproduce.sparse_dfop_traces import LEARNERS, RIVALS, SETTING, STYLES, Job, Race, race
 from driftline.reproduce.sparse_rls import PENALTIES, THRESHOLDS, listed
 from driftline.reproduce.target import Check, Findings, Target
+from driftline.tables.inputs import Array
 
 REPEATS, ROWS, EVERY = 10, 5000, 50
 CLAIMED = 250.0  # times faster

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftline.evaluate.tables import Table, Value
-from driftline.inputs import Array
 from driftline.linear import DFOP, SparseDFOP
 from driftline.reproduce.context import Context
 from driftline.reproduce.dfop_contest import PRIOR
@@ -21,6 +20,7 @@ from driftline.reproduce.pictures import colours, legend_below, panels
 from driftline.reproduce.sparse_dfop_traces import DIM, RATE
 from driftline.reproduce.sparse_rls import PENALTIES, THRESHOLDS, PlainDFOP, rivals
 from driftline.reproduce.target import Check, Findings, Target
+from driftline.tables.inputs import Array
 
 ROUNDS, ROWS = 9, 400
 PLAIN, NATIVE = ", NumPy", ", native"

@@ -9,7 +9,6 @@ import numpy as np
 from driftline import streams
 from driftline.evaluate.plots import style
 from driftline.evaluate.tables import Table
-from driftline.inputs import Array
 from driftline.linear import DFOP, RLS
 from driftline.reproduce.context import Context
 from driftline.reproduce.dfop_contest import PRIOR
@@ -17,6 +16,7 @@ from driftline.reproduce.dfop_published import SOURCE, table_4
 from driftline.reproduce.means import half_width
 from driftline.reproduce.pictures import NEUTRAL, legend_below, panels
 from driftline.reproduce.target import Check, Findings, Target
+from driftline.tables.inputs import Array
 
 RATES = (0.0, 0.001, 0.002, 0.01, 0.1, 0.5)  # 0 is RLS
 SMALL = (0.001, 0.002, 0.01)

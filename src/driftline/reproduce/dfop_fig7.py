@@ -10,7 +10,6 @@ import numpy as np
 from driftline import streams
 from driftline.evaluate.plots import style
 from driftline.evaluate.tables import Table
-from driftline.inputs import Array
 from driftline.linear import DFOP
 from driftline.reproduce.context import Context
 from driftline.reproduce.dfop_contest import ORDER, PRIOR, plain_rls
@@ -18,6 +17,7 @@ from driftline.reproduce.dfop_data import FORMAT, file_of, from_files
 from driftline.reproduce.dfop_published import SOURCE, table_1
 from driftline.reproduce.pictures import NEUTRAL, legend_below, panels
 from driftline.reproduce.target import Check, Findings, Target
+from driftline.tables.inputs import Array
 
 RATES = (0.0, 0.001, 0.002, 0.005, 0.01, 0.1, 0.5)  # 0 is RLS
 SMALL = (0.002, 0.005, 0.01)

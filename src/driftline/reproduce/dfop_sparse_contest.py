@@ -9,13 +9,13 @@ import numpy as np
 
 from driftline import streams
 from driftline.evaluate import Accuracy, Comparison, subsets
-from driftline.inputs import Array
 from driftline.linear import DFOP, SparseDFOP
 from driftline.reproduce.context import Context
 from driftline.reproduce.dfop_contest import PRIOR
 from driftline.reproduce.dfop_data import Dataset, from_files
 from driftline.reproduce.sparse_dfop_traces import DIM, RATE, RIVALS, D
 from driftline.reproduce.sparse_rls import PENALTIES, THRESHOLDS, listed, rivals
+from driftline.tables.inputs import Array
 
 NAMES = (
     "acoustic", "kdd", "a9a", "connect", "usps", "w8a", "rcv", "rcv1t",

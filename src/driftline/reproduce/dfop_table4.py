@@ -14,7 +14,6 @@ from driftline.evaluate.comparison import spread_text
 from driftline.evaluate.plots import COLOURS, style
 from driftline.evaluate.statistics import verdict
 from driftline.evaluate.tables import Cell, Table
-from driftline.inputs import Array
 from driftline.linear import DFOP, RLS
 from driftline.reproduce.context import Context
 from driftline.reproduce.dfop_contest import ORDER, OVERLAP, PRIOR, SUBSETS
@@ -22,6 +21,7 @@ from driftline.reproduce.dfop_data import FORMAT, QUICK_ROWS, file_of, rate_of, 
 from driftline.reproduce.dfop_published import SOURCE, Printed, table_4
 from driftline.reproduce.pictures import NEUTRAL, panels
 from driftline.reproduce.target import Check, Findings, Target
+from driftline.tables.inputs import Array
 
 RATES = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)  # 0 is RLS
 FILES = {"SRU-1": "sru_y1", "SRU-2": "sru_y2", "Debutanizer": "debutanizer"}

@@ -9,7 +9,6 @@ import numpy as np
 
 from driftline.evaluate.plots import style
 from driftline.evaluate.tables import Cell, Table, Value
-from driftline.inputs import Array
 from driftline.linear import DFOP
 from driftline.reproduce.context import Context
 from driftline.reproduce.dfop_contest import ORDER, PRIOR, share_right
@@ -17,6 +16,7 @@ from driftline.reproduce.dfop_data import FORMAT, Dataset, from_files, made_here
 from driftline.reproduce.dfop_published import SOURCE, TABLE_5
 from driftline.reproduce.pictures import panels
 from driftline.reproduce.target import Check, Findings, Target
+from driftline.tables.inputs import Array
 
 RATES = (1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 REPEATS = 10

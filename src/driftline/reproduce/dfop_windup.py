@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from driftline.inputs import Array
 from driftline.linear import DFOP
 from driftline.reproduce.dfop_contest import PRIOR, share_right
+from driftline.tables.inputs import Array
 
 RATE = 0.05
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
-from driftline.base import Learner
+from driftline.base.learner import Learner
 from driftline.evaluate.tables import Cell, Table
 from driftline.linear import ARCOR, AROWR, CRRLS, LASER, NLMS, Kalman
 from driftline.reproduce.context import Context

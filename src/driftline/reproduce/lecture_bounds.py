@@ -9,7 +9,6 @@ import numpy as np
 
 from driftline.evaluate.plots import COLOURS
 from driftline.evaluate.tables import Table
-from driftline.inputs import Array
 from driftline.linear import LMS
 from driftline.regret import lms
 from driftline.reproduce.context import Context
@@ -17,6 +16,7 @@ from driftline.reproduce.means import half_width
 from driftline.reproduce.pictures import NEUTRAL, band, panels
 from driftline.reproduce.target import Check, Findings, Target
 from driftline.streams.keyed import generator
+from driftline.tables.inputs import Array
 
 D = 10
 NOISE = 0.1  # variance of the labels' noise

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from driftline.inputs import Array
+from driftline.tables.inputs import Array
 
 
 def half_width(values: Array, level: float = 0.95) -> Array:

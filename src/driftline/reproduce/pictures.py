@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from driftline.evaluate.plots import COLOURS, new_axes
-from driftline.inputs import Array
+from driftline.tables.inputs import Array
 
 NEUTRAL = "#595959"
 DASH = 4.0  # in widths of the line

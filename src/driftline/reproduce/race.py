@@ -9,15 +9,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from driftline.base import Learner
+from driftline.base.learner import Learner
 from driftline.evaluate.adapters import fresh
 from driftline.evaluate.cases import seeds
 from driftline.evaluate.statistics import verdict
-from driftline.inputs import Array
 from driftline.reproduce.context import Context
 from driftline.reproduce.means import half_width
 from driftline.streams import Rotating
 from driftline.streams.keyed import generator
+from driftline.tables.inputs import Array
 
 Inputs = Literal["as drawn", "rows of norm 1", "norms of at most 1"]
 _NOISE = 77  # the key of the noise that is added to scaled rows

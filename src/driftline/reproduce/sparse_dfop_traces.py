@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftline import streams
-from driftline.inputs import Array
 from driftline.linear import DFOP, SparseDFOP
 from driftline.reproduce.dfop_contest import PRIOR
 from driftline.reproduce.sparse_rls import rivals
+from driftline.tables.inputs import Array
 
 RATE, DIM, D, SPARSITY, STAGE = 2e-3, 100, 1000, 10, 500
 LEARNERS = ("DFOP", "Sparse-DFOP")

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from driftline.inputs import Array
+from driftline.tables.inputs import Array
 
 THRESHOLDS = (1e-3, 1e-2, 1e-1)
 PENALTIES = (1e-3, 1e-1, 10.0)

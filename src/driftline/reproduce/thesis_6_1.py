@@ -9,13 +9,13 @@ import numpy as np
 
 from driftline.evaluate.plots import COLOURS
 from driftline.evaluate.tables import Table
-from driftline.inputs import Array
 from driftline.regret import drift, path_length
 from driftline.reproduce.context import Context
 from driftline.reproduce.pictures import NEUTRAL, panels
 from driftline.reproduce.target import Check, Findings, Target
 from driftline.streams import Rotating
 from driftline.streams.angles import sums_of_powers
+from driftline.tables.inputs import Array
 
 STEPS = (1e-6, 1e-4, 1e-2)  # nu, the norm of each step of a constant drift
 POWERS = (0.3, 0.7, 1.5)  # kappa, of a drift that fades as t^-kappa

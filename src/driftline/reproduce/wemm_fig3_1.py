@@ -9,13 +9,13 @@ import numpy as np
 
 from driftline.evaluate.plots import COLOURS
 from driftline.evaluate.tables import Table
-from driftline.inputs import Array
 from driftline.linear import AAR, WEMM
 from driftline.regret.min_max import wemm_weights
 from driftline.reproduce.context import Context
 from driftline.reproduce.pictures import NEUTRAL, legend_below, panels
 from driftline.reproduce.target import Check, Findings, Target
 from driftline.streams.keyed import generator
+from driftline.tables.inputs import Array
 
 RIDGE, D, PAST, Y = 2.0, 3, 12, 10.0
 PANELS = ("Forster: weight 1", "WEMM: weight above 1/(1 - s)", "WEMM: weight 1/(1 - s)")

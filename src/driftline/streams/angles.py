@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from driftline.inputs import Array
+from driftline.tables.inputs import Array
 
 EXACT = 1024  # terms that are added up one by one; from there on the tail of the formula is below rounding
 

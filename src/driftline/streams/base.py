@@ -7,9 +7,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from driftline.inputs import Array
 from driftline.streams.keyed import CHUNK, HOLDOUT, generator
 from driftline.streams.rules import check_fields, check_whole
+from driftline.tables.inputs import Array
 
 if TYPE_CHECKING:
     import numpy as np

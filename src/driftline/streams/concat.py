@@ -9,9 +9,9 @@ from typing import Self
 
 import numpy as np
 
-from driftline.inputs import Array
 from driftline.streams.base import Replay, Rows, Stream, Task
 from driftline.streams.parts import check_streams, seeds_of_parts
+from driftline.tables.inputs import Array
 
 
 @dataclass(frozen=True, repr=False, init=False)

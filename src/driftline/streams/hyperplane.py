@@ -8,13 +8,13 @@ from typing import Literal
 
 import numpy as np
 
-from driftline.inputs import Array
 from driftline.streams.base import Rows
 from driftline.streams.keyed import TARGET, generator
 from driftline.streams.labels import noisy
 from driftline.streams.registry import source
 from driftline.streams.rules import Count, NotNegative, Positive, Seed, Share
 from driftline.streams.source import Source
+from driftline.tables.inputs import Array
 
 
 @source

@@ -7,11 +7,11 @@ from typing import Literal, Self
 
 import numpy as np
 
-from driftline.inputs import Array
 from driftline.streams.base import Replay, Rows, Stream, Task
 from driftline.streams.keyed import COINS, uniforms
 from driftline.streams.parts import check_streams, seeds_of_parts
 from driftline.streams.rules import RowIndex, Seed
+from driftline.tables.inputs import Array
 
 STEEPNESS = 10.0  # the sigmoid goes from 0.7 % to 99.3 % within the window
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from driftline.inputs import Array
+from driftline.tables.inputs import Array
 
 CHUNK = 1024  # rows that are made together; a stream's numbers depend on it
 

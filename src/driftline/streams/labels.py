@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from driftline.inputs import Array
+from driftline.tables.inputs import Array
 
 
 def noisy(rng: np.random.Generator, positive: Array, share: float) -> Array:

@@ -9,11 +9,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from driftline.inputs import Array
 from driftline.streams.base import Rows, Task
 from driftline.streams.registry import source
 from driftline.streams.rules import CountOrNone, Seed, check_whole
 from driftline.streams.source import Source
+from driftline.tables.inputs import Array
 
 Path = Callable[[Array], Array]  # the number of steps so far -> the mean, (n,) -> (n, d)
 HALF = 20  # steps there, and as many back

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from driftline.inputs import Array
 from driftline.streams.base import Replay, Rows
 from driftline.streams.derived import Derived
 from driftline.streams.rules import CountOrNone
+from driftline.tables.inputs import Array
 
 
 def _inner(replay: Replay, turn: int) -> Replay:

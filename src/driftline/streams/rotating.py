@@ -8,12 +8,12 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from driftline.inputs import Array
 from driftline.streams.angles import radians, sums_of_powers
 from driftline.streams.base import Rows
 from driftline.streams.registry import source
 from driftline.streams.rules import Count, NotNegative, Seed, whole
 from driftline.streams.source import Source
+from driftline.tables.inputs import Array
 
 PAIRS = 5
 

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
-from driftline.params import Check, choice, integer, number
+from driftline.base.params import Check, choice, integer, number
 
 Rule = tuple[Check, str]
 

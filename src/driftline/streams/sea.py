@@ -8,13 +8,13 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from driftline.inputs import Array
-from driftline.params import number
+from driftline.base.params import number
 from driftline.streams.base import Rows, Task
 from driftline.streams.labels import noisy
 from driftline.streams.registry import source
 from driftline.streams.rules import Count, Seed, Share
 from driftline.streams.source import Source
+from driftline.tables.inputs import Array
 
 HIGH = 10.0
 _is_threshold, _words = number(ge=0, le=2 * HIGH)

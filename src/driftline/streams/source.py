@@ -8,10 +8,10 @@ from typing import Self
 
 import numpy as np
 
-from driftline.inputs import Array
 from driftline.streams.base import Replay, Rows, Stream
 from driftline.streams.keyed import CHUNK, ROWS, generator
 from driftline.streams.rules import check_whole
+from driftline.tables.inputs import Array
 
 
 class Source(Stream):

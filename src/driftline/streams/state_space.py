@@ -8,13 +8,13 @@ from typing import Annotated
 
 import numpy as np
 
-from driftline.inputs import Array
-from driftline.params import number
+from driftline.base.params import number
 from driftline.streams.base import Replay, Rows
 from driftline.streams.keyed import ROWS, SHOCKS, TARGET, generator, uniforms
 from driftline.streams.registry import source
 from driftline.streams.rules import Count, NotNegative, Seed
 from driftline.streams.source import Source
+from driftline.tables.inputs import Array
 
 FORGOTTEN = 1e-17  # a shock whose share in the state is below this is not added
 

@@ -1,0 +1,169 @@
+// Rows on their way into a model and what comes back: shared by both orders of learner.
+#pragma once
+
+#include "driftline/base/coverage.hpp"
+#include "driftline/base/panels.hpp"
+
+namespace driftline {
+
+enum class Status : int {
+    done,
+    needs_forgetting, // the table of forgetting factors ends before this row
+    needs_threshold,  // the table of reset thresholds ends before this segment
+    outside_noise,    // complement noise 1 - s is not positive on this row
+    diverged,         // the weights left the range of their type
+    bad_value,        // a value of this row is missing, or beyond the range of the type
+    outside_kernel    // the kernel of this row is not finite, or is none
+};
+
+// A table of T rows in either type, with any strides (in elements).
+struct Batch {
+    const void* x = nullptr;
+    bool floats = false; // x is float, else double
+    Index rows = 0, row_stride = 0, column_stride = 0;
+    const double* y = nullptr;      // null: predict, and learn nothing
+    const double* weight = nullptr; // null: all ones; a row of weight 0 is predicted and not learned
+    bool skip = false; // rows with a bad value are passed over and counted, else the first of them ends the replay
+};
+
+// Where a replay writes; null where not asked for.
+struct Outputs {
+    double* predictions = nullptr;
+    double *lower = nullptr, *upper = nullptr; // ends of the intervals of `level`
+    Level level;
+    Index* resets = nullptr;
+    Index reset_count = 0;
+    double* weights = nullptr; // snapshots, d each
+    double* pace = nullptr;    // two numbers at each snapshot, which tell how fast the learner forgets
+    Index every = 0;
+    Index done = 0;    // rows finished
+    Index skipped = 0; // of these, rows with a bad value
+};
+
+inline namespace DRIFTLINE_ISA {
+
+// Copies rows of a batch into a model: `features` elements converted, then 1 where there is an intercept; the padding stays
+// zero. N is the padded size where it is known. It stores as wide as the loads that follow: narrower stores could not be
+// forwarded to them.
+template <int N, class T> class Reader {
+  public:
+    Reader(const Batch& batch, Index d, bool intercept)
+        : x_(batch.x), floats_(batch.floats), row_stride_(batch.row_stride), stride_(batch.column_stride),
+          full_(padded<T>(d) - panel_width<T>), rest_(d - intercept - full_), intercept_(intercept) {
+        for (Index i = 0; i < panel_width<T>; ++i) {
+            inside_[i] = i < rest_ ? -1 : 0;
+            unit_[i] = T(intercept && i == rest_);
+        }
+    }
+    DRIFTLINE_INLINE void take(T* x, Index t) const {
+        if (floats_)
+            take(x, static_cast<const float*>(x_) + t * row_stride_);
+        else
+            take(x, static_cast<const double*>(x_) + t * row_stride_);
+    }
+
+  private:
+    template <class Source> DRIFTLINE_INLINE void take(T* x, const Source* row) const {
+        const Index full = N > 0 ? N - panel_width<T> : full_; // all panels but the last are full
+        if (stride_ != 1) [[unlikely]]
+            return gather(x, row);
+        for (Index j = 0; j < full; j += lanes<T>) {
+            Vec<Source, lanes<T>> block;
+            std::memcpy(&block, row + j, sizeof block);
+            store(x + j, __builtin_convertvector(block, Wide<T>));
+        }
+        take_last(x + full, row + full);
+    }
+    template <class Source> DRIFTLINE_INLINE void take_last(T* x, const Source* row) const {
+#ifdef __AVX2__
+        if constexpr (sizeof(T) == 8)
+            store(x, some(row, inside_) + wide(unit_));
+        else
+            store(x, join<T>(some(row, inside_), some(row + 4, inside_ + 4)) + wide(unit_));
+#else
+        for (Index j = 0; j < rest_; ++j)
+            x[j] = static_cast<T>(row[j]);
+        if (intercept_)
+            x[rest_] = 1;
+#endif
+    }
+#ifdef __AVX2__
+    // Up to four elements; nothing outside is read.
+    static DRIFTLINE_INLINE Vec<T, 4> some(const double* from, const Lane<T>* inside) {
+        const auto mask = __builtin_convertvector((load<Vec<Lane<T>, 4>>(inside)), Vec<Index, 4>);
+        return __builtin_convertvector(
+            reinterpret_cast<Vec<double, 4>>(_mm256_maskload_pd(from, reinterpret_cast<__m256i>(mask))), Vec<T, 4>);
+    }
+    static DRIFTLINE_INLINE Vec<T, 4> some(const float* from, const Lane<T>* inside) {
+        const auto mask = __builtin_convertvector((load<Vec<Lane<T>, 4>>(inside)), Vec<int, 4>);
+        return __builtin_convertvector(
+            reinterpret_cast<Vec<float, 4>>(_mm_maskload_ps(from, reinterpret_cast<__m128i>(mask))), Vec<T, 4>);
+    }
+#endif
+    template <class Source> DRIFTLINE_ONCE void gather(T* x, const Source* row) const {
+        for (Index j = 0; j < full_ + rest_; ++j)
+            x[j] = static_cast<T>(row[j * stride_]);
+        if (intercept_)
+            x[full_ + rest_] = 1;
+    }
+
+    const void* x_;
+    bool floats_;
+    Index row_stride_, stride_, full_, rest_;
+    bool intercept_;
+    alignas(32) Lane<T> inside_[panel_width<T>]; // all ones in the lanes of the last panel that a row fills
+    alignas(32) T unit_[panel_width<T>];
+};
+
+// Row t as it would be in T, in doubles; whether all of it is within the range of T.
+template <class T> bool read_row(const Batch& batch, Index t, Index features, double* to) {
+    const Index stride = batch.column_stride, first = t * batch.row_stride;
+    bool whole = true;
+    for (Index j = 0; j < features; ++j) {
+        to[j] = static_cast<T>(batch.floats ? static_cast<const float*>(batch.x)[first + j * stride]
+                                            : static_cast<const double*>(batch.x)[first + j * stride]);
+        whole &= std::fabs(to[j]) <= type_max<T>;
+    }
+    return whole;
+}
+
+DRIFTLINE_INLINE double weight_of(const Batch& batch, Index t) { return batch.weight ? batch.weight[t] : 1.0; }
+
+enum class Fate { learn, predict, pass, refuse };
+
+// What becomes of row t, given whether its x is whole.
+template <class T> DRIFTLINE_INLINE Fate fate_of(const Batch& batch, Index t, bool whole) {
+    if (!batch.y)
+        return whole ? Fate::predict : batch.skip ? Fate::pass : Fate::refuse;
+    if (whole && std::fabs(batch.y[t]) <= type_max<T>) [[likely]]
+        return weight_of(batch, t) != 0 ? Fate::learn : Fate::predict;
+    return !batch.skip ? Fate::refuse : whole ? Fate::predict : Fate::pass;
+}
+// |x|^2, which every step needs, says that x is finite; only a square that overflowed is looked into.
+template <class T> DRIFTLINE_INLINE Fate fate_of(const Batch& batch, Index t, const T* x, Index size, double norm2) {
+    return fate_of<T>(batch, t, norm2 <= DBL_MAX || all_finite(x, size));
+}
+// Whether row t is one of those that are counted as skipped, given that it was predicted or passed over.
+template <class T> DRIFTLINE_INLINE bool was_skipped(const Batch& batch, Index t, Fate fate) {
+    return fate == Fate::pass || (batch.y && !(std::fabs(batch.y[t]) <= type_max<T>));
+}
+
+// The interval of row t, whose prediction is written, for a label of the given variance.
+inline void write_interval(const Outputs& out, Index t, Coverage& coverage, double variance, double largest_loss) {
+    const double half = half_width(coverage, out.level, variance, largest_loss), at = out.predictions[t];
+    out.lower[t] = half < HUGE_VAL ? at_least(-DBL_MAX, at - half) : -HUGE_VAL;
+    out.upper[t] = half < HUGE_VAL ? at_most(at + half, DBL_MAX) : HUGE_VAL;
+}
+DRIFTLINE_INLINE void write_no_interval(const Outputs& out, Index t) {
+    if (out.lower)
+        out.lower[t] = out.upper[t] = NAN;
+}
+
+template <class T> DRIFTLINE_INLINE void snapshot(const Outputs& out, const T* w, Index d, Index t) {
+    if (out.weights && (t + 1) % out.every == 0)
+        for (Index j = 0; j < d; ++j)
+            out.weights[((t + 1) / out.every - 1) * d + j] = static_cast<double>(w[j]);
+}
+
+} // namespace DRIFTLINE_ISA
+} // namespace driftline

@@ -1,0 +1,331 @@
+// What the experts of Auto see: features centred and scaled, the labels given so far, the rows before.
+//
+// Centres and scales come from the first rows, which are kept until `warm_rows` of them are known: each time that their
+// number reached a power of two the experts start afresh on all of them in better units. After that centres stay, and a
+// scale changes only when it is off by more than a factor of two, which an expert follows exactly (see auto_model.hpp).
+#pragma once
+
+#include <cfloat>
+#include <cmath>
+#include <vector>
+
+#include "driftline/ensembles/auto_experts.hpp"
+#include "driftline/ensembles/auto_labels.hpp"
+#include "driftline/base/range.hpp"
+
+namespace driftline {
+
+// The scale of a feature or of the label. `size` 0: it has not varied yet.
+struct Unit {
+    double centre = 0, size = 0;
+    double squares = 0; // sum of (value - centre)^2 over the rows learned since the centre was set
+};
+
+struct Rescaling {
+    std::vector<double> features;
+    double raw = 1, label = 1, raw_label = 1;
+    bool any = false;
+};
+
+class AutoInputs {
+  public:
+    AutoInputs(Index features, Index born, bool intercept)
+        : features_(features), born_(born), intercept_(intercept), units_(features), rows_(most_rows * features) {
+        make_room();
+    }
+
+    Index features() const { return features_; }
+    Index born() const { return born_; }
+    bool intercept() const { return intercept_; }
+    Index width(Sight sight) const {
+        const Extent extent = extent_of(sight, born_);
+        return intercept_ + extent.labels + features_ * extent.group;
+    }
+    double origin(Sight sight) const { return is_raw(sight) ? 0 : label_.centre; }
+
+    // Takes a row in hand, as it was seen when so many of the labels were yet to come: what the sights share is computed
+    // once.
+    void look_at(const double* x, Index late = 0) {
+        const double one = 1 / common_;
+        for (Index j = 0; j < features_; ++j) {
+            raw_[j] = bounded(x[j] * one);
+            standard_[j] = seen(j, x[j]);
+        }
+        for (Index k = 0; k < extent_of(Sight::rows, born_).rows; ++k) {
+            const double* before = row_before(k, x);
+            for (Index j = 0; j < features_; ++j)
+                before_[k * features_ + j] = seen(j, before[j]);
+        }
+        for (Index k = 0; k < most_labels; ++k) {
+            labels_[k] = label_seen(false, late + k + 1);
+            raw_labels_[k] = label_seen(true, late + k + 1);
+        }
+        for (Index k = 0; k < far_count; ++k)
+            labels_[most_labels + k] = label_seen(false, late + far_labels[k]);
+    }
+    // The label so many rows back, 1 being the last; 0 where there is none.
+    double label_back(Index back) const {
+        const Index rows = static_cast<Index>(label_memory.rows);
+        return rows < back ? 0 : history_[(rows - back) % history];
+    }
+    // How much features vary from the last row to this one, beside their own size: about 1 around 0, next to nothing far
+    // from it.
+    double change_from_last(const double* x) const {
+        double total = 0;
+        for (Index j = 0; j < features_; ++j)
+            total += change_of(j, x[j]);
+        return features_ > 0 ? at_most(total / static_cast<double>(features_), 1) : 1;
+    }
+    // With one label known nobody can tell whether labels are large because they vary or because they are far from 0. The
+    // prediction leans on the latter, all the more where features are far from 0: it loses little when it is wrong.
+    double leaning(const double* x, double prediction) const {
+        if (label_memory.rows != 1)
+            return prediction;
+        const double centred = centredness(x), share = 0.8 * centred * centred;
+        return saturate(share * prediction + (1 - share) * label_memory.last, DBL_MAX);
+    }
+    // Whether no feature is so far out that it may be what makes the label unusual.
+    bool ordinary(const double* x) const {
+        constexpr double far_out = 8; // deviations
+        for (Index j = 0; j < features_; ++j) {
+            const double away = x[j] - units_[j].centre;
+            if (away * away > far_out * far_out * units_[j].squares / label_memory.rows)
+                return false;
+        }
+        return true;
+    }
+    // What experts of this sight see of the row in hand.
+    template <class T> void write(Sight sight, T* out) const {
+        const Extent extent = extent_of(sight, born_);
+        const bool raw = is_raw(sight);
+        if (intercept_)
+            *out++ = static_cast<T>(raw ? weak : 1);
+        for (Index k = 0; k < extent.labels; ++k)
+            *out++ = static_cast<T>(raw ? raw_labels_[k] : labels_[k]);
+        if (extent.group == 1) {
+            const double* from = raw ? raw_.data() : standard_.data();
+            for (Index j = 0; j < features_; ++j)
+                out[j] = static_cast<T>(from[j]);
+            return;
+        }
+        for (Index j = 0; j < features_; ++j) {
+            *out++ = static_cast<T>(standard_[j]);
+            for (Index k = 0; k < extent.rows; ++k)
+                *out++ = static_cast<T>(before_[k * features_ + j]);
+            if (sight == Sight::squares)
+                *out++ = static_cast<T>(at_most(standard_[j] * standard_[j], 9) - 1);
+        }
+    }
+
+    // Slope and offset by which a prediction with weights w of this sight depends on x itself.
+    template <class T> void add_slopes(Sight sight, const T* w, double share, double* slopes, double& offset) const {
+        const Extent extent = extent_of(sight, born_);
+        const bool raw = is_raw(sight);
+        offset += share * origin(sight);
+        if (intercept_)
+            offset += share * (raw ? weak : 1.0) * static_cast<double>(*w++);
+        for (Index k = 0; k < extent.labels; ++k) {
+            const Index back = k < most_labels ? k + 1 : far_labels[k - most_labels];
+            offset += share * static_cast<double>(*w++) * label_seen(raw, back);
+        }
+        for (Index j = 0; j < features_; ++j) {
+            const double slope = share * static_cast<double>(*w++);
+            const double size = raw ? common_ : units_[j].size;
+            if (size > 0) {
+                slopes[j] += slope / size;
+                offset -= raw ? 0 : slope * units_[j].centre / size;
+            }
+            for (Index k = 0; k < extent.rows; ++k)
+                offset +=
+                    share * static_cast<double>(*w++) * (label_memory.rows > 0 ? seen(j, row_before(k, nullptr)[j]) : 0);
+            if (sight == Sight::squares)
+                offset -= share * static_cast<double>(*w++);
+        }
+    }
+
+    // Units from the rows at hand, (count, features), and their labels.
+    void measure(const double* x, const double* y, Index count) {
+        const double widen = 1 + 2.0 / static_cast<double>(count), n = static_cast<double>(count);
+        for (Index j = 0; j < features_; ++j)
+            units_[j] = unit_of(x + j, features_, count, widen);
+        label_ = unit_of(y, 1, count, widen);
+        common_squares_ = squares_of(x, count * features_);
+        common_label_squares_ = squares_of(y, count);
+        common_ = root(common_squares_ / (n * at_least(1, static_cast<double>(features_))));
+        common_label_ = root(common_label_squares_ / n);
+    }
+
+    // Remembers a row that is not learned, with a label that was to be expected.
+    void remember_outlier(const double* x, double y, double expected) {
+        label_memory.reach_out(y);
+        remember(x, expected, true);
+        label_memory.held = 1;
+    }
+    // Remembers a learned row for those that follow. A feature that had not varied gets its scale from the first row where
+    // it does: until then it was 0 to every expert.
+    void remember(const double* x, double y, bool keep_units) {
+        if (keep_units) {
+            for (Index j = 0; j < features_; ++j) {
+                observe(units_[j], x[j]);
+                common_squares_ = at_most(common_squares_ + x[j] * x[j], DBL_MAX);
+            }
+            observe(label_, y);
+            common_label_squares_ = at_most(common_label_squares_ + y * y, DBL_MAX);
+        }
+        forget_oldest();
+        for (Index j = 0; j < features_; ++j)
+            rows_[j] = x[j];
+        history_[static_cast<Index>(label_memory.rows) % history] = y;
+        label_memory.add(y);
+    }
+    void forget_rows() { label_memory = LabelMemory{}; }
+
+    // Scales that are off by more than a factor of two are put right; by how much is for the experts to follow.
+    Rescaling rescaled() {
+        Rescaling change;
+        change.features.assign(features_, 1.0);
+        for (Index j = 0; j < features_; ++j)
+            change.any |= adjust(units_[j].size, units_[j].squares, change.features[j]);
+        change.any |= adjust(label_.size, label_.squares, change.label);
+        change.any |= adjust(common_, common_squares_ / at_least(1, static_cast<double>(features_)), change.raw);
+        change.any |= adjust(common_label_, common_label_squares_, change.raw_label);
+        return change;
+    }
+    // What that does to the columns of a sight: they are divided by these factors.
+    void column_factors(Sight sight, const Rescaling& change, double* out) const {
+        const Extent extent = extent_of(sight, born_);
+        const bool raw = is_raw(sight);
+        if (intercept_)
+            *out++ = 1;
+        for (Index k = 0; k < extent.labels; ++k)
+            *out++ = raw ? change.raw_label : change.label;
+        for (Index j = 0; j < features_; ++j)
+            for (Index k = 0; k < extent.group; ++k)
+                *out++ = raw ? change.raw : sight == Sight::squares && k == 1 ? 1 : change.features[j];
+    }
+
+    // Features that come later: not varied yet.
+    void grow(Index more) {
+        std::vector<double> rows(most_rows * (features_ + more));
+        for (Index k = 0; k < most_rows; ++k)
+            for (Index j = 0; j < features_; ++j)
+                rows[k * (features_ + more) + j] = rows_[k * features_ + j];
+        rows_ = std::move(rows);
+        features_ += more;
+        units_.resize(features_);
+        make_room();
+    }
+
+    LabelMemory label_memory;
+
+    // Calls act with every number of the state, and how many of them there are, one block after the other.
+    template <class Act> void visit(Act&& act) {
+        act(reinterpret_cast<double*>(units_.data()), 3 * features_);
+        act(rows_.data(), most_rows * features_);
+        act(history_, history);
+        act(reinterpret_cast<double*>(&label_memory), static_cast<Index>(sizeof(LabelMemory) / sizeof(double)));
+        act(reinterpret_cast<double*>(&label_), 3);
+        act(&common_, 1);
+        act(&common_label_, 1);
+        act(&common_squares_, 1);
+        act(&common_label_squares_, 1);
+    }
+
+  private:
+    static constexpr double weak = 0.1, far = 1e30, rounding_of_a_centre = 1e-12;
+    static bool is_raw(Sight sight) { return sight == Sight::raw || sight == Sight::raw_past; }
+    static double bounded(double value) { return saturate(value, far); }
+    static double root(double mean) { return mean > 0 ? std::sqrt(mean) : 1; }
+    static double squares_of(const double* values, Index count) {
+        double total = 0;
+        for (Index i = 0; i < count; ++i)
+            total = at_most(total + values[i] * values[i], DBL_MAX);
+        return total;
+    }
+    static void observe(Unit& unit, double value) {
+        const double away = std::fabs(value - unit.centre);
+        if (unit.size == 0 && away > 0)
+            unit.size = at_most(away, DBL_MAX);
+        unit.squares = at_most(unit.squares + away * away, DBL_MAX);
+    }
+    bool adjust(double& size, double squares, double& factor) const {
+        const double now = std::sqrt(squares / label_memory.rows);
+        if (!(size > 0 && now > 0 && (now > 2 * size || now < 0.5 * size)))
+            return false;
+        factor = now / size;
+        size = now;
+        return true;
+    }
+
+    Unit unit_of(const double* values, Index stride, Index count, double widen) const {
+        const double n = static_cast<double>(count);
+        Unit unit;
+        if (intercept_)
+            for (Index t = 0; t < count; ++t)
+                unit.centre += values[t * stride] / n;
+        for (Index t = 0; t < count; ++t) {
+            const double away = values[t * stride] - unit.centre;
+            unit.squares = at_most(unit.squares + away * away, DBL_MAX);
+        }
+        const double spread = std::sqrt(unit.squares / at_least(1, n - intercept_)) * widen;
+        if (count == 1 && intercept_)
+            unit.size = std::fabs(unit.centre);
+        else if (spread > std::fabs(unit.centre) * rounding_of_a_centre)
+            unit.size = spread;
+        return unit;
+    }
+
+    double seen(Index j, double value) const {
+        const Unit& unit = units_[j];
+        const double away = value - unit.centre;
+        return unit.size > 0 ? bounded(away / unit.size) : away > 0 ? 1 : away < 0 ? -1 : 0;
+    }
+    double seen_label(bool raw, double label) const {
+        return raw ? bounded(label / common_label_) : label_.size > 0 ? bounded((label - label_.centre) / label_.size) : 0;
+    }
+    double change_of(Index j, double value) const {
+        const double size = at_least(std::fabs(value), std::fabs(rows_[j])), now = value / size, before = rows_[j] / size;
+        return size > 0 ? (now - before) * (now - before) / (now * now + before * before) : 0;
+    }
+    // From 0, where features are far from 0, to 1, where they vary around it: by the geometric mean of their changes, which
+    // is 1/2 around 0, so that some features far from 0 are enough.
+    double centredness(const double* x) const {
+        double logs = 0;
+        for (Index j = 0; j < features_; ++j)
+            logs += std::log(at_least(1e-3, change_of(j, x[j])));
+        return features_ > 0 ? at_most(2 * std::exp(logs / static_cast<double>(features_)), 1) : 0;
+    }
+    double label_seen(bool raw, Index back) const {
+        return label_memory.rows < static_cast<double>(back) ? 0 : seen_label(raw, label_back(back));
+    }
+    // The (k + 1)-th row before; the oldest known where there is none so old, the row itself where there is none.
+    const double* row_before(Index k, const double* x) const {
+        const double known = label_memory.rows;
+        if (known == 0)
+            return x;
+        const Index at = static_cast<double>(k) < known ? k : static_cast<Index>(known) - 1;
+        return rows_.data() + at * features_;
+    }
+    void make_room() {
+        raw_.resize(features_);
+        standard_.resize(features_);
+        before_.resize(most_rows * features_);
+    }
+    void forget_oldest() {
+        for (Index k = most_rows - 1; k > 0; --k)
+            for (Index j = 0; j < features_; ++j)
+                rows_[k * features_ + j] = rows_[(k - 1) * features_ + j];
+    }
+
+    Index features_, born_;
+    bool intercept_;
+    std::vector<Unit> units_;
+    std::vector<double> rows_;                    // the latest first
+    std::vector<double> raw_, standard_, before_; // of the row in hand
+    double labels_[most_labels + far_count] = {}, raw_labels_[most_labels] = {};
+    double history_[history] = {}; // label number i at i % history
+    Unit label_;
+    double common_ = 1, common_label_ = 1, common_squares_ = 0, common_label_squares_ = 0;
+};
+
+} // namespace driftline

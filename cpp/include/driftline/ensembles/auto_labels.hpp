@@ -1,0 +1,63 @@
+// What Auto remembers of all labels: where they have been, and which would be unusual.
+#pragma once
+
+#include <cfloat>
+#include <cmath>
+#include <vector>
+
+#include "driftline/base/range.hpp"
+
+namespace driftline {
+
+inline constexpr Index warm_rows = 64;
+
+struct LabelMemory {
+    double last = 0, rows = 0, mean = 0, low = 0, high = 0;
+    double peak = 0; // the farthest that a label has been from the mean; it fades
+    double held = 0; // 1: the last label was an outlier, and another value took its place
+
+    void add(double y) {
+        reach_out(y);
+        last = y;
+        rows += 1;
+        mean += y / rows - mean / rows;
+        low = rows == 1 ? y : at_most(low, y);
+        high = rows == 1 ? y : at_least(high, y);
+        held = 0;
+    }
+    void reach_out(double y) {
+        constexpr double keep = 0.999;
+        peak = at_most(at_least(keep * peak, rows > 0 ? std::fabs(y - mean) : 0), DBL_MAX);
+    }
+    // Farther out than labels have been of late. The first label after a jump of the target may be, the second is not: one
+    // in succession is enough, and the peak has followed.
+    bool unusual(double y) const {
+        constexpr double times = 2;
+        return rows >= warm_rows && held == 0 && peak > 0 && std::fabs(y - mean) > times * peak;
+    }
+    // Predictions that came near a label far from the mean.
+    bool foreseen(double y, const std::vector<double>& predictions) const {
+        const double near = 0.5 * std::fabs(y - mean);
+        for (const double value : predictions)
+            if (std::fabs(y - value) < near)
+                return true;
+        return false;
+    }
+    // Predictions are cut off where no label has been.
+    void cut_off(std::vector<double>& predictions) const {
+        double least = low, most = high;
+        if (rows < 2) {
+            least = at_most(least, 0);
+            most = at_least(most, 0);
+        }
+        double reach = 0.5 * most - 0.5 * least;
+        if (rows == 2) // two labels may be alike by chance
+            reach = at_least(reach, at_most(4 * reach, at_least(std::fabs(least), std::fabs(most))));
+        least = saturate(least - reach, DBL_MAX);
+        most = saturate(most + reach, DBL_MAX);
+        for (double& value : predictions)
+            value = rows > 0 ? at_most(at_least(least, value), most) : 0;
+    }
+};
+
+} // namespace driftline

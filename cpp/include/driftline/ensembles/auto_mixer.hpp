@@ -1,0 +1,253 @@
+// How Auto makes one prediction of those of its experts.
+//
+// Three layers. (1) Mixtures of the experts by their likelihood, each with its own forgetting of past losses: with L the
+// discounted sum of an expert's squared losses and n that of ones, its weight is L^(-n/2), the likelihood of Gaussian errors
+// at the variance that suits them best. No scale enters. (2) A second-order learner on top predicts the residual of the
+// middle mixture from how far the experts are from it: mixing matches the best expert, this is what beats it. (3) Mixtures
+// of these predictions, again at several rates of forgetting, and a mixture of those.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "driftline/linear/second_order_model.hpp"
+
+namespace driftline {
+
+inline constexpr double largest_square = 1e280; // of an error that is counted
+
+// Mixtures of `count` predictions, one for each rate of forgetting.
+class Mixtures {
+  public:
+    // `prior` has the logarithms of the weights to begin with; they fade at each rate of forgetting.
+    Mixtures(Index count, std::vector<double> keep, const std::vector<double>& prior)
+        : count_(count), keep_(std::move(keep)), rows_(keep_.size()), losses_(keep_.size() * count),
+          weights_(keep_.size() * count), squares_(count) {
+        for (Index r = 0; r < rates(); ++r)
+            prior_.insert(prior_.end(), prior.begin(), prior.end());
+        weigh();
+    }
+
+    Index rates() const { return static_cast<Index>(keep_.size()); }
+    const double* weights(Index rate) const { return weights_.data() + rate * count_; }
+    double mixed(Index rate, const double* predictions) const {
+        double total = 0;
+        for (Index k = 0; k < count_; ++k)
+            total += weights(rate)[k] * predictions[k];
+        return total;
+    }
+    void learn(const double* predictions, double y, double weight) {
+        const double before = least_;
+        least_ = largest_square;
+        for (Index k = 0; k < count_; ++k) {
+            squares_[k] = (y - predictions[k]) * (y - predictions[k]);
+            least_ = at_most(squares_[k], least_);
+        }
+        for (Index r = 0; r < rates(); ++r) {
+            mixing_engine().discount(losses_.data() + r * count_, squares_.data(), count_, rows_[r], before, least_,
+                                     keep_[r], weight);
+            rows_[r] = at_most(keep_[r] * rows_[r] + weight, 1e290);
+            for (Index k = 0; k < count_; ++k)
+                prior_[r * count_ + k] *= keep_[r];
+        }
+        weigh();
+    }
+
+    // A row that is not learned, with this squared error: were the next like it, it would be a jump.
+    void overlook(double square) { least_ = at_most(square, largest_square); }
+
+    void temper_prior(double factor) {
+        for (double& log_weight : prior_)
+            log_weight *= factor;
+        weigh();
+    }
+
+    template <class Act> void visit(Act&& act) {
+        act(rows_.data(), rates());
+        act(&least_, 1);
+        act(losses_.data(), rates() * count_);
+        act(prior_.data(), rates() * count_);
+    }
+    void weigh() {
+        for (Index r = 0; r < rates(); ++r)
+            mixing_engine().weigh(losses_.data() + r * count_, prior_.data() + r * count_, rows_[r],
+                                  weights_.data() + r * count_, count_);
+    }
+
+  private:
+    Index count_;
+    std::vector<double> keep_, rows_, losses_, weights_, prior_, squares_;
+    double least_ = 0; // of the last row's squared errors
+};
+
+class Mixer {
+  public:
+    explicit Mixer(const std::vector<double>& prior)
+        : experts_(static_cast<Index>(prior.size())), first_(experts_, {0.9, 0.98, 0.9998}, prior),
+          second_(4, {0.9, 0.98, 0.9998}, {0, 0, 0, doubt}), last_(3, {0.998}, {0, 0, 0}),
+          top_(experts_ + 2, false, on_top()) {}
+
+    // The prediction from the experts' own.
+    double mix(const double* expert) {
+        mix_first(expert);
+        double correction = 0;
+        if (scale_ > 0)
+            engine<double>().predict(top_.state, correction, nullptr);
+        return mix_rest(expert, correction);
+    }
+    // The same, and then the label is learned.
+    double learn(const double* expert, double y, double weight) {
+        mix_first(expert);
+        double correction = 0;
+        if (scale_ > 0)
+            engine<double>().learn(top_.state, saturate((y - layer_[1]) / scale_, 1e30), weight, correction);
+        const double shown = mix_rest(expert, correction);
+        judge(expert, y, weight);
+        return shown;
+    }
+
+    // What was said on the way to the last prediction, the experts' part first.
+    void note(const double* expert, std::vector<double>& said) const {
+        said.assign(expert, expert + experts_);
+        said.insert(said.end(), layer_, layer_ + 4);
+        said.insert(said.end(), second_layer_, second_layer_ + 3);
+        said.insert(said.end(), top_.state.x, top_.state.x + top_.state.d);
+        said.push_back(scale_);
+    }
+    Index note_size() const { return experts_ + 4 + 3 + top_.state.d + 1; }
+    // Learns the label of a row from what was noted when it was predicted.
+    void learn_late(const std::vector<double>& said, double y, double weight) {
+        const double* from = said.data() + experts_;
+        std::copy(from, from + 4, layer_);
+        std::copy(from + 4, from + 7, second_layer_);
+        std::copy(from + 7, from + 7 + top_.state.d, top_.state.x);
+        scale_ = said[note_size() - 1];
+        top_.state.ready = false;
+        double ignored = 0;
+        if (scale_ > 0)
+            engine<double>().learn(top_.state, saturate((y - layer_[1]) / scale_, 1e30), weight, ignored);
+        judge(said.data(), y, weight);
+    }
+
+    void overlook(double square) {
+        for (Mixtures* mixtures : {&first_, &second_, &last_})
+            mixtures->overlook(square);
+    }
+    // Makes the experts' initial weights more alike.
+    void temper(double factor) { first_.temper_prior(factor); }
+
+    // The share of each expert in the mixture of mixtures; the layer on top counts as the mixture that it corrects.
+    void shares(double* out) const {
+        double of[4];
+        shares_of_layer(of);
+        of[1] += of[3];
+        for (Index k = 0; k < experts_; ++k) {
+            out[k] = 0;
+            for (Index r = 0; r < 3; ++r)
+                out[k] += of[r] * first_.weights(r)[k];
+        }
+    }
+    // How the prediction depends on those of the experts when nothing is cut off and the layer on top shrinks nothing.
+    double slopes(double* out) const {
+        double of[4], moved = 0;
+        shares_of_layer(of);
+        for (Index k = 0; k < experts_; ++k)
+            moved += top_.state.w[k];
+        for (Index k = 0; k < experts_; ++k) {
+            out[k] = of[3] * (top_.state.w[k] + (1 - moved) * first_.weights(1)[k]);
+            for (Index r = 0; r < 3; ++r)
+                out[k] += of[r] * first_.weights(r)[k];
+        }
+        return of[3];
+    }
+
+    template <class Act> void visit(Act&& act) {
+        first_.visit(act);
+        second_.visit(act);
+        last_.visit(act);
+        act(&residual_, 1);
+        act(&squares_, 1);
+        act(&rows_, 1);
+        act(top_.state.w, top_.state.d);
+        act(top_.matrix().data(), top_.matrix().size());
+        act(top_.diagonal().data(), top_.diagonal().size());
+        act(reinterpret_cast<double*>(&top_.state.sums), sums_count);
+    }
+    void weigh() {
+        first_.weigh();
+        second_.weigh();
+        last_.weigh();
+    }
+    SecondOrderModel<double>& top() { return top_; }
+
+  private:
+    static constexpr double doubt = -4; // log of the initial weight of the layer on top
+    static Policy on_top() {
+        Policy policy;
+        policy.start = 0.2;
+        policy.shrink = true;
+        return policy;
+    }
+
+    void judge(const double* expert, double y, double weight) {
+        first_.learn(expert, y, weight);
+        second_.learn(layer_, y, weight);
+        last_.learn(second_layer_, y, weight);
+        residual_ = saturate(y - layer_[1], DBL_MAX);
+        squares_ = at_most(0.98 * squares_ + weight * residual_ * residual_, 1e290);
+        rows_ = at_most(0.98 * rows_ + weight, 1e290);
+    }
+    void shares_of_layer(double* out) const {
+        for (Index i = 0; i < 4; ++i) {
+            out[i] = 0;
+            for (Index r = 0; r < 3; ++r)
+                out[i] += last_.weights(0)[r] * second_.weights(r)[i];
+        }
+    }
+    // The mixtures of the experts, and the row for the layer on top. Deviations are measured in the residuals' own size and
+    // their own: no row can be large, however sudden a change.
+    void mix_first(const double* expert) {
+        for (Index r = 0; r < 3; ++r)
+            layer_[r] = first_.mixed(r, expert);
+        double* x = top_.state.x;
+        double spread = 0;
+        for (Index k = 0; k < experts_; ++k) {
+            x[k] = expert[k] - layer_[1];
+            spread += x[k] * x[k];
+        }
+        noise_ = rows_ > 0 ? squares_ / rows_ : 0;
+        scale_ = std::sqrt(at_most(noise_ + spread / static_cast<double>(experts_), 1e290));
+        const double one = scale_ > 0 ? 1 / scale_ : 0;
+        for (Index k = 0; k < experts_; ++k)
+            x[k] = at_most(at_least(-1e10, x[k] * one), 1e10);
+        x[experts_] = at_most(at_least(-1e10, 0.3 * residual_ * one), 1e10);
+        x[experts_ + 1] = 0.1;
+    }
+    double mix_rest(const double* expert, double correction) {
+        layer_[3] = within_reach(expert, layer_[1] + scale_ * correction, std::sqrt(noise_));
+        for (Index r = 0; r < 3; ++r)
+            second_layer_[r] = second_.mixed(r, layer_);
+        return last_.mixed(0, second_layer_);
+    }
+    // The layer on top may leave the experts that matter behind, by as much as they differ and twice the noise.
+    double within_reach(const double* expert, double value, double noise) const {
+        double low = HUGE_VAL, high = -HUGE_VAL;
+        for (Index k = 0; k < experts_; ++k) {
+            const double weight = at_least(first_.weights(0)[k], at_least(first_.weights(1)[k], first_.weights(2)[k]));
+            if (weight > 1e-3) {
+                low = at_most(low, expert[k]);
+                high = at_least(high, expert[k]);
+            }
+        }
+        const double reach = high - low + 2 * noise;
+        return at_most(at_least(low - reach, value), high + reach);
+    }
+
+    Index experts_;
+    Mixtures first_, second_, last_;
+    SecondOrderModel<double> top_;
+    double layer_[4] = {}, second_layer_[3] = {}, scale_ = 0, noise_ = 0, residual_ = 0, squares_ = 0, rows_ = 0;
+};
+
+} // namespace driftline

@@ -1,0 +1,399 @@
+// Auto: experts that differ in what they see and in how they take the passing of time, and the mixer above them.
+//
+// Experts depend on rows and labels alone, never on the mixture. So a block of rows goes through one expert after the other,
+// and then through the mixer, with the same result as row after row.
+#pragma once
+
+#include <bit>
+#include <memory>
+
+#include "driftline/ensembles/auto_upkeep.hpp"
+#include "driftline/ensembles/auto_inputs.hpp"
+#include "driftline/ensembles/auto_mixer.hpp"
+#include "driftline/ensembles/auto_waiting.hpp"
+
+namespace driftline {
+
+template <class T> class AutoModel {
+  public:
+    AutoModel(Index features, Index born, bool intercept)
+        : inputs(features, born, intercept), kinds_(experts_for(born)), mixer_(initial_log_weights(kinds_)),
+          watches_(kinds_.size()), predictions_(kinds_.size() + experts_without_model) {
+        for (const ExpertKind& kind : kinds_)
+            models_.push_back(std::make_unique<SecondOrderModel<T>>(inputs.width(kind.sight), false, kind.policy()));
+        measure_columns();
+    }
+    AutoModel(const AutoModel&) = delete;
+
+    Index experts() const { return static_cast<Index>(kinds_.size()) + experts_without_model; }
+    const std::vector<ExpertKind>& kinds() const { return kinds_; }
+    Index features() const { return inputs.features(); }
+
+    // A prediction whose label will come.
+    double predict_next(const double* x) {
+        const double prediction = predict(x);
+        std::vector<double>& said = waiting_.add(Waiting::mark_of(x, features()), inputs.label_memory.rows);
+        mixer_.note(predictions_.data(), said);
+        said.push_back(prediction);
+        return prediction;
+    }
+    double predict(const double* x) {
+        ask_experts(x);
+        complete(inputs.label_memory);
+        return inputs.leaning(x, mixer_.mix(predictions_.data()));
+    }
+    // What was said of a row whose label has come, or would be said now.
+    double said_of(const double* x) {
+        const Waiting::Row* row = waiting_.awaited(Waiting::mark_of(x, features()));
+        return row ? row->said.back() : predict(x);
+    }
+    // The label of a row that may have been predicted some labels ago.
+    double learn_next(const double* x, double y, double weight) {
+        return learn(x, y, weight, waiting_.recall(Waiting::mark_of(x, features()), inputs.label_memory.rows));
+    }
+    double learn(const double* x, double y, double weight, bool recalled = false) {
+        const bool warming = warm();
+        ask_experts(x, waiting_.late()); // which leaves the row with every expert
+        const bool outlier = is_outlier(x, y);
+        complete(memory_then());
+        if (outlier)
+            return overlook(x, y, recalled);
+        const bool second = inputs.label_memory.rows == 1;
+        const double change = second ? inputs.change_from_last(x) : 1;
+        const double prediction = recalled ? learn_recalled(y, weight) : inputs.leaning(x, mix_and_learn(y, weight));
+        if (second)
+            mixer_.temper(change);
+        count(y, prediction);
+        if (warming)
+            warm_.keep(x, features(), y, weight);
+        if (warming && rescaling_due()) {
+            start_afresh();
+            if (!warm())
+                expect_warm(0);
+            return prediction;
+        }
+        double ignored = 0;
+        for (std::size_t k = 0; k < kinds_.size(); ++k)
+            teach(k, y, weight, ignored);
+        inputs.remember(x, y, !warming);
+        rescale_when_due();
+        return prediction;
+    }
+
+    Status replay(const Batch& batch, Outputs& out) {
+        if (batch.y)
+            waiting_.forget_lateness(); // each row is predicted when all labels before it are known
+        while (out.done < batch.rows) {
+            Fate fate = Fate::learn;
+            const Index rows = read_block(batch, out, fate);
+            if (rows > 1)
+                replay_block(batch, out, rows);
+            else if (rows == 0 && fate == Fate::refuse)
+                return Status::bad_value;
+            else
+                replay_row(batch, out, rows == 1 ? Fate::learn : fate);
+            keep_snapshot(out);
+        }
+        return Status::done;
+    }
+
+    // The linear model that the experts make together at this moment: slopes, then what does not depend on x.
+    void weights(double* out) const {
+        std::vector<double> shares(experts());
+        mixer_.slopes(shares.data());
+        double offset = 0;
+        std::fill(out, out + features(), 0.0);
+        for (std::size_t k = 0; k < kinds_.size(); ++k)
+            inputs.add_slopes(kinds_[k].sight, models_[k]->state.w, shares[k], out, offset);
+        offset += shares[kinds_.size()] * inputs.label_memory.last + shares[kinds_.size() + 1] * inputs.label_memory.mean;
+        if (inputs.intercept())
+            out[features()] = sums.rows > 0 ? saturate(offset, DBL_MAX) : 0;
+        for (Index j = 0; j < features(); ++j)
+            out[j] = saturate(out[j], DBL_MAX);
+    }
+
+    void grow(Index more) {
+        const Index before = features();
+        inputs.grow(more);
+        warm_.grow(before, more);
+        for (std::size_t k = 0; k < kinds_.size(); ++k)
+            models_[k] = models_[k]->grown(more * extent_of(kinds_[k].sight, inputs.born()).group);
+        measure_columns();
+    }
+
+    bool warm() const { return sums.rows < warm_rows; }
+    // Rows that an expert looks back on: of those without a model the last one, or all.
+    double memory(std::size_t k) const {
+        if (k >= kinds_.size())
+            return k == kinds_.size() ? 1 : at_least(1, sums.rows);
+        const double all = kinds_[k].reset > 0 ? watches_[k].since : sums.rows, own = kinds_[k].memory();
+        return at_least(1, own > 0 ? at_most(own, all) : all);
+    }
+    double drift(std::size_t k) const { return k < kinds_.size() ? kinds_[k].drift() : k == kinds_.size() ? 1 : 0; }
+    // By the experts' shares: the geometric mean of their memories, and the mean of their drifts.
+    void pace(double* out) const {
+        std::vector<double> shares(experts());
+        mixer_.shares(shares.data());
+        out[0] = out[1] = 0;
+        for (std::size_t k = 0; k < shares.size(); ++k) {
+            out[0] += shares[k] * std::log(memory(k));
+            out[1] += shares[k] * drift(k);
+        }
+        out[0] = std::exp(out[0]);
+    }
+
+    // Calls act with every number of the state, that of so many waiting rows included; arrays of T are the experts'.
+    template <class Act> void visit(Index waiting, Act&& act) {
+        act(reinterpret_cast<double*>(&sums), auto_sums_count);
+        inputs.visit(act);
+        mixer_.visit(act);
+        waiting_.visit(waiting, act);
+        act(reinterpret_cast<double*>(watches_.data()), static_cast<Index>(4 * watches_.size()));
+        warm_.visit(act);
+        for (auto& model : models_) {
+            act(reinterpret_cast<double*>(&model->state.sums), sums_count);
+            act(model->diagonal().data(), model->diagonal().size());
+            act(model->state.w, model->state.d);
+            act(model->matrix().data(), model->matrix().size());
+        }
+    }
+    // Room for the rows kept while warming up, before their numbers are read.
+    void expect_warm(Index rows) { warm_.resize(rows, features()); }
+    Index warm_count() const { return warm_.count(); }
+    std::vector<std::unique_ptr<SecondOrderModel<T>>>& models() { return models_; }
+    Mixer& mixer() { return mixer_; }
+    Index waiting_count() const { return waiting_.overtaken(inputs.label_memory.rows); }
+    void expect_waiting(Index rows) { waiting_.expect(rows, mixer_.note_size() + 1); }
+    const Waiting& waiting() const { return waiting_; }
+
+    AutoInputs inputs;
+    AutoSums sums;
+    Coverage coverage;
+
+  private:
+    std::vector<ExpertKind> kinds_;
+    Mixer mixer_;
+
+    void measure_columns() {
+        widest_ = 1;
+        used_sights_.clear();
+        for (const ExpertKind& kind : kinds_) {
+            widest_ = std::max(widest_, inputs.width(kind.sight));
+            if (std::find(used_sights_.begin(), used_sights_.end(), kind.sight) == used_sights_.end())
+                used_sights_.push_back(kind.sight);
+        }
+    }
+
+    void ask_experts(const double* x, Index late = 0) {
+        inputs.look_at(x, late);
+        for (std::size_t k = 0; k < kinds_.size(); ++k) {
+            inputs.write(kinds_[k].sight, models_[k]->state.x);
+            double value = 0;
+            engine<T>().predict(models_[k]->state, value, nullptr);
+            predictions_[k] = value + inputs.origin(kinds_[k].sight);
+        }
+    }
+    // All predictions, from what was known of the labels.
+    void complete(const LabelMemory& memory) {
+        predictions_[kinds_.size()] = memory.last;
+        predictions_[kinds_.size() + 1] = memory.mean;
+        memory.cut_off(predictions_);
+    }
+    // With the last label that was known when the row at hand was predicted.
+    LabelMemory memory_then() const {
+        LabelMemory memory = inputs.label_memory;
+        memory.last = inputs.label_back(1 + waiting_.late());
+        return memory;
+    }
+    // A label far out that neither an expert foresaw nor a feature explains.
+    bool is_outlier(const double* x, double y) const {
+        const LabelMemory& memory = inputs.label_memory;
+        return memory.unusual(y) && inputs.ordinary(x) && !memory.foreseen(y, predictions_);
+    }
+    // Nobody learns from an outlier. To the rows that follow its label is what was predicted.
+    double overlook(const double* x, double y, bool recalled) {
+        const double prediction =
+            recalled ? waiting_.recalled().said.back() : saturate(mixer_.mix(predictions_.data()), DBL_MAX);
+        count(y, prediction);
+        sums.outliers += 1;
+        mixer_.overlook((y - prediction) * (y - prediction));
+        inputs.remember_outlier(x, y, prediction);
+        rescale_when_due();
+        return prediction;
+    }
+    // Before the first label everyone says 0. So large a loss in common would hide what follows: it is not learned from.
+    double mix_and_learn(double y, double weight) {
+        const bool known = sums.rows > static_cast<double>(waiting_.late());
+        return known ? saturate(mixer_.learn(predictions_.data(), y, weight), DBL_MAX) : 0;
+    }
+    double learn_recalled(double y, double weight) {
+        const Waiting::Row& row = waiting_.recalled();
+        if (row.labels > 0)
+            mixer_.learn_late(row.said, y, weight);
+        return row.said.back();
+    }
+    void count(double y, double prediction) {
+        const double loss = at_most((y - prediction) * (y - prediction), DBL_MAX);
+        sums.rows += 1;
+        sums.loss = at_most(sums.loss + loss, DBL_MAX);
+        sums.largest_loss = at_least(sums.largest_loss, loss);
+        note(coverage, loss);
+    }
+
+    // Expert k learns from the row that it has at hand.
+    void teach(std::size_t k, double y, double weight, double& prediction) {
+        SecondOrderState<T>& state = models_[k]->state;
+        const ExpertKind& kind = kinds_[k];
+        if (kind.reset > 0)
+            state.sums.value = 0; // of one row: the square of its error over what was to be expected
+        const double label = saturate(y - inputs.origin(kind.sight), DBL_MAX);
+        engine<T>().learn(state, label, weight, prediction);
+        if (kind.reset > 0 && watches_[k].jumped(state.sums.value, kind.sudden, weight)) {
+            set_identity(state.factor, kind.reset, state.d);
+            state.ready = false;
+            sums.resets += 1;
+            double ignored = 0; // the row that told of the jump is the first of those after it
+            engine<T>().learn(state, label, weight, ignored);
+        }
+    }
+    // All experts anew on the rows kept, in units that these rows tell.
+    void start_afresh() {
+        const Index rows = warm_.count();
+        inputs.measure(warm_.x.data(), warm_.y.data(), rows);
+        inputs.forget_rows();
+        for (auto& model : models_)
+            model->restart();
+        std::fill(watches_.begin(), watches_.end(), Watch{});
+        const double resets = sums.resets;
+        for (Index t = 0; t < rows; ++t) {
+            const double* x = warm_.x.data() + t * features();
+            double ignored = 0;
+            inputs.look_at(x, waiting_.late());
+            for (std::size_t k = 0; k < kinds_.size(); ++k) {
+                inputs.write(kinds_[k].sight, models_[k]->state.x);
+                teach(k, warm_.y[t], warm_.weights[t], ignored);
+            }
+            inputs.remember(x, warm_.y[t], false);
+        }
+        sums.resets = resets;
+    }
+
+    bool rescaling_due() const { return std::has_single_bit(static_cast<std::size_t>(sums.rows)); }
+    void rescale_when_due() {
+        if (warm() || !rescaling_due())
+            return;
+        const Rescaling change = inputs.rescaled();
+        if (!change.any)
+            return;
+        sums.rescalings += 1;
+        factors_.resize(widest_);
+        for (std::size_t k = 0; k < kinds_.size(); ++k) {
+            inputs.column_factors(kinds_[k].sight, change, factors_.data());
+            rescale(*models_[k], factors_.data());
+        }
+    }
+    // Reads the rows that can be taken as a block, up to one that is not learned, whose fate is given; what may be an
+    // outlier goes alone. Scales may change, and snapshots be kept, after the last row of a block only.
+    Index read_block(const Batch& batch, const Outputs& out, Fate& fate) {
+        Index most = 1;
+        if (!warm())
+            for (Index n = static_cast<Index>(sums.rows) + 1; most < most_block && (n & (n - 1)) != 0; ++n)
+                ++most;
+        most = std::min(most, batch.rows - out.done);
+        if (out.weights || out.pace)
+            most = std::min(most, out.every - out.done % out.every);
+        rows_.resize(most * features());
+        memories_.resize(most);
+        LabelMemory memory = inputs.label_memory;
+        for (Index t = 0; t < most; ++t) {
+            const Index row = out.done + t;
+            fate = fate_of<T>(batch, row, read_row<T>(batch, row, features(), rows_.data() + t * features()));
+            if (fate != Fate::learn)
+                return t;
+            if (memory.unusual(batch.y[row]))
+                return std::max<Index>(t, 1);
+            memories_[t] = memory;
+            memory.add(batch.y[row]);
+        }
+        return most;
+    }
+    void show(const Outputs& out, Index t, double prediction) {
+        out.predictions[t] = prediction;
+        if (out.lower)
+            write_interval(out, t, coverage, 1, sums.largest_loss);
+    }
+    void replay_row(const Batch& batch, Outputs& out, Fate fate) {
+        const Index t = out.done++;
+        out.predictions[t] = NAN;
+        write_no_interval(out, t);
+        if (fate != Fate::pass)
+            show(out, t, batch.y || batch.rows > 1 ? predict(rows_.data()) : predict_next(rows_.data()));
+        if (fate == Fate::learn)
+            learn(rows_.data(), batch.y[t], weight_of(batch, t));
+        else
+            out.skipped += was_skipped<T>(batch, t, fate);
+    }
+    void keep_snapshot(const Outputs& out) const {
+        const Index place = out.every > 0 && out.done % out.every == 0 ? out.done / out.every - 1 : -1;
+        if (out.weights && place >= 0)
+            weights(out.weights + place * (features() + inputs.intercept()));
+        if (out.pace && place >= 0)
+            pace(out.pace + 2 * place);
+    }
+    void replay_block(const Batch& batch, Outputs& out, Index rows) {
+        const Index first = out.done, columns = static_cast<Index>(kinds_.size());
+        table_.resize(columns * rows);
+        for (const Sight sight : used_sights_)
+            seen_[static_cast<int>(sight)].resize(rows * inputs.width(sight));
+        for (Index t = 0; t < rows; ++t) {
+            const double* x = rows_.data() + t * features();
+            inputs.look_at(x);
+            for (const Sight sight : used_sights_)
+                inputs.write(sight, seen_[static_cast<int>(sight)].data() + t * inputs.width(sight));
+            inputs.remember(x, batch.y[first + t], true);
+        }
+        for (std::size_t k = 0; k < kinds_.size(); ++k)
+            replay_expert(k, batch, first, rows, table_.data() + static_cast<Index>(k) * rows);
+        for (Index t = first; t < first + rows; ++t) {
+            for (Index k = 0; k < columns; ++k)
+                predictions_[k] = table_[k * rows + t - first];
+            complete(memories_[t - first]);
+            show(out, t, mix_and_learn(batch.y[t], weight_of(batch, t)));
+            count(batch.y[t], out.predictions[t]);
+        }
+        rescale_when_due();
+        out.done = first + rows;
+    }
+    void replay_expert(std::size_t k, const Batch& batch, Index first, Index rows, double* to) {
+        const Sight sight = kinds_[k].sight;
+        const double* seen = seen_[static_cast<int>(sight)].data();
+        const double origin = inputs.origin(sight);
+        SecondOrderState<T>& state = models_[k]->state;
+        if (kinds_[k].reset > 0) {
+            for (Index t = 0; t < rows; ++t, seen += state.d) {
+                for (Index j = 0; j < state.d; ++j)
+                    state.x[j] = static_cast<T>(seen[j]);
+                teach(k, batch.y[first + t], weight_of(batch, first + t), to[t]);
+            }
+        } else {
+            labels_.resize(rows);
+            for (Index t = 0; t < rows; ++t)
+                labels_[t] = saturate(batch.y[first + t] - origin, DBL_MAX);
+            replay_seen(state, seen, labels_, batch.weight ? batch.weight + first : nullptr, to);
+        }
+        for (Index t = 0; t < rows; ++t)
+            to[t] += origin;
+    }
+
+    std::vector<std::unique_ptr<SecondOrderModel<T>>> models_;
+    std::vector<Watch> watches_;
+    std::vector<double> rows_, predictions_, factors_;
+    WarmRows warm_;
+    std::vector<Sight> used_sights_;
+    std::vector<double> seen_[sights], table_, labels_; // of a block
+    std::vector<LabelMemory> memories_;                 // before each of its rows
+    Waiting waiting_;
+    Index widest_ = 1;
+};
+
+} // namespace driftline

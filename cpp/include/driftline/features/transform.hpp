@@ -1,0 +1,45 @@
+// A transformation of rows, one of several in a chain: what it is asked, and the arrays in which its state leaves and
+// enters.
+#pragma once
+
+#include <stdexcept>
+#include <vector>
+
+#include "driftline/base/range.hpp"
+
+namespace driftline {
+
+// A named part of a transformation's state.
+struct Part {
+    const char* name;
+    std::vector<double>* values;
+    bool may_be_negative = true;
+    bool any_length = false; // else it keeps its length unless features are added
+};
+
+class Transform {
+  public:
+    explicit Transform(Index inputs) : inputs_(inputs) {}
+    virtual ~Transform() = default;
+
+    Index inputs() const { return inputs_; }
+    virtual Index outputs() const { return inputs_; }
+
+    // The row at hand as the learner behind sees it, before its label is known.
+    virtual void view(const double* x, double* z) = 0;
+    // A row that is not part of the stream, by what was learned alone.
+    virtual void apply(const double* x, double* z) { view(x, z); }
+    // The row at hand becomes one of those seen.
+    virtual void learn(const double*, double) {}
+    // So many features more, behind the others.
+    virtual void grow(Index more) { inputs_ += more; }
+
+    virtual std::vector<Part> parts() { return {}; }
+    // Called when the parts were set from outside; std::invalid_argument where they do not go together.
+    virtual void restore() {}
+
+  protected:
+    Index inputs_;
+};
+
+} // namespace driftline

@@ -1,0 +1,218 @@
+// Many models of one kind with the memory behind them, and the threads that work on them.
+#pragma once
+
+#include <algorithm>
+#include <exception>
+#include <limits>
+#include <memory>
+#include <new>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "driftline/engine.hpp"
+#include "driftline/linear/first_order_model.hpp"
+#include "driftline/fleet/memory.hpp"
+#include "driftline/linear/second_order_model.hpp"
+
+namespace driftline {
+
+template <class T> Status replay_keyed(SecondOrderState<T>& m, const Slots& slots, const KeyedRows& rows, KeyedDone& done) {
+    return engine<T>().replay_slots(m, slots, rows, done);
+}
+template <class T> Status replay_keyed(FirstOrderState<T>& m, const Slots& slots, const KeyedRows& rows, KeyedDone& done) {
+    return engine<T>().replay_slots_first(m, slots, rows, done);
+}
+
+// Whether a row whose values are finite can still be refused, so that a call that has begun may have to be undone.
+template <class T> bool may_refuse(const SecondOrderState<T>& m) {
+    return m.policy.complement || m.forgetting.values || m.thresholds.values;
+}
+template <class T> bool may_refuse(const FirstOrderState<T>& m) { return m.policy.space == Space::free; }
+
+// What slots held before a call changed them, in chunks that are never copied.
+struct Journal {
+    std::byte* bytes;
+    std::size_t size;
+    std::vector<Index> slots;
+    std::vector<std::vector<std::byte>> chunks;
+
+    static void keep(void* self, Index slot) {
+        constexpr std::size_t few = 16, many = 4096;
+        Journal& journal = *static_cast<Journal*>(self);
+        if (journal.chunks.empty() || journal.chunks.back().size() == journal.chunks.back().capacity()) {
+            journal.chunks.emplace_back();
+            journal.chunks.back().reserve(std::clamp(journal.slots.size(), few, many) * journal.size);
+        }
+        journal.slots.push_back(slot);
+        const std::byte* from = journal.bytes + static_cast<std::size_t>(slot) * journal.size;
+        journal.chunks.back().insert(journal.chunks.back().end(), from, from + journal.size);
+    }
+    void put_back() const {
+        auto slot = slots.begin();
+        for (const std::vector<std::byte>& chunk : chunks)
+            for (std::size_t at = 0; at < chunk.size(); at += size)
+                std::memcpy(bytes + static_cast<std::size_t>(*slot++) * size, chunk.data() + at, size);
+    }
+};
+
+template <class Model> class FleetModel {
+  public:
+    using Policy = decltype(Model::state.policy);
+
+    FleetModel(Index n, Index d, bool intercept, const Policy& policy)
+        : n_(n), d_(d), intercept_(intercept), policy_(policy), blank_worker_(d, intercept, policy),
+          layout_(layout_of(blank_worker_.state)), memory_(bytes_for(n, layout_.size)), blank_(layout_.size) {
+        put_in_slot(blank_worker_.state, layout_, blank_.data());
+    }
+    FleetModel(const FleetModel&) = delete;
+
+    Index size() const { return n_; }
+    Index features() const { return d_ - intercept_; }
+    Index width() const { return d_; }
+    bool intercept() const { return intercept_; }
+    const Policy& policy() const { return policy_; }
+    const SlotLayout& layout() const { return layout_; }
+    std::byte* slot(Index i) { return memory_.data() + i * layout_.size; }
+    const SlotHead& head(Index i) { return *reinterpret_cast<const SlotHead*>(slot(i)); }
+    // What a slot stands for: the content of its own, or the start's.
+    const std::byte* content(Index i) { return head(i).call ? slot(i) : blank_.data(); }
+    // A fresh model of the usual kind.
+    std::unique_ptr<Model> new_worker() const {
+        auto worker = std::make_unique<Model>(d_, intercept_, policy_);
+        set_tables(*worker);
+        return worker;
+    }
+
+    // Room for n models or more; twice as many as before, so that this is seldom done. Not within a call.
+    void reserve(Index n) {
+        if (n <= n_)
+            return;
+        const Index ample = std::max(n, 2 * n_);
+        try {
+            memory_.grow(bytes_for(ample, layout_.size));
+            n_ = ample;
+        } catch (const std::bad_alloc&) { // then no more than are needed
+            memory_.grow(bytes_for(n, layout_.size));
+            n_ = n;
+        }
+        journals_.clear();
+    }
+
+    // Schedules are by a model's own rows and segments, so that tables begin at 1. There is one for all, which grows.
+    void extend_forgetting(const double* values, Index count) {
+        forgetting_.reserve(1); // an empty table is one too
+        forgetting_.insert(forgetting_.end(), values, values + count);
+        forgets_by_table_ = true;
+        renew_tables();
+    }
+    void extend_thresholds(const double* values, Index count) {
+        thresholds_.insert(thresholds_.end(), values, values + count);
+        renew_tables();
+        put_in_slot(blank_worker_.state, layout_, blank_.data());
+    }
+    // How long the tables are.
+    Index forgettings() const { return static_cast<Index>(forgetting_.size()); }
+    Index thresholds() const { return static_cast<Index>(thresholds_.size()); }
+
+    // Rows from where each thread's `done` says, of which there are as many as threads. The outcome is that of the first row
+    // that could not be taken; rows of other keys after it may have been learned, until the call is undone.
+    Status run(const KeyedRows& rows, std::vector<KeyedDone>& done) {
+        const std::size_t threads = done.size();
+        open_ = rows.batch.y != nullptr;
+        while (workers_.size() < threads)
+            workers_.push_back(new_worker());
+        if (journals_.size() < threads)
+            journals_.resize(threads, Journal{memory_.data(), static_cast<std::size_t>(layout_.size), {}, {}});
+        std::vector<Status> outcomes(threads, Status::done);
+        std::vector<std::exception_ptr> errors(threads);
+        const auto work = [&](std::size_t i) {
+            try {
+                outcomes[i] = run_part(rows, i, threads, done[i]);
+            } catch (...) {
+                errors[i] = std::current_exception();
+            }
+        };
+        std::vector<std::jthread> others;
+        for (std::size_t i = 1; i < threads; ++i)
+            try {
+                others.emplace_back(work, i);
+            } catch (const std::system_error&) { // no more threads to be had
+                work(i);
+            }
+        work(0);
+        others.clear();
+        for (const std::exception_ptr& error : errors)
+            if (error)
+                std::rethrow_exception(error);
+        return first_of(outcomes, done);
+    }
+    // A call that learns consists of one or several runs, and ends in one of these.
+    void accept() {
+        ++call_;
+        open_ = false;
+        journals_.clear();
+    }
+    // False where no call is under way, or it was of a kind that cannot fail, so that nothing was kept to go back to: what
+    // was learned stays.
+    bool undo() {
+        if (!open_)
+            return false;
+        for (const Journal& journal : journals_)
+            journal.put_back();
+        accept();
+        return may_refuse(blank_worker_.state);
+    }
+    std::uint64_t call() const { return call_; }
+
+  private:
+    static std::size_t bytes_for(Index n, Index size) {
+        if (n > std::numeric_limits<Index>::max() / 2 / size)
+            throw std::bad_alloc();
+        return static_cast<std::size_t>(n) * static_cast<std::size_t>(size);
+    }
+    static Status first_of(const std::vector<Status>& outcomes, std::vector<KeyedDone>& done) {
+        std::size_t first = 0;
+        for (std::size_t i = 1; i < done.size(); ++i)
+            if (done[i].row < done[first].row)
+                first = i;
+        return outcomes[first];
+    }
+    Status run_part(KeyedRows rows, std::size_t i, std::size_t threads, KeyedDone& done) {
+        rows.part = static_cast<std::uint32_t>(i);
+        rows.parts = static_cast<std::uint32_t>(threads);
+        auto& state = workers_[i]->state;
+        const Slots slots{memory_.data(), blank_.data(), layout_, call_, may_refuse(state) ? &Journal::keep : nullptr};
+        done.journal = &journals_[i];
+        return replay_keyed(state, slots, rows, done);
+    }
+    void set_tables(Model& worker) const {
+        if constexpr (requires { worker.state.forgetting; }) {
+            if (forgets_by_table_)
+                worker.state.forgetting = {forgetting_.data(), 1, static_cast<Index>(forgetting_.size())};
+            if (!thresholds_.empty())
+                worker.set_thresholds(thresholds_, 1);
+        }
+    }
+    void renew_tables() {
+        for (auto& worker : workers_)
+            set_tables(*worker);
+        set_tables(blank_worker_);
+    }
+
+    Index n_, d_;
+    bool intercept_;
+    Policy policy_;
+    Model blank_worker_; // never learns
+    SlotLayout layout_;
+    LazyZeros memory_;
+    Aligned<std::byte> blank_;
+    std::uint64_t call_ = 1;
+    bool open_ = false; // a call that learns is under way
+    bool forgets_by_table_ = false;
+    std::vector<double> forgetting_, thresholds_;
+    std::vector<std::unique_ptr<Model>> workers_;
+    std::vector<Journal> journals_;
+};
+
+} // namespace driftline

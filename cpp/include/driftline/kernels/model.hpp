@@ -1,0 +1,235 @@
+// The recursion in a space of functions: a second-order learner of the coordinates that a dictionary of points gives a row.
+//
+// In the orthonormal basis of the dictionary the recursion is the one of any second-order learner: S on the span of the
+// points is the model's matrix, and tau I on all directions beyond it. The coordinates lie in the model from the last down
+// to the first in the order of the points. Those not in use have no weight and the variance tau, as all directions beyond
+// the span have; coordinate 0 is never in use, and stands for these.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "driftline/kernels/dictionary.hpp"
+#include "driftline/kernels/scale.hpp"
+#include "driftline/linear/second_order_model.hpp"
+
+namespace driftline {
+
+struct KernelOptions {
+    KernelFunction function;
+    bool measured = false; // gamma is set from the first rows
+    Index budget = 0;      // most points; 0: every row is one
+    double threshold = 0;  // with a budget, a row is no point while its rest is below this share of it and of the noise
+};
+
+class KernelModel {
+  public:
+    using Model = SecondOrderModel<double>;
+
+    // `model` learns the coordinates, and is replaced by a wider one when it has to be.
+    KernelModel(std::unique_ptr<Model>& model, Index features, const KernelOptions& options)
+        : options_(options), model_(model), dictionary_(features, model->state.d - 1), coordinates_(model->state.d) {
+        if (options.budget > 0)
+            dictionary_.track(5 * static_cast<double>(options.budget));
+    }
+
+    // Of a new model: a budget is sized once, for one more point while it is exceeded, and coordinate 0.
+    static Index first_width(Index budget) { return budget > 0 ? budget + 2 : 16; }
+
+    Dictionary& dictionary() { return dictionary_; }
+    const KernelOptions& options() const { return options_; }
+    Index features() const { return dictionary_.features(); }
+    FirstRows first;      // while gamma is measured
+    double projected = 0; // rows learned as their part in the span of the points
+    double removed = 0;   // points
+
+    // The variance of a direction of which nothing is known.
+    double tau() const {
+        const auto& state = model_->state;
+        return state.additive ? state.packed.s[0] : state.sums.pending != 0 ? 1 : state.factor.d[0];
+    }
+
+    // Predicts one row, and learns it where there is a label; results go to place t of `out`. Nothing has changed unless the
+    // status is done.
+    Status step(const double* x, const double* y, double weight, Outputs& out, Index t) {
+        if (!dictionary_.look(options_.function, x))
+            return Status::outside_kernel;
+        const bool newcomer = is_newcomer();
+        place(newcomer);
+        Outputs one;
+        one.predictions = out.predictions + t;
+        one.lower = out.lower ? out.lower + t : nullptr;
+        one.upper = out.upper ? out.upper + t : nullptr;
+        one.level = out.level;
+        Index reset = 0;
+        one.resets = &reset;
+        const double counted = model_->state.sums.weighted, kept = share_kept();
+        const double share = newcomer && y ? without_sliver(weight, kept) : weight;
+        Batch batch;
+        batch.x = coordinates_.data();
+        batch.rows = 1;
+        batch.column_stride = 1;
+        batch.y = y;
+        batch.weight = share == 1 ? nullptr : &share;
+        if (const Status status = engine<double>().replay(model_->state, batch, one); status != Status::done || !y)
+            return status;
+        model_->state.sums.weighted = counted + (weight != 1);
+        if (one.reset_count > 0 && out.resets)
+            out.resets[out.reset_count++] = t;
+        take_in(x, newcomer);
+        if (options_.measured && first.open()) {
+            first.add(x, features(), *y, weight, kept);
+            if (first.due())
+                measure();
+            if (first.rows() == FirstRows::most)
+                first.close();
+        }
+        return Status::done;
+    }
+
+    template <class T> Status replay(const Batch& batch, Outputs& out) {
+        row_.resize(static_cast<std::size_t>(features()));
+        for (; out.done < batch.rows; ++out.done) {
+            const Index t = out.done;
+            const Fate fate = fate_of<T>(batch, t, read_row<T>(batch, t, features(), row_.data()));
+            if (fate == Fate::refuse)
+                return Status::bad_value;
+            out.predictions[t] = NAN;
+            write_no_interval(out, t);
+            const double* label = fate == Fate::learn ? batch.y + t : nullptr;
+            if (fate != Fate::pass)
+                if (const Status status = step(row_.data(), label, weight_of(batch, t), out, t); status != Status::done)
+                    return status;
+            if (fate != Fate::learn)
+                out.skipped += was_skipped<T>(batch, t, fate);
+        }
+        return Status::done;
+    }
+
+    void grow(Index more) {
+        first.widen(features(), more);
+        dictionary_.widen(more);
+    }
+
+    // Calls act with the arrays that make up the state beside the model's.
+    template <class Act> void visit(Act&& act) {
+        act(&options_.function.gamma, 1);
+        act(&projected, 1);
+        act(&removed, 1);
+        dictionary_.visit(act);
+        first.visit(act);
+    }
+
+  private:
+    bool is_newcomer() const {
+        const double self = dictionary_.self(), rest = dictionary_.rest();
+        if (options_.budget == 0)
+            return self > 0;
+        const Policy& policy = model_->state.policy;
+        const double noise = policy.complement ? 1 : policy.noise;
+        // By the variance at the start: under forgetting all rows would seem new. A row may be small beside the noise and
+        // yet be one of many, so that it is also compared with itself.
+        return rest > 1e-10 * self && (rest > options_.threshold * self || policy.start * rest > options_.threshold * noise);
+    }
+
+    // Where the model expects its row.
+    void place(bool newcomer) {
+        const Index n = dictionary_.count(), last = coordinates_.size() - 1;
+        std::fill_n(coordinates_.data(), coordinates_.size(), 0.0);
+        for (Index i = 0; i < n; ++i)
+            coordinates_.data()[last - i] = dictionary_.coordinates()[i];
+        if (newcomer)
+            coordinates_.data()[last - n] = dictionary_.pivot();
+    }
+
+    // What the passing of time leaves of S^-1 before the next row.
+    double share_kept() const {
+        const auto& state = model_->state;
+        const Index t = static_cast<Index>(state.sums.rows) + 1;
+        if (state.policy.time != Time::divide)
+            return 1;
+        return state.forgetting.values && state.forgetting.covers(t) ? state.forgetting.at(t) : state.policy.amount;
+    }
+
+    // The sliver is a feature that the row has for itself, and so a part of its noise. It is taken out of the noise, by way
+    // of the weight, where that is large enough: then the sliver changes nothing. Not so with a budget: there later rows are
+    // learned as parts of the points, sliver included.
+    double without_sliver(double weight, double kept) const {
+        const Policy& policy = model_->state.policy;
+        if (policy.complement || options_.budget > 0)
+            return weight;
+        const double now = policy.time == Time::add ? tau() + policy.amount : tau() / kept;
+        const double noise = policy.noise / weight, part = now * sliver * dictionary_.self();
+        return part < 0.5 * noise && noise <= DBL_MAX ? policy.noise / (noise - part) : weight;
+    }
+
+    void take_in(const double* x, bool newcomer) {
+        if (newcomer) {
+            dictionary_.add(x);
+        } else if (options_.budget > 0) {
+            projected += dictionary_.rest() > 1e-10 * dictionary_.self();
+            dictionary_.note_use();
+        }
+        if (options_.budget > 0 && dictionary_.count() > options_.budget)
+            remove(dictionary_.least_useful(model_->state.w + coordinates_.size() - 1));
+        else if (dictionary_.count() + 1 >= coordinates_.size())
+            make_room();
+    }
+    void remove(Index which) {
+        const Index last = coordinates_.size() - 1, lowest = last - (dictionary_.count() - 1);
+        kernel_engine().drop_coordinate(model_->state, dictionary_.remove(which), lowest, last - which);
+        removed += 1;
+    }
+
+    // New coordinates come below the others, and are not yet in use.
+    void make_room() {
+        const Index before = coordinates_.size(), more = std::max<Index>(16, before / 2);
+        model_ = model_->grown(more, 0, tau());
+        dictionary_.make_room(before + more - 1);
+        coordinates_ = Aligned<double>(before + more);
+    }
+
+    // Sets gamma by the rows so far, and learns them anew with it. Where one of them would be refused, all stays as it is.
+    void measure() {
+        KernelOptions options = options_;
+        options.measured = false;
+        options.function.gamma = first.gamma(options.function.kind, features());
+        if (!(options.function.gamma > 0) || options.function.gamma == options_.function.gamma)
+            return;
+        const auto& old = model_->state;
+        auto model = std::make_unique<Model>(first_width(options.budget), false, old.policy);
+        const auto values = [](const Table& table) { return std::vector<double>(table.values, table.values + table.count); };
+        if (old.forgetting.values)
+            model->set_forgetting(first.kept(), 1);
+        if (old.thresholds.values)
+            model->set_thresholds(values(old.thresholds), old.thresholds.first);
+        KernelModel fresh(model, features(), options);
+        double ignored = 0;
+        Outputs out;
+        out.predictions = &ignored;
+        for (Index t = 0; t < first.rows(); ++t)
+            if (fresh.step(first.x(t, features()), first.y(t), first.weight(t), out, 0) != Status::done)
+                return;
+        if (old.forgetting.values)
+            model->set_forgetting(values(old.forgetting), old.forgetting.first);
+        Sums& sums = model->state.sums;
+        sums.loss = old.sums.loss;
+        sums.largest_loss = old.sums.largest_loss;
+        sums.retuned = old.sums.retuned;
+        model->state.coverage = old.coverage;
+        model_ = std::move(model);
+        options_.function.gamma = options.function.gamma;
+        dictionary_ = std::move(fresh.dictionary_);
+        coordinates_ = std::move(fresh.coordinates_);
+        projected = fresh.projected;
+        removed = fresh.removed;
+    }
+
+    KernelOptions options_;
+    std::unique_ptr<Model>& model_;
+    Dictionary dictionary_;
+    Aligned<double> coordinates_;
+    std::vector<double> row_;
+};
+
+} // namespace driftline

@@ -1,0 +1,116 @@
+// Several rows at a time, where the matrix is larger than a core's cache and comes from memory for each row: what every
+// way of doing that shares.
+//
+// S does not depend on the weights, nor on a label. So S goes through the rows of a block first, and the weights follow.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "driftline/base/worker.hpp"
+#include "driftline/linear/second_order.hpp"
+#include "driftline/base/storage.hpp"
+
+namespace driftline {
+inline namespace DRIFTLINE_ISA {
+
+template <class T> class BlockReplay {
+  public:
+    BlockReplay(SecondOrderState<T>& m, const Batch& batch, Outputs& out, bool two_threads, Index capacity, Index patience)
+        : m_(m), batch_(batch), out_(out), reader_(batch, m.d, m.intercept), usual_(usual_view(m)),
+          extras_(extras_of(m, batch.weight != nullptr)), size_(padded<T>(m.d)), capacity_(capacity), patience_(patience),
+          alone_(!two_threads || !companion_.hire()) {}
+    virtual ~BlockReplay() = default;
+    BlockReplay(const BlockReplay&) = delete;
+
+    Status run() {
+        Status status = Status::done;
+        while (status == Status::done && out_.done < batch_.rows)
+            if (!learn_block())
+                status = learn_singly();
+        m_.ready = false;
+        return status;
+    }
+
+    // Rows that did not go one by one.
+    Index in_blocks() const { return in_blocks_; }
+
+  protected:
+    SecondOrderState<T>& m_;
+    const Batch& batch_;
+    Outputs& out_;
+    const Reader<0, T> reader_;
+    const View usual_;
+    Extras extras_;
+    const Index size_;
+    const Index capacity_; // rows of a block, at most
+    const Index patience_; // rows that go one by one before a block is tried again
+    Companion companion_;
+    const bool alone_; // there is no second thread
+
+    // Learns some rows, of which it is certain beforehand that they ask for nothing but the plain step. False, with nothing
+    // changed, where the next row is none of these.
+    virtual bool learn_block() = 0;
+    // What was formed for the rows to come is theirs no longer.
+    virtual void forget_products() = 0;
+
+    // Rows that a block may have which begins so many rows later: the last one is the first that something is due after.
+    Index most_rows(Index later = 0) const {
+        const Index done = out_.done + later, seen = static_cast<Index>(m_.sums.rows) + later;
+        Index most = std::min(capacity_, batch_.rows - done);
+        if (m_.policy.reset == Reset::every)
+            most = std::min(most, m_.policy.period - seen % m_.policy.period);
+        if (m_.additive)
+            most = std::min(most, rows_until_mending(m_.d) - seen % rows_until_mending(m_.d));
+        if (m_.additive && out_.pace) // which is told from S as it is after that row
+            most = std::min(most, out_.every - done % out_.every);
+        return most;
+    }
+
+    // The row that comes so much later, as far as it can be seen without S: false where it cannot be one of a block.
+    bool look_ahead(T* x, Index later, View& view) const {
+        const Index t = out_.done + later;
+        view = usual_;
+        view.norm2 = dot(x, x, size_);
+        return fate_of(batch_, t, x, size_, view.norm2) == Fate::learn &&
+               look_up_forgetting(m_, view, later) == Status::done;
+    }
+
+    // The next row, S having been through it with noise rho.
+    void conclude_row(T* x, T* k, View view, double rho, const T* next) {
+        const Index t = out_.done;
+        T* const own = m_.x;
+        m_.x = x;
+        look(m_, view, size_);
+        view.norm2 = at_most(view.norm2, DBL_MAX);
+        const Lesson lesson = compare(m_, view, extras_, batch_.y[t], rho);
+        show(m_, view, lesson.shown, out_, t);
+        Row<0, T> row(m_.factor);
+        row.k = k;
+        const double resets = m_.sums.resets;
+        conclude(m_, row, view, extras_, lesson, batch_.y[t], weight_of(batch_, t), next);
+        if (out_.resets && m_.sums.resets > resets)
+            out_.resets[out_.reset_count++] = t;
+        snapshot(out_, m_.w, m_.d, t);
+        note_pace(out_, m_, t);
+        m_.x = own;
+        ++out_.done;
+        ++in_blocks_;
+    }
+
+  private:
+    Index in_blocks_ = 0;
+
+    // A row with something missing leaves those after it to a block; what else keeps rows out of one does so for some time.
+    Status learn_singly() {
+        forget_products();
+        View view;
+        reader_.take(m_.x, out_.done);
+        Batch some = batch_;
+        some.rows = std::min(batch_.rows, out_.done + (look_ahead(m_.x, 0, view) ? patience_ : 1));
+        return replay<0>(m_, some, out_, true);
+    }
+};
+
+} // namespace DRIFTLINE_ISA
+} // namespace driftline

@@ -1,0 +1,44 @@
+// Many rows: one by one, or in blocks where that pays.
+#pragma once
+
+#include "driftline/linear/factor_blocks.hpp"
+#include "driftline/base/machine.hpp"
+#include "driftline/linear/packed_blocks.hpp"
+
+namespace driftline {
+inline namespace DRIFTLINE_ISA {
+
+// How often a core's cache would have to be filled with the matrix for a row.
+template <class T> double cache_fillings(const SecondOrderState<T>& m) {
+    const Index bytes = panel_elements<T>(m.d) * static_cast<Index>(sizeof(T));
+    return static_cast<double>(bytes) / static_cast<double>(core_cache());
+}
+
+// From how many fillings on blocks are faster than single rows, found by trial: through a factor on one core and on two,
+// through one with its guard, and through half of S.
+struct Worthwhile {
+    static constexpr double factor = 1.2, factor_on_two_cores = 0.6, guarded_factor = 6, packed = 12;
+    static constexpr Index rows = 8, rows_on_two_cores = 32; // with fewer, what is set up for them costs more
+};
+
+// Where blocks change the last places, only the size decides, so that the way a stream is learned does not depend on what
+// else the machine does.
+template <class T> Status replay_any(SecondOrderState<T>& m, const Batch& batch, Outputs& out) {
+    const double fillings = cache_fillings(m);
+    const Index rows = batch.rows - out.done;
+    if (batch.y && rows >= Worthwhile::rows && fillings > Worthwhile::factor_on_two_cores) {
+        const ThreadClaim claim;
+        const bool two_threads = rows >= Worthwhile::rows_on_two_cores && claim.has_room();
+        const double enough = m.guard.u     ? Worthwhile::guarded_factor
+                              : two_threads ? Worthwhile::factor_on_two_cores
+                                            : Worthwhile::factor;
+        if (FactorBlocks<T>::suits(m) && fillings > enough)
+            return FactorBlocks<T>(m, batch, out, two_threads).run();
+        if (PackedBlocks<T>::suits(m) && fillings > Worthwhile::packed)
+            return PackedBlocks<T>(m, batch, out, two_threads).run();
+    }
+    return with_size(m, [&]<int G>() { return replay<G>(m, batch, out, false); });
+}
+
+} // namespace DRIFTLINE_ISA
+} // namespace driftline

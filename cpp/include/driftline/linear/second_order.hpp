@@ -1,0 +1,366 @@
+// The one step of every second-order learner, and the replay of many rows.
+#pragma once
+
+#include "driftline/linear/projection.hpp"
+#include "driftline/linear/second_order_memory.hpp"
+#include "driftline/linear/second_order_view.hpp"
+
+namespace driftline {
+inline namespace DRIFTLINE_ISA {
+
+// Weights that left the range of T are held at its ends. A k that is not finite means that S broke: it starts afresh.
+template <class T> DRIFTLINE_ONCE void saturate_weights(SecondOrderState<T>& m, bool broken) {
+    for (Index j = 0; j < m.d; ++j)
+        m.w[j] = static_cast<T>(saturate(static_cast<double>(m.w[j]), type_max<T>));
+    for (Index j = m.d; j < padded<T>(m.d); ++j)
+        m.w[j] = 0; // a gain that is infinite, times the zeros that pad k
+    m.sums.saturated += 1;
+    if (broken) {
+        reset(m, m.policy.start);
+        m.sums.repaired += 1;
+    }
+}
+
+// w += gain k.
+template <int G, class T> DRIFTLINE_INLINE void move_weights(SecondOrderState<T>& m, const Row<G, T>& row, double gain) {
+    if (!add_scaled(m.w, m.w, row.k, static_cast<T>(gain), row.size)) [[unlikely]]
+        saturate_weights(m, !all_finite(row.k, row.size));
+}
+
+// Whether rounding could outweigh what the row leaves of S along x, about rho/|x|^2 (the sum of S_jj x_j^2 over rho tells),
+// or the drift. No entry of the diagonal exceeds the start, or 1 after a reset, plus all drift so far; that settles most
+// rows.
+template <class T> DRIFTLINE_INLINE bool is_weak(const SecondOrderState<T>& m, const View& view, double rho) {
+    const double most = at_least(1, m.policy.start) + view.drift * (m.sums.rows + 1);
+    if (view.drift < rounding<T>(m.d) * most)
+        return true;
+    const double limit = rho * (sizeof(T) == 8 ? 1e11 : 1e3);
+    if (most * view.norm2 * view.scale * view.scale <= limit) [[likely]]
+        return false;
+    double total = 0;
+    for (Index j = 0; j < m.d; ++j)
+        total += (static_cast<double>(m.packed.s[panel_index<T>(j, j)]) + view.drift) * m.x[j] * m.x[j];
+    return !(total <= limit);
+}
+
+// What a modest policy does long before that: S^-1 gains I / most. That leaves S as even as it was in all the directions of
+// which no row said anything, where cutting single D_j would have the weights wander off in them. As d rows, each of one
+// feature, that bring no news of the weights: d^3, once in as many rows as S grows modest_room-fold in.
+template <class T> DRIFTLINE_ONCE void bring_modesty(SecondOrderState<T>& m, double most) {
+    Row<0, T> row(m.factor);
+    std::memset(m.x, 0, static_cast<std::size_t>(row.size) * sizeof(T));
+    for (Index j = 0; j < m.d; ++j) {
+        m.x[j] = 1;
+        multiply(m.factor, m.x);
+        Growth none;
+        project(m.factor, row, none);
+        update(m.factor, row, most, m.x);
+        m.x[j] = 0;
+    }
+    m.ready = false;
+}
+
+inline void count_reset(Sums& sums) {
+    sums.resets += 1;
+    sums.segment += 1;
+    sums.begun = sums.rows;
+}
+
+// What a reset asks for once the row was taken in.
+template <class T> void watch_resets(SecondOrderState<T>& m, double rho, double grow, double norm2, const T* next) {
+    const bool below = m.policy.reset == Reset::below;
+    const bool due =
+        below ? reset_is_due(m, rho, grow, norm2, next) : static_cast<Index>(m.sums.rows) % m.policy.period == 0;
+    if (!due)
+        return;
+    count_reset(m.sums);
+    m.ready = false;
+    if (m.guard.u) {
+        m.sums.pending = 1;
+        return;
+    }
+    reset(m, 1.0);
+    if (below)
+        begin_segment(m, 1.0);
+}
+
+// How often a packed S is looked at as a whole, which takes d^3.
+inline Index rows_until_mending(Index d) { return 64 + 8 * d; }
+
+template <class T> DRIFTLINE_ONCE void watch(SecondOrderState<T>& m, double rho, View view, const T* next) {
+    if (m.additive && static_cast<Index>(m.sums.rows) % rows_until_mending(m.d) == 0)
+        mend(m);
+    if (m.policy.reset != Reset::none)
+        watch_resets(m, rho, view.growth.grow, view.norm2 * (view.scale * view.scale), next);
+    if (m.policy.radius > 0 && !(std::sqrt(dot(m.w, m.w, padded<T>(m.d))) <= m.policy.radius))
+        project_on_ball(m);
+}
+
+DRIFTLINE_INLINE double plain_s(const View& view) { return view.s / (view.scale * view.scale); }
+
+// The prediction, and the interval where one is asked for, go out before anything is learned.
+template <class T>
+DRIFTLINE_INLINE void show(SecondOrderState<T>& m, const View& view, double prediction, const Outputs& out, Index t) {
+    out.predictions[t] = prediction;
+    if (out.lower) [[unlikely]]
+        write_interval(out, t, m.coverage, label_variance(m.policy, plain_s(view), 1), m.sums.largest_loss);
+}
+// The squared error of what was shown over the variance of the label; rho is in the units of the view.
+DRIFTLINE_INLINE double score_of(const View& view, double y, double shown, double rho) {
+    const double error = (y - shown) * view.scale;
+    return error * error / (rho + view.s);
+}
+
+DRIFTLINE_INLINE void count_row(Sums& sums, const View& view, double y, double shown, double error, double value) {
+    sums.rows += 1;
+    sums.loss = at_most(sums.loss + (y - shown) * (y - shown), DBL_MAX);
+    sums.value = at_most(sums.value * view.keep + value, DBL_MAX);
+    sums.largest_loss = at_least(sums.largest_loss, at_most(error * error, DBL_MAX));
+    sums.largest_label = at_least(sums.largest_label, std::fabs(y));
+    sums.largest_norm2 = at_least(sums.largest_norm2, view.norm2);
+}
+
+// Whether a row right after a reset calls for the next one: with S = I that is a matter of |x|^2.
+template <class T> DRIFTLINE_INLINE bool resets_again(const SecondOrderState<T>& m, const View& view, double rho) {
+    return m.sums.pending != 0 && !m.policy.complement && view.norm2 <= largest_s<T> &&
+           (1 + view.norm2 / rho) / reset_limit(m) - 1 > tie_margin<T>;
+}
+
+// Such a row needs no S. False, with nothing changed, for any other row.
+template <class T>
+DRIFTLINE_ONCE bool reset_again(SecondOrderState<T>& m, View view, double y, double weight, const Outputs& out, Index t) {
+    const Policy& policy = m.policy;
+    const double rho = at_most(at_least(smallest_noise<T>, policy.noise / weight), largest_noise);
+    if (!resets_again(m, view, rho))
+        return false;
+    view.s = view.norm2;
+    const double prediction = predicted(policy, view);
+    show(m, view, prediction, out, t);
+    const double error = at_most(at_least(-DBL_MAX, y - view.f), DBL_MAX), gain = error / (rho + view.s);
+    if (!add_scaled(m.w, m.w, m.x, static_cast<T>(gain), padded<T>(m.d)))
+        saturate_weights(m, false);
+    count_row(m.sums, view, y, prediction, error, gain * error);
+    note(m.coverage, score_of(view, y, prediction, rho));
+    m.sums.shrunk += view.s / (rho + view.s);
+    m.sums.weighted += weight != 1;
+    count_reset(m.sums);
+    if (policy.radius > 0 && !(std::sqrt(dot(m.w, m.w, padded<T>(m.d))) <= policy.radius))
+        project_on_ball(m);
+    m.ready = false;
+    return true;
+}
+
+// What a policy asks of every row beyond the plain step, found once for many rows.
+struct Extras {
+    bool prediction, noise, after;
+};
+template <class T> DRIFTLINE_INLINE Extras extras_of(const SecondOrderState<T>& m, bool weighted) {
+    const Policy& policy = m.policy;
+    return {policy.shrink || policy.clip > 0, policy.complement || weighted,
+            m.additive || policy.reset != Reset::none || policy.radius > 0};
+}
+
+// What a label means to a row that was looked at.
+struct Lesson {
+    double shown, rho;  // the prediction; the noise in the units of the view
+    double error, gain; // of w.x; w moves by gain k
+};
+template <class T>
+DRIFTLINE_INLINE Lesson compare(const SecondOrderState<T>& m, const View& view, Extras extras, double y, double rho) {
+    const double error = at_most(at_least(-DBL_MAX, y - view.f), DBL_MAX);
+    const double shown = extras.prediction ? predicted(m.policy, view) : view.f;
+    return {shown, rho, error, error * view.scale / (rho + view.s)};
+}
+
+// The noise of a row that was looked at.
+template <class T>
+DRIFTLINE_INLINE Status find_noise(const SecondOrderState<T>& m, const View& view, Extras extras, double weight,
+                                   double& rho) {
+    const Policy& policy = m.policy;
+    rho = policy.noise; // by branches: a division that waits for s would be felt in every row
+    if (extras.noise || view.scaled) [[unlikely]] {
+        const double unit = view.scale * view.scale, noise = policy.complement ? unit - view.s : unit * policy.noise;
+        if (policy.complement && !(noise > 0))
+            return Status::outside_noise;
+        rho = at_most(at_least(smallest_noise<T>, noise / weight), largest_noise);
+    }
+    return Status::done;
+}
+
+// All that a row changes but S, whose k is at hand; `next` is the row that S was multiplied with.
+template <int G, class T>
+DRIFTLINE_INLINE void conclude(SecondOrderState<T>& m, const Row<G, T>& row, View view, Extras extras, const Lesson& lesson,
+                               double y, double weight, const T* next) {
+    move_weights(m, row, lesson.gain);
+    if (m.policy.modest > 0 && view.growth.watched) [[unlikely]] {
+        bring_modesty(m, view.growth.watch / modest_room);
+        view.growth.capped = true;
+    }
+    Sums& sums = m.sums;
+    const double value = lesson.gain * (lesson.error * view.scale);
+    count_row(sums, view, y, lesson.shown, lesson.error, value);
+    note(m.coverage, extras.prediction ? score_of(view, y, lesson.shown, lesson.rho) : value);
+    if (extras.prediction)
+        sums.shrunk += at_most(view.s / (lesson.rho + view.s), 1); // s is infinite where S broke
+    if (view.growth.capped) [[unlikely]]
+        sums.capped += 1;
+    if (extras.noise)
+        sums.weighted += weight != 1;
+    if (extras.after)
+        watch(m, lesson.rho, view, next);
+}
+
+// Learns from the row at hand, which was looked at; `next`, where there is one, is the row that will follow. The matrices'
+// products with it are formed on the way. Nothing has changed unless the status is done.
+template <int G, class T>
+DRIFTLINE_INLINE Status learn_row(SecondOrderState<T>& m, Row<G, T>& row, View view, Extras extras, double y, double weight,
+                                  const T* next, const Outputs& out, Index t) {
+    const Policy& policy = m.policy;
+    if (const Status status = look_up_forgetting(m, view); status != Status::done)
+        return status;
+    if (extras.after && policy.reset == Reset::below && !m.thresholds.covers(static_cast<Index>(m.sums.segment) + 1))
+        return Status::needs_threshold;
+    if (m.sums.pending != 0) [[unlikely]] {
+        if (reset_again(m, view, y, weight, out, t))
+            return Status::done;
+        settle(m);
+    }
+    look_at_variance(m, row, view);
+    double rho;
+    if (const Status status = find_noise(m, view, extras, weight, rho); status != Status::done)
+        return status;
+    const Lesson lesson = compare(m, view, extras, y, rho);
+    show(m, view, lesson.shown, out, t);
+    const bool fused = next != nullptr;
+    next = fused ? next : m.x;
+    m.ready = fused;
+    if (is_additive<G>(m))
+        update(m.packed, m.d, lesson.rho, view.s, view.drift, is_weak(m, view, lesson.rho), next);
+    else
+        update(m.factor, row, lesson.rho, next);
+    conclude(m, row, view, extras, lesson, y, weight, next);
+    return Status::done;
+}
+
+// x'I x, summed as a factor of I sums it.
+template <class T> DRIFTLINE_INLINE double identity_form(const T* x, Index columns) {
+    Doubles total = {};
+    for (Index j = 0; j < columns; j += lanes<double>) {
+        const Doubles f = load_doubles(x + j);
+        total += all_last(running_sums(rounded(f * f)));
+    }
+    return total[0];
+}
+
+// x'S x too where `s` is asked for.
+template <class T> DRIFTLINE_ONCE Status predict_row(SecondOrderState<T>& m, double& prediction, double* s) {
+    View view = usual_view(m);
+    Row<0, T> row(m.factor);
+    look(m, view, row.size);
+    if (const Status status = look_up_forgetting(m, view); status != Status::done)
+        return status;
+    m.ready = false;
+    if (m.policy.shrink || s) {
+        if (m.sums.pending != 0 && view.norm2 <= largest_s<T>) { // S is I, which is yet to be written down
+            view.s = resets_again(m, view, m.policy.noise) ? view.norm2 : identity_form(m.x, row.columns);
+        } else {
+            settle(m);
+            look_at_variance(m, row, view);
+        }
+    }
+    if (s)
+        *s = plain_s(view);
+    prediction = predicted(m.policy, view);
+    return Status::done;
+}
+
+// A row that is not learned from.
+template <class T>
+DRIFTLINE_ONCE Status pass_row(SecondOrderState<T>& m, const Batch& batch, Index t, Fate fate, Outputs& out) {
+    if (fate == Fate::refuse)
+        return Status::bad_value;
+    out.predictions[t] = NAN;
+    write_no_interval(out, t);
+    if (fate == Fate::predict) {
+        double s = 0;
+        if (const Status status = predict_row(m, out.predictions[t], out.lower ? &s : nullptr); status != Status::done)
+            return status;
+        if (out.lower)
+            write_interval(out, t, m.coverage, label_variance(m.policy, s, 1), m.sums.largest_loss);
+    }
+    m.ready = false;
+    out.skipped += was_skipped<T>(batch, t, fate);
+    return Status::done;
+}
+
+// Where `loaded`, the first row is at hand already.
+template <int G, class T>
+DRIFTLINE_ONCE Status replay(SecondOrderState<T>& m, const Batch& rows, Outputs& outputs, bool loaded) {
+    const Batch batch = rows; // copies, which no store through a pointer can be taken to change
+    Outputs out = outputs;
+    const Reader<static_cast<int>(padded<T>(4 * G)), T> reader(batch, m.d, m.intercept);
+    const View usual = usual_view(m);
+    const Extras extras = extras_of(m, batch.weight != nullptr);
+    Row<G, T> row(m.factor);
+    double resets = m.sums.resets;
+    Status status = Status::done;
+    if (!loaded && out.done < batch.rows)
+        reader.take(m.x, out.done);
+    m.ready = false;
+    for (; out.done < batch.rows; ++out.done) {
+        const Index t = out.done;
+        T* const next = t + 1 < batch.rows ? m.next : nullptr;
+        if (next)
+            reader.take(next, t + 1);
+        View view = usual;
+        look(m, view, row.size);
+        const Fate fate = fate_of(batch, t, m.x, row.size, view.norm2);
+        if (fate == Fate::learn) [[likely]]
+            status = learn_row(m, row, view, extras, batch.y[t], weight_of(batch, t), next, out, t);
+        else
+            status = pass_row(m, batch, t, fate, out);
+        if (status != Status::done)
+            break;
+        if (extras.after && m.sums.resets > resets) {
+            resets = m.sums.resets;
+            if (out.resets)
+                out.resets[out.reset_count++] = t;
+        }
+        if (next) {
+            m.next = m.x;
+            m.x = next;
+        }
+        snapshot(out, m.w, m.d, t);
+        note_pace(out, m, t);
+    }
+    m.ready = false;
+    outputs = out;
+    return status;
+}
+
+// Calls act with the number of groups as a constant where it is small.
+template <class T, class Act> DRIFTLINE_INLINE Status with_size(const SecondOrderState<T>& m, Act&& act) {
+    switch (m.additive ? 0 : (m.factor.used + 3) / 4) {
+    case 1:
+        return act.template operator()<1>();
+    case 2:
+        return act.template operator()<2>();
+    case 3:
+        return act.template operator()<3>();
+    case 4:
+        return act.template operator()<4>();
+    case 5:
+        return act.template operator()<5>();
+    case 6:
+        return act.template operator()<6>();
+    case 7:
+        return act.template operator()<7>();
+    case 8:
+        return act.template operator()<8>();
+    default:
+        return act.template operator()<0>();
+    }
+}
+
+} // namespace DRIFTLINE_ISA
+} // namespace driftline

@@ -1,0 +1,40 @@
+// At what pace a second-order learner forgets, as two numbers of which the memory over time is made.
+#pragma once
+
+#include <cmath>
+
+#include "driftline/linear/second_order_state.hpp"
+
+namespace driftline {
+
+struct Pace {
+    double rows = 0; // all that were learned
+    // About how many of the last rows the weights rest on, what is divided out of S not counted. Where drift q is added, a
+    // weight of variance v is forgotten in 1 + v/q rows: the geometric mean over the weights. Else all since the last reset.
+    double span = 0;
+};
+
+template <class T> Pace pace_of(const SecondOrderState<T>& m) {
+    const double span = at_least(0, m.sums.rows - m.sums.begun);
+    if (m.policy.time != Time::add || !m.additive || span == 0)
+        return {m.sums.rows, span};
+    double logs = 0;
+    for (Index j = 0; j < m.d; ++j) {
+        const double variance = m.packed.s[panel_index<T>(j, j)];
+        logs += std::log(at_least(1, at_most(1 + variance / m.policy.amount, at_least(1, span))));
+    }
+    return {m.sums.rows, std::exp(logs / static_cast<double>(m.d))};
+}
+
+inline namespace DRIFTLINE_ISA {
+
+template <class T> DRIFTLINE_INLINE void note_pace(const Outputs& out, const SecondOrderState<T>& m, Index t) {
+    if (out.pace && (t + 1) % out.every == 0) {
+        const Pace pace = pace_of(m);
+        out.pace[2 * ((t + 1) / out.every - 1)] = pace.rows;
+        out.pace[2 * ((t + 1) / out.every - 1) + 1] = pace.span;
+    }
+}
+
+} // namespace DRIFTLINE_ISA
+} // namespace driftline

@@ -1,0 +1,171 @@
+// How a second-order model sees a row before its label: w.x, x'S x, and what the passing of time does to S first.
+#pragma once
+
+#include "driftline/linear/reset.hpp"
+
+namespace driftline {
+inline namespace DRIFTLINE_ISA {
+
+// How the model sees a row before its label: S after the passing of time, s = x'S x, f = w.x. A row too large to square is
+// scaled: (x, y, rho) and (c x, c y, c^2 rho) are the same to the recursion.
+struct View {
+    double keep = 1, drift = 0; // the forgetting factor, what is added
+    Growth growth;
+    double scale = 1, s = 0, f = 0, norm2 = 0;
+    bool scaled = false;
+};
+
+// What the view is of where the passing of time does not depend on the row.
+template <class T> DRIFTLINE_INLINE View usual_view(const SecondOrderState<T>& m) {
+    const Policy& policy = m.policy;
+    View view;
+    view.growth.cap = variance_cap<T>;
+    if (policy.time == Time::divide) {
+        view.keep = policy.amount;
+        view.growth.grow = 1 / view.keep;
+        view.growth.watch = policy.reset == Reset::none ? policy.start : at_least(1, policy.start);
+    } else if (policy.time == Time::add) {
+        view.drift = policy.amount;
+    }
+    return view;
+}
+
+// Sizes are fixed for factors only.
+template <int G, class T> DRIFTLINE_INLINE bool is_additive(const SecondOrderState<T>& m) { return G == 0 && m.additive; }
+
+template <class T> DRIFTLINE_ONCE void form_products(SecondOrderState<T>& m) {
+    if (m.additive)
+        multiply(m.packed, m.x);
+    else
+        multiply(m.factor, m.x);
+    if (m.guard.u)
+        multiply(m.guard, m.x);
+    m.ready = true;
+}
+
+// |x|^2 is left as it comes: what is not finite in x is not finite in it.
+template <class T> DRIFTLINE_INLINE void look(const SecondOrderState<T>& m, View& view, Index size) {
+    dot_and_norm(m.w, m.x, size, view.f, view.norm2);
+    if (!std::isfinite(view.f)) [[unlikely]]
+        view.f = far_dot(m.w, m.x, 1, m.d);
+}
+
+// What the passing of time does before this row, or that many rows later, where that differs from row to row.
+template <class T> DRIFTLINE_INLINE Status look_up_forgetting(const SecondOrderState<T>& m, View& view, Index later = 0) {
+    view.norm2 = at_most(view.norm2, DBL_MAX);
+    if (m.policy.modest > 0) [[unlikely]] {
+        const double most = modest_growth<T> * m.policy.noise / at_least(view.norm2, m.sums.largest_norm2);
+        view.growth.watch = modest_room * at_most(at_least(m.policy.modest * m.policy.start, most), largest_start<T>);
+    }
+    if (m.forgetting.values) [[unlikely]] { // of division only
+        const Index t = static_cast<Index>(m.sums.rows) + 1 + later;
+        if (!m.forgetting.covers(t))
+            return Status::needs_forgetting;
+        view.keep = m.forgetting.at(t);
+        view.growth.grow = 1 / view.keep;
+    }
+    return Status::done;
+}
+
+// S back to the identity.
+template <class T> void reset(SecondOrderState<T>& m, double scale) {
+    if (m.additive)
+        set_identity(m.packed, scale, m.d);
+    else
+        set_identity(m.factor, scale, m.d);
+    m.ready = false;
+}
+
+// Positive definiteness of a packed S: mended by raising each entry of the diagonal by the same fraction of itself.
+template <class T> DRIFTLINE_ONCE void mend(SecondOrderState<T>& m) {
+    double raise = 0;
+    for (to_scratch(m); !cholesky(m.scratch, m.d); to_scratch(m)) {
+        if (raise > 1) {
+            reset(m, m.policy.start);
+            m.sums.repaired += 1;
+            return;
+        }
+        raise = raise > 0 ? 4 * raise : sizeof(T) == 8 ? 4e-16 : 2e-7;
+        for (Index j = 0; j < m.d; ++j)
+            m.packed.s[panel_index<T>(j, j)] *= static_cast<T>(1 + raise);
+    }
+    if (raise > 0) {
+        m.sums.repaired += 1;
+        m.ready = false;
+    }
+}
+
+// s of a packed S. It is at least drift |x|^2 in exact arithmetic: less means that S is no longer positive definite.
+template <class T> DRIFTLINE_INLINE double project_packed(SecondOrderState<T>& m, const View& view) {
+    const double s = project(m.packed, m.x, view.drift), least = view.drift * view.norm2;
+    if (view.scaled || !(s < 0.5 * least)) [[likely]]
+        return s;
+    mend(m);
+    form_products(m);
+    return at_least(least, project(m.packed, m.x, view.drift));
+}
+
+// An f_j below this fraction of its terms is nothing but their rounding.
+template <class T> DRIFTLINE_INLINE double silence_of(Index d) {
+    return 16 * (sizeof(T) == 8 ? DBL_EPSILON : static_cast<double>(FLT_EPSILON)) * (1 + std::sqrt(static_cast<double>(d)));
+}
+template <class T> inline constexpr double resolution = sizeof(T) == 8 ? 1e16 : 1e7;
+
+// Forgetting lets D_j grow without end while no row says anything about its direction u_j, and a row says nothing about it
+// when f_j = u_j.x is nothing but the rounding of its terms: such an f_j is 0. Directions that rows speak of, however
+// softly, are left alone, up to where the rounding of u_j itself would be taken for speech: a row that does not cut D_j down
+// by itself leaves at most `resolution` times what one as large as those terms would leave of it, or what it started with.
+// Acts on what was put aside of the row; true where it cut something off.
+template <class T> DRIFTLINE_ONCE bool hold_growth(SecondOrderState<T>& m, double watch) {
+    const double silence = silence_of<T>(m.d);
+    const double noise = m.policy.complement ? 1 : m.policy.noise;
+    T* const product = m.factor.product;
+    double* const grown = m.factor.grown;
+    bool cut = false;
+    for (Index j = 0; j < m.d; ++j) {
+        if (grown[j] <= watch)
+            continue;
+        const T* u = m.factor.u + panel_index<T>(0, j);
+        const double terms = absolute_terms(u, m.x, panel_rows<T>(j / panel_width<T>));
+        const double f = static_cast<double>(product[j]);
+        if (std::fabs(f) <= silence * terms)
+            product[j] = 0;
+        const double most = at_least(watch, resolution<T> * noise / (terms * terms));
+        if (grown[j] > most && grown[j] * f * f <= noise) {
+            grown[j] = most;
+            cut = true;
+        }
+    }
+    return cut;
+}
+
+template <int G, class T> DRIFTLINE_INLINE void look_at_variance(SecondOrderState<T>& m, Row<G, T>& row, View& view) {
+    for (;;) {
+        if (!m.ready) [[unlikely]] {
+            form_products(m);
+            fetch_product(m.factor, row);
+        }
+        view.s = is_additive<G>(m) ? project_packed(m, view) : project(m.factor, row, view.growth);
+        if (view.growth.watched && m.policy.modest == 0) [[unlikely]] {
+            put_aside(m.factor, row);
+            view.growth.capped |= hold_growth(m, view.growth.watch);
+            fetch_product(m.factor, row);
+            fetch_grown(m.factor, row);
+            view.s = weigh(row);
+        }
+        if (view.s <= largest_s<T> || view.scaled) [[likely]]
+            return;
+        view.scale = scale_row(m.x, m.d);
+        view.scaled = true;
+        m.ready = false;
+    }
+}
+
+DRIFTLINE_INLINE double predicted(const Policy& policy, const View& view) {
+    const double one = view.scale * view.scale;
+    const double value = policy.shrink ? view.f * (one / (one + view.s)) : view.f;
+    return policy.clip > 0 ? saturate(value, policy.clip) : value;
+}
+
+} // namespace DRIFTLINE_ISA
+} // namespace driftline

@@ -1,0 +1,123 @@
+"""Learners among the parameters of a learner."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from driftline.base import params
+from driftline.base.learner import Learner
+
+_OPTIONS = ("intercept", "dtype", "missing")
+
+
+class _Inherited(params.Param):
+    """An option of every learner. None stands for what the learners within have."""
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        value = super().__get__(instance, owner)
+        return instance._of_the_learners(self.name) if value is None else value
+
+
+def _inherited(name: str) -> Any:
+    param = Learner._params[name]
+    return _Inherited(None, lambda value: value is None or param.check(value), f"None or {param.rule}")
+
+
+class Nested(Learner):
+    """A learner with learners among its parameters.
+
+    The learners that it is given are patterns: it learns with copies of its own, and never changes them. Parameters of a
+    pattern are set as in scikit-learn, ``set_params(learner__rate=0.1)``.
+
+    Args:
+        intercept: for every learner within; None leaves each its own.
+        dtype: for every learner within; None leaves theirs, which must then be one.
+        missing: for every learner within; None leaves theirs, which must then be one.
+    """
+
+    intercept: bool = _inherited("intercept")
+    dtype: str = _inherited("dtype")
+    missing: str = _inherited("missing")
+
+    def _patterns(self) -> list[Learner]:
+        """The learners that see the rows, as they were given or by default."""
+        raise TypeError(f"{type(self).__name__} cannot be used by itself")
+
+    def _of_the_learners(self, name: str) -> Any:
+        values = [getattr(pattern, name) for pattern in self._patterns()]
+        return any(values) if name == "intercept" else values[0]
+
+    def _check_relations(self, values: dict[str, Any]) -> None:
+        patterns = self._patterns_in(values)
+        for name in ("dtype", "missing"):
+            found = {getattr(pattern, name) for pattern in patterns}
+            if values[name] is None and len(found) > 1:
+                one, other = sorted(found)
+                raise ValueError(
+                    f"{type(self).__name__}: {name} is {one!r} here and {other!r} there among the learners; "
+                    f"give {name} for all of them"
+                )
+
+    def _patterns_in(self, values: dict[str, Any]) -> list[Learner]:
+        """The patterns among parameters that are not yet set."""
+        found: list[Learner] = []
+        for value in values.values():
+            found += [item for item in (value if isinstance(value, (list, tuple)) else [value]) if isinstance(item, Learner)]
+        return found
+
+    def _copies(self, patterns: list[Learner]) -> list[Learner]:
+        """Learners of its own, with the options that were given for all of them."""
+        given = self.get_params(deep=False)
+        options = {name: given[name] for name in _OPTIONS if given[name] is not None}
+        return [pattern.clone(options) for pattern in patterns]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The hyper-parameters by name, as they were given; ``deep`` adds those of the learners within."""
+        found = super().get_params(deep=False)
+        for name, value in dict(found).items() if deep else ():
+            for place, pattern in _learners_in(name, value):
+                found |= {f"{place}__{inner}": item for inner, item in pattern.get_params().items()}
+        return found
+
+    def set_params(self, **changes: Any) -> Self:
+        """Changes hyper-parameters, all or none. On a learner that has learned they act from the next row on.
+
+        ``learner__rate=0.1`` puts a copy with that rate in the place of the learner that was given.
+        """
+        plain = {name: value for name, value in changes.items() if "__" not in name}
+        within: dict[str, dict[str, Any]] = {}
+        for name in changes.keys() - plain.keys():
+            places = dict(_learners_in(*self._owner(name, plain)))
+            place = max((place for place in places if name.startswith(place + "__")), key=len, default=None)
+            if place is None:
+                raise ValueError(self._unknown(name))
+            within.setdefault(place, {})[name[len(place) + 2 :]] = changes[name]
+        for place, inner in within.items():
+            name, value = self._owner(place, plain)
+            pattern = dict(_learners_in(name, value))[place]
+            changed = pattern.clone().set_params(**inner)
+            plain[name] = changed if value is pattern else [changed if item is pattern else item for item in value]
+        return super().set_params(**plain)
+
+    def clone(self, new_params: dict[str, Any] | None = None, include_attributes: bool = False) -> Self:
+        """A learner with the same parameters, but for ``new_params``, that has learned nothing; see :meth:`set_params`."""
+        plain = {name: value for name, value in (new_params or {}).items() if "__" not in name}
+        within = {name: value for name, value in (new_params or {}).items() if "__" in name}
+        other = super().clone(plain, include_attributes)
+        return other.set_params(**within) if within else other
+
+    def _owner(self, place: str, plain: dict[str, Any]) -> tuple[str, Any]:
+        """The parameter that a nested name begins with, and its value."""
+        name = place.partition("__")[0]
+        if name not in self._params:
+            raise ValueError(self._unknown(place))
+        return name, plain.get(name, self.__dict__[name])
+
+
+def _learners_in(name: str, value: Any) -> list[tuple[str, Any]]:
+    """What has parameters of its own in a parameter, each with the name by which they are reached."""
+    if isinstance(value, params.Parametrised):
+        return [(name, value)]
+    if isinstance(value, (list, tuple)):
+        return [(f"{name}__{place}", item) for place, item in enumerate(value) if isinstance(item, params.Parametrised)]
+    return []

@@ -1,0 +1,130 @@
+"""What a replay gives back."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from driftline.base.alarm import Alarm
+from driftline.tables.inputs import Array
+
+if TYPE_CHECKING:
+    from driftline.base.learner import Learner
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """The outcome of predicting, then learning, row by row.
+
+    Attributes:
+        predictions: made before the row's label was seen, (T,); NaN where the row was skipped.
+        errors: label minus prediction, (T,).
+        lower, upper: ends of the intervals, (T,); None where no level was asked for.
+        resets: 0-based indices of the rows after which the covariance was reset.
+        weights: snapshots of the weights, intercept last, one every ``weights_every`` rows; None where not asked for.
+        memory: about how many rows the weights rested on at each snapshot; None where not asked for or not known.
+        drift: at each snapshot, how fast the target was taken to move; Auto's alone, None elsewhere.
+        level: of the intervals; None where not asked for.
+        weights_every: the distance of the snapshots in rows; None where not asked for.
+        skipped: rows that were not learned because a value was missing.
+    """
+
+    predictions: Array
+    errors: Array
+    lower: Array | None = None
+    upper: Array | None = None
+    resets: Array = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    weights: Array | None = None
+    memory: Array | None = None
+    drift: Array | None = None
+    weights_every: int | None = None
+    level: float | None = None
+    skipped: int = 0
+
+    @property
+    def losses(self) -> Array:
+        """Squared errors, (T,)."""
+        with np.errstate(over="ignore"):
+            return np.square(self.errors)
+
+    @property
+    def snapshots(self) -> Array:
+        """0-based indices of the rows after which the snapshots were taken."""
+        if self.weights_every is None:
+            return np.empty(0, dtype=np.int64)
+        return np.arange(self.weights_every, len(self) + 1, self.weights_every) - 1
+
+    @cached_property
+    def alarms(self) -> Array:
+        """0-based indices of the rows on which the errors proved larger than they were: see :class:`driftline.Alarm`."""
+        return Alarm().update_many(self.errors if self.errors.ndim == 1 else np.linalg.norm(self.errors, axis=1))
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        X: Any = None,
+        *,
+        model: Learner | None = None,
+        times: Any = None,
+        names: Sequence[Any] | None = None,
+        target: str = "y",
+        command: str | None = None,
+        title: str | None = None,
+    ) -> None:
+        """Writes one HTML file that shows the run: see :doc:`/report`. It needs the extra ``report``.
+
+        A run holds neither its inputs nor the learner. What is given here in addition is shown too.
+
+        Args:
+            path: of the file, which is replaced whole.
+            X: the inputs of the run, for the best fixed linear model in hindsight and the spread of the features.
+            model: the learner after the run, for its parameters, weights, memory and certificate.
+            times: of the rows, dates or numbers, for the axis.
+            names: of the features, where neither X nor the learner knows them.
+            target: the name of the label.
+            command: how to do the same again, shown at the end.
+            title: by default the learner's and the target's name.
+        """
+        from driftline.report import Chronicle
+
+        chronicle = Chronicle.of(self, X, model=model, times=times, names=names, target=target)
+        chronicle.write(path, command=command, title=title)
+
+    def plot(
+        self,
+        X: Any = None,
+        *,
+        model: Learner | None = None,
+        times: Any = None,
+        names: Sequence[Any] | None = None,
+        target: str = "y",
+        path: str | os.PathLike[str] | None = None,
+    ) -> Any:
+        """The charts of :meth:`report` as a matplotlib figure, saved where ``path`` says. It needs the extra ``plot``."""
+        from driftline.report import Chronicle
+        from driftline.report.picture import draw
+
+        return draw(Chronicle.of(self, X, model=model, times=times, names=names, target=target), path)
+
+    def _repr_html_(self) -> str:
+        from driftline.report.notebook import run_html
+
+        return run_html(self)
+
+    def __len__(self) -> int:
+        return len(self.predictions)
+
+    def __repr__(self) -> str:
+        with np.errstate(over="ignore"):
+            mse = np.nanmean(self.losses) if np.isfinite(self.errors).any() else np.nan
+        parts = [f"rows={len(self)}", f"mse={mse:.6g}"]
+        if self.resets.size:
+            parts.append(f"resets={self.resets.size}")
+        if self.skipped:
+            parts.append(f"skipped={self.skipped}")
+        return f"Run({', '.join(parts)})"

@@ -1,0 +1,221 @@
+"""A whole grid of hyper-parameters over one stream at once."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from driftline.base.learner import Learner
+from driftline.base.processors import cores
+from driftline.errors import RowRefusedError
+from driftline.evaluate.sweep_rows import Rows
+from driftline.tables.inputs import Array
+
+if TYPE_CHECKING:
+    from driftline.evaluate import Table as Printed
+
+WHERE = "sweep"
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """What came out of a sweep.
+
+    Attributes:
+        settings: the parameters that were tried, in the order of the grid.
+        losses: the mean squared error of each, predicted before learned, in which every row counts once whatever its weight;
+            of a classifier the share of wrong labels. Infinite where a row could not be learned, NaN where all were skipped.
+        models: the learners as the last row left them; None where a row could not be learned.
+        reasons: why a row could not be learned: the weights diverged, or the parameters do not suit it; None where all were.
+    """
+
+    settings: list[dict[str, Any]]
+    losses: Array
+    models: list[Learner | None]
+    reasons: list[str | None]
+
+    @property
+    def best(self) -> dict[str, Any]:
+        """The parameters with the least loss."""
+        return self.settings[self._place()]
+
+    @property
+    def best_model(self) -> Learner:
+        """The learner with the least loss, as the last row left it."""
+        model = self.models[self._place()]
+        assert model is not None  # its loss is finite
+        return model
+
+    def _place(self) -> int:
+        finite = np.isfinite(self.losses)
+        if finite.any():
+            return int(np.where(finite, self.losses, np.inf).argmin())
+        if np.isnan(self.losses).all():
+            raise ValueError(f"{WHERE}: every row was skipped, so that no setting is better than another")
+        reason = next((reason for reason in self.reasons if reason is not None), "its loss is beyond the range of float64")
+        raise ValueError(f"{WHERE}: no setting has a finite loss, there is no best one. The first that failed: {reason}")
+
+    def table(self, rows: int | None = None) -> Printed:
+        """Settings and losses, the best first."""
+        from driftline.evaluate.tables import Table as Printed
+
+        order = np.argsort(self.losses, kind="stable")[:rows]
+        names = list(dict.fromkeys(name for setting in self.settings for name in setting))
+        lines = [[*(_cell(self.settings[i], name) for name in names), float(self.losses[i])] for i in order]
+        return Printed([*names, self._measure], lines)
+
+    @property
+    def _measure(self) -> str:
+        kinds = {model._estimator_type for model in self.models if model is not None}
+        return "error rate" if kinds == {"classifier"} else "mse"
+
+    def __len__(self) -> int:
+        return len(self.settings)
+
+    def __str__(self) -> str:
+        return str(self.table())
+
+
+def _cell(setting: dict[str, Any], name: str) -> Any:
+    """A number as itself, with all its digits shown; anything else as it is written."""
+    from driftline.evaluate.tables import Cell
+
+    if name not in setting:
+        return Cell(None, "")
+    value = setting[name].item() if isinstance(setting[name], np.generic) else setting[name]
+    return Cell(value if value is None or type(value) in (bool, int, float) else str(value), str(value))
+
+
+def sweep(
+    learner: Learner,
+    grid: Mapping[str, Iterable[Any]] | Iterable[Mapping[str, Any]],
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    jobs: int | None = None,
+) -> Sweep:
+    """Runs every setting of a grid over the same rows, on all cores.
+
+    The rows are read and converted once for all settings of a thread, and each block of them is learned by all while it is
+    in the cache. Each setting gives exactly what ``run`` of a learner with these parameters gives. A setting whose weights
+    diverge, or that cannot learn a row, ends there, and the others go on.
+
+    Args:
+        learner: says the kind and the parameters that do not vary. It is not changed.
+        grid: lists of values by parameter, of which every combination is tried; or the settings themselves.
+        X: what ``run`` of the learner takes: (T, d) array, frame, or sparse rows.
+        y: (T,) labels, or several a row where the learner takes them.
+        sample_weight: (T,) weights of the rows.
+        jobs: threads; None for as many as there are cores.
+
+    >>> import driftline as dl
+    >>> X, y = dl.streams.Rotating(rate=0.01, noise=0.1, seed=0).take(2000)
+    >>> result = dl.sweep(dl.RLS(), {"forgetting": [0.9, 0.99, 1.0], "ridge": [0.1, 10.0]}, X, y)
+    >>> len(result), result.best["forgetting"], result.best_model.n_seen_
+    (6, 0.9, 2000)
+    """
+    if not isinstance(learner, Learner):
+        raise TypeError(f"{WHERE}: learner must be a driftline learner, such as RLS(), got {learner!r}")
+    settings = _settings(grid)
+    if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, (int, np.integer)) or jobs < 1):
+        raise ValueError(f"{WHERE}: jobs must be None or a whole number of at least 1, got {jobs!r}")
+    lanes = [_Lane(learner.clone(setting)) for setting in settings]
+    rows = Rows(learner.clone(settings[0]), X, y, sample_weight, WHERE)
+    _learn_all(lanes, rows, min(int(jobs or cores()), len(lanes)))
+    losses = np.array([lane.loss for lane in lanes])
+    return Sweep(settings, losses, [lane.model for lane in lanes], [lane.reason for lane in lanes])
+
+
+def _settings(grid: Any) -> list[dict[str, Any]]:
+    if isinstance(grid, Mapping):
+        values = [_values(name, some) for name, some in grid.items()]
+        settings = [dict(zip(grid, combination, strict=True)) for combination in itertools.product(*values)]
+    else:
+        found: list[Any] = [grid] if isinstance(grid, (str, bytes)) or not isinstance(grid, Iterable) else list(grid)
+        for setting in found:
+            if not isinstance(setting, Mapping):
+                raise TypeError(f"{WHERE}: grid must hold lists of values by parameter, or settings, got {setting!r}")
+        settings = [dict(setting) for setting in found]
+    if not settings:
+        raise ValueError(f"{WHERE}: the grid is empty")
+    return settings
+
+
+def _values(name: str, some: Any) -> Sequence[Any]:
+    if isinstance(some, (str, bytes)) or not isinstance(some, Iterable):
+        raise ValueError(f"{WHERE}: the grid needs a list of values for {name}, got {some!r}")
+    return list(some)
+
+
+class _Lane:
+    """One setting on its way along the rows."""
+
+    def __init__(self, model: Learner) -> None:
+        self.model: Learner | None = model
+        self.reason: str | None = None
+        self._total, self._count = 0.0, 0
+
+    def learn(self, start: int, X: Any, y: Any, weight: Array | None) -> None:
+        """Learns a block of rows, of which ``start`` is the first, unless an earlier one was refused."""
+        if self.model is None:
+            return
+        try:
+            run = self.model.run(X, y, sample_weight=weight)
+        except RowRefusedError as error:
+            self.model, self.reason = None, _place(error, start)
+            return
+        except (ValueError, TypeError) as error:
+            if start == 0:
+                raise
+            raise (TypeError if isinstance(error, TypeError) else ValueError)(_place(error, start)) from error
+        losses = run.losses
+        if run.skipped:
+            losses = losses[~np.isnan(losses)]
+        with np.errstate(over="ignore"):
+            self._total += float(losses.sum())
+        self._count += losses.size
+
+    @property
+    def loss(self) -> float:
+        """The mean over the entries so far."""
+        if self.model is None:
+            return np.inf
+        return self._total / self._count if self._count else np.nan
+
+
+def _place(error: Exception, start: int) -> str:
+    return str(error) if start == 0 else f"{WHERE}: in the rows from {start} on, counted from there, {error}"
+
+
+def _learn_all(lanes: list[_Lane], rows: Rows, threads: int) -> None:
+    """Block by block, each thread a share of the settings. The first error, or an interrupt, ends the others soon."""
+    ended = threading.Event()
+
+    def learn(share: list[_Lane]) -> None:
+        try:
+            for block in rows.blocks():
+                for lane in share:
+                    if ended.is_set():
+                        return
+                    lane.learn(*block)
+        except BaseException:
+            ended.set()
+            raise
+
+    shares = [lanes[first::threads] for first in range(threads)]
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            others = [pool.submit(learn, share) for share in shares[1:]]
+            learn(shares[0])
+            for other in others:
+                other.result()
+        except BaseException:
+            ended.set()
+            raise

@@ -1,0 +1,70 @@
+"""The rows of a sweep, cut into blocks that every learner reads in its own way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+from driftline.base.learner import Learner
+from driftline.ensembles.labels import as_labels
+from driftline.tables import inputs
+from driftline.tables.inputs import Array, FrameTable
+
+BLOCK_BYTES = 2**20  # of X: what stays in the cache while one setting after another learns it
+FEWEST_ROWS = 64
+MOST_ENTRIES = 2**22  # of sparse rows at once: an interrupt waits for them
+
+
+class SharedFrame(FrameTable):
+    """A piece of a frame whose numbers are made once for all learners; text stays where it is until one asks for it."""
+
+    def block(self, start: int, stop: int) -> Array:
+        """Rows ``start`` to ``stop`` as numbers."""
+        return self._numbers[start:stop]
+
+    @cached_property
+    def _numbers(self) -> Array:
+        return super().block(0, self.rows)
+
+
+class Rows:
+    """What ``run`` of a learner takes, in blocks that ``run`` takes too."""
+
+    def __init__(self, learner: Learner, X: Any, y: Any, sample_weight: Any, where: str) -> None:
+        self.count, self._numbers, self._fewest, self._cut = _cutter(X, where)
+        if learner._estimator_type == "classifier":
+            self._labels: Any = as_labels(y, self.count, where)
+        else:
+            self._labels = learner._as_labels(y, self.count, where)
+        self._weight = inputs.as_weights(sample_weight, self.count, where)
+
+    def blocks(self) -> Iterator[tuple[int, Any, Any, Array | None]]:
+        """The number of the first row, and the rows with their labels and weights."""
+        step = max(FEWEST_ROWS, self._fewest, BLOCK_BYTES // (8 * self._numbers))
+        for start in range(0, self.count, step):
+            rows = slice(start, min(start + step, self.count))
+            yield start, self._cut(rows), self._labels[rows], None if self._weight is None else self._weight[rows]
+
+
+def _cutter(X: Any, where: str) -> tuple[int, int, int, Callable[[slice], Any]]:
+    """How many rows there are, how many numbers are in one, how many are the fewest to learn at once, and what cuts them."""
+    if inputs.is_sparse(X):
+        from driftline.tables.sparse import SparseTable, compressed
+
+        table: inputs.Table = SparseTable(X, where)
+        sparse = compressed(X, where, "X")
+        entries = max(1, sparse.nnz // table.rows)
+        # Each call of a learner costs as much as all of its weights, so that there should be more entries than those.
+        return table.rows, entries, min(4 * table.columns, MOST_ENTRIES) // entries, lambda rows: sparse[rows]
+    if isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], Mapping):
+        return len(X), max(1, len(X[0])), 0, lambda rows: X[rows]
+    table = inputs.as_table(X, where)
+    if isinstance(table, FrameTable):
+        frame, columns, names = table.frame, table.columns, table.names
+
+        def cut(rows: slice) -> SharedFrame:
+            return SharedFrame(frame[rows], rows.stop - rows.start, columns, names, where)
+
+        return table.rows, columns, 0, cut
+    return table.rows, table.columns, 0, lambda rows: table.block(rows.start, rows.stop)

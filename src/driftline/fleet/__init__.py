@@ -1,0 +1,5 @@
+"""One model for each key."""
+
+from driftline.fleet.fleet import Fleet
+
+__all__ = ["Fleet"]

@@ -1,0 +1,76 @@
+"""Rows with keys through a fleet's core, in stretches between which an interrupt is heeded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from driftline.base.learner import Learner
+from driftline.base.processors import cores
+from driftline.base.replays import DONE
+from driftline.fleet.core import Schedules
+from driftline.fleet import core as fleet_core
+from driftline.fleet.names import Key
+from driftline.tables.inputs import Array
+
+ROWS_FOR_A_THREAD = 4096  # with fewer, starting a thread costs more than it saves
+STRETCH = 100_000_000  # nanoseconds of work, about
+ROW = 300  # nanoseconds to get hold of a model, about; an operation takes about one
+
+
+@dataclass(eq=False)
+class Call:
+    """What one call of a verb brings, and how far it got. Without labels it only predicts."""
+
+    where: str
+    slots: Array
+    block: Array
+    labels: Array | None = None
+    weight: Array | None = None
+    jobs: int | None = None
+
+    def __post_init__(self) -> None:
+        rows = len(self.block)
+        self.predictions = np.empty(rows)
+        self.marks = np.zeros(rows, dtype=np.uint8)
+        self.skipped = 0
+        worth = rows // ROWS_FOR_A_THREAD
+        threads = 1 if worth < 2 else min(worth, self.jobs or worth, cores())
+        # The core itself writes here, for each thread, so that no interrupt can come between what is done and what is said.
+        self._at = np.zeros(threads, dtype=np.int64)
+
+    @property
+    def done(self) -> int:
+        """How many rows are done."""
+        return int(self._at.min())
+
+    def replay(
+        self,
+        core: Any,
+        schedules: Schedules | None,
+        learner: Learner,
+        model: Callable[[Any, int], Learner],
+        key: Callable[[int], Key],
+    ) -> None:
+        """All rows. ``model`` gives the learner in a slot of the core, ``key`` its key, for what the core cannot decide."""
+        rows = len(self.block)
+        step = 1 if rows == 1 else max(1, STRETCH // (ROW + learner._operations(core.features + 1)))
+        skip = learner.missing == "skip"
+        while self.done < rows:
+            until = min(self.done + step, rows)
+            status, lost = core.run(
+                self.slots, self.block, self.labels, self.weight, skip, self.predictions, self.marks, self._at, until
+            )
+            self.skipped += int(lost)
+            if status == DONE:
+                continue
+            row = self.done
+            slot = int(self.slots[row])
+            stuck = model(core, slot)
+            if schedules is not None and status in (fleet_core.NEEDS_FORGETTING, fleet_core.NEEDS_THRESHOLD):
+                schedules.serve(core, status, stuck._sums(), int(np.count_nonzero(self.slots[row:] == slot)))
+            else:
+                stuck._serve(status, f"{self.where}, key {key(slot)!r}", row, self.block[row:])

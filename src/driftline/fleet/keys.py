@@ -1,0 +1,170 @@
+"""From the keys of rows to the slots of a fleet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from driftline.fleet.names import Key, as_key, as_keys, is_missing
+from driftline.tables.inputs import Array
+
+_NAMED = "make the fleet with named=True for"
+_MOST = 2**62  # beyond what any memory could hold
+
+
+class Numbers:
+    """Keys that are the slots themselves: 0 to n - 1, or any where n is None."""
+
+    def __init__(self, n: int | None, met: int = 0) -> None:
+        self._grows = n is None
+        self._end = _MOST if n is None else n
+        self._met = met if n is None else n
+
+    @property
+    def count(self) -> int:
+        """How many models there are."""
+        return self._met
+
+    def learned(self, keys: Any, rows: int, where: str) -> tuple[Array, dict[Key, int]]:
+        """The slot of each row, and the keys that come for the first time with theirs: numbers need not be remembered."""
+        numbers = self._as_numbers(keys, where)
+        if numbers.shape != (rows,):
+            raise ValueError(
+                f"{where}: keys must be one whole number for each of {rows} rows, got the shape {numbers.shape}"
+            )
+        outside = (numbers < 0) | (numbers >= self._end)
+        if outside.any():
+            row = int(outside.argmax())
+            raise ValueError(
+                f"{where}: keys must be in [0, {self._end}), got {numbers[row]} in row {row}; {_NAMED} numbers of any size"
+            )
+        return np.ascontiguousarray(numbers, dtype=np.int64), {}
+
+    def predicted(self, keys: Any, rows: int, where: str) -> Array:
+        """The slot of each row; beyond the last of a fleet that grows, the one after it, whose model is at its start."""
+        slots = self.learned(keys, rows, where)[0]
+        return np.minimum(slots, self._met) if self._grows else slots
+
+    def find(self, key: Any) -> int | None:
+        """The slot of one key; None where there is none."""
+        whole = isinstance(key, (int, np.integer)) and not isinstance(key, bool)
+        return int(key) if whole and 0 <= key < self._met else None
+
+    def key(self, slot: int, fresh: dict[Key, int]) -> Key:
+        """The key of a slot."""
+        return slot
+
+    def unknown(self, key: Any) -> str:
+        """Why a key is not found."""
+        return f"keys must be whole numbers in [0, {self._met}), got {key!r}; {_NAMED} keys of any other kind"
+
+    def accept(self, fresh: dict[Key, int], slots: Array) -> None:
+        """Remembers the keys of rows that were learned, all or some of those that ``learned`` was asked for."""
+        if self._grows:
+            self._met = max(self._met, int(slots.max()) + 1)
+
+    @property
+    def listed(self) -> list[Key]:
+        """Every key, in the order of the slots."""
+        return list(range(self._met))
+
+    def _as_numbers(self, keys: Any, where: str) -> Array:
+        try:
+            numbers = np.asarray(keys)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{where}: keys cannot be read as an array: {error}") from None
+        if numbers.dtype.kind not in "iu":
+            raise TypeError(f"{where}: keys must be whole numbers, got {numbers.dtype}; {_NAMED} keys of any other kind")
+        return numbers
+
+
+class Names:
+    """Keys of any kind, each of which gets the next free slot when it is first learned."""
+
+    def __init__(self, n: int | None, known: Iterable[Key] = ()) -> None:
+        self._n = n
+        self._slots: dict[Key, int] = {name: slot for slot, name in enumerate(known)}
+        if n is not None and len(self._slots) > n:
+            raise ValueError(f"there are {len(self._slots)} keys for {n} models")
+
+    @property
+    def count(self) -> int:
+        """How many models there are."""
+        return len(self._slots)
+
+    def learned(self, keys: Any, rows: int, where: str) -> tuple[Array, dict[Key, int]]:
+        """The slot of each row, and the keys that come for the first time with theirs, in their order."""
+        names = as_keys(keys, rows, where)
+        slots: list[Any] = self._look_up(names, where)
+        fresh: dict[Key, int] = {}
+        if None in slots:
+            for row, slot in enumerate(slots):
+                if slot is None:
+                    slots[row] = self._admit(fresh, names[row], row, where)
+        return np.array(slots, dtype=np.int64), fresh
+
+    def predicted(self, keys: Any, rows: int, where: str) -> Array:
+        """The slot of each row; for an unknown key the next free one, whose model is at its start."""
+        names = as_keys(keys, rows, where)
+        slots = self._look_up(names, where)
+        if None in slots:
+            for row, slot in enumerate(slots):
+                if slot is None:
+                    _refuse_missing(names[row], row, where)
+        return np.array([self.count if slot is None else slot for slot in slots], dtype=np.int64)
+
+    def find(self, key: Any) -> int | None:
+        """The slot of one key; None where there is none."""
+        try:
+            return self._slots.get(as_key(key))
+        except TypeError as error:
+            raise TypeError(f"Fleet: a key must be hashable, got {key!r}: {error}") from None
+
+    def key(self, slot: int, fresh: dict[Key, int]) -> Key:
+        """The key of a slot, which may be one of the ``fresh``."""
+        return [*self._slots, *fresh][slot]
+
+    def unknown(self, key: Any) -> str:
+        """Why a key is not found."""
+        return f"no row of the key {key!r} was learned"
+
+    def accept(self, fresh: dict[Key, int], slots: Array) -> None:
+        """Remembers the keys of rows that were learned, all or some of those that ``learned`` was asked for."""
+        last = int(slots.max())
+        self._slots.update({name: slot for name, slot in fresh.items() if slot <= last})
+
+    @property
+    def listed(self) -> list[Key]:
+        """Every key that was learned, in the order of the slots."""
+        return list(self._slots)
+
+    def _admit(self, fresh: dict[Key, int], name: Key, row: int, where: str) -> int:
+        if name in fresh:
+            return fresh[name]
+        _refuse_missing(name, row, where)
+        slot = len(self._slots) + len(fresh)
+        if self._n is not None and slot >= self._n:
+            raise ValueError(
+                f"{where}: row {row} brings the key {name!r}, and all {self._n} models have another one; "
+                "a fleet without n grows"
+            )
+        fresh[name] = slot
+        return slot
+
+    def _look_up(self, names: list[Key], where: str) -> list[int | None]:
+        try:
+            return list(map(self._slots.get, names))
+        except TypeError:
+            for row, name in enumerate(names):
+                try:
+                    hash(name)
+                except TypeError as error:
+                    raise TypeError(f"{where}: a key must be hashable, got {name!r} in row {row}: {error}") from None
+            raise
+
+
+def _refuse_missing(name: Key, row: int, where: str) -> None:
+    if is_missing(name):
+        raise ValueError(f"{where}: the key of row {row} is {name!r}, which stands for a missing value")

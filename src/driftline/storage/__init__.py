@@ -1,0 +1,1 @@
+"""Model files: safe to open, checked on reading, written atomically."""

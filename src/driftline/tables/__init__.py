@@ -1,0 +1,1 @@
+"""Arrays, frames, mappings and sparse matrices as rows of numbers."""
