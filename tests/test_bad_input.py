@@ -60,7 +60,7 @@ MESSAGES = [
     (lambda m: m.run(np.empty((2, 0)), [1, 2]), r"RLS.run: X has 0 feature\(s\)"),
     (
         lambda m: m.run(np.ones((2, 3)), [1, 2], weights_every=0),
-        r"RLS.run: weights_every must be a whole number of at least 1, got 0",
+        r"RLS.run: weights_every must be None or a whole number of at least 1, got 0",
     ),
     (
         lambda m: m.run(np.ones((2, 3)), [1, 2], sample_weight=[1, np.nan]),

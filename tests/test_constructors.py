@@ -116,14 +116,14 @@ def test_relations_between_parameters_are_checked_wherever_they_change():
         (lambda: dl.CRRLS(period=0), "CRRLS: period must be a whole number of at least 1"),
         (lambda: dl.CRRLS(period=2.5), "CRRLS: period must be a whole number of at least 1"),
         (lambda: dl.Every(0), "Every: period must be a whole number of at least 1"),
-        (lambda: dl.ARCOR(schedule=0.9), "ARCOR: schedule must be None, a power"),
-        (lambda: dl.ARCOR(schedule=[0.5, 0.0]), "ARCOR: schedule must be None, a power"),
+        (lambda: dl.ARCOR(schedule=0.9), "ARCOR: schedule must be None or a power"),
+        (lambda: dl.ARCOR(schedule=[0.5, 0.0]), "ARCOR: schedule must be None or a power"),
         (lambda: dl.Below(None), "Below: schedule must be a power"),
         (lambda: dl.ARCOR(radius=0.0), r"ARCOR: radius must be None or in \(0, inf\]"),
         (lambda: dl.NLMS(rate=2.0), r"NLMS: rate must be in \(0, 2\)"),
         (lambda: dl.SecondOrder(noise="1"), "SecondOrder: noise must be"),
-        (lambda: dl.SecondOrder(time=0.9), r"SecondOrder: time must be None, Divide\(...\) or Add\(...\)"),
-        (lambda: dl.SecondOrder(reset=5), r"SecondOrder: reset must be None, Every\(...\) or Below\(...\)"),
+        (lambda: dl.SecondOrder(time=0.9), r"SecondOrder: time must be None or Divide\(...\) or Add\(...\)"),
+        (lambda: dl.SecondOrder(reset=5), r"SecondOrder: reset must be None or Every\(...\) or Below\(...\)"),
     ],
 )
 def test_a_wrong_parameter_is_named_with_its_rule(make, message):

@@ -57,7 +57,7 @@ They are keyword-only, checked when the learner is made and in `set_params`, and
 
 def page(name, cls):
     rows = [
-        f"| `{param.name}` | `{param.default!r}` | {param.rule.replace('|', chr(92) + '|')} |"
+        f"| `{param.name}` | `{param.default!r}` | {param.rule.words.replace('|', chr(92) + '|')} |"
         for param in cls._params.values()
     ]
     own = [

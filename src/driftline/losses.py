@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 import numbers
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Annotated, Any, Protocol, runtime_checkable
 
-from driftline.base import params
+from driftline.base.rules import PROBABILITY, Checked, Positive, Rule, choice
 
 
 @runtime_checkable
@@ -23,12 +23,6 @@ class Loss(Protocol):
 
     def gradient(self, y: float, prediction: float) -> float:
         """The derivative of ``value`` by ``prediction``."""
-
-
-def _require(owner: str, name: str, value: float, **bounds: float) -> None:
-    check, words = params.number(**bounds)  # type: ignore[arg-type]
-    if not check(value):
-        raise ValueError(f"{owner}: {name} must be {words}, got {value!r}")
 
 
 @dataclass(frozen=True)
@@ -58,13 +52,10 @@ class Absolute:
 
 
 @dataclass(frozen=True)
-class Huber:
+class Huber(Checked):
     """Half the squared error within ``threshold``, linear beyond it."""
 
-    threshold: float = 1.0
-
-    def __post_init__(self) -> None:
-        _require("Huber", "threshold", self.threshold, gt=0)
+    threshold: Positive = 1.0
 
     def value(self, y: float, prediction: float) -> float:
         """The loss of predicting ``prediction`` when ``y`` came."""
@@ -79,13 +70,10 @@ class Huber:
 
 
 @dataclass(frozen=True)
-class Pinball:
+class Pinball(Checked):
     """The loss whose best constant is the quantile at ``level``, with gradient 0 where the two agree."""
 
-    level: float = 0.5
-
-    def __post_init__(self) -> None:
-        _require("Pinball", "level", self.level, gt=0, lt=1)
+    level: Annotated[float, PROBABILITY] = 0.5
 
     def value(self, y: float, prediction: float) -> float:
         """The loss of predicting ``prediction`` when ``y`` came."""
@@ -121,11 +109,12 @@ BY_NAME: dict[str, type[Squared | Absolute | Huber | Pinball | Logistic]] = {
 }
 
 
-def is_loss(value: object) -> bool:
-    """Whether ``value`` names a loss or is one."""
-    if isinstance(value, (str, type, numbers.Real)):  # a parameter that is a number is kept as a plain one
-        return isinstance(value, str) and value in BY_NAME
-    return isinstance(value, Loss)
+def _has_methods(value: Any) -> bool:
+    # A number is none: a parameter reads it as a plain one, without the methods.
+    return isinstance(value, Loss) and not isinstance(value, (str, type, numbers.Real))
+
+
+LOSS = choice(BY_NAME) | Rule(_has_methods, "an object with value and gradient")
 
 
 def resolve(value: str | Loss) -> Loss:

@@ -214,7 +214,7 @@ def test_one_repetition_has_no_deviation_and_no_significance():
     [
         ({"repeats": 0}, "repeats must be"),
         ({"level": 1.0}, "level must be"),
-        ({"reference": "LMS"}, "reference must be one of 'RLS'"),
+        ({"reference": "LMS"}, "reference must be 'RLS', got 'LMS'"),
         ({"n_jobs": 0}, "n_jobs must be"),
         ({"metrics": "mape"}, "metrics must be among"),
     ],

@@ -229,8 +229,8 @@ def test_an_error_says_where_the_block_began():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"window": 0}, "window must be a whole number of at least 1, got 0"),
-        ({"fading": 1.5}, r"fading must be in \(0, 1\], got 1.5"),
+        ({"window": 0}, "window must be None or a whole number of at least 1, got 0"),
+        ({"fading": 1.5}, r"fading must be None or in \(0, 1\], got 1.5"),
         ({"delay": -1}, "delay must be a whole number of at least 0, got -1"),
         ({"metrics": "mape"}, "metrics must be among mse, .*, got 'mape'"),
         ({"metrics": []}, "at least one"),

@@ -49,7 +49,7 @@ def test_learners_without_a_fixed_size(learner, error, words):
 
 @pytest.mark.parametrize("n", [0, -1, 1.0, True, "3"])
 def test_a_number_of_models_that_is_none(n):
-    with pytest.raises(ValueError, match=r"^Fleet: n must be a whole number of at least 1, got"):
+    with pytest.raises(ValueError, match=r"^Fleet: n must be None or a whole number of at least 1, got"):
         dl.Fleet(dl.RLS(), n)
 
 

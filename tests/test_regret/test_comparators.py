@@ -164,7 +164,7 @@ def test_long_streams_are_at_the_least_of_their_cost():
     [
         ({"ridge": -1.0}, r"best_sequence: ridge must be in \[0, inf\), got -1.0"),
         ({"drift_cost": 0.0}, r"best_sequence: drift_cost must be in \(0, inf\], got 0.0"),
-        ({"ridge_at": 2}, "best_sequence: ridge_at must be 0 or 1, got 2"),
+        ({"ridge_at": 2}, "best_sequence: ridge_at must be one of 0, 1, got 2"),
         ({"y": [1.0, np.nan]}, "best_sequence: y has a value that is not finite in row 1"),
         ({"X": [1.0, 2.0]}, "best_sequence: X must have two dimensions, got 1"),
         ({"y": [1.0]}, "best_sequence: X has 2 rows, y has 1"),

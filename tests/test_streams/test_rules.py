@@ -4,9 +4,9 @@ import math
 
 import pytest
 
+from driftline.base.rules import rules_of
 from driftline.streams import SEA, Hyperplane, Join, MovingGaussians, Repeat, Rotating, StateSpace, Switching, make, names
 from driftline.streams.registry import _sources
-from driftline.streams.rules import rules_of
 
 
 @pytest.mark.parametrize(
@@ -22,10 +22,10 @@ from driftline.streams.rules import rules_of
         (lambda: Rotating(seed=-1), r"Rotating: seed must be a whole number of at least 0, got -1"),
         (lambda: Switching(every=0), r"Switching: every must be a whole number of at least 1, got 0"),
         (lambda: Switching(rate=None), r"Switching: rate must be in \[0, inf\), got None"),
-        (lambda: SEA(thresholds=()), r"SEA: thresholds must be one or more numbers in \[0, 20\], got \(\)"),
-        (lambda: SEA(thresholds=[7, 21]), r"SEA: thresholds must be one or more numbers in \[0, 20\], got \(7, 21\)"),
-        (lambda: SEA(thresholds=7), r"SEA: thresholds must be one or more numbers in \[0, 20\], got 7"),
-        (lambda: SEA(thresholds="78"), r"SEA: thresholds must be one or more numbers"),
+        (lambda: SEA(thresholds=()), r"SEA: thresholds must be one or more values, each in \[0, 20\], got \(\)"),
+        (lambda: SEA(thresholds=[7, 21]), r"SEA: thresholds must be one or more values, each in \[0, 20\], got \(7, 21\)"),
+        (lambda: SEA(thresholds=7), r"SEA: thresholds must be one or more values, each in \[0, 20\], got 7"),
+        (lambda: SEA(thresholds="78"), r"SEA: thresholds must be one or more values"),
         (lambda: SEA(label_noise=1.1), r"SEA: label_noise must be in \[0, 1\], got 1.1"),
         (lambda: SEA(rows=0), r"SEA: rows must be a whole number of at least 1, got 0"),
         (

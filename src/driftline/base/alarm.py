@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from driftline import _core
+from driftline.base.rules import number
 from driftline.tables.inputs import Array
 
 
@@ -30,9 +31,7 @@ class Alarm:
     """
 
     def __init__(self, *, false_every: float = 10_000) -> None:
-        if not isinstance(false_every, (int, float, np.number)) or not 10 <= false_every < math.inf:
-            raise ValueError(f"Alarm: false_every must be a number of at least 10, got {false_every!r}")
-        self.false_every = float(false_every)
+        self.false_every = float(number(ge=10).require("Alarm", "false_every", false_every))
         self._core = _core.Alarm(math.log(self.false_every))
 
     def update(self, error: float) -> bool:

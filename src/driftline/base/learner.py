@@ -14,6 +14,7 @@ from driftline.base import params
 from driftline.base.refusals import Target
 from driftline.base.replays import Replays
 from driftline.base.river_verbs import RiverVerbs
+from driftline.base.rules import COUNT
 from driftline.base.run import Run
 from driftline.base.sklearn_verbs import SklearnVerbs
 from driftline.base.undo import Undo
@@ -192,10 +193,7 @@ class Learner(Replays, SklearnVerbs, RiverVerbs, params.Parametrised):
         table = self._as_table(X, where)
         labels = self._as_labels(y, table.rows, where)
         weight = inputs.as_weights(sample_weight, table.rows, where)
-        if weights_every is not None and (
-            isinstance(weights_every, bool) or not isinstance(weights_every, (int, np.integer)) or weights_every < 1
-        ):
-            raise ValueError(f"{where}: weights_every must be a whole number of at least 1, got {weights_every!r}")
+        weights_every = COUNT.or_none().require(where, "weights_every", weights_every)
         place = None if level is None else intervals.as_level(level, where)
         if place is not None and labels.ndim == 2:
             raise ValueError(f"{where}: level is for one label a row")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import numbers
 from bisect import bisect_right
 from functools import lru_cache
 from statistics import NormalDist
 from typing import Any
 
 from driftline import _core
+from driftline.base.rules import PROBABILITY
 
 _LEVELS: list[float] = _core.levels
 
@@ -27,9 +27,7 @@ def as_level(level: Any, where: str) -> Any:
 
     Between two of them the quantile is interpolated, beyond them extrapolated, in the way that is exact for a Gaussian.
     """
-    if isinstance(level, bool) or not isinstance(level, numbers.Real) or not 0 < float(level) < 1:
-        raise ValueError(f"{where}: level must be in (0, 1), got {level!r}")
-    return _place(float(level))
+    return _place(PROBABILITY.require(where, "level", level))
 
 
 @lru_cache(maxsize=64)

@@ -10,21 +10,18 @@ from driftline.base.composite import Composite, count_in
 from driftline.base.learner import Learner
 from driftline.base.nested import Nested
 from driftline.base.refusals import Target
+from driftline.base.rules import Rule
 from driftline.tables.inputs import Array, Name
 
 _SPARE = 100_000  # features that a state may know of beyond the numbers that it holds
-REGRESSOR_RULE = "a regressor that can be one of several"
-LINEAR_RULE = "a regressor with a weight for each feature"
-
-
-def is_regressor(value: Any) -> bool:
-    """Whether a value is a learner whose predictions are numbers and that can be one of several."""
-    return isinstance(value, Learner) and value._estimator_type == "regressor" and value._composes
-
-
-def is_linear(value: Any) -> bool:
-    """Whether a value is a regressor whose weights belong to the features, and so can be combined with those of others."""
-    return is_regressor(value) and value._by_feature
+REGRESSOR = Rule(
+    lambda value: isinstance(value, Learner) and value._estimator_type == "regressor" and value._composes,
+    "a regressor that can be one of several",
+)
+LINEAR = Rule(
+    lambda value: REGRESSOR.accepts(value) and value._by_feature,  # so its weights can be combined with those of others
+    "a regressor with a weight for each feature",
+)
 
 
 class Wrapper(Nested):

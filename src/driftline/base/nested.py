@@ -19,8 +19,7 @@ class _Inherited(params.Param):
 
 
 def _inherited(name: str) -> Any:
-    param = Learner._params[name]
-    return _Inherited(None, lambda value: value is None or param.check(value), f"None or {param.rule}")
+    return _Inherited(None, Learner._params[name].rule.or_none())
 
 
 class Nested(Learner):

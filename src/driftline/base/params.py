@@ -7,133 +7,59 @@ keyword-only arguments of the constructor, are checked there and in ``set_params
 from __future__ import annotations
 
 import inspect
-import math
-import numbers
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, ClassVar, dataclass_transform
 
-Check = Callable[[Any], bool]
+from driftline.base import rules
+from driftline.base.rules import Rule
 
 
 class Param:
-    """A parameter: its default and its rule in code and in words."""
+    """A parameter: its default and its rule."""
 
     name: str
 
-    def __init__(self, default: Any, check: Check, rule: str, kw_only: bool = True) -> None:
-        self.default, self.check, self.rule, self.kw_only = default, check, rule, kw_only
+    def __init__(self, default: Any, rule: Rule, kw_only: bool = True) -> None:
+        self.default, self.rule, self.kw_only = default, rule, kw_only
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
 
     def __get__(self, instance: Any, owner: type) -> Any:
-        return self if instance is None else _plain(instance.__dict__[self.name])
+        return self if instance is None else rules.plain(instance.__dict__[self.name])
 
     def __set__(self, instance: Any, value: Any) -> None:
         instance.set_params(**{self.name: value})
 
-    def validate(self, owner: str, value: Any) -> None:
-        """Raises ValueError with the rule and the value where the rule is broken."""
-        try:
-            passes = self.check(value)
-        except Exception:  # a value that cannot even be compared
-            passes = False
-        if not passes:
-            raise ValueError(f"{owner}: {self.name} must be {self.rule}, got {value!r}")
+
+def checked(*, default: Any, rule: Rule, optional: bool = False, kw_only: bool = True) -> Any:
+    """A parameter under any rule; None passes too if it is optional. It may be given by place unless ``kw_only``."""
+    return Param(default, rule.or_none() if optional else rule, kw_only)
 
 
-def _plain(value: Any) -> Any:
-    """A number as Python's own: NumPy's would compute in their own precision and range."""
-    if isinstance(value, (bool, str)) or not isinstance(value, numbers.Real):
-        return value
-    return int(value) if isinstance(value, numbers.Integral) else float(value)
+def real(*, default: float | None, optional: bool = False, **bounds: float) -> Any:
+    """A real number within the bounds of :func:`~driftline.base.rules.number`."""
+    return checked(default=default, rule=rules.number(**bounds), optional=optional)
 
 
-def _is_real(value: Any) -> bool:
-    try:
-        return not isinstance(value, bool) and isinstance(value, numbers.Real) and not math.isnan(value)
-    except OverflowError:  # a whole number that no float can hold
-        return False
-
-
-def _interval(low: float | None, open_low: bool, high: float | None, open_high: bool) -> str:
-    if low is None and high is None:
-        return "a finite number"
-    left = "(" if open_low or low is None else "["
-    right = ")" if open_high or high is None else "]"
-    return f"in {left}{-math.inf if low is None else low:g}, {math.inf if high is None else high:g}{right}"
-
-
-def number(
-    *,
-    gt: float | None = None,
-    ge: float | None = None,
-    lt: float | None = None,
-    le: float | None = None,
-    infinite: bool = False,
-) -> tuple[Check, str]:
-    """A check of real numbers and its words."""
-
-    def check(value: Any) -> bool:
-        return bool(
-            _is_real(value)
-            and (infinite or math.isfinite(value))
-            and (gt is None or value > gt)
-            and (ge is None or value >= ge)
-            and (lt is None or value < lt)
-            and (le is None or value <= le)
-        )  # fmt: skip
-
-    low, high = (ge if gt is None else gt), (le if lt is None else lt)
-    words = _interval(low, gt is not None, high, lt is not None or (infinite is False and high is None))
-    if infinite and high is None:
-        words = words[:-1] + "]"
-    return check, words
-
-
-def real(*, default: float | None, optional: bool = False, **bounds: Any) -> Any:
-    """A real number within bounds; None too where it is optional."""
-    check, words = number(**bounds)
-    if not optional:
-        return Param(default, check, words)
-    return Param(default, lambda value: value is None or check(value), f"None or {words}")
-
-
-def is_whole(value: Any, least: int, most: float = math.inf) -> bool:
-    """Whether this is a whole number within bounds."""
-    return not isinstance(value, bool) and isinstance(value, numbers.Integral) and least <= int(value) <= most
-
-
-def integer(*, default: int | None, ge: int, optional: bool = False, kw_only: bool = True) -> Any:
-    """A whole number, at least ``ge``."""
-
-    def check(value: Any) -> bool:
-        return optional if value is None else is_whole(value, ge)
-
-    return Param(default, check, f"{'None or ' if optional else ''}a whole number of at least {ge}", kw_only)
+def integer(*, default: int | None, ge: int, le: int | None = None, optional: bool = False, kw_only: bool = True) -> Any:
+    """A whole number within bounds."""
+    return checked(default=default, rule=rules.whole(ge, le), optional=optional, kw_only=kw_only)
 
 
 def seed(*, default: int, kw_only: bool = True) -> Any:
     """A key of the core's random generator."""
-    rule = "a whole number of at least 0 and below 2^64"
-    return Param(default, lambda value: is_whole(value, 0, 2**64 - 1), rule, kw_only)
+    return Param(default, Rule(rules.whole(0, 2**64 - 1).check, "a whole number in [0, 2^64)"), kw_only)
 
 
 def boolean(*, default: bool) -> Any:
     """True or False."""
-    return Param(default, lambda value: isinstance(value, bool), "True or False")
+    return Param(default, rules.BOOLEAN)
 
 
 def choice(*, default: str, options: Iterable[str], kw_only: bool = True) -> Any:
     """One of several words."""
-    known = tuple(options)
-    rule = "one of " + ", ".join(map(repr, known))
-    return Param(default, lambda value: isinstance(value, str) and value in known, rule, kw_only)
-
-
-def checked(*, default: Any, check: Check, rule: str, kw_only: bool = True) -> Any:
-    """Anything that passes ``check``; ``rule`` says in words what passes. It may be given by place where not ``kw_only``."""
-    return Param(default, check, rule, kw_only)
+    return Param(default, rules.choice(options), kw_only)
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(real, integer, seed, boolean, choice, checked))
@@ -172,9 +98,7 @@ class Parametrised:
             if name not in self._params:
                 raise TypeError(self._unknown(name))
         values = {**before, **changes}
-        for name, value in values.items():
-            self._params[name].validate(owner, value)
-        self._check_relations({name: _plain(value) for name, value in values.items()})
+        self._check_relations({name: self._params[name].rule.require(owner, name, value) for name, value in values.items()})
         self.__dict__.update(values)
 
     def _check_relations(self, values: dict[str, Any]) -> None:

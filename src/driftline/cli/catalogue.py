@@ -37,7 +37,7 @@ def _in_words(name: str, cls: type[Learner], full: bool) -> list[str]:
         return [*lines, *([f"{'':12} {shown}"] if shown else [])]
     meanings = registry.meanings_of(cls)
     for key, param in own.items():
-        lines += ["", f"  {key:14} default {param.default!r}; {param.rule}"]
+        lines += ["", f"  {key:14} default {param.default!r}; {param.rule.words}"]
         lines += textwrap.wrap(meanings.get(key, ""), 100, initial_indent=" " * 17, subsequent_indent=" " * 17)
     return lines
 
@@ -46,7 +46,7 @@ def _as_plain(name: str, cls: type[Learner]) -> dict[str, Any]:
     what, cost = registry.summary_of(cls)
     meanings = registry.meanings_of(cls)
     params = [
-        {"name": key, "default": repr(param.default), "rule": param.rule, "meaning": meanings.get(key, "")}
+        {"name": key, "default": repr(param.default), "rule": param.rule.words, "meaning": meanings.get(key, "")}
         for key, param in cls._params.items()
     ]
     return {"name": name, "class": cls.__name__, "summary": what, "cost": cost, "parameters": params}

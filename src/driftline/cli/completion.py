@@ -32,7 +32,7 @@ def settings(context: typer.Context, incomplete: str) -> Iterator[tuple[str, str
     cls = registry.regressors().get(context.params.get("model") or "auto")
     for name, param in (cls._params if cls else {}).items():
         if f"{name}=".startswith(incomplete):
-            yield f"{name}=", param.rule
+            yield f"{name}=", param.rule.words
 
 
 def columns(context: typer.Context, incomplete: str) -> Iterator[str]:

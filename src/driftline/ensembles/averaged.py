@@ -10,9 +10,10 @@ from driftline.base import params
 from driftline.base.certificate import Certificate
 from driftline.base.composite import Composite, exclusive, is_weight
 from driftline.base.learner import Learner
-from driftline.base.meta import LINEAR_RULE, Wrapper, is_linear
+from driftline.base.meta import LINEAR, Wrapper
 from driftline.base.refusals import Target
 from driftline.base.registry import learner
+from driftline.base.rules import Rule
 from driftline.linear.lms import LMS
 from driftline.tables.inputs import Array
 
@@ -51,8 +52,8 @@ class Averaged(Wrapper):
 
     learner: Learner | None = params.checked(
         default=None,
-        check=lambda value: value is None or is_linear(value),
-        rule=f"None or {LINEAR_RULE}; transformers go before it, as in Standardize() | Averaged(LMS())",
+        rule=Rule(LINEAR.check, f"{LINEAR.words}; transformers go before it, as in Standardize() | Averaged(LMS())"),
+        optional=True,
         kw_only=False,
     )
 

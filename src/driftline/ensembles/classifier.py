@@ -10,12 +10,12 @@ import numpy as np
 from driftline.base import params
 from driftline.base.certificate import Certificate
 from driftline.base.learner import Learner
-from driftline.base.meta import REGRESSOR_RULE, Wrapper, is_regressor
+from driftline.base.meta import REGRESSOR, Wrapper
 from driftline.base.registry import learner
 from driftline.base.run import Run
 from driftline.base.undo import Undo
 from driftline.ensembles.classes import ClassState, Scores
-from driftline.ensembles.labels import Labels, are_classes, as_label, as_labels, of_one
+from driftline.ensembles.labels import CLASSES, Labels, as_label, as_labels, of_one
 from driftline.linear.dfop import DFOP
 from driftline.tables import inputs
 from driftline.tables.inputs import Array, Name, Table
@@ -50,15 +50,8 @@ class Classifier(Wrapper):
     ('up', 'down')
     """
 
-    learner: Learner | None = params.checked(
-        default=None,
-        check=lambda value: value is None or is_regressor(value),
-        rule=f"None or {REGRESSOR_RULE}",
-        kw_only=False,
-    )
-    classes: Sequence[Hashable] | None = params.checked(
-        default=None, check=are_classes, rule="None or a list of two or more distinct labels"
-    )
+    learner: Learner | None = params.checked(default=None, rule=REGRESSOR, optional=True, kw_only=False)
+    classes: Sequence[Hashable] | None = params.checked(default=None, rule=CLASSES, optional=True)
 
     _estimator_type = "classifier"
     _river_kind = "Classifier"

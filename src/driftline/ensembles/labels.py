@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from driftline.base.rules import Rule
 from driftline.tables.inputs import Array, is_missing, warn_of_column
 
 
@@ -35,14 +36,14 @@ def _is_infinite(label: Any) -> bool:
     return isinstance(label, numbers.Number) and bool(abs(label) == math.inf)  # type: ignore[arg-type]
 
 
-def are_classes(value: Any) -> bool:
-    """Whether a parameter is None or names two or more distinct labels."""
-    if value is None:
-        return True
+def _are_classes(value: Any) -> bool:
     if not isinstance(value, (list, tuple, np.ndarray)):
         return False
     labels = [of_one(label) for label in value]
     return len(labels) >= 2 and None not in labels and not any(map(_is_infinite, labels)) and len(set(labels)) == len(labels)
+
+
+CLASSES = Rule(_are_classes, "a list of two or more distinct labels")
 
 
 def as_labels(y: Any, rows: int, where: str) -> list[Any]:

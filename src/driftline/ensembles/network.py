@@ -12,16 +12,20 @@ from driftline.base import params
 from driftline.base.certificate import Certificate
 from driftline.base.composite import Composite, ask, exclusive, is_weight, may_refuse
 from driftline.base.learner import Learner
-from driftline.base.meta import REGRESSOR_RULE, Wrapper, is_regressor
+from driftline.base.meta import REGRESSOR, Wrapper
 from driftline.base.refusals import Target
 from driftline.base.registry import learner
+from driftline.base.rules import Rule, sequence
 from driftline.linear.arcor import ARCOR
 from driftline.regret.stationary import NETWORK_CONDITION, is_network_top, network_terms
 from driftline.tables.inputs import Array
 
 _COPIES: list[Learner] = [ARCOR(schedule=None), *(ARCOR(schedule=float(q)) for q in (1, 2, 3, 4))]
 _TOP = ARCOR(schedule=None, radius=1.0, intercept=False)
-_LEARNERS_RULE = f"None or a list of learners, each {REGRESSOR_RULE}"
+_MEMBERS = sequence(REGRESSOR)
+_LEARNERS = Rule(
+    lambda value: isinstance(value, (list, tuple)) and _MEMBERS.accepts(value), f"a list of learners, each {REGRESSOR.words}"
+)
 _ENDINGS = {  # events on top after which its state is no longer what the theorem speaks of, and what is then not so
     "capped": "the growth of the top's S was never held back",
     "repaired": "the top's S never had to be mended",
@@ -29,10 +33,6 @@ _ENDINGS = {  # events on top after which its state is no longer what the theore
     "retuned": "the top's parameters stayed as they were",
     "weighted": "every row has the weight 1",
 }
-
-
-def _are_learners(value: Any) -> bool:
-    return value is None or (isinstance(value, (list, tuple)) and len(value) > 0 and all(map(is_regressor, value)))
 
 
 @learner
@@ -65,15 +65,8 @@ class Network(Wrapper):
     True
     """
 
-    learners: Sequence[Learner] | None = params.checked(
-        default=None, check=_are_learners, rule=_LEARNERS_RULE, kw_only=False
-    )
-    top: Learner | None = params.checked(
-        default=None,
-        check=lambda value: value is None or is_regressor(value),
-        rule=f"None or {REGRESSOR_RULE}",
-        kw_only=False,
-    )
+    learners: Sequence[Learner] | None = params.checked(default=None, rule=_LEARNERS, optional=True, kw_only=False)
+    top: Learner | None = params.checked(default=None, rule=REGRESSOR, optional=True, kw_only=False)
 
     def _patterns(self) -> list[Learner]:
         given = self.__dict__["learners"]

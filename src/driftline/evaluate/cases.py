@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from driftline.evaluate.rules import one_of
+from driftline.base.rules import PROBABILITY, Rule, choice
 from driftline.evaluate.sources import Pair, Source, as_arrays, cut, is_dataset
 
 PROTOCOLS = ("repeats", "subsets")
+_TUNING_SHARE = Rule(PROBABILITY.check, f"a share {PROBABILITY.words}, or rows to tune on")
 
 
 def subsets(rows: int, count: int = 10) -> list[tuple[int, int]]:
@@ -128,14 +129,12 @@ def as_cases(
     cases: dict[str, Case] = {}
     for name, data in _named(streams).items():
         again = redrawable(data)
-        chosen = one_of("compare", "protocol", protocol or ("repeats" if again else "subsets"), PROTOCOLS)
+        chosen = choice(PROTOCOLS).require("compare", "protocol", protocol or ("repeats" if again else "subsets"))
         if chosen == "repeats" and not again:
             raise ValueError(f"compare: {name} cannot be drawn again with another seed: use protocol='subsets'")
         tuning = tune.get(name) if isinstance(tune, Mapping) else tune
         if isinstance(tuning, (int, float)):
-            tuning = float(tuning)
-            if not 0 < tuning < 1:
-                raise ValueError(f"compare: tune must be a share in (0, 1), or rows to tune on, got {tuning!r}")
+            tuning = _TUNING_SHARE.require("compare", "tune", tuning)
         if not tuned:
             tuning = None
         elif tuning is None and not again:

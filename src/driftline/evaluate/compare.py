@@ -7,13 +7,13 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from driftline.base.rules import COUNT, PROBABILITY, WHOLE, choice
 from driftline.evaluate.adapters import names_of, predicts_labels
 from driftline.evaluate.cases import as_cases
 from driftline.evaluate.comparison import Comparison
 from driftline.evaluate.contest import Contest, Job, Outcome, Params, Trial, chosen, loss_of, tuning_jobs
 from driftline.evaluate.metrics import as_metrics
 from driftline.evaluate.progress import Progress
-from driftline.evaluate.rules import one_of, optional_whole, real, whole
 from driftline.evaluate.sources import has_labels
 from driftline.evaluate.workers import run_jobs
 
@@ -72,16 +72,16 @@ def compare(
     ({'forgetting': 0.9}, 1)
     """
     named = names_of(learners, WHERE)
-    repeats = whole(WHERE, "repeats", repeats, 1)
+    repeats = COUNT.require(WHERE, "repeats", repeats)
     grid = grid or {}
-    level = real(WHERE, "level", level, gt=0, lt=1)
-    reference = one_of(WHERE, "reference", reference or next(iter(named)), tuple(named))
-    rows = optional_whole(WHERE, "rows", rows, 1)
-    cases = as_cases(streams, rows, repeats, protocol, whole(WHERE, "seed", seed, 0), tune, bool(grid))
+    level = PROBABILITY.require(WHERE, "level", level)
+    reference = choice(named).require(WHERE, "reference", reference or next(iter(named)))
+    rows = COUNT.or_none().require(WHERE, "rows", rows)
+    cases = as_cases(streams, rows, repeats, protocol, WHOLE.require(WHERE, "seed", seed), tune, bool(grid))
     if metrics is None:
         labels = all(has_labels(case.data) for case in cases.values()) or any(map(predicts_labels, named.values()))
         metrics = "accuracy" if labels else "mse"
-    contest = Contest(named, cases, as_metrics(metrics, WHERE), whole(WHERE, "delay", delay, 0))
+    contest = Contest(named, cases, as_metrics(metrics, WHERE), WHOLE.require(WHERE, "delay", delay))
     trials = _tune(contest, grid, n_jobs, progress)
     best = {stream: {name: chosen(tried) for name, tried in by_name.items()} for stream, by_name in trials.items()}
     jobs = [

@@ -10,10 +10,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from driftline.base.rules import choice
 from driftline.evaluate import statistics
 from driftline.evaluate.contest import Params, Trial, spelled
 from driftline.evaluate.metrics import Metric
-from driftline.evaluate.rules import one_of
 from driftline.evaluate.statistics import PairedTest, Ranks
 from driftline.evaluate.tables import Cell, Table, Value, finite, write
 from driftline.tables.inputs import Array
@@ -69,7 +69,7 @@ class Comparison:
 
     def _metric(self, metric: str | None) -> Metric:
         name = metric or next(iter(self.metrics))
-        return self.metrics[one_of("Comparison", "metric", name, tuple(self.metrics))]
+        return self.metrics[choice(self.metrics).require("Comparison", "metric", name)]
 
     def _ranked(self, metric: str | None, verb: str) -> Metric:
         chosen = self._metric(metric)
@@ -106,7 +106,7 @@ class Comparison:
         }
 
     def _index(self, reference: str | None) -> int:
-        name = one_of("Comparison", "reference", reference or self.reference, tuple(self.learners))
+        name = choice(self.learners).require("Comparison", "reference", reference or self.reference)
         return self.learners.index(name)
 
     def win_tie_loss(self, metric: str | None = None, reference: str | None = None) -> dict[str, WinTieLoss]:
@@ -137,7 +137,7 @@ class Comparison:
         """
         chosen = self._ranked(metric, "ranks")
         over = over or ("streams" if len(self.streams) > 1 else "repeats")
-        one_of("Comparison.ranks", "over", over, ("streams", "repeats"))
+        choice(("streams", "repeats")).require("Comparison.ranks", "over", over)
         blocks = self.mean(chosen.name)
         if over == "repeats":
             blocks = self.scores[chosen.name].transpose(0, 2, 1).reshape(-1, len(self.learners))
@@ -239,7 +239,7 @@ class Comparison:
         from driftline.evaluate import plots
 
         chosen = self._metric(metric)
-        one_of("Comparison.plot", "kind", kind, ("scores", "ranks", "robustness"))
+        choice(("scores", "ranks", "robustness")).require("Comparison.plot", "kind", kind)
         if kind == "ranks":
             ranks = self.ranks(chosen.name)
             title = f"Ranks by {chosen.title}: learners joined by a bar do not differ at {self.level:.0%}".replace("%", " %")

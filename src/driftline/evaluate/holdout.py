@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from driftline.base.rules import COUNT, WHOLE
 from driftline.evaluate.driver import Driver
 from driftline.evaluate.metrics import Metric, Rows, value_of
 from driftline.evaluate.results import Curve
-from driftline.evaluate.rules import optional_whole, whole
 from driftline.tables import inputs
 
 
@@ -31,8 +31,8 @@ class Holdout:
         cls, stream: Any, metrics: tuple[Metric, ...], size: Any, every: Any, seed: Any, rows: int | None, where: str
     ) -> Holdout | None:
         """Checks what was asked for; None where it was nothing."""
-        size = optional_whole(where, "holdout", size, 1)
-        every = optional_whole(where, "holdout_every", every, 1)
+        size = COUNT.or_none().require(where, "holdout", size)
+        every = COUNT.or_none().require(where, "holdout_every", every)
         if size is None:
             if every is not None:
                 raise ValueError(f"{where}: holdout_every needs holdout, the number of fresh rows")
@@ -42,7 +42,7 @@ class Holdout:
         if every is None:
             every = 1_000 if rows is None else max(1, rows // 100)
         plain = tuple(metric for metric in metrics if not metric.intervals)
-        return cls(stream, plain, size, every, whole(where, "seed", seed, 0))
+        return cls(stream, plain, size, every, WHOLE.require(where, "seed", seed))
 
     def measure(self, row: int, drivers: dict[str, Driver]) -> None:
         """Measures after ``row`` rows, on the distribution of the last of them."""

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from driftline.evaluate.rules import real
+from driftline.base.rules import Rule, number
 from driftline.tables.inputs import Array
 
 Sums = Mapping[str, Array]
@@ -176,7 +176,7 @@ class Accuracy(Metric):
     name, title, lower_is_better, numeric = "accuracy", "accuracy", False, False
 
     def __init__(self, threshold: float = 0.0) -> None:
-        self.threshold = real("Accuracy", "threshold", threshold)
+        self.threshold = float(number().require("Accuracy", "threshold", threshold))
 
     def columns(self, rows: Rows) -> dict[str, Array]:
         """1 for a hit."""
@@ -284,15 +284,11 @@ def as_metrics(metrics: str | Metric | Iterable[str | Metric], where: str) -> tu
     >>> as_metrics("mse", "prequential"), as_metrics(["r2", Accuracy(0.5)], "prequential")
     ((MSE(),), (R2(), Accuracy(threshold=0.5)))
     """
-    given = [metrics] if isinstance(metrics, (str, Metric)) else list(metrics)
-    found: list[Metric] = []
-    for metric in given:
-        if isinstance(metric, str) and metric in Known.by_name:
-            found.append(Known.by_name[metric]())
-        elif isinstance(metric, Metric):
-            found.append(metric)
-        else:
-            raise ValueError(f"{where}: metrics must be among {', '.join(Known.by_name)}, or Metric objects, got {metric!r}")
+    words = f"among {', '.join(Known.by_name)}, or Metric objects"
+    rule = Rule(lambda metric: isinstance(metric, Metric) or metric in Known.by_name, words)
+    given = [metrics] if isinstance(metrics, (str, Metric)) else metrics
+    named = [rule.require(where, "metrics", metric) for metric in given]
+    found = [Known.by_name[metric]() if isinstance(metric, str) else metric for metric in named]
     names = [metric.name for metric in found]
     if not names or len(set(names)) < len(names):
         raise ValueError(f"{where}: metrics must have at least one name, each once, got {names}")

@@ -6,13 +6,13 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from driftline.base.rules import COUNT, PROBABILITY, WHOLE, number
 from driftline.evaluate.adapters import names_of
 from driftline.evaluate.driver import Driver
 from driftline.evaluate.holdout import Holdout
 from driftline.evaluate.metrics import Metric, as_metrics
 from driftline.evaluate.progress import Progress
 from driftline.evaluate.results import Prequential
-from driftline.evaluate.rules import optional_whole, real, whole
 from driftline.evaluate.scorer import Scorer, Settings
 from driftline.evaluate.sources import ARRAY_ROWS, Block, Source, has_labels
 from driftline.tables import inputs
@@ -73,7 +73,7 @@ def prequential(
     if len({id(learner) for learner in named.values()}) < len(named):
         raise ValueError(f"{WHERE}: the same learner is there twice, and would learn every row twice")
     source = Source(data, rows, WHERE)
-    delay = whole(WHERE, "delay", delay, 0)
+    delay = WHOLE.require(WHERE, "delay", delay)
     settings, level = _settings(metrics, window, fading, points, level, named, data)
     drivers = {name: Driver(learner, delay, level, WHERE) for name, learner in named.items()}
     samples = Holdout.plan(data, settings.metrics, holdout, holdout_every, seed, source.rows, WHERE)
@@ -97,7 +97,7 @@ def _settings(
             metrics = (*metrics, "coverage", "width")
     chosen = as_metrics(metrics, WHERE)
     if any(metric.intervals for metric in chosen):
-        level = real(WHERE, "level", 0.9 if level is None else level, gt=0, lt=1)
+        level = PROBABILITY.require(WHERE, "level", 0.9 if level is None else level)
     elif level is not None:
         raise ValueError(f"{WHERE}: level asks for intervals, but neither coverage nor width is among the metrics")
     return check_settings(chosen, window, fading, points, WHERE), level
@@ -107,9 +107,9 @@ def check_settings(metrics: tuple[Metric, ...], window: Any, fading: Any, points
     """Settings that were checked."""
     return Settings(
         metrics,
-        optional_whole(where, "window", window, 1),
-        None if fading is None else real(where, "fading", fading, gt=0, le=1),
-        optional_whole(where, "points", points, 0),
+        COUNT.or_none().require(where, "window", window),
+        number(gt=0, le=1).or_none().require(where, "fading", fading),
+        WHOLE.or_none().require(where, "points", points),
     )
 
 

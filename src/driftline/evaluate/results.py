@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from driftline.base.rules import choice
 from driftline.evaluate.metrics import Metric
-from driftline.evaluate.rules import one_of
 from driftline.evaluate.scorer import Scores
 from driftline.evaluate.tables import Cell, Table, finite, shown, write
 from driftline.tables.inputs import Array
@@ -71,9 +71,9 @@ class Prequential:
     def curve(self, learner: str, metric: str | None = None, kind: str = "cumulative") -> Curve:
         """A metric along the stream; ``metric`` is the first one where none is named."""
         where = "Prequential.curve"
-        one_of(where, "learner", learner, tuple(self.learners))
-        metric = one_of(where, "metric", metric or next(iter(self.metrics)), tuple(self.metrics))
-        one_of(where, "kind", kind, self.kinds)
+        choice(self.learners).require(where, "learner", learner)
+        metric = choice(self.metrics).require(where, "metric", metric or next(iter(self.metrics)))
+        choice(self.kinds).require(where, "kind", kind)
         if kind == "holdout":
             if metric not in self._holdout[learner]:
                 raise ValueError(f"{where}: {metric} is not measured on fresh rows, for which no intervals are asked")
@@ -83,7 +83,7 @@ class Prequential:
 
     def last(self, kind: str = "window") -> dict[str, dict[str, float]]:
         """Values at the end of the curves, by learner and metric: over the window, fading, or on the last fresh rows."""
-        one_of("Prequential.last", "kind", kind, self.kinds)
+        choice(self.kinds).require("Prequential.last", "kind", kind)
         if kind == "holdout":
             return {name: {m: float(c.values[-1]) for m, c in curves.items()} for name, curves in self._holdout.items()}
         return {name: scores.last(kind) for name, scores in self._scores.items()}

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from driftline.evaluate.rules import optional_whole
+from driftline.base.rules import COUNT
 from driftline.tables import inputs
 from driftline.tables.inputs import Array, Name
 
@@ -80,7 +80,7 @@ class Source:
 
     def __init__(self, data: Any, rows: int | None, where: str) -> None:
         self.data, self.where = data, where
-        limit = optional_whole(where, "rows", rows, 1)
+        limit = COUNT.or_none().require(where, "rows", rows)
         self.pairs, known = self._open(limit)
         self.rows = known if limit is None else limit if known is None else min(known, limit)
         self.limit = limit

@@ -13,6 +13,7 @@ import numpy as np
 
 from driftline.base.learner import Learner
 from driftline.base.processors import cores
+from driftline.base.rules import COUNT
 from driftline.errors import RowRefusedError
 from driftline.evaluate.sweep_rows import Rows
 from driftline.tables.inputs import Array
@@ -124,11 +125,10 @@ def sweep(
     if not isinstance(learner, Learner):
         raise TypeError(f"{WHERE}: learner must be a driftline learner, such as RLS(), got {learner!r}")
     settings = _settings(grid)
-    if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, (int, np.integer)) or jobs < 1):
-        raise ValueError(f"{WHERE}: jobs must be None or a whole number of at least 1, got {jobs!r}")
+    jobs = COUNT.or_none().require(WHERE, "jobs", jobs)
     lanes = [_Lane(learner.clone(setting)) for setting in settings]
     rows = Rows(learner.clone(settings[0]), X, y, sample_weight, WHERE)
-    _learn_all(lanes, rows, min(int(jobs or cores()), len(lanes)))
+    _learn_all(lanes, rows, min(jobs or cores(), len(lanes)))
     losses = np.array([lane.loss for lane in lanes])
     return Sweep(settings, losses, [lane.model for lane in lanes], [lane.reason for lane in lanes])
 

@@ -19,8 +19,8 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any, Protocol
 
 from driftline.base.processors import cores
+from driftline.base.rules import COUNT
 from driftline.evaluate.progress import Progress
-from driftline.evaluate.rules import whole
 
 PATIENCE = 1.0  # seconds of work in this process before parallel ones are thought of
 WORTH = 3.0  # seconds of work left that are worth starting them
@@ -45,7 +45,7 @@ def run_jobs(work: Work, jobs: Sequence[Any], n_jobs: int | None, bar: Progress)
     streams can be sent to other processes.
     """
     if n_jobs is not None:
-        count = whole("compare", "n_jobs", n_jobs, 1)
+        count = COUNT.require("compare", "n_jobs", n_jobs)
         return _in_parallel(_packed(work), jobs, count, bar) if count > 1 else _here(work, jobs, bar)
     began = time.monotonic()
     outcomes: list[Any] = []

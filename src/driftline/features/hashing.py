@@ -14,7 +14,6 @@ from driftline.features.transformer import Transformer
 from driftline.tables import inputs
 from driftline.tables.inputs import Array, Name, Table
 
-_MOST = 2**31 - 1
 _ELEMENTS = 2**18  # of dense rows at a time
 
 Entries = tuple[Array, Array, Array]  # rows, places and values, those of a row in the order of its features
@@ -42,12 +41,7 @@ class Hashing(Transformer):
     {1: 1.0, 6: -3.0}
     """
 
-    n: int = params.checked(
-        default=1024,
-        check=lambda value: params.is_whole(value, 1, _MOST),
-        rule="a whole number of at least 1 and below 2^31",
-        kw_only=False,
-    )
+    n: int = params.integer(default=1024, ge=1, le=2**31 - 1, kw_only=False)
 
     _learns = False
 

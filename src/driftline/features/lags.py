@@ -6,21 +6,19 @@ import numbers
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from driftline import _core
 from driftline.base import params
+from driftline.base.rules import Rule, sequence, whole
 from driftline.features.transformer import Transformer
 from driftline.tables.inputs import Name
 
 _DEEPEST = 1_000_000
 
 
-def _are_lags(value: Any, least: int) -> bool:
-    if isinstance(value, np.ndarray) or (isinstance(value, Sequence) and not isinstance(value, (str, bytes))):
-        lags = list(value) if np.ndim(value) == 1 and 0 < len(value) <= _DEEPEST + 1 else []
-        return len(lags) > 0 and all(params.is_whole(lag, least, _DEEPEST) for lag in lags) and len(set(lags)) == len(lags)
-    return params.is_whole(value, 0, _DEEPEST)
+def _lags_from(least: int) -> Rule:
+    lags = sequence(whole(least, _DEEPEST))
+    words = f"a list of different ones of at least {least}"
+    return whole(0, _DEEPEST) | Rule(lambda value: lags.accepts(value) and len(set(value)) == len(value), words)
 
 
 def _lags(value: Any, first: int) -> list[int]:
@@ -52,16 +50,8 @@ class Lags(Transformer):
            [3., 2., 1.]])
     """
 
-    y: int | Sequence[int] = params.checked(
-        default=0,
-        check=lambda value: _are_lags(value, 1),
-        rule=f"a whole number from 0 to {_DEEPEST}, or a list of different ones of at least 1",
-    )
-    x: int | Sequence[int] = params.checked(
-        default=1,
-        check=lambda value: _are_lags(value, 0),
-        rule=f"a whole number from 0 to {_DEEPEST}, or a list of different ones",
-    )
+    y: int | Sequence[int] = params.checked(default=0, rule=_lags_from(1))
+    x: int | Sequence[int] = params.checked(default=1, rule=_lags_from(0))
 
     def _check_relations(self, values: dict[str, Any]) -> None:
         if not _lags(values["y"], 1) and not _lags(values["x"], 0):

@@ -14,11 +14,12 @@ from driftline.base.learner import Learner
 from driftline.base.meta import Wrapper
 from driftline.base.refusals import Target
 from driftline.base.registry import learner
+from driftline.base.rules import Rule
 from driftline.features.chain import Chain
 from driftline.features.hashing import Hashing
 from driftline.features.lags import Lags
 from driftline.features.standardize import Standardize
-from driftline.features.transformer import TRANSFORMERS_RULE, Transformer, are_transformers, parts_of
+from driftline.features.transformer import TRANSFORMERS, Transformer, parts_of
 from driftline.linear.rls import RLS
 from driftline.tables.inputs import Array, Name, Table
 
@@ -55,15 +56,12 @@ class Pipeline(Wrapper):
     """
 
     transformers: Transformer | Sequence[Transformer] | None = params.checked(
-        default=None,
-        check=lambda value: value is None or are_transformers(value),
-        rule=f"None, {TRANSFORMERS_RULE}",
-        kw_only=False,
+        default=None, rule=TRANSFORMERS, optional=True, kw_only=False
     )
     learner: Learner | None = params.checked(
         default=None,
-        check=lambda value: value is None or (isinstance(value, Learner) and value._estimator_type == "regressor"),
-        rule="None or a regressor",
+        rule=Rule(lambda value: isinstance(value, Learner) and value._estimator_type == "regressor", "a regressor"),
+        optional=True,
         kw_only=False,
     )
 

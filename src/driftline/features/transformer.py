@@ -12,6 +12,7 @@ import numpy as np
 from driftline.base import params
 from driftline.base.learner import Learner
 from driftline.base.river_verbs import RiverVerbs
+from driftline.base.rules import Rule
 from driftline.errors import not_fitted
 from driftline.features.chain import Chain
 from driftline.tables import inputs
@@ -314,14 +315,12 @@ def _as_objects(names: Sequence[Name]) -> Array:
     return out
 
 
-def are_transformers(value: Any) -> bool:
-    """Whether this is a transformer, or a list of some."""
-    if isinstance(value, Transformer):
-        return True
-    return isinstance(value, (list, tuple)) and len(value) > 0 and all(isinstance(item, Transformer) for item in value)
+def _are_transformers(value: Any) -> bool:
+    given = [value] if isinstance(value, Transformer) else value
+    return isinstance(given, (list, tuple)) and len(given) > 0 and all(isinstance(item, Transformer) for item in given)
 
 
-TRANSFORMERS_RULE = "a transformer or a list of transformers"
+TRANSFORMERS = Rule(_are_transformers, "a transformer or a list of transformers")
 
 
 class Steps(Transformer):
@@ -336,9 +335,7 @@ class Steps(Transformer):
            [2., 1., 4., 2., 1.]])
     """
 
-    transformers: Sequence[Transformer] = params.checked(
-        default=(), check=are_transformers, rule=TRANSFORMERS_RULE, kw_only=False
-    )
+    transformers: Sequence[Transformer] = params.checked(default=(), rule=TRANSFORMERS, kw_only=False)
 
     def _parts(self) -> list[Transformer]:
         return parts_of(self.transformers)

@@ -12,11 +12,12 @@ import numpy as np
 
 from driftline.base.learner import Learner
 from driftline.base.refusals import Target
+from driftline.base.rules import BOOLEAN, COUNT
 from driftline.base.run import Run
 from driftline.base.sklearn_verbs import name_trouble
 from driftline.errors import not_fitted
-from driftline.fleet.call import Call
 from driftline.fleet import core as fleet_core
+from driftline.fleet.call import Call
 from driftline.fleet.keys import Names, Numbers
 from driftline.fleet.names import Key
 from driftline.tables import inputs
@@ -53,11 +54,9 @@ class Fleet:
     def __init__(self, learner: Learner, n: int | None = None, *, named: bool = False, jobs: int | None = None) -> None:
         fleet_core.require_fixed_size(learner)
         self._learner = learner.clone()
-        self._n = None if n is None else _whole("n", n)
-        if not isinstance(named, bool):
-            raise ValueError(f"Fleet: named must be True or False, got {named!r}")
-        self._named = named
-        self._jobs = None if jobs is None else _whole("jobs", jobs)
+        self._n = COUNT.or_none().require("Fleet", "n", n)
+        self._named = BOOLEAN.require("Fleet", "named", named)
+        self._jobs = COUNT.or_none().require("Fleet", "jobs", jobs)
         self._begin(None, None, None)
 
     def _begin(
@@ -362,9 +361,3 @@ def _memory(models: int, columns: int, where: str) -> Iterator[None]:
             f"{where}: the system has no memory for {models:,} models of {columns} features; without n and with named=True "
             "a fleet takes memory for the keys that come, whatever they are"
         ) from None
-
-
-def _whole(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise ValueError(f"Fleet: {name} must be a whole number of at least 1, got {value!r}")
-    return int(value)

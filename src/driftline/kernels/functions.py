@@ -6,26 +6,14 @@ import math
 import numbers
 from typing import Any
 
-import numpy as np
+from driftline.base.rules import Rule, choice
 
 _KINDS = {"linear": 0, "poly": 1, "rbf": 2, "laplace": 3}
 _CUSTOM = 4
 _LARGEST_DEGREE = 2**31 - 1
 
-RULE = "one of " + ", ".join(map(repr, _KINDS)) + ", or a function of two rows"
-BUDGET_RULE = "None or a whole number from 1 to 10,000"
-
-
-def is_kernel(value: Any) -> bool:
-    """A name, or a function k(x, z)."""
-    return callable(value) or (isinstance(value, str) and value in _KINDS)
-
-
-def is_budget(value: Any) -> bool:
-    """None, or how many points are kept; beyond 10,000 their matrices take gigabytes."""
-    return value is None or (
-        not isinstance(value, bool) and isinstance(value, (int, np.integer)) and 1 <= int(value) <= 10_000
-    )
+KERNEL = choice(_KINDS) | Rule(callable, "a function of two rows")
+LARGEST_BUDGET = 10_000  # beyond that the points' matrices take gigabytes
 
 
 def has_gamma(kernel: Any) -> bool:

@@ -14,6 +14,7 @@ from driftline.base.certificate import Certificate
 from driftline.base.learner import Learner
 from driftline.base.nested import Nested
 from driftline.base.registry import learner
+from driftline.base.rules import Rule
 from driftline.base.run import Run
 from driftline.errors import RowRefusedError
 from driftline.kernels import functions
@@ -29,8 +30,7 @@ _MEASURED = 256  # rows by which gamma is set
 _FIXED = ("kernel", "gamma", "degree", "coef0", "budget", "threshold", "intercept", "dtype")
 
 
-def _is_pattern(value: Any) -> bool:
-    return value is None or (isinstance(value, Recursive) and value._plain_intercept)
+_SECOND_ORDER = Rule(lambda value: isinstance(value, Recursive) and value._plain_intercept, "a second-order learner")
 
 
 @learner
@@ -72,16 +72,12 @@ class Kernel(Nested):
     (1.0, True)
     """
 
-    learner: Recursive | None = params.checked(
-        default=None, check=_is_pattern, rule="None or a second-order learner", kw_only=False
-    )
-    kernel: str | Callable[[Array, Array], float] = params.checked(
-        default="rbf", check=functions.is_kernel, rule=functions.RULE
-    )
+    learner: Recursive | None = params.checked(default=None, rule=_SECOND_ORDER, optional=True, kw_only=False)
+    kernel: str | Callable[[Array, Array], float] = params.checked(default="rbf", rule=functions.KERNEL)
     gamma: float | None = params.real(default=None, gt=0, optional=True)
     degree: int = params.integer(default=3, ge=1)
     coef0: float = params.real(default=1.0, ge=0)
-    budget: int | None = params.checked(default=None, check=functions.is_budget, rule=functions.BUDGET_RULE)
+    budget: int | None = params.integer(default=None, ge=1, le=functions.LARGEST_BUDGET, optional=True)
     threshold: float = params.real(default=0.01, ge=0)
 
     _by_feature = False

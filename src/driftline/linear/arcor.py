@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Self
 
 from driftline.base import params
 from driftline.base.registry import learner
-from driftline.linear.policies import THRESHOLDS_RULE, Below, Schedule, is_thresholds
+from driftline.base.rules import number
+from driftline.linear.policies import THRESHOLDS, Below, Schedule
 from driftline.linear.recursion import Policy, Recursive
 
 
@@ -39,15 +41,13 @@ class ARCOR(Recursive):
     """
 
     noise: float = params.real(default=1.0, gt=0)
-    radius: float | None = params.real(default=None, gt=0, optional=True, infinite=True)
-    schedule: float | Schedule | None = params.checked(default=2.0, check=is_thresholds, rule=THRESHOLDS_RULE)
+    radius: float | None = params.real(default=None, gt=0, le=math.inf, optional=True)
+    schedule: float | Schedule | None = params.checked(default=2.0, rule=THRESHOLDS, optional=True)
 
     @classmethod
     def for_drift(cls, p: float, **parameters: Any) -> Self:
         """Set for a total drift that grows as :math:`T^{1/p}`: q = 2p / (p + 1)."""
-        check, words = params.number(gt=1, infinite=True)
-        if not check(p):
-            raise ValueError(f"{cls.__name__}.for_drift: p must be {words}, got {p!r}")
+        p = number(gt=1, le=math.inf).require(f"{cls.__name__}.for_drift", "p", p)
         return cls(schedule=2.0 / (1.0 + 1.0 / p), **parameters)
 
     def _policy(self) -> Policy:

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import math
-import numbers
-from typing import Any
 
 from driftline.base import params
 from driftline.base.registry import learner
+from driftline.base.rules import COUNT, choice
 from driftline.linear.policies import Divide, Every
 from driftline.linear.recursion import Policy, Recursive
-
-
-def _is_period(value: Any) -> bool:
-    if value is None or isinstance(value, bool) or not isinstance(value, numbers.Real):
-        return value is None
-    return bool(value == math.inf or (isinstance(value, numbers.Integral) and int(value) >= 1))
 
 
 @learner
@@ -41,9 +34,7 @@ class CRRLS(Recursive):
     """
 
     forgetting: float = params.real(default=0.99, gt=0, le=1)
-    period: int | float | None = params.checked(
-        default=100, check=_is_period, rule="a whole number of at least 1, infinity or None"
-    )
+    period: int | float | None = params.checked(default=100, rule=COUNT | choice([math.inf, None]))
 
     def _policy(self) -> Policy:
         reset = None if self.period is None or self.period == math.inf else Every(int(self.period))

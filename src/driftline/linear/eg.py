@@ -8,7 +8,6 @@ from driftline import _core, losses
 from driftline.base import params
 from driftline.base.registry import learner
 from driftline.linear.descent import PLAIN, SIGNED, SIMPLEX, Descending, native_loss
-from driftline.linear.gd import LOSS_RULE
 
 
 @learner
@@ -37,7 +36,7 @@ class EG(Descending):
 
     rate: float = params.real(default=0.02, gt=0)
     norm: float | None = params.real(default=None, gt=0, optional=True)
-    loss: str | losses.Loss = params.checked(default="squared", check=losses.is_loss, rule=LOSS_RULE)
+    loss: str | losses.Loss = params.checked(default="squared", rule=losses.LOSS)
 
     def _policy(self) -> Any:
         loss, parameter = native_loss(losses.resolve(self.loss))

@@ -9,8 +9,6 @@ from driftline.base import params
 from driftline.base.registry import learner
 from driftline.linear.descent import FREE, PLAIN, Descending, native_loss
 
-LOSS_RULE = f"one of {', '.join(map(repr, losses.BY_NAME))}, or an object with value and gradient"
-
 
 @learner
 class GD(Descending):
@@ -35,7 +33,7 @@ class GD(Descending):
     """
 
     rate: float = params.real(default=0.005, gt=0)
-    loss: str | losses.Loss = params.checked(default="squared", check=losses.is_loss, rule=LOSS_RULE)
+    loss: str | losses.Loss = params.checked(default="squared", rule=losses.LOSS)
 
     def _policy(self) -> Any:
         loss, parameter = native_loss(losses.resolve(self.loss))

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from driftline.base import params
 from driftline.base.registry import learner
+from driftline.base.rules import POSITIVE
 from driftline.linear.policies import Add
 from driftline.linear.recursion import Policy, Recursive
 
@@ -34,16 +35,14 @@ class LASER(Recursive):
     """
 
     ridge: float = params.real(default=1.0, gt=0)
-    drift_cost: float = params.real(default=1000.0, gt=0, infinite=True)
+    drift_cost: float = params.real(default=1000.0, gt=0, le=math.inf)
     clip: float | None = params.real(default=None, gt=0, optional=True)
 
     @classmethod
     def for_drift(cls, V: float, T: float, d: int, X: float, Y: float, **parameters: Any) -> Self:
         """Set for a squared drift V over T rows of d inputs with norms within X and labels within Y: Eq. (6.8)."""
-        check, words = params.number(gt=0)
         for name, value in (("V", V), ("T", T), ("d", d), ("X", X), ("Y", Y)):
-            if not check(value):
-                raise ValueError(f"{cls.__name__}.for_drift: {name} must be {words}, got {value!r}")
+            POSITIVE.require(f"{cls.__name__}.for_drift", name, value)
         cost = (math.sqrt(2) * T * Y**2 * d * X / V) ** (2 / 3)
         parameters.setdefault("ridge", min(1.0, 0.5 * cost))
         return cls(drift_cost=cost, **parameters)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from driftline.base import params
 from driftline.base.registry import learner
-from driftline.linear.policies import FORGETTING_RULE, Divide, Schedule, is_forgetting
+from driftline.linear.policies import FORGETTING, Divide, Schedule
 from driftline.linear.recursion import Policy, Recursive
 
 
@@ -32,7 +32,7 @@ class RLS(Recursive):
     4.07
     """
 
-    forgetting: float | Schedule = params.checked(default=0.99, check=is_forgetting, rule=FORGETTING_RULE)
+    forgetting: float | Schedule = params.checked(default=0.99, rule=FORGETTING)
     ridge: float = params.real(default=1.0, gt=0)
 
     def _policy(self) -> Policy:

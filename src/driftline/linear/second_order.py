@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
 
 from driftline.base import params
 from driftline.base.registry import learner
+from driftline.base.rules import POSITIVE, Rule, choice
 from driftline.linear.policies import Add, Below, Divide, Every
 from driftline.linear.recursion import Policy, Recursive
-
-_POSITIVE, _WORDS = params.number(gt=0)
-
-
-def _is_noise(value: Any) -> bool:
-    return _POSITIVE(value) or (isinstance(value, str) and value == "complement")
 
 
 @learner
@@ -51,18 +46,14 @@ class SecondOrder(Recursive):
 
     start: float = params.real(default=1.0, gt=0)
     time: Divide | Add | None = params.checked(
-        default=None,
-        check=lambda value: value is None or isinstance(value, (Divide, Add)),
-        rule="None, Divide(...) or Add(...)",
+        default=None, rule=Rule(lambda value: isinstance(value, (Divide, Add)), "Divide(...) or Add(...)"), optional=True
     )
-    noise: float | str = params.checked(default=1.0, check=_is_noise, rule=f"{_WORDS} or 'complement'")
+    noise: float | str = params.checked(default=1.0, rule=POSITIVE | choice(["complement"]))
     shrink: bool = params.boolean(default=False)
     reset: Every | Below | None = params.checked(
-        default=None,
-        check=lambda value: value is None or isinstance(value, (Every, Below)),
-        rule="None, Every(...) or Below(...)",
+        default=None, rule=Rule(lambda value: isinstance(value, (Every, Below)), "Every(...) or Below(...)"), optional=True
     )
-    radius: float | None = params.real(default=None, gt=0, optional=True, infinite=True)
+    radius: float | None = params.real(default=None, gt=0, le=math.inf, optional=True)
     clip: float | None = params.real(default=None, gt=0, optional=True)
 
     def _policy(self) -> Policy:

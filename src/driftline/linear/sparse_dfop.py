@@ -11,6 +11,7 @@ from driftline import _core
 from driftline.base import params
 from driftline.base.refusals import Target
 from driftline.base.registry import learner
+from driftline.base.rules import COUNT
 from driftline.base.run import Run
 from driftline.base.undo import Undo
 from driftline.linear.policies import Divide
@@ -22,10 +23,7 @@ from driftline.tables.inputs import Array, Name, Table
 from driftline.tables.sparse import SparseTable
 
 _FILLINGS = {"gaussian": 0, "sparse": 1}
-
-
-def _is_dim(value: Any) -> bool:
-    return params.is_whole(value, 1, 10_000)  # beyond that a matrix of dim² takes gigabytes
+_LARGEST_DIM = 10_000  # beyond that a matrix of dim² takes gigabytes
 
 
 @learner
@@ -61,7 +59,7 @@ class SparseDFOP(TakesSparse, Recursive):
 
     forget_rate: float = params.real(default=0.01, gt=0, lt=1)
     prior: float = params.real(default=100.0, gt=0)
-    dim: int = params.checked(default=100, check=_is_dim, rule="a whole number from 1 to 10,000")
+    dim: int = params.integer(default=100, ge=1, le=_LARGEST_DIM)
     sparsity: int = params.integer(default=10, ge=1)
     matrix: str = params.choice(default="gaussian", options=_FILLINGS)
     seed: int = params.seed(default=0)
@@ -93,7 +91,7 @@ class SparseDFOP(TakesSparse, Recursive):
         parameter says). Where v = M w for a w sparse enough, this is w. Needs SciPy.
         """
         keep = self.sparsity if sparsity is None else sparsity
-        type(self)._params["sparsity"].validate(f"{type(self).__name__}.recover", keep)
+        COUNT.require(f"{type(self).__name__}.recover", "sparsity", keep)
         core = self._require_core("recover")
         v = core.compressed().astype(np.float64)
         return largest(basis_pursuit(core.columns, core.transpose, v, core.features), keep)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from driftline.base import params
+from driftline.base.rules import NOT_NEGATIVE, choice, number
 from driftline.regret.rows import as_rows, row_weights
 from driftline.tables.inputs import Array
 
@@ -90,7 +90,7 @@ def best_fixed(X: Any, y: Any, ridge: float, *, intercept: bool = False, sample_
     >>> best.weights.round(4), round(best.loss, 4), round(best.value, 4)
     (array([1.1667]), 0.4722, 1.8333)
     """
-    _require("best_fixed", "ridge", ridge, ge=0)
+    NOT_NEGATIVE.require("best_fixed", "ridge", ridge)
     rows, labels = as_rows(X, y, "best_fixed", intercept)
     roots = None if sample_weight is None else np.sqrt(row_weights(sample_weight, len(labels), "best_fixed"))
     table = np.column_stack([rows, labels])
@@ -134,10 +134,9 @@ def best_sequence(
     >>> best.weights[:, 0].round(4), round(best.value, 4), round(best.drift, 4)
     (array([0.6, 1.8]), 3.6, 1.44)
     """
-    _require("best_sequence", "ridge", ridge, ge=0)
-    _require("best_sequence", "drift_cost", drift_cost, gt=0, infinite=True)
-    if ridge_at not in (0, 1):
-        raise ValueError(f"best_sequence: ridge_at must be 0 or 1, got {ridge_at!r}")
+    NOT_NEGATIVE.require("best_sequence", "ridge", ridge)
+    number(gt=0, le=math.inf).require("best_sequence", "drift_cost", drift_cost)
+    choice((0, 1)).require("best_sequence", "ridge_at", ridge_at)
     rows, labels = as_rows(X, y, "best_sequence", intercept)
     step = 1 / math.sqrt(drift_cost)
     share = ridge * step * step if ridge_at == 0 else 0.0  # u_0 = u_1 / (1 + share)
@@ -187,9 +186,3 @@ def _smooth(rows: Array, labels: Array, root: float, step: float) -> tuple[Array
         noise[t] = back[t, :, -1] - back[t, :, :-1] @ u[t + 1]
         u[t] = u[t + 1] - step * noise[t]
     return u, noise
-
-
-def _require(where: str, name: str, value: Any, **bounds: Any) -> None:
-    check, words = params.number(**bounds)
-    if not check(value):
-        raise ValueError(f"{where}: {name} must be {words}, got {value!r}")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from driftline.base.rules import PROBABILITY
 from driftline.linear import DFOP
 from driftline.regret.bound import Bound
 from driftline.regret.rows import as_path, as_rows, expect, largest_norm, replay
@@ -149,8 +150,7 @@ def _model(
     t = len(labels) - 1
     if t < 1:
         raise ValueError(f"{where}: X must have at least 2 rows, got {len(labels)}")
-    if not 0 < delta < 1:
-        raise ValueError(f"{where}: delta must be in (0, 1), got {delta!r}")
+    PROBABILITY.require(where, "delta", delta)
     errors = labels[:t] - np.einsum("td,td->t", rows[:t], path[:t])
     sigma = float(np.abs(errors).max()) if noise is None else float(noise)
     gamma = float(np.linalg.norm(np.diff(path, axis=0), axis=1).max()) if drift is None else float(drift)

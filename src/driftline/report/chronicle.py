@@ -12,6 +12,7 @@ import numpy as np
 
 from driftline.base.alarm import Alarm
 from driftline.base.learner import Learner
+from driftline.base.rules import PROBABILITY, WHOLE, Rule
 from driftline.base.run import Run
 from driftline.report import hindsight, pyramid
 from driftline.report.baselines import Baselines
@@ -82,12 +83,9 @@ class Chronicle:
     def __init__(
         self, names: Sequence[Any] | None = None, *, target: str = "y", level: float | None = None, delay: int = 0
     ) -> None:
-        if level is not None and not 0 < level < 1:
-            raise ValueError(f"Chronicle: level must be in (0, 1), got {level!r}")
-        if isinstance(delay, bool) or not isinstance(delay, int) or delay < 0:
-            raise ValueError(f"Chronicle: delay must be a whole number of at least 0, got {delay!r}")
-        if isinstance(names, str):
-            raise ValueError(f"Chronicle: names must be a name for each feature, got {names!r}")
+        level = PROBABILITY.or_none().require("Chronicle", "level", level)
+        delay = WHOLE.require("Chronicle", "delay", delay)
+        Rule(lambda value: not isinstance(value, str), "a name for each feature").require("Chronicle", "names", names)
         self.names = None if names is None else [str(name) for name in names]
         self.target, self.level = str(target), level
         self.rows = 0

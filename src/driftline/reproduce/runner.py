@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
+from driftline.base.rules import COUNT, WHOLE
 from driftline.evaluate.plots import new_axes
-from driftline.evaluate.rules import optional_whole, whole
 from driftline.reproduce import page
 from driftline.reproduce.context import Context
 from driftline.reproduce.registry import RequestError, find
@@ -66,8 +66,8 @@ def run(
         raise RequestError(f"data must be a directory, got {str(where)!r}")
     context = Context(
         quick=bool(quick),
-        seed=whole("reproduce", "seed", seed, 0),
-        jobs=optional_whole("reproduce", "jobs", jobs, 1),
+        seed=WHOLE.require("reproduce", "seed", seed),
+        jobs=COUNT.or_none().require("reproduce", "jobs", jobs),
         data=where,
         progress=progress,
     )

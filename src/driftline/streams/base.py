@@ -7,8 +7,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from driftline.base.rules import COUNT, WHOLE, Checked, whole
 from driftline.streams.keyed import CHUNK, HOLDOUT, generator
-from driftline.streams.rules import check_fields, check_whole
 from driftline.tables.inputs import Array
 
 if TYPE_CHECKING:
@@ -22,16 +22,13 @@ Replay = tuple[int, ...]  # which repetition of a stream: () is the one that tak
 Task = Literal["regression", "classification"]
 
 
-class Stream(ABC):
+class Stream(Checked, ABC):
     """Rows whose distribution is known and changes: the same rows each time they are asked for, from the first one on.
 
     A stream is a dataclass that cannot be changed: its parameters say all about it. ``take(T)`` is the beginning of
     ``take(T + 1)``. Labels of classification are -1.0 and 1.0. Streams are joined by ``a + b``, :meth:`first`,
     :class:`~driftline.streams.Join` and :class:`~driftline.streams.Repeat`.
     """
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     @property
     @abstractmethod
@@ -65,17 +62,17 @@ class Stream(ABC):
     def take(self, T: int | None = None) -> Rows:
         """The first T rows, all of them where T is None: X of shape (T, d) and y of shape (T,)."""
         where = f"{type(self).__name__}.take"
-        if T is None and self.length is None:
+        T = self.length if T is None else T
+        if T is None:
             raise ValueError(f"{where}: the stream has no end, T must be given")
-        T = check_whole(self.length if T is None else T, where, "T", 0, self.length)
+        T = whole(0, self.length).require(where, "T", T)
         self.__dict__["_taken"] = T
         self.__dict__.pop("_weights", None)
         return self._rows(0, T, ())
 
     def blocks(self, size: int = CHUNK) -> Iterator[Rows]:
         """All rows, ``size`` at a time (fewer in the last block), in memory that does not grow with the stream."""
-        size = check_whole(size, f"{type(self).__name__}.blocks", "size", 1)
-        return self._blocks(size)
+        return self._blocks(COUNT.require(f"{type(self).__name__}.blocks", "size", size))
 
     def _blocks(self, size: int) -> Iterator[Rows]:
         start = 0
@@ -91,9 +88,9 @@ class Stream(ABC):
     def holdout(self, t: int, n: int, seed: int = 0) -> Rows:
         """``n`` fresh rows, independent of one another, from the distribution that holds at row ``t`` (0-based)."""
         where = f"{type(self).__name__}.holdout"
-        t = check_whole(t, where, "t", 0, None if self.length is None else self.length - 1)
-        n = check_whole(n, where, "n", 1)
-        seed = check_whole(seed, where, "seed", 0)
+        t = whole(0, None if self.length is None else self.length - 1).require(where, "t", t)
+        n = COUNT.require(where, "n", n)
+        seed = WHOLE.require(where, "seed", seed)
         return self._fresh(t, n, generator(self._seeds(), HOLDOUT, t, seed))
 
     def first(self, rows: int) -> First:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from driftline.base.rules import Count
 from driftline.streams.base import Replay, Rows
 from driftline.streams.derived import Derived
-from driftline.streams.rules import Count
 from driftline.tables.inputs import Array
 
 

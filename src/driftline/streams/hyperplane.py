@@ -8,11 +8,11 @@ from typing import Literal
 
 import numpy as np
 
+from driftline.base.rules import Count, NotNegative, Positive, Share, Whole
 from driftline.streams.base import Rows
 from driftline.streams.keyed import TARGET, generator
 from driftline.streams.labels import noisy
 from driftline.streams.registry import source
-from driftline.streams.rules import Count, NotNegative, Positive, Seed, Share
 from driftline.streams.source import Source
 from driftline.tables.inputs import Array
 
@@ -55,7 +55,7 @@ class Hyperplane(Source):
     norm: Positive = 0.25
     noise: NotNegative = 0.005
     label_noise: Share = 0.05
-    seed: Seed = 0
+    seed: Whole = 0
 
     @property
     def length(self) -> int:

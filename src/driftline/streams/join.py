@@ -7,10 +7,10 @@ from typing import Literal, Self
 
 import numpy as np
 
+from driftline.base.rules import Whole
 from driftline.streams.base import Replay, Rows, Stream, Task
 from driftline.streams.keyed import COINS, uniforms
 from driftline.streams.parts import check_streams, seeds_of_parts
-from driftline.streams.rules import RowIndex, Seed
 from driftline.tables.inputs import Array
 
 STEEPNESS = 10.0  # the sigmoid goes from 0.7 % to 99.3 % within the window
@@ -40,10 +40,10 @@ class Join(Stream):
 
     before: Stream
     after: Stream
-    at: RowIndex
-    width: RowIndex = 0
+    at: Whole
+    width: Whole = 0
     shape: Literal["linear", "sigmoid"] = "linear"
-    seed: Seed = 0
+    seed: Whole = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -9,9 +9,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from driftline.base.rules import CountOrNone, Whole, whole
 from driftline.streams.base import Rows, Task
 from driftline.streams.registry import source
-from driftline.streams.rules import CountOrNone, Seed, check_whole
 from driftline.streams.source import Source
 from driftline.tables.inputs import Array
 
@@ -95,7 +95,7 @@ class MovingGaussians(Source):
 
     kind: Literal["1CDT", "2CDT", "1CHT", "2CHT", "UG-2C-2D", "UG-2C-3D", "UG-2C-5D"] = "1CDT"
     rows: CountOrNone = None
-    seed: Seed = 0
+    seed: Whole = 0
 
     @property
     def d(self) -> int:
@@ -119,7 +119,7 @@ class MovingGaussians(Source):
 
     def means(self, t: int) -> Array:
         """The means of the classes -1 and 1 at row ``t``, (2, d)."""
-        t = check_whole(t, "MovingGaussians.means", "t", 0, self.length - 1)
+        t = whole(0, self.length - 1).require("MovingGaussians.means", "t", t)
         means: Array = self._means(np.array([t]))[:, 0]
         return means
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from driftline.base.rules import WHOLE
 from driftline.streams.base import Stream
-from driftline.streams.rules import check_whole
 
 
 def check_streams(owner: str, **parts: Stream) -> None:
@@ -27,5 +27,5 @@ def seeds_of_parts(seed: int, count: int, where: str) -> list[int]:
     >>> len(set(seeds_of_parts(0, 3, "here")))
     3
     """
-    seed = check_whole(seed, where, "seed", 0)
+    seed = WHOLE.require(where, "seed", seed)
     return [int(part) for part in np.random.SeedSequence(seed).generate_state(count)]

@@ -6,6 +6,7 @@ import inspect
 import re
 from typing import Any, TypeVar
 
+from driftline.base.rules import choice
 from driftline.streams.source import Source
 
 _sources: dict[str, type[Source]] = {}
@@ -34,9 +35,7 @@ def make(name: str, **parameters: Any) -> Source:
     >>> make("sea", seed=3)
     SEA(seed=3)
     """
-    if name not in _sources:
-        raise ValueError(f"make: name must be one of {', '.join(map(repr, names()))}, got {name!r}")
-    return _sources[name](**parameters)
+    return _sources[choice(names()).require("make", "name", name)](**parameters)
 
 
 def table() -> str:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from driftline.base.rules import CountOrNone
 from driftline.streams.base import Replay, Rows
 from driftline.streams.derived import Derived
-from driftline.streams.rules import CountOrNone
 from driftline.tables.inputs import Array
 
 

@@ -8,10 +8,10 @@ from typing import Annotated, Literal
 
 import numpy as np
 
+from driftline.base.rules import Count, NotNegative, Whole, whole
 from driftline.streams.angles import radians, sums_of_powers
 from driftline.streams.base import Rows
 from driftline.streams.registry import source
-from driftline.streams.rules import Count, NotNegative, Seed, whole
 from driftline.streams.source import Source
 from driftline.tables.inputs import Array
 
@@ -47,7 +47,7 @@ class Rotating(Source):
     unit: Literal["rad", "deg"] = "rad"
     noise: NotNegative = 0.0
     d: Annotated[int, whole(2 * PAIRS)] = 20
-    seed: Seed = 0
+    seed: Whole = 0
 
     def _draw(self, rng: np.random.Generator, at: Array) -> Rows:
         rows = len(at)

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
-from driftline.base.params import number
+from driftline.base.rules import Count, Share, Whole, number, sequence
 from driftline.streams.base import Rows, Task
 from driftline.streams.labels import noisy
 from driftline.streams.registry import source
-from driftline.streams.rules import Count, Seed, Share
 from driftline.streams.source import Source
 from driftline.tables.inputs import Array
 
 HIGH = 10.0
-_is_threshold, _words = number(ge=0, le=2 * HIGH)
-
-
-def _are_thresholds(values: Any) -> bool:
-    return isinstance(values, tuple) and len(values) > 0 and all(map(_is_threshold, values))
 
 
 @source
@@ -47,10 +41,10 @@ class SEA(Source):
     (50000, True)
     """
 
-    thresholds: Annotated[Iterable[float], (_are_thresholds, f"one or more numbers {_words}")] = (7.0, 8.0, 9.0, 9.5)
+    thresholds: Annotated[Iterable[float], sequence(number(ge=0, le=2 * HIGH))] = (7.0, 8.0, 9.0, 9.5)
     label_noise: Share = 0.1
     rows: Count = 50_000
-    seed: Seed = 0
+    seed: Whole = 0
 
     def __post_init__(self) -> None:
         if isinstance(self.thresholds, Iterable):

@@ -8,9 +8,9 @@ from typing import Self
 
 import numpy as np
 
+from driftline.base.rules import WHOLE
 from driftline.streams.base import Replay, Rows, Stream
 from driftline.streams.keyed import CHUNK, ROWS, generator
-from driftline.streams.rules import check_whole
 from driftline.tables.inputs import Array
 
 
@@ -52,7 +52,7 @@ class Source(Stream):
 
     def reseeded(self, seed: int) -> Self:
         """The same kind of stream with other random numbers, those of its target included."""
-        seed = check_whole(seed, f"{type(self).__name__}.reseeded", "seed", 0)
+        seed = WHOLE.require(f"{type(self).__name__}.reseeded", "seed", seed)
         return dataclasses.replace(self, seed=seed)  # type: ignore[type-var]
 
     def _rows(self, start: int, stop: int, replay: Replay) -> Rows:

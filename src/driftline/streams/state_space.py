@@ -8,11 +8,10 @@ from typing import Annotated
 
 import numpy as np
 
-from driftline.base.params import number
+from driftline.base.rules import Count, NotNegative, Whole, number
 from driftline.streams.base import Replay, Rows
 from driftline.streams.keyed import ROWS, SHOCKS, TARGET, generator, uniforms
 from driftline.streams.registry import source
-from driftline.streams.rules import Count, NotNegative, Seed
 from driftline.streams.source import Source
 from driftline.tables.inputs import Array
 
@@ -53,7 +52,7 @@ class StateSpace(Source):
     jump: NotNegative = 0.1
     noise: NotNegative = 0.01
     decay: Annotated[float, number(ge=0, le=0.99)] = 0.1
-    seed: Seed = 0
+    seed: Whole = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
