@@ -110,7 +110,7 @@ BY_NAME: dict[str, type[Squared | Absolute | Huber | Pinball | Logistic]] = {
 
 
 def _has_methods(value: Any) -> bool:
-    # A number is none: a parameter reads it as a plain one, without the methods.
+    # A number is refused even if it has the methods: a parameter reads it as a plain one, which lacks them.
     return isinstance(value, Loss) and not isinstance(value, (str, type, numbers.Real))
 
 

@@ -71,8 +71,10 @@ def run(
 
 
 def _check_level(level: float | None) -> None:
-    if level is not None and not 0 < level < 1:
-        raise typer.BadParameter(f"--level must be in (0, 1), got {level:g}")
+    from driftline.base.rules import PROBABILITY
+
+    if level is not None and not PROBABILITY.accepts(level):
+        raise typer.BadParameter(f"--level must be {PROBABILITY.words}, got {level:g}")
 
 
 def _check_out(out: str | None) -> None:

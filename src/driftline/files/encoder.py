@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from driftline.base.rules import WHOLE
 from driftline.errors import closest
 from driftline.files import types
 from driftline.files.calendar import MISSING, Times, as_moments, zone_of
@@ -42,8 +43,7 @@ class Encoding:
                 raise ValueError(
                     f"missing{of} must be one of {', '.join(POLICIES)}, got {policy!r}.{closest(policy, POLICIES)}"
                 )
-        if self.categories < 0:
-            raise ValueError(f"categories must be a whole number of at least 0, got {self.categories}")
+        WHOLE.require("Encoding", "categories", self.categories)
 
     def policy(self, name: str) -> str:
         """What stands for a missing number of a column."""
