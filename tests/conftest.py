@@ -1,13 +1,28 @@
-"""What the tests of the interface share: every learner at its defaults, variants that take other ways, a stream."""
+"""Fixtures and settings that all tests share: every learner at its defaults, variants of them, a stream."""
 
 import math
+import os
+import signal
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 
 import driftline as dl
 from driftline.base import registry
 from driftline.features import Lags, Polynomial, RandomFourier, Standardize, UnitNorm
+
+# No time limits: on a busy machine they fail tests at random. A test states its number of examples where it is another.
+settings.register_profile(
+    "driftline",
+    max_examples=100,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize="CI" in os.environ,
+    database=None,
+    print_blob=True,
+)
+settings.load_profile("driftline")
 
 
 class OwnLoss:
@@ -96,6 +111,17 @@ def rows():
     X = rng.uniform(-0.7, 0.7, size=(200, 3))
     weights = rng.normal(size=3) + np.cumsum(0.05 * rng.normal(size=(200, 3)), axis=0)
     return X, (X * weights).sum(axis=1) + 0.3 + 0.1 * rng.normal(size=200)
+
+
+@pytest.fixture
+def heeds_interrupts():
+    """SIGINT raises KeyboardInterrupt here, and has its default effect in child processes.
+
+    A process that inherits an ignored SIGINT, such as a background job, has no such handler, and neither have its children.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

@@ -9,16 +9,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from hypothesis import settings
 
 import driftline as dl
 
 Array = npt.NDArray[Any]
-
-
-def examples(count: int) -> settings:
-    """So many examples of a law, the same on every run."""
-    return settings(max_examples=count, deadline=None, derandomize=True, database=None)
 
 
 def drifting(seed: int, rows: int = 60, d: int = 4, step: float = 0.2, noise: float = 0.3) -> tuple[Array, Array]:

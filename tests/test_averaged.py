@@ -7,14 +7,12 @@ from hypothesis import strategies as st
 
 import driftline as dl
 from driftline.checks.tools import same
-from tests.streams import EVERY, assert_one_way_of_learning, drifting, examples
+from tests.streams import EVERY, assert_one_way_of_learning, drifting
 
-some = examples(100)
 seeds = st.integers(0, 2**32 - 1)
 PARTS = sorted(name for name in EVERY if "logistic" not in name)
 
 
-@some
 @given(st.sampled_from(PARTS), seeds, st.integers(1, 9), st.booleans())
 def test_the_weights_are_the_mean_of_those_that_predicted(name, seed, d, intercept):
     X, y = drifting(seed, 30, d)
@@ -33,7 +31,6 @@ def test_the_weights_are_the_mean_of_those_that_predicted(name, seed, d, interce
     np.testing.assert_array_equal(model.learner_.coef_, plain.coef_)
 
 
-@some
 @given(st.sampled_from(PARTS), seeds, st.integers(1, 6), st.lists(st.integers(1, 29), max_size=3), st.booleans())
 def test_run_is_the_loop_and_parts_of_a_run_are_the_run(name, seed, d, cuts, single):
     X, y = drifting(seed, 30, d)

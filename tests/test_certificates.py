@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import driftline as dl
-from tests.streams import Array, drifting, examples, stationary, wild, with_ones
+from tests.streams import Array, drifting, stationary, wild, with_ones
 
 seeds = st.integers(0, 2**32 - 1)
-some = examples(150)
+some = settings(max_examples=150)
 
 
 def best_fixed(X: Array, y: Array, ridge: float, weight: Array | float = 1.0) -> float:

@@ -13,9 +13,8 @@ from sklearn.utils.estimator_checks import check_estimator
 import driftline as dl
 from driftline.checks import expected_failures
 from driftline.checks.tools import same
-from tests.streams import EVERY, WORDS, examples, labelled, told_in_another_thread
+from tests.streams import EVERY, WORDS, labelled, told_in_another_thread
 
-some = examples(100)
 seeds = st.integers(0, 2**32 - 1)
 
 
@@ -27,7 +26,6 @@ def looped(model, X, y):
     return said
 
 
-@some
 @given(seeds, st.integers(1, 6), st.sampled_from(["DFOP", "RLS", "AAR", "Kalman"]))
 def test_labels_of_plus_and_minus_one_are_the_regressors_own(seed, d, name):
     X, codes = labelled(seed, 50, d, 2)
@@ -43,7 +41,6 @@ def test_labels_of_plus_and_minus_one_are_the_regressors_own(seed, d, name):
     assert model.certificate().loss == run.losses.sum() <= regressor.certificate().loss
 
 
-@some
 @given(seeds, st.integers(3, 4))
 def test_more_classes_are_one_against_the_rest(seed, classes):
     X, codes = labelled(seed, 60, 3, classes)
@@ -57,7 +54,6 @@ def test_more_classes_are_one_against_the_rest(seed, classes):
     assert model.predict_one(X[0]) == max(model.decision_one(X[0]), key=model.decision_one(X[0]).get)
 
 
-@some
 @given(
     seeds,
     st.integers(1, 4),

@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 
 import driftline as dl
 from driftline.base import registry
-from tests.streams import drifting, examples
+from tests.streams import drifting
 
 positive = st.floats(1e-3, 1e3)
 
 
-@examples(100)
 @given(st.floats(1.0, 100.0, exclude_min=True))
 def test_arcor_for_drift_sets_the_power_of_its_corollary(p):
     """A total drift of the order T^(1/p): q = 2p/(p + 1)."""
@@ -39,7 +38,6 @@ def test_arcor_for_drift_says_what_p_must_be(p):
         dl.ARCOR.for_drift(p)
 
 
-@examples(100)
 @given(positive, st.integers(1, 10**6), st.integers(1, 500), positive, positive)
 def test_laser_for_drift_sets_the_cost_of_equation_6_8(V, T, d, X, Y):
     """c = (sqrt(2) T Y^2 d X / V)^(2/3), the misprint of the source mended; the ridge stays below it."""

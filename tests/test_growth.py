@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import driftline as dl
-from tests.streams import Array, examples, weights_of
+from tests.streams import Array, weights_of
 
-some = examples(100)
 seeds = st.integers(0, 2**32 - 1)
 
 
@@ -106,7 +105,6 @@ def fresh(model: Any, **changes: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", PAIRS)
-@some
 @given(seeds, st.integers(1, 14), st.booleans())
 def test_a_feature_that_appears_later_enters_at_its_prior(name, seed, d, intercept):
     template, switches = PAIRS[name]
@@ -126,7 +124,6 @@ def test_a_feature_that_appears_later_enters_at_its_prior(name, seed, d, interce
 @pytest.mark.parametrize(
     "model", [dl.LMS(rate=0.05), dl.LMS(rate=0.3, implicit=True), dl.NLMS(), dl.GD(rate=0.01)], ids=repr
 )
-@some
 @given(seeds, st.integers(1, 14), st.booleans())
 def test_a_first_order_learner_grows_as_if_the_feature_had_been_zero(model, seed, d, intercept):
     stream, labels = appearing(seed, 40, d)
@@ -139,7 +136,6 @@ def test_a_first_order_learner_grows_as_if_the_feature_had_been_zero(model, seed
     np.testing.assert_allclose(weights_of(growing), weights_of(knowing), rtol=1e-12, atol=1e-12)
 
 
-@some
 @given(seeds, st.integers(1, 6), st.integers(1, 4), st.booleans(), st.sampled_from([None, 3.0]))
 def test_eg_gives_a_newcomer_an_equal_share_and_scales_the_others(seed, d, more, intercept, norm):
     """Of n weights in all, 1/n each to the newcomers, the rest to the others in proportion."""

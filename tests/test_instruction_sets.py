@@ -62,7 +62,6 @@ def in_a_process(path: Path, **environment: str) -> dict[str, Array]:
         check=True,
         cwd=root,
         env={**os.environ, "PYTHONPATH": str(root), **environment},
-        timeout=300,
     )
     with np.load(path) as arrays:
         return dict(arrays)

@@ -137,7 +137,7 @@ def test_a_linear_kernel_within_a_budget_is_the_linear_learner_at_every_size(lea
 @given(
     seed=st.integers(0, 10_000), gap=st.sampled_from([0.0, 1e-15, 1e-9, 1e-6, 1e-3]), budget=st.sampled_from([None, 3, 10])
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_points_that_are_alike_break_nothing(seed, gap, budget):
     """The state stays finite and S positive definite, and predictions those of a batch where every row is a point."""
     rng = np.random.default_rng(seed)

@@ -7,7 +7,7 @@ import pickle
 from typing import Any
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -18,7 +18,6 @@ from tests.streams import (
     Array,
     assert_same_state,
     drifting,
-    examples,
     loop,
     rotation,
     signs,
@@ -30,8 +29,8 @@ seeds = st.integers(0, 2**32 - 1)
 widths = st.integers(1, 35)
 names = st.sampled_from(sorted(EVERY))
 second_order_names = st.sampled_from(sorted(SECOND_ORDER))
-some = examples(200)
-many = examples(1000)
+some = settings(max_examples=200)
+many = settings(max_examples=1000)
 
 
 def stream(name: str, seed: int, rows: int, d: int) -> tuple[Array, Array]:

@@ -13,7 +13,7 @@ from mpmath import mp
 import driftline as dl
 from driftline.losses import Absolute, Huber, Logistic, Loss, Pinball, Squared
 from tests.reference import losses as reference
-from tests.streams import drifting, examples, signs, weights_of
+from tests.streams import drifting, signs, weights_of
 
 LOSSES = [Squared(), Absolute(), Huber(), Huber(threshold=0.3), Pinball(), Pinball(level=0.9), Logistic()]
 SAME = [
@@ -39,7 +39,6 @@ class InPython:
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
-@examples(100)
 @given(st.floats(-5, 5), st.floats(-5, 5))
 def test_a_gradient_is_the_slope_of_its_value(loss, y, prediction):
     if isinstance(loss, Logistic):
@@ -52,7 +51,6 @@ def test_a_gradient_is_the_slope_of_its_value(loss, y, prediction):
 
 
 @pytest.mark.parametrize(("ours", "theirs"), SAME, ids=[repr(ours) for ours, _ in SAME])
-@examples(100)
 @given(st.floats(-50, 50), st.floats(-50, 50))
 def test_a_loss_is_its_definition(ours, theirs, y, prediction):
     if isinstance(ours, Logistic):

@@ -150,7 +150,7 @@ def test_missing_can_change_while_a_model_learns(learner, rows):
     "make", [*registry.regressors().values(), *VARIANTS.values()], ids=[*registry.regressors(), *VARIANTS]
 )
 @given(data=st.data(), dtype=st.sampled_from(["float64", "float32"]), features=st.integers(1, 9))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_rows_without_all_their_values_or_without_weight_leave_no_trace(make, data, dtype, features):
     """Whatever the pattern of holes: the state is that of the whole rows alone, and every row with an x is predicted."""
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))

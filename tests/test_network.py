@@ -16,12 +16,10 @@ from tests.streams import (
     assert_one_way_of_learning,
     assert_same_state,
     drifting,
-    examples,
     told_in_another_thread,
     wild,
 )
 
-some = examples(100)
 seeds = st.integers(0, 2**32 - 1)
 # Names of learners that take any real label.
 PARTS = sorted(name for name in EVERY if "logistic" not in name)
@@ -33,7 +31,6 @@ def of_parts(model, X, y):
     return copies, np.column_stack(copies)
 
 
-@some
 @given(
     st.lists(st.sampled_from(PARTS), min_size=1, max_size=4),
     seeds,
@@ -55,7 +52,6 @@ def test_a_network_is_its_parts_one_after_the_other(names, seed, d, dtype):
     np.testing.assert_array_equal(model.weights_, top.coef_)
 
 
-@some
 @given(
     st.lists(st.sampled_from(PARTS), min_size=1, max_size=4),
     seeds,
@@ -77,7 +73,6 @@ def test_the_weights_are_those_of_the_linear_model_that_the_parts_make():
     assert model.intercept_ != 0
 
 
-@some
 @given(seeds, st.integers(1, 5), st.floats(0.1, 50), st.booleans())
 def test_theorem_2_holds_and_the_certificate_is_the_function_of_regret(seed, d, noise, far):
     X, y = wild(seed, 60, d, span=2.0) if far else drifting(seed, 60, d)

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import driftline as dl
 from driftline.base import registry
 from tests.reference import precise
-from tests.streams import EVERY, SECOND_ORDER, Array, drifting, examples, state_of, weights_of, wild
+from tests.streams import EVERY, SECOND_ORDER, Array, drifting, state_of, weights_of, wild
 
 seeds = st.integers(0, 2**32 - 1)
 DTYPES = ["float64", "float32"]
@@ -192,7 +192,7 @@ def test_a_feature_that_was_away_is_learned_at_once_when_it_returns():
 # Soundness on anything.
 
 
-@examples(400)
+@settings(max_examples=400)
 @given(st.sampled_from(sorted(SECOND_ORDER)), seeds, st.integers(1, 12), st.sampled_from(DTYPES), st.floats(0, 10))
 def test_s_stays_sound_after_every_row(name, seed, d, dtype, span):
     X, y = wild(seed, 40, d, span)
@@ -207,7 +207,7 @@ def test_s_stays_sound_after_every_row(name, seed, d, dtype, span):
         assert np.isfinite(model.predict_one(x))
 
 
-@examples(400)
+@settings(max_examples=400)
 @given(seeds, st.integers(1, 12), st.floats(-9, 3), st.floats(-12, 3), st.floats(-9, 6), st.sampled_from(DTYPES))
 def test_added_drift_keeps_s_positive_definite_at_any_setting(seed, d, log_noise, log_drift, log_ridge, dtype):
     """Nothing has to be mended, even where the prior is 1e20 times what a row leaves."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.stats import kstest
@@ -14,7 +14,7 @@ import driftline as dl
 from driftline.checks.tools import same
 from driftline.linear.pursuit import basis_pursuit, largest
 from tests.reference.high_dimension import random_matrix
-from tests.streams import Array, assert_same_state, drifting, examples
+from tests.streams import Array, assert_same_state, drifting
 
 MATRICES = ["gaussian", "sparse"]
 
@@ -293,7 +293,7 @@ def test_recover_finds_the_support_on_the_papers_stream():
     assert np.flatnonzero(model.recover()).tolist() == list(range(10))
 
 
-@examples(15)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 10_000), dim=st.integers(2, 12), features=st.integers(1, 90))
 def test_basis_pursuit_on_some_columns_is_the_program_on_all(seed, dim, features):
     """Any v in the range of M, sparse or not: no w is shorter, and M w = v."""

@@ -9,12 +9,12 @@ import mpmath
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import driftline as dl
 from tests.conftest import OwnLoss
-from tests.streams import FIRST_ORDER, SECOND_ORDER, Array, assert_same_state, examples
+from tests.streams import FIRST_ORDER, SECOND_ORDER, Array, assert_same_state
 
 MAKERS = {
     **FIRST_ORDER,
@@ -88,7 +88,7 @@ def test_looking_at_the_weights_changes_nothing(make):
     assert_same_state(looked, plain)
 
 
-@examples(20)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 10_000), pattern=st.lists(st.booleans(), min_size=4, max_size=12))
 def test_sparse_and_dense_rows_can_follow_one_another(seed, pattern):
     X, y = sparse_stream(seed, rows=8 * len(pattern), d=10, density=0.3)

@@ -173,7 +173,10 @@ def test_rows_that_are_all_skipped_prefer_nothing(rows):
 
 
 class _Interrupting:
-    """A loss that interrupts the process at its 3,000th row, when all threads have begun, and counts the others."""
+    """A loss that interrupts the process at its 3,000th row, when all threads have begun, and counts the others.
+
+    After the interrupt it is slow, so that the main thread hears of it long before the rows end, even on a busy machine.
+    """
 
     def __init__(self):
         self.calls = 0
@@ -185,10 +188,12 @@ class _Interrupting:
         self.calls += 1
         if self.calls == 3000:
             os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(0.05)
+        if self.calls >= 3000:
+            time.sleep(0.01)
         return 2 * (prediction - y)
 
 
+@pytest.mark.usefixtures("heeds_interrupts")
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_interrupt_ends_all_threads_soon(rows, jobs, short_blocks):
     X, y = rows

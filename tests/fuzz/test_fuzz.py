@@ -7,12 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from tests import patience
+
 ROOT = Path(__file__).parents[2]
 
 
 def survive(module, count, seed, **environment):
     command = [sys.executable, "-m", f"tests.fuzz.{module}", str(count), str(seed)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, env={**os.environ, **environment})
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=patience.SECONDS, env={**os.environ, **environment}
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
 

@@ -7,12 +7,14 @@ import time
 import pytest
 
 import driftline as dl
+from tests import patience
 from tests.test_cli.calling import outcome, predictions
 from tests.test_cli.tables import as_csv, mixed, write
 
 COMMAND = [sys.executable, "-c", "from driftline.cli import main; main()", "run", "-", "-t", "load", "-m", "rls"]
 
 
+@pytest.mark.usefixtures("heeds_interrupts")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_a_run_well_and_resume_goes_on(capsys, tmp_path, number):
     """The pipe stays open: the run waits for rows when the signal comes."""
@@ -23,12 +25,14 @@ def test_a_signal_ends_a_run_well_and_resume_goes_on(capsys, tmp_path, number):
     with subprocess.Popen(COMMAND + files, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdin.write(b"".join(lines[:61]))
         process.stdin.flush()
-        until = time.monotonic() + 60
-        while not (part := tmp_path / "out.csv.part").exists() or part.stat().st_size == 0:
-            assert time.monotonic() < until
+        part = tmp_path / "out.csv.part"
+        until = time.monotonic() + patience.SECONDS
+        while not part.exists() or part.read_bytes().count(b"\n") < 61:
+            assert process.poll() is None, process.stderr.read()
+            assert time.monotonic() < until, "the rows were never written"
             time.sleep(0.01)
         os.kill(process.pid, number)
-        printed, errors = process.communicate(timeout=60)
+        printed, errors = process.communicate(timeout=patience.SECONDS)
     assert (process.returncode, errors) == (0, b"")
     assert b"Stopped by" in printed
     assert dl.load(state).n_seen_ + dl.load(state).n_skipped_ == 60

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import math
 import sys
 
 import numpy as np
@@ -44,7 +45,9 @@ def test_what_is_not_a_terminal_stays_clean(monkeypatch):
         assert stream.getvalue() == ""
 
 
-def test_short_work_shows_nothing():
+@pytest.mark.usefixtures("impatient")
+def test_short_work_shows_nothing(monkeypatch):
+    monkeypatch.setattr(progress, "WAIT", math.inf)
     terminal = Terminal()
     evaluate.prequential(dl.RLS(), (np.ones((50, 1)), np.ones(50)), progress=terminal)
     assert terminal.getvalue() == ""

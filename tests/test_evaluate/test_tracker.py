@@ -44,7 +44,7 @@ def test_fading_sums_follow_their_recursion(rows, factor):
         np.testing.assert_allclose(sums[i], carry, rtol=1e-12, atol=1e-12)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(
     rows=st.integers(1, 600),
     sizes=st.lists(st.integers(1, 200), min_size=1, max_size=4),
@@ -153,7 +153,7 @@ def test_an_infinite_value_never_fades(rows, fading, points):
     np.testing.assert_allclose(found.sums["fading"][:, 2], (1 - fading**found.rows) / (1 - fading), rtol=1e-12)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(
     rows=st.integers(1, 600),
     sizes=st.lists(st.integers(1, 200), min_size=1, max_size=4),

@@ -10,6 +10,7 @@ import pytest
 import driftline as dl
 from driftline import evaluate
 from driftline.evaluate import workers
+from tests import patience
 from tests.test_evaluate.peers import Careless, Deadly, Talking, Zero
 
 STREAM = dl.streams.Rotating(rate=1.0, unit="deg")
@@ -84,7 +85,7 @@ SCRIPT = """
 def test_a_script_without_a_guard_runs_once(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(textwrap.dedent(SCRIPT))
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=patience.SECONDS, check=True)
     assert done.stdout == "begun\n(1, 2)\n"
 
 
@@ -92,7 +93,7 @@ def test_a_learner_of_the_script_itself_is_refused_with_advice(tmp_path):
     script = tmp_path / "script.py"
     own = "class Own:\n    def predict_one(self, x): return 0.0\n    def learn_one(self, x, y): pass\n"
     script.write_text(own + textwrap.dedent(SCRIPT).replace("dl.Ridge()", "Own()"))
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=patience.SECONDS, check=False)
     assert "move it to a module, or use n_jobs=1" in done.stderr
 
 
@@ -102,18 +103,20 @@ def test_workers_end_when_their_parent_is_killed(tmp_path):
     long = textwrap.dedent(SCRIPT).replace("rows=30, repeats=2", "rows=20_000, repeats=100_000")
     script.write_text(long)
     parent = subprocess.Popen([sys.executable, script], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    children = wait_for(lambda: found if len(found := children_of(parent.pid)) == 2 else None)
-    parent.kill()
-    parent.wait()
+    try:
+        children = wait_for(lambda: found if len(found := children_of(parent.pid)) == 2 else None)
+    finally:
+        parent.kill()
+        parent.wait()
     assert wait_for(lambda: not any(alive(child) for child in children))
 
 
 def wait_for(condition):
-    for _ in range(300):
-        if found := condition():
-            return found
+    until = time.monotonic() + patience.SECONDS
+    while not (found := condition()):
+        assert time.monotonic() < until
         time.sleep(0.1)
-    raise TimeoutError
+    return found
 
 
 def children_of(pid):

@@ -103,6 +103,7 @@ def test_learners_that_may_refuse_a_row_are_as_before_an_interrupt(verb, number,
     assert not getattr(caught.value, "__notes__", [])
 
 
+@pytest.mark.usefixtures("heeds_interrupts")
 def test_an_interrupt_while_python_is_asked_takes_all_back():
     def forgetting(t):
         if t == 10:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import driftline as dl
+from tests import patience
 
 from ..conftest import OwnLoss
 from .apart import keyed_rows, require_same
@@ -179,7 +180,7 @@ def test_a_second_thread_is_told_that_the_fleet_is_in_use(fleet):
     class Slow(np.ndarray):
         def __array__(self, *_, **__):
             inside.set()
-            leave.wait(10)
+            leave.wait(patience.SECONDS)
             return np.ones((1, 3))
 
     class Rows:
@@ -187,8 +188,8 @@ def test_a_second_thread_is_told_that_the_fleet_is_in_use(fleet):
 
     worker = threading.Thread(target=lambda: fleet.predict_many([0], Rows()))
     worker.start()
-    inside.wait(10)
     try:
+        assert inside.wait(patience.SECONDS)
         with pytest.raises(RuntimeError, match="in use by another thread"):
             fleet.learn_many([0], np.ones((1, 3)), [1.0])
     finally:

@@ -84,7 +84,7 @@ def test_there_are_no_more_threads_than_cores():
     assert len(call._at) <= cores()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 10**6), cuts=st.lists(st.integers(0, 120), max_size=4), intercept=st.booleans(), which=st.data())
 def test_any_rows_in_any_pieces(seed, cuts, intercept, which):
     learner = which.draw(st.sampled_from(LEARNERS)).clone({"intercept": intercept})

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 Array = npt.NDArray[np.float64]
 
-many = settings(max_examples=200, deadline=None, derandomize=True, database=None)
-some = settings(max_examples=50, deadline=None, derandomize=True, database=None)
+many = settings(max_examples=200)
+some = settings(max_examples=50)
 
 
 @dataclass(frozen=True)

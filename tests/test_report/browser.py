@@ -10,8 +10,9 @@ import subprocess
 import time
 from pathlib import Path
 
+from tests import patience
+
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-PATIENCE = 20.0  # seconds for one answer
 
 
 def find():
@@ -95,7 +96,7 @@ class Browser:
         if self._session:
             message["sessionId"] = self._session
         os.write(self._out, json.dumps(message).encode() + b"\0")
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + patience.SECONDS
         while True:
             answer = self._read(until)
             if answer.get("id") == self._number:
@@ -119,7 +120,7 @@ class Browser:
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
         self.dark(dark)
         self.call("Page.navigate", url=Path(path).absolute().as_uri())
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + patience.SECONDS
         while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
             self.events.append(self._read(until))
         self.settle()
@@ -193,6 +194,6 @@ class Browser:
             self.call("Browser.close")
         except (AssertionError, OSError):
             self.process.terminate()
-        self.process.wait(timeout=PATIENCE)
+        self.process.wait(timeout=patience.SECONDS)
         os.close(self._in)
         os.close(self._out)

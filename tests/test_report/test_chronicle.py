@@ -56,7 +56,7 @@ def gappy():
     return X, y, shown(followed(X, y))
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(cuts=st.lists(st.integers(1, 2099), max_size=6), resume=st.booleans())
 def test_the_page_is_the_same_however_the_stream_was_cut(gappy, cuts, resume):
     X, y, whole = gappy

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from driftline import reproduce
+from driftline.evaluate import progress
 from driftline.evaluate.tables import Table
 from driftline.reproduce import Check, Context, Findings, RequestError, UnknownTargetError, page
 from driftline.reproduce.means import half_width
@@ -67,17 +68,13 @@ def test_workers_have_one_thread_each_unless_told_otherwise(monkeypatch):
     assert Context(jobs=2, progress=False).map(os.getenv, names) == ["1", "3"]
 
 
-def test_progress_has_a_rate_and_the_time_that_is_left():
+def test_progress_has_a_rate_and_the_time_that_is_left(monkeypatch):
+    monkeypatch.setattr(progress, "WAIT", 0.0)
+    monkeypatch.setattr(progress, "PAUSE", 0.0)
     out = io.StringIO()
-    Context(jobs=1, progress=out).map(_wait, [0.3, 0.3, 0.3], "naps")
-    assert "naps/s" in out.getvalue()
+    Context(jobs=1, progress=out).map(square, [1, 2, 3], "squares")
+    assert "squares/s" in out.getvalue()
     assert "left" in out.getvalue()
-
-
-def _wait(seconds):
-    import time
-
-    time.sleep(seconds)
 
 
 def test_the_first_file_that_is_there_is_taken(tmp_path):

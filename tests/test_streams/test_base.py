@@ -45,7 +45,7 @@ def test_a_short_take_is_the_beginning_of_a_long_one(stream):
 
 
 @every_stream
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(size=st.integers(1, ROWS))
 def test_blocks_of_any_size_are_the_rows_of_take(stream, size):
     taken = 0
