@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from mpmath import mp, mpf
 
 from benchmarks.data import Array, level
 from benchmarks.report import Cell, Report, Table
 from driftline.base.registry import regressors
-from tests.reference import precise
+from tests.reference import DIGITS
+from tests.reference.learners import REFERENCES
 
 D = 4
 ROWS = 200
 DTYPES = ("float64", "float32")
-OF_THE_INTERFACE = ("intercept", "dtype", "missing")
 
 
 def measure(quick: bool) -> Report:
@@ -46,30 +45,15 @@ def _collinear() -> tuple[Array, Array]:
 
 
 def _error(name: str, learner: Any, X: Array, y: Array, dtype: str) -> Cell:
-    X, y = X.astype(dtype), y.astype(dtype)
-    model = learner(intercept=False, dtype=dtype, **_stable(name, X))
-    parameters = {key: value for key, value in model.get_params().items() if key not in OF_THE_INTERFACE}
-    if name == "second_order":
-        exact = precise.replay(X, y, start=model.start, noise=model.noise).predictions
-    elif name in precise.TABLE or name in precise.FIRST_ORDER:
-        exact = precise.run(name, X, y, **parameters).predictions
-    else:
+    reference = REFERENCES.get(name)
+    if reference is None or reference.precise is None:
         return "no reference"
+    X, y = X.astype(dtype), y.astype(dtype)
+    model = learner(intercept=False, dtype=dtype, **reference.accuracy(X))
+    exact = reference.in_50_digits(X, y, **{key: getattr(model, key) for key in reference.defaults}).predictions
     made = model.run(X, y).predictions
-    with mp.workdps(precise.DIGITS):
+    with mp.workdps(DIGITS):
         usual = mp.sqrt(sum(one**2 for one in exact) / len(exact))
         return max(
             float(abs(mpf(float(one)) - other) / max(abs(other), usual)) for one, other in zip(made, exact, strict=True)
         )
-
-
-def _stable(name: str, X: Array) -> dict[str, float]:
-    """Parameters without which exact arithmetic itself diverges, or refuses, on inputs of this size."""
-    longest = float(np.square(X, dtype=np.float64).sum(axis=1).max())
-    match name:
-        case "wemm":
-            return {"ridge": 2 * longest + 1}
-        case "lms" | "gd" | "eg":
-            return {"rate": 0.1 / longest}
-        case _:
-            return {}

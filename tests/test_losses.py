@@ -176,3 +176,25 @@ def test_a_custom_loss_that_raises_leaves_the_learner_as_it_was():
     with pytest.raises(ArithmeticError, match="not today"):
         model.run(X, y)
     np.testing.assert_array_equal(weights_of(model), before)
+
+
+def test_a_custom_loss_is_the_built_in_one_of_the_same_formula():
+    class Mine:
+        def value(self, y: float, prediction: float) -> float:
+            return (prediction - y) ** 2
+
+        def gradient(self, y: float, prediction: float) -> float:
+            return 2 * (prediction - y)
+
+    X, y = drifting(seed=5, d=5)
+    for make in (lambda loss: dl.GD(rate=0.01, loss=loss), lambda loss: dl.EG(rate=0.02, norm=2.0, loss=loss)):
+        ours, theirs = make(Mine()).run(X, y, weights_every=1), make("squared").run(X, y, weights_every=1)
+        np.testing.assert_allclose(ours.predictions, theirs.predictions, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(ours.weights, theirs.weights, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", [*reference.LOSSES.values(), reference.huber(0.3), reference.pinball(0.9)])
+def test_the_gradient_of_a_reference_is_the_slope_of_its_loss(loss):
+    for y, f in [(1.0, 0.8), (1.0, 4.0), (-1.0, 0.2), (-1.0, -3.0)]:
+        slope = (loss.value(y, f + 1e-4) - loss.value(y, f - 1e-4)) / 2e-4
+        assert float(loss.gradient(y, f)) == pytest.approx(float(slope), rel=1e-6, abs=1e-6)

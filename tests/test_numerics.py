@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import driftline as dl
 from driftline.base import registry
-from tests.reference import precise
+from tests.reference.learners import REFERENCES
 from tests.streams import EVERY, SECOND_ORDER, Array, drifting, state_of, weights_of, wild
 
 seeds = st.integers(0, 2**32 - 1)
@@ -76,7 +76,7 @@ def nearly_collinear(seed: int) -> tuple[Array, Array]:
 def test_predictions_and_weights_are_those_of_50_digits(name, make):
     for seed in range(3):
         X, y = make(seed)
-        exact = precise.run(name, X, y, **CASES[name])
+        exact = REFERENCES[name].in_50_digits(X, y, **CASES[name])
         predictions, weights = (np.array([float(v) for v in part]) for part in (exact.predictions, exact.weights))
         model = registry.learners()[name](**CASES[name], intercept=False)
         run = model.run(X, y)
@@ -97,7 +97,7 @@ def test_float32_predicts_to_six_digits_in_any_units(name):
     for seed in range(2):
         X, y = in_units(seed)
         X = X.astype(np.float32).astype(float)
-        exact = precise.run(name, X, y, **CASES[name])
+        exact = REFERENCES[name].in_50_digits(X, y, **CASES[name])
         predictions = np.array([float(v) for v in exact.predictions])
         model = registry.learners()[name](**CASES[name], intercept=False, dtype="float32")
         error = np.abs(model.run(X, y).predictions - predictions).max() / np.abs(predictions).max()
@@ -111,7 +111,7 @@ def test_added_drift_loses_digits_to_a_diffuse_prior_and_no_more(case):
     """S is kept as it is there, not factored: it is good to rounding times start |x|^2 / noise."""
     name, parameters = case
     X, y = drifting(1, 60, 4)
-    exact = precise.run(name, X, y, **parameters)
+    exact = REFERENCES[name].in_50_digits(X, y, **parameters)
     predictions = np.array([float(v) for v in exact.predictions])
     model = registry.learners()[name](**parameters, intercept=False)
     assert np.abs(model.run(X, y).predictions - predictions).max() < 1e-6 * np.abs(predictions).max()
@@ -327,7 +327,9 @@ def test_directions_of_which_rows_speak_softly_are_not_taken_for_wind_up(make, f
     rng = np.random.default_rng(0)
     X = np.column_stack([make(rng, 500), np.ones(500)])
     y = rng.normal(size=500)
-    exact = np.array([float(one) for one in precise.run("rls", X, y, forgetting=forgetting, ridge=1.0).predictions])
+    exact = np.array(
+        [float(one) for one in REFERENCES["rls"].in_50_digits(X, y, forgetting=forgetting, ridge=1.0).predictions]
+    )
     model = dl.RLS(forgetting=forgetting, ridge=1.0, intercept=False)
     made = model.run(X, y).predictions
     plain = plain_rls(X, y, forgetting)

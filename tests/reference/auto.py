@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .outcome import Array
+from .traces import Array
 
 WARM = 64
 RATES, LAST_RATE, DOUBT = (0.9, 0.98, 0.9998), 0.998, -4.0

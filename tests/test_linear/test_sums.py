@@ -4,11 +4,14 @@ import numpy as np
 import pytest
 from scipy.linalg import block_diag
 
-from . import REFERENCES, Outcome
-from .outcome import Array
-
-arowr, dfop, kalman, laser = (REFERENCES[name] for name in ("arowr", "dfop", "kalman", "laser"))
-ridge, rls, wemm = (REFERENCES[name] for name in ("ridge", "rls", "wemm"))
+from tests.reference import Array, Outcome
+from tests.test_linear.test_arowr import plain as arowr
+from tests.test_linear.test_dfop import plain as dfop
+from tests.test_linear.test_kalman import plain as kalman
+from tests.test_linear.test_laser import plain as laser
+from tests.test_linear.test_ridge import plain as ridge
+from tests.test_linear.test_rls import plain as rls
+from tests.test_linear.test_wemm import plain as wemm
 
 
 def gains(

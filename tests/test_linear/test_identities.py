@@ -1,13 +1,19 @@
 """The references against each other: special cases and limits."""
 
 import numpy as np
-import pytest
 
-from . import REFERENCES, Outcome
-
-aar, arcor, arowr, crrls = (REFERENCES[name] for name in ("aar", "arcor", "arowr", "crrls"))
-dfop, eg, kalman, laser = (REFERENCES[name] for name in ("dfop", "eg", "kalman", "laser"))
-lms, ridge, rls = (REFERENCES[name] for name in ("lms", "ridge", "rls"))
+from tests.reference import Outcome
+from tests.test_linear.test_aar import plain as aar
+from tests.test_linear.test_arcor import plain as arcor
+from tests.test_linear.test_arowr import plain as arowr
+from tests.test_linear.test_crrls import plain as crrls
+from tests.test_linear.test_dfop import plain as dfop
+from tests.test_linear.test_eg import plain as eg
+from tests.test_linear.test_kalman import plain as kalman
+from tests.test_linear.test_laser import plain as laser
+from tests.test_linear.test_lms import plain as lms
+from tests.test_linear.test_ridge import plain as ridge
+from tests.test_linear.test_rls import plain as rls
 
 
 def same(left: Outcome, right: Outcome, covariance: float = 1.0) -> None:
@@ -82,14 +88,6 @@ def test_eg_plus_minus_is_eg_on_doubled_inputs(stream):
     signed = eg(X, y, rate=0.02, norm=3.0)
     np.testing.assert_allclose(signed.predictions, doubled.predictions, rtol=1e-9, atol=1e-12)
     assert np.all(np.abs(signed.weights).sum(axis=1) < 3.0)
-
-
-def test_eg_starts_uniform_and_stays_on_the_simplex(stream):
-    X, y = stream
-    result = eg(X, y, rate=0.1)
-    assert result.predictions[0] == pytest.approx(X[0].mean())
-    np.testing.assert_allclose(result.weights.sum(axis=1), 1.0)
-    assert result.weights.min() > 0
 
 
 def test_implicit_lms_solves_its_own_equation(stream):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from .outcome import Array
+from tests.reference import Array
 
 
 @pytest.fixture(params=[0, 1])

@@ -11,6 +11,7 @@ from sklearn.model_selection import GridSearchCV
 
 import driftline as dl
 from driftline.checks.tools import same
+from tests.reference import Array, Case, Outcome, Reference
 from tests.streams import (
     EVERY,
     assert_one_way_of_learning,
@@ -19,6 +20,18 @@ from tests.streams import (
     told_in_another_thread,
     wild,
 )
+from tests.test_linear import test_arcor as arcor
+
+
+def plain(X: Array, y: Array) -> Outcome:
+    """ARCOR without resets and with q = 1, 2, 3, 4; on top ARCOR without resets, in the unit ball."""
+    copies = [arcor.plain(X, y, schedule=q) for q in (None, 1.0, 2.0, 3.0, 4.0)]
+    top = arcor.plain(np.column_stack([copy.predictions for copy in copies]), y, radius=1.0, schedule=None)
+    weights = sum(top.weights[:, c, None] * copy.weights for c, copy in enumerate(copies))
+    return Outcome(predictions=top.predictions, weights=np.asarray(weights))
+
+
+REFERENCE = Reference(plain, [Case()])
 
 seeds = st.integers(0, 2**32 - 1)
 # Names of learners that take any real label.

@@ -7,7 +7,21 @@ from hypothesis import strategies as st
 
 import driftline as dl
 from driftline.checks.tools import same
+from tests.reference import Array, Case, Outcome, Reference
 from tests.streams import EVERY, assert_one_way_of_learning, drifting
+from tests.test_linear import test_lms as lms
+
+
+def plain(X: Array, y: Array) -> Outcome:
+    """Schapire's lecture 18, Theorem 2: the mean of the weights with which LMS predicted; at the start, its first."""
+    after = lms.plain(X, y).weights
+    used = np.vstack([np.zeros(X.shape[1]), after[:-1]])
+    means = np.array([used[:m].mean(axis=0) for m in range(1, len(y) + 1)])
+    before = np.vstack([used[:1], means[:-1]])
+    return Outcome(predictions=np.array([w @ x for w, x in zip(before, X, strict=True)]), weights=means)
+
+
+REFERENCE = Reference(plain, [Case()])
 
 seeds = st.integers(0, 2**32 - 1)
 PARTS = sorted(name for name in EVERY if "logistic" not in name)

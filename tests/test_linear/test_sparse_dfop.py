@@ -7,16 +7,59 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mpmath import fdot, mpf
 from scipy.optimize import linprog
 from scipy.stats import kstest
 
 import driftline as dl
 from driftline.checks.tools import same
 from driftline.linear.pursuit import basis_pursuit, largest
-from tests.reference.high_dimension import random_matrix
+from tests.reference import Case, Outcome, Precise, Reference
 from tests.streams import Array, assert_same_state, drifting
+from tests.test_linear import test_dfop as dfop
+from tests.test_linear.random_matrices import random_matrix
 
 MATRICES = ["gaussian", "sparse"]
+
+
+def plain(
+    X: Array,
+    y: Array,
+    *,
+    forget_rate: float = 0.01,
+    prior: float = 100.0,
+    dim: int = 100,
+    sparsity: int = 10,  # of the weights that are recovered, which change nothing here
+    matrix: str = "gaussian",
+    seed: int = 0,
+    intercept: bool = False,
+) -> Outcome:
+    """Zhao et al., Algorithm 2, lines 3 to 5, the prediction made before them; the weights are those of x."""
+    M = random_matrix(dim, X.shape[1], seed, matrix)
+    psi = X @ M.T
+    if intercept:
+        psi = np.column_stack([psi, np.ones(len(psi))])
+    compressed = dfop.plain(psi, y, forget_rate=forget_rate, prior=prior)
+    weights = compressed.weights[:, :dim] @ M
+    if intercept:
+        weights = np.column_stack([weights, compressed.weights[:, dim]])
+    return Outcome(compressed.predictions, weights, compressed.covariance)
+
+
+def precise(rows, labels, *, dim, sparsity, matrix, seed, **parameters):
+    """DFOP on M x, with the entries of M taken exactly."""
+    columns = [[mpf(entry) for entry in column] for column in random_matrix(int(dim), len(rows[0]), int(seed), matrix).T]
+    psi = [[fdot(row, entries) for entries in zip(*columns, strict=True)] for row in rows]
+    compressed = dfop.precise(psi, labels, **parameters)
+    return Precise(compressed.predictions, [fdot(column, compressed.weights) for column in columns], compressed.covariance)
+
+
+CASES = [
+    Case(forget_rate=0.08, prior=20.0, dim=6, seed=3),
+    Case(forget_rate=0.08, prior=20.0, dim=9, seed=5, matrix="sparse"),
+    Case(forget_rate=0.05, prior=2.0, dim=20, matrix="sparse"),
+]
+REFERENCE = Reference(plain, CASES, precise, accuracy=lambda X: {"dim": 8})
 
 
 def columns_of(model: dl.SparseDFOP, columns: Array) -> Array:

@@ -1,10 +1,9 @@
-"""Sparse-DFOP with its matrix written out: from NumPy's Philox generator and SciPy's normal quantiles."""
+"""Sparse-DFOP's matrix written out: from NumPy's Philox generator and SciPy's normal quantiles."""
 
 import numpy as np
 from scipy.special import ndtri
 
-from .drifting import dfop
-from .outcome import Array, Outcome
+from tests.reference import Array
 
 STRATA = 8
 
@@ -37,26 +36,3 @@ def random_matrix(dim: int, columns: int, seed: int, matrix: str) -> Array:
     """M, dim by columns."""
     column = gaussian_column if matrix == "gaussian" else sparse_column
     return np.column_stack([column(dim, j, seed) for j in range(columns)])
-
-
-def sparse_dfop(
-    X: Array,
-    y: Array,
-    *,
-    forget_rate: float,
-    prior: float,
-    dim: int,
-    seed: int = 0,
-    matrix: str = "gaussian",
-    intercept: bool = False,
-) -> Outcome:
-    """Zhao et al., Algorithm 2, lines 3 to 5, the prediction made before them; the weights are those of x."""
-    M = random_matrix(dim, X.shape[1], seed, matrix)
-    psi = X @ M.T
-    if intercept:
-        psi = np.column_stack([psi, np.ones(len(psi))])
-    compressed = dfop(psi, y, forget_rate=forget_rate, prior=prior)
-    weights = compressed.weights[:, :dim] @ M
-    if intercept:
-        weights = np.column_stack([weights, compressed.weights[:, dim]])
-    return Outcome(compressed.predictions, weights, compressed.covariance)

@@ -1,4 +1,4 @@
-"""What the references return: Outcome in floats, Precise in mpmath's numbers."""
+"""The traces that references return: Outcome in floats, Precise in mpmath's numbers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,8 +20,8 @@ class Outcome:
     Attributes:
         predictions: (T,), each made before the row's label was used.
         weights: (T, d), the weights after each row.
-        covariance: (d, d), Sigma after the last row; None for first-order learners.
-        resets: 0-based indices of the rows after which Sigma was reset.
+        covariance: (d, d), S after the last row; None for first-order learners.
+        resets: 0-based indices of the rows after which S was reset.
     """
 
     predictions: Array
@@ -32,7 +32,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Precise:
-    """Predictions (T), weights (d) and Sigma (d by d) after the last row, reset rows."""
+    """Predictions (T), weights (d) and S (d by d) after the last row, and the rows of resets."""
 
     predictions: Vector
     weights: Vector
@@ -47,7 +47,7 @@ def outcome(
     covariance: Array | None = None,
     resets: Sequence[int] = (),
 ) -> Outcome:
-    """Collect the lists that a reference gathered row by row."""
+    """Collects the lists that a reference gathered row by row."""
     return Outcome(
         predictions=np.array(predictions, dtype=float),
         weights=np.array(weights, dtype=float).reshape(X.shape),

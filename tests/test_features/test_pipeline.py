@@ -15,6 +15,21 @@ from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
 import driftline as dl
 from driftline.checks.tools import require_same, require_same_state
 from driftline.features import Lags, Polynomial, RandomFourier, Standardize, Steps, UnitNorm
+from tests.reference import Array, Case, Outcome, Reference
+from tests.streams import with_ones
+from tests.test_linear import test_rls as rls
+
+
+def plain(X: Array, y: Array, *, intercept: bool) -> Outcome:
+    """RLS on rows less the mean, over the deviation, of all rows up to and with their own; 0 where that is 0."""
+    Z = np.zeros_like(X)
+    for t, x in enumerate(X):
+        deviation = X[: t + 1].std(axis=0)
+        np.divide(x - X[: t + 1].mean(axis=0), deviation, out=Z[t], where=deviation > 0)
+    return rls.plain(with_ones(Z) if intercept else Z, y)
+
+
+REFERENCE = Reference(plain, [Case()])
 
 MAKES = {
     "standardized": lambda: Standardize() | dl.RLS(),

@@ -1,0 +1,50 @@
+"""RLS, as the batch solution of all rows so far."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.linalg import inv
+
+from tests.reference import Array, Case, Outcome, Reference, at, outcome
+from tests.reference.recursion import second_order
+
+
+def plain(
+    X: Array, y: Array, *, forgetting: float | Sequence[float] | Callable[[int], float] = 0.99, ridge: float = 1.0
+) -> Outcome:
+    """The weighted batch solution at every row: Zhao et al., Eq. (2), with a ridge.
+
+    Pair i has the weight forgetting(i+1) ... forgetting(t), and the ridge, as if it were pair 0, the weight
+    forgetting(1) ... forgetting(t). For a constant this is Hayes 1996, section 9.4.
+    """
+    T, d = X.shape
+    factors = [at(forgetting, t) for t in range(1, T + 1)]
+    sigma: Array = np.eye(d) / ridge
+    w = np.zeros(d)
+    predictions, weights = [], []
+    for t in range(1, T + 1):
+        predictions.append(w @ X[t - 1])
+        discounts = [float(np.prod(factors[i:t])) for i in range(t + 1)]
+        information = discounts[0] * ridge * np.eye(d)
+        moments = np.zeros(d)
+        for i in range(1, t + 1):
+            information += discounts[i] * np.outer(X[i - 1], X[i - 1])
+            moments += discounts[i] * y[i - 1] * X[i - 1]
+        sigma = inv(information)
+        w = sigma @ moments
+        weights.append(w)
+    return outcome(X, predictions, weights, sigma)
+
+
+def precise(rows, labels, *, forgetting, ridge):
+    return second_order(rows, labels, start=1 / ridge, divide=forgetting)
+
+
+CASES = [
+    Case(),
+    Case(forgetting=0.9, ridge=0.7),
+    Case(forgetting=0.999, ridge=3.0),
+    Case(forgetting=lambda t: 1 - 0.5 / t, ridge=0.7),
+    Case(forgetting=[0.8, 1.0, 0.95], ridge=0.7),
+]
+REFERENCE = Reference(plain, CASES, precise)
