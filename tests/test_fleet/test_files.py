@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import driftline as dl
+from tests.test_storage.test_model_file import forge, parts, refuse
 
-from ..test_model_file import forge, parts, refuse
 from .apart import keyed_rows, require_same
 
 

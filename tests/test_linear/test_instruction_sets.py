@@ -53,10 +53,10 @@ def wild_predictions() -> Array:
 def in_a_process(path: Path, **environment: str) -> dict[str, Array]:
     script = (
         "import sys, numpy as np\n"
-        "from tests.test_instruction_sets import replay_everything, wild_predictions\n"
+        "from tests.test_linear.test_instruction_sets import replay_everything, wild_predictions\n"
         "np.savez(sys.argv[1], wild=wild_predictions(), **replay_everything())\n"
     )
-    root = Path(__file__).parent.parent
+    root = Path(__file__).parents[2]
     subprocess.run(
         [sys.executable, "-W", "error", "-c", script, str(path)],
         check=True,

@@ -153,7 +153,7 @@ def test_rows_at_the_edge_of_what_wemm_can_take_are_taken_or_refused_alike():
 def test_the_number_of_threads_changes_nothing():
     script = (
         "import sys, numpy as np, driftline as dl\n"
-        "from tests.test_large import SETTINGS\n"
+        "from tests.test_linear.test_large import SETTINGS\n"
         "from tests.streams import drifting\n"
         "X, y = drifting(5, 60, 1800, step=0.01)\n"
         "runs = [SETTINGS[name]().run(X, y).predictions for name in ('RLS', 'Kalman', 'WEMM', 'ARCOR, free')]\n"
