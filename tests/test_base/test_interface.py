@@ -82,9 +82,11 @@ def test_every_public_name_is_one_object_wherever_it_is_asked_for():
         assert inspect.ismodule(value) or getattr(importlib.import_module(value.__module__), name) is value
 
 
-@pytest.mark.parametrize("first", ["kernels", "features", "ensembles", "regret", "fleet", "model_file", "checks", "sweeps"])
+@pytest.mark.parametrize(
+    "first", ["kernels", "features", "ensembles", "regret", "fleet", "storage.model_file", "checks", "evaluate.sweep"]
+)
 def test_the_registry_is_the_same_whatever_is_imported_first(first):
-    code = f"import driftline.{first}; from driftline import registry; print(*registry.learners())"
+    code = f"import driftline.{first}; from driftline.base import registry; print(*registry.learners())"
     assert printed_by(code).split() == list(registry.learners())
 
 
