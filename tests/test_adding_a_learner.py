@@ -18,6 +18,7 @@ def module(name, text):
     exec(compile(text, name, "exec"), vars(made))
     return made
 
+registry.learners()  # imports driftline.linear, and with it a Tethered that is really there
 learner, test = {learner!r}, {test!r}
 assert doctest.testmod(module("driftline.linear.tethered", learner)) == (0, 3)
 reference = module("tests.test_linear.test_tethered", test).REFERENCE
