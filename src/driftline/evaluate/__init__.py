@@ -7,8 +7,9 @@ from driftline.evaluate.comparison import Comparison, WinTieLoss
 from driftline.evaluate.metrics import MAE, MSE, R2, RMSE, Accuracy, Coverage, Mean, Metric, Width
 from driftline.evaluate.prequential import prequential
 from driftline.evaluate.progress import Progress
-from driftline.evaluate.results import Curve, Prequential
+from driftline.evaluate.results import Prequential
 from driftline.evaluate.score import score
+from driftline.evaluate.scorer import Curve
 from driftline.evaluate.statistics import PairedTest, Ranks, critical_difference, friedman, paired_t_test, robustness
 from driftline.evaluate.tables import Table
 

@@ -11,7 +11,8 @@ from driftline.base.rules import COUNT, PROBABILITY, WHOLE, choice
 from driftline.evaluate.adapters import names_of, predicts_labels
 from driftline.evaluate.cases import as_cases
 from driftline.evaluate.comparison import Comparison
-from driftline.evaluate.contest import Contest, Job, Outcome, Params, Trial, chosen, loss_of, tuning_jobs
+from driftline.evaluate.contest import Contest, Job, Outcome, Trial, chosen, loss_of, tuning_jobs
+from driftline.evaluate.grid import Params
 from driftline.evaluate.metrics import as_metrics
 from driftline.evaluate.progress import Progress
 from driftline.evaluate.sources import has_labels

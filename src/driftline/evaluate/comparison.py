@@ -11,8 +11,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from driftline.base.rules import choice
-from driftline.evaluate import statistics
-from driftline.evaluate.contest import Params, Trial, spelled
+from driftline.evaluate import plots, statistics
+from driftline.evaluate.contest import Trial, spelled
+from driftline.evaluate.grid import Params
 from driftline.evaluate.metrics import Metric
 from driftline.evaluate.statistics import PairedTest, Ranks
 from driftline.evaluate.tables import Cell, Table, Value, finite, write
@@ -236,8 +237,6 @@ class Comparison:
             ax: axes to draw on; new ones by default.
             path: a file to write the picture to.
         """
-        from driftline.evaluate import plots
-
         chosen = self._metric(metric)
         choice(("scores", "ranks", "robustness")).require("Comparison.plot", "kind", kind)
         if kind == "ranks":

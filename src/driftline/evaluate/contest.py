@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from driftline.evaluate.adapters import fresh, predicts_labels
 from driftline.evaluate.cases import Case
+from driftline.evaluate.grid import Params, settings_of
 from driftline.evaluate.metrics import Metric
 from driftline.evaluate.prequential import prequential
 from driftline.evaluate.sources import Pair
 from driftline.evaluate.tables import Value
-
-Params = dict[str, Any]
 
 
 class Trial(NamedTuple):
@@ -93,21 +91,6 @@ class Contest:
         return self.__dict__ | {"_drawn": None}
 
 
-def settings(grid: Any, name: str) -> list[Params]:
-    """All settings of a grid: every combination of the values of a mapping, or a list of settings as it is.
-
-    >>> settings({"a": [1, 2], "b": [3]}, "RLS")
-    [{'a': 1, 'b': 3}, {'a': 2, 'b': 3}]
-    """
-    if isinstance(grid, Mapping):
-        found = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
-    else:
-        found = [dict(setting) for setting in grid]
-    if not found:
-        raise ValueError(f"compare: the grid of {name} has no setting")
-    return found
-
-
 def tuning_jobs(contest: Contest, grid: Mapping[str, Any]) -> list[Job]:
     """Every setting that makes a learner, on every stream; settings that a learner refuses are left out."""
     unknown = [name for name in grid if name not in contest.learners]
@@ -117,7 +100,7 @@ def tuning_jobs(contest: Contest, grid: Mapping[str, Any]) -> list[Job]:
     for name, choices in grid.items():
         refused: ValueError | None = None
         good[name] = []
-        for params in settings(choices, name):
+        for params in settings_of(choices, f"compare: {name}"):
             try:
                 fresh(contest.learners[name], **params)
                 good[name].append(params)

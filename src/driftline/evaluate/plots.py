@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from driftline.errors import missing_extra
-from driftline.evaluate.results import Curve
+from driftline.evaluate.scorer import Curve
 from driftline.evaluate.tables import shown
 
 # Okabe and Ito's palette, which the colour-blind can tell apart; yellow is too light for a line and left out.

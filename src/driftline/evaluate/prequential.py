@@ -7,7 +7,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from driftline.base.rules import COUNT, PROBABILITY, WHOLE, number
-from driftline.evaluate.adapters import names_of
+from driftline.evaluate.adapters import names_of, predicts_labels
 from driftline.evaluate.driver import Driver
 from driftline.evaluate.holdout import Holdout
 from driftline.evaluate.metrics import Metric, as_metrics
@@ -89,8 +89,6 @@ def _settings(
     metrics: Any, window: Any, fading: Any, points: Any, level: Any, named: dict[str, Any], data: Any
 ) -> tuple[Settings, float | None]:
     if metrics is None:
-        from driftline.evaluate.adapters import predicts_labels
-
         labels = any(map(predicts_labels, named.values())) or has_labels(data)
         metrics = ("accuracy",) if labels else ("mse", "mae", "r2")
         if level is not None:

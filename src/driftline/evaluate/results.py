@@ -6,11 +6,12 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from driftline.base.rules import choice
+from driftline.evaluate import plots
 from driftline.evaluate.metrics import Metric
-from driftline.evaluate.scorer import Scores
+from driftline.evaluate.scorer import Curve, Scores
 from driftline.evaluate.tables import Cell, Table, finite, shown, write
 from driftline.tables.inputs import Array
 
@@ -20,13 +21,6 @@ TITLES = {
     "fading": "fading by {fading:g} a row",
     "holdout": "fresh rows of the same distribution",
 }
-
-
-class Curve(NamedTuple):
-    """A metric along the stream: values after so many rows."""
-
-    rows: Array
-    values: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,13 +143,11 @@ class Prequential:
             ax: axes to draw on; new ones by default.
             path: a file to write the picture to.
         """
-        from driftline.evaluate.plots import draw_curves
-
         kind = kind or ("window" if "window" in self.kinds else "cumulative")
         name = metric or next(iter(self.metrics))
         curves = {learner: self.curve(learner, name, kind) for learner in self.learners}
         title = TITLES[kind].format(window=self.window or 0, fading=self.fading or 0.0)
-        return draw_curves(curves, self.metrics[name].title, title, ax=ax, path=path)
+        return plots.draw_curves(curves, self.metrics[name].title, title, ax=ax, path=path)
 
     def __str__(self) -> str:
         return str(self.table())

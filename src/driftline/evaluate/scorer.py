@@ -5,12 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from driftline.evaluate.metrics import Metric, Rows
 from driftline.evaluate.tracker import FLUSH, Tracker
 from driftline.tables.inputs import Array, is_missing
+
+
+class Curve(NamedTuple):
+    """A metric along the stream: ``values[i]`` is its value after ``rows[i]`` rows."""
+
+    rows: Array
+    values: Array
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
-from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,11 +13,10 @@ from driftline.base.learner import Learner
 from driftline.base.processors import cores
 from driftline.base.rules import COUNT
 from driftline.errors import RowRefusedError
+from driftline.evaluate.grid import Grid, Params, settings_of
 from driftline.evaluate.sweep_rows import Rows
+from driftline.evaluate.tables import Cell, Table
 from driftline.tables.inputs import Array
-
-if TYPE_CHECKING:
-    from driftline.evaluate import Table as Printed
 
 WHERE = "sweep"
 
@@ -36,13 +33,13 @@ class Sweep:
         reasons: why a row could not be learned: the weights diverged, or the parameters do not suit it; None where all were.
     """
 
-    settings: list[dict[str, Any]]
+    settings: list[Params]
     losses: Array
     models: list[Learner | None]
     reasons: list[str | None]
 
     @property
-    def best(self) -> dict[str, Any]:
+    def best(self) -> Params:
         """The parameters with the least loss."""
         return self.settings[self._place()]
 
@@ -62,14 +59,12 @@ class Sweep:
         reason = next((reason for reason in self.reasons if reason is not None), "its loss is beyond the range of float64")
         raise ValueError(f"{WHERE}: no setting has a finite loss, there is no best one. The first that failed: {reason}")
 
-    def table(self, rows: int | None = None) -> Printed:
+    def table(self, rows: int | None = None) -> Table:
         """Settings and losses, the best first."""
-        from driftline.evaluate.tables import Table as Printed
-
         order = np.argsort(self.losses, kind="stable")[:rows]
         names = list(dict.fromkeys(name for setting in self.settings for name in setting))
-        lines = [[*(_cell(self.settings[i], name) for name in names), float(self.losses[i])] for i in order]
-        return Printed([*names, self._measure], lines)
+        lines: list[list[Any]] = [[*(_cell(self.settings[i], name) for name in names), float(self.losses[i])] for i in order]
+        return Table([*names, self._measure], lines)
 
     @property
     def _measure(self) -> str:
@@ -83,10 +78,8 @@ class Sweep:
         return str(self.table())
 
 
-def _cell(setting: dict[str, Any], name: str) -> Any:
+def _cell(setting: Params, name: str) -> Cell:
     """A number as itself, with all its digits shown; anything else as it is written."""
-    from driftline.evaluate.tables import Cell
-
     if name not in setting:
         return Cell(None, "")
     value = setting[name].item() if isinstance(setting[name], np.generic) else setting[name]
@@ -95,7 +88,7 @@ def _cell(setting: dict[str, Any], name: str) -> Any:
 
 def sweep(
     learner: Learner,
-    grid: Mapping[str, Iterable[Any]] | Iterable[Mapping[str, Any]],
+    grid: Grid,
     X: Any,
     y: Any,
     *,
@@ -124,34 +117,13 @@ def sweep(
     """
     if not isinstance(learner, Learner):
         raise TypeError(f"{WHERE}: learner must be a driftline learner, such as RLS(), got {learner!r}")
-    settings = _settings(grid)
+    settings = settings_of(grid, WHERE)
     jobs = COUNT.or_none().require(WHERE, "jobs", jobs)
     lanes = [_Lane(learner.clone(setting)) for setting in settings]
     rows = Rows(learner.clone(settings[0]), X, y, sample_weight, WHERE)
     _learn_all(lanes, rows, min(jobs or cores(), len(lanes)))
     losses = np.array([lane.loss for lane in lanes])
     return Sweep(settings, losses, [lane.model for lane in lanes], [lane.reason for lane in lanes])
-
-
-def _settings(grid: Any) -> list[dict[str, Any]]:
-    if isinstance(grid, Mapping):
-        values = [_values(name, some) for name, some in grid.items()]
-        settings = [dict(zip(grid, combination, strict=True)) for combination in itertools.product(*values)]
-    else:
-        found: list[Any] = [grid] if isinstance(grid, (str, bytes)) or not isinstance(grid, Iterable) else list(grid)
-        for setting in found:
-            if not isinstance(setting, Mapping):
-                raise TypeError(f"{WHERE}: grid must hold lists of values by parameter, or settings, got {setting!r}")
-        settings = [dict(setting) for setting in found]
-    if not settings:
-        raise ValueError(f"{WHERE}: the grid is empty")
-    return settings
-
-
-def _values(name: str, some: Any) -> Sequence[Any]:
-    if isinstance(some, (str, bytes)) or not isinstance(some, Iterable):
-        raise ValueError(f"{WHERE}: the grid needs a list of values for {name}, got {some!r}")
-    return list(some)
 
 
 class _Lane:

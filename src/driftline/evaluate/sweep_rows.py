@@ -10,6 +10,7 @@ from driftline.base.learner import Learner
 from driftline.ensembles.labels import as_labels
 from driftline.tables import inputs
 from driftline.tables.inputs import Array, FrameTable
+from driftline.tables.sparse import SparseTable, compressed
 
 BLOCK_BYTES = 2**20  # of X: what stays in the cache while one setting after another learns it
 FEWEST_ROWS = 64
@@ -50,8 +51,6 @@ class Rows:
 def _cutter(X: Any, where: str) -> tuple[int, int, int, Callable[[slice], Any]]:
     """How many rows there are, how many numbers are in one, how many are the fewest to learn at once, and what cuts them."""
     if inputs.is_sparse(X):
-        from driftline.tables.sparse import SparseTable, compressed
-
         table: inputs.Table = SparseTable(X, where)
         sparse = compressed(X, where, "X")
         entries = max(1, sparse.nnz // table.rows)

@@ -11,6 +11,7 @@ import contextlib
 import os
 import pickle
 import queue
+import signal
 import subprocess
 import sys
 import time
@@ -163,8 +164,6 @@ class _Worker:
 
 def serve() -> None:
     """The worker's side: reads the work, then a job at a time, until the input ends."""
-    import signal
-
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to stop
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a learner prints must not mix with the answers

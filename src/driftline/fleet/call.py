@@ -11,8 +11,8 @@ import numpy as np
 from driftline.base.learner import Learner
 from driftline.base.processors import cores
 from driftline.base.replays import DONE
-from driftline.fleet.core import Schedules
 from driftline.fleet import core as fleet_core
+from driftline.fleet.core import Schedules
 from driftline.fleet.names import Key
 from driftline.tables.inputs import Array
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -79,6 +79,8 @@ class Chronicle:
     >>> chronicle.rows
     1000
     """
+
+    _write_page: ClassVar[Callable[..., None]]  # driftline.report.page sets it
 
     def __init__(
         self, names: Sequence[Any] | None = None, *, target: str = "y", level: float | None = None, delay: int = 0
@@ -313,9 +315,7 @@ class Chronicle:
             command: how to do the same again, shown at the end.
             title: by default the learner's and the target's name.
         """
-        from driftline.report.page import write_page
-
-        write_page(self, path, command=command, title=title)
+        Chronicle._write_page(self, path, command=command, title=title)
 
 
 _PLAIN = ("names", "target", "level", "rows", "clock", "in_order", "latest", "features", "unfixed")

@@ -35,6 +35,9 @@ def write_page(
     atomic.write(path, render(chronicle, command=command, title=title).encode(), alone=alone)
 
 
+Chronicle._write_page = write_page
+
+
 def render(chronicle: Chronicle, *, command: str | None = None, title: str | None = None) -> str:
     """The page as text."""
     check_jinja()

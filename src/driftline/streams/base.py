@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Literal, Self
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
 
 from driftline.base.rules import COUNT, WHOLE, Checked, whole
 from driftline.streams.keyed import CHUNK, HOLDOUT, generator
 from driftline.tables.inputs import Array
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from driftline.streams.concat import Concat
-    from driftline.streams.first import First
 
 Rows = tuple[Array, Array]
 Replay = tuple[int, ...]  # which repetition of a stream: () is the one that take() gives
@@ -29,6 +25,9 @@ class Stream(Checked, ABC):
     ``take(T + 1)``. Labels of classification are -1.0 and 1.0. Streams are joined by ``a + b``, :meth:`first`,
     :class:`~driftline.streams.Join` and :class:`~driftline.streams.Repeat`.
     """
+
+    _first: ClassVar[Callable[[Stream, int], Stream]]  # the module of First sets it
+    _concat: ClassVar[Callable[[Stream, Stream], Stream]]  # the module of Concat sets it
 
     @property
     @abstractmethod
@@ -93,21 +92,17 @@ class Stream(Checked, ABC):
         seed = WHOLE.require(where, "seed", seed)
         return self._fresh(t, n, generator(self._seeds(), HOLDOUT, t, seed))
 
-    def first(self, rows: int) -> First:
-        """The same stream, ended after so many rows."""
-        from driftline.streams.first import First
-
-        return First(self, rows)
+    def first(self, rows: int) -> Stream:
+        """The first ``rows`` rows of the stream."""
+        return Stream._first(self, rows)
 
     @abstractmethod
     def reseeded(self, seed: int) -> Self:
         """The same kind of stream with other random numbers."""
 
-    def __add__(self, other: Stream) -> Concat:
+    def __add__(self, other: Stream) -> Stream:
         """This stream's rows, then the other's."""
-        from driftline.streams.concat import Concat
-
-        return Concat(self, other) if isinstance(other, Stream) else NotImplemented
+        return Stream._concat(self, other) if isinstance(other, Stream) else NotImplemented
 
     def __len__(self) -> int:
         if self.length is None:

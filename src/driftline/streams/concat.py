@@ -99,3 +99,6 @@ class Concat(Stream):
 
     def _seeds(self) -> tuple[int, ...]:
         return tuple(seed for part in self.parts for seed in part._seeds())
+
+
+Stream._concat = Concat

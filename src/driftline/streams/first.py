@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from driftline.base.rules import Count
-from driftline.streams.base import Replay, Rows
+from driftline.streams.base import Replay, Rows, Stream
 from driftline.streams.derived import Derived
 from driftline.tables.inputs import Array
 
@@ -45,3 +45,6 @@ class First(Derived):
 
     def _fresh(self, t: int, n: int, rng: np.random.Generator) -> Rows:
         return self.stream._fresh(t, n, rng)
+
+
+Stream._first = First
