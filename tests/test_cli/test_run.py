@@ -163,11 +163,11 @@ def test_features_and_drop_choose_columns_and_set_chooses_parameters(capsys, tmp
         (["-t", "load", "--out", "x.xlsx"], 2, "--out must end in"),
         (["-t", "load", "--out", "nowhere/x.csv"], 2, "there is no folder nowhere"),
         (["-t", "load", "--resume"], 2, "--resume needs --state"),
-        (["-t", "load", "--features", "wind,on", "--drop", "one,on"], 2, "on is among both --features and --drop"),
+        (["-t", "load", "--features", "wind,on", "--drop", "one,on"], 2, "on is among both features and drop"),
         (["-t", "load", "--out", "a.csv"], 2, "is named twice"),
         (["-t", "load", "--out", "b.csv", "--state", "b.csv"], 2, "is named twice"),
         (["-t", "load", "--missing", "men"], 2, "Did you mean mean?"),
-        (["-t", "load", "--delimiter", "ab"], 2, "--delimiter must be one character"),
+        (["-t", "load", "--delimiter", "ab"], 2, "delimiter must be one character"),
         (["-t", "load", "--drop", "load"], 2, "load is the target"),
         (["-t", "where"], 1, "column 'where': the target must be a number, got 'north'"),
         ([], 2, "--target"),
@@ -247,8 +247,8 @@ def test_a_demonstration_that_has_no_place_is_refused(capsys):
 @pytest.mark.parametrize(
     ("column", "value", "words"),
     [
-        (1, "", "RLS.run: y is NaN in line 402"),
-        (0, "1e39", "RLS.run: X has 1e+39 in line 402, feature 'row 1', beyond the range of float32"),
+        (1, "", "RLS.learn_one: y is NaN"),
+        (0, "1e39", "RLS.predict_one: x has 1e+39 in feature 'row 1', beyond the range of float32"),
     ],
 )
 def test_a_row_that_the_learner_refuses_is_named_by_its_line(capsys, tmp_path, column, value, words):
@@ -257,10 +257,10 @@ def test_a_row_that_the_learner_refuses_is_named_by_its_line(capsys, tmp_path, c
     lines[400][column] = value
     path.write_text("\n".join(["row 1,y", *map(",".join, lines)]))
     code, _, err = call(capsys, "run", path, "-t", "y", "-m", "rls", "-s", "missing=raise", "-s", "dtype=float32")
-    assert (code, err) == (1, f"driftline run: {path}: {words}\n")
+    assert (code, err) == (1, f"driftline run: {path}, line 402: {words}\n")
     refusing = ["-s", "rls.missing=raise", "-s", "rls.dtype=float32"]
     code, _, err = call(capsys, "compare", path, "-t", "y", "--models", "rls,lms", *refusing)
-    assert (code, err) == (0, f"driftline compare: rls is out: {words}\n")
+    assert (code, err) == (0, f"driftline compare: rls is out: line 402: {words}\n")
 
 
 def test_a_report_that_cannot_be_written_is_refused_before_the_work(tmp_path, capsys, monkeypatch):

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftline.files import Encoder, Encoding
-from driftline.files.raw import Options, RawBlock
+from driftline.files import Encoder, Options
+from driftline.files.raw import RawBlock
 from driftline.files.types import type_name
 
 values = {
@@ -20,7 +20,11 @@ values = {
     "when": st.one_of(st.none(), st.datetimes()),
 }
 TYPES = {"number": pa.float64(), "text": pa.string(), "truth": pa.bool_(), "when": pa.timestamp("us")}
-ENCODINGS = [Encoding(), Encoding({"": "mean"}, 2), Encoding({"number": "zero", "truth": "skip"}, 0)]
+OPTIONS = [
+    Options(),
+    Options(missing="mean", categories=2),
+    Options(missing={"number": "zero", "truth": "skip"}, categories=0),
+]
 
 
 @st.composite
@@ -37,9 +41,9 @@ def raw(table, start):
     return RawBlock(table, start, kinds, lambda row: f"row {row}")
 
 
-def encoded(table, cuts, encoding, copied=False):
+def encoded(table, cuts, options, copied=False):
     """All rows as mappings, with 0 left out, and the encoder."""
-    encoder, rows = Encoder(Options(), encoding), []
+    encoder, rows = Encoder(options), []
     for first, last in pairwise(cuts):
         block = encoder.encode(raw(table.slice(first, last - first), first))
         for begin, end, width in block.between_births():
@@ -48,17 +52,17 @@ def encoded(table, cuts, encoding, copied=False):
                 rows.append(dict(zip(block.names[:width], x.tolist(), strict=False)))
         if copied:
             state = json.loads(json.dumps(encoder.state()))
-            encoder = Encoder(Options(), encoding)
+            encoder = Encoder(options)
             encoder.restore(state)
     return rows, encoder
 
 
-@given(tables(), st.sampled_from(ENCODINGS))
-def test_the_cut_does_not_matter_nor_does_saving_in_between(case, encoding):
+@given(tables(), st.sampled_from(OPTIONS))
+def test_the_cut_does_not_matter_nor_does_saving_in_between(case, options):
     table, cuts = case
-    whole, encoder = encoded(table, [0, len(table)], encoding)
+    whole, encoder = encoded(table, [0, len(table)], options)
     for copied in (False, True):
-        rows, other = encoded(table, cuts, encoding, copied)
+        rows, other = encoded(table, cuts, options, copied)
         assert other.names == encoder.names
         assert other.state() == encoder.state()
         np.testing.assert_equal(rows, whole)
@@ -67,7 +71,7 @@ def test_the_cut_does_not_matter_nor_does_saving_in_between(case, encoding):
 @given(tables())
 def test_a_text_is_one_where_it_is_and_nothing_elsewhere(case):
     table, _ = case
-    rows, encoder = encoded(table, [0, len(table)], Encoding())
+    rows, encoder = encoded(table, [0, len(table)], Options())
     seen = False
     for row, value in zip(rows, table["text"].to_pylist(), strict=True):
         hot = {name for name, x in row.items() if name.startswith("text") and x}
@@ -78,14 +82,14 @@ def test_a_text_is_one_where_it_is_and_nothing_elsewhere(case):
 
 def test_values_beyond_the_limit_share_a_feature():
     table = pa.table({"text": ["a", "b", "c", "a", "d", "other"]})
-    rows, encoder = encoded(table, [0, 6], Encoding(categories=2))
+    rows, encoder = encoded(table, [0, 6], Options(categories=2))
     assert encoder.names == ["text=a", "text=b", "text is other"]
     assert [row.get("text is other", 0.0) for row in rows] == [0.0, 0.0, 1.0, 0.0, 1.0, 1.0]
 
 
 def test_names_that_would_be_there_twice_are_told_apart():
     table = pa.table({"a=b": [1.0], "a": ["b"], "a is missing": [2.0]})
-    _, encoder = encoded(table, [0, 1], Encoding())
+    _, encoder = encoded(table, [0, 1], Options())
     assert encoder.names == ["a=b", "a=b'", "a is missing"]
 
 
@@ -105,7 +109,7 @@ def test_names_that_would_be_there_twice_are_told_apart():
 def test_numbers_of_every_type_are_numbers(kind, value, expected):
     array = pa.array([value, None, value], kind.value_type).dictionary_encode() if pa.types.is_dictionary(kind) else None
     table = pa.table({"x": pa.array([value, None, value], kind) if array is None else array})
-    rows, encoder = encoded(table, [0, 1, 3], Encoding())
+    rows, encoder = encoded(table, [0, 1, 3], Options())
     assert encoder.names == ["x", "x is missing"]
     assert [row["x"] for row in rows] == [expected] * 3
     assert [row.get("x is missing", 0.0) for row in rows] == [0.0, 1.0, 0.0]
@@ -113,7 +117,7 @@ def test_numbers_of_every_type_are_numbers(kind, value, expected):
 
 def test_a_zone_counts_by_its_own_clock():
     noon = pa.array([1767268800], pa.int64()).cast(pa.timestamp("s", tz="America/New_York"))  # 12:00 UTC, 7:00 there
-    rows, _ = encoded(pa.table({"t": noon}), [0, 1], Encoding())
+    rows, _ = encoded(pa.table({"t": noon}), [0, 1], Options())
     assert rows[0]["t: day sin"] == pytest.approx(np.sin(2 * np.pi * 7 / 24))
     assert rows[0]["t: day cos"] == pytest.approx(np.cos(2 * np.pi * 7 / 24))
 
@@ -129,4 +133,4 @@ def test_rows_that_go_back_in_time_are_counted():
 @pytest.mark.parametrize("settings", [{"missing": {"": "men"}}, {"missing": {"a": ""}}, {"categories": -1}])
 def test_wrong_settings_are_refused(settings):
     with pytest.raises(ValueError, match="must be"):
-        Encoding(**settings)
+        Options(**settings)

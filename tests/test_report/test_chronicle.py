@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 import driftline as dl
 from driftline import _core
-from driftline.cli.scoring import Score
+from driftline.cli.scoring import figures, make_scorer
+from driftline.evaluate.baselines import Baselines
 from driftline.report import Chronicle, charts, hindsight
-from driftline.report.baselines import Baselines
 from driftline.report.charts import predictions
 from driftline.report.facts import Facts
 from driftline.report.page import render
@@ -111,13 +111,13 @@ def test_rows_before_the_first_known_label_do_not_count(delay):
     drawn = predictions(facts)
     assert not np.isfinite(drawn.lines[0].values[:begin]).any()
     assert drawn.lines[0].values[begin:] == pytest.approx(run.predictions[begin:])
-    score = Score(delay)
-    score.add(run.predictions, y, run.lower, run.upper)
-    figures = score.figures()
-    assert figures["rmse"] == pytest.approx(facts.errors["model"], rel=1e-12)
-    assert figures["last_value_rmse"] == pytest.approx(facts.errors["last"], rel=1e-12)
-    assert figures["running_mean_rmse"] == pytest.approx(facts.errors["mean"], rel=1e-12)
-    assert figures["coverage"] == facts.coverage
+    scorer = make_scorer(delay, 0.9)
+    scorer.add(y, run.predictions, (run.lower, run.upper), lambda: np.ones(40, dtype=bool))
+    found = figures(scorer)
+    assert found["rmse"] == pytest.approx(facts.errors["model"], rel=1e-12)
+    assert found["last_value_rmse"] == pytest.approx(facts.errors["last"], rel=1e-12)
+    assert found["running_mean_rmse"] == pytest.approx(facts.errors["mean"], rel=1e-12)
+    assert found["coverage"] == facts.coverage
     said = f"{1 + delay} row{'s' if delay else ''} before the first known label not counted"
     assert said in render(facts.chronicle)
 
@@ -196,8 +196,8 @@ def test_baselines_know_the_labels_that_have_come(sizes, delay, seed):
     baselines, last, mean = Baselines(delay), [], []
     for part in np.split(y, np.cumsum(sizes)):
         found = baselines.predict(part)
-        last.extend(found[0])
-        mean.extend(found[1])
+        last.extend(found["last"])
+        mean.extend(found["mean"])
         baselines = Baselines.restored(baselines.state())
     for row in range(len(y)):
         known = y[: max(row - delay, 0)]

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 from driftline.errors import missing_extra
 
-NEEDED = ("typer", "rich", "pyarrow")
+NEEDED = ("typer", "pyarrow")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

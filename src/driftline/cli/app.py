@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from driftline.cli import completion, options
-from driftline.cli.options import Reading
 
 DEFAULT_FIELD = "auto,kalman,rls,ridge,nlms"
 
@@ -38,21 +37,13 @@ def _options(
 
 
 @app.command()
+@options.reads_a_file
 def run(
     context: typer.Context,
     source: options.Source,
-    target: options.Target,
+    reading: options.Typed,
     model: options.Model = "auto",
     settings: options.Settings = None,
-    features: options.Features = None,
-    drop: options.Drop = None,
-    time: options.Time = None,
-    time_format: options.TimeFormat = None,
-    text: options.Text = None,
-    na: options.Na = None,
-    missing: options.Missing = None,
-    categories: options.Categories = 50,
-    delimiter: options.Delimiter = None,
     delay: options.Delay = 0,
     level: options.Level = None,
     out: options.Out = None,
@@ -80,7 +71,7 @@ def run(
 
     commands.run(
         source,
-        Reading(target, features, drop, time, time_format, text, na, missing, categories, delimiter),
+        reading,
         model=model,
         settings=settings or [],
         delay=delay,
@@ -138,9 +129,10 @@ def inspect(
 
 
 @app.command(short_help="Let several learners follow the same rows.")
+@options.reads_a_file
 def compare(
     source: options.Source,
-    target: options.Target,
+    reading: options.Typed,
     models: Annotated[
         options.Names,
         typer.Option(metavar="A,B", help=f"By default {DEFAULT_FIELD}.", autocompletion=completion.several_models),
@@ -148,15 +140,6 @@ def compare(
     settings: Annotated[
         options.Names, typer.Option("--set", "-s", metavar="MODEL.NAME=VALUE", help="A parameter of one of them.")
     ] = None,
-    features: options.Features = None,
-    drop: options.Drop = None,
-    time: options.Time = None,
-    time_format: options.TimeFormat = None,
-    text: options.Text = None,
-    na: options.Na = None,
-    missing: options.Missing = None,
-    categories: options.Categories = 50,
-    delimiter: options.Delimiter = None,
     delay: options.Delay = 0,
     json: options.Json = False,
 ) -> None:
@@ -169,7 +152,6 @@ def compare(
     """
     from driftline.cli import commands
 
-    reading = Reading(target, features, drop, time, time_format, text, na, missing, categories, delimiter)
     commands.compare(source, reading, models=models or [DEFAULT_FIELD], settings=settings or [], delay=delay, as_json=json)
 
 

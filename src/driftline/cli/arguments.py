@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import typer
@@ -12,6 +12,7 @@ import typer
 from driftline.base import registry
 from driftline.base.learner import Learner
 from driftline.errors import closest
+from driftline.files import Options
 
 DEFAULT_MODEL = "auto"
 
@@ -36,6 +37,16 @@ def policies_in(texts: Iterable[str]) -> dict[str, str]:
         column, _, policy = text.rpartition("=")
         found[column] = policy
     return found
+
+
+def reading_of(typed: Mapping[str, Any]) -> Options:
+    """The options of reading from what was typed, columns with commas between them among it."""
+    missing = {"missing": policies_in(typed["missing"] or ())}
+    lists = {name: names_in(typed[name]) for name in ("features", "drop", "text") if typed[name] is not None}
+    try:
+        return Options(**{name: value for name, value in typed.items() if value is not None} | lists | missing)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 def make_model(name: str, settings: Iterable[str], flag: str = "--set") -> Learner:

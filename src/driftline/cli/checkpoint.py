@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from driftline.base.learner import Learner
 from driftline.errors import ModelFileError
+from driftline.files import Options
 from driftline.storage import model_file
 from driftline.storage.model_file import Beside
-from driftline.tables.inputs import Array
 
-KIND, VERSION = "run", 3
+KIND, VERSION = "run", 4
 
 
 class StateError(Exception):
@@ -26,14 +28,12 @@ class Checkpoint:
 
     Attributes:
         model: the learner.
-        settings: what was asked for, by option.
+        settings: what was asked for, by option; those of reading among them.
         source: what tells the source from another.
         rows: how many rows are done.
-        written: by what the output is known again (a plain Mark of outputs); None where there is none.
+        written: identifies the output file (a plain Mark of outputs); None where there is none.
         known: what was found out about the columns.
-        score: the sums of the score.
-        arrays: of all parts, by name.
-        report: the plain values of what the report is made of; None where there is none.
+        parts: the states of the parts of the run, by name: arrays and plain values, as each part makes and restores them.
     """
 
     model: Learner
@@ -42,18 +42,29 @@ class Checkpoint:
     rows: int
     written: dict[str, Any] | None
     known: dict[str, Any]
-    score: dict[str, Any]
-    arrays: dict[str, Array] = field(default_factory=dict)
-    report: dict[str, Any] | None = None
+    parts: dict[str, dict[str, Any]]
+
+    @property
+    def options(self) -> Options:
+        """How the source was read."""
+        return Options.from_plain(self.settings)
 
     def save(self, path: Path) -> None:
         """Writes it, atomically, over what a run left of it that was killed while it saved."""
-        plain = {name: value for name, value in vars(self).items() if name not in ("model", "arrays")}
-        model_file.save(self.model, path, Beside(plain | {"kind": KIND, "version": VERSION}, self.arrays), alone=True)
+        plain = {name: value for name, value in vars(self).items() if name not in ("model", "parts")}
+        values = {part: {name: v for name, v in state.items() if not _is_array(v)} for part, state in self.parts.items()}
+        arrays = {
+            f"{part}.{name}": value
+            for part, state in self.parts.items()
+            for name, value in state.items()
+            if _is_array(value)
+        }
+        beside = Beside(plain | {"parts": values, "kind": KIND, "version": VERSION}, arrays)
+        model_file.save(self.model, path, beside, alone=True)
 
-    def part(self, prefix: str) -> dict[str, Array]:
-        """The arrays of one part."""
-        return {name.removeprefix(prefix): array for name, array in self.arrays.items() if name.startswith(prefix)}
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, np.ndarray)
 
 
 def load(path: Path) -> Checkpoint:
@@ -61,11 +72,20 @@ def load(path: Path) -> Checkpoint:
     model, beside = model_file.load_with_beside(path)
     if beside is None or beside.plain.get("kind") != KIND:
         raise ModelFileError(f"{path}: holds a model, and no run that could be gone on with")
+    return of(model, beside, path)
+
+
+def of(model: Learner, beside: Beside, path: Path) -> Checkpoint:
+    """The state of a run that a model's file holds beside the model."""
     if beside.plain.get("version") != VERSION:
-        raise ModelFileError(f"{path}: the run was saved by another version of driftline")
+        raise ModelFileError(f"{path}: the run was saved by another version of driftline, and cannot be read by this one")
     try:
-        names = ("settings", "source", "rows", "written", "known", "score", "report")
-        return Checkpoint(model=model, arrays=beside.arrays, **{name: beside.plain[name] for name in names})
+        names = ("settings", "source", "rows", "written", "known", "parts")
+        kept = Checkpoint(model=model, **{name: beside.plain[name] for name in names})
+        for name, array in beside.arrays.items():
+            part, _, own = name.partition(".")
+            kept.parts[part][own] = array
+        return kept
     except KeyError as error:
         raise ModelFileError(f"{path}: the run's state lacks {error}") from None
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import typer
 
 from driftline.cli import errors
-from driftline.cli.arguments import make_model, names_in
-from driftline.cli.options import FORMATS, STDOUT, Reading
+from driftline.cli.arguments import make_model, names_in, reading_of
+from driftline.cli.options import FORMATS, STDOUT, Typed
 from driftline.errors import closest
 
 
 def run(
     source: str,
-    reading: Reading,
+    reading: Typed,
     *,
     model: str,
     settings: list[str],
@@ -41,12 +41,12 @@ def run(
     for path in (report, state):
         _check_folder(path)
     _check_distinct(source, out, report, state)
+    options = reading_of(reading)
     request = running.Request(
         source=source,
-        options=reading.options(),
-        encoding=reading.encoding(),
+        options=options,
         model=make_model(model, settings),
-        settings=reading.kept()
+        settings=options.plain()
         | {"delay": delay, "level": level, "model": model, "set": sorted(settings)}
         | {"out": None if out is None else Path(out).suffix.lower()},
         delay=delay,
@@ -123,10 +123,11 @@ def inspect(model: Path, *, top: int, as_json: bool) -> None:
     typer.echo(json.dumps(found, indent=2) if as_json else inspecting.in_words(found, top))
 
 
-def compare(source: str, reading: Reading, *, models: list[str], settings: list[str], delay: int, as_json: bool) -> None:
+def compare(source: str, reading: Typed, *, models: list[str], settings: list[str], delay: int, as_json: bool) -> None:
     """``driftline compare``."""
     from driftline.cli import comparing
 
+    options = reading_of(reading)
     names = list(dict.fromkeys(names_in(models)))
     given: dict[str, list[str]] = {name: [] for name in names}
     for setting in settings:
@@ -136,7 +137,7 @@ def compare(source: str, reading: Reading, *, models: list[str], settings: list[
         given[name].append(rest)
     learners = {name: make_model(name, values) for name, values in given.items()}
     with errors.told("compare"):
-        contest = comparing.compare(source, reading.options(), reading.encoding(), learners, delay=delay, show=not as_json)
+        contest = comparing.compare(source, options, learners, delay=delay, show=not as_json)
     typer.echo(contest.table().to_json().rstrip() if as_json else str(contest.table()))
     for entry in contest.entries:
         if entry.failure:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
 from driftline.base.learner import Learner
-from driftline.base.run import Run
-from driftline.cli.progress import Progress
-from driftline.cli.scoring import Score
-from driftline.evaluate.tables import Table
-from driftline.files import DataError, Encoding, Follower, Rows
-from driftline.files.encoder import Block
-from driftline.files.follower import joined, named_by_line
-from driftline.files.raw import Options
+from driftline.cli.scoring import add_run, figures, make_scorer, standing
+from driftline.evaluate import Progress, Table
+from driftline.evaluate.baselines import BASELINES, LastValue
+from driftline.evaluate.metrics import BaselineRMSE
+from driftline.evaluate.scorer import Scorer
+from driftline.files import Block, DataError, Follower, Options, Rows
 
 COLUMNS = ("model", "rmse", "mae", "r2", "rmse / last value's", "seconds")
 
@@ -26,26 +24,22 @@ class Entry:
     name: str
     model: Learner
     follower: Follower
-    score: Score
+    score: Scorer
     seconds: float = 0.0
-    failure: str = ""
-    figures: dict[str, float | None] = field(default_factory=dict)
+    failure: DataError | None = None
 
     def step(self, block: Block) -> None:
         """Takes the rows of a block, unless an earlier one was refused."""
         if self.failure:
             return
         began = perf_counter()
-        runs: list[Run] = []
         try:
-            runs.extend(stretch.run for stretch in self.follower.stretches(block))
-        except (ValueError, FloatingPointError) as error:
-            done = sum(map(len, runs))
-            self.failure = named_by_line(error, block, done) or f"{error} (from {block.place(done)} on)"
+            run = self.follower.step(block)
+        except DataError as error:
+            self.failure = error
             return
         self.seconds += perf_counter() - began
-        assert block.y is not None
-        self.score.add(joined(runs).predictions, block.y)
+        add_run(self.score, run, block)
 
 
 @dataclass(frozen=True)
@@ -57,40 +51,42 @@ class Contest:
     entries: list[Entry]
 
     def table(self) -> Table:
-        """The learners, the best first, and the two baselines."""
-        entries = sorted(self.entries, key=lambda entry: (bool(entry.failure), entry.score.figures()["rmse"] or 0.0))
+        """The learners, the best first, and the baselines."""
+        found = {entry.name: figures(entry.score) for entry in self.entries}
+        entries = sorted(self.entries, key=lambda entry: (entry.failure is not None, found[entry.name]["rmse"] or 0.0))
         rows: list[list[Any]] = []
         for entry in entries:
-            figures = entry.score.figures()
-            if entry.failure:
-                rows.append([entry.name, None, None, None, None, round(entry.seconds, 3)])
-                continue
-            last = figures["last_value_rmse"]
-            ratio = figures["rmse"] / last if figures["rmse"] is not None and last else None
-            rows.append([entry.name, figures["rmse"], figures["mae"], figures["r2"], ratio, round(entry.seconds, 3)])
-        base = next((entry.score.figures() for entry in entries if not entry.failure), None)
+            own = found[entry.name]
+            errors = [None] * 4 if entry.failure else [own["rmse"], own["mae"], own["r2"], _ratio(own, "rmse")]
+            rows.append([entry.name, *errors, round(entry.seconds, 3)])
+        base = next((found[entry.name] for entry in entries if not entry.failure), None)
         if base is not None:
-            last, mean = base["last_value_rmse"], base["running_mean_rmse"]
-            rows.append(["(last value)", last, None, None, 1.0, None])
-            rows.append(["(running mean)", mean, None, None, mean / last if mean is not None and last else None, None])
+            for name, kind in BASELINES.items():
+                key = BaselineRMSE(name).name
+                rows.append([f"({kind.title})", base[key], None, None, _ratio(base, key), None])
         return Table(COLUMNS, rows, caption=f"{self.source}: {self.rows:,} rows")
 
 
-def compare(
-    source: str, options: Options, encoding: Encoding, models: dict[str, Learner], *, delay: int, show: bool
-) -> Contest:
+def _ratio(own: dict[str, float | None], key: str) -> float | None:
+    """An error relative to that of the last value."""
+    error, last = own[key], own[BaselineRMSE(LastValue.name).name]
+    return error / last if error is not None and last else None
+
+
+def compare(source: str, options: Options, models: dict[str, Learner], *, delay: int, show: bool) -> Contest:
     """Lets learners predict and learn the same rows. One that refuses a row is out, and the others go on."""
-    rows = Rows(source, options, encoding)
-    entries = [Entry(name, model, Follower(model, delay=delay), Score(delay)) for name, model in models.items()]
-    done = 0
-    with Progress(rows.count, rows.size, show=show) as bar:
+    rows = Rows(source, options)
+    entries = [Entry(name, model, Follower(model, delay=delay), make_scorer(delay)) for name, model in models.items()]
+    first, done = entries[0], 0
+    with Progress(rows.count, show=show) as bar:
         for block in rows:
             for entry in entries:
                 entry.step(block)
             done += len(block)
-            bar.advance(done, block.consumed, entries[0].score, entries[0].model)
+            bar.advance(len(block), rows.share(block.consumed), lambda: standing(first.score, first.model))
     if not done:
         raise DataError("has names and no rows", source=rows.name)
-    if all(entry.failure for entry in entries):
-        raise DataError(entries[0].failure, source=rows.name)
+    failures = [entry.failure for entry in entries if entry.failure is not None]
+    if len(failures) == len(entries):
+        raise failures[0].within(rows.name)
     return Contest(rows.name, done, entries)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import functools
+import inspect
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from driftline.cli import completion
 
-if TYPE_CHECKING:
-    from driftline.files import Encoding
-    from driftline.files.raw import Options
-
 Names = list[str] | None
+Typed = dict[str, Any]  # options as they were typed, by name
 STDOUT = "-"
 FORMATS = (".csv", ".jsonl", ".parquet")  # of predictions
 
@@ -77,68 +76,35 @@ ModelFile = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class Reading:
-    """How the source is to be read, as it was typed."""
+def _reading(
+    target: Target,
+    features: Features = None,
+    drop: Drop = None,
+    time: Time = None,
+    time_format: TimeFormat = None,
+    text: Text = None,
+    na: Na = None,
+    missing: Missing = None,
+    categories: Categories = 50,
+    delimiter: Delimiter = None,
+) -> None:
+    """The options of reading, with the names of the fields of driftline.files.Options."""
 
-    target: str | None
-    features: Names = None
-    drop: Names = None
-    time: str | None = None
-    time_format: str | None = None
-    text: Names = None
-    na: Names = None
-    missing: Names = None
-    categories: int = 50
-    delimiter: str | None = None
 
-    def options(self) -> Options:
-        """The same for the reader."""
-        from driftline.cli.arguments import names_in
-        from driftline.files.raw import Options
+READING = inspect.signature(_reading, eval_str=True).parameters
 
-        if self.delimiter is not None and len(self.delimiter.replace("\\t", "\t")) != 1:
-            raise typer.BadParameter(f"--delimiter must be one character, got {self.delimiter!r}")
-        columns = None if self.features is None else names_in(self.features)
-        drop = names_in(self.drop or ())
-        if both := [name for name in columns or () if name in drop]:
-            raise typer.BadParameter(f"{both[0]} is among both --features and --drop; name it once")
-        options = Options(
-            columns=columns,
-            text=names_in(self.text or ()),
-            na=tuple(self.na or ()),
-            delimiter=None if self.delimiter is None else self.delimiter.replace("\\t", "\t"),
-            time=self.time,
-            time_format=self.time_format,
-            target=self.target,
-            drop=drop,
-        )
-        if self.target in options.drop or self.target in (options.columns or ()):
-            raise typer.BadParameter(f"{self.target} is the target: it cannot be among --features or --drop")
-        return options
 
-    def encoding(self) -> Encoding:
-        """The same for the encoder."""
-        from driftline.cli.arguments import policies_in
-        from driftline.files import Encoding
+def reads_a_file(command: Callable[..., None]) -> Callable[..., None]:
+    """Gives a command the options of reading; its parameter ``reading`` gets them as they were typed, by name."""
+    signature = inspect.signature(command, eval_str=True)
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in signature.parameters.items():
+        parameters += READING.values() if name == "reading" else [parameter]
 
-        try:
-            return Encoding(policies_in(self.missing or ()), self.categories)
-        except ValueError as error:
-            raise typer.BadParameter(str(error)) from None
+    @functools.wraps(command)
+    def called(**given: Any) -> None:
+        command(reading={name: given.pop(name) for name in READING}, **given)
 
-    def kept(self) -> dict[str, Any]:
-        """The same as plain values, by option, as a state keeps them."""
-        options, encoding = self.options(), self.encoding()
-        return {
-            "target": options.target,
-            "features": None if options.columns is None else list(options.columns),
-            "drop": list(options.drop),
-            "time": options.time,
-            "time_format": options.time_format,
-            "text": list(options.text),
-            "na": list(options.na),
-            "missing": dict(encoding.missing),
-            "categories": encoding.categories,
-            "delimiter": options.delimiter,
-        }
+    keywords = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
+    called.__signature__ = signature.replace(parameters=keywords)  # type: ignore[attr-defined]
+    return called

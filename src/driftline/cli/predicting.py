@@ -10,14 +10,14 @@ import numpy as np
 
 from driftline.base.learner import Learner
 from driftline.cli import checkpoint
-from driftline.cli.checkpoint import KIND
 from driftline.cli.outputs import Output, open_output
 from driftline.errors import ModelFileError
-from driftline.files import DataError, Encoding, Rows
+from driftline.files import DataError, Options, Rows
 from driftline.files.encoder import Block
+from driftline.files.errors import no_column
 from driftline.files.follower import nameless_rows
 from driftline.files.opening import JSON_LINES
-from driftline.files.raw import Options
+from driftline.files.options import SKIP
 from driftline.storage import model_file
 from driftline.tables.inputs import Array
 
@@ -28,7 +28,6 @@ class Trained:
 
     model: Learner
     options: Options
-    encoding: Encoding
     known: dict[str, Any] | None
 
     @property
@@ -44,32 +43,18 @@ def load(path: Path) -> Trained:
         raise ModelFileError(f"{path}: holds a {type(model).__name__}, which is asked from Python")
     if model._core is None:
         raise ModelFileError(f"{path}: the model has learned nothing yet")
-    if beside is None or beside.plain.get("kind") != KIND:
+    if beside is None or beside.plain.get("kind") != checkpoint.KIND:
         names = None if model._names is None else tuple(map(str, model._names))
-        return Trained(model, Options(columns=names), Encoding({"": "skip"}), None)
-    kept = checkpoint.load(path)
-    settings: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in kept.settings.items()
-    }
-    options = Options(
-        columns=settings["features"],
-        text=settings["text"],
-        na=settings["na"],
-        delimiter=settings["delimiter"],
-        time=settings["time"],
-        time_format=settings["time_format"],
-        target=settings["target"],
-        target_needed=False,
-        drop=settings["drop"],
-    )
-    return Trained(model, options, Encoding(settings["missing"], settings["categories"]), kept.known)
+        return Trained(model, Options(features=names, missing={"": SKIP}), None)
+    kept = checkpoint.of(model, beside, path)
+    return Trained(model, replace(kept.options, target_needed=False), kept.known)
 
 
 def predict(path: Path, source: str, *, out: str, level: float | None, delimiter: str | None) -> int:
     """Writes a prediction for each row, and says how many there were."""
     trained = load(path)
     options = trained.options if delimiter is None else replace(trained.options, delimiter=delimiter)
-    rows = Rows(source, options, trained.encoding, known=trained.known)
+    rows = Rows(source, options, known=trained.known)
     output: Output | None = None
     count = 0
     try:
@@ -92,8 +77,6 @@ def predict(path: Path, source: str, *, out: str, level: float | None, delimiter
 
 def _check_columns(trained: Trained, rows: Rows) -> None:
     """Of a file with a header, every column must be there that the model learned from."""
-    from driftline.files.errors import no_column
-
     names = rows.columns()
     if rows.reader.opened.format != JSON_LINES:
         for name in rows.encoder.columns:
@@ -103,8 +86,8 @@ def _check_columns(trained: Trained, rows: Rows) -> None:
 
 def _places(trained: Trained, block: Block) -> Any:
     """Where the model's features stand among the block's."""
-    if trained.known is None and trained.options.columns is not None:
-        return [block.names.index(name) for name in trained.options.columns if name in block.names]
+    if trained.known is None and trained.options.features is not None:
+        return [block.names.index(name) for name in trained.options.features if name in block.names]
     return slice(0, trained.width)
 
 

@@ -17,15 +17,18 @@ from driftline.base.run import Run
 from driftline.cli import checkpoint
 from driftline.cli.checkpoint import Checkpoint, StateError
 from driftline.cli.outputs import Mark, Output, open_output
-from driftline.cli.progress import Progress
-from driftline.cli.scoring import Score
+from driftline.cli.scoring import add_run, make_scorer, standing
 from driftline.cli.signals import Stop
-from driftline.files import DataError, Encoding, Follower, Rows
-from driftline.files.encoder import Block
-from driftline.files.follower import ALIGNED, Stretch, joined, named_by_line
+from driftline.evaluate import Progress
+from driftline.evaluate.scorer import Scorer
+from driftline.files import Block, DataError, Follower, Options, Rows
+from driftline.files.follower import ALIGNED, Stretch, joined
 from driftline.files.opening import JSON_LINES
-from driftline.files.raw import Options, RawBlock
+from driftline.files.raw import RawBlock
 from driftline.files.rows import same_source
+from driftline.report import Chronicle
+from driftline.report.clock import InUTC
+from driftline.report.page import check_jinja, write_page
 from driftline.storage import atomic
 
 SAVE_EVERY = 5.0  # seconds
@@ -39,7 +42,6 @@ class Request:
 
     source: str
     options: Options
-    encoding: Encoding
     model: Learner
     settings: dict[str, Any]  # as they are kept in a state, by option
     delay: int = 0
@@ -60,7 +62,7 @@ class Outcome:
     source: str
     model: Learner
     names: list[str]
-    score: Score
+    score: Scorer
     rows: int
     resumed_at: int
     stopped: str
@@ -75,8 +77,6 @@ class Outcome:
 def run(request: Request) -> Outcome:
     """Does what was asked for. DataError, StateError, OutputError or OSError where it cannot be done."""
     if request.report is not None:
-        from driftline.report.page import check_jinja
-
         check_jinja()  # at once, not after the work
     with Stop() as stop:
         return Job(request, stop).run()
@@ -92,15 +92,14 @@ class Job:
         self.rows = Rows(
             request.source,
             request.options,
-            request.encoding,
             known=None if kept is None else kept.known,
             skip=0 if kept is None else kept.rows,
         )
         self.model = request.model if kept is None else kept.model
         self.follower = Follower(self.model, delay=request.delay, level=request.level)
-        self.score = Score(request.delay)
+        self.score = make_scorer(request.delay, request.level)
         self.done = self.resumed_at = 0
-        self.chronicle: Any = None
+        self.chronicle: Chronicle | None = None
         self.learning = 0.0
         self.speed = 1000.0  # rows a second, at first a guess
         self.saved_at, self.saved_rows = monotonic(), 0
@@ -108,8 +107,6 @@ class Job:
             if kept is not None:
                 self._go_on(kept)
             elif request.report is not None:
-                from driftline.report import Chronicle
-
                 self.chronicle = Chronicle(target=request.options.target or "y", level=request.level, delay=request.delay)
             self.output = self._open_output(kept)
         except BaseException:
@@ -135,14 +132,12 @@ class Job:
                 f"the beginning of {self.rows.name} is not the same"
             )
         self.done = self.resumed_at = self.saved_rows = kept.rows
-        self.score.restore(kept.score, kept.part("score."))
-        self.follower.restore(kept.part("late."))
+        self.score.restore(kept.parts["score"])
+        self.follower.restore(kept.parts["late"])
         if self.request.report is not None:
-            from driftline.report import Chronicle
-
-            if kept.report is None:
+            if "report" not in kept.parts:
                 raise StateError(f"{self.request.state}: was saved by a run without --report, which needs every row")
-            self.chronicle = Chronicle.restore({**kept.report, **kept.part("report.")})
+            self.chronicle = Chronicle.restore(kept.parts["report"])
 
     def _open_output(self, kept: Checkpoint | None) -> Output:
         ending = ".jsonl" if self.rows.reader.opened.format == JSON_LINES else ".csv"
@@ -153,7 +148,7 @@ class Job:
         """From the first row that is not done to the last, or until asked to stop."""
         request = self.request
         try:
-            with Progress(self.rows.count, self.rows.size, show=request.show) as bar:
+            with Progress(self.rows.count, start=self.done, show=request.show) as bar:
                 self.rows.start()
                 for raw in self._arriving():
                     self._learn(raw, bar)
@@ -207,7 +202,7 @@ class Job:
             self.speed = (end - begin) / max(spent, 1e-6)
             self._take(block, run)
             self.done, begin = piece.start + len(piece), end
-            bar.advance(self.done, piece.consumed, self.score, self.model)
+            bar.advance(len(piece), self.rows.share(piece.consumed), lambda: standing(self.score, self.model))
             self._save_if_due()
 
     def _next_rows(self, row: int) -> int:
@@ -221,35 +216,29 @@ class Job:
 
     def _follow(self, block: Block) -> Run:
         runs: list[Run] = []
-        followed = self.chronicle is not None and self.model._by_feature  # there are weights to be shown
-        every = self.chronicle.weights_every if followed else None
+        shown = self.chronicle is not None and self.model._by_feature  # there are weights to be shown
         try:
-            for stretch in self.follower.stretches(block, every):
+            for stretch in self.follower.stretches(
+                block, self.chronicle.weights_every if self.chronicle and shown else None
+            ):
                 self._chronicle(stretch)
                 runs.append(stretch.run)
-        except (ValueError, FloatingPointError) as error:
-            raise self._refused(error, block, sum(map(len, runs))) from error
+        except DataError as error:
+            raise error.within(self.rows.name) from error
         return joined(runs)
-
-    def _refused(self, error: Exception, block: Block, row: int) -> Exception:
-        """What a learner refuses, with the place in the file."""
-        words = named_by_line(error, block, row)
-        return DataError(words or str(error), source=self.rows.name, place="" if words else f"from {block.place(row)} on")
 
     def _chronicle(self, stretch: Stretch) -> None:
         if self.chronicle is not None:
-            from driftline.report.clock import InUTC
-
             X = stretch.X if stretch.X.shape[1] else None
             times = stretch.times if stretch.times is None or stretch.zone is None else InUTC(stretch.times)
             self.chronicle.add(stretch.run, X, stretch.y, times=times, model=self.model)
 
     def _take(self, block: Block, run: Run) -> None:
-        assert block.y is not None
-        self.score.add(run.predictions, block.y, run.lower, run.upper)
+        add_run(self.score, run, block)
         columns = {"row": np.arange(block.start, block.start + len(block))}
         if block.times is not None:
             columns["time"] = block.times
+        assert block.y is not None
         columns |= {"target": block.y, "prediction": run.predictions}
         if run.lower is not None and run.upper is not None:
             columns |= {"lower": run.lower, "upper": run.upper}
@@ -268,13 +257,9 @@ class Job:
         if request.state is None:
             return
         written = self.output.sync()
-        arrays = {f"score.{name}": array for name, array in self.score.arrays().items()}
-        arrays |= {f"late.{name}": array for name, array in self.follower.state().items()}
-        report: dict[str, Any] | None = None
+        parts: dict[str, dict[str, Any]] = {"score": self.score.state(), "late": self.follower.state()}
         if self.chronicle is not None:
-            state = self.chronicle.state()
-            arrays |= {f"report.{name}": value for name, value in state.items() if isinstance(value, np.ndarray)}
-            report = {name: value for name, value in state.items() if not isinstance(value, np.ndarray)}
+            parts["report"] = self.chronicle.state()
         Checkpoint(
             model=self.model,
             settings=request.settings,
@@ -282,9 +267,7 @@ class Job:
             rows=self.done,
             written=None if request.out is None else asdict(written),
             known=self.rows.state(),
-            score=self.score.state(),
-            arrays=arrays,
-            report=report,
+            parts=parts,
         ).save(request.state)
         self.saved_at, self.saved_rows = monotonic(), self.done
 
@@ -295,14 +278,12 @@ class Job:
                 raise DataError("has names and no rows", source=self.rows.name)
             self.output.discard()
             return
-        if not self.score.known and not self.stop:
+        if self.score.baselines is not None and not self.score.baselines.any_label and not self.stop:
             raise DataError("no row has a target", source=self.rows.name, column=self.request.options.target)
         if self.done > self.resumed_at:
             self._save()
         self.output.place()
         if self.chronicle is not None and self.request.report is not None and self._page_is_due(self.request.report):
-            from driftline.report.page import write_page
-
             command = shlex.join(["driftline", *self.request.command])
             write_page(self.chronicle, self.request.report, command=command, alone=True)
 

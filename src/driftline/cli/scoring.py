@@ -1,128 +1,48 @@
-"""How well the predictions do, beside two baselines that need no model."""
+"""How well the predictions do, beside baselines that need no model."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from driftline.tables.inputs import Array
+from driftline.base.learner import Learner
+from driftline.base.run import Run
+from driftline.evaluate.baselines import BASELINES, Baselines
+from driftline.evaluate.metrics import MAE, R2, RMSE, BaselineRMSE, Coverage
+from driftline.evaluate.scorer import Scorer, Settings
+from driftline.files import Block
 
-SUMS = (
-    "rows",
-    "scored",
-    "early",  # rows with a label and a prediction, and no label that was known before
-    "squares",
-    "absolutes",
-    "shifts",
-    "spreads",
-    "last_squares",
-    "mean_squares",
-    "inside",
-    "bounded",  # rows with a finite interval
-)
+UNIT = 256  # rows summed at once: so many at most are kept in a state
 
 
-class Score:
-    """Sums over the rows whose label is known, the same to the last bit however the rows were cut into blocks.
-
-    The baselines predict the last label that is known, and the mean of those that are. No row counts before there is one.
-
-    Args:
-        delay: labels arrive so many rows late, for the baselines too.
-    """
-
-    def __init__(self, delay: int = 0) -> None:
-        self.sums = dict.fromkeys(SUMS, 0.0)
-        self.origin: float | None = None  # the first label, from which the others are counted
-        lag = delay + 1
-        self.lasts, self.means = np.full(lag, np.nan), np.full(lag, np.nan)  # as they were after each of the last rows
-        self.total, self.known = 0.0, 0.0
-
-    def add(self, predictions: Array, y: Array, lower: Array | None = None, upper: Array | None = None) -> None:
-        """Takes some rows in."""
-        sums = self.sums
-        sums["rows"] += len(y)
-        last, mean = self._baselines(y)
-        good = ~np.isnan(y) & ~np.isnan(predictions)
-        early = good & np.isnan(last)
-        sums["early"] += int(early.sum())
-        good &= ~early
-        if not good.all():
-            y, predictions, last, mean = y[good], predictions[good], last[good], mean[good]
-            lower, upper = (None, None) if lower is None or upper is None else (lower[good], upper[good])
-        if not len(y):
-            return
-        if self.origin is None:
-            self.origin = float(y[0])
-        with np.errstate(over="ignore", invalid="ignore"):
-            errors, shifted = y - predictions, y - self.origin
-            self._count("squares", errors**2)
-            self._count("absolutes", np.abs(errors))
-            self._count("shifts", shifted)
-            self._count("spreads", shifted**2)
-            self._count("last_squares", (y - last) ** 2)
-            self._count("mean_squares", (y - mean) ** 2)
-        sums["scored"] += len(y)
-        if lower is not None and upper is not None:
-            bounded = np.isfinite(lower) & np.isfinite(upper)
-            sums["inside"] += int((bounded & (lower <= y) & (y <= upper)).sum())
-            sums["bounded"] += int(bounded.sum())
-
-    def _count(self, name: str, values: Array) -> None:
-        self.sums[name] = _added(self.sums[name], values)[-1].item()
-
-    def _baselines(self, y: Array) -> tuple[Array, Array]:
-        """The last known label and the mean of the known ones, for each row, as its prediction could use them."""
-        known = ~np.isnan(y)
-        place = np.maximum.accumulate(np.where(known, np.arange(len(y)), -1))
-        lasts = np.append(self.lasts, np.where(place >= 0, y[place], self.lasts[-1]))
-        sums, counts = _added(self.total, np.where(known, y, 0.0)), _added(self.known, known)
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            means = np.append(self.means, sums[1:] / counts[1:])
-        self.total, self.known = sums[-1].item(), counts[-1].item()
-        lag = len(self.lasts)
-        self.lasts, self.means = lasts[-lag:], means[-lag:]
-        return lasts[: len(y)], means[: len(y)]
-
-    def figures(self) -> dict[str, float | None]:
-        """The figures of a summary, by name; None where there is nothing to measure."""
-        sums, n = self.sums, self.sums["scored"]
-        if not n:
-            return dict.fromkeys(("rmse", "mae", "r2", "last_value_rmse", "running_mean_rmse", "coverage"))
-        spread = sums["spreads"] - sums["shifts"] * sums["shifts"] / n  # infinite, or NaN, where a power would raise
-        return {
-            "rmse": math.sqrt(sums["squares"] / n),
-            "mae": sums["absolutes"] / n,
-            "r2": 1 - sums["squares"] / spread if spread > 0 and math.isfinite(spread) else None,
-            "last_value_rmse": math.sqrt(sums["last_squares"] / n),
-            "running_mean_rmse": math.sqrt(sums["mean_squares"] / n),
-            "coverage": sums["inside"] / sums["bounded"] if sums["bounded"] else None,
-        }
-
-    def state(self) -> dict[str, Any]:
-        """What is known: plain numbers."""
-        plain = {name: repr(value) for name, value in self.sums.items()}  # as text, for some may be infinite
-        more = {"total": repr(self.total), "known": repr(self.known), "origin": repr(self.origin)}
-        return plain | more
-
-    def arrays(self) -> dict[str, Array]:
-        """What is known: the labels on their way."""
-        return {"lasts": self.lasts, "means": self.means}
-
-    def restore(self, state: dict[str, Any], arrays: dict[str, Array]) -> None:
-        """Back to what was known."""
-        self.sums = {name: float(state[name]) for name in SUMS}
-        self.total, self.known = float(state["total"]), float(state["known"])
-        self.origin = None if state["origin"] == "None" else float(state["origin"])
-        self.lasts, self.means = arrays["lasts"].copy(), arrays["means"].copy()
+def make_scorer(delay: int, level: float | None = None) -> Scorer:
+    """Measures the predictions of a run and its baselines, in totals that a state can keep."""
+    beside = [BaselineRMSE(name) for name in BASELINES]
+    intervals = [] if level is None else [Coverage(finite=True)]
+    settings = Settings((RMSE(), MAE(), R2(), *beside, *intervals), points=0, unit=UNIT)
+    return Scorer(settings, baselines=Baselines(delay))
 
 
-def _added(start: float, values: Array) -> Array:
-    """Running sums, one value after the other."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return np.cumsum(np.append(start, values))
+def figures(scorer: Scorer) -> dict[str, float | None]:
+    """The figures of a summary, by name; None where there is nothing to measure."""
+    totals = scorer.totals()
+    totals.setdefault("coverage", math.nan)
+    return {name: None if math.isnan(value) else value for name, value in totals.items()}
+
+
+def add_run(scorer: Scorer, run: Run, block: Block) -> None:
+    """Scores what came of a block. Rows without a prediction, for which a feature is missing, are skipped."""
+    assert block.y is not None
+    ends = None if run.lower is None or run.upper is None else (run.lower, run.upper)
+    scorer.add(block.y, run.predictions, ends, lambda: np.ones(len(block), dtype=bool))
+
+
+def standing(scorer: Scorer, model: Learner) -> str:
+    """How a run stands, for the progress."""
+    error, memory = scorer.totals()["rmse"], model._memory() if model._core is not None else None
+    words = [] if math.isnan(error) else [f"error {error:.4g}"]
+    return "  ".join(words if memory is None else [*words, f"memory {memory:,.0f} rows"])
 
 
 def lower_by(value: float | None, other: float | None) -> str:

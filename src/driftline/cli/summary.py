@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from driftline.cli.running import Outcome
-from driftline.cli.scoring import lower_by
+from driftline.cli.scoring import figures, lower_by
+from driftline.evaluate.baselines import BASELINES
+from driftline.evaluate.metrics import BaselineRMSE
 
 
 def in_words(outcome: Outcome, files: dict[str, Path | str]) -> str:
     """What came of a run."""
-    figures, name = outcome.score.figures(), type(outcome.model).__name__
+    found, name = figures(outcome.score), type(outcome.model).__name__
     lines = [f"{outcome.source}: {_count(outcome.rows, 'row')}, {_count(len(outcome.names), 'feature')}, {name}"]
     if outcome.stopped:
         lines.append(f"Stopped by {outcome.stopped} after row {outcome.rows - 1:,}; what was asked for is saved")
@@ -21,12 +23,10 @@ def in_words(outcome: Outcome, files: dict[str, Path | str]) -> str:
         lines.append("Nothing to do: every row was done before")
     elif outcome.resumed_at:
         lines.append(f"Gone on with from row {outcome.resumed_at:,}")
-    if figures["rmse"] is not None:
-        lines += _error_lines(figures)
-    early = int(outcome.score.sums["early"])
-    lost = outcome.rows - int(outcome.score.sums["scored"]) - early
-    if lost:
-        lines.append(f"{_count(lost, 'row')} without a target or a prediction, not learned")
+    if found["rmse"] is not None:
+        lines += _error_lines(found)
+    if outcome.score.skipped:
+        lines.append(f"{_count(outcome.score.skipped, 'row')} without a target or a prediction, not learned")
     if outcome.backwards:
         go = "goes" if outcome.backwards == 1 else "go"
         lines.append(f"{_count(outcome.backwards, 'row')} {go} back in time: the order of the file was kept")
@@ -45,30 +45,30 @@ def in_words(outcome: Outcome, files: dict[str, Path | str]) -> str:
     return "\n".join(lines)
 
 
-def _error_lines(figures: dict[str, float | None]) -> list[str]:
-    rmse, r2 = figures["rmse"], figures["r2"]
+def _error_lines(found: dict[str, float | None]) -> list[str]:
+    rmse, r2 = found["rmse"], found["r2"]
     lines = [
-        f"error (RMSE) {_shown(rmse)}, mean |error| {_shown(figures['mae'])}" + (f", R² {r2:.4f}" if r2 is not None else "")
+        f"error (RMSE) {_shown(rmse)}, mean |error| {_shown(found['mae'])}" + (f", R² {r2:.4f}" if r2 is not None else "")
     ]
-    for key, words in (("last_value_rmse", "the last value's"), ("running_mean_rmse", "the running mean's")):
-        comparison = lower_by(rmse, figures[key])
-        if comparison:
-            lines.append(f"  {comparison} {words}, {_shown(figures[key])}")
-    if figures["coverage"] is not None:
-        lines.append(f"  {100 * figures['coverage']:.1f} % of the labels were in their intervals")
+    for name, kind in BASELINES.items():
+        error = found[BaselineRMSE(name).name]
+        if comparison := lower_by(rmse, error):
+            lines.append(f"  {comparison} the {kind.title}'s, {_shown(error)}")
+    if found["coverage"] is not None:
+        lines.append(f"  {100 * found['coverage']:.1f} % of the labels were in their intervals")
     return lines
 
 
 def as_plain(outcome: Outcome, files: dict[str, Path | str]) -> dict[str, Any]:
     """The same as values that JSON knows."""
-    figures = {name: _finite(value) for name, value in outcome.score.figures().items()}
+    found = {name: _finite(value) for name, value in figures(outcome.score).items()}
     return {
         "source": outcome.source,
         "model": repr(outcome.model),
         "rows": outcome.rows,
-        "rows_scored": int(outcome.score.sums["scored"]),
+        "rows_scored": outcome.score.scored,
         "features": outcome.names,
-        **figures,
+        **found,
         "resumed_at": outcome.resumed_at,
         "interrupted": bool(outcome.stopped),
         "rows_back_in_time": outcome.backwards,

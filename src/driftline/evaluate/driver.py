@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections import deque
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from driftline.evaluate.adapters import Mapped, TrueOrFalse, knows_true_and_false_alone, of_river, predicts_labels
+from driftline.evaluate.late import LateRows
 from driftline.evaluate.sources import Block
 from driftline.tables.inputs import Array
 
@@ -26,7 +26,7 @@ class Driver:
 
     Args:
         learner: with ``run``, or with ``predict_one`` and ``learn_one``.
-        delay: a row's label arrives so many rows after the next one.
+        delay: rows by which labels are late.
         level: ask for intervals of this level too.
         where: who asks, for messages.
     """
@@ -47,7 +47,7 @@ class Driver:
         self.native = delay == 0 and hasattr(learner, "run")
         self.seconds = 0.0
         self.learned = 0
-        self._late: deque[tuple[Any, Any]] = deque()
+        self._late = LateRows(delay)
 
     def step(self, block: Block) -> Answers:
         """Predicts and learns the rows of a block in their order."""
@@ -74,19 +74,15 @@ class Driver:
     def _loop(self, block: Block) -> Answers:
         if isinstance(self.learner, TrueOrFalse):
             self.learner.meet(block.y)
-        predict, learn, late = self.learner.predict_one, self.learner.learn_one, self._late
+        predict, learn = self.learner.predict_one, self.learner.learn_one
         said: list[Any] = []
         ends: list[Any] = []
         for x, y in zip(block.rows(self.mapped), block.y.tolist(), strict=True):
             said.append(predict(x))
             if self.level is not None:
                 ends.append(self.learner.predict_interval(x, level=self.level))
-            if not self.delay:
-                learn(x, y)
-                continue
-            late.append((x.copy(), y))
-            if len(late) > self.delay:
-                learn(*late.popleft())
+            if (row := self._late.arrived(x, y)) is not None:
+                learn(*row)
         self.learned += len(block)
         interval = None
         if self.level is not None:
@@ -97,8 +93,8 @@ class Driver:
     def finish(self) -> None:
         """Teaches the labels that arrive after the last row."""
         began = perf_counter()
-        while self._late:
-            self.learner.learn_one(*self._late.popleft())
+        for row in self._late.rest():
+            self.learner.learn_one(*row)
         self.seconds += perf_counter() - began
 
     def predict(self, X: Any) -> Array:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
 from driftline.base.rules import Rule, number
+from driftline.evaluate.baselines import BASELINES
 from driftline.tables.inputs import Array
 
 Sums = Mapping[str, Array]
@@ -25,6 +26,7 @@ class Rows:
         lower, upper: ends of the predicted intervals, where there are any.
         classes: predictions are labels, not numbers whose sign decides.
         origin: a number near the labels, subtracted before they are squared.
+        baselines: what simple baselines predict for the rows, by their names.
     """
 
     y: Array
@@ -33,6 +35,7 @@ class Rows:
     upper: Array | None = None
     classes: bool = False
     origin: float = 0.0
+    baselines: Mapping[str, Array] = field(default_factory=dict)
 
     @cached_property
     def error(self) -> Array:
@@ -129,6 +132,28 @@ class RMSE(MSE):
         return root
 
 
+class BaselineRMSE(Metric):
+    """Root mean squared error of a simple baseline over the same rows.
+
+    Args:
+        baseline: its name in :data:`driftline.evaluate.baselines.BASELINES`.
+    """
+
+    def __init__(self, baseline: str) -> None:
+        self.baseline = baseline
+        title = BASELINES[baseline].title
+        self.name, self.title = f"{title.replace(' ', '_')}_rmse", f"root mean squared error of the {title}"
+
+    def columns(self, rows: Rows) -> dict[str, Array]:
+        """Squared errors of the baseline."""
+        return {f"squared {self.baseline}": np.square(rows.y - rows.baselines[self.baseline])}
+
+    def value(self, count: Array, sums: Sums) -> Array:
+        """The root of their mean."""
+        root: Array = np.sqrt(sums[f"squared {self.baseline}"] / count)
+        return root
+
+
 class MAE(Metric):
     """Mean absolute error."""
 
@@ -204,9 +229,16 @@ class Accuracy(Metric):
 
 
 class Coverage(Metric):
-    """The share of labels within the predicted interval, ends included. It should be the level: more is not better."""
+    """The share of labels within the predicted interval, ends included. It should be the level: more is not better.
+
+    Args:
+        finite: judge finite intervals only. A learner's first intervals are infinite, and hold every label.
+    """
 
     name, title, intervals, ranked = "coverage", "share of labels within the interval", True, False
+
+    def __init__(self, finite: bool = False) -> None:
+        self.finite = finite
 
     @property
     def worst(self) -> float:
@@ -214,13 +246,17 @@ class Coverage(Metric):
         return float("nan")
 
     def columns(self, rows: Rows) -> dict[str, Array]:
-        """1 for a label within."""
+        """1 for a label within, and 1 for an interval that is judged."""
         lower, upper = rows.interval
-        return {"inside": ((lower <= rows.y) & (rows.y <= upper)).astype(np.float64)}
+        inside = (lower <= rows.y) & (rows.y <= upper)
+        if not self.finite:
+            return {"inside": inside.astype(np.float64)}
+        judged = np.isfinite(lower) & np.isfinite(upper)
+        return {"inside finite": (inside & judged).astype(np.float64), "judged": judged.astype(np.float64)}
 
     def value(self, count: Array, sums: Sums) -> Array:
         """The share within."""
-        return sums["inside"] / count
+        return sums["inside finite"] / sums["judged"] if self.finite else sums["inside"] / count
 
 
 class Width(Metric):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
+from collections.abc import Callable
 from typing import Self, TextIO
 
 WAIT = 0.5  # seconds before anything is shown: short work stays quiet
@@ -39,31 +41,41 @@ class Progress:
     Args:
         total: how much there is to do; None where it is not known.
         what: what is counted.
+        start: how much of it was done before.
         show: False never writes. True writes to the standard error where that is a terminal. A stream that is open for
             writing is written to whatever it is.
     """
 
-    def __init__(self, total: int | None, what: str = "rows", *, show: bool | TextIO = True) -> None:
-        self.total, self.what, self.done = total, what, 0
+    def __init__(self, total: int | None, what: str = "rows", *, start: int = 0, show: bool | TextIO = True) -> None:
+        self.total, self.what, self.start, self.done = total, what, start, start
+        self._share: float | None = None
         self._out: TextIO | None = None
+        self._columns: int | None = None  # of the terminal: a longer line would wrap, and not be replaced
         if not isinstance(show, bool):
             self._out = show
         elif show and sys.stderr is not None and sys.stderr.isatty():
-            self._out = sys.stderr
-        self._start = self._last = time.monotonic()
+            self._out, self._columns = sys.stderr, shutil.get_terminal_size().columns - 1
+        self._began = self._last = time.monotonic()
         self._shown = 0
 
-    def advance(self, amount: int) -> None:
-        """Says that so much more is done."""
+    def advance(self, amount: int, share: float | None = None, words: Callable[[], str] | None = None) -> None:
+        """Says that so much more is done.
+
+        Args:
+            amount: how much more.
+            share: how much of everything is done by now, in (0, 1], where that is known and the total is not.
+            words: asked for something to add to the line when it is written.
+        """
         self.done += amount
+        self._share = share
         if self._out is None:
             return
         now = time.monotonic()
-        if now - self._start >= WAIT and now - self._last >= PAUSE:
+        if now - self._began >= WAIT and now - self._last >= PAUSE:
             self._last = now
-            self._write(self.line(now - self._start))
+            self._write(self.line(now - self._began, words() if words is not None else ""))
 
-    def line(self, seconds: float) -> str:
+    def line(self, seconds: float, words: str = "") -> str:
         """The line after so many seconds.
 
         >>> progress = Progress(4_000_000, show=False)
@@ -71,17 +83,21 @@ class Progress:
         >>> progress.line(2.0)
         '[######..................]  25 %  1,000,000 of 4,000,000 rows  500 k rows/s  0:06 left'
         """
-        rate = self.done / seconds if seconds > 0 else 0.0
-        speed = f"{quantity(rate)} {self.what}/s"
-        if self.total is None:
-            return f"{self.done:,} {self.what}  {speed}  {duration(seconds)} so far"
-        share = min(1.0, self.done / self.total) if self.total else 1.0
-        left = f"  {duration((self.total - self.done) / rate)} left" if rate and self.done <= self.total else ""
-        filled = "#" * int(24 * share)
-        return f"[{filled:.<24}] {share:4.0%}  {self.done:,} of {self.total:,} {self.what}  {speed}{left}".replace("%", " %")
+        rate = (self.done - self.start) / seconds if seconds > 0 else 0.0
+        parts = [f"{self.done:,} {self.what}", f"{quantity(rate)} {self.what}/s", *([words] if words else [])]
+        total = self.done / self._share if self.total is None and self._share else self.total
+        if total is None:
+            return "  ".join([*parts, f"{duration(seconds)} so far"])
+        share = min(1.0, self.done / total) if total else 1.0
+        if self.total is not None:
+            parts[0] = f"{self.done:,} of {self.total:,} {self.what}"
+        if rate and self.done <= total:
+            parts.append(f"{duration((total - self.done) / rate)} left")
+        return f"[{'#' * int(24 * share):.<24}] {share:4.0%}".replace("%", " %") + "  " + "  ".join(parts)
 
     def _write(self, text: str) -> None:
         assert self._out is not None
+        text = text[: self._columns]
         self._out.write("\r" + text.ljust(self._shown))
         self._out.flush()
         self._shown = len(text)

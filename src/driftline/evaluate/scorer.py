@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftline.evaluate.baselines import Baselines
 from driftline.evaluate.metrics import Metric, Rows
-from driftline.evaluate.tracker import FLUSH, Tracker
+from driftline.evaluate.tracker import FLUSH, UNIT, Tracker
 from driftline.tables.inputs import Array, is_missing
 
 
@@ -29,6 +30,7 @@ class Settings:
     window: int | None = None
     fading: float | None = None
     points: int | None = 1_000
+    unit: int = UNIT  # rows that are summed at once where no points are kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,16 +48,25 @@ class Scores:
 
 
 class Scorer:
-    """Takes labels and predictions, gives metrics.
+    """Takes labels and predictions block by block, gives metrics. Its memory does not grow with the stream.
 
     A row without a label, or with a missing feature and no prediction, is not scored; it is counted as skipped. A prediction
     that is not a number on a row that has all its values is an infinite error: a learner that broke down must not look good.
+
+    Args:
+        settings: what is measured.
+        classes: predictions are labels, not numbers.
+        rows: the length of the stream, where it is known.
+        baselines: simple baselines to measure beside the predictions. Rows that they cannot predict, because no label is
+            known yet, are not scored; they are counted as early.
     """
 
-    def __init__(self, settings: Settings, classes: bool, rows: int | None = None) -> None:
-        self.settings, self.classes, self.rows = settings, classes, rows
+    def __init__(
+        self, settings: Settings, classes: bool = False, rows: int | None = None, baselines: Baselines | None = None
+    ) -> None:
+        self.settings, self.classes, self.rows, self.baselines = settings, classes, rows, baselines
         self.numeric = any(metric.numeric for metric in settings.metrics) or not classes
-        self.skipped = 0
+        self.scored = self.skipped = self.early = 0  # rows
         self._origin: float | None = None
         self._least, self._largest = math.inf, -math.inf  # of the labels that were scored
         self._names: list[str] = []
@@ -71,6 +82,7 @@ class Scorer:
         """Scores rows; ``lost`` is asked which of them miss a feature where predictions are missing."""
         with np.errstate(all="ignore"):  # overflow is a loss of infinity, and shows as one
             good: Array | None = None
+            said = self.baselines.predict(y) if self.baselines is not None else {}
             if self.numeric:
                 if prediction.dtype == object:
                     prediction = np.array([math.nan if value is None else value for value in prediction], dtype=np.float64)
@@ -78,36 +90,91 @@ class Scorer:
                     y, prediction, good = _scored(y, prediction, lost)
             elif y.dtype.kind in "fO" or prediction.dtype == object:
                 y, good = _scored_labels(y, prediction, lost)
+            if good is not None:
+                self.skipped += int((~good).sum())
+            if said:
+                good = self._begun(said, good)
             for start in range(0, len(y), FLUSH):
                 piece = slice(start, start + FLUSH)
-                ends = None if interval is None else (interval[0][piece], interval[1][piece])
-                self._score(y[piece], prediction[piece], ends, None if good is None else good[piece])
+                ends = (None, None) if interval is None else (interval[0][piece], interval[1][piece])
+                own = {name: values[piece] for name, values in said.items()}
+                self._score(y[piece], prediction[piece], ends, own, None if good is None else good[piece])
 
-    def _score(self, y: Array, prediction: Array, interval: tuple[Array, Array] | None, good: Array | None) -> None:
-        lower, upper = interval or (None, None)
-        rows = Rows(y, prediction, lower, upper, self.classes, self._about(y))
+    def _begun(self, said: dict[str, Array], good: Array | None) -> Array:
+        """The rows that can be scored and that every baseline predicts."""
+        good = np.ones(len(next(iter(said.values()))), dtype=bool) if good is None else good
+        begun: Array = good & ~np.any([np.isnan(values) for values in said.values()], axis=0)
+        self.early += int((good & ~begun).sum())
+        return begun
+
+    def _score(
+        self,
+        y: Array,
+        prediction: Array,
+        ends: tuple[Array | None, Array | None],
+        baselines: dict[str, Array],
+        good: Array | None,
+    ) -> None:
+        rows = Rows(y, prediction, *ends, self.classes, self._about(y, good), baselines)
         columns: dict[str, Array] = {}
         for metric in self.settings.metrics:
             columns.update(metric.columns(rows))
         if self._tracker is None:
-            settings, names = self.settings, list(columns)
-            spreads = list(dict.fromkeys(name for metric in settings.metrics for name in metric.spreads))
-            places = [names.index(name) for name in spreads]
-            self._names = names + [f"spread of {name}" for name in spreads]
-            self._tracker = Tracker(len(columns), settings.window, settings.fading, settings.points, self.rows, places)
+            self._begin(list(columns))
+        assert self._tracker is not None
         if not self.classes:
             self._least = min(self._least, float(y.min(initial=math.inf, where=True if good is None else good)))
             self._largest = max(self._largest, float(y.max(initial=-math.inf, where=True if good is None else good)))
+        self.scored += len(y) if good is None else int(good.sum())
         if good is None or good.all():
             self._tracker.add(list(columns.values()))
             return
-        self.skipped += int((~good).sum())
         self._tracker.add([np.where(good, column, 0.0) for column in columns.values()], good.astype(np.float64))
 
-    def _about(self, y: Array) -> float:
-        if self._origin is None:
-            self._origin = float(y.mean()) if self.numeric else 0.0
-        return self._origin
+    def _begin(self, names: list[str]) -> None:
+        settings = self.settings
+        spreads = list(dict.fromkeys(name for metric in settings.metrics for name in metric.spreads))
+        places = [names.index(name) for name in spreads]
+        self._names = names + [f"spread of {name}" for name in spreads]
+        bounds = (settings.window, settings.fading, settings.points)
+        self._tracker = Tracker(len(names), *bounds, self.rows, places, settings.unit)
+
+    def _about(self, y: Array, good: Array | None) -> float:
+        """A number near the labels, which does not depend on how the rows are cut into blocks: the first one."""
+        if self._origin is None and self.numeric and (good is None or good.any()):
+            self._origin = float(y[0 if good is None else good.argmax()])
+        return self._origin or 0.0
+
+    def totals(self) -> dict[str, float]:
+        """Each metric over all rows so far; NaN while nothing is scored."""
+        if self._tracker is None:
+            return {metric.name: math.nan for metric in self.settings.metrics}
+        with np.errstate(all="ignore"):
+            return {name: float(values[0]) for name, values in self._values(self._tracker.totals()[None]).items()}
+
+    def _values(self, sums: Array) -> dict[str, Array]:
+        by_name = dict(zip(self._names, sums[:, 1:].T, strict=True))
+        return {metric.name: metric.value(sums[:, 0], by_name) for metric in self.settings.metrics}
+
+    def state(self) -> dict[str, Any]:
+        """Arrays and plain values, from which :meth:`restore` goes on exactly, where the settings keep totals alone."""
+        plain = {name: getattr(self, name) for name in _PLAIN}
+        with np.errstate(all="ignore"):
+            sums = {} if self._tracker is None else {f"sums/{name}": part for name, part in self._tracker.state().items()}
+        beside = {} if self.baselines is None else self.baselines.state()
+        return plain | sums | {f"baselines/{name}": value for name, value in beside.items()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Goes on from what the :meth:`state` of a scorer with the same settings gave."""
+        for name in _PLAIN:
+            setattr(self, name, state[name])
+        if self._names:
+            self._begin([name for name in self._names if not name.startswith("spread of ")])
+            assert self._tracker is not None
+            self._tracker.restore({name: state[f"sums/{name}"] for name in ("rows", "total", "rest")})
+        if self.baselines is not None:
+            parts = {name.removeprefix("baselines/"): value for name, value in state.items()}
+            self.baselines = Baselines.restored(parts)
 
     def finish(self) -> Scores:
         """All metrics at all points."""
@@ -116,16 +183,16 @@ class Scorer:
         if self._least <= self._largest:
             for metric in self.settings.metrics:
                 metric.check_labels(self._least, self._largest)
-        curves: dict[str, dict[str, Array]] = {}
         with np.errstate(all="ignore"):
             points = self._tracker.finish()
-            for kind, sums in points.sums.items():
-                by_name = dict(zip(self._names, sums[:, 1:].T, strict=True))
-                curves[kind] = {metric.name: metric.value(sums[:, 0], by_name) for metric in self.settings.metrics}
+            curves = {kind: self._values(sums) for kind, sums in points.sums.items()}
         loss = None
         if "squared" in self._names:
             loss = float(points.sums["cumulative"][-1, 1 + self._names.index("squared")])
         return Scores(points.rows, curves, loss, self.skipped)
+
+
+_PLAIN = ("scored", "skipped", "early", "_origin", "_least", "_largest", "_names")
 
 
 def _scored_labels(y: Array, prediction: Array, lost: Callable[[], Array] | None) -> tuple[Array, Array]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -98,6 +99,7 @@ class Tracker:
         rows: the length of the stream where it is known, to begin with the right units.
         spreads: columns, from 0, whose squared distances from their own mean over the same rows are summed too. Spreads of
             two sets of rows are put together by their means, so that digits are kept wherever the column goes.
+        unit: rows that are summed at once where no points are kept.
     """
 
     def __init__(
@@ -108,11 +110,12 @@ class Tracker:
         points: int | None,
         rows: int | None = None,
         spreads: Sequence[int] = (),
+        unit: int = UNIT,
     ) -> None:
         self.window, self.fading, self.points = window, fading, points
         self.unit, self.every = 1, 1
         if points == 0:
-            self.unit, self.every = UNIT, 0
+            self.unit, self.every = unit, 0
         elif points is not None and rows is not None:
             self._begin(rows)
         self._read = columns + 1
@@ -277,6 +280,28 @@ class Tracker:
         self._units = self._join(first, second)
         self.unit *= 2
 
+    def totals(self) -> Array:
+        """The sums over all rows so far: their weight, the columns, the spreads."""
+        rest: Array = self._join(self._total[None], self._sums(self._buffer[:, None, : self._waiting]))[0]
+        return rest
+
+    def state(self) -> dict[str, Any]:
+        """The sums so far and the rows that are in no unit yet, where all that is kept are the totals."""
+        assert self.points == 0
+        assert not self.window
+        assert not self.fading
+        self._flush(1)
+        rest = self._buffer[:, : self._waiting].copy()
+        if self._all_count:
+            rest[0] = 1.0
+        return {"rows": self._rows, "total": self._total.copy(), "rest": rest}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Goes on exactly from what :meth:`state` gave."""
+        self._rows, self._total = int(state["rows"]), state["total"].copy()
+        self._waiting, self._all_count = state["rest"].shape[1], False
+        self._buffer[:, : self._waiting] = state["rest"]
+
     def finish(self) -> Points:
         """The points kept, the last row's included. Nothing can be added afterwards."""
         self._flush(1)
@@ -286,7 +311,7 @@ class Tracker:
         if self._all_count:
             rest[0] = 1.0
             self._all_count = False
-        last = {"cumulative": self._join(self._total[None], self._sums(rest[:, None]))[0]}
+        last = {"cumulative": self.totals()}
         if self.window:
             self._remember(rest)
             recent = np.concatenate(list(self._recent), axis=1)[:, -self.window :]

@@ -8,11 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet
 
 from driftline.files.errors import DataError, Hint
 from driftline.files.opening import Opened
-from driftline.files.raw import Options, RawBlock, Reader
+from driftline.files.options import Options
+from driftline.files.raw import RawBlock, Reader
 from driftline.files.types import TEXT, WRITTEN, type_name
 from driftline.files.written_times import Texts, with_times
 
@@ -116,7 +116,9 @@ class Parquet(TypedTables):
     """Reads a Parquet file page by page. Groups of rows that are not needed are passed over."""
 
     def _open(self) -> Any:
-        self.file = pyarrow.parquet.ParquetFile(self.opened.path, buffer_size=2**20, pre_buffer=False)
+        from pyarrow.parquet import ParquetFile
+
+        self.file = ParquetFile(self.opened.path, buffer_size=2**20, pre_buffer=False)
         return self.file.schema_arrow
 
     @property

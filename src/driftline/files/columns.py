@@ -13,11 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from driftline.files.buffers import to_numpy
+from driftline.files.options import LAST, MEAN, SKIP, ZERO
 from driftline.tables.inputs import Array
 
 VALUE, ABSENT, OTHER = "value", "missing", "other"
-LAST, MEAN, ZERO, SKIP = "last", "mean", "zero", "skip"
-POLICIES = (LAST, MEAN, ZERO, SKIP)
 LONGEST_CATEGORY = 256  # letters that tell categories apart
 
 Born = list[tuple[int, str]]  # the row and the key

@@ -16,7 +16,8 @@ import pyarrow.csv
 from driftline.files.errors import DataError, Hint
 from driftline.files.lines import LineBlocks
 from driftline.files.opening import Opened
-from driftline.files.raw import Options, RawBlock, Reader
+from driftline.files.options import Options
+from driftline.files.raw import RawBlock, Reader
 from driftline.files.types import DATE, NUMBER, TEXT, TIMESTAMP, TRUTH, arrow_type, type_name
 from driftline.files.written_times import Texts, share_of, with_times
 

@@ -2,52 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from driftline.base.rules import WHOLE
-from driftline.errors import closest
 from driftline.files import types
 from driftline.files.calendar import MISSING, Times, as_moments, zone_of
-from driftline.files.columns import LAST, POLICIES, Categories, Column, Numbers, Vectors, all_finite, as_numbers, as_texts
+from driftline.files.columns import Categories, Column, Numbers, Vectors, all_finite, as_numbers, as_texts
 from driftline.files.errors import DataError, Hint
-from driftline.files.raw import Options, RawBlock
+from driftline.files.options import Options
+from driftline.files.raw import RawBlock
 from driftline.tables.inputs import Array
 
-CATEGORIES = 50
 CACHED = 2**15  # numbers
-
-
-@dataclass(frozen=True)
-class Encoding:
-    """How columns become features.
-
-    Attributes:
-        missing: column -> what stands for a missing number: "last", "mean", "zero", or "skip" for no such row. The
-            key "" is for all others.
-        categories: values of a column of text that get a feature of their own.
-    """
-
-    missing: Mapping[str, str] = field(default_factory=dict)
-    categories: int = CATEGORIES
-
-    def __post_init__(self) -> None:
-        for name, policy in self.missing.items():
-            if policy not in POLICIES:
-                of = f" for {name!r}" if name else ""
-                raise ValueError(
-                    f"missing{of} must be one of {', '.join(POLICIES)}, got {policy!r}.{closest(policy, POLICIES)}"
-                )
-        WHOLE.require("Encoding", "categories", self.categories)
-
-    def policy(self, name: str) -> str:
-        """What stands for a missing number of a column."""
-        return self.missing.get(name, self.missing.get("", LAST))
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,12 +64,11 @@ class Encoder:
     """Turns blocks of columns into blocks of rows. What it keeps follows from the rows alone, not from how they were cut.
 
     Args:
-        options: which columns are wanted, and which is the target.
-        encoding: how they become features.
+        options: which columns are wanted, and how they become features.
     """
 
-    def __init__(self, options: Options, encoding: Encoding | None = None) -> None:
-        self.options, self.encoding = options, encoding or Encoding()
+    def __init__(self, options: Options) -> None:
+        self.options = options
         self.columns: dict[str, Column] = {}
         self.features: list[tuple[str, str]] = []  # (column, key)
         self.names: list[str] = []
@@ -154,9 +124,9 @@ class Encoder:
     def _make(self, name: str, kind: str) -> Column:
         kind = kind.partition(" ")[0]
         if kind == types.TEXT:
-            return Categories(name, self.encoding.categories)
+            return Categories(name, self.options.categories)
         if kind in (types.NUMBER, types.TRUTH):
-            return Numbers(name, self.encoding.policy(name))
+            return Numbers(name, self.options.policy(name))
         return Times(name, kind)
 
     def _values(self, name: str, raw: RawBlock, column: Column) -> Any:

@@ -33,12 +33,21 @@ class DataError(ValueError):
         place: the line or row.
         column: the column's name.
         hints: options that may help.
+        row: the index of the row in the file, where one is to blame.
     """
 
     def __init__(
-        self, what: str, *, source: str = "", place: str = "", column: str | None = None, hints: Iterable[Hint] = ()
+        self,
+        what: str,
+        *,
+        source: str = "",
+        place: str = "",
+        column: str | None = None,
+        hints: Iterable[Hint] = (),
+        row: int | None = None,
     ) -> None:
-        self.what, self.source, self.place, self.column, self.hints = what, source, place, column, tuple(hints)
+        self.what, self.source, self.place, self.column = what, source, place, column
+        self.hints, self.row = tuple(hints), row
         super().__init__(self.spelled(as_flags=False))
 
     def spelled(self, as_flags: bool) -> str:
@@ -53,11 +62,9 @@ class DataError(ValueError):
 
     def within(self, source: str) -> DataError:
         """The same, in a file of this name where none was named."""
-        return (
-            self
-            if self.source
-            else DataError(self.what, source=source, place=self.place, column=self.column, hints=self.hints)
-        )
+        if self.source:
+            return self
+        return DataError(self.what, source=source, place=self.place, column=self.column, hints=self.hints, row=self.row)
 
 
 class UnknownColumnError(DataError):

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-import re
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -15,10 +14,12 @@ import numpy as np
 
 from driftline.base.learner import Learner
 from driftline.base.run import Run
+from driftline.evaluate.late import LateRows
 from driftline.files.encoder import Block
+from driftline.files.errors import DataError
 from driftline.tables.inputs import Array
 
-NAMED = re.compile(r"""([\w.]+\.run: [^'"]*?)\brow (\d+)""")  # a row that a learner refuses, by its number in a run
+REFUSED = (ValueError, FloatingPointError)  # what a learner raises for a row that it does not take
 ALIGNED = 4096  # a row whose number it divides is as good as the first
 
 
@@ -46,7 +47,7 @@ class Follower:
 
     def __init__(self, model: Learner, *, delay: int = 0, level: float | None = None) -> None:
         self.model, self.delay, self.level = model, delay, level
-        self.late: deque[tuple[Array, float]] = deque()
+        self.late = LateRows(delay)
 
     def step(self, block: Block) -> Run:
         """Takes the rows of a block."""
@@ -54,6 +55,8 @@ class Follower:
 
     def stretches(self, block: Block, weights_every: Callable[[int], int] | None = None) -> Iterator[Stretch]:
         """Takes the rows of a block, and gives what came of them between births.
+
+        A row that the learner refuses is a DataError that names its place; the rows before it are learned.
 
         Args:
             block: the rows.
@@ -65,8 +68,9 @@ class Follower:
             for begin, end in self._parts(first, last, width, None if weights_every is None else block.start):
                 X, y = block.X[begin:end, :width], block.y[begin:end]
                 every = None if weights_every is None else weights_every(end - begin)
-                native = not self.delay and self._knows(width)
-                run = self._native(X, y, every) if native else self._singly(X, y, block.names, every)
+                run = self._native(X, y, every) if not self.delay and self._knows(width) else None
+                if run is None:
+                    run = self._singly(X, y, block, begin, every)
                 yield Stretch(X, y, None if block.times is None else block.times[begin:end], run, block.zone)
 
     def _parts(self, first: int, last: int, width: int, start: int | None) -> Iterator[tuple[int, int]]:
@@ -86,23 +90,29 @@ class Follower:
         """Whether the learner has met all features, so that arrays are all it needs."""
         return width > 0 and self.model._core is not None and self.model.n_features_in_ == width
 
-    def _native(self, X: Array, y: Array, every: int | None) -> Run:
-        with nameless_rows():
+    def _native(self, X: Array, y: Array, every: int | None) -> Run | None:
+        """The rows at once; None where one of them is refused, which leaves the learner as it was."""
+        with nameless_rows(), suppress(*REFUSED):
             return self.model.run(np.ascontiguousarray(X), y, level=self.level, weights_every=every)
+        return None
 
-    def _singly(self, X: Array, y: Array, names: list[str], every: int | None) -> Run:
+    def _singly(self, X: Array, y: Array, block: Block, begin: int, every: int | None) -> Run:
         """Row by row, by their names where the learner has not met them all."""
         skipped = self.model.n_skipped_
         said, ends, weights, memory = np.empty(len(y)), np.empty((2, len(y))), [], []
         for place, (x, label) in enumerate(zip(X, y.tolist(), strict=True)):
-            row = self._row(x, names)
-            said[place] = self.model.predict_one(row)
-            if self.level is not None:
-                ends[:, place] = self.model.predict_interval(row, self.level)
-            self.late.append((x.copy() if self.delay else x, label))
-            if len(self.late) > self.delay:
-                then, known = self.late.popleft()
-                self.model.learn_one(self._row(then, names), known)
+            row = begin + place
+            try:
+                asked = self._row(x, block.names)
+                said[place] = self.model.predict_one(asked)
+                if self.level is not None:
+                    ends[:, place] = self.model.predict_interval(asked, self.level)
+                if (arrived := self.late.arrived(x, label)) is not None:
+                    row -= self.delay
+                    self.model.learn_one(self._row(arrived[0], block.names), arrived[1])
+            except REFUSED as error:
+                at = block.place(row) if row >= 0 else f"row {block.start + row:,}"
+                raise DataError(str(error), place=at, row=block.start + row) from error
             if every is not None and (place + 1) % every == 0 and self.model._core is not None:
                 weights.append(self.model._weights)
                 memory.append(self.model._memory())
@@ -122,17 +132,17 @@ class Follower:
 
     def state(self) -> dict[str, Array]:
         """The rows whose labels are still on their way."""
-        width = max((len(x) for x, _ in self.late), default=0)
-        rows = np.full((len(self.late), width), math.nan)
-        for place, (x, _) in enumerate(self.late):
+        late = self.late.waiting
+        rows = np.full((len(late), max((len(x) for x, _ in late), default=0)), math.nan)
+        for place, (x, _) in enumerate(late):
             rows[place, : len(x)] = x
-        widths = np.array([len(x) for x, _ in self.late], dtype=np.int64)
-        return {"rows": rows, "widths": widths, "labels": np.array([label for _, label in self.late])}
+        widths = np.array([len(x) for x, _ in late], dtype=np.int64)
+        return {"rows": rows, "widths": widths, "labels": np.array([label for _, label in late])}
 
     def restore(self, state: dict[str, Array]) -> None:
         """Back to the rows that were on their way."""
         rows, widths, labels = state["rows"], state["widths"].tolist(), state["labels"].tolist()
-        self.late = deque((row[:width].copy(), y) for row, width, y in zip(rows, widths, labels, strict=True))
+        self.late.waiting = deque((row[:width].copy(), y) for row, width, y in zip(rows, widths, labels, strict=True))
 
 
 def follow(
@@ -163,16 +173,6 @@ def nameless_rows() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         yield
-
-
-def named_by_line(error: Exception, block: Block, begin: int) -> str | None:
-    """What a learner refuses, with the place of the row that it counted from ``begin``; None where it named none."""
-    words = str(error)
-    named = NAMED.match(words)
-    if named is None:
-        return None
-    before, number = named.groups()
-    return f"{before}{block.place(begin + int(number))}{words[named.end() :]}"
 
 
 def joined(runs: list[Run]) -> Run:

@@ -13,7 +13,8 @@ import pyarrow.json
 from driftline.files.errors import DataError, Hint
 from driftline.files.lines import LineBlocks
 from driftline.files.opening import Opened
-from driftline.files.raw import Options, RawBlock, Reader
+from driftline.files.options import Options
+from driftline.files.raw import RawBlock, Reader
 from driftline.files.types import NUMBER, TEXT, TRUTH, arrow_type, type_name
 from driftline.files.written_times import Texts, with_times
 
@@ -68,7 +69,7 @@ class JsonLines(Reader):
         return self.options.wants(name) and not absent
 
     def _read(self, data: bytes, types: dict[str, Any]) -> Any:
-        closed = self.options.columns is not None and all(name in types for name in self.options.columns)
+        closed = self.options.features is not None and all(name in types for name in self.options.features)
         return pyarrow.json.read_json(
             pa.py_buffer(data),
             read_options=pyarrow.json.ReadOptions(use_threads=False, block_size=len(data) + 1),

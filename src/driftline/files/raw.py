@@ -8,53 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from driftline.files.opening import Opened
-
-NULLS = ("", "NA", "N/A", "n/a", "na", "#N/A", "NaN", "nan", "-nan", "NULL", "null", "None", "none", "?")
-
-
-@dataclass(frozen=True)
-class Options:
-    """How a file is to be read.
-
-    Attributes:
-        columns: those that are wanted; None for all.
-        text: columns to be taken as text whatever they look like.
-        na: further spellings of a missing value.
-        delimiter: between the values of a line; None to find out.
-        time: the column that says when.
-        time_format: how its times are written, as in ``strptime``.
-        target: the column that is predicted.
-        drop: columns that are not wanted.
-        target_needed: whether rows without a target are of no use.
-    """
-
-    columns: tuple[str, ...] | None = None
-    text: tuple[str, ...] = ()
-    na: tuple[str, ...] = ()
-    delimiter: str | None = None
-    time: str | None = None
-    time_format: str | None = None
-    target: str | None = None
-    drop: tuple[str, ...] = ()
-    target_needed: bool = True
-
-    def __post_init__(self) -> None:
-        both = [name for name in self.columns or () if name in self.drop]
-        if both:
-            raise ValueError(f"{both[0]!r} is among the features and among those to drop; name it once")
-
-    def wants(self, name: str) -> bool:
-        """Whether a column is to be read."""
-        return name in (self.time, self.target) or self.is_feature(name)
-
-    def is_feature(self, name: str) -> bool:
-        """Whether a column is there to predict from. The column that says when may serve for that alone."""
-        return name != self.target and name not in self.drop and (self.columns is None or name in self.columns)
-
-    @property
-    def nulls(self) -> list[str]:
-        """Every spelling of a missing value."""
-        return [*NULLS, *self.na]
+from driftline.files.options import Options
 
 
 @dataclass(frozen=True)

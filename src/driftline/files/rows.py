@@ -6,63 +6,40 @@ import hashlib
 import os
 import queue
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from time import perf_counter
 from typing import Any, Self
 
-from driftline.files.encoder import CATEGORIES, Block, Encoder, Encoding
+from driftline.files.arrow_tables import Arrow, Parquet
+from driftline.files.delimited import Delimited
+from driftline.files.encoder import Block, Encoder
 from driftline.files.errors import DataError, Hint, no_column
-from driftline.files.opening import ARROW_FILE, ARROW_STREAM, JSON_LINES, PARQUET, PEEK, Opened, open_source
-from driftline.files.raw import Options, RawBlock, Reader
+from driftline.files.json_lines import JsonLines
+from driftline.files.opening import ARROW_FILE, ARROW_STREAM, CSV, JSON_LINES, PARQUET, PEEK, open_source
+from driftline.files.options import Options
+from driftline.files.raw import RawBlock, Reader
 from driftline.tables.inputs import Array
 
 AHEAD = 3  # blocks that are read while one is learned
+READERS: dict[str, Callable[..., Reader]] = {
+    CSV: Delimited,
+    JSON_LINES: JsonLines,
+    PARQUET: Parquet,
+    ARROW_FILE: Arrow,
+    ARROW_STREAM: Arrow,
+}
 
 
-def open_rows(
-    source: str | os.PathLike[str],
-    *,
-    target: str | None = None,
-    features: Iterable[str] | None = None,
-    drop: Iterable[str] = (),
-    time: str | None = None,
-    time_format: str | None = None,
-    text: Iterable[str] = (),
-    na: Iterable[str] = (),
-    missing: str | Mapping[str, str] | None = None,
-    categories: int = CATEGORIES,
-    delimiter: str | None = None,
-) -> Rows:
+def open_rows(source: str | os.PathLike[str], **options: Any) -> Rows:
     """Opens a file or a pipe as blocks of rows of numbers, in bounded memory.
 
     CSV (any delimiter, gzipped or not), JSON lines, Parquet, Arrow and Feather are known by their content. Needs pyarrow.
 
     Args:
         source: a path, or "-" for the standard input.
-        target: the column of the labels; None where there is none.
-        features: the columns to use; by default all but the target.
-        drop: columns to do without.
-        time: the column that says when. A number says the order alone.
-        time_format: how its times are written, as in ``strptime``, where they are not like 2026-03-01 12:00.
-        text: columns to take as categories though they look like numbers.
-        na: further spellings of a missing value.
-        missing: what stands for a missing number: "last" (the last value, by default), "mean" (of those so far), "zero",
-            or "skip" to leave the row out; for all columns, or column by column.
-        categories: values of a column of text that get a feature of their own.
-        delimiter: what separates the values of a line.
+        options: how to read it: the fields of :class:`Options`, such as ``target="sales"`` or ``drop=["id"]``.
     """
-    policies = {"": missing} if isinstance(missing, str) else dict(missing or {})
-    options = Options(
-        columns=None if features is None else tuple(features),
-        text=tuple(text),
-        na=tuple(na),
-        delimiter=delimiter,
-        time=time,
-        time_format=time_format,
-        target=target,
-        drop=tuple(drop),
-    )
-    return Rows(source, options, Encoding(policies, categories))
+    return Rows(source, Options(**options))
 
 
 class Rows:
@@ -71,7 +48,6 @@ class Rows:
     Args:
         source: a path, or "-".
         options: how to read it.
-        encoding: how columns become features.
         known: what an earlier reading of the same source found, from :meth:`state`.
         skip: rows not to hand out again.
     """
@@ -80,18 +56,17 @@ class Rows:
         self,
         source: str | os.PathLike[str],
         options: Options,
-        encoding: Encoding | None = None,
         *,
         known: Mapping[str, Any] | None = None,
         skip: int = 0,
     ) -> None:
         self.options, self.skip = options, skip
-        self.encoder = Encoder(options, encoding)
+        self.encoder = Encoder(options)
         if known is not None:
             self.encoder.restore(known["encoder"])
         opened = open_source(source)
         try:
-            self.reader = _reader(opened, options, None if known is None else known["types"])
+            self.reader = READERS[opened.format](opened, options, None if known is None else known["types"])
             if known is not None:
                 self.reader.decimal = known["decimal"]
             if opened.format != JSON_LINES:
@@ -123,6 +98,10 @@ class Rows:
     def size(self) -> int | None:
         """How many bytes there are, where that is known."""
         return self.reader.opened.size
+
+    def share(self, consumed: int | None) -> float | None:
+        """The share of the source that so many bytes are, where its size is known."""
+        return consumed / self.size if consumed and self.size else None
 
     def state(self) -> dict[str, Any]:
         """What was found out about the columns, as plain values."""
@@ -215,8 +194,7 @@ class Rows:
         options = self.options
         if options.target is not None and options.target not in names and options.target_needed:
             raise self._no_target(names)
-        asked = [*(options.columns or ()), *options.drop, *options.text, *([options.time] if options.time else [])]
-        for name in [*asked, *(name for name in self.encoder.encoding.missing if name)]:
+        for name in options.named:
             if name not in names:
                 raise no_column(name, names, self.reader.opened.name)
 
@@ -253,21 +231,3 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _reader(opened: Opened, options: Options, types: dict[str, str] | None) -> Reader:
-    if opened.format == PARQUET:
-        from driftline.files.arrow_tables import Parquet
-
-        return Parquet(opened, options, types)
-    if opened.format in (ARROW_FILE, ARROW_STREAM):
-        from driftline.files.arrow_tables import Arrow
-
-        return Arrow(opened, options, types)
-    if opened.format == JSON_LINES:
-        from driftline.files.json_lines import JsonLines
-
-        return JsonLines(opened, options, types)
-    from driftline.files.delimited import Delimited
-
-    return Delimited(opened, options, types)

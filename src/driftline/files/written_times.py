@@ -15,7 +15,7 @@ from driftline.files.buffers import to_numpy
 from driftline.files.calendar import MISSING
 from driftline.files.columns import as_texts
 from driftline.files.errors import DataError, Hint
-from driftline.files.raw import Options
+from driftline.files.options import Options
 from driftline.files.types import DATE, TEXT, TIMESTAMP, WRITTEN
 
 ISO, ISO_UTC = "ISO 8601", "ISO 8601 with offset"

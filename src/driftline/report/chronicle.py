@@ -14,8 +14,8 @@ from driftline.base.alarm import Alarm
 from driftline.base.learner import Learner
 from driftline.base.rules import PROBABILITY, WHOLE, Rule
 from driftline.base.run import Run
+from driftline.evaluate.baselines import BASELINES, Baselines, LastValue
 from driftline.report import hindsight, pyramid
-from driftline.report.baselines import Baselines
 from driftline.report.clock import as_times
 from driftline.report.hindsight import Hindsight
 from driftline.report.portrait import portrait
@@ -39,8 +39,7 @@ SUMS = (
     "prediction",
     "size",  # |error|
     "loss",
-    "last_loss",
-    "mean_loss",
+    *(f"{name}_loss" for name in BASELINES),
     "bounded",  # rows with a finite interval, once a label was known
     "lower",
     "upper",
@@ -180,8 +179,8 @@ class Chronicle:
 
     def _add_rows(self, run: Run, predictions: Array, errors: Array, y: Array, moments: Array | None) -> Array:
         """Which rows count: a start from nothing says little, so none does before the first label is known."""
-        last, mean = self.baselines.predict(y)
-        begun, labels = np.isfinite(last), np.isfinite(y)
+        baselines = self.baselines.predict(y)
+        begun, labels = np.isfinite(baselines[LastValue.name]), np.isfinite(y)
         counted, predicted = begun & np.isfinite(errors), begun & np.isfinite(predictions)
         with np.errstate(over="ignore", invalid="ignore"):
             items = {
@@ -194,8 +193,7 @@ class Chronicle:
                 "prediction": np.where(predicted, predictions, 0.0),
                 "size": np.where(counted, np.abs(errors), 0.0),
                 "loss": np.where(counted, np.square(errors), 0.0),
-                "last_loss": np.where(counted, np.square(y - last), 0.0),
-                "mean_loss": np.where(counted, np.square(y - mean), 0.0),
+                **{f"{name}_loss": np.where(counted, np.square(y - said), 0.0) for name, said in baselines.items()},
                 **self._judge(run, y, begun, counted),
                 "resets": _marks(run.resets, len(y)),
                 "alarms": _marks(self.alarm.update_many(errors), len(y)),

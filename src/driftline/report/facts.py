@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from driftline.evaluate import baselines
 from driftline.report import words
 from driftline.report.chronicle import SUMS, Chronicle
 from driftline.report.clock import DATES, ZONED
@@ -17,7 +18,7 @@ from driftline.tables.inputs import Array
 
 WINDOWS = 256
 SHORTEST = 16  # rows of a window, where the stream has windows enough
-BASELINES = {"last": "last value", "mean": "running mean", "fixed": "best fixed linear model"}
+BASELINES = {name: kind.title for name, kind in baselines.BASELINES.items()} | {"fixed": "best fixed linear model"}
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,7 @@ class Facts:
     @cached_property
     def losses(self) -> dict[str, Array]:
         """Summed squared errors by window, of the model and of what it is compared with."""
-        found = {"model": self.windows["loss"], "last": self.windows["last_loss"], "mean": self.windows["mean_loss"]}
+        found = {"model": self.windows["loss"]} | {name: self.windows[f"{name}_loss"] for name in baselines.BASELINES}
         return found if self._fixed is None else {**found, "fixed": self._fixed[1]}
 
     # The whole stream.

@@ -1,0 +1,111 @@
+"""How a file is read, and how its columns become features."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Self
+
+from driftline.errors import closest
+
+NULLS = ("", "NA", "N/A", "n/a", "na", "#N/A", "NaN", "nan", "-nan", "NULL", "null", "None", "none", "?")
+LAST, MEAN, ZERO, SKIP = "last", "mean", "zero", "skip"
+POLICIES = (LAST, MEAN, ZERO, SKIP)
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a file is read, and how its columns become features.
+
+    Each field is a keyword of :func:`open_rows`, an option of the command line, and an entry of a run's state.
+
+    Attributes:
+        target: the column of the labels; None where there is none.
+        features: the columns to use; None for all but the target.
+        drop: columns to leave out.
+        time: the column that says when. A number says the order alone.
+        time_format: how times are written, as in ``strptime``, where they are not like 2026-03-01 12:00.
+        text: columns to take as categories though they look like numbers.
+        na: further spellings of a missing value.
+        missing: what stands for a missing number: "last" (the last value, by default), "mean" (of those so far), "zero",
+            or "skip" to leave the row out; for all columns, or column by column, "" being all others.
+        categories: values of a column of text that get a feature of their own.
+        delimiter: what separates the values of a line; None to find out.
+        target_needed: whether a file without the target is refused.
+    """
+
+    target: str | None = None
+    features: tuple[str, ...] | None = None
+    drop: tuple[str, ...] = ()
+    time: str | None = None
+    time_format: str | None = None
+    text: tuple[str, ...] = ()
+    na: tuple[str, ...] = ()
+    missing: Mapping[str, str] = field(default_factory=dict)
+    categories: int = 50
+    delimiter: str | None = None
+    target_needed: bool = field(default=True, metadata={"kept": False})
+
+    def __post_init__(self) -> None:
+        for name in ("features", "drop", "text", "na"):
+            given = getattr(self, name)
+            if given is not None:
+                object.__setattr__(self, name, (given,) if isinstance(given, str) else tuple(given))
+        missing: Any = self.missing
+        object.__setattr__(self, "missing", {"": missing} if isinstance(missing, str) else dict(missing or {}))
+        if self.delimiter is not None:
+            object.__setattr__(self, "delimiter", self.delimiter.replace("\\t", "\t"))
+        self._check()
+
+    def _check(self) -> None:
+        if both := [name for name in self.features or () if name in self.drop]:
+            raise ValueError(f"{both[0]} is among both features and drop; name it once")
+        if self.target is not None and self.target in (*(self.features or ()), *self.drop):
+            raise ValueError(f"{self.target} is the target: it cannot be among features or drop")
+        if self.delimiter is not None and len(self.delimiter) != 1:
+            raise ValueError(f"delimiter must be one character, got {self.delimiter!r}")
+        for name, policy in self.missing.items():
+            if policy not in POLICIES:
+                of = f" for {name!r}" if name else ""
+                raise ValueError(
+                    f"missing{of} must be one of {', '.join(POLICIES)}, got {policy!r}.{closest(policy, POLICIES)}"
+                )
+        if self.categories < 0:
+            raise ValueError(f"categories must be a whole number of at least 0, got {self.categories}")
+
+    def wants(self, name: str) -> bool:
+        """Whether a column is read."""
+        return name in (self.time, self.target) or self.is_feature(name)
+
+    def is_feature(self, name: str) -> bool:
+        """Whether a column is there to predict from. The column that says when may serve for that alone."""
+        return name != self.target and name not in self.drop and (self.features is None or name in self.features)
+
+    def policy(self, name: str) -> str:
+        """What stands for a missing number of a column."""
+        return self.missing.get(name, self.missing.get("", LAST))
+
+    @property
+    def named(self) -> list[str]:
+        """The columns, beside the target, that the file must have."""
+        others = [self.time, *self.missing]
+        return [*(self.features or ()), *self.drop, *self.text, *(name for name in others if name)]
+
+    @property
+    def nulls(self) -> list[str]:
+        """Every spelling of a missing value."""
+        return [*NULLS, *self.na]
+
+    def plain(self) -> dict[str, Any]:
+        """The options as JSON holds them, by name."""
+        known = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        return {name: known[name] for name in _kept()}
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> Self:
+        """From what :meth:`plain` gave; further entries are ignored, a missing one is a KeyError."""
+        return cls(**{name: plain[name] for name in _kept()})
+
+
+def _kept() -> list[str]:
+    return [each.name for each in fields(Options) if each.metadata.get("kept", True)]
