@@ -7,7 +7,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from driftline import checks, evaluate, features, files, losses, regret, reproduce, streams
+    from driftline import checks, evaluate, features, files, losses, regret, streams
     from driftline.base.alarm import Alarm
     from driftline.base.certificate import Certificate
     from driftline.base.learner import Learner
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_PACKAGES = ("checks", "evaluate", "features", "files", "losses", "regret", "reproduce", "streams")
+_PACKAGES = ("checks", "evaluate", "features", "files", "losses", "regret", "streams")
 _HOMES = {  # of the public names; those of the linear learners are in driftline.linear
     "Alarm": "base.alarm",
     "Auto": "ensembles",

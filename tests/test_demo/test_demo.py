@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from driftline.demo import demand, show, steps
+from driftline.demo import demand
+from driftline.demo.tour import show, steps
 
 
 def test_the_streams_causes_change_as_it_says():

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from driftline.cli import completion, options
+from driftline.cli.plugins import add_commands
 
 DEFAULT_FIELD = "auto,kalman,rls,ridge,nlms"
 
@@ -196,46 +197,4 @@ def models(
     catalogue.show(name, json)
 
 
-@app.command(short_help="Show all of it, on a stream that is made here.")
-def demo(
-    folder: Annotated[Path, typer.Argument(help="Where the files go.")] = Path("demo"),
-) -> None:
-    """Show all of it in seconds, on a stream that is made here; ends with the path of a report.
-
-    \b
-    Examples:
-      driftline demo
-      driftline demo somewhere/else
-    """
-    from driftline.cli import errors
-    from driftline.demo import show
-
-    with errors.told("demo"):
-        show(folder)
-
-
-@app.command(short_help="Compute a paper's figure or table again.")
-def reproduce(
-    name: Annotated[str | None, typer.Argument(help="The figure or table; --list shows them.", show_default=False)] = None,
-    show_list: Annotated[bool, typer.Option("--list", help="List the figures and tables.")] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="A smoke run of seconds, without a verdict.")] = False,
-    out: Annotated[Path, typer.Option(help="The directory to write to.")] = Path("reproduced"),
-    data: Annotated[Path | None, typer.Option(help="A directory with data files.", show_default=False)] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Parallel processes; every core by default.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Where all random numbers come from.")] = 0,
-) -> None:
-    """Compute a paper's figure or table again, and say whether its claim holds.
-
-    \b
-    Examples:
-      driftline reproduce --list
-      driftline reproduce arcor-fig2 --out figures
-    """
-    from driftline.cli import reproducing
-
-    if show_list:
-        reproducing.show_list()
-    elif name is None:
-        raise typer.BadParameter("give the NAME of a figure or table, or --list")
-    else:
-        reproducing.run(name, quick=quick, out=out, data=data, jobs=jobs, seed=seed)
+add_commands(app)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from driftline.demo import show
+from driftline.demo.tour import show
 
 if __name__ == "__main__":
     show(Path("demo"))

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from driftline import ARCOR, CRRLS, NLMS, RLS, Kalman, Learner, Ridge
-from driftline.base.run import Run
+from driftline import ARCOR, CRRLS, NLMS, RLS, Kalman, Learner, Ridge, Run
 from driftline.streams import Switching
 from driftline.tables.inputs import Array
 

@@ -1,24 +1,36 @@
 """Evaluation: predict, then learn; and comparisons with tests of significance."""
 
+from driftline.evaluate import plots
 from driftline.evaluate.adapters import Mapped, PartialFit
 from driftline.evaluate.cases import subsets
 from driftline.evaluate.compare import compare
-from driftline.evaluate.comparison import Comparison, WinTieLoss
+from driftline.evaluate.comparison import MARKS, Comparison, WinTieLoss, spread_text
 from driftline.evaluate.metrics import MAE, MSE, R2, RMSE, Accuracy, Coverage, Mean, Metric, Width
 from driftline.evaluate.prequential import prequential
 from driftline.evaluate.progress import Progress
 from driftline.evaluate.results import Prequential
 from driftline.evaluate.score import score
 from driftline.evaluate.scorer import Curve
-from driftline.evaluate.statistics import PairedTest, Ranks, critical_difference, friedman, paired_t_test, robustness
-from driftline.evaluate.tables import Table
+from driftline.evaluate.statistics import (
+    PairedTest,
+    Ranks,
+    critical_difference,
+    friedman,
+    paired_t_test,
+    robustness,
+    verdict,
+)
+from driftline.evaluate.tables import Cell, Table, finite
+from driftline.evaluate.workers import run_jobs
 
 __all__ = [
     "MAE",
+    "MARKS",
     "MSE",
     "R2",
     "RMSE",
     "Accuracy",
+    "Cell",
     "Comparison",
     "Coverage",
     "Curve",
@@ -35,10 +47,15 @@ __all__ = [
     "WinTieLoss",
     "compare",
     "critical_difference",
+    "finite",
     "friedman",
     "paired_t_test",
+    "plots",
     "prequential",
     "robustness",
+    "run_jobs",
     "score",
+    "spread_text",
     "subsets",
+    "verdict",
 ]

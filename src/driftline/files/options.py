@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
 
+from driftline.base.rules import WHOLE
 from driftline.errors import closest
 
 NULLS = ("", "NA", "N/A", "n/a", "na", "#N/A", "NaN", "nan", "-nan", "NULL", "null", "None", "none", "?")
@@ -70,8 +71,7 @@ class Options:
                 raise ValueError(
                     f"missing{of} must be one of {', '.join(POLICIES)}, got {policy!r}.{closest(policy, POLICIES)}"
                 )
-        if self.categories < 0:
-            raise ValueError(f"categories must be a whole number of at least 0, got {self.categories}")
+        WHOLE.require("Options", "categories", self.categories)
 
     def wants(self, name: str) -> bool:
         """Whether a column is read."""

@@ -6,7 +6,7 @@ from driftline.regret.curves import curve
 from driftline.regret.drifting import laser_corollary_16, laser_lemma_13, laser_theorem_12
 from driftline.regret.first_order import lms, online_to_batch
 from driftline.regret.identities import comparator
-from driftline.regret.min_max import wemm_theorem_4, wemm_theorem_5, wemm_theorem_6
+from driftline.regret.min_max import wemm_theorem_4, wemm_theorem_5, wemm_theorem_6, wemm_weights
 from driftline.regret.resetting import arcor_corollary_1, arcor_corollary_2, arcor_lemma_1, arcor_theorem_1
 from driftline.regret.stationary import aar, arowr, network, table_4_1
 from driftline.regret.tracking import dfop_theorem_1, sparse_dfop_theorem_2
@@ -39,4 +39,5 @@ __all__ = [
     "wemm_theorem_4",
     "wemm_theorem_5",
     "wemm_theorem_6",
+    "wemm_weights",
 ]

@@ -1,7 +1,7 @@
 """``python -m driftline.reproduce NAME``: the same as ``driftline reproduce NAME``."""
 
-import sys
+import typer
 
-from driftline.cli import main
+from driftline.reproduce.command import reproduce
 
-main(["reproduce", *sys.argv[1:]])
+typer.run(reproduce)

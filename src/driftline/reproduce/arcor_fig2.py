@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from driftline.base.learner import Learner
-from driftline.evaluate.tables import Cell, Table
-from driftline.linear import ARCOR, AROWR, NLMS
+from driftline import ARCOR, AROWR, NLMS, Learner
+from driftline.evaluate import Cell, Table
 from driftline.reproduce.context import Context
 from driftline.reproduce.pictures import band, bands, colours, legend_below, panels
 from driftline.reproduce.race import Course, Outcome, race

@@ -7,19 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from driftline.ensembles import Network
-from driftline.evaluate.cases import seeds
-from driftline.evaluate.plots import COLOURS
-from driftline.evaluate.tables import Cell, Table
-from driftline.linear import ARCOR
+from driftline import ARCOR, Network
+from driftline.evaluate import Cell, Table, plots
 from driftline.reproduce.arcor_fig2 import NOISES, streams
 from driftline.reproduce.context import Context
 from driftline.reproduce.means import half_width
 from driftline.reproduce.pictures import NEUTRAL, band, panels
 from driftline.reproduce.race import Course
+from driftline.reproduce.randomness import seeds
 from driftline.reproduce.target import Check, Findings, Target
-from driftline.tables.inputs import Array
 
 POWERS = (None, 1.0, 2.0, 3.0, 4.0)  # q of the copies; None never resets
 NAMES = tuple("no reset" if q is None else f"q = {q:g}" for q in POWERS)
@@ -46,12 +44,12 @@ def final_loss(job: Job) -> float:
     return float(network(job.noise).run(*job.course.take(job.seed)).losses.sum())
 
 
-def marks(rows: int) -> Array:
+def marks(rows: int) -> NDArray[Any]:
     """After how many rows the certificate is read: evenly on a logarithmic scale, from 10 on."""
     return np.unique(np.geomspace(10, rows, POINTS).round().astype(int))
 
 
-def certified(job: Job) -> tuple[Array, Array]:
+def certified(job: Job) -> tuple[NDArray[Any], NDArray[Any]]:
     """Loss, the best copy's loss and the bound at each mark, (3, marks), and the copies' losses at the end."""
     X, y = job.course.take(job.seed)
     model, found, start = network(job.noise), [], 0
@@ -87,7 +85,9 @@ def compute(context: Context) -> Findings:
     return judge(outcomes, {name: marks(course.rows) for name, course in courses.items()}, chosen)
 
 
-def judge(outcomes: Mapping[str, tuple[Array, Array]], at: Mapping[str, Array], chosen: Mapping[str, float]) -> Findings:
+def judge(
+    outcomes: Mapping[str, tuple[NDArray[Any], NDArray[Any]]], at: Mapping[str, NDArray[Any]], chosen: Mapping[str, float]
+) -> Findings:
     """Findings from certificates, (sequence, 3, mark), and the copies' losses, (sequence, copy), by stream."""
     records: list[list[Any]] = []
     checks: list[Check] = []
@@ -136,7 +136,7 @@ def draw(records: list[list[Any]], names: list[str]) -> Any:
     """The regret to the best copy and what the theorem allows, by the number of rows."""
     figure, axes = panels(len(names), width=4.4, height=3.4)
     for ax, name in zip(axes, names, strict=True):
-        for colour, what in ((COLOURS[0], "regret to the best copy"), (NEUTRAL, "Theorem 2")):
+        for colour, what in ((plots.COLOURS[0], "regret to the best copy"), (NEUTRAL, "Theorem 2")):
             own = [record for record in records if record[:2] == [name, what]]
             rows, middle, low, high = (
                 np.array([record[k] for record in own]) / (1 if k == 3 else 1000) for k in (3, 4, 5, 6)

@@ -7,17 +7,15 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from driftline.base.learner import Learner
-from driftline.evaluate.plots import style
-from driftline.evaluate.tables import Table
-from driftline.linear import AAR, AROWR, WEMM
+from driftline import AAR, AROWR, WEMM, Learner
+from driftline.evaluate import Table, plots
 from driftline.regret import best_fixed, table_4_1
 from driftline.reproduce.context import Context
 from driftline.reproduce.pictures import legend_below, panels
+from driftline.reproduce.randomness import generator
 from driftline.reproduce.target import Check, Findings, Target
-from driftline.streams.keyed import generator
-from driftline.tables.inputs import Array
 
 D, RIDGE = 10, 2.0
 LINEAR, NEARLY, SMALL = "linear", "nearly linear, large labels", "small labels that are noise"
@@ -32,7 +30,7 @@ AAR_ROW, AROWR_ROW, ORABONA, FIVE, SIX = (
 ROWS = (AAR_ROW, AROWR_ROW, ORABONA, FIVE, SIX)
 
 
-def sample(rng: np.random.Generator, rows: int, stream: str) -> tuple[Array, Array, Array | None]:
+def sample(rng: np.random.Generator, rows: int, stream: str) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
     """Inputs on the unit sphere, labels, and the target where it is the comparator."""
     X = rng.normal(size=(rows, D))
     X /= np.linalg.norm(X, axis=1, keepdims=True)
@@ -75,7 +73,7 @@ def compute(context: Context) -> Findings:
     return judge(values, regrets, sizes, lengths)
 
 
-def judge(values: Array, regrets: Array, sizes: Array, lengths: tuple[int, ...]) -> Findings:
+def judge(values: NDArray[Any], regrets: NDArray[Any], sizes: NDArray[Any], lengths: tuple[int, ...]) -> Findings:
     """Statements from bounds (stream, length, repetition, row), regrets (the same for three learners) and S, A."""
     means = values.mean(axis=2)
     at = {name: number for number, name in enumerate(ROWS)}
@@ -154,14 +152,14 @@ def judge(values: Array, regrets: Array, sizes: Array, lengths: tuple[int, ...])
     )
 
 
-def _grows_as_log(column: Array, lengths: tuple[int, ...]) -> bool:
+def _grows_as_log(column: NDArray[Any], lengths: tuple[int, ...]) -> bool:
     """Whether a column rises by nearly the same amount for each factor of T, the first one aside."""
     slopes = np.diff(column) / np.diff(np.log(lengths))
     late = slopes[len(slopes) // 2 :]
     return bool((slopes > 0).all() and late.max() < 1.35 * late.min())
 
 
-def draw(means: Array, regrets: Array, lengths: tuple[int, ...]) -> Any:
+def draw(means: NDArray[Any], regrets: NDArray[Any], lengths: tuple[int, ...]) -> Any:
     """Bounds and regrets against T, a panel a stream."""
     from matplotlib.ticker import NullFormatter
 
@@ -169,9 +167,9 @@ def draw(means: Array, regrets: Array, lengths: tuple[int, ...]) -> Any:
     for i, (ax, stream) in enumerate(zip(axes, STREAMS, strict=True)):
         for k, name in enumerate(ROWS):
             line = {"linestyle": "--", "zorder": 3} if name in (AROWR_ROW, SIX) else {}
-            ax.plot(lengths, means[i, :, k], marker="o", markersize=4, label=name, **(style(k) | line))
+            ax.plot(lengths, means[i, :, k], marker="o", markersize=4, label=name, **(plots.style(k) | line))
         for k, (name, row) in enumerate((("AAR", 0), ("AROWR", 1), ("WEMM", 3))):
-            ax.plot(lengths, regrets[i, :, k], ":", color=style(row)["color"], label=f"regret of {name}", linewidth=2)
+            ax.plot(lengths, regrets[i, :, k], ":", color=plots.style(row)["color"], label=f"regret of {name}", linewidth=2)
         ax.set(title=stream[0].upper() + stream[1:], xlabel="rows, T", ylabel="regret and bounds on it")
         ax.set(xscale="log", yscale="log", ylim=(1, 1000) if stream == SMALL else (100, 10_000))
         ax.yaxis.set_minor_formatter(NullFormatter())

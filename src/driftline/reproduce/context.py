@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
-from driftline.evaluate.progress import Progress
-from driftline.evaluate.workers import run_jobs
+from driftline.evaluate import Progress, run_jobs
 
 J = TypeVar("J")
 R = TypeVar("R")

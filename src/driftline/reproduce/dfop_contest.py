@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from driftline import DFOP, RLS
 from driftline.evaluate import Accuracy, Comparison, compare, subsets
-from driftline.linear import DFOP, RLS
 from driftline.reproduce.context import Context
 from driftline.reproduce.dfop_data import Dataset
 from driftline.reproduce.dfop_rivals import NearestInWindow
-from driftline.tables.inputs import Array
 
 PRIOR = 100.0
 OTHER_PRIORS = (1.0, 10_000.0)
@@ -116,22 +116,22 @@ def others(dataset: Dataset) -> Others:
     return Others(late, accuracy(rate, PRIOR, X, y), by_prior)
 
 
-def accuracy(forget_rate: float, prior: float, X: Array, y: Array) -> float:
+def accuracy(forget_rate: float, prior: float, X: NDArray[Any], y: NDArray[Any]) -> float:
     """DFOP's share of right labels, each row predicted before it is learned."""
     return share_right(DFOP(forget_rate=forget_rate, prior=prior).run(X, y).predictions, y)
 
 
-def product_with(weights: Array, rows: Array) -> Array:
+def product_with(weights: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
     """Each row's product with its own weights, of which the last is the intercept."""
-    product: Array = np.einsum("td,td->t", weights[:, :-1], rows) + weights[:, -1]
+    product: NDArray[Any] = np.einsum("td,td->t", weights[:, :-1], rows) + weights[:, -1]
     return product
 
 
-def share_right(prediction: Array, y: Array) -> float:
+def share_right(prediction: NDArray[Any], y: NDArray[Any]) -> float:
     """The share of labels, -1 and 1, whose sign was predicted."""
     return float(np.mean((prediction >= 0) == (y > 0)))
 
 
-def points(values: Any) -> Array:
+def points(values: Any) -> NDArray[Any]:
     """Shares as per cent."""
     return 100 * np.asarray(values)

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from driftline import streams
 from driftline.reproduce.context import Context
 from driftline.reproduce.dfop_published import TABLE_5
 from driftline.reproduce.registry import RequestError
-from driftline.tables.inputs import Array
 
 QUICK_ROWS = 400
 FORMAT = "comma-separated numbers under a header, one row a line in the order of the stream, the label last; .csv or .csv.gz"
@@ -72,7 +72,7 @@ class Dataset:
         """Table 5's forgetting rate, or the one that is chosen here where it has none."""
         return rate_of(self.name)
 
-    def taken(self) -> tuple[Array, Array]:
+    def taken(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """All rows as arrays."""
         return self.rows if isinstance(self.rows, tuple) else self.rows.take()
 
@@ -121,7 +121,7 @@ def file_of(context: Context, stem: str) -> Path | None:
     return context.file(*(f"{word}{ending}" for word in (stem, stem.lower()) for ending in (".csv.gz", ".csv")))
 
 
-def read(path: Path) -> tuple[Array, Array]:
+def read(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
     """Inputs and labels of a file."""
     try:
         with warnings.catch_warnings():
@@ -134,7 +134,7 @@ def read(path: Path) -> tuple[Array, Array]:
     return table[:, :-1], table[:, -1]
 
 
-def two_classes(y: Array, path: Path) -> Array:
+def two_classes(y: NDArray[Any], path: Path) -> NDArray[Any]:
     """Labels -1.0 and 1.0, the larger of a file's two values being 1.0."""
     values = np.unique(y)
     if len(values) != 2:

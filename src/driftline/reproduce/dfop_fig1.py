@@ -7,12 +7,10 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from driftline import streams
-from driftline.evaluate import paired_t_test, prequential
-from driftline.evaluate.plots import COLOURS
-from driftline.evaluate.tables import Table
-from driftline.linear import DFOP
+from driftline import DFOP, streams
+from driftline.evaluate import Table, paired_t_test, plots, prequential
 from driftline.reproduce.context import Context
 from driftline.reproduce.dfop_contest import PRIOR, plain_rls
 from driftline.reproduce.dfop_data import rate_of
@@ -20,7 +18,6 @@ from driftline.reproduce.dfop_published import SOURCE
 from driftline.reproduce.means import half_width
 from driftline.reproduce.pictures import NEUTRAL, band, legend_below, panels
 from driftline.reproduce.target import Check, Findings, Target
-from driftline.tables.inputs import Array
 
 STAGES = {"SEA": 4, "hyperplane": 9}
 LEARNERS = ("DFOP", "RLS")
@@ -38,7 +35,7 @@ class Job(NamedTuple):
     fresh: int
 
 
-def holdout(job: Job) -> Array:
+def holdout(job: Job) -> NDArray[Any]:
     """Accuracies in per cent on fresh rows, (learners, samples): after each ``every`` rows learned."""
     stream = streams.make(job.name.lower(), seed=job.seed, rows=job.rows)
     learners = {"DFOP": DFOP(forget_rate=rate_of(job.name), prior=PRIOR), "RLS": plain_rls()}
@@ -67,7 +64,7 @@ def compute(context: Context) -> Findings:
     return judge(curves, every)
 
 
-def judge(curves: Mapping[str, Array], every: int) -> Findings:
+def judge(curves: Mapping[str, NDArray[Any]], every: int) -> Findings:
     """Findings from holdout accuracies: stream -> (repetition, learner, sample)."""
     records: list[list[Any]] = []
     rows: list[list[Any]] = []
@@ -127,7 +124,7 @@ def judge(curves: Mapping[str, Array], every: int) -> Findings:
     )
 
 
-def draw(curves: Mapping[str, Array], every: int) -> Any:
+def draw(curves: Mapping[str, NDArray[Any]], every: int) -> Any:
     """A panel a stream: mean accuracy with its 95 % band; lines where the distribution changes."""
     figure, axes = panels(len(curves), width=6.0, height=4.2)
     for ax, (name, values) in zip(axes, curves.items(), strict=True):
@@ -136,7 +133,11 @@ def draw(curves: Mapping[str, Array], every: int) -> Any:
         for change in np.linspace(0, at[-1], STAGES[name] + 1)[1:-1]:
             ax.axvline(change, color=NEUTRAL, linewidth=0.8, linestyle=":")
         for k, learner in enumerate(LEARNERS):
-            style = {"color": COLOURS[k], "linestyle": "-" if k == 0 else "--", "label": f"{learner}, mean and 95 % band"}
+            style = {
+                "color": plots.COLOURS[k],
+                "linestyle": "-" if k == 0 else "--",
+                "label": f"{learner}, mean and 95 % band",
+            }
             band(ax, at, mean[k], mean[k] - wide[k], mean[k] + wide[k], **style)
         ax.set(xlabel="rows learned", ylabel="accuracy on fresh rows, per cent", title=f"{name}: {STAGES[name]} stages")
     legend_below(figure, axes[0])

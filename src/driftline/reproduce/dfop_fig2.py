@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from driftline.evaluate import Comparison, robustness
-from driftline.evaluate.plots import COLOURS, draw_bars
-from driftline.evaluate.tables import Table
+from driftline.evaluate import Comparison, Table, plots, robustness
 from driftline.reproduce.context import Context
 from driftline.reproduce.dfop_contest import LEARNERS, ORDER, SETTING, WINDOW_CHOICE, contest
 from driftline.reproduce.dfop_data import FORMAT, Dataset, from_files, made_here, missing
@@ -102,11 +100,13 @@ def extremes(scores: Mapping[str, float], where: str) -> list[Check]:
 def draw(printed: Mapping[str, float], here: Mapping[str, float], same: Mapping[str, float], count: int) -> Any:
     """Bars of all methods by the paper's accuracies, and of those run here."""
     figure, (left, right) = panels(2, width=5.2, height=4.6)
-    draw_bars(printed, "sum over 20 data sets of accuracy / least accuracy", "From the paper's accuracies", ax=left)
+    plots.draw_bars(printed, "sum over 20 data sets of accuracy / least accuracy", "From the paper's accuracies", ax=left)
     names = [name for name, _ in reversed(ordered(here))]
     for number, (where, scores) in enumerate((("from the paper's accuracies", same), ("run here", here))):
         sizes = [scores[name] for name in names]
-        bars = right.barh(np.arange(len(names)) + 0.36 * number - 0.18, sizes, 0.34, color=COLOURS[1 - number], label=where)
+        bars = right.barh(
+            np.arange(len(names)) + 0.36 * number - 0.18, sizes, 0.34, color=plots.COLOURS[1 - number], label=where
+        )
         right.bar_label(bars, [f"{size:.2f}" for size in sizes], padding=4, fontsize=9)
     right.set_yticks(range(len(names)), names)
     right.margins(x=0.12)

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from driftline.evaluate.plots import COLOURS
-from driftline.evaluate.tables import Table
+from driftline.evaluate import Table, plots
 from driftline.reproduce.context import Context
 from driftline.reproduce.dfop_published import SOURCE
 from driftline.reproduce.pictures import NEUTRAL, legend_below, panels
@@ -75,7 +74,7 @@ def judge(traces: Sequence[Trace], every: int) -> Findings:
 def draw(curves: dict[tuple[str, str], Any], every: int) -> Any:
     """Tracking error on the left, current loss on the right."""
     figure, axes = panels(2)
-    colours = dict(zip((*ESTIMATES, "Sparse-DFOP"), (*COLOURS[:3], COLOURS[1]), strict=True))
+    colours = dict(zip((*ESTIMATES, "Sparse-DFOP"), (*plots.COLOURS[:3], plots.COLOURS[1]), strict=True))
     for (what, name), values in curves.items():
         ax = axes[what == "current loss"]
         ax.plot(np.arange(1, len(values) + 1) * every, values, label=name, color=colours[name], **STYLES[name])

@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from driftline.evaluate.plots import COLOURS
-from driftline.evaluate.tables import Table
+from driftline.evaluate import Table, plots
 from driftline.reproduce.context import Context
 from driftline.reproduce.dfop_published import SOURCE
 from driftline.reproduce.pictures import panels
 from driftline.reproduce.sparse_dfop_traces import LEARNERS, RIVALS, SETTING, STYLES, Job, Race, race
 from driftline.reproduce.sparse_rls import PENALTIES, THRESHOLDS, listed
 from driftline.reproduce.target import Check, Findings, Target
-from driftline.tables.inputs import Array
 
 REPEATS, ROWS, EVERY = 10, 5000, 50
 CLAIMED = 250.0  # times faster
@@ -28,9 +27,10 @@ def compute(context: Context) -> Findings:
     return judge([race(Job(context.seed + i, rows, every)) for i in range(repeats)], rows, every)
 
 
-def decibels(values: Array) -> Array:
+def decibels(values: NDArray[Any]) -> NDArray[Any]:
     """10 log10, the paper's scale."""
-    return 10 * np.log10(values)
+    scaled: NDArray[Any] = 10 * np.log10(values)
+    return scaled
 
 
 def judge(races: Sequence[Race], rows: int, every: int) -> Findings:
@@ -101,10 +101,10 @@ def judge(races: Sequence[Race], rows: int, every: int) -> Findings:
     )
 
 
-def draw(curves: Array, every: int) -> Any:
+def draw(curves: NDArray[Any], every: int) -> Any:
     """Error in decibels along the stream."""
     figure, (ax,) = panels(1, width=6.4)
-    for name, values, colour in zip((*LEARNERS, *RIVALS), curves, COLOURS, strict=False):
+    for name, values, colour in zip((*LEARNERS, *RIVALS), curves, plots.COLOURS, strict=False):
         ax.plot(np.arange(1, len(values) + 1) * every, values, label=name, color=colour, **STYLES[name])
     ax.set_xlabel("row")
     ax.set_ylabel("mean squared error, dB")

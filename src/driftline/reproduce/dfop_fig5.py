@@ -8,9 +8,10 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from driftline.evaluate.tables import Table, Value
-from driftline.linear import DFOP, SparseDFOP
+from driftline import DFOP, SparseDFOP
+from driftline.evaluate import Table
 from driftline.reproduce.context import Context
 from driftline.reproduce.dfop_contest import PRIOR
 from driftline.reproduce.dfop_data import FORMAT, Dataset, missing
@@ -20,7 +21,6 @@ from driftline.reproduce.pictures import colours, legend_below, panels
 from driftline.reproduce.sparse_dfop_traces import DIM, RATE
 from driftline.reproduce.sparse_rls import PENALTIES, THRESHOLDS, PlainDFOP, rivals
 from driftline.reproduce.target import Check, Findings, Target
-from driftline.tables.inputs import Array
 
 ROUNDS, ROWS = 9, 400
 PLAIN, NATIVE = ", NumPy", ", native"
@@ -39,7 +39,7 @@ class Timed(NamedTuple):
 
     data_set: str
     inputs: int
-    seconds: dict[str, Array]
+    seconds: dict[str, NDArray[Any]]
 
     def ratio(self, slow: str, fast: str) -> float:
         """How many times as long one method takes as another, the median over the rounds; NaN where one was not run."""
@@ -48,7 +48,7 @@ class Timed(NamedTuple):
         return float(np.median(self.seconds[slow] / self.seconds[fast]))
 
 
-def methods(X: Array, y: Array, seed: int) -> dict[str, Callable[[], object]]:
+def methods(X: NDArray[Any], y: NDArray[Any], seed: int) -> dict[str, Callable[[], object]]:
     """What is timed, by name. Projecting the rows is part of Sparse-DFOP; appending a constant is no part of anything."""
     from scipy.sparse import csr_array
 
@@ -92,7 +92,7 @@ def compute(context: Context) -> Findings:
 def judge(times: Sequence[Timed], left_out: Sequence[str] = ()) -> Findings:
     """Findings from the times."""
     names = list(dict.fromkeys(name for one in times for name in one.seconds))
-    rows: list[list[Value]] = []
+    rows: list[list[Any]] = []
     records: list[list[Any]] = []
     for one in times:
         middles = {name: 1e6 * float(np.median(values)) for name, values in one.seconds.items()}

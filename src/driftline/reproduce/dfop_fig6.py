@@ -5,18 +5,16 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from driftline import streams
-from driftline.evaluate.plots import style
-from driftline.evaluate.tables import Table
-from driftline.linear import DFOP, RLS
+from driftline import DFOP, RLS, streams
+from driftline.evaluate import Table, plots
 from driftline.reproduce.context import Context
 from driftline.reproduce.dfop_contest import PRIOR
 from driftline.reproduce.dfop_published import SOURCE, table_4
 from driftline.reproduce.means import half_width
 from driftline.reproduce.pictures import NEUTRAL, legend_below, panels
 from driftline.reproduce.target import Check, Findings, Target
-from driftline.tables.inputs import Array
 
 RATES = (0.0, 0.001, 0.002, 0.01, 0.1, 0.5)  # 0 is RLS
 SMALL = (0.001, 0.002, 0.01)
@@ -36,8 +34,8 @@ class Job(NamedTuple):
 class Curves(NamedTuple):
     """Per rate and sample: mean squared error on fresh rows, and the distance from the true weights; (rates, samples)."""
 
-    loss: Array
-    distance: Array
+    loss: NDArray[Any]
+    distance: NDArray[Any]
 
 
 def learner(rate: float) -> DFOP | RLS:
@@ -70,7 +68,7 @@ def compute(context: Context) -> Findings:
     return judge(np.array([c.loss for c in found]), np.array([c.distance for c in found]), every)
 
 
-def judge(loss: Array, distance: Array, every: int) -> Findings:
+def judge(loss: NDArray[Any], distance: NDArray[Any], every: int) -> Findings:
     """Findings from losses and distances, each (repetition, rate, sample)."""
     records: list[list[Any]] = []
     for k, rate in enumerate(RATES):
@@ -98,7 +96,7 @@ def name_of(rate: float) -> str:
     return "RLS" if rate == 0 else f"DFOP, rate {rate:g}"
 
 
-def checks(mean_loss: Array, mean_distance: Array, distance: Array) -> list[Check]:
+def checks(mean_loss: NDArray[Any], mean_distance: NDArray[Any], distance: NDArray[Any]) -> list[Check]:
     """The paper's statements about the figure."""
     small = [RATES.index(rate) for rate in SMALL]
     large = RATES.index(LARGE)
@@ -132,7 +130,7 @@ def checks(mean_loss: Array, mean_distance: Array, distance: Array) -> list[Chec
     ]
 
 
-def remarks(mean_loss: Array) -> list[str]:
+def remarks(mean_loss: NDArray[Any]) -> list[str]:
     """What a reader must know to judge the numbers."""
     noise = streams.Hyperplane().noise
     share = (mean_loss[RATES.index(LARGE)] - noise) / noise
@@ -151,7 +149,7 @@ def remarks(mean_loss: Array) -> list[str]:
     ]
 
 
-def draw(loss: Array, distance: Array, every: int) -> Any:
+def draw(loss: NDArray[Any], distance: NDArray[Any], every: int) -> Any:
     """Squared loss on the left, distance on the right, means over repetitions."""
     figure, axes = panels(2, width=6.0, height=4.4)
     at = every * np.arange(1, loss.shape[2] + 1)
@@ -160,7 +158,7 @@ def draw(loss: Array, distance: Array, every: int) -> Any:
         for change in np.linspace(0, at[-1], STAGES + 1)[1:-1]:
             ax.axvline(change, color=NEUTRAL, linewidth=0.8, linestyle=":")
         for k, rate in enumerate(RATES):
-            look = style(k) | {"linestyle": "--" if rate == 0 else "-", "zorder": 3 - 2 * (rate == max(RATES))}
+            look = plots.style(k) | {"linestyle": "--" if rate == 0 else "-", "zorder": 3 - 2 * (rate == max(RATES))}
             ax.plot(at, values.mean(axis=0)[k], label=name_of(rate), linewidth=1.4, **look)
         ax.set(xlabel="rows learned", ylabel=what, yscale="log", title=f"hyperplane, mean of {len(loss)} repetitions")
     legend_below(figure, axes[0], columns=6)

@@ -6,18 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from driftline import streams
-from driftline.evaluate.plots import style
-from driftline.evaluate.tables import Table
-from driftline.linear import DFOP
+from driftline import DFOP, streams
+from driftline.evaluate import Table, plots
 from driftline.reproduce.context import Context
 from driftline.reproduce.dfop_contest import ORDER, PRIOR, plain_rls
 from driftline.reproduce.dfop_data import FORMAT, file_of, from_files
 from driftline.reproduce.dfop_published import SOURCE, table_1
 from driftline.reproduce.pictures import NEUTRAL, legend_below, panels
 from driftline.reproduce.target import Check, Findings, Target
-from driftline.tables.inputs import Array
 
 RATES = (0.0, 0.001, 0.002, 0.005, 0.01, 0.1, 0.5)  # 0 is RLS
 SMALL = (0.002, 0.005, 0.01)
@@ -27,7 +25,7 @@ STAGES = {"hyperplane": 9, "Usenet-1": 5}
 REPEATS, SAMPLES = 10, 180
 
 
-def accuracies(rows: tuple[Array, Array]) -> Array:
+def accuracies(rows: tuple[NDArray[Any], NDArray[Any]]) -> NDArray[Any]:
     """Accuracy in per cent over all rows so far, (rates, samples), at evenly spaced rows of which the last is one."""
     X, y = rows
     at = sampled(len(y))
@@ -39,12 +37,12 @@ def accuracies(rows: tuple[Array, Array]) -> Array:
     return np.array(found)
 
 
-def sampled(rows: int) -> Array:
+def sampled(rows: int) -> NDArray[Any]:
     """How many rows have been predicted at each sample."""
     return rows * np.arange(1, SAMPLES + 1) // SAMPLES
 
 
-def of_stream(job: tuple[int, int]) -> Array:
+def of_stream(job: tuple[int, int]) -> NDArray[Any]:
     """Accuracies on one hyperplane stream, from its seed and rows."""
     return accuracies(streams.Hyperplane(seed=job[0], rows=job[1]).take())
 
@@ -64,7 +62,7 @@ def compute(context: Context) -> Findings:
     return judge(curves, lengths, left_out)
 
 
-def judge(curves: Mapping[str, Array], lengths: Mapping[str, int], left_out: Sequence[str] = ()) -> Findings:
+def judge(curves: Mapping[str, NDArray[Any]], lengths: Mapping[str, int], left_out: Sequence[str] = ()) -> Findings:
     """Findings from accuracies: data set -> (rates, samples)."""
     records: list[list[Any]] = []
     rows: list[list[Any]] = []
@@ -91,7 +89,7 @@ def name_of(rate: float) -> str:
     return "RLS" if rate == 0 else f"rate {rate:g}"
 
 
-def checks_of(name: str, values: Array) -> list[Check]:
+def checks_of(name: str, values: NDArray[Any]) -> list[Check]:
     """The paper's statements about one of the panels."""
     first = SAMPLES // STAGES[name]  # samples of the first stage
     falls = float(np.mean(np.diff(values[0, first - 1 :]) < 0))
@@ -123,7 +121,7 @@ def checks_of(name: str, values: Array) -> list[Check]:
     ]
 
 
-def remarks(curves: Mapping[str, Array]) -> list[str]:
+def remarks(curves: Mapping[str, NDArray[Any]]) -> list[str]:
     """What a reader must know to judge the numbers."""
     large, printed = curves["hyperplane"][RATES.index(LARGE), -1], table_1()["hyperplane"]["RLS"].mean
     return [
@@ -138,7 +136,7 @@ def remarks(curves: Mapping[str, Array]) -> list[str]:
     ]
 
 
-def draw(curves: Mapping[str, Array], lengths: Mapping[str, int]) -> Any:
+def draw(curves: Mapping[str, NDArray[Any]], lengths: Mapping[str, int]) -> Any:
     """A panel a data set, a line a rate."""
     figure, axes = panels(len(curves), width=7.0 if len(curves) == 1 else 6.0, height=4.4)
     for ax, (name, values) in zip(axes, curves.items(), strict=True):
@@ -146,7 +144,13 @@ def draw(curves: Mapping[str, Array], lengths: Mapping[str, int]) -> Any:
         for change in np.linspace(0, lengths[name], STAGES[name] + 1)[1:-1]:
             ax.axvline(change, color=NEUTRAL, linewidth=0.8, linestyle=":")
         for k, rate in enumerate(RATES):
-            ax.plot(at, values[k], label=name_of(rate), linewidth=1.6, **(style(k) | {"linestyle": "--" if k == 0 else "-"}))
+            ax.plot(
+                at,
+                values[k],
+                label=name_of(rate),
+                linewidth=1.6,
+                **(plots.style(k) | {"linestyle": "--" if k == 0 else "-"}),
+            )
         ax.set(xlabel="rows predicted", ylabel="accuracy over all rows so far, per cent", title=name)
     legend_below(figure, axes[0], columns=len(RATES))
     return figure

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftline.evaluate.comparison import MARKS, Comparison, spread_text
-from driftline.evaluate.tables import Cell, Table, Value
+from driftline.evaluate import MARKS, Cell, Comparison, Table, spread_text
 from driftline.reproduce.dfop_contest import LEARNERS, OTHER_PRIORS, PRIOR, Others, points
 from driftline.reproduce.dfop_data import Dataset
 from driftline.reproduce.dfop_published import METHODS, Printed, table_1
@@ -92,8 +91,8 @@ def records_of(datasets: Sequence[Dataset], comparison: Comparison, besides: Seq
 def tables(records: Sequence[Record], comparison: Comparison) -> list[Table]:
     """The accuracies beside the paper's, DFOP's by the prior, and the paper's of other methods."""
     by_key = {(record.label, record.method, record.predicted): record for record in records}
-    rows: list[list[Value | Cell]] = []
-    priors: list[list[Value | Cell]] = []
+    rows: list[list[Any]] = []
+    priors: list[list[Any]] = []
     for label in dict.fromkeys(record.label for record in records):
         own = {method: by_key[label, method, FIRST] for method in LEARNERS}
         dfop = {how: by_key[label, "DFOP", how] for how in (WHOLE, LATE)}

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from driftline import streams
+from driftline import DFOP, SparseDFOP, streams
 from driftline.evaluate import Accuracy, Comparison, subsets
-from driftline.linear import DFOP, SparseDFOP
 from driftline.reproduce.context import Context
 from driftline.reproduce.dfop_contest import PRIOR
 from driftline.reproduce.dfop_data import Dataset, from_files
 from driftline.reproduce.sparse_dfop_traces import DIM, RATE, RIVALS, D
 from driftline.reproduce.sparse_rls import PENALTIES, THRESHOLDS, listed, rivals
-from driftline.tables.inputs import Array
 
 NAMES = (
     "acoustic", "kdd", "a9a", "connect", "usps", "w8a", "rcv", "rcv1t",
@@ -41,8 +40,8 @@ SETTING = (
 class Job(NamedTuple):
     """One subset of a data set: its rows, and the seed of the matrices."""
 
-    X: Array
-    y: Array
+    X: NDArray[Any]
+    y: NDArray[Any]
     seed: int
 
 
@@ -56,7 +55,7 @@ class Score(NamedTuple):
 Key = tuple[str, str, float]  # method, reading, and threshold or penalty (0 where there is none)
 
 
-def scored(predictions: Array, y: Array) -> Score:
+def scored(predictions: NDArray[Any], y: NDArray[Any]) -> Score:
     """The share of labels, -1 and 1, whose sign was predicted; what is no number is wrong.
 
     >>> scored(np.array([0.5, -0.1, np.nan, np.nan]), np.array([1.0, 1.0, 1.0, -1.0]))
@@ -67,14 +66,14 @@ def scored(predictions: Array, y: Array) -> Score:
     return Score(float(right.mean()), None if finite.all() else int(np.argmin(finite)))
 
 
-def with_one(X: Array) -> Array:
+def with_one(X: NDArray[Any]) -> NDArray[Any]:
     """The rows with a constant input, last."""
     return np.column_stack([X, np.ones(len(X))])
 
 
-def compressed(X: Array, seed: int) -> Array:
+def compressed(X: NDArray[Any], seed: int) -> NDArray[Any]:
     """The rows times a Gaussian matrix, entries N(0, 1/DIM)."""
-    product: Array = X @ np.random.default_rng(seed).normal(scale=DIM**-0.5, size=(X.shape[1], DIM))
+    product: NDArray[Any] = X @ np.random.default_rng(seed).normal(scale=DIM**-0.5, size=(X.shape[1], DIM))
     return product
 
 

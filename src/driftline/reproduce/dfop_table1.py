@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from driftline.evaluate import Comparison
-from driftline.evaluate.plots import COLOURS
-from driftline.evaluate.tables import Table
+from driftline.evaluate import Comparison, Table, plots
 from driftline.reproduce.context import Context
 from driftline.reproduce.dfop_contest import (
     LEARNERS,
@@ -162,7 +160,7 @@ def draw(records: Sequence[Record]) -> Any:
         shift = 0.22 * (number - 1)
         mine = [record for record in own if record.method == learner]
         at = np.array([names.index(record.label) for record in mine]) + shift
-        colour = COLOURS[number]
+        colour = plots.COLOURS[number]
         x, wide = [record.mean for record in mine], [record.std for record in mine]
         ax.errorbar(x, at, xerr=wide, fmt=mark, color=colour, markersize=5, label=f"{learner}, here", capsize=2)
         there = [record.paper_mean for record in mine]

@@ -7,9 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftline.evaluate.comparison import MARKS, spread_text
-from driftline.evaluate.plots import COLOURS
-from driftline.evaluate.tables import Cell, Table, Value
+from driftline.evaluate import MARKS, Cell, Table, plots, spread_text
 from driftline.reproduce.context import Context
 from driftline.reproduce.dfop_contest import ORDER, OVERLAP, points
 from driftline.reproduce.dfop_data import FORMAT, Dataset, missing
@@ -126,10 +124,10 @@ def checks(records: Sequence[Record]) -> list[Check]:
 def table(records: Sequence[Record]) -> Table:
     """The accuracies beside the paper's."""
     by_key = {(record.data_set, record.method): record for record in records}
-    rows: list[list[Value | Cell]] = []
+    rows: list[list[Any]] = []
     for label in dict.fromkeys(record.data_set for record in records):
         first = by_key[label, "Sparse-DFOP"]
-        cells: list[Value | Cell] = [label, first.inputs, _paper(first), first.shown, _shown(by_key.get((label, "DFOP")))]
+        cells: list[Any] = [label, first.inputs, _paper(first), first.shown, _shown(by_key.get((label, "DFOP")))]
         for name in RIVALS:
             cells.append(_paper(by_key[label, f"{name}, {COMPRESSED}"]))
             cells += [_shown(by_key.get((label, f"{name}, {reading}"))) for reading in (WHOLE, COMPRESSED)]
@@ -184,7 +182,7 @@ def draw(records: Sequence[Record]) -> Any:
     for number, column in enumerate(columns()):
         own = [record for record in records if record.method == column]
         at = np.array([names.index(record.data_set) for record in own]) + 0.12 * (number - 2.5)
-        colour, mark = COLOURS[number % len(COLOURS)], "osD^vP"[number]
+        colour, mark = plots.COLOURS[number % len(plots.COLOURS)], "osD^vP"[number]
         wide = [record.std for record in own]
         ax.errorbar([r.mean for r in own], at, xerr=wide, fmt=mark, color=colour, markersize=5, label=column, capsize=2)
         there = [(r.paper_mean, place) for r, place in zip(own, at, strict=True) if r.paper_mean is not None]

@@ -7,21 +7,16 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from driftline import streams
-from driftline.evaluate import subsets
-from driftline.evaluate.comparison import spread_text
-from driftline.evaluate.plots import COLOURS, style
-from driftline.evaluate.statistics import verdict
-from driftline.evaluate.tables import Cell, Table
-from driftline.linear import DFOP, RLS
+from driftline import DFOP, RLS, streams
+from driftline.evaluate import Cell, Table, plots, spread_text, subsets, verdict
 from driftline.reproduce.context import Context
 from driftline.reproduce.dfop_contest import ORDER, OVERLAP, PRIOR, SUBSETS
 from driftline.reproduce.dfop_data import FORMAT, QUICK_ROWS, file_of, rate_of, read
 from driftline.reproduce.dfop_published import SOURCE, Printed, table_4
 from driftline.reproduce.pictures import NEUTRAL, panels
 from driftline.reproduce.target import Check, Findings, Target
-from driftline.tables.inputs import Array
 
 RATES = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)  # 0 is RLS
 FILES = {"SRU-1": "sru_y1", "SRU-2": "sru_y2", "Debutanizer": "debutanizer"}
@@ -43,8 +38,8 @@ class Errors(NamedTuple):
     ``tuning`` is the error, predicting first, on the rows that a rate may be chosen by.
     """
 
-    before: Array
-    after: Array
+    before: NDArray[Any]
+    after: NDArray[Any]
     tuning: float
 
 
@@ -158,7 +153,7 @@ CAPTION = (
 )
 
 
-def _deviation(values: Array) -> float:
+def _deviation(values: NDArray[Any]) -> float:
     return float(np.std(values, ddof=1))
 
 
@@ -245,9 +240,11 @@ def draw(measured: Mapping[str, Measured]) -> Any:
             means = [own.errors[rate, intercept].before.mean() for rate in RATES]
             wide = [_deviation(own.errors[rate, intercept].before) for rate in RATES]
             words = "with an intercept" if intercept else "no intercept"
-            ax.errorbar(at, means, wide, marker="o", markersize=4, capsize=2, label=words, **(style(k) | {"linestyle": "-"}))
+            ax.errorbar(
+                at, means, wide, marker="o", markersize=4, capsize=2, label=words, **(plots.style(k) | {"linestyle": "-"})
+            )
         ax.axhline(paper["RLS"][name].mean, color=NEUTRAL, linestyle=":", label="RLS, paper")
-        ax.axhline(paper["DFOP"][name].mean, color=COLOURS[2], linestyle="--", label="DFOP, paper")
+        ax.axhline(paper["DFOP"][name].mean, color=plots.COLOURS[2], linestyle="--", label="DFOP, paper")
         ax.set_xticks(at, ["RLS", *(f"{rate:g}" for rate in RATES[1:])], rotation=45)
         ax.set(xlabel="forgetting rate", ylabel="mean squared error x 100", yscale="log", title=name)
         ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))

@@ -6,17 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from driftline.evaluate.plots import style
-from driftline.evaluate.tables import Cell, Table, Value
-from driftline.linear import DFOP
+from driftline import DFOP
+from driftline.evaluate import Cell, Table, plots
 from driftline.reproduce.context import Context
 from driftline.reproduce.dfop_contest import ORDER, PRIOR, share_right
 from driftline.reproduce.dfop_data import FORMAT, Dataset, from_files, made_here, missing
 from driftline.reproduce.dfop_published import SOURCE, TABLE_5
 from driftline.reproduce.pictures import panels
 from driftline.reproduce.target import Check, Findings, Target
-from driftline.tables.inputs import Array
 
 RATES = (1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 REPEATS = 10
@@ -29,7 +28,7 @@ class Swept(NamedTuple):
 
     name: str
     label: str
-    by_rate: Array
+    by_rate: NDArray[Any]
     at_recommended: float
 
     @property
@@ -67,7 +66,7 @@ class Swept(NamedTuple):
         return min(max(rate * self.period, 1 / (rate * self.period)) for rate in rates)
 
 
-def sweep(dataset: Dataset) -> Array:
+def sweep(dataset: Dataset) -> NDArray[Any]:
     """Accuracies in per cent at each of RATES, and at 1/T0 last, over all rows, each predicted before it is learned."""
     X, y = dataset.taken()
     rates = (*RATES, 1 / TABLE_5[dataset.name][0])
@@ -85,7 +84,7 @@ def compute(context: Context) -> Findings:
     ]
     files = from_files(context, TABLE_5)
     found = context.map(sweep, [*jobs, *files], "runs")
-    made: dict[str, list[Array]] = {}
+    made: dict[str, list[NDArray[Any]]] = {}
     for dataset, values in zip([*jobs, *files], found, strict=True):
         made.setdefault(dataset.label, []).append(values)
     names = {dataset.label: dataset.name for dataset in [*jobs, *files]}
@@ -121,7 +120,7 @@ CAPTION = (
 )
 
 
-def row(one: Swept) -> list[Value | Cell]:
+def row(one: Swept) -> list[Any]:
     """A data set's line in the table."""
     alike = f"{one.alike[0]:g} to {one.alike[-1]:g}" if len(one.alike) > 1 else f"{one.alike[0]:g}"
     rates = [Cell(rate, f"{rate:g}") for rate in (one.stated, one.stated * one.period, one.best, one.best * one.period)]
@@ -178,7 +177,7 @@ def draw(swept: Sequence[Swept]) -> Any:
     figure, axes = panels(len(families), width=4.8, height=4.6)
     for ax, (title, names) in zip(axes, families.items(), strict=True):
         own = [one for one in swept if (one.name in names if names else one.name not in named)]
-        colour = {name: style(k)["color"] for k, name in enumerate(dict.fromkeys(one.name for one in own))}
+        colour = {name: plots.style(k)["color"] for k, name in enumerate(dict.fromkeys(one.name for one in own))}
         for one in own:
             look = {"color": colour[one.name], "linestyle": "-" if one.label.endswith("made here") else "--"}
             ax.plot(RATES, one.by_rate, linewidth=1.4, label=one.label, **look)

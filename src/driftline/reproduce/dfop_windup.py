@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from driftline.linear import DFOP
+from driftline import DFOP
 from driftline.reproduce.dfop_contest import PRIOR, share_right
-from driftline.tables.inputs import Array
 
 RATE = 0.05
 
@@ -33,7 +33,7 @@ class WindUp(NamedTuple):
     capped: int
 
 
-def as_printed(X: Array, y: Array, forget_rate: float, prior: float) -> Array:
+def as_printed(X: NDArray[Any], y: NDArray[Any], forget_rate: float, prior: float) -> NDArray[Any]:
     """Predictions of Algorithm 1, lines 3 and 4, with an intercept, in plain NumPy; each made before its row is learned."""
     rows = np.column_stack([X, np.ones(len(X))])
     P, w = prior * np.eye(rows.shape[1]), np.zeros(rows.shape[1])
@@ -47,7 +47,7 @@ def as_printed(X: Array, y: Array, forget_rate: float, prior: float) -> Array:
     return predictions
 
 
-def wind_up(X: Array, y: Array, forget_rate: float = RATE, prior: float = PRIOR) -> WindUp:
+def wind_up(X: NDArray[Any], y: NDArray[Any], forget_rate: float = RATE, prior: float = PRIOR) -> WindUp:
     """Runs both along the rows."""
     printed = as_printed(X, y, forget_rate, prior)
     lost = np.flatnonzero(~np.isfinite(printed))

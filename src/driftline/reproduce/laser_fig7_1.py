@@ -9,9 +9,8 @@ from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
-from driftline.base.learner import Learner
-from driftline.evaluate.tables import Cell, Table
-from driftline.linear import ARCOR, AROWR, CRRLS, LASER, NLMS, Kalman
+from driftline import ARCOR, AROWR, CRRLS, LASER, NLMS, Kalman, Learner
+from driftline.evaluate import Cell, Table
 from driftline.reproduce.context import Context
 from driftline.reproduce.pictures import band, colours, legend_below, panels
 from driftline.reproduce.race import Course, Inputs, Outcome, race

@@ -6,17 +6,16 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from driftline.evaluate.plots import COLOURS
-from driftline.evaluate.tables import Table
-from driftline.linear import LMS
+from driftline import LMS
+from driftline.evaluate import Table, plots
 from driftline.regret import lms
 from driftline.reproduce.context import Context
 from driftline.reproduce.means import half_width
 from driftline.reproduce.pictures import NEUTRAL, band, panels
+from driftline.reproduce.randomness import generator
 from driftline.reproduce.target import Check, Findings, Target
-from driftline.streams.keyed import generator
-from driftline.tables.inputs import Array
 
 D = 10
 NOISE = 0.1  # variance of the labels' noise
@@ -25,7 +24,7 @@ STREAMS = ("fixed target", "turning target", "random labels")
 TURN = 0.01  # radians a row
 
 
-def sample(rng: np.random.Generator, rows: int, stream: str = "fixed target") -> tuple[Array, Array]:
+def sample(rng: np.random.Generator, rows: int, stream: str = "fixed target") -> tuple[NDArray[Any], NDArray[Any]]:
     """Inputs uniform on the unit sphere, and labels: of a unit vector with noise, of one that turns, or of a coin."""
     X = rng.normal(size=(rows, D))
     X /= np.linalg.norm(X, axis=1, keepdims=True)
@@ -36,7 +35,7 @@ def sample(rng: np.random.Generator, rows: int, stream: str = "fixed target") ->
     return X, y + rng.normal(scale=math.sqrt(NOISE), size=rows)
 
 
-def risk(w: Array) -> float:
+def risk(w: NDArray[Any]) -> float:
     """Expected squared error on a fresh row of the fixed target: the inputs' covariance is I / d."""
     off = w.copy()
     off[0] -= 1
@@ -90,7 +89,7 @@ def compute(context: Context) -> Findings:
     return judge(rates, grown, rows, sizes)
 
 
-def judge(rates: Array, grown: Array, rows: int, sizes: tuple[int, ...]) -> Findings:
+def judge(rates: NDArray[Any], grown: NDArray[Any], rows: int, sizes: tuple[int, ...]) -> Findings:
     """Findings from losses and bounds: ``rates`` (repetition, stream and rate, 2), ``grown`` (repetition, size, 5)."""
     records: list[list[Any]] = []
     pairs = [(stream, rate) for stream in STREAMS for rate in RATES]
@@ -141,7 +140,7 @@ def judge(rates: Array, grown: Array, rows: int, sizes: tuple[int, ...]) -> Find
     return Findings(numbers, checks, lambda: draw(records), [summary])
 
 
-def _mean(values: Array) -> tuple[float, float, float]:
+def _mean(values: NDArray[Any]) -> tuple[float, float, float]:
     mean, wide = float(values.mean()), float(half_width(values))
     return mean, mean - wide, mean + wide
 
@@ -149,7 +148,7 @@ def _mean(values: Array) -> tuple[float, float, float]:
 def draw(records: list[list[Any]]) -> Any:
     """Losses and bounds by the rate, by the rows, and risks by the sample's size."""
     figure, (left, middle, right) = panels(3)
-    for colour, stream in zip(COLOURS, STREAMS, strict=False):
+    for colour, stream in zip(plots.COLOURS, STREAMS, strict=False):
         own = [r for r in records if r[0] == "loss a row" and r[1] == stream]
         left.plot([r[2] for r in own], [r[4] for r in own], "o-", color=colour, label=stream, markersize=4)
         left.plot([r[2] for r in own], [r[7] for r in own], "--", color=colour)
@@ -161,8 +160,18 @@ def draw(records: list[list[Any]]) -> Any:
     ):
         own = [r for r in records if r[0] == what]
         x, mean, low, high, bound = (np.array([r[k] for r in own]) for k in (3, 4, 5, 6, 7))
-        band(ax, x, mean, low, high, color=COLOURS[0], marker="o", markersize=4, label=f"{what.split(',')[0]}, 95 % band")
-        ax.plot(x, bound, "--", color=COLOURS[0], label="bound")
+        band(
+            ax,
+            x,
+            mean,
+            low,
+            high,
+            color=plots.COLOURS[0],
+            marker="o",
+            markersize=4,
+            label=f"{what.split(',')[0]}, 95 % band",
+        )
+        ax.plot(x, bound, "--", color=plots.COLOURS[0], label="bound")
         ax.axhline(NOISE, color=NEUTRAL, linestyle=":", label="noise")
         ax.set(xlabel="rows, T" if ax is middle else "sample size, m", ylabel="squared error", title=title)
         ax.set(xscale="log")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from driftline.tables.inputs import Array
 
-
-def half_width(values: Array, level: float = 0.95) -> Array:
+def half_width(values: NDArray[Any], level: float = 0.95) -> NDArray[Any]:
     """Half of the confidence interval of the mean over the first axis, by Student's distribution; NaN for one value.
 
     >>> half_width(np.array([1.0, 2.0, 3.0])).round(4).tolist()
@@ -21,5 +21,5 @@ def half_width(values: Array, level: float = 0.95) -> Array:
     if count < 2:
         return np.full(values.shape[1:], math.nan)
     spread = np.std(values, axis=0, ddof=1) / math.sqrt(count)
-    wide: Array = stdtrit(count - 1, (1 + level) / 2) * spread
+    wide: NDArray[Any] = stdtrit(count - 1, (1 + level) / 2) * spread
     return wide

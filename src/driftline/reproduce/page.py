@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import driftline
-from driftline.evaluate.tables import finite
+from driftline.evaluate import finite
 from driftline.reproduce.context import Context
 from driftline.reproduce.target import UNDECIDED, Check, Findings, Target
 

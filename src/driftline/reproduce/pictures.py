@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from driftline.evaluate.plots import COLOURS, new_axes
-from driftline.tables.inputs import Array
+from driftline.evaluate import plots
 
 NEUTRAL = "#595959"
 DASH = 4.0  # in widths of the line
@@ -21,7 +21,7 @@ def panels(count: int, *, width: float = 4.6, height: float = 4.0, rows: int = 1
     columns = -(-count // rows)
     figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
     grid = figure.subplots(rows, columns, squeeze=False)
-    return figure, [new_axes(ax) for ax in grid.flat[:count]]
+    return figure, [plots.new_axes(ax) for ax in grid.flat[:count]]
 
 
 def band(ax: Any, x: Any, middle: Any, low: Any, high: Any, **style: Any) -> None:
@@ -30,7 +30,7 @@ def band(ax: Any, x: Any, middle: Any, low: Any, high: Any, **style: Any) -> Non
     ax.fill_between(x, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
 
 
-def bands(ax: Any, x: Any, curves: Mapping[str, Sequence[Array]], colour: Mapping[str, str]) -> None:
+def bands(ax: Any, x: Any, curves: Mapping[str, Sequence[NDArray[Any]]], colour: Mapping[str, str]) -> None:
     """A line for each name, with the region around it; lines that lie on one another take turns, around one region."""
     for names in together({name: curve[0] for name, curve in curves.items()}):
         middle, low, high = curves[names[0]]
@@ -40,7 +40,7 @@ def bands(ax: Any, x: Any, curves: Mapping[str, Sequence[Array]], colour: Mappin
             ax.plot(x, middle, color=colour[name], linewidth=1.6, linestyle=dashes)
 
 
-def together(curves: Mapping[str, Array], share: float = 0.01) -> list[list[str]]:
+def together(curves: Mapping[str, NDArray[Any]], share: float = 0.01) -> list[list[str]]:
     """The names in groups whose curves are never further apart than a share of what all of them span with 0.
 
     >>> together({"a": np.array([0.0, 1.0]), "b": np.array([0.0, 3.0]), "c": np.array([0.0, 1.001])})
@@ -65,4 +65,4 @@ def legend_below(figure: Any, ax: Any, columns: int = 4) -> None:
 
 def colours(names: Sequence[str]) -> dict[str, str]:
     """A colour for each name, the same in every panel."""
-    return {name: COLOURS[number % len(COLOURS)] for number, name in enumerate(names)}
+    return {name: plots.COLOURS[number % len(plots.COLOURS)] for number, name in enumerate(names)}

@@ -8,16 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from driftline.base.learner import Learner
-from driftline.evaluate.adapters import fresh
-from driftline.evaluate.cases import seeds
-from driftline.evaluate.statistics import verdict
+from driftline import Learner
+from driftline.evaluate import verdict
 from driftline.reproduce.context import Context
 from driftline.reproduce.means import half_width
+from driftline.reproduce.randomness import generator, seeds
 from driftline.streams import Rotating
-from driftline.streams.keyed import generator
-from driftline.tables.inputs import Array
 
 Inputs = Literal["as drawn", "rows of norm 1", "norms of at most 1"]
 _NOISE = 77  # the key of the noise that is added to scaled rows
@@ -38,7 +36,7 @@ class Course:
     rows: int
     inputs: Inputs = "as drawn"
 
-    def take(self, seed: int) -> tuple[Array, Array]:
+    def take(self, seed: int) -> tuple[NDArray[Any], NDArray[Any]]:
         """The rows and labels of one seed."""
         if self.inputs == "as drawn":
             return self.stream.reseeded(seed).take(self.rows)
@@ -63,13 +61,13 @@ class Outcome:
 
     learners: tuple[str, ...]
     chosen: dict[str, dict[str, Any]]
-    at: Array
-    losses: Array
-    zero: Array
+    at: NDArray[Any]
+    losses: NDArray[Any]
+    zero: NDArray[Any]
 
-    def final(self, name: str) -> Array:
+    def final(self, name: str) -> NDArray[Any]:
         """A learner's loss over all rows, by repetition."""
-        column: Array = self.losses[:, self.learners.index(name), -1]
+        column: NDArray[Any] = self.losses[:, self.learners.index(name), -1]
         return column
 
     def mean(self, name: str) -> float:
@@ -84,16 +82,16 @@ class Outcome:
         """The names from the least loss to the largest."""
         return sorted(names or self.learners, key=self.mean)
 
-    def band(self, name: str) -> tuple[Array, Array, Array]:
+    def band(self, name: str) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         """The mean curve of a learner, and the ends of its 95 % confidence interval."""
         return _band(self.losses[:, self.learners.index(name)])
 
-    def gap(self, name: str, other: str) -> tuple[Array, Array, Array]:
+    def gap(self, name: str, other: str) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         """The same for the difference of two learners, sequence by sequence."""
         return _band(self.losses[:, self.learners.index(name)] - self.losses[:, self.learners.index(other)])
 
 
-def _band(curves: Array) -> tuple[Array, Array, Array]:
+def _band(curves: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     middle, wide = curves.mean(axis=0), half_width(curves)
     return middle, middle - wide, middle + wide
 
@@ -113,13 +111,13 @@ class _Repetition:
     course: Course
     seed: int
     learners: Sequence[Learner]
-    at: Array
+    at: NDArray[Any]
 
 
-def cumulative(learner: Learner, X: Array, y: Array) -> Array:
+def cumulative(learner: Learner, X: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
     """The sum of squared errors after each row; infinite where the learner diverges."""
     try:
-        sums: Array = np.cumsum(fresh(learner).run(X, y).losses)
+        sums: NDArray[Any] = np.cumsum(learner.clone().run(X, y).losses)
     except ArithmeticError:
         sums = np.full(len(y), np.inf)
     return sums
@@ -131,7 +129,7 @@ def tuned(job: _Tuning) -> int:
     return int(np.argmin([cumulative(learner, X, y)[-1] for learner in job.candidates]))
 
 
-def raced(job: _Repetition) -> tuple[Array, float]:
+def raced(job: _Repetition) -> tuple[NDArray[Any], float]:
     """The curves of all learners on one sequence, and the loss of predicting 0."""
     X, y = job.course.take(job.seed)
     curves = np.array([cumulative(learner, X, y)[job.at - 1] for learner in job.learners])

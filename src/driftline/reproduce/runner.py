@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from driftline.base.rules import COUNT, WHOLE
-from driftline.evaluate.plots import new_axes
+from driftline.evaluate import plots
 from driftline.reproduce import page
 from driftline.reproduce.context import Context
 from driftline.reproduce.registry import RequestError, find
@@ -61,20 +60,24 @@ def run(
         progress: show how far it is, on a terminal; False for quiet.
     """
     target = find(name)
+    if seed < 0:
+        raise RequestError(f"seed must be at least 0, got {seed}")
+    if jobs is not None and jobs < 1:
+        raise RequestError(f"jobs must be at least 1, got {jobs}")
     where = Path(data) if data is not None else None
     if where is not None and not where.is_dir():
         raise RequestError(f"data must be a directory, got {str(where)!r}")
     context = Context(
         quick=bool(quick),
-        seed=WHOLE.require("reproduce", "seed", seed),
-        jobs=COUNT.or_none().require("reproduce", "jobs", jobs),
+        seed=seed,
+        jobs=jobs,
         data=where,
         progress=progress,
     )
     folder = Path(out)
     if folder.exists() and not folder.is_dir():
         raise RequestError(f"out must be a directory, got {str(folder)!r}")
-    new_axes(None)  # says at once where matplotlib is missing, not after the work
+    plots.new_axes(None)  # says at once where matplotlib is missing, not after the work
     _prepare(folder, page.paths(target, folder).values())
     findings = target.compute(context)
     return Result(target, findings, page.write_all(target, findings, context, folder), context.quick)

@@ -6,12 +6,11 @@ import time
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from driftline import streams
-from driftline.linear import DFOP, SparseDFOP
+from driftline import DFOP, SparseDFOP, streams
 from driftline.reproduce.dfop_contest import PRIOR
 from driftline.reproduce.sparse_rls import rivals
-from driftline.tables.inputs import Array
 
 RATE, DIM, D, SPARSITY, STAGE = 2e-3, 100, 1000, 10, 500
 LEARNERS = ("DFOP", "Sparse-DFOP")
@@ -43,10 +42,10 @@ class Trace(NamedTuple):
         supports: (window,), whether exactly the right inputs are recovered at its end.
     """
 
-    losses: Array
-    distances: Array
-    lengths: Array
-    supports: Array
+    losses: NDArray[Any]
+    distances: NDArray[Any]
+    lengths: NDArray[Any]
+    supports: NDArray[Any]
 
 
 class Race(NamedTuple):
@@ -59,10 +58,10 @@ class Race(NamedTuple):
         rivals: (rival, parameter, window), the mean squared error of S-RLS and GMF-RLS at each of their parameters.
     """
 
-    losses: Array
-    seconds: Array
+    losses: NDArray[Any]
+    seconds: NDArray[Any]
     excited: float
-    rivals: Array
+    rivals: NDArray[Any]
 
 
 ESTIMATES = ("DFOP", "Sparse-DFOP, recovered", "Sparse-DFOP, coef_")
@@ -118,7 +117,7 @@ def race(job: Job) -> Race:
     return Race(losses, np.array([each for _, each in runs]), seconds, rival_losses(X, y, job.every))
 
 
-def rival_losses(X: Array, y: Array, every: int) -> Array:
+def rival_losses(X: NDArray[Any], y: NDArray[Any], every: int) -> NDArray[Any]:
     """Mean squared errors of S-RLS and GMF-RLS at each of their parameters, (rival, parameter, window).
 
     They are given the inputs that are ever other than 0. On the others S stays diagonal and no weight moves, so that
@@ -126,17 +125,17 @@ def rival_losses(X: Array, y: Array, every: int) -> Array:
     """
     used = np.ascontiguousarray(X[:, (X != 0).any(axis=0)])
     runs = [[rival.predictions(used, y) - y for rival in known.values()] for known in rivals(RATE, PRIOR).values()]
-    means: Array = np.square(runs).reshape(len(RIVALS), -1, len(y) // every, every).mean(axis=-1)
+    means: NDArray[Any] = np.square(runs).reshape(len(RIVALS), -1, len(y) // every, every).mean(axis=-1)
     return means
 
 
-def timed(learner: DFOP | SparseDFOP, X: Any, y: Array) -> tuple[Array, float]:
+def timed(learner: DFOP | SparseDFOP, X: Any, y: NDArray[Any]) -> tuple[NDArray[Any], float]:
     """The losses of a run, and its seconds of the processor a row."""
     began = time.process_time()
     run = learner.run(X, y)
     return run.losses, (time.process_time() - began) / len(y)
 
 
-def stages(values: Array, every: int) -> Array:
+def stages(values: NDArray[Any], every: int) -> NDArray[Any]:
     """The last axis, one value a window, as (stage, window of the stage)."""
     return values.reshape(*values.shape[:-1], -1, STAGE // every)

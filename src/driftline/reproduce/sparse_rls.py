@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-
-from driftline.tables.inputs import Array
+from numpy.typing import NDArray
 
 THRESHOLDS = (1e-3, 1e-2, 1e-1)
 PENALTIES = (1e-3, 1e-1, 10.0)
@@ -27,7 +27,7 @@ class PlainLearner(ABC):
         self.w = np.zeros(0)
         self.S = np.zeros((0, 0))
 
-    def predictions(self, X: Array, y: Array) -> Array:
+    def predictions(self, X: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
         """Of all rows, each made before its label was learned; NaN from the row on where they stop being finite."""
         d = X.shape[1]
         self.w, self.S = self.first_weights(d), self.start * np.eye(d)
@@ -41,12 +41,12 @@ class PlainLearner(ABC):
                 self.learn(x, label - prediction)
         return found
 
-    def first_weights(self, d: int) -> Array:
+    def first_weights(self, d: int) -> NDArray[Any]:
         """What w starts at."""
         return np.zeros(d)
 
     @abstractmethod
-    def learn(self, x: Array, error: float) -> None:
+    def learn(self, x: NDArray[Any], error: float) -> None:
         """Takes a row in, whose prediction was wrong by ``error``."""
 
 
@@ -60,7 +60,7 @@ class PlainDFOP(PlainLearner):
     def __init__(self, forget_rate: float, start: float) -> None:
         super().__init__(1 - forget_rate, start)
 
-    def learn(self, x: Array, error: float) -> None:
+    def learn(self, x: NDArray[Any], error: float) -> None:
         """One step of Algorithm 1."""
         self.S /= self.forgetting
         k = self.S @ x
@@ -89,11 +89,11 @@ class SRLS(PlainLearner):
         super().__init__(forgetting, start)
         self.threshold = threshold
 
-    def first_weights(self, d: int) -> Array:
+    def first_weights(self, d: int) -> NDArray[Any]:
         """Above any threshold."""
         return np.ones(d)
 
-    def learn(self, x: Array, error: float) -> None:
+    def learn(self, x: NDArray[Any], error: float) -> None:
         """One step with the row cut to the inputs whose weights are above the threshold."""
         k = self.S @ np.where(np.abs(self.w) > self.threshold, x, 0.0)
         c = self.forgetting + x @ k
@@ -120,7 +120,7 @@ class GMFRLS(PlainLearner):
         self.penalty = penalty
         self.steepness = steepness
 
-    def learn(self, x: Array, error: float) -> None:
+    def learn(self, x: NDArray[Any], error: float) -> None:
         """One step of RLS, and one against the penalty's gradient."""
         k = self.S @ x
         c = self.forgetting + x @ k

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from driftline.evaluate.tables import Table
+from driftline.evaluate import Table
 
 if TYPE_CHECKING:
     from driftline.reproduce.context import Context

@@ -6,16 +6,14 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from driftline.evaluate.plots import COLOURS
-from driftline.evaluate.tables import Table
+from driftline.evaluate import Table, plots
 from driftline.regret import drift, path_length
 from driftline.reproduce.context import Context
 from driftline.reproduce.pictures import NEUTRAL, panels
 from driftline.reproduce.target import Check, Findings, Target
 from driftline.streams import Rotating
-from driftline.streams.angles import sums_of_powers
-from driftline.tables.inputs import Array
 
 STEPS = (1e-6, 1e-4, 1e-2)  # nu, the norm of each step of a constant drift
 POWERS = (0.3, 0.7, 1.5)  # kappa, of a drift that fades as t^-kappa
@@ -84,7 +82,7 @@ def compute(context: Context) -> Findings:
     return judge([*constant(lengths), *fading(lengths)], lengths, context.pick(20_000, 2000))
 
 
-def constant(lengths: Array) -> list[list[Any]]:
+def constant(lengths: NDArray[Any]) -> list[list[Any]]:
     """Records of the first example: kind, parameter, T, V', V, both orders and both bounds."""
     found: list[list[Any]] = []
     for step in STEPS:
@@ -96,7 +94,7 @@ def constant(lengths: Array) -> list[list[Any]]:
     return found
 
 
-def fading(lengths: Array) -> list[list[Any]]:
+def fading(lengths: NDArray[Any]) -> list[list[Any]]:
     """The same for the second example."""
     found: list[list[Any]] = []
     for kappa in POWERS:
@@ -109,7 +107,7 @@ def fading(lengths: Array) -> list[list[Any]]:
     return found
 
 
-def judge(records: list[list[Any]], lengths: Array, rows: int) -> Findings:
+def judge(records: list[list[Any]], lengths: NDArray[Any], rows: int) -> Findings:
     """The thesis's statements, from the records and from streams of so many rows."""
     rule = [_by_rule(10.0**step, 10.0**power) for step in np.arange(-6, 9.1) for power in np.arange(1, 9.1)]
     measured = max(_off(step, rows) for step in STEPS)
@@ -174,11 +172,11 @@ def _off(step: float, rows: int) -> float:
 
 def _excess(rows: int, extra: float) -> float:
     """By how much sums of t^-power exceed the integral plus ``extra``, at the most, over powers and lengths."""
-    steps = np.arange(1, rows)
+    steps = np.arange(1.0, rows)
     excess = -math.inf
     for power in (0.3, 0.6, 0.7, 1.4, 1.5, 3.0):
         integrals = (steps ** (1 - power) - 1) / (1 - power)
-        excess = max(excess, float((sums_of_powers(steps, power) - integrals).max()) - extra)
+        excess = max(excess, float((np.cumsum(steps**-power) - integrals).max()) - extra)
     return excess
 
 
@@ -189,7 +187,7 @@ def draw(records: list[list[Any]]) -> Any:
         (left, "constant drift", STEPS, "ν"),
         (middle, "fading drift", POWERS, "κ"),
     ):
-        for colour, value in zip((COLOURS[0], COLOURS[1], COLOURS[2]), values, strict=True):
+        for colour, value in zip((plots.COLOURS[0], plots.COLOURS[1], plots.COLOURS[2]), values, strict=True):
             own = [r for r in records if r[0] == example and r[1] == value]
             for column, name, line in ((5, "ARCOR", "--"), (6, "LASER", "-")):
                 label = f"{name}, {letter} = {value:g}"
@@ -199,8 +197,8 @@ def draw(records: list[list[Any]]) -> Any:
     left.set(title="Constant drift, steps of ν", ylim=(3e-7, None))
     middle.set(title=r"Fading drift, steps of $t^{-\kappa}$", ylim=(1e-5, None))
     powers = np.linspace(6.0, 60.0, 200)
-    right.plot(powers, [crossing(p * math.log(10)) for p in powers], color=COLOURS[0], label="orders are equal")
-    right.axhline(0.7, color=COLOURS[1], linestyle="--", label="the thesis: about 0.7")
+    right.plot(powers, [crossing(p * math.log(10)) for p in powers], color=plots.COLOURS[0], label="orders are equal")
+    right.axhline(0.7, color=plots.COLOURS[1], linestyle="--", label="the thesis: about 0.7")
     right.axhline(2 / 3, color=NEUTRAL, linestyle=":", label="limit: 2/3")
     right.set(title="Below the line LASER's order is smaller", xlabel="log₁₀ T", ylabel="κ", xlim=(6, 60), ylim=(0.5, 2.4))
     right.legend(frameon=False, fontsize=8)

@@ -6,16 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from driftline.evaluate.plots import COLOURS
-from driftline.evaluate.tables import Table
-from driftline.linear import AAR, WEMM
-from driftline.regret.min_max import wemm_weights
+from driftline import AAR, WEMM
+from driftline.evaluate import Table, plots
+from driftline.regret import wemm_weights
 from driftline.reproduce.context import Context
 from driftline.reproduce.pictures import NEUTRAL, legend_below, panels
+from driftline.reproduce.randomness import generator
 from driftline.reproduce.target import Check, Findings, Target
-from driftline.streams.keyed import generator
-from driftline.tables.inputs import Array
 
 RIDGE, D, PAST, Y = 2.0, 3, 12, 10.0
 PANELS = ("Forster: weight 1", "WEMM: weight above 1/(1 - s)", "WEMM: weight 1/(1 - s)")
@@ -36,16 +35,16 @@ class Objective:
         bounded: whether labels are held within Y.
     """
 
-    values: Array
-    closed: Array
+    values: NDArray[Any]
+    closed: NDArray[Any]
     alpha: float
     learner: float
     bounded: bool
 
     @property
-    def worst(self) -> Array:
+    def worst(self) -> NDArray[Any]:
         """The largest value over the labels, for each prediction."""
-        largest: Array = (self.values[FEASIBLE] if self.bounded else self.values).max(axis=0)
+        largest: NDArray[Any] = (self.values[FEASIBLE] if self.bounded else self.values).max(axis=0)
         return largest
 
     @property
@@ -54,7 +53,7 @@ class Objective:
         return int(np.argmin(self.worst))
 
 
-def objective(X: Array, y: Array, x: Array, panel: str) -> Objective:
+def objective(X: NDArray[Any], y: NDArray[Any], x: NDArray[Any], panel: str) -> Objective:
     """Sum of squared errors less the least weighted and penalised loss, by a solve for each label of the grid."""
     forster = panel == PANELS[0]
     past = np.ones(len(y)) if forster else wemm_weights(X, RIDGE)
@@ -72,7 +71,7 @@ def objective(X: Array, y: Array, x: Array, panel: str) -> Objective:
     return Objective(values, closed, alpha, learner.predict_one(x), forster)
 
 
-def least_losses(rows: Array, past: Array, weights: Array, labels: Array) -> Array:
+def least_losses(rows: NDArray[Any], past: NDArray[Any], weights: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
     """The least b|u|^2 + sum of weighted squared errors, for each label of the last row: a least-squares problem each."""
     roots = np.sqrt(weights)
     stack = np.vstack([rows * roots[:, None], np.sqrt(RIDGE) * np.eye(D)])
@@ -80,11 +79,11 @@ def least_losses(rows: Array, past: Array, weights: Array, labels: Array) -> Arr
     targets[: len(past)] = (past * roots[:-1])[:, None]
     targets[len(past)] = labels * roots[-1]
     solved = np.linalg.lstsq(stack, targets, rcond=None)[0]
-    least: Array = np.square(targets - stack @ solved).sum(axis=0)
+    least: NDArray[Any] = np.square(targets - stack @ solved).sum(axis=0)
     return least
 
 
-def past_rows(seed: int, number: int) -> tuple[Array, Array, Array]:
+def past_rows(seed: int, number: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Rows within the unit ball, labels within Y, and the input of the last step."""
     rng = generator((seed,), number)
     X = rng.normal(size=(PAST + 1, D))
@@ -164,9 +163,9 @@ def judge(pasts: list[list[Objective]]) -> Findings:
     )
 
 
-def _at_learner(o: Objective) -> Array:
+def _at_learner(o: Objective) -> NDArray[Any]:
     """G over the labels at the learner's own prediction, which need not lie on the grid."""
-    values: Array = o.values[:, 0] - np.square(GRID - GRID[0]) + np.square(GRID - o.learner)
+    values: NDArray[Any] = o.values[:, 0] - np.square(GRID - GRID[0]) + np.square(GRID - o.learner)
     return values
 
 
@@ -181,8 +180,10 @@ def draw(shown: list[Objective]) -> Any:
         figure.colorbar(filled, ax=above, label="G", ticks=np.linspace(-limit, limit, 5).round(-1))
         above.axhline(GRID[o.best], color="black", linewidth=2)
         for edge in (-Y, Y) if o.bounded else ():
-            above.axvline(edge, color=COLOURS[3], linestyle="--")
-        for offset, colour in zip((-6, -3, 3, 6), (COLOURS[0], COLOURS[5], COLOURS[4], COLOURS[1]), strict=True):
+            above.axvline(edge, color=plots.COLOURS[3], linestyle="--")
+        for offset, colour in zip(
+            (-6, -3, 3, 6), (plots.COLOURS[0], plots.COLOURS[5], plots.COLOURS[4], plots.COLOURS[1]), strict=True
+        ):
             prediction = float(GRID[o.best]) + offset
             below.plot(
                 GRID,
@@ -192,7 +193,7 @@ def draw(shown: list[Objective]) -> Any:
             )
         below.plot(GRID, _column(o, float(GRID[o.best])), color="black", linewidth=2, label="best prediction")
         for edge in (-Y, Y) if o.bounded else ():
-            below.axvline(edge, color=COLOURS[3], linestyle="--")
+            below.axvline(edge, color=plots.COLOURS[3], linestyle="--")
         above.set(title=panel, xlabel="label", ylabel="prediction")
         below.set(xlabel="label", ylabel="G")
         below.axhline(0, color=NEUTRAL, linewidth=0.8)
@@ -200,8 +201,8 @@ def draw(shown: list[Objective]) -> Any:
     return figure
 
 
-def _column(o: Objective, prediction: float) -> Array:
-    values: Array = o.values[:, 0] - np.square(GRID - GRID[0]) + np.square(GRID - prediction)
+def _column(o: Objective, prediction: float) -> NDArray[Any]:
+    values: NDArray[Any] = o.values[:, 0] - np.square(GRID - GRID[0]) + np.square(GRID - prediction)
     return values
 
 

@@ -1,4 +1,4 @@
-"""``driftline reproduce``."""
+"""What ``driftline reproduce`` prints."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from pathlib import Path
 
 import typer
 
-from driftline import reproduce
 from driftline.reproduce import page
+from driftline.reproduce.registry import RequestError, find, names
+from driftline.reproduce.runner import run as run_target
 
 
 def show_list() -> None:
     """Prints every target with its source."""
-    names = reproduce.names()
-    width = max(map(len, names))
-    for name in names:
-        target = reproduce.find(name)
+    width = max(map(len, names()))
+    for name in names():
+        target = find(name)
         typer.echo(f"{name:{width}}  {target.title}. {target.source}")
         if target.data:
             typer.echo(f"{'':{width}}  --data: {target.data}")
@@ -24,12 +24,12 @@ def show_list() -> None:
 def run(name: str, *, quick: bool, out: Path, data: Path | None, jobs: int | None, seed: int) -> None:
     """Runs a target, and prints its checks, its verdict and its files."""
     try:
-        if data is not None and not reproduce.find(name).data:
+        if data is not None and not find(name).data:
             typer.echo(f"driftline reproduce: {name} reads no file, --data is not used", err=True)
-        result = reproduce.run(name, quick=quick, out=out, data=data, jobs=jobs, seed=seed)
-    except (reproduce.RequestError, ImportError, OSError) as error:
+        result = run_target(name, quick=quick, out=out, data=data, jobs=jobs, seed=seed)
+    except (RequestError, ImportError, OSError) as error:
         typer.echo(f"driftline reproduce: {error}", err=True)
-        raise typer.Exit(2 if isinstance(error, reproduce.RequestError) else 1) from error
+        raise typer.Exit(2 if isinstance(error, RequestError) else 1) from error
     typer.echo(f"{name}: {result.target.title}. {result.target.source}")
     if quick:
         typer.echo(page.QUICK)

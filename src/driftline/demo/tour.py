@@ -1,0 +1,56 @@
+"""Runs the commands, one after the other, on a stream that is made here."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+from driftline.cli import main
+from driftline.demo import demand
+from driftline.errors import missing_extra
+
+REPRODUCED = "A table of a paper, computed again."
+
+
+def steps(folder: Path) -> list[tuple[str, str]]:
+    """What each command is for, and its arguments."""
+    source, state, report = (shlex.quote(str(folder / name)) for name in ("demand.csv", "model.drift", "report.html"))
+    out, again, reproduced = (shlex.quote(str(folder / name)) for name in ("predictions.csv", "again.csv", "reproduced"))
+    columns = "--target demand --time time"
+    run = f"run {source} {columns} --level 0.9 --out {out} --state {state} --report {report}"
+    return [
+        ("Follow the file: predict every row, then learn it. Keep the model, the predictions and a report.", run),
+        (
+            "Go on from the model's file: after a run that was killed with what is left, here with nothing.",
+            f"{run} --resume",
+        ),
+        ("What is in the model's file.", f"inspect {state} --top 5"),
+        ("Predict rows with it, and learn nothing.", f"predict {state} {source} --out {again}"),
+        ("Other learners on the same file.", f"compare {source} {columns} --models auto,kalman,rls,ridge"),
+        ("One of them, with its parameters.", "models kalman"),
+        ("How quick they are on this machine.", "bench --models rls,auto --features 20"),
+        *([(REPRODUCED, f"reproduce bounds-table4-1 --quick --out {reproduced}")] if find_spec("matplotlib") else []),
+    ]
+
+
+def show(folder: Path) -> None:
+    """Makes the stream, runs the commands, and says where the report is."""
+    start = time.perf_counter()
+    folder.mkdir(parents=True, exist_ok=True)
+    source, state = folder / "demand.csv", folder / "model.drift"
+    demand.write(source)
+    state.unlink(missing_ok=True)
+    print(f"{source}: a town's demand for heat in {demand.ROWS:,} hours. Houses are insulated all the time, new pipes take")
+    print(f"the wind's part away at row {demand.NEW_PIPES:,}, and more houses are connected at row {demand.NEW_DISTRICT:,}.")
+    for purpose, command in steps(folder):
+        print(f"\n# {purpose}\n$ driftline {command}", flush=True)
+        try:
+            main(shlex.split(command))
+        except SystemExit as end:
+            if end.code not in (None, 0):
+                raise
+    if not find_spec("matplotlib"):
+        print(f"\n# {REPRODUCED} Left out: {missing_extra('its picture needs', 'matplotlib', 'plot')}")
+    print(f"\nAll of it took {time.perf_counter() - start:.1f} s. The report: {(folder / 'report.html').resolve()}")
