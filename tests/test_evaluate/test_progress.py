@@ -59,6 +59,29 @@ def test_an_unknown_length_has_no_remaining_time():
     assert bar.line(3.0) == "3,000 rows  1 k rows/s  0:03 so far"
 
 
+def test_a_share_stands_in_for_a_total():
+    bar = evaluate.Progress(None, start=500, show=False)
+    bar.advance(500, share=0.25)
+    assert bar.line(2.0, "error 3") == "[######..................]  25 %  1,000 rows  250 rows/s  error 3  0:12 left"
+
+
+def test_rows_done_before_are_not_the_work_of_now():
+    bar = evaluate.Progress(3000, start=1000, show=False)
+    bar.advance(1000)
+    assert bar.line(2.0) == "[################........]  67 %  2,000 of 3,000 rows  500 rows/s  0:02 left"
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_line_is_no_wider_than_the_terminal(monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("COLUMNS", "40")
+    with evaluate.Progress(10) as bar:
+        bar.advance(1, words=lambda: "as long as it may be")
+    lines = terminal.getvalue().split("\r")
+    assert max(map(len, lines)) == 39
+
+
 @pytest.mark.usefixtures("impatient")
 def test_rows_are_those_of_the_stream_however_many_learners_there_are():
     terminal = Terminal()

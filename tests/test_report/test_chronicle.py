@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 import driftline as dl
 from driftline import _core
 from driftline.cli.scoring import figures, make_scorer
-from driftline.evaluate.baselines import Baselines
 from driftline.report import Chronicle, charts, hindsight
 from driftline.report.charts import predictions
 from driftline.report.facts import Facts
@@ -187,23 +186,6 @@ def test_features_that_appear_later_were_zero_before():
     expected = np.linalg.lstsq(design, y, rcond=None)[0]
     assert weights == pytest.approx(expected, rel=1e-9)
     assert losses.sum() == pytest.approx(np.sum((y - design @ expected) ** 2), rel=1e-10)
-
-
-@given(st.lists(st.integers(0, 40), max_size=6), st.integers(0, 7), st.integers(0, 2**32 - 1))
-def test_baselines_know_the_labels_that_have_come(sizes, delay, seed):
-    rng = np.random.default_rng(seed)
-    y = np.where(rng.random(sum(sizes)) < 0.1, np.nan, rng.normal(size=sum(sizes)))
-    baselines, last, mean = Baselines(delay), [], []
-    for part in np.split(y, np.cumsum(sizes)):
-        found = baselines.predict(part)
-        last.extend(found["last"])
-        mean.extend(found["mean"])
-        baselines = Baselines.restored(baselines.state())
-    for row in range(len(y)):
-        known = y[: max(row - delay, 0)]
-        known = known[np.isfinite(known)]
-        assert last[row] == (known[-1] if len(known) else pytest.approx(np.nan, nan_ok=True))
-        assert mean[row] == pytest.approx(known.mean() if len(known) else np.nan, rel=1e-9, abs=1e-12, nan_ok=True)
 
 
 @given(st.lists(st.integers(0, 50), max_size=8))

@@ -282,8 +282,9 @@ class Tracker:
 
     def totals(self) -> Array:
         """The sums over all rows so far: their weight, the columns, the spreads."""
-        rest: Array = self._join(self._total[None], self._sums(self._buffer[:, None, : self._waiting]))[0]
-        return rest
+        self._flush(1)
+        sums: Array = self._join(self._total[None], self._sums(self._buffer[:, None, : self._waiting]))[0]
+        return sums
 
     def state(self) -> dict[str, Any]:
         """The sums so far and the rows that are in no unit yet, where all that is kept are the totals."""
