@@ -10,7 +10,7 @@ import pytest
 
 import driftline as dl
 from driftline.base import registry
-from driftline.cli import running
+from driftline.cli import checkpoint, running
 from driftline.storage import model_file
 from tests.test_cli.calling import call, outcome, predictions
 from tests.test_cli.tables import mixed, write
@@ -320,6 +320,20 @@ def test_a_file_that_is_no_state_is_never_written_over(capsys, tmp_path, kind, r
     assert err.startswith(f"driftline run: {state}: ")
     assert state.read_bytes() == before
     assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_state_of_an_older_version_is_refused_and_kept(capsys, tmp_path, monkeypatch):
+    source, state = write(mixed(50), tmp_path / "a.csv"), tmp_path / "state"
+    run = ["run", source, "-t", "load", "-m", "rls", "--state", state]
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "VERSION", checkpoint.VERSION - 1)
+        outcome(capsys, *run)
+    before = state.read_bytes()
+    words = f"{state}: the run was saved by another version of driftline, and cannot be read by this one"
+    for command in ([*run, "--resume"], ["predict", state, source]):
+        assert call(capsys, *command) == (1, "", f"driftline {command[0]}: {words}\n")
+    assert state.read_bytes() == before
+    assert call(capsys, "inspect", state)[0] == 0
 
 
 def test_a_state_that_is_not_gone_on_with_and_an_empty_file_are_replaced(capsys, tmp_path):

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+import driftline
 from driftline.cli import completion, options
 from driftline.cli.plugins import add_commands
 
@@ -24,8 +25,6 @@ app = typer.Typer(
 
 def _version(asked: bool) -> None:
     if asked:
-        import driftline
-
         typer.echo(f"driftline {driftline.__version__}")
         raise typer.Exit
 
