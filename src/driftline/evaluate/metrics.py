@@ -111,14 +111,15 @@ class MSE(Metric):
     """Mean squared error."""
 
     name, title = "mse", "mean squared error"
+    column = "squared"
 
     def columns(self, rows: Rows) -> dict[str, Array]:
         """Squared errors."""
-        return {"squared": rows.squared}
+        return {self.column: rows.squared}
 
     def value(self, count: Array, sums: Sums) -> Array:
         """Their mean."""
-        return sums["squared"] / count
+        return sums[self.column] / count
 
 
 class RMSE(MSE):
@@ -128,11 +129,11 @@ class RMSE(MSE):
 
     def value(self, count: Array, sums: Sums) -> Array:
         """The root of their mean."""
-        root: Array = np.sqrt(sums["squared"] / count)
+        root: Array = np.sqrt(super().value(count, sums))
         return root
 
 
-class BaselineRMSE(Metric):
+class BaselineRMSE(RMSE):
     """Root mean squared error of a simple baseline over the same rows.
 
     Args:
@@ -140,18 +141,13 @@ class BaselineRMSE(Metric):
     """
 
     def __init__(self, baseline: str) -> None:
-        self.baseline = baseline
+        self.baseline, self.column = baseline, f"squared {baseline}"
         title = BASELINES[baseline].title
         self.name, self.title = f"{title.replace(' ', '_')}_rmse", f"root mean squared error of the {title}"
 
     def columns(self, rows: Rows) -> dict[str, Array]:
         """Squared errors of the baseline."""
-        return {f"squared {self.baseline}": np.square(rows.y - rows.baselines[self.baseline])}
-
-    def value(self, count: Array, sums: Sums) -> Array:
-        """The root of their mean."""
-        root: Array = np.sqrt(sums[f"squared {self.baseline}"] / count)
-        return root
+        return {self.column: np.square(rows.y - rows.baselines[self.baseline])}
 
 
 class MAE(Metric):

@@ -143,18 +143,12 @@ class _Runner:
             raise ValueError(f"{WHERE}: there are no rows")
         for driver in self.drivers.values():
             driver.finish()
-        scores = {name: scorer.finish() for name, scorer in self.scorers.items()}
-        return Prequential(
+        return Prequential.of(
+            settings,
+            {name: scorer.finish() for name, scorer in self.scorers.items()},
             rows=self.rows,
-            metrics={metric.name: metric for metric in settings.metrics},
-            totals={name: score.last("cumulative") for name, score in scores.items()},
-            loss={name: score.loss for name, score in scores.items() if score.loss is not None},
-            skipped={name: score.skipped for name, score in scores.items()},
             seconds={name: driver.seconds for name, driver in self.drivers.items()},
-            window=settings.window,
-            fading=settings.fading,
             delay=delay,
             predictions={name: np.concatenate(kept) for name, kept in self.kept.items() if kept},
-            _scores=scores,
             _holdout=self.samples.curves() if self.samples is not None else {},
         )

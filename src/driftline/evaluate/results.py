@@ -6,12 +6,12 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from driftline.base.rules import choice
 from driftline.evaluate import plots
 from driftline.evaluate.metrics import Metric
-from driftline.evaluate.scorer import Curve, Scores
+from driftline.evaluate.scorer import Curve, Scores, Settings
 from driftline.evaluate.tables import Cell, Table, finite, shown, write
 from driftline.tables.inputs import Array
 
@@ -50,6 +50,20 @@ class Prequential:
     predictions: dict[str, Array] = field(default_factory=dict)
     _scores: dict[str, Scores] = field(default_factory=dict, repr=False)
     _holdout: dict[str, dict[str, Curve]] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, settings: Settings, scores: dict[str, Scores], **others: Any) -> Self:
+        """From what was measured and the scores of each learner."""
+        return cls(
+            metrics={metric.name: metric for metric in settings.metrics},
+            totals={name: score.last("cumulative") for name, score in scores.items()},
+            loss={name: score.loss for name, score in scores.items() if score.loss is not None},
+            skipped={name: score.skipped for name, score in scores.items()},
+            window=settings.window,
+            fading=settings.fading,
+            _scores=scores,
+            **others,
+        )
 
     @property
     def learners(self) -> list[str]:

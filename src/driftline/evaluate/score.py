@@ -60,17 +60,7 @@ def score(
         scorer = Scorer(settings, classes=False, rows=len(labels))
         scorer.add(labels, values, interval, lambda: np.ones(len(labels), dtype=bool))
         scores[name] = scorer.finish()
-    return Prequential(
-        rows=len(labels),
-        metrics={metric.name: metric for metric in settings.metrics},
-        totals={name: found.last("cumulative") for name, found in scores.items()},
-        loss={name: found.loss for name, found in scores.items() if found.loss is not None},
-        skipped={name: found.skipped for name, found in scores.items()},
-        seconds={},
-        window=settings.window,
-        fading=settings.fading,
-        _scores=scores,
-    )
+    return Prequential.of(settings, scores, rows=len(labels), seconds={})
 
 
 def _one_a_label(values: Any, labels: Array, what: str) -> Array:

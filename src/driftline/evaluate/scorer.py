@@ -96,9 +96,13 @@ class Scorer:
                 good = self._begun(said, good)
             for start in range(0, len(y), FLUSH):
                 piece = slice(start, start + FLUSH)
-                ends = (None, None) if interval is None else (interval[0][piece], interval[1][piece])
-                own = {name: values[piece] for name, values in said.items()}
-                self._score(y[piece], prediction[piece], ends, own, None if good is None else good[piece])
+                own = None if good is None else good[piece]
+                ends: tuple[Array | None, Array | None] = (
+                    (None, None) if interval is None else (interval[0][piece], interval[1][piece])
+                )
+                baselines = {name: values[piece] for name, values in said.items()}
+                origin = self._about(y[piece], own)
+                self._score(Rows(y[piece], prediction[piece], *ends, self.classes, origin, baselines), own)
 
     def _begun(self, said: dict[str, Array], good: Array | None) -> Array:
         """The rows that can be scored and that every baseline predicts."""
@@ -107,15 +111,7 @@ class Scorer:
         self.early += int((good & ~begun).sum())
         return begun
 
-    def _score(
-        self,
-        y: Array,
-        prediction: Array,
-        ends: tuple[Array | None, Array | None],
-        baselines: dict[str, Array],
-        good: Array | None,
-    ) -> None:
-        rows = Rows(y, prediction, *ends, self.classes, self._about(y, good), baselines)
+    def _score(self, rows: Rows, good: Array | None) -> None:
         columns: dict[str, Array] = {}
         for metric in self.settings.metrics:
             columns.update(metric.columns(rows))
@@ -123,9 +119,10 @@ class Scorer:
             self._begin(list(columns))
         assert self._tracker is not None
         if not self.classes:
-            self._least = min(self._least, float(y.min(initial=math.inf, where=True if good is None else good)))
-            self._largest = max(self._largest, float(y.max(initial=-math.inf, where=True if good is None else good)))
-        self.scored += len(y) if good is None else int(good.sum())
+            counted = True if good is None else good
+            self._least = min(self._least, float(rows.y.min(initial=math.inf, where=counted)))
+            self._largest = max(self._largest, float(rows.y.max(initial=-math.inf, where=counted)))
+        self.scored += len(rows.y) if good is None else int(good.sum())
         if good is None or good.all():
             self._tracker.add(list(columns.values()))
             return
