@@ -14,8 +14,6 @@ from driftline.base.learner import Learner
 from driftline.errors import closest
 from driftline.files import Options
 
-DEFAULT_MODEL = "auto"
-
 
 def names_in(texts: Iterable[str]) -> tuple[str, ...]:
     """Names that were given one by one, or with commas between them.
