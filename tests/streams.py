@@ -164,9 +164,8 @@ def told_in_another_thread(model: Any, *acts: Any) -> list[str]:
             except RuntimeError as error:
                 errors.append(str(error))
 
-    model._core.claim()
-    thread = threading.Thread(target=use)
-    thread.start()
-    thread.join()
-    model._core.release()
+    with model._guard.claim():
+        thread = threading.Thread(target=use)
+        thread.start()
+        thread.join()
     return errors

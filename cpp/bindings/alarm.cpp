@@ -1,7 +1,7 @@
 // The alarm.
 #include "driftline/base/alarm.hpp"
 
-#include "model.hpp"
+#include "batch.hpp"
 
 namespace driftline::bindings {
 

@@ -6,8 +6,10 @@
 namespace driftline::bindings {
 namespace {
 
-template <class Model> using Held = Holder<FleetModel<Model>>;
-using OutMarks = nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class Model> struct Held : Guarded {
+    explicit Held(std::unique_ptr<FleetModel<Model>> fleet) : model(std::move(fleet)) {}
+    std::unique_ptr<FleetModel<Model>> model;
+};
 
 // The first row with a value that no model takes; -1 where there is none.
 template <class T, class Source> Index first_bad_row(const Batch& batch, Index features) {
@@ -38,8 +40,7 @@ nb::tuple run_keyed(Held<Model>& self, Indices keys, Table2 x, std::optional<Vec
     KeyedRows rows;
     rows.batch = make_batch(x, y, weight, skip, fleet.features());
     const std::size_t count = static_cast<std::size_t>(rows.batch.rows);
-    if (keys.shape(0) != count || predictions.shape(0) != count || resets.shape(0) != count || at.shape(0) < 1)
-        throw nb::value_error("the shapes do not agree");
+    require(keys.shape(0) == count && predictions.shape(0) == count && resets.shape(0) == count && at.shape(0) >= 1);
     const Index from = *std::min_element(at.data(), at.data() + at.shape(0));
     if (from < 0 || until < from || until > rows.batch.rows)
         throw nb::value_error("the rows are out of range");
@@ -63,7 +64,7 @@ nb::tuple run_keyed(Held<Model>& self, Indices keys, Table2 x, std::optional<Vec
         at.data()[i] = done[i].row;
         skipped += done[i].skipped;
     }
-    return nb::make_tuple(static_cast<int>(status), skipped);
+    return nb::make_tuple(status, skipped);
 }
 
 template <class Model> void require_models(const FleetModel<Model>& fleet, Index count) {
@@ -116,7 +117,7 @@ template <class T, class Model> nb::class_<Held<Model>> bind(nb::module_& m, con
         .def(
             "__init__",
             [](Held<Model>* self, Index n, Index d, bool intercept, const Policy& policy) {
-                new (self) Held<Model>{std::make_unique<FleetModel<Model>>(n, d, intercept, policy), {}, {}, 0};
+                new (self) Held<Model>(std::make_unique<FleetModel<Model>>(n, d, intercept, policy));
             },
             arg("n"), arg("d"), arg("intercept"), arg("policy"))
         .def_prop_ro("features", [](Held<Model>& self) { return self.model->features(); })

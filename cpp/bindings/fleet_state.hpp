@@ -1,8 +1,8 @@
 // The state of a fleet on its way out and in: an array for each field of a slot, a row of it for each model that learned.
 #pragma once
 
-#include "first_order_state.hpp"
-#include "second_order_state.hpp"
+#include "first_order_core.hpp"
+#include "second_order_core.hpp"
 
 #include <nanobind/stl/string.h>
 
@@ -34,11 +34,6 @@ template <class T> std::vector<Field> fields_of(const FirstOrderState<T>& m, con
         fields.push_back({"logs", at.logs, 2 * m.d, true});
     fields.push_back({"sums", at.sums, first_order_sums_count, true});
     return fields;
-}
-
-template <class T> nb::object new_table(Index rows, Index columns, T*& elements) {
-    nb::object flat = new_array(rows * columns, elements);
-    return flat.attr("reshape")(rows, columns);
 }
 
 template <class Model> std::vector<Index> used_slots(FleetModel<Model>& fleet) {

@@ -7,6 +7,10 @@ namespace driftline::bindings {
 
 class GrowingNames {
   public:
+    void set(const nb::object& names) {
+        index_ = nb::dict();
+        append(nb::list(names));
+    }
     void append(const nb::list& names) {
         for (nb::handle name : names)
             index_[name] = nb::int_(index_.size());

@@ -2,18 +2,14 @@
 #define DRIFTLINE_IMPORTS_NUMPY
 #include "numpy_api.hpp"
 
-#include <iterator>
-
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/vector.h>
-
-#include "driftline/engine.hpp"
 
 namespace driftline::bindings {
 void bind_alarm(nanobind::module_&);
 void bind_auto(nanobind::module_&);
 void bind_first_order(nanobind::module_&);
 void bind_fleet(nanobind::module_&);
+void bind_guard(nanobind::module_&);
 void bind_kernel(nanobind::module_&);
 void bind_multi_output(nanobind::module_&);
 void bind_projected(nanobind::module_&);
@@ -21,6 +17,7 @@ void bind_second_order(nanobind::module_&);
 void bind_sparse(nanobind::module_&);
 void bind_transforms(nanobind::module_&);
 void bind_triangles(nanobind::module_&);
+void bind_types(nanobind::module_&);
 } // namespace driftline::bindings
 
 NB_MODULE(_core, m) {
@@ -28,11 +25,8 @@ NB_MODULE(_core, m) {
     if (_import_array() < 0)
         throw nanobind::python_error();
     m.doc() = "driftline's native core.";
-    nanobind::class_<driftline::Level>(m, "Level", "A level of coverage and its place among those that models follow.")
-        .def(nanobind::init<driftline::Index, double, double, driftline::Index>(), nanobind::arg("at"),
-             nanobind::arg("share"), nanobind::arg("factor"), nanobind::arg("enough"));
-    m.attr("levels") = nanobind::cast(std::vector<double>(std::begin(driftline::levels), std::end(driftline::levels)));
-    m.def("instruction_set", &driftline::instruction_set, "The instruction set in use: avx2 or baseline.");
+    driftline::bindings::bind_types(m);
+    driftline::bindings::bind_guard(m);
     driftline::bindings::bind_alarm(m);
     driftline::bindings::bind_auto(m);
     driftline::bindings::bind_sparse(m);

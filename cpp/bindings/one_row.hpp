@@ -119,8 +119,15 @@ template <class T> bool read_dict(PyObject* dict, T* x, Index features, const Na
     return true;
 }
 
+// Where read_row puts a row, for cores whose rows are not where their model expects them.
+template <class T> struct RowBuffer {
+    Index d = 0;
+    bool intercept = false;
+    T* x = nullptr;
+};
+
 // Fills the model's row; false leaves the model to be asked through Python. The row buffer is scratch, so nothing is lost.
-template <class State> bool read_row(PyObject* x, State& state, const Names& names, bool unknown_allowed) {
+template <class State> bool read_row(PyObject* x, const State& state, const Names& names, bool unknown_allowed) {
     const Index features = state.d - state.intercept;
     bool good = false;
     if (PyArray_CheckExact(x))

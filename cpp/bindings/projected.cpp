@@ -1,19 +1,12 @@
 // driftline._core.Projected64 and Projected32: second-order learners of M x.
 #include "growing_names.hpp"
-#include "second_order_state.hpp"
+#include "second_order_core.hpp"
 #include "sparse.hpp"
 
 #include "driftline/linear/projected_model.hpp"
 
 namespace driftline::bindings {
 namespace {
-
-template <class T> struct Projected : Holder<SecondOrderModel<T>> {
-    Projection<T> projection;
-    GrowingNames growing; // in the place of the names that are set at once
-};
-
-template <class T> Holder<SecondOrderModel<T>>& holder(Projected<T>& self) { return self; }
 
 template <class T, class Source> bool read_entries(PyArrayObject* array, EntryBuffer<T>& row) {
     const char* from = PyArray_BYTES(array);
@@ -42,101 +35,64 @@ template <class T> bool read_items(PyObject* dict, EntryBuffer<T>& row, const Gr
     return good && count <= room;
 }
 
-// Puts M x where the model expects its row; false leaves x to Python.
-template <class T> bool read_projected(Projected<T>& self, PyObject* x, bool unknown_allowed) {
-    Projection<T>& projection = self.projection;
-    bool good = false;
-    if (PyArray_CheckExact(x)) {
-        PyArrayObject* array = reinterpret_cast<PyArrayObject*>(x);
-        if (PyArray_NDIM(array) != 1 || PyArray_DIM(array, 0) != projection.features() || !PyArray_ISBEHAVED_RO(array))
-            return false;
-        good = PyArray_TYPE(array) == NPY_DOUBLE  ? read_entries<T, double>(array, projection.row)
-               : PyArray_TYPE(array) == NPY_FLOAT ? read_entries<T, float>(array, projection.row)
-                                                  : false;
-    } else if (PyDict_CheckExact(x) && self.growing.known()) {
-        good = read_items(x, projection.row, self.growing, unknown_allowed);
+template <class T> struct ProjectedCore : SecondOrderCore<T> {
+    ProjectedCore(const RandomMatrix& matrix, bool intercept, const Policy& policy)
+        : SecondOrderCore<T>(matrix.dim + intercept, intercept, policy), projection(matrix, 0) {}
+
+    Index features() const { return projection.features(); }
+    Index width() const { return projection.features() + this->model->state.intercept; }
+    // Puts M x where the model expects its row.
+    bool read(nb::handle x, bool unknown_allowed) {
+        const bool good = read_entries_of(x.ptr(), unknown_allowed);
+        if (good)
+            projection.into(this->model->state);
+        return good;
     }
-    if (good)
-        projection.into(self.model->state);
-    return good;
-}
+    Status replay(const Batch& batch, Outputs& out) {
+        projection.row.reserve(features());
+        return projection.replay(this->model->state, batch, batch, out);
+    }
+    bool takes(const SparseRows&) const { return true; } // columns that are not known count as 0
+    Status replay(const SparseRows& x, const Batch& batch, Outputs& out) {
+        projection.row.reserve(x.rows.longest());
+        return projection.replay(this->model->state, x.rows, batch, out);
+    }
+    nb::object weights() {
+        T* to;
+        nb::object out = new_array(width(), to);
+        projection.weights(this->model->state, to);
+        return out;
+    }
+    void grow(Index more) { projection.widen(features() + more); }
 
-template <class T> nb::object predict(Projected<T>& self, nb::handle x) {
-    InUse use(holder(self));
-    double prediction = 0;
-    if (!read_projected(self, x.ptr(), true) || engine<T>().predict(self.model->state, prediction, nullptr) != Status::done)
-        return nb::none();
-    return nb::float_(prediction);
-}
+    Projection<T> projection;
+    GrowingNames names; // in the place of the names that are set at once
 
-template <class T> nb::object predict_interval(Projected<T>& self, nb::handle x, const Level& level) {
-    InUse use(holder(self));
-    auto& state = self.model->state;
-    double prediction = 0, s = 0;
-    if (!read_projected(self, x.ptr(), true) || engine<T>().predict(state, prediction, &s) != Status::done)
-        return nb::none();
-    return interval_around(prediction, level, state, label_variance(state.policy, s, 1));
-}
-
-template <class T> bool learn(Projected<T>& self, nb::handle x, nb::handle y, nb::handle weight) {
-    InUse use(holder(self));
-    const double label = read_number<T>(y.ptr());
-    const double share = weight.is_none() ? 1 : read_number<double>(weight.ptr());
-    double prediction = 0;
-    return share > 0 && !std::isnan(label) && read_projected(self, x.ptr(), false) &&
-           engine<T>().learn(self.model->state, label, share, prediction) == Status::done;
-}
-
-template <class T> Index width(const Projected<T>& self) { return self.projection.features() + self.model->state.intercept; }
-
-template <class T, class Rows>
-nb::tuple replay_table(Projected<T>& self, const Rows& rows, Index longest, const Batch& batch, const Outputs& out) {
-    self.projection.row.reserve(longest);
-    return replay_freely(batch, out, [&](const Batch& rest, Outputs& results) {
-        return self.projection.replay(self.model->state, rows, rest, results);
-    });
-}
-
-template <class T>
-nb::tuple run(Projected<T>& self, Table2 x, std::optional<Vector> y, std::optional<Vector> weight, bool skip,
-              OutVector predictions, std::optional<OutVector> lower, std::optional<OutVector> upper,
-              std::optional<Level> level, std::optional<OutIndices> resets, std::optional<OutTable> weights, Index every,
-              Index start, std::optional<OutTable> pace) {
-    InUse use(holder(self));
-    const Index features = self.projection.features();
-    const Batch batch = make_batch(x, y, weight, skip, features);
-    Outputs out = make_outputs(batch, predictions, resets, weights, every, start, width(self));
-    if (lower && upper && level)
-        add_intervals(out, batch, *lower, *upper, *level);
-    add_pace(out, batch, pace);
-    return replay_table(self, batch, features, batch, out);
-}
-
-template <class T>
-nb::tuple run_sparse(Projected<T>& self, const SparseRows& x, std::optional<Vector> y, std::optional<Vector> weight,
-                     bool skip, OutVector predictions, std::optional<OutVector> lower, std::optional<OutVector> upper,
-                     std::optional<Level> level, std::optional<OutIndices> resets, std::optional<OutTable> weights,
-                     Index every, Index start, std::optional<OutTable> pace) {
-    InUse use(holder(self));
-    const Batch batch = make_labels(x.rows.rows, y, weight, skip);
-    Outputs out = make_outputs(batch, predictions, resets, weights, every, start, width(self));
-    if (lower && upper && level)
-        add_intervals(out, batch, *lower, *upper, *level);
-    add_pace(out, batch, pace);
-    return replay_table(self, x.rows, x.rows.longest(), batch, out);
-}
-
-template <class T> nb::object weights(Projected<T>& self) {
-    InUse use(holder(self));
-    T* to;
-    nb::object out = new_array(width(self), to);
-    self.projection.weights(self.model->state, to);
-    return out;
-}
+  private:
+    bool read_entries_of(PyObject* x, bool unknown_allowed) {
+        if (PyDict_CheckExact(x) && names.known())
+            return read_items(x, projection.row, names, unknown_allowed);
+        if (!PyArray_CheckExact(x))
+            return read_sparse(x);
+        PyArrayObject* array = reinterpret_cast<PyArrayObject*>(x);
+        if (PyArray_NDIM(array) != 1 || PyArray_DIM(array, 0) != features() || !PyArray_ISBEHAVED_RO(array))
+            return false;
+        if (PyArray_TYPE(array) == NPY_DOUBLE)
+            return read_entries<T, double>(array, projection.row);
+        return PyArray_TYPE(array) == NPY_FLOAT && read_entries<T, float>(array, projection.row);
+    }
+    bool read_sparse(PyObject* x) {
+        const SparseRows* rows = one_sparse_row(x);
+        if (!rows)
+            return false;
+        projection.row.reserve(rows->rows.longest());
+        return projection.row.take(rows->rows, 0, features());
+    }
+};
 
 // M'v for any v.
-template <class T> nb::object transpose(Projected<T>& self, Vector v) {
-    InUse use(holder(self));
+template <class T> nb::object transpose(ProjectedCore<T>& self, Vector v) {
+    InUse use(self);
     const Index dim = self.projection.matrix().dim;
     if (static_cast<Index>(v.shape(0)) != dim)
         throw nb::value_error("v has another length than the columns");
@@ -149,8 +105,8 @@ template <class T> nb::object transpose(Projected<T>& self, Vector v) {
 }
 
 // Columns of M, one after the other.
-template <class T> nb::object columns(Projected<T>& self, OutIndices which) {
-    InUse use(holder(self));
+template <class T> nb::object columns(ProjectedCore<T>& self, OutIndices which) {
+    InUse use(self);
     const RandomMatrix& matrix = self.projection.matrix();
     double* to;
     nb::object out = new_array(static_cast<Index>(which.shape(0)) * matrix.dim, to);
@@ -159,14 +115,14 @@ template <class T> nb::object columns(Projected<T>& self, OutIndices which) {
     return out;
 }
 
-template <class T> nb::dict projected_state(Projected<T>& self) {
+template <class T> nb::dict projected_state(ProjectedCore<T>& self) {
     nb::dict out = get_state<T>(self);
     const double features = static_cast<double>(self.projection.features());
     out["features"] = copy_out(&features, 1);
     return out;
 }
 
-template <class T> void set_projected_state(Projected<T>& self, const nb::dict& from) {
+template <class T> void set_projected_state(ProjectedCore<T>& self, const nb::dict& from) {
     double features = 0;
     copy_in(from, "features", &features, 1);
     if (!(features >= 0 && features < 9e15 && features == std::floor(features)))
@@ -177,75 +133,48 @@ template <class T> void set_projected_state(Projected<T>& self, const nb::dict& 
 
 template <class T> void bind(nb::module_& m, const char* name) {
     using nb::arg;
-    nb::class_<Projected<T>, Holder<SecondOrderModel<T>>>(m, name, "A second-order learner of M x, for a random matrix M.")
-        .def(
-            "__init__",
-            [](Projected<T>* self, int filling, Index dim, std::uint64_t seed, bool intercept, const Policy& policy) {
-                const RandomMatrix matrix(static_cast<Filling>(filling), dim, seed);
-                new (self)
-                    Projected<T>{{std::make_unique<SecondOrderModel<T>>(dim + intercept, intercept, policy), {}, {}, 0},
-                                 Projection<T>(matrix, 0)};
-            },
-            arg("filling"), arg("dim"), arg("seed"), arg("intercept"), arg("policy"))
-        .def("predict", &predict<T>, arg("x").none(), "The prediction, or None where x has to be converted first.")
-        .def("predict_interval", &predict_interval<T>, arg("x").none(), arg("level"),
-             "Both ends of the interval, or None where x has to be converted first.")
-        .def("learn", &learn<T>, arg("x").none(), arg("y").none(), arg("weight") = nb::none(),
-             "False, with nothing changed, where the row needs Python's care.")
-        .def("run", &run<T>, arg("x"), arg("y").none(), arg("weight").none(), arg("skip"), arg("predictions"),
-             arg("lower").none(), arg("upper").none(), arg("level").none(), arg("resets").none(), arg("weights").none(),
-             arg("every"), arg("start"), arg("pace") = nb::none(),
-             "Replays rows from `start`; returns status, rows done, resets written and rows skipped.")
-        .def("run", &run_sparse<T>, arg("x"), arg("y").none(), arg("weight").none(), arg("skip"), arg("predictions"),
-             arg("lower").none(), arg("upper").none(), arg("level").none(), arg("resets").none(), arg("weights").none(),
-             arg("every"), arg("start"), arg("pace") = nb::none(), "The same for compressed rows.")
-        .def("weights", &weights<T>, "M'v, the weights of the features, and then the intercept's.")
-        .def(
+    using Core = ProjectedCore<T>;
+    auto core = nb::class_<Core, SecondOrderCore<T>>(m, name, "A second-order learner of M x, for a random matrix M.")
+                    .def(
+                        "__init__",
+                        [](Core* self, Filling filling, Index dim, std::uint64_t seed, bool intercept,
+                           const Policy& policy) { new (self) Core(RandomMatrix(filling, dim, seed), intercept, policy); },
+                        arg("filling"), arg("dim"), arg("seed"), arg("intercept"), arg("policy"));
+    bind_verbs(core);
+    core.def(
             "compressed",
-            [](Projected<T>& self) {
-                InUse use(holder(self));
+            [](Core& self) {
+                InUse use(self);
                 return copy_out(self.model->state.w, self.projection.matrix().dim);
             },
-            "v, the weights of M x.")
+            nb::sig("def compressed(self) -> typing.Any"), "v, the weights of M x.")
         .def("intercept",
-             [](Projected<T>& self) {
-                 InUse use(holder(self));
+             [](Core& self) {
+                 InUse use(self);
                  const auto& state = self.model->state;
                  return state.intercept ? static_cast<double>(state.w[self.projection.matrix().dim]) : 0.0;
              })
         .def(
             "places",
-            [](Projected<T>& self, const nb::list& names) {
+            [](Core& self, const nb::list& names) {
                 nb::list places;
                 for (nb::handle name : names) {
-                    const Index place = self.growing.find(name.ptr());
+                    const Index place = self.names.find(name.ptr());
                     if (place == -2)
                         throw nb::python_error();
                     places.append(place);
                 }
                 return places;
             },
-            arg("names"), "The places of these names; -1 where a name is not known.")
-        .def("transpose", &transpose<T>, arg("v"), "M'v for the features met so far.")
-        .def("columns", &columns<T>, arg("which"), "Columns of M, one after the other.")
-        .def_prop_ro("features", [](Projected<T>& self) { return self.projection.features(); })
+            arg("names"), nb::sig("def places(self, names: list) -> list[int]"),
+            "The places of these names; -1 where a name is not known.")
+        .def("transpose", &transpose<T>, arg("v"), nb::sig("def transpose(self, v: typing.Any) -> typing.Any"),
+             "M'v for the features met so far.")
+        .def("columns", &columns<T>, arg("which"), nb::sig("def columns(self, which: typing.Any) -> typing.Any"),
+             "Columns of M, one after the other.")
         .def("get_state", &projected_state<T>)
         .def("set_state", &set_projected_state<T>, arg("state"))
-        .def(
-            "grow",
-            [](Projected<T>& self, Index more) {
-                InUse use(holder(self));
-                self.projection.widen(self.projection.features() + more);
-            },
-            arg("more"))
-        .def(
-            "set_names",
-            [](Projected<T>& self, const nb::object& names) {
-                self.growing = {};
-                self.growing.append(nb::list(names));
-            },
-            arg("names"))
-        .def("append_names", [](Projected<T>& self, const nb::list& names) { self.growing.append(names); }, arg("names"));
+        .def("append_names", [](Core& self, const nb::list& names) { self.names.append(names); }, arg("names"));
 }
 
 } // namespace

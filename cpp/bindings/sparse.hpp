@@ -1,7 +1,7 @@
 // Compressed rows as Python hands them over.
 #pragma once
 
-#include "model.hpp"
+#include "batch.hpp"
 
 #include "driftline/linear/sparse_rows.hpp"
 
@@ -18,5 +18,11 @@ struct SparseRows {
     SparseRows(AnyVector values, AnyVector columns, AnyVector starts, Index width);
     SparseRows slice(Index start, Index stop) const;
 };
+
+// Null where x is something else, or not one row.
+inline const SparseRows* one_sparse_row(nb::handle x) {
+    const SparseRows* rows = nullptr;
+    return nb::try_cast(x, rows, false) && rows && rows->rows.rows == 1 ? rows : nullptr;
+}
 
 } // namespace driftline::bindings

@@ -1,5 +1,7 @@
 // driftline._core's transformations of rows, and TransformChain.
-#include "model.hpp"
+#include "batch.hpp"
+#include "guard.hpp"
+#include "one_row.hpp"
 
 #include <nanobind/stl/shared_ptr.h>
 
@@ -21,13 +23,6 @@ using Mask = nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>
 struct HeldChain {
     TransformChain chain;
     Names names;
-};
-
-// What read_row writes to.
-struct RowBuffer {
-    Index d;
-    bool intercept;
-    double* x;
 };
 
 nb::dict get_state(Transform& self) {
@@ -52,7 +47,7 @@ void set_state(Transform& self, const nb::dict& from) {
 // The row at hand as the learner behind sees it; None where it has to be converted first, or a value leaves the range.
 nb::object look(HeldChain& self, nb::handle x, bool unknown_allowed, bool alone) {
     auto& chain = self.chain;
-    const RowBuffer buffer{chain.inputs(), false, chain.row()};
+    const RowBuffer<double> buffer{chain.inputs(), false, chain.row()};
     if (!read_row(x.ptr(), buffer, self.names, unknown_allowed))
         return nb::none();
     for (Index j = 0; j < buffer.d; ++j)
@@ -128,8 +123,8 @@ void bind_transforms(nb::module_& m) {
     nb::class_<RandomFourier, Transform>(m, "RandomFourier")
         .def(
             "__init__",
-            [](RandomFourier* self, Index inputs, Index outputs, int spectrum, double gamma, std::uint64_t seed) {
-                new (self) RandomFourier(inputs, outputs, static_cast<Spectrum>(spectrum), gamma, seed);
+            [](RandomFourier* self, Index inputs, Index outputs, Spectrum spectrum, double gamma, std::uint64_t seed) {
+                new (self) RandomFourier(inputs, outputs, spectrum, gamma, seed);
             },
             arg("inputs"), arg("outputs"), arg("spectrum"), arg("gamma"), arg("seed"));
     nb::class_<HeldChain>(m, "TransformChain", "Transformations in a row.")
@@ -146,7 +141,8 @@ void bind_transforms(nb::module_& m) {
         .def("make_room", [](HeldChain& self) { self.chain.make_room(); })
         .def(
             "set_names", [](HeldChain& self, nb::object names) { self.names.set(std::move(names)); }, arg("names"))
-        .def("look", &look, arg("x").none(), arg("unknown_allowed"), arg("alone") = false)
+        .def("look", &look, arg("x").none(), arg("unknown_allowed"), arg("alone") = false,
+             nb::sig("def look(self, x: object, unknown_allowed: bool, alone: bool = False) -> typing.Any"))
         .def(
             "learn", [](HeldChain& self, double y) { self.chain.learn(y); }, arg("y"),
             "The row that was looked at last becomes one of those seen.")

@@ -1,7 +1,7 @@
 // Triangles of QR factorisations, for looking back on a stream.
 #include "driftline/report/triangles.hpp"
 
-#include "model.hpp"
+#include "batch.hpp"
 
 namespace driftline::bindings {
 

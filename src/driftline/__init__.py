@@ -6,20 +6,34 @@ A name is imported when it is first used, so that ``import driftline`` takes no 
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from driftline import extensions
+
 if TYPE_CHECKING:
-    from driftline import checks, evaluate, features, files, losses, regret, streams
-    from driftline.base.alarm import Alarm
-    from driftline.base.certificate import Certificate
-    from driftline.base.learner import Learner
-    from driftline.base.run import Run
-    from driftline.ensembles import Auto, Averaged, Classifier, Network
-    from driftline.errors import DivergenceError, ModelFileError, RowRefusedError
-    from driftline.evaluate.sweep import Sweep, sweep
-    from driftline.features import Pipeline
-    from driftline.fleet import Fleet
-    from driftline.kernels import Kernel
+    from driftline import checks as checks
+    from driftline import evaluate as evaluate
+    from driftline import features as features
+    from driftline import files as files
+    from driftline import losses as losses
+    from driftline import regret as regret
+    from driftline import streams as streams
+    from driftline.base.alarm import Alarm as Alarm
+    from driftline.base.certificate import Certificate as Certificate
+    from driftline.base.learner import Learner as Learner
+    from driftline.base.run import Run as Run
+    from driftline.ensembles import Auto as Auto
+    from driftline.ensembles import Averaged as Averaged
+    from driftline.ensembles import Classifier as Classifier
+    from driftline.ensembles import Network as Network
+    from driftline.errors import DivergenceError as DivergenceError
+    from driftline.errors import ModelFileError as ModelFileError
+    from driftline.errors import RowRefusedError as RowRefusedError
+    from driftline.evaluate.sweep import Sweep as Sweep
+    from driftline.evaluate.sweep import sweep as sweep
+    from driftline.features import Pipeline as Pipeline
+    from driftline.fleet import Fleet as Fleet
+    from driftline.kernels import Kernel as Kernel
     from driftline.linear import *
-    from driftline.storage.model_file import load
+    from driftline.storage.model_file import load as load
 
 __version__ = "0.1.0"
 
@@ -43,6 +57,13 @@ _HOMES = {  # of the public names; those of the linear learners are in driftline
     "load": "storage.model_file",
     "sweep": "evaluate.sweep",
 }
+
+_LEARNERS = (
+    "driftline.ensembles.auto", "driftline.linear", "driftline.ensembles", "driftline.features", "driftline.kernels",
+)  # fmt: skip
+extensions.provide("learners", *_LEARNERS)
+extensions.provide("models", *_LEARNERS, "driftline.fleet")
+extensions.provide("report", "driftline.report.display")
 
 
 def __dir__() -> list[str]:

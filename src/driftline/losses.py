@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Protocol, runtime_checkable
 
 from driftline.base.rules import PROBABILITY, Checked, Positive, Rule, choice
+from driftline.storage.codec import storable
 
 
 @runtime_checkable
@@ -25,6 +26,7 @@ class Loss(Protocol):
         """The derivative of ``value`` by ``prediction``."""
 
 
+@storable
 @dataclass(frozen=True)
 class Squared:
     """(prediction - y)^2."""
@@ -38,6 +40,7 @@ class Squared:
         return 2 * (prediction - y)
 
 
+@storable
 @dataclass(frozen=True)
 class Absolute:
     """``|prediction - y|``, with gradient 0 where the two agree."""
@@ -51,6 +54,7 @@ class Absolute:
         return float(prediction > y) - float(prediction < y)
 
 
+@storable
 @dataclass(frozen=True)
 class Huber(Checked):
     """Half the squared error within ``threshold``, linear beyond it."""
@@ -69,6 +73,7 @@ class Huber(Checked):
         return min(max(prediction - y, -self.threshold), self.threshold)
 
 
+@storable
 @dataclass(frozen=True)
 class Pinball(Checked):
     """The loss whose best constant is the quantile at ``level``, with gradient 0 where the two agree."""
@@ -85,6 +90,7 @@ class Pinball(Checked):
         return (1 - self.level) * float(prediction > y) - self.level * float(prediction < y)
 
 
+@storable
 @dataclass(frozen=True)
 class Logistic:
     """log(1 + exp(-y prediction)) for labels -1 and +1."""

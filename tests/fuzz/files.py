@@ -119,19 +119,22 @@ def forged(rng, data):
     """By an attacker: the model is another one, and the checksum agrees."""
     arrays = dict(sorted(from_bytes(data).items()))
     size = struct.unpack("<Q", data[:8])[0]
-    head = json.loads(json.loads(data[8 : 8 + size])["__metadata__"]["model"])
+    whole = json.loads(json.loads(data[8 : 8 + size])["__metadata__"]["model"])
+    head = whole["model"]
     for _ in range(rng.integers(1, 4)):
         if rng.random() < 0.5:
-            part = head if rng.random() < 0.5 else head["params"]
+            part = (whole, head, head["learner"]["fields"])[rng.integers(3)]
             if isinstance(part, dict) and part:
                 part[list(part)[rng.integers(len(part))]] = copy.deepcopy(JSON[rng.integers(len(JSON))])
-            if not isinstance(head.get("params"), dict):
+            if not isinstance(whole.get("model"), dict) or not isinstance(head.get("learner"), dict):
+                break
+            if not isinstance(head["learner"].get("fields"), dict):
                 break
         elif arrays:
             name = list(arrays)[rng.integers(len(arrays))]
             arrays[name] = forged_array(rng, arrays[name])
-    text = json.dumps(head)
-    meta = {"format": "driftline", "version": "1", "model": text, "sha256": model_file._digest(arrays, text)}
+    text = json.dumps(whole)
+    meta = {"format": "driftline", "version": "2", "model": text, "sha256": model_file._digest(arrays, text)}
     return to_bytes(arrays, metadata=meta)
 
 

@@ -251,7 +251,7 @@ def test_auto_tells_its_memory_and_drift_by_the_shares_of_its_experts():
     X = rng.normal(size=(200, 2))
     model = dl.Auto()
     model.run(X, X.sum(axis=1) + rng.normal(size=200))
-    experts = model._experts("memory_")
+    experts = model._core.experts()
     assert model.memory_ == pytest.approx(np.exp(sum(one.share * np.log(one.memory) for one in experts)), rel=1e-12)
     assert model.drift_ == pytest.approx(sum(one.share * one.drift for one in experts), rel=1e-12)
 

@@ -41,8 +41,8 @@ KILLS = 13  # of each chain, at least: more than 50 together
 
 def parts(path):
     """All that a state holds."""
-    model, beside = model_file.load_with_beside(path)
-    return model.__getstate__(), beside
+    model, extra = model_file.load_with_extra(path)
+    return model.__getstate__(), extra
 
 
 def same(one, other):
@@ -74,10 +74,10 @@ def test_a_run_that_is_killed_at_random_and_gone_on_with_ends_as_one_that_never_
         kills, seed = kills + json.loads(done.stdout), seed + 1
         assert predictions(tmp_path / out).equals(predictions(tmp_path / "whole" / out))
         assert out == "out.parquet" or (tmp_path / out).read_bytes() == (tmp_path / "whole" / out).read_bytes()
-        (model, beside), (expected, beside_expected) = parts(tmp_path / "state"), parts(tmp_path / "whole" / "state")
+        (model, extra), (expected, extra_expected) = parts(tmp_path / "state"), parts(tmp_path / "whole" / "state")
         assert same(model, expected)
-        assert same(beside.arrays, beside_expected.arrays)
-        assert beside.plain == beside_expected.plain
+        assert same(extra.arrays, extra_expected.arrays)
+        assert extra.plain == extra_expected.plain
         assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
             [source, out, "state", "whole", *(["page.html"] if chain in REPORTED else [])]
         )

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import driftline as dl
+from driftline import _core
 from tests.reference.auto import auto
 
 
@@ -18,7 +19,9 @@ def drifting(rows, d, seed, noise=0.3):
 
 
 def experts_of(model):
-    return [tuple(expert[:6]) for expert in model._core.experts() if expert[0] >= 0]
+    experts = [expert for expert in model._core.experts() if expert.view >= 0]
+    times = {_core.Time.NONE: 0, _core.Time.DIVIDE: 1, _core.Time.ADD: 2}
+    return [(one.view, times[one.time], one.amount, one.start, one.reset, one.sudden) for one in experts]
 
 
 @pytest.mark.parametrize(("d", "rows"), [(1, 127), (3, 120), (14, 110)])

@@ -169,7 +169,7 @@ def test_copies_and_files_go_on(classes, tmp_path):
         assert dl.load(tmp_path / "named").classes == list(named)
     odd = dl.Classifier()
     odd.learn_one([1.0], ("a", 1))
-    with pytest.raises(ValueError, match="is no text and no number"):
+    with pytest.raises(ValueError, match="is neither text nor a number"):
         odd.save(tmp_path / "odd")
 
 

@@ -339,7 +339,7 @@ def test_a_second_thread_is_told_that_the_transformer_is_in_use():
             lambda: model.transform(X),
             lambda: copy.deepcopy(model),
         ):
-            with pytest.raises(RuntimeError, match="Standardize: the transformer is in use by another thread"):
+            with pytest.raises(RuntimeError, match="Standardize: the model is in use by another thread"):
                 act()
             told.append(act)
 

@@ -59,7 +59,7 @@ def test_what_a_file_cannot_hold_is_refused_by_name(path):
     fleet = dl.Fleet(dl.RLS(), 3, named=True)
     fleet.learn_many([("a", 1)], [[1.0]], [1.0])
     with pytest.raises(
-        ValueError, match=r"^Fleet\.save: the key \('a', 1\) is no text and no whole number.* pickle takes any"
+        ValueError, match=r"^Fleet\.save: the key \('a', 1\) is neither text nor a whole number.* pickle takes any"
     ):
         fleet.save(path)
     with pytest.raises(ValueError, match=r"^Fleet\.save: forgetting is a function"):
@@ -94,7 +94,7 @@ def test_forged_numbers_are_refused(name, place, value, words, path):
     fleet.learn_many(keys, X, y)
     fleet.save(path)
     arrays, _, head = parts(path)
-    forge(path, {**arrays, name: _change(arrays[name], place, value)}, head)
+    forge(path, {**arrays, name: _change(arrays[name], place, value)}, head, "fleet")
     refuse(path, words)
 
 
@@ -111,7 +111,7 @@ def test_missing_and_misshapen_arrays_are_refused(name, change, path):
         arrays[name] = change(array)
     if name == "keys" and change is not None and np.array_equal(arrays[name].ravel(), array):
         return  # a text in another shape is the same text
-    forge(path, arrays, head)
+    forge(path, arrays, head, "fleet")
     refuse(path)
 
 
@@ -123,7 +123,7 @@ def test_forged_heads_are_refused(change, path):
     fleet.learn_many(["a", "b", "c"], np.ones((3, 2)), np.ones(3))
     fleet.save(path)
     arrays, _, head = parts(path)
-    forge(path, arrays, {**head, "fleet": {**head["fleet"], **change}})
+    forge(path, arrays, {**head, "fleet": {**head["fleet"], **change}}, "fleet")
     if change == {"named": False}:
         assert dl.load(path).n_seen_.tolist() == [1, 1, 1, 0, 0]  # the names were dropped, the models are sound
     else:
@@ -136,12 +136,12 @@ def test_forged_keys_are_refused(keys, path):
     fleet.learn_many(["a", "b", "c"], np.ones((3, 2)), np.ones(3))
     fleet.save(path)
     arrays, _, head = parts(path)
-    forge(path, {**arrays, "keys": np.frombuffer(keys, dtype=np.uint8)}, head)
+    forge(path, {**arrays, "keys": np.frombuffer(keys, dtype=np.uint8)}, head, "fleet")
     refuse(path)
 
 
 def test_the_learner_of_a_forged_file_must_be_one_of_fixed_size(path):
     dl.Fleet(dl.RLS(), 5).save(path)
     arrays, _, head = parts(path)
-    forge(path, arrays, {**head, "learner": "auto", "params": {}})
+    forge(path, arrays, {**head, "learner": {"object": "auto", "fields": {}}}, "fleet")
     refuse(path, "Auto is not a learner of fixed size")

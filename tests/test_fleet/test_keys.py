@@ -230,13 +230,13 @@ def test_one_row_at_a_time_is_many_rows():
     assert one.predict_one("rome", {"b": 1.0}) == many.predict_one("rome", [0.0, 1.0, 0.0])
     with pytest.raises(ValueError, match=r"^Fleet\.learn_one: the feature 'd' is new"):
         one.learn_one("rome", {"a": 1.0, "d": 1.0}, 1.0)
-    with pytest.raises(ValueError, match=r"^Fleet\.learn_one: X has 2 features, expected 3"):
+    with pytest.raises(ValueError, match=r"^Fleet\.learn_one: x has 2 features, expected 3"):
         one.learn_one("rome", [1.0, 2.0], 1.0)
     with pytest.raises(ValueError, match=r"^Fleet\.learn_one: X has NaN in row 0, feature 'a'"):
         one.learn_one("rome", {"a": np.nan}, 1.0)
     nameless = dl.Fleet(dl.RLS(), 3)
     nameless.learn_one(2, [1.0], 1.0)
-    with pytest.raises(ValueError, match="the fleet learned from features without names"):
+    with pytest.raises(ValueError, match="Fleet learned from features without names"):
         nameless.predict_one(2, {"a": 1.0})
     with pytest.raises(AttributeError, match="the features have no names"):
         _ = nameless.feature_names_in_

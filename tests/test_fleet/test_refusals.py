@@ -86,7 +86,7 @@ def test_a_number_that_no_memory_reaches_changes_nothing():
         (np.full((2, 3), np.nan), [1, 2], "X has NaN in row 0, feature 0"),
         ([[1, 2, 3], [1, np.inf, 3]], [1, 2], "X has infinity in row 1, feature 1"),
         (np.ones((2, 3)), [1, np.nan], "y is NaN in row 1"),
-        (np.ones((2, 4)), [1, 2], "X has 4 features, expected 3"),
+        (np.ones((2, 4)), [1, 2], "X has 4 features, but Fleet is expecting 3"),
         (np.ones((2, 3)), [1, 2, 3], "X has 2 rows, y has 3"),
         (np.ones((0, 3)), [], "X has 0 sample"),
         (np.ones(3), [1], "X must have two dimensions"),

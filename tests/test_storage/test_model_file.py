@@ -32,17 +32,17 @@ def model(rows):
 
 
 def parts(path):
-    """The arrays, the metadata and the head of a saved model."""
+    """The arrays, the metadata and the model's head in a file."""
     data = path.read_bytes()
     size = struct.unpack("<Q", data[:8])[0]
     meta = json.loads(data[8 : 8 + size])["__metadata__"]
-    return dict(from_bytes(data)), meta, json.loads(meta["model"])
+    return dict(from_bytes(data)), meta, json.loads(meta["model"])["model"]
 
 
-def forge(path, arrays, head, **meta):
+def forge(path, arrays, head, kind="learner", **meta):
     """A file with a checksum that agrees: what someone who means harm would write."""
-    text = head if isinstance(head, str) else json.dumps(head)
-    whole = {"format": "driftline", "version": "1", "model": text, "sha256": model_file._digest(arrays, text), **meta}
+    text = head if isinstance(head, str) else json.dumps({"kind": kind, "model": head})
+    whole = {"format": "driftline", "version": "2", "model": text, "sha256": model_file._digest(arrays, text), **meta}
     path.write_bytes(to_bytes(arrays, metadata=whole))
 
 
@@ -97,7 +97,7 @@ def test_objects_among_the_parameters_come_back(path):
 @pytest.mark.parametrize("inside", [lambda t: 0.9, dl.Divide(lambda t: 0.9)])
 def test_a_function_is_refused_by_the_parameters_name(inside, path):
     model = dl.SecondOrder(time=inside) if isinstance(inside, dl.Divide) else dl.RLS(forgetting=inside)
-    with pytest.raises(ValueError, match=r"\.save: (forgetting|time) is a function, which cannot be saved"):
+    with pytest.raises(ValueError, match=r"\.save: (forgetting|time__forgetting) is a function, which cannot be saved"):
         model.save(path)
     assert list(path.parent.iterdir()) == []
 
@@ -188,14 +188,14 @@ def test_foreign_files_are_refused(path):
 def test_a_later_version_is_named(model, path):
     model.save(path)
     arrays, _, head = parts(path)
-    forge(path, arrays, head, version="2")
-    refuse(path, "written in format version '2'; this driftline reads version 1")
+    forge(path, arrays, head, version="3")
+    refuse(path, "written in format version '3'; this driftline reads version 2")
 
 
 def test_an_unknown_learner_is_named(model, path):
     model.save(path)
     arrays, _, head = parts(path)
-    forge(path, arrays, {**head, "learner": "oracle"})
+    forge(path, arrays, {**head, "learner": {"object": "oracle", "fields": {}}})
     refuse(path, "holds a learner that this driftline does not know: 'oracle'")
 
 
@@ -214,27 +214,31 @@ def test_a_pickle_is_never_opened(path, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "change",
     [
-        {"params": {"forgetting": 2.0}},
-        {"params": {"forgetting": {"object": "Divide", "fields": {"forgetting": 0.5}}}},
-        {"params": {"forgetting": {"object": "system", "fields": {"command": "true"}}}},
-        {"params": {"forgetting": {"object": "__import__", "fields": {"name": "os"}}}},
-        {"params": {"_core": 3}},
-        {"params": {"no_such_parameter": 3}},
-        {"params": []},
-        {"params": None},
+        {"learner": {"object": "rls", "fields": {"forgetting": 2.0}}},
+        {"learner": {"object": "rls", "fields": {"forgetting": {"object": "Divide", "fields": {"forgetting": 0.5}}}}},
+        {"learner": {"object": "rls", "fields": {"forgetting": {"object": "system", "fields": {"command": "true"}}}}},
+        {"learner": {"object": "rls", "fields": {"forgetting": {"object": "__import__", "fields": {"name": "os"}}}}},
+        {"learner": {"object": "rls", "fields": {"_core": 3}}},
+        {"learner": {"object": "rls", "fields": {"no_such_parameter": 3}}},
+        {"learner": {"object": "rls", "fields": []}},
+        {"learner": {"object": "rls", "fields": None}},
         {"names": ["a"]},
         {"names": ["a", "b", "c", "d"]},
         {"names": 7},
         {"skipped": "many"},
         {"skipped": None},
+        {"learner": "rls"},
         {"learner": ["rls"]},
+        {"learner": {"object": "rls"}},
+        {"learner": {"object": ["rls"], "fields": {}}},
+        {"learner": {"object": "Huber", "fields": {}}},
         {"learner": None},
-        {"kept": 3, "learner": "wemm"},
-        {"kept": {"ridge_": -1.0}, "learner": "wemm"},
-        {"kept": {"ridge_": "x"}, "learner": "wemm"},
-        {"learner": "arcor", "params": {}},
-        {"learner": "lms", "params": {"rate": None}},
-        {"params": {"dtype": "float32"}},
+        {"kept": 3, "learner": {"object": "wemm", "fields": {}}},
+        {"kept": {"ridge_": -1.0}, "learner": {"object": "wemm", "fields": {}}},
+        {"kept": {"ridge_": "x"}, "learner": {"object": "wemm", "fields": {}}},
+        {"learner": {"object": "arcor", "fields": {}}},
+        {"learner": {"object": "lms", "fields": {"rate": None}}},
+        {"learner": {"object": "rls", "fields": {"dtype": "float32"}}},
     ],
     ids=lambda change: json.dumps(change)[:60],
 )

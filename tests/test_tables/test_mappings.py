@@ -99,13 +99,9 @@ def test_names_come_from_a_frame_too(rows):
 def test_rows_without_names_and_mappings_do_not_mix_by_guess(rows):
     model = dl.RLS()
     model.run(*rows)
-    with pytest.raises(
-        ValueError, match=r"RLS\.predict_one: x is a mapping, but the model learned from features without names"
-    ):
+    with pytest.raises(ValueError, match=r"RLS\.predict_one: x is a mapping, but RLS learned from features without names"):
         model.predict_one(ROW)
-    with pytest.raises(
-        ValueError, match=r"RLS\.learn_one: x is a mapping, but the model learned from features without names"
-    ):
+    with pytest.raises(ValueError, match=r"RLS\.learn_one: x is a mapping, but RLS learned from features without names"):
         model.learn_one(ROW, 1.0)
 
 

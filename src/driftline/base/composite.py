@@ -1,9 +1,7 @@
-"""A state that is made of learners, behind the same methods as a native one."""
+"""Cores made of learners, behind the methods of a native one."""
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import wraps
@@ -11,10 +9,10 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
+from driftline._core import Guard, Level, Outputs, Status
+from driftline.base.batch import Batch
 from driftline.base.learner import Learner
-from driftline.base.refusals import Target
-from driftline.linear.policies import Below, Divide
-from driftline.linear.recursion import Recursive
+from driftline.base.processors import cores
 from driftline.tables.inputs import Array, Name
 
 C = TypeVar("C", bound="Composite")
@@ -29,20 +27,17 @@ def exclusive(method: Callable[Concatenate[C, P], R]) -> Callable[Concatenate[C,
 
     @wraps(method)
     def alone(self: C, /, *arguments: P.args, **options: P.kwargs) -> R:
-        self.claim()
-        try:
+        with self.guard.claim():
             return method(self, *arguments, **options)
-        finally:
-            self.release()
 
     return alone
 
 
 class Composite:
-    """Learners that see the rows, learners above them that see what the first say, and what a wrapper keeps beside them.
+    """A core of learners that see the rows (members), and of learners that see what the members predict (above).
 
-    The learners belong to the composite alone. Names, growth, claims and the way out and in are here; how the parts predict
-    and learn together is the subclass's.
+    The learners belong to the composite alone. Names, growth and the state are handled here; how the parts predict and learn
+    together is up to the subclass.
 
     Args:
         members: the learners that see the rows.
@@ -55,38 +50,28 @@ class Composite:
     def __init__(
         self, members: list[Learner], above: Sequence[tuple[Learner, int]], features: int, intercept: bool, dtype: str
     ) -> None:
+        self.guard = Guard("driftline")
         self.members, self.above = members, [learner for learner, _ in above]
-        self.features, self.intercept, self.dtype = features, intercept, dtype
+        self.intercept, self.dtype = intercept, dtype
+        self._features = features
         self._names: list[Name] | None = None
-        self._lock = threading.RLock()
-        self._owner, self._claims = 0, 0  # the thread that holds the lock, and how often
         for learner, width in above:
             learner._meet(np.zeros(width), None)
 
-    # One thread at a time.
-
-    def claim(self) -> None:
-        """Keeps other threads out until it is released."""
-        if not self._lock.acquire(blocking=False):
-            raise RuntimeError("the model is in use by another thread; give each thread its own, or lock around it")
-        self._owner = threading.get_ident()
-        self._claims += 1
-
-    def release(self) -> None:
-        """Undoes one claim of this thread, where it has one."""
-        if self._claims and self._owner == threading.get_ident():
-            self._claims -= 1
-            self._lock.release()
+    @property
+    def features(self) -> int:
+        """Features of the rows."""
+        return self._features
 
     @property
     def by_feature(self) -> bool:
-        """Whether the weights are those of the features, so that their number tells the features'."""
+        """Whether there is one weight for each feature, so that their number is that of the features."""
         return all(member._by_feature for member in self.members)
 
     @property
     def width_within(self) -> int:
         """Features of the rows that the members see."""
-        return self.features
+        return self._features
 
     # Growing to what is met.
 
@@ -97,27 +82,27 @@ class Composite:
 
     @exclusive
     def grow(self, more: int) -> None:
-        """So many features more, at their prior."""
+        """Adds features at their prior."""
         for member in self.members:
-            member._core.grow(more)
-        self.features += more
+            core_of(member).grow(more)
+        self._features += more
 
     @exclusive
     def set_names(self, names: list[Name]) -> None:
-        """The names of the features, in their order."""
+        """Sets the names of the features, in their order."""
         self._names = names
         for member in self.members:
             if member._core is not None:
                 member._set_names(names)
 
-    # The way out and in.
+    # The state.
 
     @exclusive
     def get_state(self) -> dict[str, Array]:
-        """Everything as arrays, a learner's under its number."""
+        """The whole state as arrays, a learner's under its number."""
         state = {"weights": self.weights(), **self._own_state()}
         if not self.by_feature:
-            state["features"] = np.array([float(self.features)])
+            state["features"] = np.array([float(self._features)])
         for number, learner in enumerate([*self.members, *self.above]):
             inner = learner.__getstate__()
             state |= {f"{number}.{name}": array for name, array in inner["core"].items()}
@@ -126,7 +111,7 @@ class Composite:
 
     @exclusive
     def set_state(self, state: dict[str, Array]) -> None:
-        """What :meth:`get_state` gave; ValueError where it is not sound. The composite is a fresh one."""
+        """Takes over what :meth:`get_state` gave; raises ValueError where it is not sound. The composite is a fresh one."""
         if not self.by_feature and "features" not in state:
             raise ValueError("the state lacks the number of features")
         for number, learner in enumerate([*self.members, *self.above]):
@@ -144,7 +129,7 @@ class Composite:
             raise ValueError("the state's weights are not those that its learners make together")
 
     def _own_state(self) -> dict[str, Array]:
-        """What is kept beside the learners."""
+        """What is kept besides the learners."""
         return {}
 
     def _set_own_state(self, state: dict[str, Array]) -> None:
@@ -158,8 +143,8 @@ class Composite:
             raise ValueError
         before = [learner.get_params(deep=False) for learner in mine]
         try:
-            for learner, pattern in zip(mine, theirs, strict=True):
-                old, new = learner.get_params(deep=False), pattern.get_params(deep=False)
+            for learner, other in zip(mine, theirs, strict=True):
+                old, new = learner.get_params(deep=False), other.get_params(deep=False)
                 learner.set_params(**{name: value for name, value in new.items() if value is not old[name]})
         except ValueError:
             for learner, params in zip(mine, before, strict=True):
@@ -168,24 +153,28 @@ class Composite:
 
     # What a subclass says.
 
+    def sums(self) -> dict[str, float]:
+        """The running sums that the certificate is made of."""
+        raise NotImplementedError
+
     def weights(self) -> Array:
         """Of the linear model that the parts make together."""
         raise NotImplementedError
 
     def predict(self, x: Any) -> Any:
-        """The prediction, or None where x has to be converted first."""
+        """The prediction, or None where Python must read the row."""
         raise NotImplementedError
 
-    def predict_interval(self, x: Any, level: Any) -> tuple[float, float] | None:
-        """Both ends, or None where x has to be converted first."""
+    def predict_interval(self, x: Any, level: Level) -> tuple[float, float] | None:
+        """Both ends of the interval, or None where Python must read the row."""
         raise NotImplementedError
 
-    def learn(self, x: Any, y: Any, weight: Any = None) -> bool:
-        """False, with nothing changed, where the row needs Python's care."""
+    def learn(self, x: Any, y: Any, weight: Any = None) -> Status:
+        """Learns a row; nothing has changed unless the status is DONE."""
         raise NotImplementedError
 
-    def replay(self, block: Array, y: Array | None, weight: Array | None, target: Target) -> int:
-        """Predicts and learns, or without ``y`` only predicts; returns how many rows were skipped."""
+    def replay(self, batch: Batch, out: Outputs) -> int:
+        """Predicts and learns, or without labels only predicts; returns how many rows were skipped."""
         raise NotImplementedError
 
     # What subclasses share.
@@ -196,58 +185,55 @@ class Composite:
             return weights
         return np.concatenate([weights, np.zeros((*weights.shape[:-1], 1))], axis=-1)
 
-    def each_replayed(
-        self, block: Array, y: Sequence[Array | None], weight: Array | None, target: Target, every: int = 0
-    ) -> tuple[Array, list[Array], int]:
-        """Each member replays the block with its own labels, in threads where that pays.
+    def replay_members(self, batch: Batch, y: Sequence[Array | None], every: int = 0) -> tuple[Array, list[Array], int]:
+        """Each member replays the rows with its own labels, in threads where that pays.
 
         Returns the predictions, (rows, members), snapshots of the weights every so many rows, and the rows skipped.
         """
-        said = np.empty((len(self.members), len(block)))
-        kept = [np.empty((len(block) // every, len(member._core.weights()))) if every else None for member in self.members]
+        said = np.empty((len(self.members), len(batch)))
+        snapshots = [
+            np.empty((len(batch) // every, len(core_of(member).weights()))) if every else None for member in self.members
+        ]
 
         def work(number: int) -> int:
-            own = Target(target.where, target.start, target.names, None, kept[number], every, predictions=said[number])
-            return self.members[number]._replay_block(block, y[number], weight, own)
+            own = Batch(batch.x, y[number], batch.weight, batch.where, batch.start, batch.names)
+            out = Outputs(said[number], weights=snapshots[number], every=every)
+            return self.members[number]._replay_block(own, out)
 
         numbers = range(len(self.members))
-        effort = len(block) * self.members[0]._operations(block.shape[1] + 1)
-        cores = min(len(self.members), len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2)
-        if cores > 1 and effort > _WORTH_THREADS:
-            with ThreadPoolExecutor(cores) as pool:
+        effort = len(batch) * self.members[0]._operations(batch.x.shape[1] + 1)
+        threads = min(len(self.members), cores())
+        if threads > 1 and effort > _WORTH_THREADS:
+            with ThreadPoolExecutor(threads) as pool:
                 skipped = list(pool.map(work, numbers))
         else:
             skipped = [work(number) for number in numbers]
-        return said.T, [part for part in kept if part is not None], skipped[0]
+        return said.T, [part for part in snapshots if part is not None], skipped[0]
+
+
+def core_of(learner: Learner) -> Any:
+    """The core of a learner that has met its first row."""
+    assert learner._core is not None
+    return learner._core
 
 
 def ask(learner: Learner, x: Any, peek: bool) -> Any:
-    """The learner's prediction, or None where x has to be converted first.
+    """The learner's prediction, or None where Python must read the row.
 
-    To peek is to ask for a row whose label has come. A learner that takes note of its predictions, because labels may be
+    To peek is to ask about a row whose label has come: a learner that takes note of its predictions, because labels may be
     late, answers what it said then.
     """
-    core = learner._core
+    core = core_of(learner)
     return core.peek(x) if peek and hasattr(core, "peek") else core.predict(x)
 
 
-def may_refuse(learner: Learner) -> bool:
-    """Whether a sound row may still be refused, for what it would lead to or by a function of the user's."""
-    if not isinstance(learner, Recursive):
-        return not learner._takes_any_row
-    policy = learner._policy()
-    functions = [policy.time.forgetting] if isinstance(policy.time, Divide) else []
-    functions += [policy.reset.schedule] if isinstance(policy.reset, Below) else []
-    return policy.noise is None or any(map(callable, functions))
-
-
 def is_weight(weight: Any) -> bool:
-    """Whether a sample weight needs no care."""
+    """Whether a sample weight needs no conversion."""
     return weight is None or (isinstance(weight, float) and 0 < weight < float("inf"))
 
 
 def count_in(state: dict[str, Array], name: str, most: int) -> int:
-    """A whole number of a state, at most ``most``; ValueError where it is none."""
+    """A whole number of a state, at most ``most``; raises ValueError otherwise."""
     value = state[name]
     if not isinstance(value, np.ndarray) or value.shape != (1,) or not 0 <= value[0] <= most or value[0] != int(value[0]):
         raise ValueError(f"the state's {name} is out of range")

@@ -1,29 +1,30 @@
-"""The interface of every learner. Public verbs check and convert; the native core computes."""
+"""The interface of every learner. Public verbs check and convert; a core computes."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from driftline.base import levels as intervals
-from driftline.base import params
-from driftline.base.refusals import Target
-from driftline.base.replays import Replays
-from driftline.base.river_verbs import RiverVerbs
-from driftline.base.rules import COUNT
+from driftline import extensions
+from driftline._core import Outputs, SparseRows, Status
+from driftline.base import careful, levels, params, record, replay, sklearn
+from driftline.base.batch import Batch
+from driftline.base.certificate import Certificate
+from driftline.base.door import LARGEST, Door
+from driftline.base.model import Model
+from driftline.base.native import Core
 from driftline.base.run import Run
-from driftline.base.sklearn_verbs import SklearnVerbs
-from driftline.base.undo import Undo
+from driftline.errors import not_fitted
+from driftline.storage import model_file
 from driftline.tables import inputs
 from driftline.tables.inputs import Array, Name, Table
 
 
-class Learner(Replays, SklearnVerbs, RiverVerbs, params.Parametrised):
-    """A linear model that learns from each row once.
+class Learner(Model):
+    """A model that learns from each row once.
 
     Args:
         intercept: append a constant feature 1, last.
@@ -35,34 +36,55 @@ class Learner(Replays, SklearnVerbs, RiverVerbs, params.Parametrised):
     dtype: str = params.choice(default="float64", options=("float64", "float32"))
     missing: str = params.choice(default="raise", options=("raise", "skip"))
 
-    _kept: ClassVar[tuple[str, ...]] = ()  # attributes beside the core that belong to the state
+    _estimator_type: ClassVar[str] = "regressor"
+    _sum_names: ClassVar[tuple[str, ...]] = ()
+    _kept: ClassVar[tuple[str, ...]] = ()  # attributes besides the core that belong to the state
     _by_feature = True  # there is one weight for each feature
     _composes = True  # it can be one of several, in a network or a classifier
     _linear = True  # predictions are linear in the features, with weights of theirs
-    _takes_any_row = False  # no sound row is refused, for what it would lead to
-    _takes_outputs = False  # a row may have several labels, ``_outputs`` of them
+    _may_refuse = True  # a sound row may still be refused, for what it would lead to
+    _takes_outputs = False  # a row may have several labels
+    _takes_sparse = False  # rows may be scipy.sparse ones
     _plain_intercept = True  # the constant is learned like any feature; not where inputs are centred, or projected
+    _can_reset = False
 
-    def _make_core(self, width: int) -> Any:
-        """A native state of ``width`` weights, the intercept's included."""
+    _pipeline: ClassVar[Callable[[list[Any], Learner], Learner]]  # driftline.features enters its own here
+
+    _core: Core | None = None
+    _outputs: int | None = None  # labels of a row, where there are several
+    _skipped: int = 0
+
+    # What a learner says. The first is all that most of them need.
+
+    def _make_core(self, width: int) -> Core:
+        """A core of ``width`` weights, the intercept's included."""
         raise TypeError(f"{type(self).__name__} cannot be used by itself")
-
-    def _as_labels(self, y: Any, rows: int, where: str) -> Array:
-        """The labels of a table, (T,), or (T, m) where a row has several."""
-        return inputs.as_vector(y, rows, where, "y")
-
-    def _as_label(self, y: Any, where: str) -> Any:
-        """The label of a row, or an array of them."""
-        return inputs.as_label(y, where)
-
-    def _expect(self, labels: Array) -> None:
-        """Told of the labels before the first of their rows is met."""
-
-    def _look_ahead(self) -> None:
-        """Gives the core what it may lack for one more row."""
 
     def _see_first_row(self, row: Array) -> None:
         """Sets what the first row decides; the constant feature is its last entry where there is one."""
+
+    def _serve(self, status: Status, batch: Batch) -> None:
+        """Gives the core what it asked for before the first row of the batch, or raises to say why it refused that row."""
+        raise RuntimeError(f"{batch.where}: the core stopped at row {batch.start} with status {status}")
+
+    def _operations(self, width: int) -> int:
+        """Roughly how many operations a row takes, for ``width`` weights."""
+        return width
+
+    def _memory(self) -> float | None:
+        """Roughly how many rows the weights rest on, where that is known."""
+        return None
+
+    def _over_time(self, memory: Array) -> dict[str, Array]:
+        """What the memory statistics at each snapshot say, by the name of the attribute of :class:`Run`."""
+        return {}
+
+    def _certify(self, sums: dict[str, float]) -> Certificate:
+        return Certificate(loss=sums["loss"])
+
+    def _behind(self, transformers: list[Any]) -> Learner:
+        """The learner with transformers in front of it."""
+        return Learner._pipeline(transformers, self)
 
     # One row at a time.
 
@@ -72,95 +94,50 @@ class Learner(Replays, SklearnVerbs, RiverVerbs, params.Parametrised):
         if core is not None:
             prediction = core.predict(x)
             if prediction is not None:
-                return prediction  # type: ignore[no-any-return]
-        target = Target(f"{type(self).__name__}.predict_one", predictions=self._room(1))
-        self._predict_any(x, target)
-        said = target.predictions[0]
+                return prediction  # type: ignore[no-any-return]  # an array where a row has several labels
+        out = Outputs(replay.room(self, 1))
+        careful.predict(self, x, f"{type(self).__name__}.predict_one", out)
+        said = out.predictions[0]
         return float(said) if self._outputs is None else said
 
     def predict_interval(self, x: Any, level: float = 0.9) -> tuple[float, float]:
-        """Both ends of an interval around the prediction that holds the label with probability ``level``.
+        """Both ends of an interval around the prediction that contains the label with probability ``level``.
 
         The learner's own variance gives the shape, and the errors so far the width, adapted row by row so that the share of
-        labels inside stays at ``level`` whatever the stream does; see :doc:`/intervals`. Infinite until there are labels
-        enough for the level, level / (1 - level) of them; then at most ten times the largest error so far to either side.
+        labels inside stays at ``level``; see :doc:`/intervals`. Infinite until there are labels enough for the level,
+        level / (1 - level) of them; then at most ten times the largest error so far to either side.
         """
-        place = intervals.as_level(level, f"{type(self).__name__}.predict_interval")
+        where = f"{type(self).__name__}.predict_interval"
+        place = levels.as_level(level, where)
+        if self._outputs is not None:
+            raise ValueError(f"{where}: intervals are for one label a row")
         core = self._core
         if core is not None:
             ends = core.predict_interval(x, place)
             if ends is not None:
-                return ends  # type: ignore[no-any-return]
-        target = Target(f"{type(self).__name__}.predict_interval", predictions=np.empty(1))
-        target.lower, target.upper, target.level = np.empty(1), np.empty(1), place
-        self._predict_any(x, target)
-        return float(target.lower[0]), float(target.upper[0])
+                return ends
+        out = Outputs(np.empty(1), lower=np.empty(1), upper=np.empty(1), level=place)
+        careful.predict(self, x, where, out)
+        return float(out.lower[0]), float(out.upper[0])
 
     def learn_one(self, x: Any, y: Any, *, sample_weight: float | None = None) -> None:
         """Learns from one row. A mapping may bring features that were never seen: the model grows by them."""
         core = self._core
-        if core is None or not (core.learn(x, y) if sample_weight is None else core.learn(x, y, sample_weight)):
-            self._learn_any(x, y, sample_weight)
+        status = Status.UNREAD if core is None else core.learn(x, y, sample_weight)
+        if status is not Status.DONE:
+            careful.learn(self, x, y, sample_weight, status)
 
-    def _predict_any(self, x: Any, target: Target) -> None:
-        where, x = target.where, inputs.named(x)
-        if isinstance(x, Mapping):
-            items = inputs.as_items(x, where)
-            known = list(items) if self._core is None else self._known_names(where)
-            row = np.array([items.get(name, 0.0) for name in known], dtype=np.float64)
-            self._refuse_bad_items(items, where)
-        else:
-            row = inputs.as_row(x, where)
-            if self._core is not None:
-                self._require_width(row.size, where)
-        if self.missing == "raise":
-            self._refuse_bad(row, where, None)
-        model = self
-        if self._core is None:
-            if not row.size and not self.intercept:
-                target.say(0.0)
-                return
-            model = type(self)(**self.get_params(deep=False))
-            model._meet(np.where(np.isfinite(row), row, 0.0), None)
-        model._replay_block(row[None, :], None, None, target)
+    def _read(self, x: Any, where: str, *, grow: bool) -> tuple[Any, list[Name] | None]:
+        """A row as an array, or as a sparse row, and the names of its features where they have any."""
+        door = self._door
+        if not grow and self.missing == "raise":
+            door.refuse_bad_items(x, where)
+        return door.read(x, where, grow=grow)
 
-    def _learn_any(self, x: Any, y: Any, sample_weight: float | None) -> None:
-        where, x = f"{type(self).__name__}.learn_one", inputs.named(x)
-        label = self._as_label(y, where)
-        weight = inputs.as_weights(sample_weight, 1, where)
-        names: list[Name] | None = None
-        if isinstance(x, Mapping):
-            items = inputs.as_items(x, where)
-            known = [] if self._core is None else self._known_names(where)
-            seen = set(known)
-            names = known + [name for name in items if name not in seen]
-            row = np.array([items.get(name, 0.0) for name in names], dtype=np.float64)
-        else:
-            row = inputs.as_row(x, where)
-            if self._core is not None:
-                self._require_width(row.size, where)
-        if not ((np.abs(row) <= self._largest).all() and np.all(np.abs(label) <= self._largest)):
-            if self.missing == "skip":
-                self._skipped += 1
-                return
-            self._refuse_bad(row, where, names)
-            self._refuse_bad_label(label, where)
-        if weight is not None and weight[0] == 0:
-            return
-        fits = self._core is not None and row.size == self._core.features
-        if fits:
-            self._look_ahead()
-            if self._core.learn(row, label, None if weight is None else float(weight[0])):
-                return
-        labels = np.array([label])
-        undo = Undo(self)
-        with undo:
-            self._expect(labels)
-            self._meet(row, names)
-            lost = self._replay_block(row[None, :], labels, weight, Target(where, predictions=self._room(1)))
-            if lost:  # for what became of it on the way
-                self.__setstate__(undo.state)
-                self._skipped += lost
+    def _fits(self, row: Any) -> bool:
+        """Whether the core takes a row as it is, without growing."""
+        width = row.width if isinstance(row, SparseRows) else row.size
+        return self._core is not None and width == self._core.features
 
     # Many rows at once.
 
@@ -178,89 +155,197 @@ class Learner(Replays, SklearnVerbs, RiverVerbs, params.Parametrised):
             weights_every: keep a snapshot of the weights every so many rows.
             level: keep the ends of the intervals of :meth:`predict_interval` at this level.
         """
-        return self._run(X, y, sample_weight, f"{type(self).__name__}.run", weights_every, level)
-
-    def _run(
-        self, X: Any, y: Any, sample_weight: Any, where: str, weights_every: int | None = None, level: float | None = None
-    ) -> Run:
-        with Undo(self):
-            run = self._learn_table(X, y, sample_weight, where, weights_every, level)
-            return run if level is None else replace(run, level=float(level))
+        with self._transaction():
+            return self._learn_table(X, y, sample_weight, f"{type(self).__name__}.run", weights_every, level)
 
     def _learn_table(
         self, X: Any, y: Any, sample_weight: Any, where: str, weights_every: int | None = None, level: float | None = None
     ) -> Run:
         table = self._as_table(X, where)
-        labels = self._as_labels(y, table.rows, where)
+        labels = replay.as_labels(self, y, table.rows, where)
         weight = inputs.as_weights(sample_weight, table.rows, where)
-        weights_every = COUNT.or_none().require(where, "weights_every", weights_every)
-        place = None if level is None else intervals.as_level(level, where)
-        if place is not None and labels.ndim == 2:
-            raise ValueError(f"{where}: level is for one label a row")
+        asked = replay.asked_for(labels, weights_every, level, where)
+        self._check_table(table, where)
         if self._core is not None:
-            self._check_table(table, where)
-            return self._replay(table, labels, weight, where, weights_every, place)
+            return self._replay(table, labels, weight, where, asked)
         self._expect(labels)
         self._meet(self._first_learned(table, labels, weight), table.names)
-        run = self._replay(table, labels, weight, where, weights_every, place)
+        run = self._replay(table, labels, weight, where, asked)
         if self.n_seen_ == 0:
-            self._restore(None, None)
+            self._forget()
         return run
+
+    def _replay(self, table: Table, y: Array, weight: Array | None, where: str, asked: replay.Asked) -> Run:
+        return replay.replay(self, table, y, weight, where, asked)
+
+    def _replay_block(self, batch: Batch, out: Outputs) -> int:
+        """Predicts and learns, or without labels only predicts; returns how many rows were skipped."""
+        return replay.replay_natively(self, batch, out)
 
     def _as_table(self, X: Any, where: str) -> Table:
         return inputs.as_table(X, where)
 
+    def _check_table(self, table: Table, where: str) -> None:
+        door = self._door
+        door.warn_of_names(table)
+        door.check(table, where)
+
+    # scikit-learn's verbs.
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Forgets everything, then learns the rows in their order, once. A failure leaves the learner as it was."""
+        where = f"{type(self).__name__}.fit"
+        with self._transaction():
+            self._forget()
+            self._skipped = 0
+            self._learn_table(X, y, sample_weight, where)
+            if self._core is None:
+                raise ValueError(f"{where}: nothing to learn: every row has zero sample_weight, or misses a value")
+        return self
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learns more rows in their order, once."""
+        with self._transaction():
+            self._learn_table(X, y, sample_weight, f"{type(self).__name__}.partial_fit")
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Predictions for many rows, with nothing learned between them."""
+        where = f"{type(self).__name__}.predict"
+        self._require_core("predict")
+        table = self._as_table(X, where)
+        self._check_table(table, where)
+        return replay.predict_table(self, table, where)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R² of :meth:`predict`: 1 is perfect, 0 is as good as the mean of ``y``; the mean over several outputs."""
+        return sklearn.score(self, X, y, sample_weight, f"{type(self).__name__}.score")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._core is not None
+
+    def __sklearn_tags__(self) -> Any:
+        return sklearn.regressor_tags(
+            allow_nan=self.missing == "skip", sparse=self._takes_sparse, multi_output=self._takes_outputs
+        )
+
     # Growing to what is met.
 
-    def _meet(self, row: Array, names: list[Name] | None) -> None:
+    @property
+    def _door(self) -> Door:
+        features = None if self._core is None else self._core.features
+        return Door(type(self).__name__, features, self._names, self.dtype)
+
+    @property
+    def _largest(self) -> float:
+        return LARGEST[self.dtype]
+
+    def _expect(self, labels: Array | None) -> None:
+        """Told of the labels before the first of their rows is met."""
+        if self._core is None and labels is not None:
+            self._outputs = labels.shape[1] if labels.ndim == 2 else None
+
+    def _meet(self, row: Any, names: list[Name] | None) -> None:
         """Makes the core, or grows it, so that ``row`` fits."""
         if self._core is None:
             full = np.append(row, 1.0) if self.intercept else row
             if not full.size:
                 raise ValueError(f"{type(self).__name__}: x is empty, and there is no intercept")
             self._see_first_row(full)
-            self._begin(full.size, names)
-        elif names is not None and len(names) > self.n_features_in_:
-            self._core.grow(len(names) - self.n_features_in_)
+            self._begin(self._make_core(full.size), names)
+        elif names is not None and len(names) > self._core.features:
+            self._core.grow(len(names) - self._core.features)
             self._set_names(names)
 
-    def _begin(self, width: int, names: list[Name] | None) -> None:
-        core = self._make_core(width)
-        if "_claim" in self.__dict__:
-            core.claim()
+    def _begin(self, core: Core, names: list[Name] | None) -> None:
+        core.guard = self._guard
         self._core = core
         self._set_names(names)
 
-    def _first_learned(self, table: Table, y: Array, weight: Array | None) -> Array:
-        """The first row that has all its values and a weight: the others decide nothing."""
-        counts: Array = np.abs(y) <= self._largest
-        if counts.ndim == 2:
-            counts = np.all(counts, axis=1)
-        if weight is not None:
-            counts &= weight > 0
-        for start, block in table.blocks(1024):
-            found = counts[start : start + len(block)] & (np.abs(block) <= self._largest).all(axis=1)
-            if found.any():
-                return np.asarray(block[int(found.argmax())], dtype=np.float64)
-        return np.zeros(table.columns)
+    def _first_learned(self, table: Table, y: Array, weight: Array | None) -> Any:
+        """A row by which the core is made."""
+        return replay.first_learned(self._door, table, y, weight)
 
     def _set_names(self, names: list[Name] | None) -> None:
         self._names = names
-        if names is not None:
+        if names is not None and self._core is not None:
             self._core.set_names(names)
 
-    def _repr_html_(self) -> str:
-        from driftline.report.notebook import learner_html
+    # What was learned.
 
-        return learner_html(self)
+    def _require_core(self, what: str) -> Any:
+        if self._core is None:
+            raise not_fitted(f"{type(self).__name__}.{what}: the learner is not fitted yet: it has seen no row")
+        return self._core
+
+    @property
+    def _weights(self) -> Array:
+        weights: Array = self._require_core("coef_").weights()
+        return weights
+
+    @property
+    def coef_(self) -> Array:
+        """The weights of the features, without the intercept's; (outputs, d) where a row has several labels."""
+        return self._weights[..., : self.n_features_in_]
+
+    @property
+    def intercept_(self) -> Any:
+        """The weight of the constant feature, 0.0 without one; one for each output where a row has several labels."""
+        weights = self._weights
+        last = weights[..., -1] if self.intercept else np.zeros(weights.shape[:-1])
+        return float(last) if last.ndim == 0 else last
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of features, the constant one not counted."""
+        return int(self._require_core("n_features_in_").features)
+
+    @property
+    def feature_names_in_(self) -> Array:
+        """The names of the features, where they have any."""
+        self._require_core("feature_names_in_")
+        return self._named_features()
+
+    @property
+    def n_seen_(self) -> int:
+        """How many rows were learned."""
+        return 0 if self._core is None else int(self._sums()["rows"])
+
+    @property
+    def n_skipped_(self) -> int:
+        """How many rows were skipped because a value was missing."""
+        return self._skipped
+
+    def _sums(self) -> dict[str, float]:
+        core: Any = self._core
+        return dict(zip(self._sum_names, core.sums().tolist(), strict=True))
+
+    def certificate(self) -> Certificate:
+        """What is proven about the loss so far; see :doc:`/certificates`.
+
+        Where a row has several labels: the sum of what holds for each, without a bound.
+        """
+        if self._core is None:
+            return Certificate(loss=0.0)
+        found = self._certify(self._sums())
+        if self._outputs is None:
+            return found
+        conditions = {**found.conditions, "there is one label a row": False}
+        return Certificate(found.loss, found.comparator, None, conditions, found.events)
 
     # Keeping and copying.
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the learner to a file, atomically; :func:`driftline.load` reads it back."""
-        from driftline.storage import model_file
+        model_file.save(record.of(self), path)
 
-        model_file.save(self, path)
+    def _extra_head(self, state: dict[str, Any]) -> dict[str, Any]:
+        """What a class adds to the head of its record, from its exported state."""
+        return {}
+
+    def _read_extra_head(self, head: dict[str, Any]) -> dict[str, Any]:
+        """What :meth:`_extra_head` added, checked, as entries of the state."""
+        return {}
 
     def set_params(self, **changes: Any) -> Self:
         """Changes hyper-parameters, all or none. On a learner that has learned they act from the next row on."""
@@ -281,7 +366,7 @@ class Learner(Replays, SklearnVerbs, RiverVerbs, params.Parametrised):
         return self
 
     def _refresh(self, before: dict[str, Any]) -> None:
-        """Tells the core about changed parameters; ValueError where it cannot follow."""
+        """Tells the core about changed parameters; raises ValueError where it cannot follow."""
         if self.intercept != before["intercept"] or self.dtype != before["dtype"]:
             raise ValueError
 
@@ -295,28 +380,35 @@ class Learner(Replays, SklearnVerbs, RiverVerbs, params.Parametrised):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state["params"])
         self.__dict__.update(state.get("kept", {}))
-        self._restore(state.get("core"), state["names"])
+        if "core" in state:
+            self._restore(state["core"], state["names"])
+        else:
+            self._forget()
         self._skipped = state["skipped"]
 
-    def _restore(self, core: dict[str, Array] | None, names: list[Name] | None) -> None:
-        """Back to an exported state of the core; None is the state before anything was met."""
-        if core is None:
-            self._core = self._names = None
-        elif not len(core["weights"]):
-            raise ValueError("the state has no weights")
-        else:
-            fresh = self._core_for(core)
-            fresh.set_state(core)
-            self._core = fresh
-            self._set_names(names)
+    def _forget(self) -> None:
+        self._core = self._names = self._outputs = None
 
-    def _core_for(self, state: dict[str, Array]) -> Any:
+    def _restore(self, core: dict[str, Array], names: list[Name] | None) -> None:
+        """Back to an exported state of the core."""
+        if not isinstance(core["weights"], np.ndarray) or not len(core["weights"]):
+            raise ValueError("the state has no weights")
+        fresh = self._core_for(core)
+        fresh.set_state(core)
+        self._begin(fresh, names)
+
+    def _core_for(self, state: dict[str, Array]) -> Core:
         """A new core into which an exported state fits."""
-        return self._make_core(len(state["weights"]))
+        return self._make_core(state["weights"].shape[-1])
 
     def _features_of(self, state: dict[str, Array]) -> int:
         """How many features an exported state knows."""
-        return len(state["weights"]) - self.intercept
+        return int(state["weights"].shape[-1]) - bool(self.intercept)
+
+    def _repr_html_(self) -> str:
+        (display,) = extensions.load("report")
+        html: str = display.learner_html(self)
+        return html
 
     def __repr__(self) -> str:
         shown = {

@@ -1,4 +1,4 @@
-"""What the learners share that are made of the learners they are given."""
+"""Base class for meta-learners."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from driftline._core import Outputs
+from driftline.base.batch import Batch
 from driftline.base.composite import Composite, count_in
 from driftline.base.learner import Learner
 from driftline.base.nested import Nested
-from driftline.base.refusals import Target
 from driftline.base.rules import Rule
 from driftline.tables.inputs import Array, Name
 
@@ -24,27 +25,33 @@ LINEAR = Rule(
 )
 
 
-class Wrapper(Nested):
-    """A learner made of others, which learn beside one another."""
+class MetaLearner(Nested):
+    """A learner made of other learners, which learn side by side."""
 
-    def _patterns_above(self) -> list[Learner]:
-        """The learners that see what the others say."""
+    _core: Composite | None = None
+
+    def _top_learners(self) -> list[Learner]:
+        """The base learners that see what the others predict."""
         return []
 
     def _compose(self, members: list[Learner], above: list[Learner], features: int) -> Composite:
         raise TypeError(f"{type(self).__name__} cannot be used by itself")
 
-    def _copies_above(self) -> list[Learner]:
-        """Of its own, in the dtype of the others, passing over what they pass over; no intercept where none is wanted."""
+    def _copies_of_the_top(self) -> list[Learner]:
+        """In the dtype of the others, skipping what they skip; with an intercept only where one is wanted."""
         return [
-            pattern.clone({"dtype": self.dtype, "missing": self.missing, "intercept": self.intercept and pattern.intercept})
-            for pattern in self._patterns_above()
+            learner.clone({"dtype": self.dtype, "missing": self.missing, "intercept": self.intercept and learner.intercept})
+            for learner in self._top_learners()
         ]
 
-    def _make_core(self, width: int) -> Composite:
-        return self._compose(self._copies(self._patterns()), self._copies_above(), width - bool(self.intercept))
+    def _require_core(self, what: str) -> Any:
+        super()._require_core(what)
+        return self._core
 
-    def _core_for(self, state: dict[str, Array]) -> Any:
+    def _make_core(self, width: int) -> Composite:
+        return self._compose(self._copies(self._base_learners()), self._copies_of_the_top(), width - bool(self.intercept))
+
+    def _core_for(self, state: dict[str, Array]) -> Composite:
         return self._make_core(self._features_of(state) + bool(self.intercept))
 
     def _features_of(self, state: dict[str, Array]) -> int:
@@ -56,19 +63,20 @@ class Wrapper(Nested):
     def _meet(self, row: Array, names: list[Name] | None) -> None:
         fresh = self._core is None
         super()._meet(row, names)
-        if fresh:
+        if fresh and self._core is not None:
             self._core.meet(row)
 
-    def _replay_block(self, block: Array, y: Array | None, weight: Array | None, target: Target) -> int:
-        core: Composite = self._core
-        core.claim()
-        try:
-            return core.replay(block, y, weight, target)
-        finally:
-            core.release()
+    def _replay_block(self, batch: Batch, out: Outputs) -> int:
+        core: Composite = self._require_core("run")
+        with core.guard.claim():
+            return core.replay(batch, out)
 
     def _operations(self, width: int) -> int:
-        return sum(member._operations(width) for member in self._core.members)
+        return sum(member._operations(width) for member in self._require_core("run").members)
+
+    def _sums(self) -> dict[str, float]:
+        sums: dict[str, float] = self._require_core("certificate").sums()
+        return sums
 
     @property
     def coef_(self) -> Array:
@@ -76,13 +84,8 @@ class Wrapper(Nested):
         weights = self._weights
         return weights[:-1] if self.intercept else weights
 
-    @property
-    def intercept_(self) -> float:
-        """The weight of the constant feature; 0.0 without one."""
-        return float(self._weights[-1]) if self.intercept else 0.0
-
     def _refresh(self, before: dict[str, Any]) -> None:
         now = self.get_params(deep=False)
         if any(now[name] != before[name] for name in ("intercept", "dtype")):
             raise ValueError
-        self._core.follow(self._copies(self._patterns()), self._copies_above())
+        self._require_core("set_params").follow(self._copies(self._base_learners()), self._copies_of_the_top())

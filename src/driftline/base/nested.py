@@ -25,8 +25,8 @@ def _inherited(name: str) -> Any:
 class Nested(Learner):
     """A learner with learners among its parameters.
 
-    The learners that it is given are patterns: it learns with copies of its own, and never changes them. Parameters of a
-    pattern are set as in scikit-learn, ``set_params(learner__rate=0.1)``.
+    The learners that it is given are base learners: it learns with copies of them, and never changes them. Their parameters
+    are set as in scikit-learn, ``set_params(learner__rate=0.1)``.
 
     Args:
         intercept: for every learner within; None leaves each its own.
@@ -38,18 +38,18 @@ class Nested(Learner):
     dtype: str = _inherited("dtype")
     missing: str = _inherited("missing")
 
-    def _patterns(self) -> list[Learner]:
+    def _base_learners(self) -> list[Learner]:
         """The learners that see the rows, as they were given or by default."""
         raise TypeError(f"{type(self).__name__} cannot be used by itself")
 
     def _of_the_learners(self, name: str) -> Any:
-        values = [getattr(pattern, name) for pattern in self._patterns()]
+        values = [getattr(learner, name) for learner in self._base_learners()]
         return any(values) if name == "intercept" else values[0]
 
     def _check_relations(self, values: dict[str, Any]) -> None:
-        patterns = self._patterns_in(values)
+        learners = self._base_learners_in(values)
         for name in ("dtype", "missing"):
-            found = {getattr(pattern, name) for pattern in patterns}
+            found = {getattr(learner, name) for learner in learners}
             if values[name] is None and len(found) > 1:
                 one, other = sorted(found)
                 raise ValueError(
@@ -57,25 +57,25 @@ class Nested(Learner):
                     f"give {name} for all of them"
                 )
 
-    def _patterns_in(self, values: dict[str, Any]) -> list[Learner]:
-        """The patterns among parameters that are not yet set."""
+    def _base_learners_in(self, values: dict[str, Any]) -> list[Learner]:
+        """The learners among parameters that are not yet set."""
         found: list[Learner] = []
         for value in values.values():
             found += [item for item in (value if isinstance(value, (list, tuple)) else [value]) if isinstance(item, Learner)]
         return found
 
-    def _copies(self, patterns: list[Learner]) -> list[Learner]:
+    def _copies(self, learners: list[Learner]) -> list[Learner]:
         """Learners of its own, with the options that were given for all of them."""
         given = self.get_params(deep=False)
         options = {name: given[name] for name in _OPTIONS if given[name] is not None}
-        return [pattern.clone(options) for pattern in patterns]
+        return [learner.clone(options) for learner in learners]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The hyper-parameters by name, as they were given; ``deep`` adds those of the learners within."""
         found = super().get_params(deep=False)
         for name, value in dict(found).items() if deep else ():
-            for place, pattern in _learners_in(name, value):
-                found |= {f"{place}__{inner}": item for inner, item in pattern.get_params().items()}
+            for place, learner in _learners_in(name, value):
+                found |= {f"{place}__{inner}": item for inner, item in learner.get_params().items()}
         return found
 
     def set_params(self, **changes: Any) -> Self:
@@ -93,9 +93,9 @@ class Nested(Learner):
             within.setdefault(place, {})[name[len(place) + 2 :]] = changes[name]
         for place, inner in within.items():
             name, value = self._owner(place, plain)
-            pattern = dict(_learners_in(name, value))[place]
-            changed = pattern.clone().set_params(**inner)
-            plain[name] = changed if value is pattern else [changed if item is pattern else item for item in value]
+            learner = dict(_learners_in(name, value))[place]
+            changed = learner.clone().set_params(**inner)
+            plain[name] = changed if value is learner else [changed if item is learner else item for item in value]
         return super().set_params(**plain)
 
     def clone(self, new_params: dict[str, Any] | None = None, include_attributes: bool = False) -> Self:

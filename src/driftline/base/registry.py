@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import re
 from typing import TypeVar
 
+from driftline import extensions
 from driftline.base.learner import Learner
+from driftline.storage import codec
 
-_HOMES = (
-    "driftline.ensembles.auto", "driftline.linear", "driftline.ensembles", "driftline.features", "driftline.kernels",
-)  # fmt: skip
 _learners: dict[str, type[Learner]] = {}
 
 L = TypeVar("L", bound=type[Learner])
@@ -33,20 +31,20 @@ def learner(cls: L) -> L:
             f"{cls.__name__}: a learner is registered under its file's name, and {name!r} is {other.__name__}'s"
         )
     _learners[name] = cls
-    return cls
+    return codec.register(cls, name, lambda learner: learner.get_params(deep=False))
 
 
 def learners() -> dict[str, type[Learner]]:
     """The registered learners, name -> class: driftline's own in a fixed order, then others as they were entered."""
-    for home in _HOMES:
-        importlib.import_module(home)
+    extensions.load("learners")
     return dict(sorted(_learners.items(), key=_order))
 
 
 def _order(entry: tuple[str, type[Learner]]) -> tuple[int, str]:
     name, cls = entry
-    homes = [place for place, home in enumerate(_HOMES) if f"{cls.__module__}.".startswith(f"{home}.")]
-    return (homes[0], name) if homes else (len(_HOMES), "")
+    homes = extensions.homes("learners")
+    places = [place for place, home in enumerate(homes) if f"{cls.__module__}.".startswith(f"{home}.")]
+    return (places[0], name) if places else (len(homes), "")
 
 
 def regressors() -> dict[str, type[Learner]]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from driftline import extensions
 from driftline.base.alarm import Alarm
 from driftline.tables.inputs import Array
 
@@ -90,10 +91,10 @@ class Run:
             command: how to do the same again, shown at the end.
             title: by default the learner's and the target's name.
         """
-        from driftline.report import Chronicle
-
-        chronicle = Chronicle.of(self, X, model=model, times=times, names=names, target=target)
-        chronicle.write(path, command=command, title=title)
+        (display,) = extensions.load("report")
+        display.write_report(
+            self, path, X, model=model, times=times, names=names, target=target, command=command, title=title
+        )
 
     def plot(
         self,
@@ -106,15 +107,13 @@ class Run:
         path: str | os.PathLike[str] | None = None,
     ) -> Any:
         """The charts of :meth:`report` as a matplotlib figure, saved where ``path`` says. It needs the extra ``plot``."""
-        from driftline.report import Chronicle
-        from driftline.report.picture import draw
-
-        return draw(Chronicle.of(self, X, model=model, times=times, names=names, target=target), path)
+        (display,) = extensions.load("report")
+        return display.plot(self, X, model=model, times=times, names=names, target=target, path=path)
 
     def _repr_html_(self) -> str:
-        from driftline.report.notebook import run_html
-
-        return run_html(self)
+        (display,) = extensions.load("report")
+        html: str = display.run_html(self)
+        return html
 
     def __len__(self) -> int:
         return len(self.predictions)

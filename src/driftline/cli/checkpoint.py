@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from driftline.base import record
 from driftline.base.learner import Learner
 from driftline.errors import ModelFileError
 from driftline.files import Options
 from driftline.storage import model_file
-from driftline.storage.model_file import Beside
+from driftline.storage.model_file import Extra
 
 KIND, VERSION = "run", 4
 
@@ -59,8 +60,8 @@ class Checkpoint:
             for name, value in state.items()
             if _is_array(value)
         }
-        beside = Beside(plain | {"parts": values, "kind": KIND, "version": VERSION}, arrays)
-        model_file.save(self.model, path, beside, alone=True)
+        extra = Extra(plain | {"parts": values, "kind": KIND, "version": VERSION}, arrays)
+        model_file.save(record.of(self.model), path, extra, alone=True)
 
 
 def _is_array(value: Any) -> bool:
@@ -69,20 +70,20 @@ def _is_array(value: Any) -> bool:
 
 def load(path: Path) -> Checkpoint:
     """Reads a state. ModelFileError where the file is no state of a run."""
-    model, beside = model_file.load_with_beside(path)
-    if beside is None or beside.plain.get("kind") != KIND:
+    model, extra = model_file.load_with_extra(path)
+    if extra is None or extra.plain.get("kind") != KIND:
         raise ModelFileError(f"{path}: holds a model, and no run that could be gone on with")
-    return of(model, beside, path)
+    return of(model, extra, path)
 
 
-def of(model: Learner, beside: Beside, path: Path) -> Checkpoint:
-    """The state of a run that a model's file holds beside the model."""
-    if beside.plain.get("version") != VERSION:
+def of(model: Learner, extra: Extra, path: Path) -> Checkpoint:
+    """The state of a run that a model file holds along with the model."""
+    if extra.plain.get("version") != VERSION:
         raise ModelFileError(f"{path}: the run was saved by another version of driftline, and cannot be read by this one")
     try:
         names = ("settings", "source", "rows", "written", "known", "parts")
-        kept = Checkpoint(model=model, **{name: beside.plain[name] for name in names})
-        for name, array in beside.arrays.items():
+        kept = Checkpoint(model=model, **{name: extra.plain[name] for name in names})
+        for name, array in extra.arrays.items():
             part, _, own = name.partition(".")
             kept.parts[part][own] = array
         return kept
@@ -95,8 +96,8 @@ def check_replaceable(path: Path) -> None:
     if not path.exists() or path.stat().st_size == 0:
         return
     head = model_file.head_of(path)
-    beside = None if head is None else head.get("beside")
-    if not isinstance(beside, dict) or beside.get("kind") != KIND:
+    extra = None if head is None else head.get("extra")
+    if not isinstance(extra, dict) or extra.get("kind") != KIND:
         what = "no file of driftline's" if head is None else "a model that was saved by itself"
         raise StateError(f"{path}: is {what}, and will not be replaced by a run's state. Give another --state")
 

@@ -16,7 +16,7 @@ from driftline.storage import model_file
 
 def describe(path: Path) -> dict[str, Any]:
     """What a model's file holds, as plain values."""
-    model, beside = model_file.load_with_beside(path)
+    model, extra = model_file.load_with_extra(path)
     if not isinstance(model, Learner):
         raise ModelFileError(f"{path}: holds a {type(model).__name__}, which is looked at from Python")
     found: dict[str, Any] = {
@@ -35,8 +35,8 @@ def describe(path: Path) -> dict[str, Any]:
         "intercept": _finite(model.intercept_) if model._by_feature else None,
         "certificate": _certificate(model),
     }
-    if beside is not None:
-        plain = beside.plain
+    if extra is not None:
+        plain = extra.plain
         found |= {"run": plain.get("settings"), "rows_done": plain.get("rows")}
     if hasattr(model, "explain"):
         found["beliefs"] = model.explain()

@@ -38,15 +38,15 @@ class Trained:
 
 def load(path: Path) -> Trained:
     """Reads a model's file: a state of a run, or a learner that was saved by itself."""
-    model, beside = model_file.load_with_beside(path)
+    model, extra = model_file.load_with_extra(path)
     if not isinstance(model, Learner):
         raise ModelFileError(f"{path}: holds a {type(model).__name__}, which is asked from Python")
     if model._core is None:
         raise ModelFileError(f"{path}: the model has learned nothing yet")
-    if beside is None or beside.plain.get("kind") != checkpoint.KIND:
+    if extra is None or extra.plain.get("kind") != checkpoint.KIND:
         names = None if model._names is None else tuple(map(str, model._names))
         return Trained(model, Options(features=names, missing={"": SKIP}), None)
-    kept = checkpoint.of(model, beside, path)
+    kept = checkpoint.of(model, extra, path)
     return Trained(model, replace(kept.options, target_needed=False), kept.known)
 
 

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 
 from driftline import _core
 from driftline.base.certificate import Certificate
 from driftline.base.learner import Learner
+from driftline.base.native import NativeCore
 from driftline.base.registry import learner
-from driftline.ensembles.beliefs import Expert, in_words
-from driftline.tables.inputs import Array
+from driftline.ensembles.beliefs import in_words, name_of
+from driftline.tables.inputs import Array, Name
 
 _NONE = np.empty(0)
+
+
+class AutoCore(NativeCore, Protocol):
+    """Auto's core."""
+
+    def memory(self) -> Array:
+        """Rows of memory, and the drift of a weight a row."""
+
+    def experts(self) -> list[_core.Expert]:
+        """The experts with their shares."""
 
 
 @learner
@@ -44,24 +55,27 @@ class Auto(Learner):
 
     _sum_names = _core.auto_sums
     _plain_intercept = False
-    _takes_any_row = True
+    _may_refuse = False
+    _core: AutoCore | None = None
 
-    def _make_core(self, width: int) -> Any:
+    def _require_core(self, what: str) -> AutoCore:
+        super()._require_core(what)
+        assert self._core is not None
+        return self._core
+
+    def _make_core(self, width: int) -> AutoCore:
         kind = _core.Auto64 if self.dtype == "float64" else _core.Auto32
         return kind(width, bool(self.intercept))
 
-    def _restore(self, core: dict[str, Array] | None, names: Any) -> None:
-        if core is not None and core["numbers"].size + core.get("entries", _NONE).size < len(core["weights"]) ** 2:
-            raise ValueError("the state is too small for its weights")  # said before memory is taken for it
+    def _restore(self, core: dict[str, Array], names: list[Name] | None) -> None:
+        if core["numbers"].size + core.get("entries", _NONE).size < len(core["weights"]) ** 2:
+            raise ValueError("the state is too small for its weights")  # before memory is taken for it
         super()._restore(core, names)
-
-    def _experts(self, what: str) -> list[Expert]:
-        return [Expert(*values) for values in self._require_core(what).experts()]
 
     @property
     def weights_(self) -> dict[str, float]:
         """The share of each expert in the mixture, by what it sees and how it forgets. They sum to 1."""
-        return {expert.name: expert.share for expert in self._experts("weights_")}
+        return {name_of(expert): expert.share for expert in self._require_core("weights_").experts()}
 
     @property
     def memory_(self) -> float:
@@ -69,24 +83,24 @@ class Auto(Learner):
         return self._memory()
 
     def _memory(self) -> float:
-        return float(self._require_core("memory_").pace()[0])
+        return float(self._require_core("memory_").memory()[0])
 
-    def _over_time(self, pace: Array) -> dict[str, Array]:
-        return {"memory": pace[:, 0].copy(), "drift": pace[:, 1].copy()}
+    def _over_time(self, memory: Array) -> dict[str, Array]:
+        return {"memory": memory[:, 0].copy(), "drift": memory[:, 1].copy()}
 
     @property
     def drift_(self) -> float:
         """The variance of a row's step of a weight, features and noise having variance 1: the mean by shares.
 
-        It is the more that of the fastest experts, the less they agree; ``memory_`` tells what most of the weight is on.
+        Dominated by the fastest experts when they disagree; ``memory_`` tells what most of the weight is on.
         """
-        return float(self._require_core("drift_").pace()[1])
+        return float(self._require_core("drift_").memory()[1])
 
     def explain(self) -> str:
         """What the learner believes about the stream, in words."""
         if self._core is None:
             return "Auto has seen no row yet."
-        return in_words(self._experts("explain"), self.n_seen_, self.memory_, self._sums())
+        return in_words(self._core.experts(), self.n_seen_, self.memory_, self._sums())
 
     def _certify(self, sums: dict[str, float]) -> Certificate:
         events = {name: int(sums[name]) for name in ("expert_resets", "rescalings", "outliers") if sums[name] > 0}

@@ -6,24 +6,25 @@ from typing import Any
 
 import numpy as np
 
+from driftline._core import Level, Outputs, Status
 from driftline.base import params
+from driftline.base.batch import Batch
 from driftline.base.certificate import Certificate
-from driftline.base.composite import Composite, exclusive, is_weight
+from driftline.base.composite import Composite, core_of, exclusive, is_weight
 from driftline.base.learner import Learner
-from driftline.base.meta import LINEAR, Wrapper
-from driftline.base.refusals import Target
+from driftline.base.meta import LINEAR, MetaLearner
 from driftline.base.registry import learner
 from driftline.base.rules import Rule
 from driftline.linear.lms import LMS
 from driftline.tables.inputs import Array
 
-_PATTERN = LMS()
+_DEFAULT = LMS()
 _LARGEST = np.finfo(np.float64).max
 _ERRORS = LMS(intercept=False)  # on rows of 0 it predicts 0, and so only takes note of errors
 
 
 @learner
-class Averaged(Wrapper):
+class Averaged(MetaLearner):
     r"""Predicts with the mean of the weights with which another learner predicted, O(d) a row.
 
     That is beside what the learner itself costs.
@@ -57,13 +58,13 @@ class Averaged(Wrapper):
         kw_only=False,
     )
 
-    def _patterns(self) -> list[Learner]:
-        return [_PATTERN if self.learner is None else self.learner]
+    def _base_learners(self) -> list[Learner]:
+        return [_DEFAULT if self.learner is None else self.learner]
 
-    def _patterns_above(self) -> list[Learner]:
+    def _top_learners(self) -> list[Learner]:
         return [_ERRORS]
 
-    def _copies_above(self) -> list[Learner]:
+    def _copies_of_the_top(self) -> list[Learner]:
         return [_ERRORS.clone()]
 
     def _compose(self, members: list[Learner], above: list[Learner], features: int) -> Composite:
@@ -71,15 +72,13 @@ class Averaged(Wrapper):
 
     @property
     def _plain_intercept(self) -> bool:  # type: ignore[override]
-        return self._patterns()[0]._plain_intercept
+        return self._base_learners()[0]._plain_intercept
 
     @property
     def learner_(self) -> Learner:
         """The learner as it has learned. It is the wrapper's own: look, and do not teach it."""
-        return self._require_core("learner_").members[0]  # type: ignore[no-any-return]
-
-    def _sums(self) -> dict[str, float]:
-        return self._core.sums()  # type: ignore[no-any-return]
+        learner: Learner = self._require_core("learner_").members[0]
+        return learner
 
     def _certify(self, sums: dict[str, float]) -> Certificate:
         return Certificate(sums["loss"])
@@ -127,8 +126,8 @@ class _Averaged(Composite):
         return self._mean().astype(self.dtype)
 
     def _row(self, x: Any) -> Array | None:
-        """The row as an array with the constant feature last, or None where it has to be converted first."""
-        if self.members[0]._core.predict(x) is None:
+        """The row as an array with the constant feature last, or None where Python must read it."""
+        if core_of(self.members[0]).predict(x) is None:
             return None
         if isinstance(x, dict):
             assert self._names is not None
@@ -142,57 +141,57 @@ class _Averaged(Composite):
 
     @exclusive
     def predict(self, x: Any) -> Any:
-        """The prediction, or None where x has to be converted first."""
+        """The prediction, or None where Python must read the row."""
         row = self._row(x)
         return None if row is None else float(_products(row, self._mean())[0])
 
     @exclusive
-    def predict_interval(self, x: Any, level: Any) -> tuple[float, float] | None:
-        """Both ends, or None where x has to be converted first."""
+    def predict_interval(self, x: Any, level: Level) -> tuple[float, float] | None:
+        """Both ends of the interval, or None where Python must read the row."""
         prediction = self.predict(x)
         if prediction is None:
             return None
-        lower, upper = self.above[0]._core.predict_interval(np.zeros(1), level)
+        lower, upper = core_of(self.above[0]).predict_interval(np.zeros(1), level)
         return prediction + lower, prediction + upper
 
     @exclusive
-    def learn(self, x: Any, y: Any, weight: Any = None) -> bool:
+    def learn(self, x: Any, y: Any, weight: Any = None) -> Status:
         """The learner goes first: nothing after it can fail."""
         row = self._row(x) if is_weight(weight) else None
         if row is None:
-            return False
+            return Status.UNREAD
         member = self.members[0]
         used, prediction = member._weights, float(_products(row, self._mean())[0])
-        if not member._core.learn(x, y, weight):
-            return False
+        if core_of(member).learn(x, y, weight) is not Status.DONE:
+            return Status.UNREAD
         with np.errstate(over="ignore"):
             self._total = _held(self._total + used)
         self._count += 1
         self.above[0].learn_one(np.zeros(1), _held(float(y) - prediction), sample_weight=weight)
-        return True
+        return Status.DONE
 
-    def replay(self, block: Array, y: Array | None, weight: Array | None, target: Target) -> int:
-        """The learner goes through the block first, and leaves its weights at every row."""
-        member = self.members[0]
+    def replay(self, batch: Batch, out: Outputs) -> int:
+        """The learner goes through the rows first, and leaves its weights at every row."""
+        member, y = self.members[0], batch.y
         first = member._weights.astype(np.float64)
-        said, kept, skipped = self.each_replayed(block, [y], weight, target, every=0 if y is None else 1)
+        said, kept, skipped = self.replay_members(batch, [y], every=0 if y is None else 1)
+        whole = ~np.isnan(said[:, 0])
         if y is None:
-            target.predictions[:] = np.where(np.isnan(said[:, 0]), np.nan, self._said(block, self._mean()))
-            self._write_intervals(target)
+            out.predictions[:] = np.where(whole, self._said(batch.x, self._mean()), np.nan)
+            self._write_intervals(out)
             return skipped
-        learned = ~np.isnan(said[:, 0]) & (np.abs(y) <= member._largest)
-        if weight is not None:
-            learned &= weight > 0
+        learned = whole & (np.abs(y) <= member._largest)
+        if batch.weight is not None:
+            learned &= batch.weight > 0
         used = np.vstack([first, kept[0][:-1]])
         with np.errstate(over="ignore", invalid="ignore"):
             totals = _held(np.add.accumulate(np.vstack([self._total, np.where(learned[:, None], used, 0.0)]), axis=0))
         counts = self._count + np.append(0, np.cumsum(learned))
         means = np.where(counts[:, None] > 0, totals / np.maximum(counts, 1)[:, None], np.vstack([used, kept[0][-1:]]))
-        whole = ~np.isnan(said[:, 0])
-        target.predictions[:] = np.where(whole, self._said(np.where(whole[:, None], block, 0.0), means[:-1]), np.nan)
-        self._note(y, weight, learned, target)
-        if target.snapshots is not None:
-            target.snapshots[:] = means[target.every :: target.every].astype(self.dtype)
+        out.predictions[:] = np.where(whole, self._said(np.where(whole[:, None], batch.x, 0.0), means[:-1]), np.nan)
+        self._note_errors(y, batch.weight, learned, out)
+        if out.weights is not None:
+            out.weights[:] = means[out.every :: out.every].astype(self.dtype)
         self._total, self._count = totals[-1].copy(), int(counts[-1])
         return skipped
 
@@ -200,24 +199,20 @@ class _Averaged(Composite):
         whole = np.abs(block) <= self.members[0]._largest
         return _products(self._with_constant(np.where(whole, block, 0.0)), means)
 
-    def _note(self, y: Array, weight: Array | None, learned: Array, target: Target) -> None:
+    def _note_errors(self, y: Array, weight: Array | None, learned: Array, out: Outputs) -> None:
         """Takes note of the errors of the rows that were learned, and writes the intervals."""
-        errors = np.where(learned, y - target.predictions, np.nan)
-        own = Target(target.where, predictions=np.empty(len(y)), level=target.level)
-        if target.level is not None:
-            own.lower, own.upper = np.empty(len(y)), np.empty(len(y))
-        tracker = self.above[0]
-        tracker._core.run(
-            np.zeros((len(y), 1)), np.ascontiguousarray(_held(errors)), weight, True, own.predictions, own.lower, own.upper,
-            own.level, None, None, 0, 0,
-        )  # fmt: skip
-        if target.lower is not None and target.upper is not None and own.lower is not None and own.upper is not None:
-            target.lower[:], target.upper[:] = target.predictions + own.lower, target.predictions + own.upper
+        errors = np.where(learned, y - out.predictions, np.nan)
+        ends = {} if out.lower is None else {"lower": np.empty(len(y)), "upper": np.empty(len(y)), "level": out.level}
+        own = Outputs(np.empty(len(y)), **ends)
+        rows = np.zeros((len(y), 1))
+        core_of(self.above[0]).run(rows, np.ascontiguousarray(_held(errors)), weight, True, own, 0)
+        if out.lower is not None:
+            out.lower[:], out.upper[:] = out.predictions + own.lower, out.predictions + own.upper
 
-    def _write_intervals(self, target: Target) -> None:
-        if target.lower is not None and target.upper is not None:
-            lower, upper = self.above[0]._core.predict_interval(np.zeros(1), target.level)
-            target.lower[:], target.upper[:] = target.predictions + lower, target.predictions + upper
+    def _write_intervals(self, out: Outputs) -> None:
+        if out.lower is not None:
+            lower, upper = core_of(self.above[0]).predict_interval(np.zeros(1), out.level)
+            out.lower[:], out.upper[:] = out.predictions + lower, out.predictions + upper
 
 
 def _products(rows: Array, weights: Array) -> Array:

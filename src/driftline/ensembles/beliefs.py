@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from driftline._core import Expert, Time
 
-_SIGHTS = {
+_VIEWS = {
     -2: "the mean of the labels",
     -1: "the last label",
     0: "raw",
@@ -15,39 +15,23 @@ _SIGHTS = {
     5: "standardised and earlier rows",
     6: "standardised, squares and two labels",
 }
-_LOOK_BACK = (-1, 1, 3, 4, 5, 6)  # sights with earlier labels or rows in them
-_DIVIDE, _ADD = 1, 2
+_LOOK_BACK = (-1, 1, 3, 4, 5, 6)  # views with earlier labels or rows in them
 _FEW = 64  # rows, from which units come
 _SLOW = 2e-5  # a drift at which rows count for two hundred rows or more
 _MOST = 0.4  # of the rows
 
 
-@dataclass(frozen=True)
-class Expert:
-    """One of the experts as the core reports it."""
-
-    sight: int
-    time: int
-    amount: float
-    start: float
-    reset: float
-    sudden: float
-    share: float
-    memory: float
-    drift: float
-
-    @property
-    def name(self) -> str:
-        """What it sees and how it forgets."""
-        if self.sight < 0:
-            return _SIGHTS[self.sight]
-        if self.time == _DIVIDE:
-            pace = f"memory {1 / (1 - self.amount):.0f}"
-        elif self.time == _ADD:
-            pace = f"drift {self.amount:g}"
-        else:
-            pace = f"resets to {self.reset:g}"
-        return f"{_SIGHTS[self.sight]}, {pace}, start {self.start:g}"
+def name_of(expert: Expert) -> str:
+    """What an expert sees and how it forgets."""
+    if expert.view < 0:
+        return _VIEWS[expert.view]
+    if expert.time == Time.DIVIDE:
+        memory = f"memory {1 / (1 - expert.amount):.0f}"
+    elif expert.time == Time.ADD:
+        memory = f"drift {expert.amount:g}"
+    else:
+        memory = f"resets to {expert.reset:g}"
+    return f"{_VIEWS[expert.view]}, {memory}, start {expert.start:g}"
 
 
 def in_words(experts: list[Expert], rows: int, memory: float, sums: dict[str, float]) -> str:
@@ -55,8 +39,8 @@ def in_words(experts: list[Expert], rows: int, memory: float, sums: dict[str, fl
     ranked = sorted(experts, key=lambda expert: -expert.share)[:3]
     lines = [
         f"After {_count(rows, 'row')} {_pace(experts, rows, memory)}.",
-        _past(sum(expert.share for expert in experts if expert.sight in _LOOK_BACK)),
-        "The most weight is on: " + "; ".join(f"{expert.name} ({100 * expert.share:.0f} %)" for expert in ranked) + ".",
+        _past(sum(expert.share for expert in experts if expert.view in _LOOK_BACK)),
+        "The most weight is on: " + "; ".join(f"{name_of(expert)} ({100 * expert.share:.0f} %)" for expert in ranked) + ".",
     ]
     if outliers := int(sums["outliers"]):
         lines.append(f"{_count(outliers, 'label')} far from all others, and explained by nothing, did not count.")

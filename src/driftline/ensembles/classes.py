@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from driftline.base.composite import Composite, ask, count_in, exclusive, is_weight, may_refuse
+from driftline._core import Outputs, Status
+from driftline.base.batch import Batch
+from driftline.base.composite import Composite, ask, core_of, count_in, exclusive, is_weight
 from driftline.base.learner import Learner
-from driftline.base.refusals import Target
 from driftline.linear.gd import GD
 from driftline.tables.inputs import Array
 
@@ -18,14 +18,6 @@ _CURVE = GD(rate=0.1, loss="logistic", intercept=False)
 _KNOTS = np.array([0.125, 0.25, 0.5, 1.0, 2.0, 4.0])  # where the curve of log(p / (1 - p)) may bend, on either side of 0
 _START = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 2.0])  # a prediction f is a guess of 2p - 1, and log(p / (1 - p)) is about 2 f
 _LEAST = 1e-6  # slope of the curve, so that the class with the largest prediction keeps the largest probability
-
-
-@dataclass
-class Scores(Target):
-    """What the learners say about rows that are not learned, (rows, classes)."""
-
-    decisions: list[Array] = field(default_factory=list, kw_only=True)
-    probabilities: list[Array] = field(default_factory=list, kw_only=True)
 
 
 class ClassState(Composite):
@@ -37,23 +29,23 @@ class ClassState(Composite):
     moves them, and it is read as never falling.
 
     Args:
-        pattern: a learner that has learned nothing.
+        learner: a base learner that has learned nothing.
         known: how many classes are known in advance.
         features, intercept, dtype: as of :class:`Composite`.
     """
 
-    def __init__(self, pattern: Learner, known: int, features: int, intercept: bool, dtype: str) -> None:
+    def __init__(self, learner: Learner, known: int, features: int, intercept: bool, dtype: str) -> None:
         curve = _CURVE.clone()
         super().__init__([], [(curve, len(_KNOTS))], features, intercept, dtype)
-        curve._core.set_state({**curve._core.get_state(), "weights": _START})
-        self._pattern, self.known, self.mistakes = pattern, 0, 0
+        core_of(curve).set_state({**core_of(curve).get_state(), "weights": _START})
+        self._base, self.known, self.mistakes = learner, 0, 0
         self._row = np.zeros(features)
         self._add_member()
         for _ in range(known):
             self.add_class()
 
     def _add_member(self) -> None:
-        member = self._pattern.clone()
+        member = self._base.clone()
         if self.members and self.members[0]._core is not None:
             member._meet(self._row, self._names)
         self.members.append(member)
@@ -92,9 +84,9 @@ class ClassState(Composite):
 
     @exclusive
     def follow(self, members: list[Learner], above: list[Learner]) -> None:
-        """Every member takes over the parameters of the one pattern."""
+        """Every member takes over the parameters of the one base learner."""
         super().follow(members * len(self.members), self.above)
-        self._pattern = members[0]
+        self._base = members[0]
 
     @exclusive
     def sums(self) -> dict[str, float]:
@@ -145,76 +137,83 @@ class ClassState(Composite):
 
     @exclusive
     def predict(self, x: Any) -> Any:
-        """The predicted class's number, -1 where no class is known, or None where x has to be converted first."""
+        """The predicted class's number, -1 where no class is known, or None where Python must read the row."""
         said = self._ask(x)
         return None if said is None else float(self._decide(said)[0])
 
     @exclusive
-    def learn(self, x: Any, y: Any, weight: Any = None) -> bool:
+    def learn(self, x: Any, y: Any, weight: Any = None) -> Status:
         """Not for a class that is new; and no more than one member may be able to refuse."""
         if not (isinstance(y, float) and y < self.known and is_weight(weight)):
-            return False
-        if len(self.members) > 1 and may_refuse(self.members[0]):
-            return False
+            return Status.UNREAD
+        if len(self.members) > 1 and self.members[0]._may_refuse:
+            return Status.UNREAD
         said = self._ask(x, peek=True)
         if said is None:
-            return False
+            return Status.UNREAD
         code = np.array([y])
         targets = [float(target[0]) for target in self._targets(code)]
-        if not self.members[0]._core.learn(x, targets[0], weight):
-            return False
+        if core_of(self.members[0]).learn(x, targets[0], weight) is not Status.DONE:
+            return Status.UNREAD
         for member, target in zip(self.members[1:], targets[1:], strict=True):
             member.learn_one(x, target, sample_weight=weight)
         self._take_note(said, code, [np.array([target]) for target in targets], self._decide(said))
-        return True
+        return Status.DONE
 
-    def replay(self, block: Array, y: Array | None, weight: Array | None, target: Target) -> int:
+    def ask_members(self, batch: Batch) -> tuple[Array, int]:
+        """What the members predict, (rows, members), with nothing learned, and how many rows were skipped."""
+        said, _, skipped = self.replay_members(batch, [None] * len(self.members))
+        return said, skipped
+
+    @exclusive
+    def scores(self, batch: Batch) -> tuple[Array, Array]:
+        """Decisions and probabilities of rows, (rows, classes); of two classes the second's alone, (rows, 1)."""
+        said, _ = self.ask_members(batch)
+        return said * self._signs, self._probabilities(said)
+
+    def replay(self, batch: Batch, out: Outputs) -> int:
         """In pieces that begin where a class is new."""
-        if y is None:
-            said, _, skipped = self.each_replayed(block, [None] * len(self.members), weight, target)
-            target.predictions[:] = self._decide(said)
-            if isinstance(target, Scores):
-                target.decisions.append(said * self._signs)
-                target.probabilities.append(self._probabilities(said))
+        if batch.y is None:
+            said, skipped = self.ask_members(batch)
+            out.predictions[:] = self._decide(said)
             return skipped
-        counts = np.isfinite(y) & (np.abs(block) <= self.members[0]._largest).all(axis=1)
-        if weight is not None:
-            counts &= weight > 0
+        counts = np.isfinite(batch.y) & (np.abs(batch.x) <= self.members[0]._largest).all(axis=1)
+        if batch.weight is not None:
+            counts &= batch.weight > 0
         start = skipped = 0
-        while start < len(block):
-            new = np.flatnonzero(counts[start:] & (y[start:] >= self.known))
-            stop = start + int(new[0]) if new.size else len(block)
+        while start < len(batch):
+            new = np.flatnonzero(counts[start:] & (batch.y[start:] >= self.known))
+            stop = start + int(new[0]) if new.size else len(batch)
             if stop > start:
-                skipped += self._learn_piece(block, y, weight, slice(start, stop), target)
-            if stop < len(block):
-                skipped += self._learn_new(block, y, weight, stop, target)
+                skipped += self._learn_piece(batch[start:stop], out.predictions[start:stop])
+            if stop < len(batch):
+                skipped += self._learn_new(batch[stop : stop + 1], out.predictions[stop : stop + 1])
             start = stop + 1
         return skipped
 
-    def _learn_new(self, block: Array, y: Array, weight: Array | None, row: int, target: Target) -> int:
+    def _learn_new(self, batch: Batch, predictions: Array) -> int:
         """A row whose class is new: it is predicted by those that were known."""
-        before = Target(target.where, target.start + row, target.names, predictions=np.empty(1))
-        self.replay(block[row : row + 1], None, None, before)
-        self._row = np.asarray(block[row], dtype=np.float64)
-        while self.known <= y[row]:
+        before = self._decide(self.ask_members(batch)[0])
+        self._row = np.asarray(batch.x[0], dtype=np.float64)
+        assert batch.y is not None
+        while self.known <= batch.y[0]:
             self.add_class()
         noted = self.mistakes
-        skipped = self._learn_piece(block, y, weight, slice(row, row + 1), target)
-        target.predictions[row] = before.predictions[0]
+        skipped = self._learn_piece(batch, predictions)
+        predictions[:] = before
         self.mistakes = noted + 1 - skipped
         return skipped
 
-    def _learn_piece(self, block: Array, y: Array, weight: Array | None, rows: slice, target: Target) -> int:
-        part = None if weight is None else weight[rows]
-        own = Target(target.where, target.start + rows.start, target.names, predictions=target.predictions[rows])
-        targets = self._targets(y[rows])
-        said, _, skipped = self.each_replayed(block[rows], targets, part, own)
-        own.predictions[:] = self._decide(said)
-        learned = ~np.isnan(said[:, 0]) & ~np.isnan(y[rows])
-        if part is not None:
-            learned &= part > 0
+    def _learn_piece(self, batch: Batch, predictions: Array) -> int:
+        assert batch.y is not None
+        targets = self._targets(batch.y)
+        said, _, skipped = self.replay_members(batch, targets)
+        predictions[:] = self._decide(said)
+        learned = ~np.isnan(said[:, 0]) & ~np.isnan(batch.y)
+        if batch.weight is not None:
+            learned &= batch.weight > 0
         if learned.any():
-            self._take_note(said[learned], y[rows][learned], [one[learned] for one in targets], own.predictions[learned])
+            self._take_note(said[learned], batch.y[learned], [one[learned] for one in targets], predictions[learned])
         return skipped
 
     def _take_note(self, said: Array, codes: Array, targets: list[Array], decided: Array) -> None:
@@ -222,11 +221,11 @@ class ClassState(Composite):
         self.mistakes += int(np.count_nonzero(decided != codes))
         held = np.clip(said.reshape(-1, 1), -_KNOTS, _KNOTS)  # row by row, the members of a row one after the other
         aims = np.ascontiguousarray(np.column_stack(targets).reshape(-1))
-        self.above[0]._replay_block(held, aims, None, Target("", predictions=np.empty(len(aims))))
+        self.above[0]._replay_block(Batch(held, aims, None, ""), Outputs(np.empty(len(aims))))
 
     def _probabilities(self, said: Array) -> Array:
         """Of each class, (rows, classes); of class 1 alone, (rows, 1), where there are no more than two."""
-        heights = np.minimum(_KNOTS[:, None], _KNOTS) @ self.above[0]._core.weights()
+        heights = np.minimum(_KNOTS[:, None], _KNOTS) @ core_of(self.above[0]).weights()
         heights = np.maximum.accumulate(np.maximum(heights, 0.0)) + _LEAST * _KNOTS
         f = said * self._signs
         curve = np.copysign(np.interp(np.abs(f), np.append(0.0, _KNOTS), np.append(0.0, heights)), f)

@@ -7,24 +7,27 @@ from typing import Any, Self
 
 import numpy as np
 
-from driftline.base import params
+from driftline.base import params, sklearn
+from driftline.base.batch import Batch
 from driftline.base.certificate import Certificate
+from driftline.base.composite import Composite
 from driftline.base.learner import Learner
-from driftline.base.meta import REGRESSOR, Wrapper
+from driftline.base.meta import REGRESSOR, MetaLearner
 from driftline.base.registry import learner
 from driftline.base.run import Run
-from driftline.base.undo import Undo
-from driftline.ensembles.classes import ClassState, Scores
+from driftline.ensembles.classes import ClassState
 from driftline.ensembles.labels import CLASSES, Labels, as_label, as_labels, of_one
+from driftline.errors import ModelFileError
 from driftline.linear.dfop import DFOP
+from driftline.storage import codec
 from driftline.tables import inputs
-from driftline.tables.inputs import Array, Name, Table
+from driftline.tables.inputs import Array, Table
 
-_PATTERN = DFOP()
+_DEFAULT = DFOP()
 
 
 @learner
-class Classifier(Wrapper):
+class Classifier(MetaLearner):
     r"""A regressor on labels -1 and +1 as a classifier: it predicts by the sign, O(d²) a row.
 
     That is for a learner of cost O(d²). Labels may be any two values. A third class turns the one learner into one for each
@@ -56,10 +59,11 @@ class Classifier(Wrapper):
     _estimator_type = "classifier"
     _river_kind = "Classifier"
     _plain_intercept = True
+    _core: ClassState | None = None
     _met: Labels | None = None  # made when first asked for
 
-    def _patterns(self) -> list[Learner]:
-        return [_PATTERN if self.learner is None else self.learner]
+    def _base_learners(self) -> list[Learner]:
+        return [_DEFAULT if self.learner is None else self.learner]
 
     @property
     def _labels(self) -> Labels:
@@ -76,8 +80,14 @@ class Classifier(Wrapper):
     def _compose(self, members: list[Learner], above: list[Learner], features: int) -> ClassState:
         return ClassState(members[0], len(self._labels), features, bool(self.intercept), self.dtype)
 
-    def _core_for(self, state: dict[str, Array]) -> Any:
-        core: Any = super()._core_for(state)
+    def _require_core(self, what: str) -> ClassState:
+        super()._require_core(what)
+        assert self._core is not None
+        return self._core
+
+    def _core_for(self, state: dict[str, Array]) -> Composite:
+        core = super()._core_for(state)
+        assert isinstance(core, ClassState)
         core.make_room(state, most=len(self._labels))
         return core
 
@@ -86,10 +96,9 @@ class Classifier(Wrapper):
             raise ValueError
         super()._refresh(before)
 
-    def _restore(self, core: dict[str, Array] | None, names: list[Name] | None) -> None:
-        if core is None:
-            self._met = None
-        super()._restore(core, names)
+    def _forget(self) -> None:
+        super()._forget()
+        self._met = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "labels": list(self._labels.known)}
@@ -150,7 +159,7 @@ class Classifier(Wrapper):
         counted = np.ones(table.rows, dtype=bool) if weight is None else weight > 0
         if self.missing == "skip":
             for start, block in table.blocks(inputs.BLOCK_ROWS):
-                counted[start : start + len(block)] &= (np.abs(block) <= self._largest).all(axis=1)
+                counted[start : start + len(block)] &= self._door.whole_rows(block)
         return counted
 
     def partial_fit(  # type: ignore[override]
@@ -158,7 +167,7 @@ class Classifier(Wrapper):
     ) -> Self:
         """Learns more rows in their order, once. ``classes`` names labels that are to come, as in scikit-learn."""
         where = f"{type(self).__name__}.partial_fit"
-        with Undo(self):
+        with self._transaction():
             for label in () if classes is None else as_labels(classes, len(classes), where):
                 if self._labels.code(label) is None:
                     if self._core is not None:
@@ -186,24 +195,24 @@ class Classifier(Wrapper):
 
     def decision_one(self, x: Any) -> Any:
         """What decides: positive for the second of two ``classes_``; with more of them a mapping label -> number."""
-        decisions = self._score_one(x, "decision_one").decisions[0][0]
+        decisions = self._score_one(x, "decision_one")[0][0]
         if len(decisions) == 1:
             return float(decisions[0] * self._direction)
         return {self._labels.known[code]: float(decisions[code]) for code in self._labels.order()}
 
     def predict_proba_one(self, x: Any) -> dict[Any, float]:
         """The probability of each class that is known; they sum to 1."""
-        chances = self._chances(self._score_one(x, "predict_proba_one").probabilities[0])[0]
+        chances = self._chances(self._score_one(x, "predict_proba_one")[1])[0]
         return {self._labels.known[code]: float(chances[code]) for code in self._labels.order()}
 
     def decision_function(self, X: Any) -> Array:
         """What decides, (T,) for two classes and (T, classes) for more, in the order of ``classes_``."""
-        decisions = np.concatenate(self._score_table(X, "decision_function").decisions)
+        decisions, _ = self._score_table(X, "decision_function")
         return decisions[:, 0] * self._direction if decisions.shape[1] == 1 else decisions[:, self._labels.order()]
 
     def predict_proba(self, X: Any) -> Array:
         """Probabilities, (T, classes), in the order of ``classes_``."""
-        chances = self._chances(np.concatenate(self._score_table(X, "predict_proba").probabilities))
+        chances = self._chances(self._score_table(X, "predict_proba")[1])
         return chances[:, self._labels.order()]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -226,21 +235,28 @@ class Classifier(Wrapper):
             return found
         return np.column_stack([1 - found, found]) if len(self._labels) == 2 else np.ones((len(found), len(self._labels)))
 
-    def _score_one(self, x: Any, verb: str) -> Scores:
-        target = Scores(f"{type(self).__name__}.{verb}", predictions=np.empty(1))
-        self._predict_any(x, target)
-        return target
-
-    def _score_table(self, X: Any, verb: str) -> Scores:
+    def _score_one(self, x: Any, verb: str) -> tuple[Array, Array]:
         where = f"{type(self).__name__}.{verb}"
-        self._require_core(verb)
+        row, _ = self._read(x, where, grow=False)
+        if self.missing == "raise":
+            self._door.refuse_bad(row, where)
+        model = self
+        if self._core is None:
+            model = type(self)(**self.get_params(deep=False))
+            model._meet(np.where(np.isfinite(row), row, 0.0), None)
+        return model._require_core(verb).scores(Batch(row[None, :], None, None, where))
+
+    def _score_table(self, X: Any, verb: str) -> tuple[Array, Array]:
+        where = f"{type(self).__name__}.{verb}"
+        core = self._require_core(verb)
         table = self._as_table(X, where)
         self._check_table(table, where)
-        target = Scores(where, predictions=np.empty(0))
-        for start, block in table.blocks(inputs.BLOCK_ROWS):
-            target.start, target.names, target.predictions = start, table.names, np.empty(len(block))
-            self._replay_block(block, None, None, target)
-        return target
+        parts = [
+            core.scores(Batch(block, None, None, where, start, table.names))
+            for start, block in table.blocks(inputs.BLOCK_ROWS)
+        ]
+        decisions, probabilities = zip(*parts, strict=True)
+        return np.concatenate(decisions), np.concatenate(probabilities)
 
     # What was learned.
 
@@ -256,7 +272,7 @@ class Classifier(Wrapper):
         return self._lines("coef_")[0]
 
     @property
-    def intercept_(self) -> Array:  # type: ignore[override]
+    def intercept_(self) -> Array:
         """The weights of the constant feature, one for each row of ``coef_``."""
         return self._lines("intercept_")[1]
 
@@ -272,19 +288,30 @@ class Classifier(Wrapper):
         """The learners as they have learned. They are the classifier's own: look, and do not teach them."""
         return list(self._require_core("learners_").members)
 
-    def _sums(self) -> dict[str, float]:
-        return self._core.sums()  # type: ignore[no-any-return]
-
     def _certify(self, sums: dict[str, float]) -> Certificate:
-        members = self._core.members
-        if len(members) > 1:
-            return Certificate(float(self._core.mistakes))
-        inner = members[0].certificate()
-        return Certificate(float(self._core.mistakes), inner.comparator, inner.bound, inner.conditions, inner.events)
+        core = self._require_core("certificate")
+        if len(core.members) > 1:
+            return Certificate(float(core.mistakes))
+        inner = core.members[0].certificate()
+        return Certificate(float(core.mistakes), inner.comparator, inner.bound, inner.conditions, inner.events)
 
     def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import ClassifierTags
+        return sklearn.classifier_tags(allow_nan=self.missing == "skip")
 
-        tags = super().__sklearn_tags__()
-        tags.estimator_type, tags.classifier_tags, tags.regressor_tags = "classifier", ClassifierTags(), None
-        return tags
+    # Keeping and copying.
+
+    def _behind(self, transformers: list[Any]) -> Learner:
+        return self.clone({"learner": self._base_learners()[0]._behind(transformers)})
+
+    def _extra_head(self, state: dict[str, Any]) -> dict[str, Any]:
+        for label in state["labels"]:
+            if type(label) not in (str, int, float, bool):
+                name = type(self).__name__
+                raise ValueError(f"{name}.save: the label {label!r} is neither text nor a number, which a model file needs")
+        return {"labels": codec.spell_infinities(state["labels"])}
+
+    def _read_extra_head(self, head: dict[str, Any]) -> dict[str, Any]:
+        labels = codec.read_infinities(head["labels"])
+        if not all(type(label) in (str, int, float, bool) for label in labels) or len(set(labels)) != len(labels):
+            raise ModelFileError("the labels are not distinct texts or numbers")
+        return {"labels": labels}

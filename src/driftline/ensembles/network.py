@@ -8,16 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from driftline._core import Level, Outputs, Status
 from driftline.base import params
+from driftline.base.batch import Batch
 from driftline.base.certificate import Certificate
-from driftline.base.composite import Composite, ask, exclusive, is_weight, may_refuse
+from driftline.base.composite import Composite, ask, core_of, exclusive, is_weight
 from driftline.base.learner import Learner
-from driftline.base.meta import REGRESSOR, Wrapper
-from driftline.base.refusals import Target
+from driftline.base.meta import REGRESSOR, MetaLearner
 from driftline.base.registry import learner
 from driftline.base.rules import Rule, sequence
+from driftline.ensembles.network_bound import NETWORK_CONDITION, is_network_top, network_terms
 from driftline.linear.arcor import ARCOR
-from driftline.regret.stationary import NETWORK_CONDITION, is_network_top, network_terms
 from driftline.tables.inputs import Array
 
 _COPIES: list[Learner] = [ARCOR(schedule=None), *(ARCOR(schedule=float(q)) for q in (1, 2, 3, 4))]
@@ -28,7 +29,7 @@ _LEARNERS = Rule(
 )
 _ENDINGS = {  # events on top after which its state is no longer what the theorem speaks of, and what is then not so
     "capped": "the growth of the top's S was never held back",
-    "repaired": "the top's S never had to be mended",
+    "repaired": "the top's S never had to be repaired",
     "saturated": "no weight of the top was held at the end of its range",
     "retuned": "the top's parameters stayed as they were",
     "weighted": "every row has the weight 1",
@@ -36,7 +37,7 @@ _ENDINGS = {  # events on top after which its state is no longer what the theore
 
 
 @learner
-class Network(Wrapper):
+class Network(MetaLearner):
     r"""A network of two layers: learners side by side, and one on top that combines what they predict, O(C d²) a row.
 
     .. math:: \hat y = v \cdot p, \quad p = (\hat y_1, \ldots, \hat y_C)
@@ -68,18 +69,18 @@ class Network(Wrapper):
     learners: Sequence[Learner] | None = params.checked(default=None, rule=_LEARNERS, optional=True, kw_only=False)
     top: Learner | None = params.checked(default=None, rule=REGRESSOR, optional=True, kw_only=False)
 
-    def _patterns(self) -> list[Learner]:
+    def _base_learners(self) -> list[Learner]:
         given = self.__dict__["learners"]
         return _COPIES if given is None else list(given)
 
-    def _patterns_above(self) -> list[Learner]:
+    def _top_learners(self) -> list[Learner]:
         return [_TOP if self.top is None else self.top]
 
-    def _patterns_in(self, values: dict[str, Any]) -> list[Learner]:
+    def _base_learners_in(self, values: dict[str, Any]) -> list[Learner]:
         return list(values["learners"] or ())
 
     def _of_the_learners(self, name: str) -> Any:
-        if name == "intercept" and any(pattern.intercept for pattern in self._patterns_above()):
+        if name == "intercept" and any(pattern.intercept for pattern in self._top_learners()):
             return True
         return super()._of_the_learners(name)
 
@@ -88,7 +89,7 @@ class Network(Wrapper):
 
     @property
     def _by_feature(self) -> bool:  # type: ignore[override]
-        return all(pattern._by_feature for pattern in self._patterns())
+        return all(pattern._by_feature for pattern in self._base_learners())
 
     @property
     def learners_(self) -> list[Learner]:
@@ -103,30 +104,29 @@ class Network(Wrapper):
 
     @property
     def _plain_intercept(self) -> bool:  # type: ignore[override]
-        top = self._patterns_above()[0]
-        return not top.intercept and all(pattern._plain_intercept for pattern in self._patterns())
+        top = self._top_learners()[0]
+        return not top.intercept and all(pattern._plain_intercept for pattern in self._base_learners())
 
     @property
     def _can_reset(self) -> bool:  # type: ignore[override]
-        return self._core.above[0]._can_reset  # type: ignore[no-any-return]
-
-    def _sums(self) -> dict[str, float]:
-        return self._core.sums()  # type: ignore[no-any-return]
+        return bool(self._require_core("run").above[0]._can_reset)
 
     def _certify(self, sums: dict[str, float]) -> Certificate:
-        best = self._core.least_loss()
-        noise = getattr(self._patterns_above()[0], "noise", None)
-        top = self._core.above[0]
+        core: _Network = self._require_core("certificate")
+        best = core.least_loss()
+        noise = getattr(self._top_learners()[0], "noise", None)
+        top = core.above[0]
         conditions = {
             NETWORK_CONDITION: noise is not None and is_network_top(top, noise),
             **{words: False for name, words in _ENDINGS.items() if sums.get(name, 0)},
         }
         bound = None
         if all(conditions.values()) and noise is not None:
-            bound = sum(network_terms(best, noise, sums["largest_loss"], top._log_det_growth()).values())
+            growth = top._log_det_growth()  # type: ignore[attr-defined]
+            bound = sum(network_terms(best, noise, sums["largest_loss"], growth).values())
         events = {
             f"{type(member).__name__} {number}: {name}": count
-            for number, member in enumerate(self._core.members)
+            for number, member in enumerate(core.members)
             for name, count in member.certificate().events.items()
         }
         return Certificate(
@@ -178,7 +178,7 @@ class _Network(Composite):
 
     @exclusive
     def predict(self, x: Any) -> Any:
-        """The prediction, or None where x has to be converted first."""
+        """The prediction, or None where Python must read the row."""
         return self._said(self._ask(x))
 
     @exclusive
@@ -190,27 +190,27 @@ class _Network(Composite):
         return None if said is None else self.above[0].predict_one(said) + 0.0  # no negative zero, whatever the way
 
     @exclusive
-    def predict_interval(self, x: Any, level: Any) -> tuple[float, float] | None:
-        """Both ends, or None where x has to be converted first."""
+    def predict_interval(self, x: Any, level: Level) -> tuple[float, float] | None:
+        """Both ends of the interval, or None where Python must read the row."""
         said = self._ask(x)
-        return None if said is None else self.above[0]._core.predict_interval(said, level)
+        return None if said is None else core_of(self.above[0]).predict_interval(said, level)
 
     @exclusive
-    def learn(self, x: Any, y: Any, weight: Any = None) -> bool:
+    def learn(self, x: Any, y: Any, weight: Any = None) -> Status:
         """At most one of the learners may refuse a row: it goes first, so that no other has to forget the row again."""
         if self._plan is None:
-            doubtful = {id(part): may_refuse(part) for part in [*self.members, *self.above]}
+            doubtful = {id(part): part._may_refuse for part in [*self.members, *self.above]}
             plan = [*((member, False) for member in self.members), (self.above[0], True)]
             self._plan = sorted(plan, key=lambda step: not doubtful[id(step[0])]) if sum(doubtful.values()) < 2 else []
         said = self._ask(x, peek=True) if self._plan and is_weight(weight) else None
         if said is None:
-            return False
+            return Status.UNREAD
         (first, is_above), *others = self._plan
-        if not first._core.learn(said if is_above else x, y, weight):
-            return False
+        if core_of(first).learn(said if is_above else x, y, weight) is not Status.DONE:
+            return Status.UNREAD
         for part, is_above in others:
             part.learn_one(said if is_above else x, y, sample_weight=weight)
-        return True
+        return Status.DONE
 
     @exclusive
     def follow(self, members: list[Learner], above: list[Learner]) -> None:
@@ -218,16 +218,18 @@ class _Network(Composite):
         super().follow(members, above)
         self._plan = None
 
-    def replay(self, block: Array, y: Array | None, weight: Array | None, target: Target) -> int:
-        """The learners do not depend on the one on top: they go through the block first."""
-        every = 0 if target.snapshots is None else target.every
-        said, kept, skipped = self.each_replayed(block, [y] * len(self.members), weight, target, every)
+    def replay(self, batch: Batch, out: Outputs) -> int:
+        """The learners do not depend on the one on top: they go through the rows first."""
+        every = 0 if out.weights is None else out.every
+        said, kept, skipped = self.replay_members(batch, [batch.y] * len(self.members), every)
         top = self.above[0]
-        mixed = np.empty((len(block) // every, len(top._core.weights()))) if every else None
-        own = Target(target.where, target.start, None, target.resets, mixed, every, predictions=target.predictions)
-        own.lower, own.upper, own.level = target.lower, target.upper, target.level
-        top._replay_block(np.clip(said, -self.largest, self.largest), y, weight, own)
-        target.predictions += 0.0
-        if mixed is not None and target.snapshots is not None:
-            target.snapshots[:] = self._combine(mixed, kept).astype(self.dtype)
+        mixed = np.empty((len(batch) // every, len(core_of(top).weights()))) if every else None
+        own = Outputs(
+            out.predictions, lower=out.lower, upper=out.upper, level=out.level, resets=out.resets, weights=mixed, every=every
+        )
+        inner = Batch(np.clip(said, -self.largest, self.largest), batch.y, batch.weight, batch.where, batch.start)
+        top._replay_block(inner, own)
+        out.predictions[:] += 0.0
+        if mixed is not None:
+            out.weights[:] = self._combine(mixed, kept).astype(self.dtype)
         return skipped

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
+from driftline.base import replay
 from driftline.base.learner import Learner
 from driftline.ensembles.labels import as_labels
 from driftline.tables import inputs
@@ -37,7 +38,7 @@ class Rows:
         if learner._estimator_type == "classifier":
             self._labels: Any = as_labels(y, self.count, where)
         else:
-            self._labels = learner._as_labels(y, self.count, where)
+            self._labels = replay.as_labels(learner, y, self.count, where)
         self._weight = inputs.as_weights(sample_weight, self.count, where)
 
     def blocks(self) -> Iterator[tuple[int, Any, Any, Array | None]]:

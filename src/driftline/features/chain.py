@@ -77,8 +77,8 @@ class Chain:
 
         ``alone`` asks for the row by what was learned alone, not as the next row of the stream.
         """
-        row: Any = self._native.look(x, unknown_allowed, alone)
-        return row  # type: ignore[no-any-return]
+        row: Array | None = self._native.look(x, unknown_allowed, alone)
+        return row
 
     def learn(self, y: float) -> None:
         """The row that was looked at last, as one of the stream, becomes one of those seen."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from driftline.base import params
 from driftline.features.transformer import Transformer
 from driftline.tables import inputs
 from driftline.tables.inputs import Array, Name, Table
+from driftline.tables.sparse import compressed
 
 _ELEMENTS = 2**18  # of dense rows at a time
 
@@ -58,7 +59,7 @@ class Hashing(Transformer):
         """A mapping place -> value for a mapping, an array of ``n`` numbers for an array-like."""
         where = f"{type(self).__name__}.transform_one"
         row = self.row(x, where)
-        self._refuse_bad(row, None, where)
+        self._door.refuse_bad(row, where)
         if not isinstance(inputs.named(x), Mapping):
             return row
         return {int(place): float(row[place]) for place in np.flatnonzero(row)}
@@ -80,9 +81,8 @@ class Hashing(Transformer):
     def _run(self, X: Any, y: Any, where: str) -> Any:
         return self.transform(X)
 
-    @contextmanager
-    def _claimed(self, undo: bool = True) -> Iterator[None]:
-        yield  # there is nothing that threads could share
+    def _learning(self) -> AbstractContextManager[Any]:
+        return nullcontext()  # there is nothing that threads could share
 
     # At the door of a pipeline.
 
@@ -132,8 +132,6 @@ class HashedTable(Table):
         if isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], Mapping):
             rows = len(X)
         elif inputs.is_sparse(X):
-            from driftline.tables.sparse import compressed
-
             self._source = compressed(X, where, "X")
             rows = self._source.shape[0]
         else:

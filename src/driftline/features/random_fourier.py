@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from driftline import _core
+from driftline._core import Spectrum
 from driftline.base import params
 from driftline.features.transformer import Transformer
 from driftline.tables.inputs import Name
 
-_SPECTRA = {"rbf": 0, "laplace": 1}
+_SPECTRA = {"rbf": Spectrum.RBF, "laplace": Spectrum.LAPLACE}
 
 
 class RandomFourier(Transformer):

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from driftline._core import Status
+from driftline.base.batch import Batch
 from driftline.base.learner import Learner
 from driftline.base.processors import cores
-from driftline.base.replays import DONE
-from driftline.fleet import core as fleet_core
-from driftline.fleet.core import Schedules
 from driftline.fleet.names import Key
+from driftline.linear.schedules import SharedSchedules
 from driftline.tables.inputs import Array
 
 ROWS_FOR_A_THREAD = 4096  # with fewer, starting a thread costs more than it saves
@@ -50,7 +50,7 @@ class Call:
     def replay(
         self,
         core: Any,
-        schedules: Schedules | None,
+        schedules: SharedSchedules | None,
         learner: Learner,
         model: Callable[[Any, int], Learner],
         key: Callable[[int], Key],
@@ -65,12 +65,12 @@ class Call:
                 self.slots, self.block, self.labels, self.weight, skip, self.predictions, self.marks, self._at, until
             )
             self.skipped += int(lost)
-            if status == DONE:
+            if status is Status.DONE:
                 continue
             row = self.done
             slot = int(self.slots[row])
             stuck = model(core, slot)
-            if schedules is not None and status in (fleet_core.NEEDS_FORGETTING, fleet_core.NEEDS_THRESHOLD):
-                schedules.serve(core, status, stuck._sums(), int(np.count_nonzero(self.slots[row:] == slot)))
-            else:
-                stuck._serve(status, f"{self.where}, key {key(slot)!r}", row, self.block[row:])
+            ahead = int(np.count_nonzero(self.slots[row:] == slot))
+            if schedules is None or not schedules.serve(core, status, stuck._sums(), ahead):
+                where = f"{self.where}, key {key(slot)!r}"
+                stuck._serve(status, Batch(self.block[row:], None, None, where, row))

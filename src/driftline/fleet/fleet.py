@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
+from driftline._core import Claim, Guard
+from driftline.base.door import Door
 from driftline.base.learner import Learner
-from driftline.base.refusals import Target
+from driftline.base.model import as_objects
 from driftline.base.rules import BOOLEAN, COUNT
 from driftline.base.run import Run
-from driftline.base.sklearn_verbs import name_trouble
 from driftline.errors import not_fitted
 from driftline.fleet import core as fleet_core
+from driftline.fleet import record
 from driftline.fleet.call import Call
 from driftline.fleet.keys import Names, Numbers
 from driftline.fleet.names import Key
+from driftline.storage import model_file
 from driftline.tables import inputs
 from driftline.tables.inputs import Array, Name, Table
 
@@ -64,7 +66,7 @@ class Fleet:
     ) -> None:
         self._core, self._schedules, self._names = core, schedules, names
         self._keys: Numbers | Names = Names(self._n, keys or ()) if self._named else Numbers(self._n, met)
-        self._lock = threading.Lock()
+        self._guard = Guard("Fleet")
 
     # The verbs.
 
@@ -82,7 +84,7 @@ class Fleet:
             sample_weight: (T,) weights of the rows; a row of weight 0 is predicted and not learned.
         """
         where = "Fleet.run"
-        with self._in_use(where):
+        with self._in_use():
             table = inputs.as_table(X, where)
             labels = inputs.as_vector(y, table.rows, where, "y")
             call = self._learn(keys, table, labels, inputs.as_weights(sample_weight, table.rows, where), where)
@@ -93,7 +95,7 @@ class Fleet:
     def learn_many(self, keys: Any, X: Any, y: Any, *, sample_weight: Any = None) -> None:
         """Learns the rows in the order given, each with the model of its key; all of them, or none, as :meth:`run` does."""
         where = "Fleet.learn_many"
-        with self._in_use(where):
+        with self._in_use():
             table = inputs.as_table(X, where)
             labels = inputs.as_vector(y, table.rows, where, "y")
             self._learn(keys, table, labels, inputs.as_weights(sample_weight, table.rows, where), where)
@@ -104,22 +106,22 @@ class Fleet:
         The first row of all decides which features there are.
         """
         where = "Fleet.learn_one"
-        with self._in_use(where):
-            table = self._one_row(x, where, strict=True)
+        with self._in_use():
+            table = self._one_row(x, where, grow=True)
             label = np.array([inputs.as_label(y, where)])
             self._learn([key], table, label, inputs.as_weights(sample_weight, 1, where), where)
 
     def predict_many(self, keys: Any, X: Any) -> Array:
         """Predictions, each by the model of its key. A key that was never learned is predicted by a model at its start."""
         where = "Fleet.predict_many"
-        with self._in_use(where):
+        with self._in_use():
             return self._predict(keys, inputs.as_table(X, where), where)
 
     def predict_one(self, key: Any, x: Any) -> float:
         """The prediction for one row of one key: an array-like, or a mapping, of which unknown names are ignored."""
         where = "Fleet.predict_one"
-        with self._in_use(where):
-            return float(self._predict([key], self._one_row(x, where, strict=False), where)[0])
+        with self._in_use():
+            return float(self._predict([key], self._one_row(x, where, grow=False), where)[0])
 
     def _predict(self, keys: Any, table: Table, where: str) -> Array:
         slots = self._keys.predicted(keys, table.rows, where)
@@ -150,14 +152,16 @@ class Fleet:
         self._core, self._schedules, self._names = core, schedules, names
         self._keys.accept(fresh, slots)
 
+    @property
+    def _door(self) -> Door:
+        features = None if self._core is None else self._core.features
+        return Door("Fleet", features, self._names, self._learner.dtype)
+
     def _fitting(self, table: Table, where: str) -> tuple[Any, Any, list[Name] | None]:
         """A core, its schedules and its names, for rows like these."""
         if self._core is None:
             return *self._make_core(table.columns, where), table.names
-        if table.names is not None and self._names is not None and table.names != self._names:
-            raise ValueError(name_trouble(where, self._names, table.names))
-        if table.columns != self._core.features:
-            raise ValueError(f"{where}: X has {table.columns} features, expected {self._core.features}")
+        self._door.check(table, where)
         return self._core, self._schedules, self._names
 
     def _block(self, core: Any, table: Table, y: Array | None, where: str) -> Array:
@@ -166,23 +170,15 @@ class Fleet:
         if self._learner.missing == "raise":
             bad = core.find_bad_row(block, y)
             if bad >= 0:
-                target = Target(where, names=table.names or self._names, predictions=np.empty(0))
-                self._learner._refuse_bad_row(block[bad], None if y is None else y[bad], target, bad)
+                self._door.refuse_row(block[bad], None if y is None else y[bad], where, bad, table.names)
         return block
 
-    def _one_row(self, x: Any, where: str, strict: bool) -> Table:
-        x = inputs.named(x)
-        if not isinstance(x, Mapping):
-            row = inputs.as_row(x, where)
-            return Table(row[None, :], 1, row.size, None, where)
-        items = inputs.as_items(x, where)
-        names = list(items) if self._core is None else self._names
-        if names is None:
-            raise ValueError(f"{where}: x is a mapping, but the fleet learned from features without names")
-        if strict and not items.keys() <= set(names):
-            new = next(name for name in items if name not in names)
+    def _one_row(self, x: Any, where: str, grow: bool) -> Table:
+        row, names = self._door.read(x, where, grow=grow)
+        if self._core is not None and len(row) > self._core.features:
+            new = (names or [])[self._core.features]
             raise ValueError(f"{where}: the feature {new!r} is new; the features of a fleet are those of its first row")
-        return Table(np.array([[items.get(name, 0.0) for name in names]]), 1, len(names), names, where)
+        return Table(row[None, :], 1, row.size, names, where)
 
     def _make_core(self, columns: int, where: str) -> tuple[Any, Any]:
         """There is one slot more than models where keys may come that have none: they are predicted from it."""
@@ -195,11 +191,9 @@ class Fleet:
             with _memory(models, core.features, where):
                 core.reserve(models + 1)
 
-    def _in_use(self, where: str) -> threading.Lock:
-        """Keeps others out while it is held. It is the lock itself, which no interrupt can hinder from being released."""
-        if self._lock.locked():
-            raise RuntimeError(f"{where}: the fleet is in use by another thread; its own threads share the keys of a call")
-        return self._lock
+    def _in_use(self) -> Claim:
+        """A context manager that keeps every other call out."""
+        return self._guard.claim(only=True)
 
     # What was learned.
 
@@ -223,7 +217,7 @@ class Fleet:
 
     def __getitem__(self, key: Any) -> Learner:
         """A copy of the model of one key, as a learner of the usual kind."""
-        with self._in_use("Fleet"):
+        with self._in_use():
             slot = self._keys.find(key)
             if slot is None:
                 raise KeyError(f"Fleet: {self._keys.unknown(key)}")
@@ -261,14 +255,15 @@ class Fleet:
     def coef_(self) -> Array:
         """The weights of every model, (models, d), in the order of ``keys_``, the intercepts' not included."""
         core = self._require_core("coef_")
-        with self._in_use("Fleet.coef_"):
-            return core.weights(len(self))[:, : core.features]  # type: ignore[no-any-return]
+        with self._in_use():
+            weights: Array = core.weights(len(self))
+        return weights[:, : core.features]
 
     @property
     def intercept_(self) -> Array:
         """The intercepts of every model, in the order of ``keys_``."""
         core = self._require_core("intercept_")
-        with self._in_use("Fleet.intercept_"):
+        with self._in_use():
             weights = core.weights(len(self))
         return weights[:, -1] if self._learner.intercept else np.zeros(len(weights))
 
@@ -285,8 +280,9 @@ class Fleet:
     def _counts(self, what: str, place: int) -> Array:
         if self._core is None:
             return np.zeros(len(self), dtype=np.int64)
-        with self._in_use(f"Fleet.{what}"):
-            return self._core.counts(len(self))[place]  # type: ignore[no-any-return]
+        with self._in_use():
+            counts: Array = self._core.counts(len(self))[place]
+        return counts
 
     @property
     def n_features_in_(self) -> int:
@@ -299,9 +295,7 @@ class Fleet:
         self._require_core("feature_names_in_")
         if self._names is None:
             raise AttributeError("Fleet: the features have no names")
-        names = np.empty(len(self._names), dtype=object)
-        names[:] = self._names
-        return names
+        return as_objects(self._names)
 
     @property
     def nbytes(self) -> int:
@@ -312,12 +306,11 @@ class Fleet:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes all models to one file, atomically; :func:`driftline.load` reads it back."""
-        from driftline.fleet import file as fleet_file
-
-        fleet_file.save(self, path)
+        with self._in_use():
+            model_file.save(record.of(self), path)
 
     def __getstate__(self) -> dict[str, Any]:
-        with self._in_use("Fleet"):
+        with self._in_use():
             state = self._state()
             parts = state["core"]
             return state if parts is None else {**state, "core": {name: parts[name] for name in parts}}
@@ -361,3 +354,12 @@ def _memory(models: int, columns: int, where: str) -> Iterator[None]:
             f"{where}: the system has no memory for {models:,} models of {columns} features; without n and with named=True "
             "a fleet takes memory for the keys that come, whatever they are"
         ) from None
+
+
+def _read(saved: model_file.Record) -> Fleet:
+    fleet = Fleet.__new__(Fleet)
+    fleet.__setstate__(record.state_in(saved))
+    return fleet
+
+
+model_file.register("fleet", _read)

@@ -6,10 +6,15 @@ import math
 import numbers
 from typing import Any
 
+from driftline._core import KernelKind
 from driftline.base.rules import Rule, choice
 
-_KINDS = {"linear": 0, "poly": 1, "rbf": 2, "laplace": 3}
-_CUSTOM = 4
+_KINDS = {
+    "linear": KernelKind.LINEAR,
+    "poly": KernelKind.POLYNOMIAL,
+    "rbf": KernelKind.GAUSSIAN,
+    "laplace": KernelKind.LAPLACE,
+}
 _LARGEST_DEGREE = 2**31 - 1
 
 KERNEL = choice(_KINDS) | Rule(callable, "a function of two rows")
@@ -24,7 +29,7 @@ def has_gamma(kernel: Any) -> bool:
 def native_kernel(kernel: Any, gamma: float | None, coef0: float, degree: int) -> dict[str, Any]:
     """The same for the core."""
     return {
-        "kind": _KINDS[kernel] if isinstance(kernel, str) else _CUSTOM,
+        "kind": _KINDS[kernel] if isinstance(kernel, str) else KernelKind.CUSTOM,
         "gamma": 1.0 if gamma is None else float(gamma),
         "offset": float(coef0),
         "degree": min(int(degree), _LARGEST_DEGREE),

@@ -4,33 +4,59 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol, cast
 
 import numpy as np
 
 from driftline import _core
+from driftline._core import KernelOptions, Status
+from driftline._core import Policy as NativePolicy
 from driftline.base import params
+from driftline.base.batch import Batch
 from driftline.base.certificate import Certificate
 from driftline.base.learner import Learner
+from driftline.base.native import SecondOrderCore
 from driftline.base.nested import Nested
 from driftline.base.registry import learner
 from driftline.base.rules import Rule
 from driftline.base.run import Run
 from driftline.errors import RowRefusedError
 from driftline.kernels import functions
+from driftline.linear import schedules
 from driftline.linear.arowr import AROWR
-from driftline.linear.policies import Below, Divide
-from driftline.linear.recursion import OUTSIDE_NOISE, Policy, Recursive
+from driftline.linear.policies import Divide, Policy
+from driftline.linear.recursion import Recursive
 from driftline.tables.inputs import Array, Name
 
-_PATTERN = AROWR()
-_OUTSIDE_KERNEL = 6
+_DEFAULT = AROWR()
 _MODEST = 1e4  # so far tau may grow under forgetting, whatever the rows are
 _MEASURED = 256  # rows by which gamma is set
 _FIXED = ("kernel", "gamma", "degree", "coef0", "budget", "threshold", "intercept", "dtype")
 
 
 _SECOND_ORDER = Rule(lambda value: isinstance(value, Recursive) and value._plain_intercept, "a second-order learner")
+
+
+class KernelCore(SecondOrderCore, Protocol):
+    """The core of a kernel learner."""
+
+    @property
+    def gamma(self) -> float:
+        """The scale in force."""
+
+    @property
+    def tau(self) -> float:
+        """The variance of a direction of which no row said anything."""
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Rows that were projected on the points, and points that were removed."""
+
+    def points(self) -> Array:
+        """The points, one after the other."""
+
+    def triangle(self) -> Array:
+        """The coordinates of the points: the rows of a lower triangle, one after the other."""
 
 
 @learner
@@ -84,20 +110,21 @@ class Kernel(Nested):
     _plain_intercept = False
     _linear = False
     _sum_names = _core.sums
+    _core: KernelCore | None = None
 
-    def _patterns(self) -> list[Learner]:
-        return [_PATTERN if self.learner is None else self.learner]
+    def _base_learners(self) -> list[Learner]:
+        return [_DEFAULT if self.learner is None else self.learner]
 
     @property
     def _kept(self) -> tuple[str, ...]:  # type: ignore[override]
-        return self._patterns()[0]._kept
+        return self._base_learners()[0]._kept
 
     def _working(self, core: Any = None) -> Recursive:
         """The learner as it is here, around the same core."""
-        inner: Any = self._copies(self._patterns())[0]
+        inner: Any = self._copies(self._base_learners())[0]
         inner.__dict__.update({name: self.__dict__[name] for name in self._kept if name in self.__dict__})
         inner._core = self._core if core is None else core
-        return inner  # type: ignore[no-any-return]
+        return cast("Recursive", inner)
 
     def _see_first_row(self, row: Array) -> None:
         if not self._kept:
@@ -113,8 +140,13 @@ class Kernel(Nested):
 
     # The core.
 
-    def _options(self) -> Any:
-        return _core.KernelOptions(
+    def _require_core(self, what: str) -> KernelCore:
+        super()._require_core(what)
+        assert self._core is not None
+        return self._core
+
+    def _options(self) -> KernelOptions:
+        return KernelOptions(
             **functions.native_kernel(self.kernel, self.gamma, self.coef0, self.degree),
             constant=bool(self.intercept),
             measured=self._is_measured,
@@ -126,48 +158,42 @@ class Kernel(Nested):
     def _is_measured(self) -> bool:
         return self.gamma is None and functions.has_gamma(self.kernel)
 
-    def _make_core(self, width: int) -> Any:
+    def _make_core(self, width: int) -> KernelCore:
         core = self._new_core(width - bool(self.intercept), self._options().width)
-        self._fill_tables(core, row=1, segment=1, ahead=1)
+        self._supply(core, ahead=1)
         return core
 
-    def _new_core(self, features: int, width: int) -> Any:
+    def _new_core(self, features: int, width: int) -> KernelCore:
         kind = _core.Kernel64 if self.dtype == "float64" else _core.Kernel32
         function = self.kernel if callable(self.kernel) else None
         return kind(features, width, self._native(self._working()._policy()), self._options(), function)
 
-    def _native(self, policy: Policy) -> Any:
+    def _native(self, policy: Policy) -> NativePolicy:
         return replace(policy, modest=_MODEST if isinstance(policy.time, Divide) else 0.0).native()
 
-    def _fill_tables(self, core: Any, row: int, segment: int, ahead: int) -> None:
+    def _supply(self, core: KernelCore, ahead: int) -> None:
         """The schedules' values from here on; while gamma is measured, all thresholds that learning anew can need."""
         inner = self._working(core)
         policy = inner._policy()
-        inner._fill_tables(core, policy, row, segment, ahead)
-        if isinstance(policy.reset, Below) and self._is_measured and row <= _MEASURED:
-            core.set_thresholds(policy.reset.values(1, _MEASURED + 2), 1)
+        schedules.supply(core, policy, type(inner).__name__, ahead)
+        if policy.thresholds is not None and self._is_measured and core.sums()[0] < _MEASURED:
+            core.set_thresholds(policy.thresholds.values(1, _MEASURED + 2), 1)
 
-    def _fill_tables_from_here(self, ahead: int) -> None:
-        sums = self._sums()
-        self._fill_tables(self._core, int(sums["rows"]) + 1, int(sums["segment"]), ahead)
-
-    def _look_ahead(self) -> None:
-        time = self._working()._policy().time
-        if isinstance(time, Divide) and callable(time.forgetting):
-            self._fill_tables_from_here(1)
-
-    def _serve(self, status: int, where: str, row: int, ahead: Array) -> None:
-        if status == _OUTSIDE_KERNEL:
-            raise RowRefusedError(f"{where}: row {row} has no finite kernel, or the kernel is not positive definite")
-        if status == OUTSIDE_NOISE:
+    def _serve(self, status: Status, batch: Batch) -> None:
+        if status is Status.OUTSIDE_KERNEL:
             raise RowRefusedError(
-                f"{where}: row {row} has x'Sx >= 1 in the kernel's space, for which the noise 1 - x'Sx is not positive; "
-                "k(x, x) < ridge on every row is sufficient"
+                f"{batch.where}: row {batch.start} has no finite kernel, or the kernel is not positive definite"
             )
-        self._fill_tables_from_here(len(ahead))
+        if status is Status.OUTSIDE_NOISE:
+            raise RowRefusedError(
+                f"{batch.where}: row {batch.start} has x'Sx >= 1 in the kernel's space, for which the noise 1 - x'Sx is not "
+                "positive; k(x, x) < ridge on every row is sufficient"
+            )
+        self._supply(self._require_core("learn_one"), len(batch))
 
     def _operations(self, width: int) -> int:
-        points = int(self.budget or 0) or len(self._core.weights()) + 1024  # as many as there may soon be
+        # Without a budget, as many points as there may soon be.
+        points = int(self.budget or 0) or len(self._require_core("run").weights()) + 1024
         return self._working()._operations(points) + 8 * points**2 + points * width
 
     @property
@@ -187,29 +213,27 @@ class Kernel(Nested):
         now = self.get_params(deep=False)
         if any(now[name] is not before[name] and now[name] != before[name] for name in _FIXED):
             raise ValueError
-        old = _PATTERN if before["learner"] is None else before["learner"]
+        old = _DEFAULT if before["learner"] is None else before["learner"]
         inner = self._working()
         if type(old) is not type(inner):
             raise ValueError
-        self._core.set_policy(self._native(inner._changed_policy({**old.get_params(deep=False), **self._own_options()})))
+        options = {"intercept": self.intercept, "dtype": self.dtype, "missing": self.missing}
+        policy = inner._changed_policy({**old.get_params(deep=False), **options})
+        self._require_core("set_params").set_policy(self._native(policy))
 
-    def _own_options(self) -> dict[str, Any]:
-        return {"intercept": self.intercept, "dtype": self.dtype, "missing": self.missing}
-
-    def _core_for(self, state: dict[str, Array]) -> Any:
+    def _core_for(self, state: dict[str, Array]) -> KernelCore:
         width, numbers = len(state["weights"]), state["numbers"].size
         features = float(state["shape"][0])
         if 2 * state["matrix"].size < width**2 or not 0 <= features <= max(numbers, 10**6):
-            raise ValueError("the state's matrix is too small for its weights")  # said before memory is taken for it
+            raise ValueError("the state's matrix is too small for its weights")  # before memory is taken for it
         return self._new_core(int(features), width)
 
     def _features_of(self, state: dict[str, Array]) -> int:
         return int(state["shape"][0])
 
-    def _restore(self, core: dict[str, Array] | None, names: list[Name] | None) -> None:
+    def _restore(self, core: dict[str, Array], names: list[Name] | None) -> None:
         super()._restore(core, names)
-        if core is not None:
-            self._fill_tables_from_here(0)
+        self._supply(self._require_core("coef_"), ahead=0)
 
     # What was learned.
 
@@ -236,19 +260,19 @@ class Kernel(Nested):
     def points_(self) -> Array:
         """The rows of which the function is made, one a row."""
         core = self._require_core("points_")
-        return core.points().reshape(-1, core.features)  # type: ignore[no-any-return]
+        return core.points().reshape(-1, core.features)
 
     @property
     def dual_coef_(self) -> Array:
         r""":math:`\alpha`: the function is their sum with :math:`k(x_i, \cdot)` over the points."""
         L = self._coordinates("dual_coef_")
-        return np.linalg.solve(L.T, self._core.weights()[::-1][: len(L)])
+        return np.linalg.solve(L.T, self._require_core("dual_coef_").weights()[::-1][: len(L)])
 
     @property
     def dual_covariance_(self) -> Array:
         r""":math:`\beta`: what S is beyond :math:`\tau I`, in terms of the points."""
         L = self._coordinates("dual_covariance_")
-        S = self._core.covariance()[::-1, ::-1][: len(L), : len(L)] - self.tau_ * np.eye(len(L))
+        S = self._require_core("dual_covariance_").covariance()[::-1, ::-1][: len(L), : len(L)] - self.tau_ * np.eye(len(L))
         half = np.linalg.solve(L.T, S)
         beta = np.linalg.solve(L.T, half.T)
         return (beta + beta.T) / 2
@@ -268,7 +292,7 @@ class Kernel(Nested):
 
     def _certify(self, sums: dict[str, float]) -> Certificate:
         plain = self._working()._certify(sums)
-        counts = dict(zip(("projected", "removed"), map(int, self._core.counts), strict=True))
+        counts = dict(zip(("projected", "removed"), map(int, self._require_core("certificate").counts), strict=True))
         events = {**plain.events, **{name: count for name, count in counts.items() if count}}
         broken = {}
         if counts["projected"] or counts["removed"]:

@@ -8,8 +8,8 @@ from typing import Any, Self
 from driftline.base import params
 from driftline.base.registry import learner
 from driftline.base.rules import number
-from driftline.linear.policies import THRESHOLDS, Below, Schedule
-from driftline.linear.recursion import Policy, Recursive
+from driftline.linear.policies import THRESHOLDS, Below, Policy, Schedule
+from driftline.linear.recursion import Recursive
 
 
 @learner

@@ -3,52 +3,68 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
 from driftline import _core, losses
-from driftline.base.refusals import Target
+from driftline._core import FirstOrderPolicy, Outputs, Status
+from driftline._core import Loss as NativeLoss
+from driftline.base.batch import Batch
+from driftline.base.native import NativeCore
 from driftline.errors import DivergenceError, RowRefusedError
 from driftline.linear.takes_sparse import TakesSparse
-from driftline.tables.inputs import Array
 
-_DIVERGED = 4
-PLAIN, IMPLICIT, NORMALISED = 0, 1, 2
-FREE, SIMPLEX, SIGNED = 0, 1, 2
-_SQUARED, HALF_SQUARED, _ABSOLUTE, _HUBER, _PINBALL, _LOGISTIC, _CUSTOM = range(7)
-_NATIVE: dict[type, int] = {
-    losses.Squared: _SQUARED,
-    losses.Absolute: _ABSOLUTE,
-    losses.Huber: _HUBER,
-    losses.Pinball: _PINBALL,
-    losses.Logistic: _LOGISTIC,
+_NATIVE: dict[type, NativeLoss] = {
+    losses.Squared: NativeLoss.SQUARED,
+    losses.Absolute: NativeLoss.ABSOLUTE,
+    losses.Huber: NativeLoss.HUBER,
+    losses.Pinball: NativeLoss.PINBALL,
+    losses.Logistic: NativeLoss.LOGISTIC,
 }
 
 
-def native_loss(loss: losses.Loss) -> tuple[int, float]:
-    """A loss as the core knows it: its code and its parameter."""
+def native_loss(loss: losses.Loss) -> tuple[NativeLoss, float]:
+    """A loss as the core knows it: its kind and its parameter."""
     parameter = getattr(loss, "threshold", getattr(loss, "level", 0.0)) if type(loss) in _NATIVE else 0.0
-    return _NATIVE.get(type(loss), _CUSTOM), float(parameter)
+    return _NATIVE.get(type(loss), NativeLoss.CUSTOM), float(parameter)
+
+
+class FirstOrderCore(NativeCore, Protocol):
+    """The core of a first-order learner."""
+
+    def set_policy(self, policy: FirstOrderPolicy) -> None:
+        """Changes the policy from the next row on."""
+
+    def descend(self, x: Any, y: float, prediction: float, slope: float) -> Status:
+        """Learns a row under a loss with this slope at the prediction."""
 
 
 class Descending(TakesSparse):
     """A first-order learner: weights alone, O(d) a row, and O(nnz) a sparse one."""
 
+    rate: float
     _sum_names = _core.first_order_sums
+    _core: FirstOrderCore | None = None
 
-    def _policy(self) -> Any:
+    def _policy(self) -> FirstOrderPolicy:
         raise TypeError(f"{type(self).__name__} cannot be used by itself")
 
     def _custom_loss(self) -> losses.Loss | None:
         """The loss, where only Python knows it."""
-        return None
+        loss = losses.resolve(getattr(self, "loss", "squared"))
+        return None if type(loss) in _NATIVE else loss
 
     def _stable_rate(self, largest_norm2: float) -> str:
         """Which rate is stable when no |x|^2 exceeds ``largest_norm2``."""
         return f"a rate below {2 / largest_norm2:.3g} = 2 / max|x|^2 is stable on these rows"
 
-    def _make_core(self, width: int) -> Any:
+    def _require_core(self, what: str) -> FirstOrderCore:
+        super()._require_core(what)
+        assert self._core is not None
+        return self._core
+
+    def _make_core(self, width: int) -> FirstOrderCore:
         kind = _core.FirstOrder64 if self.dtype == "float64" else _core.FirstOrder32
         return kind(width, bool(self.intercept), self._policy())
 
@@ -56,47 +72,46 @@ class Descending(TakesSparse):
         super()._refresh(before)
         if self.get_params(deep=False).get("norm") is not before.get("norm"):
             raise ValueError
-        self._core.set_policy(self._policy())
+        self._require_core("set_params").set_policy(self._policy())
 
-    def _serve(self, status: int, where: str, row: int, ahead: Any) -> None:
-        if status != _DIVERGED:
-            super()._serve(status, where, row, ahead)
+    def _serve(self, status: Status, batch: Batch) -> None:
+        if status is not Status.DIVERGED:
+            super()._serve(status, batch)
+        self._refuse_divergence(batch.x[0], batch.where, batch.start)
+
+    def _refuse_divergence(self, x: Any, where: str, row: int) -> NoReturn:
         with np.errstate(over="ignore"):
-            norm2 = max(float(ahead[0] @ ahead[0]) + self.intercept, self._sums()["largest_norm2"])
+            norm2 = max(float(x @ x) + self.intercept, self._sums()["largest_norm2"])
         stable = self._stable_rate(norm2) if math.isfinite(norm2) and norm2 > 0 else "the inputs are too large"
         raise DivergenceError(
             f"{where}: the weights left the range of {self.dtype} at row {row}; rate={self.rate!r} is too large: {stable}"
         )
 
-    rate: float
+    # A loss that only Python knows.
 
-    def _replay_block(self, block: Any, y: Array | None, weight: Array | None, target: Target) -> int:
+    def _replay_block(self, batch: Batch, out: Outputs) -> int:
         loss = self._custom_loss()
-        if loss is None or y is None:
-            return super()._replay_block(block, y, weight, target)
-        skipped = 0
-        sparse = isinstance(block, _core.SparseRows)
-        for t in range(len(block)):
-            row = block[t : t + 1] if sparse else block[t]
-            prediction = self._core.predict(row)
-            whole = prediction is not None and abs(y[t]) <= self._largest
+        if loss is None or batch.y is None:
+            return super()._replay_block(batch, out)
+        core, skipped = self._require_core("run"), 0
+        for t in range(len(batch)):
+            row = batch.x[t : t + 1] if isinstance(batch.x, _core.SparseRows) else batch.x[t]
+            prediction, label = core.predict(row), float(batch.y[t])
+            whole = prediction is not None and abs(label) <= self._largest
             if not whole and self.missing == "raise":
-                self._refuse_bad_row(block[t], y[t], target, t)
+                self._door.refuse_row(batch.x[t], label, batch.where, batch.start + t, batch.names)
             skipped += not whole
-            target.predictions[t] = np.nan if prediction is None else prediction
-            if target.lower is not None and target.upper is not None:
-                ends = self._core.predict_interval(row, target.level)
-                target.lower[t], target.upper[t] = (np.nan, np.nan) if ends is None else ends
-            share = 1.0 if weight is None else float(weight[t])
-            if whole and share:
-                self._descend(loss, row, float(y[t]), prediction, share, target.where, target.start + t)
-            if target.snapshots is not None and (t + 1) % target.every == 0:
-                target.snapshots[(t + 1) // target.every - 1] = self._core.weights()
+            out.predictions[t] = np.nan if prediction is None else prediction
+            if out.lower is not None:
+                ends = core.predict_interval(row, out.level)
+                out.lower[t], out.upper[t] = (np.nan, np.nan) if ends is None else ends
+            weight = 1.0 if batch.weight is None else float(batch.weight[t])
+            if whole and weight:
+                slope = weight * float(loss.gradient(label, prediction))
+                if not math.isfinite(slope):
+                    raise RowRefusedError(f"{batch.where}: {loss!r} gave the gradient {slope} at row {batch.start + t}")
+                if core.descend(row, label, prediction, slope) is not Status.DONE:
+                    self._refuse_divergence(batch.x[t], batch.where, batch.start + t)
+            if out.weights is not None and (t + 1) % out.every == 0:
+                out.weights[(t + 1) // out.every - 1] = core.weights()
         return skipped
-
-    def _descend(self, loss: losses.Loss, x: Any, y: float, prediction: float, weight: float, where: str, row: int) -> None:
-        slope = weight * float(loss.gradient(y, prediction))
-        if not math.isfinite(slope):
-            raise RowRefusedError(f"{where}: {loss!r} gave the gradient {slope} at row {row}")
-        if not self._core.descend(x, y, prediction, slope):
-            self._serve(_DIVERGED, where, row, x if isinstance(x, _core.SparseRows) else x[None, :])

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from driftline import _core, losses
+from driftline import losses
+from driftline._core import FirstOrderPolicy, Space
 from driftline.base import params
 from driftline.base.registry import learner
-from driftline.linear.descent import PLAIN, SIGNED, SIMPLEX, Descending, native_loss
+from driftline.linear.descent import Descending, native_loss
 
 
 @learner
@@ -38,14 +37,8 @@ class EG(Descending):
     norm: float | None = params.real(default=None, gt=0, optional=True)
     loss: str | losses.Loss = params.checked(default="squared", rule=losses.LOSS)
 
-    def _policy(self) -> Any:
+    def _policy(self) -> FirstOrderPolicy:
         loss, parameter = native_loss(losses.resolve(self.loss))
-        space = SIMPLEX if self.norm is None else SIGNED
-        norm = 1.0 if self.norm is None else float(self.norm)
-        return _core.FirstOrderPolicy(
-            rate=self.rate, rule=PLAIN, eps=0.0, loss=loss, parameter=parameter, space=space, norm=norm
-        )
-
-    def _custom_loss(self) -> losses.Loss | None:
-        loss = losses.resolve(self.loss)
-        return loss if type(loss) not in losses.BY_NAME.values() else None
+        if self.norm is None:
+            return FirstOrderPolicy(rate=self.rate, loss=loss, parameter=parameter, space=Space.SIMPLEX)
+        return FirstOrderPolicy(rate=self.rate, loss=loss, parameter=parameter, space=Space.SIGNED, norm=float(self.norm))

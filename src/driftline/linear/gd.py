@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from driftline import _core, losses
+from driftline import losses
+from driftline._core import FirstOrderPolicy
 from driftline.base import params
 from driftline.base.registry import learner
-from driftline.linear.descent import FREE, PLAIN, Descending, native_loss
+from driftline.linear.descent import Descending, native_loss
 
 
 @learner
@@ -35,15 +34,9 @@ class GD(Descending):
     rate: float = params.real(default=0.005, gt=0)
     loss: str | losses.Loss = params.checked(default="squared", rule=losses.LOSS)
 
-    def _policy(self) -> Any:
+    def _policy(self) -> FirstOrderPolicy:
         loss, parameter = native_loss(losses.resolve(self.loss))
-        return _core.FirstOrderPolicy(
-            rate=self.rate, rule=PLAIN, eps=0.0, loss=loss, parameter=parameter, space=FREE, norm=1.0
-        )
-
-    def _custom_loss(self) -> losses.Loss | None:
-        loss = losses.resolve(self.loss)
-        return loss if type(loss) not in losses.BY_NAME.values() else None
+        return FirstOrderPolicy(rate=self.rate, loss=loss, parameter=parameter)
 
     def _stable_rate(self, largest_norm2: float) -> str:
         return f"with the squared loss a rate below {1 / largest_norm2:.3g} = 1 / max|x|^2 is stable on these rows"

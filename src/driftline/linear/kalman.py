@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from driftline.base import params
 from driftline.base.registry import learner
-from driftline.linear.policies import Add
-from driftline.linear.recursion import Policy, Recursive
+from driftline.linear.policies import Add, Policy
+from driftline.linear.recursion import Recursive
 
 
 @learner

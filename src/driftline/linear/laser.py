@@ -8,8 +8,8 @@ from typing import Any, Self
 from driftline.base import params
 from driftline.base.registry import learner
 from driftline.base.rules import POSITIVE
-from driftline.linear.policies import Add
-from driftline.linear.recursion import Policy, Recursive
+from driftline.linear.policies import Add, Policy
+from driftline.linear.recursion import Recursive
 
 
 @learner

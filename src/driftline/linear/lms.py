@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from driftline import _core
+from driftline._core import FirstOrderPolicy, Loss, Rate
 from driftline.base import params
 from driftline.base.registry import learner
-from driftline.linear.descent import FREE, HALF_SQUARED, IMPLICIT, PLAIN, Descending
+from driftline.linear.descent import Descending
 
 
 @learner
@@ -34,8 +32,5 @@ class LMS(Descending):
     rate: float = params.real(default=0.01, gt=0)
     implicit: bool = params.boolean(default=False)
 
-    def _policy(self) -> Any:
-        rule = IMPLICIT if self.implicit else PLAIN
-        return _core.FirstOrderPolicy(
-            rate=self.rate, rule=rule, eps=0.0, loss=HALF_SQUARED, parameter=0.0, space=FREE, norm=1.0
-        )
+    def _policy(self) -> FirstOrderPolicy:
+        return FirstOrderPolicy(rate=self.rate, loss=Loss.HALF_SQUARED, rule=Rate.IMPLICIT if self.implicit else Rate.PLAIN)

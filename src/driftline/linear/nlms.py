@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from driftline import _core
+from driftline._core import FirstOrderPolicy, Loss, Rate
 from driftline.base import params
 from driftline.base.registry import learner
-from driftline.linear.descent import FREE, HALF_SQUARED, NORMALISED, Descending
+from driftline.linear.descent import Descending
 
 
 @learner
@@ -31,7 +29,5 @@ class NLMS(Descending):
     rate: float = params.real(default=0.5, gt=0, lt=2)
     eps: float = params.real(default=1.0, ge=0)
 
-    def _policy(self) -> Any:
-        return _core.FirstOrderPolicy(
-            rate=self.rate, rule=NORMALISED, eps=self.eps, loss=HALF_SQUARED, parameter=0.0, space=FREE, norm=1.0
-        )
+    def _policy(self) -> FirstOrderPolicy:
+        return FirstOrderPolicy(rate=self.rate, loss=Loss.HALF_SQUARED, rule=Rate.NORMALISED, eps=self.eps)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
+from driftline import _core
+from driftline._core import Reset, Time
 from driftline.base.rules import POSITIVE, Checked, Count, NotNegative, Rule, is_sequence, number, sequence
+from driftline.storage.codec import storable
 from driftline.tables.inputs import Array
 
 Schedule = Callable[[int], float] | Sequence[float]
@@ -38,6 +43,7 @@ def values_of(schedule: Schedule, indices: Iterable[int], rule: Rule, what: str)
     return np.array(values, dtype=np.float64)
 
 
+@storable
 @dataclass(frozen=True)
 class Divide(Checked):
     """S <- S / forgetting before each row: exponential forgetting."""
@@ -55,6 +61,7 @@ class Divide(Checked):
         return values_of(schedule, range(first, first + count), _FRACTION, "forgetting")  # type: ignore[arg-type]
 
 
+@storable
 @dataclass(frozen=True)
 class Add(Checked):
     """S <- S + drift I before each row: a random walk of the weights."""
@@ -62,6 +69,7 @@ class Add(Checked):
     drift: NotNegative
 
 
+@storable
 @dataclass(frozen=True)
 class Every(Checked):
     """S <- I after every ``period`` rows."""
@@ -69,6 +77,7 @@ class Every(Checked):
     period: Count
 
 
+@storable
 @dataclass(frozen=True)
 class Below(Checked):
     """S <- I when its smallest eigenvalue falls below the threshold of the segment."""
@@ -84,3 +93,68 @@ class Below(Checked):
         with np.errstate(over="ignore"):
             thresholds: Array = 1.0 / (segments ** (power - 1.0) + 1.0)
         return np.maximum(thresholds, np.finfo(np.float64).tiny)
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A row of the table in the docs' page on the mathematics.
+
+    Attributes:
+        start: S starts at start * I.
+        time: what happens to S before each row.
+        noise: rho; None stands for 1 - s, the complement.
+        shrink: predict f / (1 + s) in place of f.
+        clip: bound on the absolute prediction.
+        reset: when S becomes I again.
+        radius: of the ball on which the weights are projected.
+        modest: bounds the growth of S under forgetting, in directions of which no row says anything, to this multiple of
+            its start, or more where that is little compared with what a row tells. 0 lets it grow as far as the type allows.
+    """
+
+    start: float = 1.0
+    time: Divide | Add | None = None
+    noise: float | None = 1.0
+    shrink: bool = False
+    clip: float | None = None
+    reset: Every | Below | None = None
+    radius: float | None = None
+    modest: float = 0.0
+
+    @property
+    def forgetting(self) -> Divide | None:
+        """The forgetting, where it changes from row to row."""
+        return self.time if isinstance(self.time, Divide) and self.time.constant is None else None
+
+    @property
+    def thresholds(self) -> Below | None:
+        """The reset thresholds, where there are any."""
+        return self.reset if isinstance(self.reset, Below) else None
+
+    @property
+    def functions(self) -> list[Callable[[int], float]]:
+        """The schedules that are functions of the user's."""
+        schedules: list[Any] = [self.time.forgetting] if isinstance(self.time, Divide) else []
+        schedules += [self.reset.schedule] if isinstance(self.reset, Below) else []
+        return [schedule for schedule in schedules if callable(schedule)]
+
+    def native(self) -> _core.Policy:
+        """The same for the core."""
+        time, amount = Time.NONE, 1.0
+        if isinstance(self.time, Divide):
+            time, amount = Time.DIVIDE, self.time.constant or 1.0
+        elif isinstance(self.time, Add) and self.time.drift > 0:
+            time, amount = Time.ADD, float(self.time.drift)
+        every = isinstance(self.reset, Every)
+        return _core.Policy(
+            start=float(self.start),
+            time=time,
+            amount=float(amount),
+            noise=1.0 if self.noise is None else float(self.noise),
+            complement=self.noise is None,
+            shrink=self.shrink,
+            clip=0.0 if self.clip is None else float(self.clip),
+            reset=Reset.NEVER if self.reset is None else Reset.EVERY if every else Reset.BELOW,
+            period=min(int(self.reset.period), sys.maxsize) if isinstance(self.reset, Every) else 0,
+            radius=0.0 if self.radius is None or math.isinf(self.radius) else float(self.radius),
+            modest=float(self.modest),
+        )

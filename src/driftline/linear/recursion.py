@@ -4,128 +4,72 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from driftline import _core
+from driftline._core import Status
+from driftline.base.batch import Batch
 from driftline.base.certificate import Certificate
+from driftline.base.learner import Learner
+from driftline.base.native import SecondOrderCore
 from driftline.errors import RowRefusedError
-from driftline.linear.outputs import TakesOutputs
-from driftline.linear.policies import Add, Below, Divide, Every
-from driftline.tables.inputs import Array
+from driftline.linear import schedules
+from driftline.linear.policies import Add, Divide, Policy
+from driftline.tables.inputs import Array, Name
 
-_NONE, _DIVIDE, _ADD = 0, 1, 2
-_NEEDS_FORGETTING, _NEEDS_THRESHOLD, OUTSIDE_NOISE = 1, 2, 3
-_TABLE = 4096
 _ENDINGS = {  # events after which a running sum is no comparator's value, and what is then no longer so
     "capped": "the growth of S was never held back",
     "resets": "S was never reset",
     "projections": "the weights never left the ball",
-    "repaired": "S never had to be mended",
+    "repaired": "S never had to be repaired",
     "saturated": "no weight was held at the end of its range",
     "retuned": "the parameters stayed as they were",
 }
 
 
-@dataclass(frozen=True)
-class Policy:
-    """A row of the table in the docs' page on the mathematics.
-
-    Attributes:
-        start: S starts at start * I.
-        time: what happens to S before each row.
-        noise: rho; None stands for 1 - s, the complement.
-        shrink: predict f / (1 + s) in place of f.
-        clip: bound on the absolute prediction.
-        reset: when S becomes I again.
-        radius: of the ball on which the weights are projected.
-        modest: under forgetting, S grows less far in directions of which no row says anything: so many times its start, or
-            more where that is small beside what a row tells. 0 lets it grow as far as the type allows.
-    """
-
-    start: float = 1.0
-    time: Divide | Add | None = None
-    noise: float | None = 1.0
-    shrink: bool = False
-    clip: float | None = None
-    reset: Every | Below | None = None
-    radius: float | None = None
-    modest: float = 0.0
-
-    def native(self) -> Any:
-        """The same for the core."""
-        kind, amount = _NONE, 1.0
-        if isinstance(self.time, Divide):
-            kind, amount = _DIVIDE, self.time.constant or 1.0
-        elif isinstance(self.time, Add) and self.time.drift > 0:
-            kind, amount = _ADD, float(self.time.drift)
-        return _core.Policy(
-            start=float(self.start),
-            time=kind,
-            amount=float(amount),
-            noise=1.0 if self.noise is None else float(self.noise),
-            complement=self.noise is None,
-            shrink=self.shrink,
-            clip=0.0 if self.clip is None else float(self.clip),
-            reset=0 if self.reset is None else 1 if isinstance(self.reset, Every) else 2,
-            period=min(int(self.reset.period), sys.maxsize) if isinstance(self.reset, Every) else 0,
-            radius=0.0 if self.radius is None or math.isinf(self.radius) else float(self.radius),
-            modest=float(self.modest),
-        )
-
-
-class Recursive(TakesOutputs):
+class Recursive(Learner):
     """A second-order learner: weights w and a covariance matrix S, O(d^2) a row."""
 
     _sum_names = _core.sums
 
+    _core: SecondOrderCore | None = None
+
     def _policy(self) -> Policy:
         raise TypeError(f"{type(self).__name__} cannot be used by itself")
 
-    def _make_core(self, width: int) -> Any:
+    def _require_core(self, what: str) -> SecondOrderCore:
+        super()._require_core(what)
+        assert self._core is not None
+        return self._core
+
+    @property
+    def _takes_outputs(self) -> bool:  # type: ignore[override]
+        radius = getattr(self, "radius", None)  # a projection is of the weights of one output
+        return radius is None or math.isinf(radius)
+
+    @property
+    def _may_refuse(self) -> bool:  # type: ignore[override]
         policy = self._policy()
-        core = self._plain_core(width, policy) if self._outputs is None else self._wide_core(width, policy, self._outputs)
-        self._fill_tables(core, policy, row=1, segment=1, ahead=1)
+        return policy.noise is None or bool(policy.functions)
+
+    def _make_core(self, width: int) -> SecondOrderCore:
+        policy, intercept = self._policy(), bool(self.intercept)
+        double = self.dtype == "float64"
+        core: SecondOrderCore
+        if self._outputs is None:
+            core = (_core.SecondOrder64 if double else _core.SecondOrder32)(width, intercept, policy.native())
+        else:
+            kind = _core.MultiOutput64 if double else _core.MultiOutput32
+            core = kind(width, self._outputs, intercept, policy.native())
+        schedules.supply(core, policy, type(self).__name__, ahead=1)
         return core
 
-    def _plain_core(self, width: int, policy: Policy) -> Any:
-        kind = _core.SecondOrder64 if self.dtype == "float64" else _core.SecondOrder32
-        return kind(width, bool(self.intercept), policy.native())
-
-    def _wide_core(self, width: int, policy: Policy, outputs: int) -> Any:
-        kind = _core.MultiOutput64 if self.dtype == "float64" else _core.MultiOutput32
-        return kind(width, outputs, bool(self.intercept), policy.native())
-
-    def _fill_tables(self, core: Any, policy: Policy, row: int, segment: int, ahead: int) -> None:
-        """The schedules' values from here on. Functions are asked for no more rows than are known to come."""
-        try:
-            self._ask_schedules(core, policy, row, segment, ahead)
-        except ValueError as error:
-            raise ValueError(f"{type(self).__name__}: {error}") from None
-
-    def _ask_schedules(self, core: Any, policy: Policy, row: int, segment: int, ahead: int) -> None:
-        if isinstance(policy.time, Divide) and policy.time.constant is None:
-            count = min(ahead, _TABLE) if callable(policy.time.forgetting) else _TABLE
-            core.set_forgetting(policy.time.values(row, count), row)
-        if isinstance(policy.reset, Below):
-            count = 2 if callable(policy.reset.schedule) else _TABLE
-            core.set_thresholds(policy.reset.values(segment, count), segment)
-
-    def _look_ahead(self) -> None:
-        time = self._policy().time
-        if isinstance(time, Divide) and callable(time.forgetting):
-            self._fill_tables_from_here(1)
-
-    def _serve(self, status: int, where: str, row: int, ahead: Array) -> None:
-        if status == OUTSIDE_NOISE:
-            raise RowRefusedError(self._outside_noise(where, row, ahead[0]))
-        self._fill_tables_from_here(len(ahead))
-
-    def _fill_tables_from_here(self, ahead: int) -> None:
-        sums = self._sums()
-        self._fill_tables(self._core, self._policy(), int(sums["rows"]) + 1, int(sums["segment"]), ahead)
+    def _serve(self, status: Status, batch: Batch) -> None:
+        if status is Status.OUTSIDE_NOISE:
+            raise RowRefusedError(self._outside_noise(batch.where, batch.start, batch.x[0]))
+        schedules.supply(self._require_core("learn_one"), self._policy(), type(self).__name__, len(batch))
 
     def _outside_noise(self, where: str, row: int, x: Array) -> str:
         return f"{where}: row {row} has x'Sx >= 1, for which the noise 1 - x'Sx is not positive"
@@ -139,31 +83,36 @@ class Recursive(TakesOutputs):
 
     def _refresh(self, before: dict[str, Any]) -> None:
         super()._refresh(before)
-        self._core.set_policy(self._changed_policy(before).native())
+        self._require_core("set_params").set_policy(self._changed_policy(before).native())
 
     def _changed_policy(self, before: dict[str, Any]) -> Policy:
         """The policy by the parameters as they are now; ValueError where a schedule would have to change."""
         policy = self._policy()
         times = policy.time, before.get("time", Divide(before["forgetting"]) if "forgetting" in before else None)
-        scheduled = isinstance(policy.reset, Below) or any(isinstance(t, Divide) and t.constant is None for t in times)
+        scheduled = policy.thresholds is not None or any(isinstance(t, Divide) and t.constant is None for t in times)
         changed = {name for name, value in self.get_params(deep=False).items() if before[name] is not value}
         if scheduled and not changed <= {"missing"}:
             raise ValueError
         return policy
 
-    def _restore(self, core: dict[str, Array] | None, names: Any) -> None:
-        if core is not None and not (isinstance(core["weights"], np.ndarray) and core["weights"].ndim):
-            raise ValueError("the state's weights are not an array")
-        if core is not None and 2 * core["matrix"].size < core["weights"].shape[-1] ** 2:
-            raise ValueError("the state's matrix is too small for its weights")  # said before memory is taken for it
-        super()._restore(core, names)
-        if core is not None:
-            self._fill_tables_from_here(0)
+    def _restore(self, core: dict[str, Array], names: list[Name] | None) -> None:
+        weights, before = core["weights"], self._outputs
+        if not isinstance(weights, np.ndarray) or weights.ndim not in (1, 2) or weights.shape[0] < weights.ndim:
+            raise ValueError("the state's weights are not an array of one or two dimensions")
+        if 2 * core["matrix"].size < weights.shape[-1] ** 2:
+            raise ValueError("the state's matrix is too small for its weights")  # before memory is taken for it
+        self._outputs = len(weights) if weights.ndim == 2 else None
+        try:
+            super()._restore(core, names)
+        except BaseException:
+            self._outputs = before
+            raise
+        schedules.supply(self._require_core("coef_"), self._policy(), type(self).__name__, ahead=0)
 
     @property
     def covariance_(self) -> Array:
         """The matrix S, called Sigma in the papers; the intercept's row and column are the last."""
-        return self._require_core("covariance_").covariance()  # type: ignore[no-any-return]
+        return self._require_core("covariance_").covariance()
 
     @property
     def memory_(self) -> float:
@@ -176,10 +125,10 @@ class Recursive(TakesOutputs):
         return self._memory()
 
     def _memory(self) -> float:
-        return float(self._over_time(self._core.pace()[None, :])["memory"][0])
+        return float(self._over_time(self._require_core("memory_").memory()[None, :])["memory"][0])
 
-    def _over_time(self, pace: Array) -> dict[str, Array]:
-        rows, span = pace.T
+    def _over_time(self, memory: Array) -> dict[str, Array]:
+        rows, span = memory.T
         time = self._policy().time
         if not isinstance(time, Divide) or time.constant == 1:
             return {"memory": span.copy()}
@@ -193,7 +142,7 @@ class Recursive(TakesOutputs):
     def _certify(self, sums: dict[str, float]) -> Certificate:
         events = {name: int(sums[name]) for name in _ENDINGS if sums[name] > 0}
         conditions = {words: False for name, words in _ENDINGS.items() if name in events}
-        if self._core.held_in_range:
+        if self._require_core("certificate").held_in_range:
             conditions[f"the start, the noise and the drift are within the range of {self.dtype}"] = False
         if max(sums["loss"], sums["value"]) >= sys.float_info.max:
             conditions["the sums stay within the range of float64"] = False
@@ -225,5 +174,6 @@ class Recursive(TakesOutputs):
             _, log_det = np.linalg.slogdet(S / np.outer(scale, scale))
             logs = log_det / scale.size + 2 * np.log(scale)
         else:
-            logs = np.log(self._core.get_state()["diagonal"][: self._weights.size])  # S = U D U' with det U = 1
+            diagonal = self._require_core("certificate").get_state()["diagonal"]  # S = U D U' with det U = 1
+            logs = np.log(diagonal[: self._weights.size])
         return -float(np.sum(logs - math.log(policy.start if start is None else start)))

@@ -7,8 +7,8 @@ import math
 from driftline.base import params
 from driftline.base.registry import learner
 from driftline.base.rules import POSITIVE, Rule, choice
-from driftline.linear.policies import Add, Below, Divide, Every
-from driftline.linear.recursion import Policy, Recursive
+from driftline.linear.policies import Add, Below, Divide, Every, Policy
+from driftline.linear.recursion import Recursive
 
 
 @learner

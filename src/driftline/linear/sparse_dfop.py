@@ -3,27 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from driftline import _core
-from driftline.base import params
-from driftline.base.refusals import Target
+from driftline._core import Filling, SparseRows
+from driftline.base import params, replay
+from driftline.base.native import SecondOrderCore
 from driftline.base.registry import learner
 from driftline.base.rules import COUNT
 from driftline.base.run import Run
-from driftline.base.undo import Undo
-from driftline.linear.policies import Divide
+from driftline.linear.policies import Divide, Policy
 from driftline.linear.pursuit import basis_pursuit, largest
-from driftline.linear.recursion import Policy, Recursive
+from driftline.linear.recursion import Recursive
 from driftline.linear.takes_sparse import TakesSparse
 from driftline.tables import inputs
 from driftline.tables.inputs import Array, Name, Table
 from driftline.tables.sparse import SparseTable
 
-_FILLINGS = {"gaussian": 0, "sparse": 1}
+_FILLINGS = {"gaussian": Filling.GAUSSIAN, "sparse": Filling.SPARSE}
 _LARGEST_DIM = 10_000  # beyond that a matrix of dim² takes gigabytes
+
+
+class ProjectedCore(SecondOrderCore, Protocol):
+    """The core of a second-order learner of M x."""
+
+    def compressed(self) -> Array:
+        """The weights v of M x."""
+
+    def intercept(self) -> float:
+        """The weight of the constant feature."""
+
+    def columns(self, which: Array) -> Array:
+        """Columns of M, one after the other."""
+
+    def transpose(self, v: Array) -> Array:
+        """M'v, for the features met so far."""
+
+    def places(self, names: list[Name]) -> list[int]:
+        """The places of names; -1 where a name is not known."""
+
+    def append_names(self, names: list[Name]) -> None:
+        """More names, after those that are known."""
 
 
 @learner
@@ -67,16 +89,21 @@ class SparseDFOP(TakesSparse, Recursive):
     _composes = False
     _takes_outputs = False
     _plain_intercept = False
+    _core: ProjectedCore | None = None
 
     def _policy(self) -> Policy:
         return Policy(start=self.prior, time=Divide(1 - self.forget_rate), noise=1 / self.forget_rate, modest=1.0)
 
-    def _new_core(self) -> Any:
-        kind = _core.Projected64 if self.dtype == "float64" else _core.Projected32
-        filling = _FILLINGS[self.matrix]
-        return kind(filling, self.dim, self.seed, bool(self.intercept), self._policy().native())
+    def _require_core(self, what: str) -> ProjectedCore:
+        super()._require_core(what)
+        assert self._core is not None
+        return self._core
 
-    def _make_core(self, width: int) -> Any:
+    def _new_core(self) -> ProjectedCore:
+        kind = _core.Projected64 if self.dtype == "float64" else _core.Projected32
+        return kind(_FILLINGS[self.matrix], self.dim, self.seed, bool(self.intercept), self._policy().native())
+
+    def _make_core(self, width: int) -> ProjectedCore:
         core = self._new_core()
         core.grow(width - bool(self.intercept))
         return core
@@ -99,7 +126,7 @@ class SparseDFOP(TakesSparse, Recursive):
     @property
     def compressed_coef_(self) -> Array:
         """The weights v of M x."""
-        return self._require_core("compressed_coef_").compressed()  # type: ignore[no-any-return]
+        return self._require_core("compressed_coef_").compressed()
 
     @property
     def intercept_(self) -> float:
@@ -108,88 +135,68 @@ class SparseDFOP(TakesSparse, Recursive):
 
     # Features appear on the way.
 
-    def _check_row(self, width: int, where: str) -> None:
+    def _check_width(self, width: int, where: str) -> None:
         if self._names is not None and width > len(self._names):
             raise ValueError(f"{where}: x has {width} features, but the model knows the names of {len(self._names)}")
 
     def _check_table(self, table: Table, where: str) -> None:
         if isinstance(table, SparseTable):
-            self._check_row(table.columns, where)
+            self._check_width(table.columns, where)
         else:
             super()._check_table(table, where)
 
-    def _replay(
-        self, table: Table, y: Array, weight: Array | None, where: str, weights_every: int | None, level: Any
-    ) -> Run:
-        more = table.columns - self._core.features
+    def _replay(self, table: Table, y: Array, weight: Array | None, where: str, asked: replay.Asked) -> Run:
+        core = self._require_core("run")
+        more = table.columns - core.features
         if more <= 0:
-            return super()._replay(table, y, weight, where, weights_every, level)
+            return super()._replay(table, y, weight, where, asked)
         before = self.__getstate__()
-        self._core.grow(more)
-        run = super()._replay(table, y, weight, where, weights_every, level)
-        self._shrink_unless_learned(before)
+        core.grow(more)
+        run = super()._replay(table, y, weight, where, asked)
+        if self.n_seen_ == before["core"]["sums"][0]:  # rows that were skipped or have the weight 0 bring no features
+            self.__setstate__({**before, "skipped": self._skipped})
         return run
 
-    def _learn_row(self, row: _core.SparseRows, label: float, weight: Array | None, where: str) -> None:
-        if self._core is None or row.width <= self._core.features:
-            super()._learn_row(row, label, weight, where)
-            return
-        undo = Undo(self)
-        with undo:
-            self._core.grow(row.width - self._core.features)
-            super()._learn_row(row, label, weight, where)
-            self._shrink_unless_learned(undo.state)
-
-    def _shrink_unless_learned(self, before: dict[str, Any]) -> None:
-        """Rows that were skipped or have the weight 0 bring no features."""
-        if self.n_seen_ == before["core"]["sums"][0]:
-            self.__setstate__({**before, "skipped": self._skipped})
-
-    def _predict_any(self, x: Any, target: Target) -> None:
+    def _read(self, x: Any, where: str, *, grow: bool) -> tuple[Any, list[Name] | None]:
+        """A mapping as a sparse row, at a cost that does not depend on how many names are known; the names are new ones."""
+        x = inputs.named(x)
         if self._core is None or not isinstance(x, Mapping):
-            super()._predict_any(x, target)
-            return
-        self._known_names(target.where)
-        items = inputs.as_items(x, target.where)
-        self._refuse_bad_items(items, target.where)
-        self._replay_block(self._entries(items), None, None, target)
-
-    def _learn_any(self, x: Any, y: Any, sample_weight: float | None) -> None:
-        if self._core is None or not isinstance(x, Mapping):
-            super()._learn_any(x, y, sample_weight)
-            return
-        where = f"{type(self).__name__}.learn_one"
-        known = self._known_names(where)
-        label, weight = inputs.as_label(y, where), inputs.as_weights(sample_weight, 1, where)
+            return super()._read(x, where, grow=grow)
+        self._door.known_names(where)
+        if self.missing == "raise":
+            self._door.refuse_bad_items(x, where)
         items = inputs.as_items(x, where)
-        if not all(abs(value) <= self._largest for value in (*items.values(), label)):
-            if self.missing == "skip":
-                self._skipped += 1
-                return
-            self._refuse_bad_items(items, where)
-            raise ValueError(f"{where}: y is {inputs.spell(label)}{self._beyond(label)}")
-        if weight is not None and weight[0] == 0:
-            return
-        new = [name for name, place in zip(items, self._core.places(list(items)), strict=True) if place < 0]
-        with Undo(self):
-            known.extend(new)
-            self._core.append_names(new)
-            self._core.grow(len(new))
-            self._learn_row(self._entries(items), label, weight, where)
-
-    def _entries(self, items: dict[Name, float]) -> _core.SparseRows:
-        """The items whose names are known, as a row."""
-        places = np.array(self._core.places(list(items)), dtype=np.int64)
+        places, width = np.array(self._core.places(list(items)), dtype=np.int64), self._core.features
+        new = places < 0
+        names = [name for name, is_new in zip(items, new, strict=True) if is_new]
+        if grow:
+            places[new] = np.arange(width, width + len(names))
+            width += len(names)
         values = np.fromiter(items.values(), dtype=np.float64, count=len(items))
         order = np.argsort(places)[np.count_nonzero(places < 0) :]
-        return _core.SparseRows(values[order], places[order], np.array([0, len(order)]), self._core.features)
+        return SparseRows(values[order], places[order], np.array([0, len(order)]), width), names
+
+    def _fits(self, row: Any) -> bool:
+        if self._core is None or not isinstance(row, SparseRows):
+            return super()._fits(row)
+        return row.width <= self._core.features
+
+    def _meet(self, row: Any, names: list[Name] | None) -> None:
+        if self._core is None or not isinstance(row, SparseRows):
+            super()._meet(row, names)
+            return
+        self._core.grow(row.width - self._core.features)
+        if names and self._names is not None:
+            self._names.extend(names)
+            self._core.append_names(names)
 
     # Keeping and copying.
 
     def _set_names(self, names: list[Name] | None) -> None:
-        super()._set_names(None if names is None else names[: self._core.features])  # a list of its own, which may grow
+        features = self._require_core("n_features_in_").features
+        super()._set_names(None if names is None else names[:features])  # a list of its own, which may grow
 
-    def _core_for(self, state: dict[str, Array]) -> Any:
+    def _core_for(self, state: dict[str, Array]) -> ProjectedCore:
         if len(state["weights"]) != self.dim + self.intercept or 2 * state["matrix"].size < self.dim**2:
             raise ValueError("the state is of another dim")
         return self._new_core()

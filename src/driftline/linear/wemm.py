@@ -8,7 +8,8 @@ import numpy as np
 
 from driftline.base import params
 from driftline.base.registry import learner
-from driftline.linear.recursion import Policy, Recursive
+from driftline.linear.policies import Policy
+from driftline.linear.recursion import Recursive
 from driftline.tables.inputs import Array
 
 

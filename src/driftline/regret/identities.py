@@ -9,7 +9,8 @@ import numpy as np
 
 from driftline.base.learner import Learner
 from driftline.linear import LASER, WEMM, Add, Divide
-from driftline.linear.recursion import Policy, Recursive
+from driftline.linear.policies import Policy
+from driftline.linear.recursion import Recursive
 from driftline.regret.comparators import BestFixed, BestSequence, best_fixed, best_sequence
 from driftline.regret.min_max import wemm_weights
 from driftline.regret.rows import as_rows

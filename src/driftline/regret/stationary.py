@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from driftline.base.learner import Learner
+from driftline.ensembles.network_bound import NETWORK_CONDITION, is_network_top, network_terms
 from driftline.linear import AAR, ARCOR, AROWR
 from driftline.regret.bound import Bound
 from driftline.regret.comparators import best_fixed
@@ -89,9 +90,6 @@ def arowr(learner: AROWR, X: Any, y: Any, u: Any = None) -> Bound:
     )
 
 
-NETWORK_CONDITION = "the learner on top starts at S = I, never resets and has a radius of at least 1"
-
-
 def network(predictions: Any, y: Any, *, noise: float | None = None, top: Learner | None = None) -> Bound:
     r"""The loss of the network is at most :math:`\min_c L_c + r + A \log\det(I + \sum p p^\top / r)`.
 
@@ -128,19 +126,6 @@ def network(predictions: Any, y: Any, *, noise: float | None = None, top: Learne
         conditions={NETWORK_CONDITION: is_network_top(top, noise)},
         observed=float(run.losses.sum()),
     )
-
-
-def network_terms(best: float, noise: float, largest: float, growth: float) -> dict[str, float]:
-    """The bound's terms, from the best copy's loss, the top's noise, its largest loss and its log det."""
-    return {"loss of the best copy": best, "noise": noise, "A log det": largest * growth}
-
-
-def is_network_top(top: Learner, noise: float) -> bool:
-    """Whether the theorem speaks of this learner on top."""
-    if isinstance(top, ARCOR):
-        ball = top.radius is None or top.radius >= 1
-        return top.schedule is None and ball and top.noise == noise and not top.intercept
-    return isinstance(top, AROWR) and top.ridge == 1 and top.noise == noise and not top.intercept
 
 
 def table_4_1(X: Any, y: Any, u: Any, *, ridge: float = 2.0, noise: float = 1.0) -> dict[str, Bound]:

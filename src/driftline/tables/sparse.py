@@ -10,7 +10,7 @@ import numpy as np
 
 from driftline._core import SparseRows
 from driftline.tables import inputs
-from driftline.tables.inputs import Array, Table
+from driftline.tables.inputs import Table
 
 WIDEST = 2**52 + 1  # the number of columns is kept as a float64, and the last one is 2^52
 
@@ -38,11 +38,6 @@ def as_sparse_rows(X: Any, where: str, what: str) -> SparseRows:
         return SparseRows(values, columns, starts, rows.shape[-1])
     except ValueError as error:
         raise ValueError(f"{where}: {what} is no sound sparse matrix: {error}") from None
-
-
-def blank_row(width: int) -> Array:
-    """A row of zeros that takes no memory."""
-    return np.broadcast_to(0.0, width)
 
 
 class SparseTable(Table):

@@ -13,7 +13,8 @@ enum class Status : int {
     outside_noise,    // complement noise 1 - s is not positive on this row
     diverged,         // the weights left the range of their type
     bad_value,        // a value of this row is missing, or beyond the range of the type
-    outside_kernel    // the kernel of this row is not finite, or is none
+    outside_kernel,   // the kernel of this row is not finite, or not positive definite
+    unread            // the row, its label or its weight must be converted first; no kernel gives this
 };
 
 // A table of T rows in either type, with any strides (in elements).
@@ -31,10 +32,9 @@ struct Outputs {
     double* predictions = nullptr;
     double *lower = nullptr, *upper = nullptr; // ends of the intervals of `level`
     Level level;
-    Index* resets = nullptr;
-    Index reset_count = 0;
+    unsigned char* resets = nullptr; // 1 at each row after which S was reset; the others are left alone
     double* weights = nullptr; // snapshots, d each
-    double* pace = nullptr;    // two numbers at each snapshot, which tell how fast the learner forgets
+    double* memory = nullptr;  // two memory statistics at each snapshot
     Index every = 0;
     Index done = 0;    // rows finished
     Index skipped = 0; // of these, rows with a bad value

@@ -131,7 +131,7 @@ template <class T> class AutoModel {
     }
     double drift(std::size_t k) const { return k < kinds_.size() ? kinds_[k].drift() : k == kinds_.size() ? 1 : 0; }
     // By the experts' shares: the geometric mean of their memories, and the mean of their drifts.
-    void pace(double* out) const {
+    void memory_statistics(double* out) const {
         std::vector<double> shares(experts());
         mixer_.shares(shares.data());
         out[0] = out[1] = 0;
@@ -300,7 +300,7 @@ template <class T> class AutoModel {
             for (Index n = static_cast<Index>(sums.rows) + 1; most < most_block && (n & (n - 1)) != 0; ++n)
                 ++most;
         most = std::min(most, batch.rows - out.done);
-        if (out.weights || out.pace)
+        if (out.weights || out.memory)
             most = std::min(most, out.every - out.done % out.every);
         rows_.resize(most * features());
         memories_.resize(most);
@@ -337,8 +337,8 @@ template <class T> class AutoModel {
         const Index place = out.every > 0 && out.done % out.every == 0 ? out.done / out.every - 1 : -1;
         if (out.weights && place >= 0)
             weights(out.weights + place * (features() + inputs.intercept()));
-        if (out.pace && place >= 0)
-            pace(out.pace + 2 * place);
+        if (out.memory && place >= 0)
+            memory_statistics(out.memory + 2 * place);
     }
     void replay_block(const Batch& batch, Outputs& out, Index rows) {
         const Index first = out.done, columns = static_cast<Index>(kinds_.size());

@@ -49,7 +49,7 @@ DRIFTLINE_INLINE Status replay_row(State& m, const Slots& slots, const KeyedRows
         weights_suffice(m) ? take_weights(m, slots.layout, from) : take_from_slot(m, slots.layout, from);
         return replay_one(m, row_of(rows.batch, t), out);
     }
-    Index reset = 0;
+    unsigned char reset = 0;
     out.resets = &reset;
     take_from_slot(m, slots.layout, from);
     if (const Status status = replay_one(m, row_of(rows.batch, t), out); status != Status::done)
@@ -60,7 +60,7 @@ DRIFTLINE_INLINE Status replay_row(State& m, const Slots& slots, const KeyedRows
     head->call = slots.call;
     head->skipped += static_cast<std::uint64_t>(out.skipped);
     done.skipped += out.skipped;
-    if (out.reset_count)
+    if (reset)
         rows.resets[t] = 1;
     return Status::done;
 }

@@ -61,7 +61,7 @@ class KernelModel {
         one.lower = out.lower ? out.lower + t : nullptr;
         one.upper = out.upper ? out.upper + t : nullptr;
         one.level = out.level;
-        Index reset = 0;
+        unsigned char reset = 0;
         one.resets = &reset;
         const double counted = model_->state.sums.weighted, kept = share_kept();
         const double share = newcomer && y ? without_sliver(weight, kept) : weight;
@@ -74,8 +74,8 @@ class KernelModel {
         if (const Status status = engine<double>().replay(model_->state, batch, one); status != Status::done || !y)
             return status;
         model_->state.sums.weighted = counted + (weight != 1);
-        if (one.reset_count > 0 && out.resets)
-            out.resets[out.reset_count++] = t;
+        if (reset && out.resets)
+            out.resets[t] = 1;
         take_in(x, newcomer);
         if (options_.measured && first.open()) {
             first.add(x, features(), *y, weight, kept);

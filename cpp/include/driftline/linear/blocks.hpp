@@ -62,7 +62,7 @@ template <class T> class BlockReplay {
             most = std::min(most, m_.policy.period - seen % m_.policy.period);
         if (m_.additive)
             most = std::min(most, rows_until_mending(m_.d) - seen % rows_until_mending(m_.d));
-        if (m_.additive && out_.pace) // which is told from S as it is after that row
+        if (m_.additive && out_.memory) // which is told from S as it is after that row
             most = std::min(most, out_.every - done % out_.every);
         return most;
     }
@@ -90,9 +90,9 @@ template <class T> class BlockReplay {
         const double resets = m_.sums.resets;
         conclude(m_, row, view, extras_, lesson, batch_.y[t], weight_of(batch_, t), next);
         if (out_.resets && m_.sums.resets > resets)
-            out_.resets[out_.reset_count++] = t;
+            out_.resets[t] = 1;
         snapshot(out_, m_.w, m_.d, t);
-        note_pace(out_, m_, t);
+        note_memory(out_, m_, t);
         m_.x = own;
         ++out_.done;
         ++in_blocks_;

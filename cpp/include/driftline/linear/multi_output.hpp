@@ -10,6 +10,7 @@ namespace driftline {
 template <class T> struct OutputWeights {
     OutputWeights(Index outputs_, Index d) : outputs(outputs_), stride(padded<T>(d)), values(outputs_ * stride) {}
     T* of(Index j) { return values.data() + j * stride; }
+    const T* of(Index j) const { return values.data() + j * stride; }
 
     Index outputs, stride;
     Aligned<T> values;
@@ -135,8 +136,8 @@ template <class T> Status replay_outputs(SecondOrderState<T>& m, OutputWeights<T
             return status;
         out.skipped += bad;
         if (out.resets && m.sums.resets > resets)
-            out.resets[out.reset_count++] = t;
-        note_pace(out, m, t);
+            out.resets[t] = 1;
+        note_memory(out, m, t);
         if (out.weights && (t + 1) % out.every == 0)
             for (Index j = 0; j < outputs; ++j)
                 for (Index i = 0; i < m.d; ++i)

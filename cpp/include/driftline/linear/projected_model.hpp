@@ -55,7 +55,7 @@ template <class T> class Projection {
             out.skipped += results.skipped;
             if (status != Status::done)
                 return status;
-            note_pace(out, state, out.done - 1);
+            note_memory(out, state, out.done - 1);
             if (out.weights && out.done % out.every == 0)
                 weights(state, out.weights + (out.done / out.every - 1) * (features_ + state.intercept));
         }

@@ -324,14 +324,14 @@ DRIFTLINE_ONCE Status replay(SecondOrderState<T>& m, const Batch& rows, Outputs&
         if (extras.after && m.sums.resets > resets) {
             resets = m.sums.resets;
             if (out.resets)
-                out.resets[out.reset_count++] = t;
+                out.resets[t] = 1;
         }
         if (next) {
             m.next = m.x;
             m.x = next;
         }
         snapshot(out, m.w, m.d, t);
-        note_pace(out, m, t);
+        note_memory(out, m, t);
     }
     m.ready = false;
     outputs = out;

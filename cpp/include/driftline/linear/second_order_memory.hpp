@@ -1,4 +1,4 @@
-// At what pace a second-order learner forgets, as two numbers of which the memory over time is made.
+// Memory statistics of a second-order learner: two numbers from which Python computes how many rows it remembers.
 #pragma once
 
 #include <cmath>
@@ -7,14 +7,14 @@
 
 namespace driftline {
 
-struct Pace {
+struct MemoryStatistics {
     double rows = 0; // all that were learned
     // About how many of the last rows the weights rest on, what is divided out of S not counted. Where drift q is added, a
     // weight of variance v is forgotten in 1 + v/q rows: the geometric mean over the weights. Else all since the last reset.
     double span = 0;
 };
 
-template <class T> Pace pace_of(const SecondOrderState<T>& m) {
+template <class T> MemoryStatistics memory_statistics(const SecondOrderState<T>& m) {
     const double span = at_least(0, m.sums.rows - m.sums.begun);
     if (m.policy.time != Time::add || !m.additive || span == 0)
         return {m.sums.rows, span};
@@ -28,11 +28,11 @@ template <class T> Pace pace_of(const SecondOrderState<T>& m) {
 
 inline namespace DRIFTLINE_ISA {
 
-template <class T> DRIFTLINE_INLINE void note_pace(const Outputs& out, const SecondOrderState<T>& m, Index t) {
-    if (out.pace && (t + 1) % out.every == 0) {
-        const Pace pace = pace_of(m);
-        out.pace[2 * ((t + 1) / out.every - 1)] = pace.rows;
-        out.pace[2 * ((t + 1) / out.every - 1) + 1] = pace.span;
+template <class T> DRIFTLINE_INLINE void note_memory(const Outputs& out, const SecondOrderState<T>& m, Index t) {
+    if (out.memory && (t + 1) % out.every == 0) {
+        const MemoryStatistics now = memory_statistics(m);
+        out.memory[2 * ((t + 1) / out.every - 1)] = now.rows;
+        out.memory[2 * ((t + 1) / out.every - 1) + 1] = now.span;
     }
 }
 

@@ -1,14 +1,45 @@
-// The state of a second-order learner on its way out and in.
+// A second-order learner as Python holds it, and its state on the way out and in.
 #pragma once
-
-#include "state_checks.hpp"
-#include "verbs.hpp"
-
-#include "driftline/linear/second_order_model.hpp"
 
 #include <algorithm>
 
+#include "state.hpp"
+#include "state_checks.hpp"
+
+#include "driftline/linear/second_order_model.hpp"
+
 namespace driftline::bindings {
+
+template <class T> struct SecondOrderCore : Guarded {
+    using Value = T;
+    using Policy = driftline::Policy;
+
+    SecondOrderCore(Index d, bool intercept, const Policy& policy)
+        : model(std::make_unique<SecondOrderModel<T>>(d, intercept, policy)) {}
+
+    Index features() const { return model->state.d - model->state.intercept; }
+    Index width() const { return model->state.d; }
+    bool read(nb::handle x, bool unknown_allowed) { return read_row(x.ptr(), model->state, names, unknown_allowed); }
+    Status predict(Outputs& out) {
+        auto& state = model->state;
+        double s = 0;
+        const Status status = engine<T>().predict(state, *out.predictions, out.lower ? &s : nullptr);
+        if (out.lower && status == Status::done)
+            write_interval(out, 0, state.coverage, label_variance(state.policy, s, 1), state.sums.largest_loss);
+        return status;
+    }
+    Status learn(double label, double share) {
+        double prediction = 0;
+        return engine<T>().learn(model->state, label, share, prediction);
+    }
+    Status replay(const Batch& batch, Outputs& out) { return engine<T>().replay(model->state, batch, out); }
+    const Sums& sums() const { return model->state.sums; }
+    nb::object weights() const { return copy_out(model->state.w, model->state.d); }
+    void grow(Index more) { model = model->grown(more); }
+
+    std::unique_ptr<SecondOrderModel<T>> model;
+    Names names;
+};
 
 // A diagonal with its padding as it was at the start: what became of it depends on the way the rows went.
 inline nb::object copy_diagonal(Aligned<double>& diagonal, Index d) {
@@ -41,13 +72,13 @@ template <class T> void check_state(const SecondOrderState<T>& state) {
         throw nb::value_error("the state's sums are out of range");
 }
 
-template <class T> nb::dict get_state(Holder<SecondOrderModel<T>>& self) {
+template <class T> nb::dict get_state(SecondOrderCore<T>& self) {
     InUse use(self);
     return state_of(*self.model);
 }
 
 // All or nothing: the arrays are checked on a fresh model, which then takes the old one's place.
-template <class T> void set_state(Holder<SecondOrderModel<T>>& self, const nb::dict& from) {
+template <class T> void set_state(SecondOrderCore<T>& self, const nb::dict& from) {
     InUse use(self);
     const auto& old = self.model->state;
     auto fresh = std::make_unique<SecondOrderModel<T>>(old.d, old.intercept, old.policy);

@@ -1,0 +1,104 @@
+// A block of rows as Python hands it over, and where its results go.
+#pragma once
+
+#include <optional>
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
+
+#include "arrays.hpp"
+
+namespace driftline::bindings {
+
+// The arrays that a replay writes to, None where it does not. Sums of squares aside, a learner's `run` gives nothing else.
+struct OutputArrays {
+    nb::object predictions, lower = nb::none(), upper = nb::none(), level = nb::none(), resets = nb::none(),
+                            weights = nb::none(), memory = nb::none();
+    Index every = 0; // rows from one snapshot to the next
+
+    // The same for some of the rows; snapshots belong to the rows from a multiple of `every` on.
+    OutputArrays part(Index start, Index stop) const {
+        const auto rows = [&](const nb::object& array) {
+            return array.is_none() ? array : nb::object(array[nb::slice(start, stop)]);
+        };
+        const auto snapshots = [&](const nb::object& array) {
+            return array.is_none() ? array : nb::object(array[nb::slice(start / every, stop / every)]);
+        };
+        return {rows(predictions), rows(lower),        rows(upper),       level,
+                rows(resets),      snapshots(weights), snapshots(memory), every};
+    }
+};
+
+// All of a batch but x.
+inline Batch make_labels(Index rows, const std::optional<Vector>& y, const std::optional<Vector>& weight, bool skip) {
+    const std::size_t count = static_cast<std::size_t>(rows);
+    require((!y || y->shape(0) == count) && (!weight || weight->shape(0) == count));
+    Batch batch;
+    batch.rows = rows;
+    batch.y = y ? y->data() : nullptr;
+    batch.weight = weight ? weight->data() : nullptr;
+    batch.skip = skip;
+    return batch;
+}
+
+inline Batch make_batch(const Table2& x, const std::optional<Vector>& y, const std::optional<Vector>& weight, bool skip,
+                        Index features) {
+    const bool floats = x.dtype() == nb::dtype<float>();
+    if (!floats && x.dtype() != nb::dtype<double>())
+        throw nb::type_error("X must be float64 or float32");
+    require(static_cast<Index>(x.shape(1)) == features);
+    Batch batch = make_labels(static_cast<Index>(x.shape(0)), y, weight, skip);
+    batch.x = x.data();
+    batch.floats = floats;
+    batch.row_stride = x.stride(0);
+    batch.column_stride = x.stride(1);
+    return batch;
+}
+
+// The data of an array of one of the outputs, whose shape must be this; null where there is none.
+template <class T, class... Lengths> T* data_of(const nb::object& array, Lengths... lengths) {
+    if (array.is_none())
+        return nullptr;
+    ArrayOf<T, sizeof...(lengths)> found;
+    require(nb::try_cast(array, found, false));
+    std::size_t axis = 0;
+    require(((static_cast<Index>(found.shape(axis++)) == static_cast<Index>(lengths)) && ...));
+    return found.data(); // which the caller's object keeps alive
+}
+
+// Everything but the predictions and the snapshots of the weights, whose shape depends on the labels of a row.
+inline Outputs common_outputs(const Batch& batch, const OutputArrays& arrays, Index start) {
+    const bool whole = arrays.every >= 1 || (arrays.weights.is_none() && arrays.memory.is_none());
+    require(whole && start >= 0 && start <= batch.rows);
+    Outputs out;
+    out.lower = data_of<double>(arrays.lower, batch.rows);
+    out.upper = data_of<double>(arrays.upper, batch.rows);
+    require((out.lower && out.upper && !arrays.level.is_none()) || (!out.lower && !out.upper));
+    if (out.lower)
+        out.level = nb::cast<Level>(arrays.level);
+    out.resets = data_of<unsigned char>(arrays.resets, batch.rows);
+    out.memory = data_of<double>(arrays.memory, arrays.every ? batch.rows / arrays.every : 0, 2);
+    out.every = arrays.every;
+    out.done = start;
+    return out;
+}
+
+inline Outputs make_outputs(const Batch& batch, const OutputArrays& arrays, Index start, Index width) {
+    Outputs out = common_outputs(batch, arrays, start);
+    out.predictions = data_of<double>(arrays.predictions, batch.rows);
+    require(out.predictions != nullptr);
+    out.weights = data_of<double>(arrays.weights, arrays.every ? batch.rows / arrays.every : 0, width);
+    return out;
+}
+
+// What became of a replay: its status, the rows done, and how many of these were skipped.
+template <class Replay> nb::tuple replay_without_the_gil(const Batch& batch, Outputs out, Replay&& replay) {
+    Status status;
+    {
+        nb::gil_scoped_release released;
+        status = replay(batch, out);
+    }
+    return nb::make_tuple(status, out.done, out.skipped);
+}
+
+} // namespace driftline::bindings

@@ -1,0 +1,131 @@
+// The verbs that every native learner offers to Python. A core is a struct with these members:
+//   Value                               the type of its rows
+//   features(), width()                 of a row, and of the weights
+//   read(x, unknown_allowed)            puts a row that Python handed over where the core expects it; false leaves it to
+//   Python predict(out)                        the row that was read, with its interval where out.lower is not null
+//   learn(label, share)                 the row that was read, of which the share is the sample weight
+//   replay(batch, out)                  many rows, with the interpreter's lock released
+//   takes(rows), replay(rows, batch, out)   optional: the same for sparse rows
+//   rethrow()                           optional: raises what a function of the user's raised in a replay
+//   sums(), weights(), grow(more)
+#pragma once
+
+#include <nanobind/stl/shared_ptr.h>
+
+#include "batch.hpp"
+#include "guard.hpp"
+#include "one_row.hpp"
+#include "sparse.hpp"
+
+#include "driftline/engine.hpp"
+
+namespace driftline::bindings {
+
+template <class Core> Status learn_row(Core& self, nb::handle x, nb::handle y, nb::handle weight) {
+    InUse use(self);
+    const double label = read_number<typename Core::Value>(y.ptr());
+    const double share = weight.is_none() ? 1 : read_number<double>(weight.ptr());
+    if (!(share > 0) || std::isnan(label) || !self.read(x, false))
+        return Status::unread;
+    return self.learn(label, share);
+}
+
+template <class Core> nb::object predict_row(Core& self, nb::handle x) {
+    InUse use(self);
+    double prediction = 0;
+    Outputs out;
+    out.predictions = &prediction;
+    if (!self.read(x, true) || self.predict(out) != Status::done)
+        return nb::none();
+    return nb::float_(prediction);
+}
+
+template <class Core> nb::object predict_interval_of_row(Core& self, nb::handle x, const Level& level) {
+    InUse use(self);
+    double prediction = 0, lower = 0, upper = 0;
+    Outputs out;
+    out.predictions = &prediction;
+    out.lower = &lower;
+    out.upper = &upper;
+    out.level = level;
+    if (!self.read(x, true) || self.predict(out) != Status::done)
+        return nb::none();
+    return nb::make_tuple(lower, upper);
+}
+
+// The rows are a table, or sparse ones where the core takes them.
+template <class Core>
+nb::tuple run_rows(Core& self, nb::handle x, std::optional<Vector> y, std::optional<Vector> weight, bool skip,
+                   const OutputArrays& arrays, Index start) {
+    InUse use(self);
+    if constexpr (requires(const SparseRows& rows) { self.takes(rows); })
+        if (const SparseRows* rows; nb::try_cast(x, rows, false) && rows) {
+            require(self.takes(*rows));
+            const Batch batch = make_labels(rows->rows.rows, y, weight, skip);
+            return replay_without_the_gil(batch, make_outputs(batch, arrays, start, self.width()),
+                                          [&](const Batch& rest, Outputs& out) { return self.replay(*rows, rest, out); });
+        }
+    const Batch batch = make_batch(nb::cast<Table2>(x), y, weight, skip, self.features());
+    nb::tuple done = replay_without_the_gil(batch, make_outputs(batch, arrays, start, self.width()),
+                                            [&](const Batch& rows, Outputs& out) { return self.replay(rows, out); });
+    if constexpr (requires { self.rethrow(); })
+        self.rethrow();
+    return done;
+}
+
+template <class Sums> nb::object copy_sums(const Sums& sums) {
+    return copy_out(reinterpret_cast<const double*>(&sums), static_cast<Index>(sizeof sums / sizeof(double)));
+}
+
+inline constexpr const char* run_doc = "Replays rows from `start`; returns status, rows done and rows skipped.";
+inline constexpr const char* run_signature =
+    "def run(self, x: typing.Any, y: typing.Any, weight: typing.Any, skip: bool, out: Outputs, start: int) "
+    "-> tuple[Status, int, int]";
+
+// What does not depend on how rows are read.
+template <class Core, class... Bases> void bind_upkeep(nb::class_<Core, Bases...>& core) {
+    using nb::arg;
+    core.def_prop_rw(
+            "guard", [](Core& self) { return self.guard; },
+            [](Core& self, std::shared_ptr<Guard> guard) { self.guard = std::move(guard); })
+        .def(
+            "sums",
+            [](Core& self) {
+                InUse use(self);
+                return copy_sums(self.sums());
+            },
+            nb::sig("def sums(self) -> typing.Any"))
+        .def(
+            "weights",
+            [](Core& self) {
+                InUse use(self);
+                return self.weights();
+            },
+            nb::sig("def weights(self) -> typing.Any"))
+        .def_prop_ro("features", [](Core& self) { return self.features(); })
+        .def(
+            "grow",
+            [](Core& self, Index more) {
+                InUse use(self);
+                self.grow(more);
+            },
+            arg("more"))
+        .def("set_names", [](Core& self, nb::object names) { self.names.set(std::move(names)); }, arg("names"));
+}
+
+template <class Core, class... Bases> void bind_verbs(nb::class_<Core, Bases...>& core) {
+    using nb::arg;
+    bind_upkeep(core);
+    core.def("predict", &predict_row<Core>, arg("x").none(), nb::sig("def predict(self, x: object) -> float | None"),
+             "The prediction, or None where Python must read the row.")
+        .def("predict_interval", &predict_interval_of_row<Core>, arg("x").none(), arg("level"),
+             nb::sig("def predict_interval(self, x: object, level: Level) -> tuple[float, float] | None"),
+             "Both ends of the interval, or None where Python must read the row.")
+        .def("learn", &learn_row<Core>, arg("x").none(), arg("y").none(), arg("weight") = nb::none(),
+             nb::sig("def learn(self, x: object, y: object, weight: object = None) -> Status"),
+             "Learns a row; nothing has changed unless the status is `done`.")
+        .def("run", &run_rows<Core>, arg("x"), arg("y").none(), arg("weight").none(), arg("skip"), arg("out"), arg("start"),
+             nb::sig(run_signature), run_doc);
+}
+
+} // namespace driftline::bindings

@@ -1,0 +1,133 @@
+// A first-order learner as Python holds it, and its state on the way out and in.
+#pragma once
+
+#include "sparse.hpp"
+#include "state.hpp"
+
+#include "driftline/linear/first_order_model.hpp"
+
+namespace driftline::bindings {
+
+template <class T> struct FirstOrderCore : Guarded {
+    using Value = T;
+    using Policy = FirstOrderPolicy;
+
+    FirstOrderCore(Index d, bool intercept, const Policy& policy)
+        : model(std::make_unique<FirstOrderModel<T>>(d, intercept, policy)) {}
+
+    Index features() const { return model->state.d - model->state.intercept; }
+    Index width() const { return model->state.d; }
+    bool read(nb::handle x, bool unknown_allowed) {
+        sparse = one_sparse_row(x);
+        if (sparse)
+            return read_sparse();
+        if (!read_row(x.ptr(), model->state, names, unknown_allowed))
+            return false;
+        model->form_weights();
+        return true;
+    }
+    Status predict(Outputs& out) {
+        auto& state = model->state;
+        double norm2;
+        *out.predictions = sparse ? score(state, model->row.entries(), norm2) : engine<T>().score(state);
+        if (out.lower)
+            write_interval(out, 0, state.coverage, 1, state.sums.largest_loss);
+        return Status::done;
+    }
+    Status learn(double label, double share) {
+        if (model->state.policy.loss == Loss::custom)
+            return Status::unread;
+        double prediction = 0;
+        if (!sparse)
+            return engine<T>().learn_first(model->state, label, share, prediction);
+        Batch batch = make_labels(1, {}, {}, false);
+        batch.y = &label;
+        batch.weight = &share;
+        Outputs out;
+        out.predictions = &prediction;
+        return replay(*sparse, batch, out);
+    }
+    // The row that was read, under a loss that Python computes: its slope at the prediction is given.
+    Status descend(double label, double prediction, double slope) {
+        Status status;
+        if (double norm2; sparse) {
+            const auto entries = model->row.entries();
+            score(model->state, entries, norm2);
+            status = driftline::descend(model->state, entries, norm2, slope, 1.0);
+        } else {
+            status = engine<T>().descend(model->state, slope);
+        }
+        if (status == Status::done)
+            count(model->state, label, prediction);
+        return status;
+    }
+    Status replay(const Batch& batch, Outputs& out) {
+        model->form_weights();
+        return engine<T>().replay_first(model->state, batch, out);
+    }
+    bool takes(const SparseRows& x) const { return x.width == features(); }
+    Status replay(const SparseRows& x, const Batch& batch, Outputs& out) {
+        return driftline::replay(model->state, model->row, x.rows, batch, out);
+    }
+    const FirstOrderSums& sums() const { return model->state.sums; }
+    nb::object weights() {
+        model->form_weights();
+        return copy_out(model->state.w, model->state.d);
+    }
+    void grow(Index more) { model = model->grown(more); }
+
+    std::unique_ptr<FirstOrderModel<T>> model;
+    Names names;
+    const SparseRows* sparse =
+        nullptr; // the row that was read, whose entries are in model->row; null: it is in model->state.x
+
+  private:
+    bool read_sparse() {
+        if (sparse->width != features())
+            return false;
+        model->row.reserve(sparse->rows.longest() + 1);
+        return take_row(model->state, model->row, sparse->rows, 0);
+    }
+};
+
+template <class T> nb::dict state_of(FirstOrderModel<T>& model) {
+    model.form_weights();
+    nb::dict out;
+    out["weights"] = copy_out(model.state.w, model.state.d);
+    out["sums"] = copy_sums(model.state.sums);
+    out["coverage"] = copy_coverage(model.state.coverage);
+    if (model.state.logs)
+        out["logs"] = copy_out(model.logs().data(), model.logs().size());
+    if (model.state.shares.total > 0)
+        out["shares"] = copy_out(reinterpret_cast<const double*>(&model.state.shares), shares_count);
+    return out;
+}
+
+// That a state of finite numbers is one to which learning can lead.
+template <class T> void check_state(const FirstOrderState<T>& state) { check_sums(state.sums, {0}); }
+
+template <class T> nb::dict get_state(FirstOrderCore<T>& self) {
+    InUse use(self);
+    return state_of(*self.model);
+}
+
+template <class T> void set_state(FirstOrderCore<T>& self, const nb::dict& from) {
+    InUse use(self);
+    const auto& old = self.model->state;
+    auto fresh = std::make_unique<FirstOrderModel<T>>(old.d, old.intercept, old.policy);
+    auto& state = fresh->state;
+    copy_in(from, "weights", state.w, state.d);
+    copy_sums_in(from, state.sums);
+    check_state(state);
+    set_coverage(from, state.coverage);
+    if (state.logs)
+        copy_in(from, "logs", fresh->logs().data(), fresh->logs().size());
+    if (state.logs && from.contains("shares")) {
+        copy_in(from, "shares", reinterpret_cast<double*>(&state.shares), shares_count);
+        if (!(state.shares.total > 0 && state.shares.peak >= state.shares.total))
+            throw nb::value_error("the state's shares are out of range");
+    }
+    self.model = std::move(fresh);
+}
+
+} // namespace driftline::bindings

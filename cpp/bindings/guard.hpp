@@ -1,0 +1,78 @@
+// One thread at a time. A learner has a Guard, which its core shares. A Claim holds it for as long as the claim lives; a
+// Transaction is a claim that puts the learner back to where it was unless its block ends well. Both release in their
+// destructor too, so that an interrupt between any two lines of Python cannot leave a model claimed.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <nanobind/nanobind.h>
+
+namespace driftline::bindings {
+
+namespace nb = nanobind;
+
+class Guard {
+  public:
+    explicit Guard(std::string name) : name_(std::move(name)) {}
+
+    bool is_claimed_elsewhere() const {
+        const unsigned long owner = owner_.load(std::memory_order_acquire);
+        return owner != 0 && owner != PyThread_get_thread_ident();
+    }
+    // A thread may claim several times over, unless it asks to be the only claim.
+    void claim(bool only) {
+        const unsigned long me = PyThread_get_thread_ident();
+        unsigned long owner = 0;
+        if (!owner_.compare_exchange_strong(owner, me, std::memory_order_acq_rel) && (owner != me || only))
+            refuse();
+        ++depth_;
+    }
+    void release() {
+        if (--depth_ == 0)
+            owner_.store(0, std::memory_order_release);
+    }
+    // After a fork the threads of the parent are gone, and their claims pass to the one that is left.
+    void take_over() { owner_.store(PyThread_get_thread_ident(), std::memory_order_release); }
+    [[noreturn]] void refuse() const {
+        throw std::runtime_error(name_ +
+                                 ": the model is in use by another thread; give each thread its own, or lock around it");
+    }
+
+  private:
+    std::string name_;
+    std::atomic<unsigned long> owner_{0}; // a thread, 0 where none has claimed
+    long depth_ = 0;
+};
+
+// What a native object is guarded by. `busy` is held during a native call, by whichever thread.
+struct Guarded {
+    static const std::shared_ptr<Guard>& unclaimed() {
+        static const auto guard = std::make_shared<Guard>("driftline");
+        return guard;
+    }
+    std::shared_ptr<Guard> guard = unclaimed(); // until the learner shares its own
+    std::atomic<bool> busy{false};
+};
+
+// Held during a native call.
+class InUse {
+  public:
+    explicit InUse(Guarded& guarded) : busy_(guarded.busy) {
+        if (busy_.exchange(true, std::memory_order_acquire))
+            guarded.guard->refuse();
+        if (guarded.guard->is_claimed_elsewhere()) {
+            busy_.store(false, std::memory_order_release);
+            guarded.guard->refuse();
+        }
+    }
+    InUse(const InUse&) = delete;
+    ~InUse() { busy_.store(false, std::memory_order_release); }
+
+  private:
+    std::atomic<bool>& busy_;
+};
+
+} // namespace driftline::bindings

@@ -1,0 +1,154 @@
+"""The one door for rows: conversion, names, widths and bad values, for learners, transformers and fleets."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+
+from driftline.tables import inputs
+from driftline.tables.inputs import Array, Name, Table
+
+LARGEST = {name: np.float64(np.finfo(name).max) for name in ("float64", "float32")}  # so that float32 compares exactly
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """The rows that a model takes.
+
+    Attributes:
+        owner: the name of the model's class, for messages.
+        features: the features of a row; None before the first.
+        names: of the features, where they have any.
+        dtype: whose range the values must be in.
+    """
+
+    owner: str
+    features: int | None
+    names: list[Name] | None
+    dtype: str = "float64"
+
+    # One row.
+
+    def read(self, x: Any, where: str, *, grow: bool) -> tuple[Array, list[Name] | None]:
+        """A row as float64, and the names of its features where they have any.
+
+        A missing key of a mapping is 0. With ``grow`` a mapping may bring names that the model does not know: they follow
+        the known ones. Without, unknown names are ignored, though their values must be numbers.
+        """
+        x = inputs.named(x)
+        if not isinstance(x, Mapping):
+            row = inputs.as_row(x, where)
+            self.require_width(row.size, where)
+            return row, self.names
+        items = inputs.as_items(x, where)
+        names = self.known_names(where)
+        if grow or self.features is None:
+            known = set(names)
+            names = names + [name for name in items if name not in known]
+        return np.array([items.get(name, 0.0) for name in names], dtype=np.float64), names
+
+    def known_names(self, where: str) -> list[Name]:
+        """The names so far; raises ValueError where the model learned from features without names."""
+        if self.names is None and self.features is not None:
+            raise ValueError(f"{where}: x is a mapping, but {self.owner} learned from features without names")
+        return self.names or []
+
+    def require_width(self, width: int, where: str) -> None:
+        """Raises ValueError unless a row has as many features as the model."""
+        if self.features is not None and width != self.features:
+            raise ValueError(f"{where}: x has {width} features, expected {self.features}")
+
+    # Many rows.
+
+    def check(self, table: Table, where: str) -> None:
+        """Raises ValueError unless a table has the model's features, in their order."""
+        if self.features is None:
+            return
+        if table.names is not None and self.names is not None and table.names != self.names:
+            raise ValueError(_different_names(where, self.names, table.names))
+        if table.columns != self.features:
+            raise ValueError(
+                f"{where}: X has {table.columns} features, but {self.owner} is expecting {self.features} features as input"
+            )
+
+    def warn_of_names(self, table: Table) -> None:
+        """Warns, as scikit-learn does, where either the table or the model has no names."""
+        if self.features is None or "sklearn.utils.validation" not in sys.modules:
+            return
+        if table.names is None and self.names is not None:
+            text = f"X does not have valid feature names, but {self.owner} was fitted with feature names"
+            warnings.warn(text, stacklevel=5)
+        if table.names is not None and self.names is None:
+            warnings.warn(f"X has feature names, but {self.owner} was fitted without feature names", stacklevel=5)
+
+    # Bad values.
+
+    @property
+    def largest(self) -> float:
+        """The end of the range of the model's type."""
+        return LARGEST[self.dtype]
+
+    def is_whole(self, values: Any) -> bool:
+        """Whether all values are numbers within the range."""
+        return bool(np.all(np.abs(values) <= self.largest))
+
+    def whole_rows(self, block: Array) -> Array:
+        """Which rows of a block have all their values within the range."""
+        return np.asarray(np.all(np.abs(block) <= self.largest, axis=1))
+
+    def refuse_bad(self, row: Array, where: str, names: list[Name] | None = None, what: str = "x", place: str = "") -> None:
+        """Raises ValueError with the place of the first value that is NaN, infinite or beyond the range."""
+        bad = ~(np.abs(row) <= self.largest)
+        if bad.any():
+            column = int(bad.argmax())
+            names = names or self.names
+            feature = repr(names[column]) if names else str(column)
+            self._refuse(float(row[column]), where, what, f"{place}feature {feature}")
+
+    def refuse_bad_items(self, x: Any, where: str) -> None:
+        """The same for the values of a mapping, those of unknown names included."""
+        x = inputs.named(x)
+        if isinstance(x, Mapping):
+            for name, value in inputs.as_items(x, where).items():
+                if not abs(value) <= self.largest:
+                    self._refuse(value, where, "x", f"feature {name!r}")
+
+    def refuse_bad_label(self, y: Any, where: str, place: str = "") -> NoReturn:
+        """Raises ValueError that names a bad label; of several labels the first bad one."""
+        labels = np.atleast_1d(y)
+        output = int((~(np.abs(labels) <= self.largest)).argmax())
+        value = float(labels[output])
+        which = f", output {output}" if np.ndim(y) else ""
+        raise ValueError(f"{where}: y is {inputs.spell(value)}{place}{which}{self._beyond(value)}")
+
+    def refuse_row(self, x: Array, y: Any, where: str, row: int, names: list[Name] | None = None) -> NoReturn:
+        """Raises ValueError that names the bad value of a row or its label."""
+        self.refuse_bad(x, where, names, "X", f"row {row}, ")
+        if y is not None and not self.is_whole(y):
+            self.refuse_bad_label(y, where, f" in row {row}")
+        raise ValueError(f"{where}: the core does not take row {row}")
+
+    def _refuse(self, value: float, where: str, what: str, place: str) -> NoReturn:
+        raise ValueError(f"{where}: {what} has {inputs.spell(value)} in {place}{self._beyond(value)}")
+
+    def _beyond(self, value: float) -> str:
+        return f", beyond the range of {self.dtype}" if np.isfinite(value) else ""
+
+
+def _different_names(where: str, known: list[Name], given: list[Name]) -> str:
+    """How two lists of names differ, in scikit-learn's words."""
+    lines = [f"{where}: The feature names should match those that were passed during fit."]
+    unseen = sorted(set(given) - set(known), key=str)
+    absent = sorted(set(known) - set(given), key=str)
+    for title, names in (("unseen at fit time", unseen), ("seen at fit time, yet now missing", absent)):
+        if names:
+            lines.append(f"Feature names {title}:")
+            lines += [f"- {name}" for name in names[:5]] + (["- ..."] if len(names) > 5 else [])
+    if not unseen and not absent:
+        lines.append("Feature names must be in the same order as they were in fit.")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,80 @@
+"""What learners and transformers share: parameters, copies, and calls that succeed or leave no trace."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from driftline._core import Guard, Transaction
+from driftline.base import river
+from driftline.base.params import Parametrised
+from driftline.tables.inputs import Array, Name
+
+
+class Model(Parametrised):
+    """Anything that learns from rows and has parameters."""
+
+    _river_kind: ClassVar[str] = "Regressor"
+    _supervised: ClassVar[bool] = True  # by River's convention
+    _names: list[Name] | None = None
+
+    def __new__(cls, *_: Any, **__: Any) -> Self:
+        """A new model, known to River and guarded against a second thread."""
+        river.introduce(cls)  # with its first instance: a base class is of no kind itself
+        self = super().__new__(cls)
+        self.__dict__["_own_guard"] = Guard(cls.__name__)
+        return self
+
+    @property
+    def _guard(self) -> Guard:
+        guard: Guard = self.__dict__["_own_guard"]
+        return guard
+
+    def clone(self, new_params: dict[str, Any] | None = None, include_attributes: bool = False) -> Self:
+        """A copy with the same parameters, except for ``new_params``, that has learned nothing.
+
+        Args:
+            new_params: parameters to change.
+            include_attributes: keep what was learned.
+        """
+        if include_attributes:
+            other = copy.deepcopy(self)
+            return other.set_params(**new_params) if new_params else other
+        return type(self)(**{**self.get_params(deep=False), **(new_params or {})})
+
+    def _transaction(self) -> Transaction:
+        """A context manager that keeps other calls out, and restores the state if its block raises."""
+        return self._guard.transaction(self)
+
+    def _roll_back(self, state: dict[str, Any]) -> None:
+        """Restores an exported state. If that fails, there is no memory or the state was forged, and it is lost."""
+        try:
+            self.__setstate__(state)
+        except Exception as error:
+            self._forget()
+            name = type(self).__name__
+            raise RuntimeError(f"{name}: the state could not be restored, and is lost; load it again ({error})") from error
+
+    def __getstate__(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+    def _forget(self) -> None:
+        """Back to where nothing was learned. It cannot fail."""
+        raise NotImplementedError
+
+    def _named_features(self) -> Array:
+        if self._names is None:
+            raise AttributeError(f"{type(self).__name__}: the features have no names")
+        return as_objects(self._names)
+
+
+def as_objects(names: list[Name]) -> Array:
+    """Names as an array of objects."""
+    out = np.empty(len(names), dtype=object)
+    out[:] = names
+    return out

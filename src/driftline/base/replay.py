@@ -1,0 +1,173 @@
+"""Many rows through a learner's core, block by block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from driftline._core import Level, Outputs, Status
+from driftline.base import levels
+from driftline.base.batch import Batch
+from driftline.base.door import Door
+from driftline.base.rules import COUNT
+from driftline.base.run import Run
+from driftline.tables import inputs
+from driftline.tables.inputs import Array, Table
+
+if TYPE_CHECKING:
+    from driftline.base.learner import Learner
+    from driftline.base.native import NativeCore
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a run keeps besides predictions and errors.
+
+    Attributes:
+        weights_every: rows from one snapshot of the weights to the next; None for no snapshots.
+        level: of the intervals; None for no intervals.
+        place: the level as a core knows it.
+    """
+
+    weights_every: int | None
+    level: float | None
+    place: Level | None
+
+
+def asked_for(labels: Array, weights_every: int | None, level: float | None, where: str) -> Asked:
+    """Checks the options of a run."""
+    weights_every = COUNT.or_none().require(where, "weights_every", weights_every)
+    place = None if level is None else levels.as_level(level, where)
+    if place is not None and labels.ndim == 2:
+        raise ValueError(f"{where}: level is for one label a row")
+    return Asked(weights_every, None if level is None else float(level), place)
+
+
+def room(learner: Learner, rows: int) -> Array:
+    """An array for the predictions of ``rows`` rows."""
+    return np.empty(rows if learner._outputs is None else (rows, learner._outputs))
+
+
+def write_start(out: Outputs) -> None:
+    """What is predicted without a core: nothing is known yet."""
+    out.predictions[:] = 0.0
+    if out.lower is not None:
+        out.lower[:], out.upper[:] = -np.inf, np.inf
+
+
+def first_learned(door: Door, table: Table, y: Array, weight: Array | None) -> Array:
+    """The first row of a table that has all its values and a weight: the others decide nothing."""
+    counts: Array = np.abs(y) <= door.largest
+    counts = counts if counts.ndim == 1 else np.all(counts, axis=1)
+    if weight is not None:
+        counts &= weight > 0
+    for start, block in table.blocks(1024):
+        found = counts[start : start + len(block)] & door.whole_rows(block)
+        if found.any():
+            return np.asarray(block[int(found.argmax())], dtype=np.float64)
+    return np.zeros(table.columns)
+
+
+def replay(learner: Learner, table: Table, y: Array, weight: Array | None, where: str, asked: Asked) -> Run:
+    """Predicts and learns all rows of a table."""
+    out, errors, every = _outputs(learner, table, y, asked)
+    step = inputs.rows_between_signals(table.columns, learner._operations(table.columns + 1), every or 1)
+    skipped = 0
+    for start, block in table.blocks(step):
+        rows = slice(start, start + len(block))
+        batch = Batch(block, y[rows], None if weight is None else weight[rows], where, start, table.names)
+        skipped += learner._replay_block(batch, out.part(rows.start, rows.stop))
+        with np.errstate(over="ignore"):
+            np.subtract(y[rows], out.predictions[rows], out=errors[rows])
+    learner._skipped += skipped
+    memory = {} if out.memory is None else learner._over_time(out.memory)
+    return Run(
+        predictions=out.predictions,
+        errors=errors,
+        lower=out.lower,
+        upper=out.upper,
+        resets=np.empty(0, dtype=np.int64) if out.resets is None else np.flatnonzero(out.resets),
+        weights=out.weights,
+        memory=memory.get("memory"),
+        drift=memory.get("drift"),
+        weights_every=None if asked.weights_every is None else int(asked.weights_every),
+        level=asked.level,
+        skipped=skipped,
+    )
+
+
+def _outputs(learner: Learner, table: Table, y: Array, asked: Asked) -> tuple[Outputs, Array, int]:
+    every = min(int(asked.weights_every or 0), table.rows + 1)
+    snapshots = table.rows // every if every else 0
+    predictions, errors = np.empty((2, *y.shape))  # one piece of memory, which the next replay is likely to get again
+    lower, upper = (None, None) if asked.place is None else np.empty((2, table.rows))
+    out = Outputs(
+        predictions,
+        lower=lower,
+        upper=upper,
+        level=asked.place,
+        resets=np.zeros(table.rows, dtype=np.uint8) if learner._can_reset else None,
+        weights=np.empty((snapshots, *learner._weights.shape)) if every else None,
+        memory=np.empty((snapshots, 2)) if every and learner._memory() is not None else None,
+        every=every,
+    )
+    return out, errors, every
+
+
+def predict_table(learner: Learner, table: Table, where: str) -> Array:
+    """Predictions for all rows of a table, with nothing learned."""
+    out = Outputs(room(learner, table.rows))
+    for start, block in table.blocks(inputs.BLOCK_ROWS):
+        batch = Batch(block, None, None, where, start, table.names)
+        learner._replay_block(batch, out.part(start, start + len(block)))
+    return cast("Array", out.predictions)
+
+
+def replay_natively(learner: Learner, batch: Batch, out: Outputs) -> int:
+    """A block of rows through a native core; returns how many rows were skipped."""
+    core = cast("NativeCore", learner._core)
+    skip = learner.missing == "skip"
+    done = skipped = 0
+    while True:
+        status, done, lost = core.run(batch.x, batch.y, batch.weight, skip, out, done)
+        skipped += lost
+        if status is Status.DONE:
+            return skipped
+        rest = batch[done : len(batch)]
+        if status is Status.BAD_VALUE:
+            label = None if rest.y is None else rest.y[0]
+            learner._door.refuse_row(rest.x[0], label, batch.where, rest.start, batch.names)
+        learner._serve(status, rest)
+
+
+# Labels at the door.
+
+
+def as_labels(learner: Learner, y: Any, rows: int, where: str) -> Array:
+    """The labels of a table, (T,), or (T, m) where a row has several."""
+    if learner._takes_outputs and y is not None:
+        values = y if isinstance(y, np.ndarray) else inputs.as_array(y, where, "y")
+        if values.ndim == 2 and (values.shape[1] > 1 or learner._outputs is not None):
+            _check_outputs(learner, values.shape[1], where)
+            return inputs.as_labels(values, rows, where)
+    _check_outputs(learner, 1, where)
+    return inputs.as_vector(y, rows, where, "y")
+
+
+def as_label(learner: Learner, y: Any, where: str) -> Any:
+    """The label of a row, or an array of them."""
+    if learner._takes_outputs and y is not None and not isinstance(y, (float, int, str, bytes)):
+        values = inputs.as_array(y, where, "y")
+        if values.ndim == 1 and (values.size > 1 or learner._outputs is not None):
+            _check_outputs(learner, values.size, where)
+            return inputs.as_labels(values[None, :], 1, where)[0]
+    _check_outputs(learner, 1, where)
+    return inputs.as_label(y, where)
+
+
+def _check_outputs(learner: Learner, outputs: int, where: str) -> None:
+    known = None if learner._core is None else learner._outputs or 1
+    if known not in (None, outputs):
+        raise ValueError(f"{where}: y has {outputs} labels a row, expected {known}")

@@ -1,0 +1,69 @@
+"""Schedules at a core's service: tables of forgetting factors and reset thresholds, filled when the core asks for more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from driftline import _core
+from driftline._core import Status
+from driftline.base.native import SecondOrderCore
+from driftline.linear.policies import Below, Divide, Policy
+from driftline.tables.inputs import Array
+
+_TABLE = 4096  # entries that are computed at a time, unless a function would be asked for rows that may never come
+_ROWS, _SEGMENT = _core.sums.index("rows"), _core.sums.index("segment")
+
+
+def supply(core: SecondOrderCore, policy: Policy, owner: str, ahead: int) -> None:
+    """Gives a core the values of its schedules from its next row on; ``ahead`` rows are known to come."""
+    sums = core.sums()
+    row, segment = int(sums[_ROWS]) + 1, int(sums[_SEGMENT])
+    if policy.forgetting is not None:
+        count = min(ahead, _TABLE) if callable(policy.forgetting.forgetting) else _TABLE
+        core.set_forgetting(_values(policy.forgetting, row, count, owner), row)
+    if policy.thresholds is not None:
+        count = 2 if callable(policy.thresholds.schedule) else _TABLE
+        core.set_thresholds(_values(policy.thresholds, segment, count, owner), segment)
+
+
+class SharedSchedules:
+    """The schedules of a fleet: tables from the first row on, shared by models that are at different rows."""
+
+    def __init__(self, policy: Policy, owner: str) -> None:
+        self._policy, self._owner = policy, owner
+
+    def start(self, core: Any) -> None:
+        """Gives a fresh fleet what its models need for their first row."""
+        if self._policy.forgetting is not None:
+            self._extend_forgetting(core, self._policy.forgetting, 1, 1)
+        if self._policy.thresholds is not None:
+            self._extend_thresholds(core, self._policy.thresholds, 1)
+
+    def serve(self, core: Any, status: Status, sums: dict[str, float], ahead: int) -> bool:
+        """Gives the fleet what a model with these sums asked for; False where it asked for something else."""
+        if status is Status.NEEDS_FORGETTING and self._policy.forgetting is not None:
+            self._extend_forgetting(core, self._policy.forgetting, int(sums["rows"]) + 1, ahead)
+        elif status is Status.NEEDS_THRESHOLD and self._policy.thresholds is not None:
+            self._extend_thresholds(core, self._policy.thresholds, int(sums["segment"]))
+        else:
+            return False
+        return True
+
+    def _extend_forgetting(self, core: Any, schedule: Divide, row: int, ahead: int) -> None:
+        known = core.forgettings
+        until = row + ahead - 1 if callable(schedule.forgetting) else max(row, 2 * known, _TABLE)
+        core.extend_forgetting(_values(schedule, known + 1, max(until - known, 0), self._owner))
+
+    def _extend_thresholds(self, core: Any, schedule: Below, segment: int) -> None:
+        known = core.thresholds
+        until = segment + 1 if callable(schedule.schedule) else max(segment + 1, 2 * known, _TABLE)
+        core.extend_thresholds(_values(schedule, known + 1, max(until - known, 0), self._owner))
+
+
+def _values(schedule: Divide | Below, first: int, count: int, owner: str) -> Array:
+    try:
+        return np.ascontiguousarray(schedule.values(first, count), dtype=np.float64)
+    except ValueError as error:
+        raise ValueError(f"{owner}: {error}") from None

@@ -1,0 +1,25 @@
+"""What learners and runs show of themselves: the page, the picture, and the lines in a notebook."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from driftline.base.run import Run
+from driftline.report.chronicle import Chronicle
+from driftline.report.notebook import learner_html, run_html
+from driftline.report.picture import draw
+
+__all__ = ["learner_html", "plot", "run_html", "write_report"]
+
+
+def write_report(
+    run: Run, path: str | os.PathLike[str], X: Any, *, command: str | None, title: str | None, **options: Any
+) -> None:
+    """:meth:`driftline.Run.report`."""
+    Chronicle.of(run, X, **options).write(path, command=command, title=title)
+
+
+def plot(run: Run, X: Any, *, path: str | os.PathLike[str] | None, **options: Any) -> Any:
+    """:meth:`driftline.Run.plot`."""
+    return draw(Chronicle.of(run, X, **options), path)

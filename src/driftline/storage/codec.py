@@ -1,0 +1,112 @@
+"""Parameters as JSON and back. A class whose instances may be parameters registers itself."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from driftline.errors import ModelFileError
+
+T = TypeVar("T", bound=type)
+
+_classes: dict[str, type] = {}
+_names: dict[type, str] = {}
+_fields: dict[type, Callable[[Any], dict[str, Any]]] = {}
+
+
+def register(cls: T, name: str, fields: Callable[[Any], dict[str, Any]]) -> T:
+    """Enters a class under a name. ``fields`` gives the keyword arguments that make an equal instance."""
+    _classes[name], _names[cls], _fields[cls] = cls, name, fields
+    return cls
+
+
+def storable(cls: T) -> T:
+    """Class decorator: a dataclass that may be a parameter of a saved model."""
+    names = [field.name for field in dataclasses.fields(cls)]
+    return register(cls, cls.__name__, lambda value: {name: getattr(value, name) for name in names})
+
+
+def encode(owner: str, name: str, value: Any) -> Any:
+    """A parameter as JSON has it; raises ValueError with the owner and the parameter's name where it has no such form."""
+    if type(value) in _names:
+        return {"object": _names[type(value)], "fields": encode_fields(owner, f"{name}__", _fields[type(value)](value))}
+    if isinstance(value, (list, tuple)) and any(type(item) in _names for item in value):
+        return [encode(owner, f"{name}__{place}", item) for place, item in enumerate(value)]
+    if isinstance(value, (np.ndarray, Sequence)) and not isinstance(value, (str, bytes)):
+        items = [item.item() if isinstance(item, np.generic) else item for item in value]
+        return [item if type(item) in (bool, int, str) else float(item) for item in items]
+    plain = spell_infinities(value)
+    if plain is None or isinstance(plain, (bool, int, float, str, dict)):
+        return plain
+    kind = "a function" if callable(value) else f"a {type(value).__name__}"
+    raise ValueError(f"{owner}.save: {name} is {kind}, which cannot be saved; give numbers, or pickle the learner")
+
+
+def encode_fields(owner: str, prefix: str, fields: dict[str, Any]) -> dict[str, Any]:
+    """Several parameters by name."""
+    return {name: encode(owner, prefix + name, value) for name, value in fields.items()}
+
+
+def encode_model(owner: str, model: Any) -> dict[str, Any]:
+    """The class and the parameters of a registered model."""
+    if type(model) not in _names:
+        raise ValueError(f"{type(model).__name__} is not registered: decorate it with driftline.base.registry.learner")
+    return {"object": _names[type(model)], "fields": encode_fields(owner, "", _fields[type(model)](model))}
+
+
+def decode(value: Any) -> Any:
+    """What :func:`encode` gave."""
+    if isinstance(value, list):
+        return [decode(item) for item in value]
+    if isinstance(value, dict) and "object" in value:
+        if value["object"] not in _classes:
+            raise ModelFileError(f"holds a learner that this driftline does not know: {value['object']!r}")
+        return _classes[value["object"]](**{name: decode(item) for name, item in value["fields"].items()})
+    return read_infinities(value)
+
+
+def spell_infinities(value: Any) -> Any:
+    """Plain values with the numbers that JSON cannot express spelled out."""
+    if isinstance(value, dict):
+        return {key: spell_infinities(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [spell_infinities(item) for item in value]
+    value = value.item() if isinstance(value, np.generic) else value
+    return {"number": repr(float(value))} if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def read_infinities(value: Any) -> Any:
+    """What :func:`spell_infinities` gave."""
+    if isinstance(value, dict):
+        if value.keys() == {"number"} and isinstance(value["number"], str):
+            return float(value["number"])
+        return {key: read_infinities(item) for key, item in value.items()}
+    return [read_infinities(item) for item in value] if isinstance(value, list) else value
+
+
+def encode_names(owner: str, names: list[Any] | None) -> list[str] | None:
+    """The names of features, which must be text."""
+    for name in names or []:
+        if not isinstance(name, str):
+            raise ValueError(f"{owner}.save: the feature {name!r} is not named by text, which a model file needs")
+    return names
+
+
+def decode_names(names: Any) -> list[str] | None:
+    """The names of features; raises ModelFileError unless they are distinct texts."""
+    if names is not None and not (
+        isinstance(names, list) and all(type(name) is str for name in names) and len(set(names)) == len(names)
+    ):
+        raise ModelFileError("the names of the features are not distinct texts")
+    return names
+
+
+def decode_count(value: Any, what: str) -> int:
+    """A count; raises ModelFileError unless it is a whole number that is not negative."""
+    if type(value) is not int or not 0 <= value < 2**53:
+        raise ModelFileError(f"{what} is out of range")
+    return value
