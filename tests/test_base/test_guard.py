@@ -1,0 +1,134 @@
+"""Calls that are interrupted, anywhere, or cut off by a fork: the model is whole, and free."""
+
+import os
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import driftline as dl
+from driftline.checks.tools import same
+from driftline.features import Standardize
+from tests import patience
+
+ROWS = np.random.default_rng(0).normal(size=(12, 3))
+LABELS = ROWS @ [1.0, 2.0, 3.0]
+BAD = np.where(np.arange(12)[:, None] == 9, np.nan, ROWS)
+
+MODELS = {
+    "rls": dl.RLS,
+    "classifier": dl.Classifier,
+    "averaged": dl.Averaged,
+    "pipeline": lambda: Standardize() | dl.RLS(),
+    "network": lambda: dl.Network([dl.RLS(), dl.LMS()]),
+}
+
+
+def refused(model, y):
+    with pytest.raises(ValueError, match="NaN"):
+        model.run(BAD, y)
+
+
+CALLS = {
+    "run": lambda model, y: model.run(ROWS, y),
+    "partial_fit": lambda model, y: model.partial_fit(ROWS, y),
+    "fit": lambda model, y: model.fit(ROWS, y),
+    "a run that fails": refused,
+    "learn_one that grows": lambda model, y: model.learn_one({"new": 1.0, "a": 2.0}, y[0]),
+}
+
+
+def interrupted_at(line, call):
+    """Calls, and raises KeyboardInterrupt before the given line of driftline's code; whether the call got that far."""
+    count, raised = 0, False
+
+    def trace(frame, event, _):
+        nonlocal count, raised
+        if f"{os.sep}driftline{os.sep}" not in frame.f_code.co_filename:
+            return None
+        if event == "line" and not raised:
+            count += 1
+            if count > line:
+                raised = True
+                raise KeyboardInterrupt
+        return trace
+
+    sys.settrace(trace)
+    try:
+        call()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.settrace(None)
+    return raised
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("name", MODELS)
+def test_an_interrupt_at_any_line_leaves_the_model_whole_and_free(name, call):
+    """An interrupt can come between any two steps of Python. All is learned then, or nothing."""
+    y = np.where(LABELS > 0, "up", "down") if name == "classifier" else LABELS
+    model = MODELS[name]()
+    if call == "learn_one that grows":
+        model.learn_one({"a": 1.0, "b": 2.0}, y[0])
+    else:
+        model.run(ROWS, y)
+    before = model.__getstate__()
+    CALLS[call](model, y)
+    after = model.__getstate__()
+    line = 0
+    model.__setstate__(before)
+    while interrupted_at(line, lambda: CALLS[call](model, y)):
+        state = model.__getstate__()
+        assert same(state, before) or same(state, after), f"line {line}"
+        model.__setstate__(before)
+        with model._guard.claim(only=True):  # nobody else has it
+            line += 1
+    assert line > 20
+    assert same(model.__getstate__(), after)
+
+
+class Waits:
+    """A loss that halts a run while another thread does something."""
+
+    def __init__(self):
+        self.arrived, self.go_on = threading.Event(), threading.Event()
+
+    def value(self, y, prediction):
+        return (prediction - y) ** 2
+
+    def gradient(self, y, prediction):
+        self.arrived.set()
+        assert self.go_on.wait(patience.SECONDS)
+        return 2 * (prediction - y)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_the_child_of_a_fork_has_the_model_as_it_was_before_the_run_of_another_thread():
+    loss = Waits()
+    loss.go_on.set()
+    model = dl.GD(loss=loss)
+    model.run(ROWS, LABELS)
+    before = model.__getstate__()
+    loss.arrived.clear()
+    loss.go_on.clear()
+    thread = threading.Thread(target=lambda: model.run(ROWS, LABELS))
+    thread.start()
+    assert loss.arrived.wait(patience.SECONDS)
+    with pytest.raises(RuntimeError, match="in use by another thread"):
+        model.run(ROWS, LABELS)
+    child = os.fork()
+    if child == 0:
+        try:
+            loss.go_on.set()
+            whole = same(model.__getstate__(), before)
+            model.run(ROWS, LABELS)
+            os._exit(0 if whole and model.n_seen_ == 24 else 1)
+        finally:
+            os._exit(2)
+    loss.go_on.set()
+    thread.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert model.n_seen_ == 24
