@@ -23,11 +23,12 @@ test-native: $(VENV)/test  ## the native core's own tests, under address and und
 	cmake --build build/native --parallel 2 >> build/native.log || (cat build/native.log; false)
 	ctest --test-dir build/native --output-on-failure
 
-lint: $(VENV)/lint  ## ruff, mypy and clang-format
+lint: $(VENV)/lint  ## ruff, mypy, import-linter and clang-format
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m nanobind.stubgen -q -m driftline._core -o src/driftline/_core.pyi
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 	$(BIN)/clang-format --dry-run --Werror $(filter %.cpp %.hpp,$(NATIVE) $(wildcard cpp/tests/*))
 
 format: $(VENV)/lint  ## put the sources in the house style
