@@ -48,7 +48,7 @@ def learn(learner: Learner, x: Any, y: Any, sample_weight: float | None, status:
     batch = Batch(_block(row), np.array([label]), weight, where)
     if learner._fits(row) and _step(learner, batch, status):
         return
-    with learner._transaction() as transaction:
+    with learner._guard.transaction(learner) as transaction:
         learner._expect(batch.y)
         learner._meet(row, names)
         lost = learner._replay_block(batch, Outputs(replay.room(learner, 1)))

@@ -223,7 +223,7 @@ def ask(learner: Learner, x: Any, peek: bool) -> Any:
     To peek is to ask about a row whose label has come: a learner that takes note of its predictions, because labels may be
     late, answers what it said then.
     """
-    core = core_of(learner)
+    core: Any = learner._core
     return core.peek(x) if peek and hasattr(core, "peek") else core.predict(x)
 
 

@@ -65,10 +65,15 @@ class Door:
 
     # Many rows.
 
-    def check(self, table: Table, where: str) -> None:
-        """Raises ValueError unless a table has the model's features, in their order."""
+    def check(self, table: Table, where: str, *, warn: bool = False) -> None:
+        """Raises ValueError unless a table has the model's features, in their order.
+
+        With ``warn`` it warns, as scikit-learn does, where either the table or the model has no names.
+        """
         if self.features is None:
             return
+        if warn and (table.names is None) != (self.names is None):
+            self._warn_of_names(table)
         if table.names is not None and self.names is not None and table.names != self.names:
             raise ValueError(_different_names(where, self.names, table.names))
         if table.columns != self.features:
@@ -76,15 +81,14 @@ class Door:
                 f"{where}: X has {table.columns} features, but {self.owner} is expecting {self.features} features as input"
             )
 
-    def warn_of_names(self, table: Table) -> None:
-        """Warns, as scikit-learn does, where either the table or the model has no names."""
-        if self.features is None or "sklearn.utils.validation" not in sys.modules:
+    def _warn_of_names(self, table: Table) -> None:
+        if "sklearn.utils.validation" not in sys.modules:
             return
-        if table.names is None and self.names is not None:
+        if table.names is None:
             text = f"X does not have valid feature names, but {self.owner} was fitted with feature names"
-            warnings.warn(text, stacklevel=5)
-        if table.names is not None and self.names is None:
-            warnings.warn(f"X has feature names, but {self.owner} was fitted without feature names", stacklevel=5)
+        else:
+            text = f"X has feature names, but {self.owner} was fitted without feature names"
+        warnings.warn(text, stacklevel=5)
 
     # Bad values.
 

@@ -155,7 +155,7 @@ class Learner(Model):
             weights_every: keep a snapshot of the weights every so many rows.
             level: keep the ends of the intervals of :meth:`predict_interval` at this level.
         """
-        with self._transaction():
+        with self._guard.transaction(self):
             return self._learn_table(X, y, sample_weight, f"{type(self).__name__}.run", weights_every, level)
 
     def _learn_table(
@@ -175,27 +175,21 @@ class Learner(Model):
             self._forget()
         return run
 
-    def _replay(self, table: Table, y: Array, weight: Array | None, where: str, asked: replay.Asked) -> Run:
-        return replay.replay(self, table, y, weight, where, asked)
-
-    def _replay_block(self, batch: Batch, out: Outputs) -> int:
-        """Predicts and learns, or without labels only predicts; returns how many rows were skipped."""
-        return replay.replay_natively(self, batch, out)
+    _replay = replay.replay
+    _replay_block = replay.replay_natively
 
     def _as_table(self, X: Any, where: str) -> Table:
         return inputs.as_table(X, where)
 
     def _check_table(self, table: Table, where: str) -> None:
-        door = self._door
-        door.warn_of_names(table)
-        door.check(table, where)
+        self._door.check(table, where, warn=True)
 
     # scikit-learn's verbs.
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Forgets everything, then learns the rows in their order, once. A failure leaves the learner as it was."""
         where = f"{type(self).__name__}.fit"
-        with self._transaction():
+        with self._guard.transaction(self):
             self._forget()
             self._skipped = 0
             self._learn_table(X, y, sample_weight, where)
@@ -205,7 +199,7 @@ class Learner(Model):
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learns more rows in their order, once."""
-        with self._transaction():
+        with self._guard.transaction(self):
             self._learn_table(X, y, sample_weight, f"{type(self).__name__}.partial_fit")
         return self
 
@@ -355,7 +349,7 @@ class Learner(Model):
             try:
                 self._refresh(before)
             except BaseException as error:
-                self.__dict__.update(before)
+                self._store(before)
                 if not isinstance(error, ValueError):
                     raise
                 changed = ", ".join(changes)
@@ -378,7 +372,7 @@ class Learner(Model):
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state["params"])
+        self._store(state["params"])
         self.__dict__.update(state.get("kept", {}))
         if "core" in state:
             self._restore(state["core"], state["names"])

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from driftline._core import Guard, Transaction
+from driftline._core import Guard
 from driftline.base import river
 from driftline.base.params import Parametrised
 from driftline.tables.inputs import Array, Name
@@ -24,13 +24,13 @@ class Model(Parametrised):
         """A new model, known to River and guarded against a second thread."""
         river.introduce(cls)  # with its first instance: a base class is of no kind itself
         self = super().__new__(cls)
-        self.__dict__["_own_guard"] = Guard(cls.__name__)
+        self.__dict__["_guard"] = Guard(cls.__name__)
         return self
 
-    @property
-    def _guard(self) -> Guard:
-        guard: Guard = self.__dict__["_own_guard"]
-        return guard
+    if TYPE_CHECKING:  # not annotated, as it is no parameter
+
+        @property
+        def _guard(self) -> Guard: ...
 
     def clone(self, new_params: dict[str, Any] | None = None, include_attributes: bool = False) -> Self:
         """A copy with the same parameters, except for ``new_params``, that has learned nothing.
@@ -43,10 +43,6 @@ class Model(Parametrised):
             other = copy.deepcopy(self)
             return other.set_params(**new_params) if new_params else other
         return type(self)(**{**self.get_params(deep=False), **(new_params or {})})
-
-    def _transaction(self) -> Transaction:
-        """A context manager that keeps other calls out, and restores the state if its block raises."""
-        return self._guard.transaction(self)
 
     def _roll_back(self, state: dict[str, Any]) -> None:
         """Restores an exported state. If that fails, there is no memory or the state was forged, and it is lost."""

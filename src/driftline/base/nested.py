@@ -13,9 +13,15 @@ _OPTIONS = ("intercept", "dtype", "missing")
 class _Inherited(params.Param):
     """An option of every learner. None stands for what the learners within have."""
 
-    def __get__(self, instance: Any, owner: type) -> Any:
-        value = super().__get__(instance, owner)
-        return instance._of_the_learners(self.name) if value is None else value
+    def attribute(self, name: str) -> property:
+        """The option that was given, or that of the learners within."""
+        own = super().attribute(name)
+
+        def get(owner: Any) -> Any:
+            value = owner._given[name]
+            return owner._of_the_learners(name) if value is None else value
+
+        return own.getter(get)
 
 
 def _inherited(name: str) -> Any:
@@ -110,7 +116,7 @@ class Nested(Learner):
         name = place.partition("__")[0]
         if name not in self._params:
             raise ValueError(self._unknown(place))
-        return name, plain.get(name, self.__dict__[name])
+        return name, plain.get(name, self.__dict__["_given"][name])
 
 
 def _learners_in(name: str, value: Any) -> list[tuple[str, Any]]:

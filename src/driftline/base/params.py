@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable
+from operator import attrgetter
+from types import SimpleNamespace
 from typing import Any, ClassVar, dataclass_transform
 
 from driftline.base import rules
@@ -17,19 +19,12 @@ from driftline.base.rules import Rule
 class Param:
     """A parameter: its default and its rule."""
 
-    name: str
-
     def __init__(self, default: Any, rule: Rule, kw_only: bool = True) -> None:
         self.default, self.rule, self.kw_only = default, rule, kw_only
 
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-
-    def __get__(self, instance: Any, owner: type) -> Any:
-        return self if instance is None else rules.plain(instance.__dict__[self.name])
-
-    def __set__(self, instance: Any, value: Any) -> None:
-        instance.set_params(**{self.name: value})
+    def attribute(self, name: str) -> property:
+        """The attribute of a class that has this parameter."""
+        return property(attrgetter(f"_values.{name}"), lambda owner, value: owner.set_params(**{name: value}))
 
 
 def checked(*, default: Any, rule: Rule, optional: bool = False, kw_only: bool = True) -> Any:
@@ -64,7 +59,10 @@ def choice(*, default: str, options: Iterable[str], kw_only: bool = True) -> Any
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(real, integer, seed, boolean, choice, checked))
 class Parametrised:
-    """Turns the parameters of a class into its constructor, ``get_params``, ``set_params`` and ``repr``."""
+    """Turns the parameters of a class into its constructor, its attributes, ``get_params`` and ``set_params``.
+
+    Attributes have numbers as Python's own; ``get_params`` has what was given.
+    """
 
     _params: ClassVar[dict[str, Param]] = {}
 
@@ -73,6 +71,8 @@ class Parametrised:
         own = {name: value for name, value in vars(cls).items() if isinstance(value, Param)}
         inherited = {name: param for name, param in cls._params.items() if name not in own}
         cls._params = {**own, **inherited}
+        for name, param in own.items():
+            setattr(cls, name, param.attribute(name))
         by_place, keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
         fields = [
             inspect.Parameter(name, keyword if param.kw_only else by_place, default=param.default)
@@ -87,6 +87,7 @@ class Parametrised:
             values.update(zip(places, given, strict=False))
             self._assign({name: param.default for name, param in cls._params.items()}, values)
 
+        cls.__signature__ = inspect.Signature(fields)  # type: ignore[attr-defined]
         init.__signature__ = inspect.Signature([this, *fields])  # type: ignore[attr-defined]
         init.__name__, init.__qualname__ = "__init__", f"{cls.__qualname__}.__init__"
         cls.__init__ = init  # type: ignore[assignment,method-assign]
@@ -99,14 +100,19 @@ class Parametrised:
                 raise TypeError(self._unknown(name))
         values = {**before, **changes}
         self._check_relations({name: self._params[name].rule.require(owner, name, value) for name, value in values.items()})
-        self.__dict__.update(values)
+        self._store(values)
+
+    def _store(self, values: dict[str, Any]) -> None:
+        """Takes over parameters that were checked."""
+        self.__dict__["_given"] = values
+        self.__dict__["_values"] = SimpleNamespace(**{name: rules.plain(value) for name, value in values.items()})
 
     def _check_relations(self, values: dict[str, Any]) -> None:
         """Rules that tie several parameters together: raise ValueError where one is broken."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The hyper-parameters by name, as they were given."""
-        return {name: self.__dict__[name] for name in self._params}
+        return dict(self.__dict__["_given"])
 
     def set_params(self, **changes: Any) -> Any:
         """Changes hyper-parameters, all or none of them."""

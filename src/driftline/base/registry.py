@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from operator import methodcaller
 from typing import TypeVar
 
 from driftline import extensions
@@ -31,20 +32,20 @@ def learner(cls: L) -> L:
             f"{cls.__name__}: a learner is registered under its file's name, and {name!r} is {other.__name__}'s"
         )
     _learners[name] = cls
-    return codec.register(cls, name, lambda learner: learner.get_params(deep=False))
+    return codec.register(cls, name, methodcaller("get_params", deep=False))
 
 
 def learners() -> dict[str, type[Learner]]:
     """The registered learners, name -> class: driftline's own in a fixed order, then others as they were entered."""
     extensions.load("learners")
-    return dict(sorted(_learners.items(), key=_order))
+    ranks = {home: rank for rank, home in enumerate(extensions.homes("learners"))}
 
+    def order(entry: tuple[str, type[Learner]]) -> tuple[int, str]:
+        name, module = entry[0], entry[1].__module__
+        rank = ranks.get(module, ranks.get(module.rpartition(".")[0]))
+        return (len(ranks), "") if rank is None else (rank, name)
 
-def _order(entry: tuple[str, type[Learner]]) -> tuple[int, str]:
-    name, cls = entry
-    homes = extensions.homes("learners")
-    places = [place for place, home in enumerate(homes) if f"{cls.__module__}.".startswith(f"{home}.")]
-    return (places[0], name) if places else (len(homes), "")
+    return dict(sorted(_learners.items(), key=order))
 
 
 def regressors() -> dict[str, type[Learner]]:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from driftline.base.learner import Learner
     from driftline.base.native import NativeCore
 
+_EVERY = COUNT.or_none()
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -38,7 +40,8 @@ class Asked:
 
 def asked_for(labels: Array, weights_every: int | None, level: float | None, where: str) -> Asked:
     """Checks the options of a run."""
-    weights_every = COUNT.or_none().require(where, "weights_every", weights_every)
+    if weights_every is not None:
+        _EVERY.require(where, "weights_every", weights_every)
     place = None if level is None else levels.as_level(level, where)
     if place is not None and labels.ndim == 2:
         raise ValueError(f"{where}: level is for one label a row")

@@ -74,8 +74,7 @@ class Classifier(MetaLearner):
     @property
     def _named(self) -> list[Any]:
         """The labels that were named in advance."""
-        named = self.__dict__["classes"]
-        return [] if named is None else [of_one(label) for label in named]
+        return [] if self.classes is None else [of_one(label) for label in self.classes]
 
     def _compose(self, members: list[Learner], above: list[Learner], features: int) -> ClassState:
         return ClassState(members[0], len(self._labels), features, bool(self.intercept), self.dtype)
@@ -92,7 +91,7 @@ class Classifier(MetaLearner):
         return core
 
     def _refresh(self, before: dict[str, Any]) -> None:
-        if self.__dict__["classes"] is not before["classes"]:
+        if self.classes is not before["classes"]:
             raise ValueError
         super()._refresh(before)
 
@@ -167,7 +166,7 @@ class Classifier(MetaLearner):
     ) -> Self:
         """Learns more rows in their order, once. ``classes`` names labels that are to come, as in scikit-learn."""
         where = f"{type(self).__name__}.partial_fit"
-        with self._transaction():
+        with self._guard.transaction(self):
             for label in () if classes is None else as_labels(classes, len(classes), where):
                 if self._labels.code(label) is None:
                     if self._core is not None:

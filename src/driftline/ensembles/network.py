@@ -70,7 +70,7 @@ class Network(MetaLearner):
     top: Learner | None = params.checked(default=None, rule=REGRESSOR, optional=True, kw_only=False)
 
     def _base_learners(self) -> list[Learner]:
-        given = self.__dict__["learners"]
+        given = self.learners
         return _COPIES if given is None else list(given)
 
     def _top_learners(self) -> list[Learner]:

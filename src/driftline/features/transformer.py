@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from operator import methodcaller
 from typing import Any, Self
 
 import numpy as np
@@ -36,7 +37,7 @@ class Transformer(Model):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        codec.register(cls, cls.__name__, lambda transformer: transformer.get_params(deep=False))
+        codec.register(cls, cls.__name__, methodcaller("get_params", deep=False))
 
     # What a transformer says.
 
@@ -147,7 +148,7 @@ class Transformer(Model):
 
     def _learning(self) -> AbstractContextManager[Any]:
         """One call at a time, all or nothing."""
-        return self._transaction()
+        return self._guard.transaction(self)
 
     # The door.
 
@@ -220,7 +221,8 @@ class Transformer(Model):
 
     def set_params(self, **changes: Any) -> Self:
         """Changes hyper-parameters, all or none, of a transformer that has seen no row."""
-        if self._chain is not None and any(value is not self.__dict__.get(name) for name, value in changes.items()):
+        given = self.get_params(deep=False)
+        if self._chain is not None and any(value is not given.get(name) for name, value in changes.items()):
             raise ValueError(f"{type(self).__name__}: {', '.join(changes)} cannot change once the transformer has learned")
         return super().set_params(**changes)  # type: ignore[no-any-return]
 
@@ -234,7 +236,7 @@ class Transformer(Model):
             return {"params": self.get_params(deep=False), "names": copy.copy(self._names), **state}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state["params"])
+        self._store(state["params"])
         chain = None
         if "parts" in state:
             chain = Chain(self._parts(), state["width"])

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from driftline._core import Claim, Guard
+from driftline._core import Guard
 from driftline.base.door import Door
 from driftline.base.learner import Learner
 from driftline.base.model import as_objects
@@ -84,7 +84,7 @@ class Fleet:
             sample_weight: (T,) weights of the rows; a row of weight 0 is predicted and not learned.
         """
         where = "Fleet.run"
-        with self._in_use():
+        with self._guard.claim(only=True):
             table = inputs.as_table(X, where)
             labels = inputs.as_vector(y, table.rows, where, "y")
             call = self._learn(keys, table, labels, inputs.as_weights(sample_weight, table.rows, where), where)
@@ -95,7 +95,7 @@ class Fleet:
     def learn_many(self, keys: Any, X: Any, y: Any, *, sample_weight: Any = None) -> None:
         """Learns the rows in the order given, each with the model of its key; all of them, or none, as :meth:`run` does."""
         where = "Fleet.learn_many"
-        with self._in_use():
+        with self._guard.claim(only=True):
             table = inputs.as_table(X, where)
             labels = inputs.as_vector(y, table.rows, where, "y")
             self._learn(keys, table, labels, inputs.as_weights(sample_weight, table.rows, where), where)
@@ -106,7 +106,7 @@ class Fleet:
         The first row of all decides which features there are.
         """
         where = "Fleet.learn_one"
-        with self._in_use():
+        with self._guard.claim(only=True):
             table = self._one_row(x, where, grow=True)
             label = np.array([inputs.as_label(y, where)])
             self._learn([key], table, label, inputs.as_weights(sample_weight, 1, where), where)
@@ -114,13 +114,13 @@ class Fleet:
     def predict_many(self, keys: Any, X: Any) -> Array:
         """Predictions, each by the model of its key. A key that was never learned is predicted by a model at its start."""
         where = "Fleet.predict_many"
-        with self._in_use():
+        with self._guard.claim(only=True):
             return self._predict(keys, inputs.as_table(X, where), where)
 
     def predict_one(self, key: Any, x: Any) -> float:
         """The prediction for one row of one key: an array-like, or a mapping, of which unknown names are ignored."""
         where = "Fleet.predict_one"
-        with self._in_use():
+        with self._guard.claim(only=True):
             return float(self._predict([key], self._one_row(x, where, grow=False), where)[0])
 
     def _predict(self, keys: Any, table: Table, where: str) -> Array:
@@ -191,10 +191,6 @@ class Fleet:
             with _memory(models, core.features, where):
                 core.reserve(models + 1)
 
-    def _in_use(self) -> Claim:
-        """A context manager that keeps every other call out."""
-        return self._guard.claim(only=True)
-
     # What was learned.
 
     def __len__(self) -> int:
@@ -217,7 +213,7 @@ class Fleet:
 
     def __getitem__(self, key: Any) -> Learner:
         """A copy of the model of one key, as a learner of the usual kind."""
-        with self._in_use():
+        with self._guard.claim(only=True):
             slot = self._keys.find(key)
             if slot is None:
                 raise KeyError(f"Fleet: {self._keys.unknown(key)}")
@@ -255,7 +251,7 @@ class Fleet:
     def coef_(self) -> Array:
         """The weights of every model, (models, d), in the order of ``keys_``, the intercepts' not included."""
         core = self._require_core("coef_")
-        with self._in_use():
+        with self._guard.claim(only=True):
             weights: Array = core.weights(len(self))
         return weights[:, : core.features]
 
@@ -263,7 +259,7 @@ class Fleet:
     def intercept_(self) -> Array:
         """The intercepts of every model, in the order of ``keys_``."""
         core = self._require_core("intercept_")
-        with self._in_use():
+        with self._guard.claim(only=True):
             weights = core.weights(len(self))
         return weights[:, -1] if self._learner.intercept else np.zeros(len(weights))
 
@@ -280,7 +276,7 @@ class Fleet:
     def _counts(self, what: str, place: int) -> Array:
         if self._core is None:
             return np.zeros(len(self), dtype=np.int64)
-        with self._in_use():
+        with self._guard.claim(only=True):
             counts: Array = self._core.counts(len(self))[place]
         return counts
 
@@ -306,11 +302,11 @@ class Fleet:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes all models to one file, atomically; :func:`driftline.load` reads it back."""
-        with self._in_use():
+        with self._guard.claim(only=True):
             model_file.save(record.of(self), path)
 
     def __getstate__(self) -> dict[str, Any]:
-        with self._in_use():
+        with self._guard.claim(only=True):
             state = self._state()
             parts = state["core"]
             return state if parts is None else {**state, "core": {name: parts[name] for name in parts}}

@@ -32,6 +32,8 @@ def storable(cls: T) -> T:
 
 def encode(owner: str, name: str, value: Any) -> Any:
     """A parameter as JSON has it; raises ValueError with the owner and the parameter's name where it has no such form."""
+    if value is None or type(value) in (bool, int, str):
+        return value
     if type(value) in _names:
         return {"object": _names[type(value)], "fields": encode_fields(owner, f"{name}__", _fields[type(value)](value))}
     if isinstance(value, (list, tuple)) and any(type(item) in _names for item in value):
