@@ -72,6 +72,9 @@ template <class T> nb::dict get_state(AutoCore<T>& self) {
     AutoModel<T>& model = *self.model;
     Collector all;
     const Index waiting = model.waiting_count();
+    for (auto& expert : model.models())
+        restart_where_broken(expert->state);
+    restart_where_broken(model.mixer().top().state);
     model.visit(waiting, all);
     const double shape[] = {static_cast<double>(model.inputs.born()), static_cast<double>(model.warm_count()),
                             static_cast<double>(waiting)};

@@ -98,6 +98,18 @@ template <class Model> std::vector<std::string> state_names(FleetModel<Model>& f
     return names;
 }
 
+// What a state of its own does when it is saved.
+template <class T, class Model> void restart_broken_slots(FleetModel<Model>& fleet, const std::vector<Index>& used) {
+    if constexpr (requires(Model model) { restart_where_broken(model.state); }) {
+        const auto worker = fleet.new_worker();
+        for (Index slot : used) {
+            take_from_slot(worker->state, fleet.layout(), fleet.content(slot));
+            if (restart_where_broken(worker->state))
+                put_in_slot(worker->state, fleet.layout(), fleet.slot(slot));
+        }
+    }
+}
+
 // One array of the state, so that not all of them need be in memory at once.
 template <class T, class Model> nb::object state_part(FleetModel<Model>& fleet, const std::string& name) {
     const std::vector<Index> used = used_slots(fleet);
@@ -109,6 +121,7 @@ template <class T, class Model> nb::object state_part(FleetModel<Model>& fleet, 
             skipped.push_back(static_cast<Index>(fleet.head(slot).skipped));
         return indices_out(skipped);
     }
+    restart_broken_slots<T>(fleet, used);
     for (const Field& field : fields_of(fleet.new_worker()->state, fleet.layout()))
         if (name == field.name)
             return field.doubles ? field_out<double>(fleet, used, field) : field_out<T>(fleet, used, field);

@@ -16,6 +16,8 @@ template <class T> nb::object covariance(SecondOrderCore<T>& self) {
         to_dense(state.packed, triangle.data(), d);
     else
         to_dense(state.factor, triangle.data(), d);
+    for (double& entry : triangle)
+        entry = saturate(entry, DBL_MAX);
     double* out;
     nb::object table = new_table(d, d, out);
     for (Index i = 0; i < d; ++i)

@@ -48,6 +48,7 @@ inline nb::object copy_diagonal(Aligned<double>& diagonal, Index d) {
 }
 
 template <class T> nb::dict state_of(SecondOrderModel<T>& model) {
+    restart_where_broken(model.state);
     nb::dict out;
     out["weights"] = copy_out(model.state.w, model.state.d);
     out["sums"] = copy_sums(model.state.sums);

@@ -167,10 +167,10 @@ class AutoInputs {
         if (keep_units) {
             for (Index j = 0; j < features_; ++j) {
                 observe(units_[j], x[j]);
-                common_squares_ = at_most(common_squares_ + x[j] * x[j], DBL_MAX);
+                add_square(common_squares_, std::fabs(x[j]), common_);
             }
             observe(label_, y);
-            common_label_squares_ = at_most(common_label_squares_ + y * y, DBL_MAX);
+            add_square(common_label_squares_, std::fabs(y), common_label_);
         }
         forget_oldest();
         for (Index j = 0; j < features_; ++j)
@@ -232,7 +232,9 @@ class AutoInputs {
     }
 
   private:
-    static constexpr double weak = 0.1, far = 1e30, rounding_of_a_centre = 1e-12;
+    static constexpr double weak = 0.1, rounding_of_a_centre = 1e-12;
+    // A value farther out than so many times its unit is taken to be there, so that no single one takes the unit with it.
+    static constexpr double far = 1e12;
     static bool is_raw(Sight sight) { return sight == Sight::raw || sight == Sight::raw_past; }
     static double bounded(double value) { return saturate(value, far); }
     static double root(double mean) { return mean > 0 ? std::sqrt(mean) : 1; }
@@ -243,10 +245,14 @@ class AutoInputs {
         return total;
     }
     static void observe(Unit& unit, double value) {
-        const double away = std::fabs(value - unit.centre);
+        const double away = at_most(std::fabs(value - unit.centre), DBL_MAX);
         if (unit.size == 0 && away > 0)
-            unit.size = at_most(away, DBL_MAX);
-        unit.squares = at_most(unit.squares + away * away, DBL_MAX);
+            unit.size = away;
+        add_square(unit.squares, away, unit.size);
+    }
+    static void add_square(double& squares, double away, double size) {
+        const double held = at_most(away, far * size);
+        squares = at_most(squares + held * held, DBL_MAX);
     }
     bool adjust(double& size, double squares, double& factor) const {
         const double now = std::sqrt(squares / label_memory.rows);
@@ -262,7 +268,7 @@ class AutoInputs {
         Unit unit;
         if (intercept_)
             for (Index t = 0; t < count; ++t)
-                unit.centre += values[t * stride] / n;
+                unit.centre = saturate(unit.centre + values[t * stride] / n, DBL_MAX);
         for (Index t = 0; t < count; ++t) {
             const double away = values[t * stride] - unit.centre;
             unit.squares = at_most(unit.squares + away * away, DBL_MAX);

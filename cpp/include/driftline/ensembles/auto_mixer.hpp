@@ -241,7 +241,7 @@ class Mixer {
             }
         }
         const double reach = high - low + 2 * noise;
-        return at_most(at_least(low - reach, value), high + reach);
+        return saturate(at_most(at_least(low - reach, value), high + reach), DBL_MAX);
     }
 
     Index experts_;

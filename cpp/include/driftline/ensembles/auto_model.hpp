@@ -246,7 +246,7 @@ template <class T> class AutoModel {
         const ExpertKind& kind = kinds_[k];
         if (kind.reset > 0)
             state.sums.value = 0; // of one row: the square of its error over what was to be expected
-        const double label = saturate(y - inputs.origin(kind.sight), DBL_MAX);
+        const double label = saturate(y - inputs.origin(kind.sight), type_max<T>);
         engine<T>().learn(state, label, weight, prediction);
         if (kind.reset > 0 && watches_[k].jumped(state.sums.value, kind.sudden, weight)) {
             set_identity(state.factor, kind.reset, state.d);
@@ -378,7 +378,7 @@ template <class T> class AutoModel {
         } else {
             labels_.resize(rows);
             for (Index t = 0; t < rows; ++t)
-                labels_[t] = saturate(batch.y[first + t] - origin, DBL_MAX);
+                labels_[t] = saturate(batch.y[first + t] - origin, type_max<T>);
             replay_seen(state, seen, labels_, batch.weight ? batch.weight + first : nullptr, to);
         }
         for (Index t = 0; t < rows; ++t)

@@ -81,18 +81,40 @@ void replay_seen(SecondOrderState<T>& state, const double* seen, const std::vect
     engine<T>().replay(state, batch, out);
 }
 
-// The same predictions for columns divided by these factors: w and S follow.
-template <class T> void rescale(SecondOrderModel<T>& model, const double* factors) {
-    SecondOrderState<T>& state = model.state;
-    T* entries = model.matrix().data();
+// Diagonal entry j of S.
+template <class T> double variance_of(const SecondOrderState<T>& state, Index j) {
+    if (state.additive)
+        return state.packed.s[panel_index<T>(j, j)];
+    double total = 0;
+    for (Index k = j; k < state.d; ++k) {
+        const double entry = state.factor.u[panel_index<T>(j, k)];
+        total += entry * state.factor.d[k] * entry;
+    }
+    return total;
+}
+// Makes factors for S of those for the weights: no variance grows beyond `largest_start`. S stays positive definite.
+template <class T> void hold_factors(const SecondOrderState<T>& state, double* factors) {
     for (Index j = 0; j < state.d; ++j) {
-        state.w[j] = static_cast<T>(state.w[j] * factors[j]);
-        for (Index i = 0; i < j; ++i) {
-            T& entry = entries[panel_index<T>(i, j)];
-            entry = static_cast<T>(entry * (state.additive ? factors[i] * factors[j] : factors[i] / factors[j]));
-        }
+        const double room = std::sqrt(largest_start<T> / variance_of(state, j));
+        factors[j] = at_most(factors[j], at_least(1, room));
+    }
+}
+// The same predictions for columns divided by these factors, which are spoilt: w and S follow.
+template <class T> void rescale(SecondOrderModel<T>& model, double* factors) {
+    SecondOrderState<T>& state = model.state;
+    restart_where_broken(state);
+    T* entries = model.matrix().data();
+    const auto scale = [](T& entry, double factor) {
+        entry = static_cast<T>(saturate(static_cast<double>(entry) * factor, type_max<T>));
+    };
+    for (Index j = 0; j < state.d; ++j)
+        scale(state.w[j], factors[j]);
+    hold_factors(state, factors);
+    for (Index j = 0; j < state.d; ++j) {
+        for (Index i = 0; i < j; ++i)
+            scale(entries[panel_index<T>(i, j)], state.additive ? factors[i] * factors[j] : factors[i] / factors[j]);
         if (state.additive)
-            entries[panel_index<T>(j, j)] *= static_cast<T>(factors[j] * factors[j]);
+            scale(entries[panel_index<T>(j, j)], factors[j] * factors[j]);
         else
             state.factor.d[j] =
                 at_most(at_least(smallest_variance, state.factor.d[j] * factors[j] * factors[j]), variance_cap<T>);

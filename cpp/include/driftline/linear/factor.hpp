@@ -27,7 +27,10 @@ template <class T> struct Factor {
     T* k;          // S x, once updated
 };
 
-inline constexpr double smallest_variance = 1e-280;
+// D is held here at least: of 0 it could not grow again.
+inline constexpr double smallest_variance = 1e-300;
+// The largest |x|^2 / rho that cannot take D below that, in as many rows as a model can count.
+inline constexpr double largest_information = 1e280;
 
 inline namespace DRIFTLINE_ISA {
 
@@ -165,7 +168,7 @@ struct Passage {
 template <class T, class Row> DRIFTLINE_INLINE void scale_columns(const Factor<T>& s, Row& row, Passage& passage, Index g) {
     for (Index j = 4 * g; j < 4 * g + 4; j += lanes<double>) {
         const Doubles sums = load_doubles(row.sums + j), a = sums + passage.base, left = shift_in(a, passage.before);
-        const Doubles shrunk = load_doubles(row.grown + j) * left / a;
+        const Doubles shrunk = load_doubles(row.grown + j) * (left / a); // D times a may be beyond the range
         store_doubles(s.d + j, larger(shrunk, all(smallest_variance)));
         store(row.slopes + j, load<Few<T>>(row.product + j) / narrowed<T>(left));
         if (!passage.ample) [[unlikely]] {
@@ -225,6 +228,14 @@ template <int G, class T> DRIFTLINE_INLINE void update(const Factor<T>& s, Row<G
         update_columns<fixed>(u, row, g, next, row.product);
         u += 4 * panel_rows<T>(4 * g / panel_width<T>);
     });
+}
+
+// Whether an element of D is held at the smallest variance.
+template <class T> DRIFTLINE_ONCE bool is_held(const Factor<T>& s) {
+    bool held = false;
+    for (Index j = 0; j < s.used; ++j)
+        held |= s.d[j] <= smallest_variance;
+    return held;
 }
 
 template <class T> void set_identity(const Factor<T>& s, double scale, Index d) {

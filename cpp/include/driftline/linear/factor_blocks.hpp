@@ -214,10 +214,10 @@ template <class T> class FactorBlocks : public BlockReplay<T> {
                 break;
             reach *= one.view.growth.grow;
             const double loudness = 2 * reach * one.view.norm2; // twice: rounding
-            const double rho =
-                at_most(at_least(smallest_noise<T>, policy.noise / weight_of(batch_, out_.done + n)), largest_noise);
+            const double rho = policy.noise / weight_of(batch_, out_.done + n);
             out_of_reach_ = !(loudness <= loudest && 2 * reach <= one.view.growth.cap);
-            if (out_of_reach_ || !(rho >= least_noise))
+            if (out_of_reach_ || !(rho >= least_noise && rho <= largest_noise) ||
+                one.view.norm2 > largest_information * rho)
                 break;
             one.set_out(rho);
             one.unheard = silence * silence * loudness;

@@ -176,7 +176,7 @@ template <class T> class PackedBlocks : public BlockReplay<T> {
     double usual_noise() const { return m_.policy.complement ? 1 : m_.policy.noise; }
     bool is_weak_at(T* x, const View& view, double rho) {
         std::swap(m_.x, x);
-        const bool weak = is_weak(m_, view, rho);
+        const bool weak = weakness_of(m_, view, rho).lift;
         std::swap(m_.x, x);
         return weak;
     }

@@ -44,6 +44,33 @@ template <class T> void begin_segment(SecondOrderState<T>& m, double scale) {
     }
 }
 
+// S back to the identity.
+template <class T> void reset(SecondOrderState<T>& m, double scale) {
+    if (m.additive)
+        set_identity(m.packed, scale, m.d);
+    else
+        set_identity(m.factor, scale, m.d);
+    m.ready = false;
+}
+
+// S starts afresh, having left the range of its type.
+template <class T> DRIFTLINE_ONCE void restart_variance(SecondOrderState<T>& m) {
+    reset(m, m.policy.start);
+    if (m.policy.reset == Reset::below && m.thresholds.covers(static_cast<Index>(m.sums.segment)))
+        begin_segment(m, m.policy.start);
+    m.sums.repaired += 1;
+}
+// A state is saved without infinities: S becomes now what the next row would make of it. True where something changed.
+template <class T> bool restart_where_broken(SecondOrderState<T>& m) {
+    if (m.additive || all_finite(m.factor.u, panel_elements<T>(m.d)))
+        return false;
+    if (m.sums.pending != 0) // S is the identity
+        set_identity(m.factor, 1.0, m.d);
+    else
+        restart_variance(m);
+    return true;
+}
+
 // Writes down a reset that is pending. Where one row after another resets, none has to.
 template <class T> void settle(SecondOrderState<T>& m) {
     if (m.sums.pending == 0)

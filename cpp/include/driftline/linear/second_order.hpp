@@ -15,32 +15,45 @@ template <class T> DRIFTLINE_ONCE void saturate_weights(SecondOrderState<T>& m, 
     for (Index j = m.d; j < padded<T>(m.d); ++j)
         m.w[j] = 0; // a gain that is infinite, times the zeros that pad k
     m.sums.saturated += 1;
-    if (broken) {
-        reset(m, m.policy.start);
-        m.sums.repaired += 1;
+    if (broken)
+        restart_variance(m);
+}
+
+// w += error k / variance, where the quotient is too small for T.
+template <class T> DRIFTLINE_ONCE void move_softly(T* w, const T* k, double error, double variance, Index d) {
+    for (Index j = 0; j < d; ++j) {
+        const double share = static_cast<double>(k[j]) / variance; // k and the variance may both be large
+        w[j] = static_cast<T>(w[j] + (std::fabs(share) >= DBL_MIN ? share * error : k[j] * (error / variance)));
     }
 }
 
-// w += gain k.
-template <int G, class T> DRIFTLINE_INLINE void move_weights(SecondOrderState<T>& m, const Row<G, T>& row, double gain) {
-    if (!add_scaled(m.w, m.w, row.k, static_cast<T>(gain), row.size)) [[unlikely]]
-        saturate_weights(m, !all_finite(row.k, row.size));
+// w += error k / variance, all in the units of the view.
+template <class T>
+DRIFTLINE_INLINE void move_weights(SecondOrderState<T>& m, const T* k, Index size, double gain, double error,
+                                   double variance) {
+    if (std::fabs(gain) < type_min<T> && error != 0) [[unlikely]]
+        return move_softly(m.w, k, error, variance, m.d);
+    if (!add_scaled(m.w, m.w, k, static_cast<T>(gain), size)) [[unlikely]]
+        saturate_weights(m, !all_finite(k, size));
 }
 
-// Whether rounding could outweigh what the row leaves of S along x, about rho/|x|^2 (the sum of S_jj x_j^2 over rho tells),
-// or the drift. No entry of the diagonal exceeds the start, or 1 after a reset, plus all drift so far; that settles most
-// rows.
-template <class T> DRIFTLINE_INLINE bool is_weak(const SecondOrderState<T>& m, const View& view, double rho) {
+// How rounding compares with what a row leaves of S along x, about rho/|x|^2, and with the drift.
+struct Weakness {
+    bool lift;  // rounding could outweigh one of them: the diagonal is lifted by as much
+    bool rough; // rounding is no longer small beside the noise: what the row teaches is not accurate
+};
+// The sum of S_jj x_j^2 over rho tells. No entry of the diagonal exceeds the start, or 1 after a reset, plus all drift so far;
+// that settles most rows.
+template <class T> DRIFTLINE_INLINE Weakness weakness_of(const SecondOrderState<T>& m, const View& view, double rho) {
     const double most = at_least(1, m.policy.start) + view.drift * (m.sums.rows + 1);
-    if (view.drift < rounding<T>(m.d) * most)
-        return true;
+    const bool lift = view.drift < rounding<T>(m.d) * most;
     const double limit = rho * (sizeof(T) == 8 ? 1e11 : 1e3);
     if (most * view.norm2 * view.scale * view.scale <= limit) [[likely]]
-        return false;
+        return {lift, false};
     double total = 0;
     for (Index j = 0; j < m.d; ++j)
         total += (static_cast<double>(m.packed.s[panel_index<T>(j, j)]) + view.drift) * m.x[j] * m.x[j];
-    return !(total <= limit);
+    return {lift || !(total <= limit), !(total <= 10 * limit)};
 }
 
 // What a modest policy does long before that: S^-1 gains I / most. That leaves S as even as it was in all the directions of
@@ -130,19 +143,19 @@ template <class T> DRIFTLINE_INLINE bool resets_again(const SecondOrderState<T>&
 template <class T>
 DRIFTLINE_ONCE bool reset_again(SecondOrderState<T>& m, View view, double y, double weight, const Outputs& out, Index t) {
     const Policy& policy = m.policy;
-    const double rho = at_most(at_least(smallest_noise<T>, policy.noise / weight), largest_noise);
+    const double noise = policy.noise / weight, rho = at_most(at_least(smallest_noise<T>, noise), largest_noise);
     if (!resets_again(m, view, rho))
         return false;
     view.s = view.norm2;
     const double prediction = predicted(policy, view);
     show(m, view, prediction, out, t);
     const double error = at_most(at_least(-DBL_MAX, y - view.f), DBL_MAX), gain = error / (rho + view.s);
-    if (!add_scaled(m.w, m.w, m.x, static_cast<T>(gain), padded<T>(m.d)))
-        saturate_weights(m, false);
+    move_weights(m, m.x, padded<T>(m.d), gain, error, rho + view.s);
     count_row(m.sums, view, y, prediction, error, gain * error);
     note(m.coverage, score_of(view, y, prediction, rho));
     m.sums.shrunk += view.s / (rho + view.s);
     m.sums.weighted += weight != 1;
+    m.sums.saturated += rho != noise;
     count_reset(m.sums);
     if (policy.radius > 0 && !(std::sqrt(dot(m.w, m.w, padded<T>(m.d))) <= policy.radius))
         project_on_ball(m);
@@ -174,8 +187,7 @@ DRIFTLINE_INLINE Lesson compare(const SecondOrderState<T>& m, const View& view, 
 
 // The noise of a row that was looked at.
 template <class T>
-DRIFTLINE_INLINE Status find_noise(const SecondOrderState<T>& m, const View& view, Extras extras, double weight,
-                                   double& rho) {
+DRIFTLINE_INLINE Status find_noise(const SecondOrderState<T>& m, View& view, Extras extras, double weight, double& rho) {
     const Policy& policy = m.policy;
     rho = policy.noise; // by branches: a division that waits for s would be felt in every row
     if (extras.noise || view.scaled) [[unlikely]] {
@@ -183,6 +195,7 @@ DRIFTLINE_INLINE Status find_noise(const SecondOrderState<T>& m, const View& vie
         if (policy.complement && !(noise > 0))
             return Status::outside_noise;
         rho = at_most(at_least(smallest_noise<T>, noise / weight), largest_noise);
+        view.held = rho != noise / weight;
     }
     return Status::done;
 }
@@ -191,7 +204,7 @@ DRIFTLINE_INLINE Status find_noise(const SecondOrderState<T>& m, const View& vie
 template <int G, class T>
 DRIFTLINE_INLINE void conclude(SecondOrderState<T>& m, const Row<G, T>& row, View view, Extras extras, const Lesson& lesson,
                                double y, double weight, const T* next) {
-    move_weights(m, row, lesson.gain);
+    move_weights(m, row.k, row.size, lesson.gain, lesson.error * view.scale, lesson.rho + view.s);
     if (m.policy.modest > 0 && view.growth.watched) [[unlikely]] {
         bring_modesty(m, view.growth.watch / modest_room);
         view.growth.capped = true;
@@ -202,8 +215,10 @@ DRIFTLINE_INLINE void conclude(SecondOrderState<T>& m, const Row<G, T>& row, Vie
     note(m.coverage, extras.prediction ? score_of(view, y, lesson.shown, lesson.rho) : value);
     if (extras.prediction)
         sums.shrunk += at_most(view.s / (lesson.rho + view.s), 1); // s is infinite where S broke
-    if (view.growth.capped) [[unlikely]]
-        sums.capped += 1;
+    if (view.growth.capped || view.held) [[unlikely]] {
+        sums.capped += view.growth.capped;
+        sums.saturated += view.held;
+    }
     if (extras.noise)
         sums.weighted += weight != 1;
     if (extras.after)
@@ -225,7 +240,11 @@ DRIFTLINE_INLINE Status learn_row(SecondOrderState<T>& m, Row<G, T>& row, View v
             return Status::done;
         settle(m);
     }
-    look_at_variance(m, row, view);
+    if (!look_at_variance(m, row, view)) [[unlikely]] {
+        restart_variance(m);
+        view.growth.watched = view.growth.capped = false;
+        look_at_variance(m, row, view);
+    }
     double rho;
     if (const Status status = find_noise(m, view, extras, weight, rho); status != Status::done)
         return status;
@@ -234,10 +253,16 @@ DRIFTLINE_INLINE Status learn_row(SecondOrderState<T>& m, Row<G, T>& row, View v
     const bool fused = next != nullptr;
     next = fused ? next : m.x;
     m.ready = fused;
-    if (is_additive<G>(m))
-        update(m.packed, m.d, lesson.rho, view.s, view.drift, is_weak(m, view, lesson.rho), next);
-    else
+    if (is_additive<G>(m)) {
+        const Weakness weak = weakness_of(m, view, lesson.rho);
+        update(m.packed, m.d, lesson.rho, view.s, view.drift, weak.lift, next);
+        m.sums.repaired += weak.rough;
+        view.held &= lesson.rho >= largest_noise; // less noise than the least is nothing beside the drift
+    } else {
         update(m.factor, row, lesson.rho, next);
+        if (view.scaled || view.norm2 > largest_information * lesson.rho) [[unlikely]]
+            view.held |= is_held(m.factor);
+    }
     conclude(m, row, view, extras, lesson, y, weight, next);
     return Status::done;
 }
@@ -265,7 +290,8 @@ template <class T> DRIFTLINE_ONCE Status predict_row(SecondOrderState<T>& m, dou
             view.s = resets_again(m, view, m.policy.noise) ? view.norm2 : identity_form(m.x, row.columns);
         } else {
             settle(m);
-            look_at_variance(m, row, view);
+            if (!look_at_variance(m, row, view))
+                look_at_restarted(m, row, view);
         }
     }
     if (s)

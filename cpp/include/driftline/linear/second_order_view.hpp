@@ -1,6 +1,9 @@
 // How a second-order model sees a row before its label: w.x, x'S x, and what the passing of time does to S first.
 #pragma once
 
+#include <algorithm>
+#include <vector>
+
 #include "driftline/linear/reset.hpp"
 
 namespace driftline {
@@ -13,6 +16,7 @@ struct View {
     Growth growth;
     double scale = 1, s = 0, f = 0, norm2 = 0;
     bool scaled = false;
+    bool held = false; // a number of this row was held at the end of its range
 };
 
 // What the view is of where the passing of time does not depend on the row.
@@ -67,15 +71,6 @@ template <class T> DRIFTLINE_INLINE Status look_up_forgetting(const SecondOrderS
     return Status::done;
 }
 
-// S back to the identity.
-template <class T> void reset(SecondOrderState<T>& m, double scale) {
-    if (m.additive)
-        set_identity(m.packed, scale, m.d);
-    else
-        set_identity(m.factor, scale, m.d);
-    m.ready = false;
-}
-
 // Positive definiteness of a packed S: mended by raising each entry of the diagonal by the same fraction of itself.
 template <class T> DRIFTLINE_ONCE void mend(SecondOrderState<T>& m) {
     double raise = 0;
@@ -128,6 +123,8 @@ template <class T> DRIFTLINE_ONCE bool hold_growth(SecondOrderState<T>& m, doubl
         const T* u = m.factor.u + panel_index<T>(0, j);
         const double terms = absolute_terms(u, m.x, panel_rows<T>(j / panel_width<T>));
         const double f = static_cast<double>(product[j]);
+        if (!(terms <= DBL_MAX)) // S left the range, which s must show
+            continue;
         if (std::fabs(f) <= silence * terms)
             product[j] = 0;
         const double most = at_least(watch, resolution<T> * noise / (terms * terms));
@@ -139,7 +136,8 @@ template <class T> DRIFTLINE_ONCE bool hold_growth(SecondOrderState<T>& m, doubl
     return cut;
 }
 
-template <int G, class T> DRIFTLINE_INLINE void look_at_variance(SecondOrderState<T>& m, Row<G, T>& row, View& view) {
+// False where s is not finite even for a scaled row: S has left the range of its type.
+template <int G, class T> DRIFTLINE_INLINE bool look_at_variance(SecondOrderState<T>& m, Row<G, T>& row, View& view) {
     for (;;) {
         if (!m.ready) [[unlikely]] {
             form_products(m);
@@ -153,12 +151,27 @@ template <int G, class T> DRIFTLINE_INLINE void look_at_variance(SecondOrderStat
             fetch_grown(m.factor, row);
             view.s = weigh(row);
         }
-        if (view.s <= largest_s<T> || view.scaled) [[likely]]
-            return;
+        if (view.s <= largest_s<T>) [[likely]]
+            return true;
+        if (view.scaled)
+            return view.s <= DBL_MAX;
         view.scale = scale_row(m.x, m.d);
         view.scaled = true;
         m.ready = false;
     }
+}
+
+// The view of a row by S as it will have started afresh when the row is learned; nothing changes.
+template <class T> DRIFTLINE_ONCE void look_at_restarted(SecondOrderState<T>& m, Row<0, T>& row, View& view) {
+    T* const matrix = m.additive ? m.packed.s : m.factor.u;
+    const std::vector<T> entries(matrix, matrix + panel_elements<T>(m.d));
+    const std::vector<double> diagonal(m.factor.d, m.factor.d + m.factor.size);
+    reset(m, m.policy.start);
+    view.growth.watched = view.growth.capped = false;
+    look_at_variance(m, row, view);
+    std::copy(entries.begin(), entries.end(), matrix);
+    std::copy(diagonal.begin(), diagonal.end(), m.factor.d);
+    m.ready = false;
 }
 
 DRIFTLINE_INLINE double predicted(const Policy& policy, const View& view) {
