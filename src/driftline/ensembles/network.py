@@ -30,7 +30,7 @@ _LEARNERS = Rule(
 _ENDINGS = {  # events on top after which its state is no longer what the theorem speaks of, and what is then not so
     "capped": "the growth of the top's S was never held back",
     "repaired": "the top's S never had to be repaired",
-    "saturated": "no weight of the top was held at the end of its range",
+    "saturated": "every row of the top was within the range and the precision of its type",
     "retuned": "the top's parameters stayed as they were",
     "weighted": "every row has the weight 1",
 }

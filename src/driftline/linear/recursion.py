@@ -24,7 +24,7 @@ _ENDINGS = {  # events after which a running sum is no comparator's value, and w
     "resets": "S was never reset",
     "projections": "the weights never left the ball",
     "repaired": "S never had to be repaired",
-    "saturated": "no weight, variance or noise was held at the end of its range",
+    "saturated": "every row was within the range and the precision of the type",
     "retuned": "the parameters stayed as they were",
 }
 

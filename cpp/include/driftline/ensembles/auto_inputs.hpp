@@ -5,6 +5,7 @@
 // scale changes only when it is off by more than a factor of two, which an expert follows exactly (see auto_model.hpp).
 #pragma once
 
+#include <algorithm>
 #include <cfloat>
 #include <cmath>
 #include <vector>
@@ -48,7 +49,7 @@ class AutoInputs {
     void look_at(const double* x, Index late = 0) {
         const double one = 1 / common_;
         for (Index j = 0; j < features_; ++j) {
-            raw_[j] = bounded(x[j] * one);
+            raw_[j] = saturate(x[j] * one, far);
             standard_[j] = seen(j, x[j]);
         }
         for (Index k = 0; k < extent_of(Sight::rows, born_).rows; ++k) {
@@ -146,10 +147,16 @@ class AutoInputs {
     // Units from the rows at hand, (count, features), and their labels.
     void measure(const double* x, const double* y, Index count) {
         const double widen = 1 + 2.0 / static_cast<double>(count), n = static_cast<double>(count);
-        for (Index j = 0; j < features_; ++j)
-            units_[j] = unit_of(x + j, features_, count, widen);
-        label_ = unit_of(y, 1, count, widen);
-        common_squares_ = squares_of(x, count * features_);
+        std::vector<double> column(count);
+        common_squares_ = 0;
+        for (Index j = 0; j < features_; ++j) {
+            for (Index t = 0; t < count; ++t)
+                column[t] = x[t * features_ + j];
+            hold_far_out(column);
+            units_[j] = unit_of(column.data(), count, widen);
+            common_squares_ = at_most(common_squares_ + squares_of(column.data(), count), DBL_MAX);
+        }
+        label_ = unit_of(y, count, widen);
         common_label_squares_ = squares_of(y, count);
         common_ = root(common_squares_ / (n * at_least(1, static_cast<double>(features_))));
         common_label_ = root(common_label_squares_ / n);
@@ -166,11 +173,11 @@ class AutoInputs {
     void remember(const double* x, double y, bool keep_units) {
         if (keep_units) {
             for (Index j = 0; j < features_; ++j) {
-                observe(units_[j], x[j]);
-                add_square(common_squares_, std::fabs(x[j]), common_);
+                observe(units_[j], x[j], far);
+                add_square(common_squares_, std::fabs(x[j]), far * common_);
             }
-            observe(label_, y);
-            add_square(common_label_squares_, std::fabs(y), common_label_);
+            observe(label_, y, far_label);
+            add_square(common_label_squares_, std::fabs(y), far_label * common_label_);
         }
         forget_oldest();
         for (Index j = 0; j < features_; ++j)
@@ -233,10 +240,10 @@ class AutoInputs {
 
   private:
     static constexpr double weak = 0.1, rounding_of_a_centre = 1e-12;
-    // A value farther out than so many times its unit is taken to be there, so that no single one takes the unit with it.
-    static constexpr double far = 1e12;
+    // A value farther out than so many times its unit is taken to be there, so that no single one takes the unit with it. Labels
+    // that have grown so far are what has to be predicted.
+    static constexpr double far = 1e8, far_label = 1e30;
     static bool is_raw(Sight sight) { return sight == Sight::raw || sight == Sight::raw_past; }
-    static double bounded(double value) { return saturate(value, far); }
     static double root(double mean) { return mean > 0 ? std::sqrt(mean) : 1; }
     static double squares_of(const double* values, Index count) {
         double total = 0;
@@ -244,14 +251,14 @@ class AutoInputs {
             total = at_most(total + values[i] * values[i], DBL_MAX);
         return total;
     }
-    static void observe(Unit& unit, double value) {
+    static void observe(Unit& unit, double value, double most) {
         const double away = at_most(std::fabs(value - unit.centre), DBL_MAX);
         if (unit.size == 0 && away > 0)
             unit.size = away;
-        add_square(unit.squares, away, unit.size);
+        add_square(unit.squares, away, most * unit.size);
     }
-    static void add_square(double& squares, double away, double size) {
-        const double held = at_most(away, far * size);
+    static void add_square(double& squares, double away, double most) {
+        const double held = at_most(away, most);
         squares = at_most(squares + held * held, DBL_MAX);
     }
     bool adjust(double& size, double squares, double& factor) const {
@@ -263,14 +270,31 @@ class AutoInputs {
         return true;
     }
 
-    Unit unit_of(const double* values, Index stride, Index count, double widen) const {
+    // Values farther from the median than `far_out` times what is usual are taken to be there.
+    static void hold_far_out(std::vector<double>& values) {
+        constexpr double far_out = 1e6;
+        std::vector<double> sorted = values;
+        const auto median = [&] {
+            const auto middle = sorted.begin() + static_cast<Index>(sorted.size() / 2);
+            std::nth_element(sorted.begin(), middle, sorted.end());
+            return *middle;
+        };
+        const double centre = median();
+        for (double& value : sorted)
+            value = std::fabs(value - centre);
+        const double reach = far_out * median();
+        if (reach > 0)
+            for (double& value : values)
+                value = at_most(at_least(centre - reach, value), centre + reach);
+    }
+    Unit unit_of(const double* values, Index count, double widen) const {
         const double n = static_cast<double>(count);
         Unit unit;
         if (intercept_)
             for (Index t = 0; t < count; ++t)
-                unit.centre = saturate(unit.centre + values[t * stride] / n, DBL_MAX);
+                unit.centre = saturate(unit.centre + values[t] / n, DBL_MAX);
         for (Index t = 0; t < count; ++t) {
-            const double away = values[t * stride] - unit.centre;
+            const double away = values[t] - unit.centre;
             unit.squares = at_most(unit.squares + away * away, DBL_MAX);
         }
         const double spread = std::sqrt(unit.squares / at_least(1, n - intercept_)) * widen;
@@ -284,10 +308,12 @@ class AutoInputs {
     double seen(Index j, double value) const {
         const Unit& unit = units_[j];
         const double away = value - unit.centre;
-        return unit.size > 0 ? bounded(away / unit.size) : away > 0 ? 1 : away < 0 ? -1 : 0;
+        return unit.size > 0 ? saturate(away / unit.size, far) : away > 0 ? 1 : away < 0 ? -1 : 0;
     }
     double seen_label(bool raw, double label) const {
-        return raw ? bounded(label / common_label_) : label_.size > 0 ? bounded((label - label_.centre) / label_.size) : 0;
+        if (raw)
+            return saturate(label / common_label_, far_label);
+        return label_.size > 0 ? saturate((label - label_.centre) / label_.size, far_label) : 0;
     }
     double change_of(Index j, double value) const {
         const double size = at_least(std::fabs(value), std::fabs(rows_[j])), now = value / size, before = rows_[j] / size;

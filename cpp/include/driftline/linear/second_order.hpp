@@ -37,6 +37,23 @@ DRIFTLINE_INLINE void move_weights(SecondOrderState<T>& m, const T* k, Index siz
         saturate_weights(m, !all_finite(k, size));
 }
 
+// The largest s / rho after which the weights are as accurate as their type. Beyond, they may have moved so far that what is
+// left of them is the rounding of what they were.
+template <class T> inline constexpr double largest_step = sizeof(T) == 8 ? 1e10 : 1e4;
+
+// Moves the weights along k until w.x of the row at hand is the target, as far as rounding lets it.
+template <class T>
+DRIFTLINE_ONCE void refine_weights(SecondOrderState<T>& m, const T* k, Index size, double target, double variance) {
+    double before = HUGE_VAL;
+    for (;;) {
+        const double off = target - dot(m.w, m.x, size);
+        if (!(std::fabs(off) < 0.5 * before) || off == 0)
+            return;
+        before = std::fabs(off);
+        move_weights(m, k, size, off / variance, off, variance);
+    }
+}
+
 // How rounding compares with what a row leaves of S along x, about rho/|x|^2, and with the drift.
 struct Weakness {
     bool lift;  // rounding could outweigh one of them: the diagonal is lifted by as much
@@ -205,6 +222,10 @@ template <int G, class T>
 DRIFTLINE_INLINE void conclude(SecondOrderState<T>& m, const Row<G, T>& row, View view, Extras extras, const Lesson& lesson,
                                double y, double weight, const T* next) {
     move_weights(m, row.k, row.size, lesson.gain, lesson.error * view.scale, lesson.rho + view.s);
+    if (view.s > largest_step<T> * lesson.rho) [[unlikely]] {
+        const double left = lesson.error * (lesson.rho / (lesson.rho + view.s));
+        refine_weights(m, row.k, row.size, (y - left) * view.scale, lesson.rho + view.s);
+    }
     if (m.policy.modest > 0 && view.growth.watched) [[unlikely]] {
         bring_modesty(m, view.growth.watch / modest_room);
         view.growth.capped = true;
@@ -256,8 +277,8 @@ DRIFTLINE_INLINE Status learn_row(SecondOrderState<T>& m, Row<G, T>& row, View v
     if (is_additive<G>(m)) {
         const Weakness weak = weakness_of(m, view, lesson.rho);
         update(m.packed, m.d, lesson.rho, view.s, view.drift, weak.lift, next);
-        m.sums.repaired += weak.rough;
         view.held &= lesson.rho >= largest_noise; // less noise than the least is nothing beside the drift
+        view.held |= weak.rough;
     } else {
         update(m.factor, row, lesson.rho, next);
         if (view.scaled || view.norm2 > largest_information * lesson.rho) [[unlikely]]

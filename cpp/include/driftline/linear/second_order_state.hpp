@@ -54,7 +54,7 @@ struct Sums {
     double projections = 0;
     double capped = 0;    // rows on which the growth of S was capped
     double repaired = 0;  // times that positive definiteness was mended
-    double saturated = 0; // rows on which a weight was held at the end of its type's range
+    double saturated = 0; // rows that asked for more range or precision than the type has
     double weighted = 0;  // rows whose weight was not 1
     double retuned = 0;   // times that the policy changed after the first row
     double segment = 1;   // index i of the reset threshold in force

@@ -16,7 +16,7 @@ struct View {
     Growth growth;
     double scale = 1, s = 0, f = 0, norm2 = 0;
     bool scaled = false;
-    bool held = false; // a number of this row was held at the end of its range
+    bool held = false; // a number of this row is beyond the range, or the precision, that it needs
 };
 
 // What the view is of where the passing of time does not depend on the row.
