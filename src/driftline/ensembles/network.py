@@ -157,17 +157,19 @@ class _Network(Composite):
     @exclusive
     def weights(self) -> Array:
         """Of the features, where the learners have a weight for each; else of the learners' predictions."""
-        return self._combine(self.above[0]._weights, [member._weights for member in self.members]).astype(self.dtype)
+        return self._combine(self.above[0]._weights, [member._weights for member in self.members])
 
     def _combine(self, top: Array, weights: list[Array]) -> Array:
         if not self.by_feature:
-            return self.wide(top, self.above[0])
+            return self.wide(top, self.above[0]).astype(self.dtype)
         total = np.zeros((*top.shape[:-1], self.features + self.intercept))
-        for number, member in enumerate(self.members):
-            total += top[..., number, None].astype(np.float64) * self.wide(weights[number].astype(np.float64), member)
-        if self.above[0].intercept:
-            total[..., -1] += top[..., -1]
-        return total
+        largest = float(np.finfo(self.dtype).max)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for number, member in enumerate(self.members):
+                total += top[..., number, None].astype(np.float64) * self.wide(weights[number].astype(np.float64), member)
+            if self.above[0].intercept:
+                total[..., -1] += top[..., -1]
+        return np.nan_to_num(total, nan=0.0, posinf=largest, neginf=-largest).clip(-largest, largest).astype(self.dtype)
 
     def _ask(self, x: Any, peek: bool = False) -> Array | None:
         said = [ask(member, x, peek) for member in self.members]
@@ -231,5 +233,5 @@ class _Network(Composite):
         top._replay_block(inner, own)
         out.predictions[:] += 0.0
         if mixed is not None:
-            out.weights[:] = self._combine(mixed, kept).astype(self.dtype)
+            out.weights[:] = self._combine(mixed, kept)
         return skipped
