@@ -240,8 +240,8 @@ class AutoInputs {
 
   private:
     static constexpr double weak = 0.1, rounding_of_a_centre = 1e-12;
-    // A value farther out than so many times its unit is taken to be there, so that no single one takes the unit with it. Labels
-    // that have grown so far are what has to be predicted.
+    // A value farther out than so many times its unit is taken to be there, so that no single one takes the unit with it.
+    // Labels that have grown so far are what has to be predicted.
     static constexpr double far = 1e8, far_label = 1e30;
     static bool is_raw(Sight sight) { return sight == Sight::raw || sight == Sight::raw_past; }
     static double root(double mean) { return mean > 0 ? std::sqrt(mean) : 1; }

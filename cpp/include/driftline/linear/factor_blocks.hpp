@@ -216,8 +216,7 @@ template <class T> class FactorBlocks : public BlockReplay<T> {
             const double loudness = 2 * reach * one.view.norm2; // twice: rounding
             const double rho = policy.noise / weight_of(batch_, out_.done + n);
             out_of_reach_ = !(loudness <= loudest && 2 * reach <= one.view.growth.cap);
-            if (out_of_reach_ || !(rho >= least_noise && rho <= largest_noise) ||
-                one.view.norm2 > largest_information * rho)
+            if (out_of_reach_ || !(rho >= least_noise && rho <= largest_noise) || one.view.norm2 > largest_information * rho)
                 break;
             one.set_out(rho);
             one.unheard = silence * silence * loudness;

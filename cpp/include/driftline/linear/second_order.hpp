@@ -59,8 +59,8 @@ struct Weakness {
     bool lift;  // rounding could outweigh one of them: the diagonal is lifted by as much
     bool rough; // rounding is no longer small beside the noise: what the row teaches is not accurate
 };
-// The sum of S_jj x_j^2 over rho tells. No entry of the diagonal exceeds the start, or 1 after a reset, plus all drift so far;
-// that settles most rows.
+// The sum of S_jj x_j^2 over rho tells. No entry of the diagonal exceeds the start, or 1 after a reset, plus all drift so
+// far; that settles most rows.
 template <class T> DRIFTLINE_INLINE Weakness weakness_of(const SecondOrderState<T>& m, const View& view, double rho) {
     const double most = at_least(1, m.policy.start) + view.drift * (m.sums.rows + 1);
     const bool lift = view.drift < rounding<T>(m.d) * most;
@@ -261,11 +261,7 @@ DRIFTLINE_INLINE Status learn_row(SecondOrderState<T>& m, Row<G, T>& row, View v
             return Status::done;
         settle(m);
     }
-    if (!look_at_variance(m, row, view)) [[unlikely]] {
-        restart_variance(m);
-        view.growth.watched = view.growth.capped = false;
-        look_at_variance(m, row, view);
-    }
+    look_at_variance(m, row, view, true);
     double rho;
     if (const Status status = find_noise(m, view, extras, weight, rho); status != Status::done)
         return status;
@@ -311,7 +307,8 @@ template <class T> DRIFTLINE_ONCE Status predict_row(SecondOrderState<T>& m, dou
             view.s = resets_again(m, view, m.policy.noise) ? view.norm2 : identity_form(m.x, row.columns);
         } else {
             settle(m);
-            if (!look_at_variance(m, row, view))
+            look_at_variance(m, row, view, false);
+            if (!(view.s <= DBL_MAX))
                 look_at_restarted(m, row, view);
         }
     }

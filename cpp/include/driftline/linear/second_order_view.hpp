@@ -136,8 +136,9 @@ template <class T> DRIFTLINE_ONCE bool hold_growth(SecondOrderState<T>& m, doubl
     return cut;
 }
 
-// False where s is not finite even for a scaled row: S has left the range of its type.
-template <int G, class T> DRIFTLINE_INLINE bool look_at_variance(SecondOrderState<T>& m, Row<G, T>& row, View& view) {
+// Where s is not finite even for a scaled row, S has left the range of its type. It is restarted if `learns`.
+template <int G, class T>
+DRIFTLINE_INLINE void look_at_variance(SecondOrderState<T>& m, Row<G, T>& row, View& view, bool learns) {
     for (;;) {
         if (!m.ready) [[unlikely]] {
             form_products(m);
@@ -152,12 +153,17 @@ template <int G, class T> DRIFTLINE_INLINE bool look_at_variance(SecondOrderStat
             view.s = weigh(row);
         }
         if (view.s <= largest_s<T>) [[likely]]
-            return true;
-        if (view.scaled)
-            return view.s <= DBL_MAX;
-        view.scale = scale_row(m.x, m.d);
-        view.scaled = true;
-        m.ready = false;
+            return;
+        if (view.scaled) {
+            if (view.s <= DBL_MAX || !learns)
+                return;
+            restart_variance(m);
+            view.growth.watched = view.growth.capped = learns = false;
+        } else {
+            view.scale = scale_row(m.x, m.d);
+            view.scaled = true;
+            m.ready = false;
+        }
     }
 }
 
@@ -168,7 +174,7 @@ template <class T> DRIFTLINE_ONCE void look_at_restarted(SecondOrderState<T>& m,
     const std::vector<double> diagonal(m.factor.d, m.factor.d + m.factor.size);
     reset(m, m.policy.start);
     view.growth.watched = view.growth.capped = false;
-    look_at_variance(m, row, view);
+    look_at_variance(m, row, view, false);
     std::copy(entries.begin(), entries.end(), matrix);
     std::copy(diagonal.begin(), diagonal.end(), m.factor.d);
     m.ready = false;
