@@ -195,6 +195,13 @@ def test_d_stays_finite_under_strong_forgetting(seed):
         assert np.isfinite(model.covariance_).all()
 
 
+def test_d_stays_finite_beside_features_that_are_next_to_nothing():
+    model = dl.RLS(forgetting=0.05, ridge=1e-100, intercept=False)
+    model.learn_one([7e-304, 1.5e-13, 1.6e94, 8e-249], 1.0)
+    assert np.isfinite(model.covariance_).all()
+    assert_same_state(pickle.loads(pickle.dumps(model)), model)
+
+
 @examples(100)
 @given(seeds, st.integers(1, 4), st.sampled_from([1e-6, 0.05, 0.5]), st.sampled_from([1e-100, 1.0]))
 def test_covariance_is_finite_whatever_the_rows_are(seed, d, forgetting, ridge):

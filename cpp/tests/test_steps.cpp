@@ -1,6 +1,7 @@
 // Whole steps through the engine: replay beside single rows, resets beside brute force, growth, and no allocation.
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <new>
 
 #include "check.hpp"
@@ -162,6 +163,36 @@ template <class T> void replay_equals_single_steps(Index d, const Policy& policy
     CHECK(engine<T>().replay(halves->state, batch, resumed) == Status::done);
     CHECK(same(*whole, *halves));
     CHECK(stream.resets == at_once);
+}
+
+// An infinity in U: questions leave it alone, the next row and a look before saving make the same of it, and weights stay.
+template <class T> void variance_out_of_range_starts_afresh(Index d) {
+    Policy policy;
+    policy.shrink = true;
+    auto learned = make_model<T>(d, false, policy), saved = make_model<T>(d, false, policy);
+    const auto take = [&](SecondOrderState<T>& m) {
+        for (Index j = 0; j < d; ++j)
+            m.x[j] = T(j + 1);
+    };
+    double asked = 0, said = 0;
+    for (auto* model : {learned.get(), saved.get()}) {
+        take(model->state);
+        CHECK(engine<T>().learn(model->state, 3.0, 1.0, said) == Status::done);
+        model->matrix().data()[panel_index<T>(0, d - 1)] = std::numeric_limits<T>::infinity();
+        model->state.ready = false;
+    }
+    const T before = learned->state.w[0];
+    take(learned->state);
+    CHECK(engine<T>().predict(learned->state, asked, nullptr) == Status::done);
+    CHECK(learned->state.sums.repaired == 0 && std::isinf(learned->matrix().data()[panel_index<T>(0, d - 1)]));
+    CHECK(restart_where_broken(saved->state) && !restart_where_broken(saved->state));
+    CHECK(saved->state.w[0] == before);
+    for (auto* model : {learned.get(), saved.get()}) {
+        take(model->state);
+        CHECK(engine<T>().learn(model->state, 3.0, 1.0, said) == Status::done);
+        CHECK(said == asked && model->state.sums.repaired == 1);
+    }
+    CHECK(same(*learned, *saved));
 }
 
 template <class T> void steps_allocate_nothing(Index d, const Policy& policy) {
@@ -339,6 +370,8 @@ template <class T> void test_type() {
         if (checks::failures > before)
             std::fprintf(stderr, "    in %s, %s\n", named.name, sizeof(T) == 8 ? "double" : "float");
     }
+    for (const Index d : {2, 5, 20, 40})
+        variance_out_of_range_starts_afresh<T>(d);
     for (const Index d : {1, 5, 20, 40})
         weights_stay_in_range<T>(d);
     sparse_rows_allocate_nothing<T>();
