@@ -162,6 +162,20 @@ def test_a_diffuse_start_is_accurate_or_said(cls):
     assert modest.certificate().events == {}
 
 
+def test_high_levels_follow_bursts():
+    """Twenty rows in two hundred have ten times the noise."""
+    covered = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X, noise = rng.standard_normal((2000, 3)), rng.standard_normal(2000)
+        for begin in rng.integers(0, 2000, 10):
+            noise[begin : begin + 20] *= 10
+        y = X @ [1.0, 2.0, 3.0] + noise
+        run = dl.Ridge().run(X, y, level=0.99)
+        covered.append(np.mean((run.lower <= y) & (y <= run.upper)))
+    assert np.mean(covered) == pytest.approx(0.99, abs=0.005)
+
+
 # A state that can be saved, loaded and continued.
 
 

@@ -50,11 +50,15 @@ struct CoverageSteps {
     alignas(32) double up[level_count] = {};
     alignas(32) double down[level_count] = {};
     constexpr CoverageSteps() {
-        constexpr double step = 0.12;
         for (Index k = 0; k < level_count; ++k) {
-            up[k] = exponential(step * levels[k]);
-            down[k] = exponential(-step * (1 - levels[k]));
+            up[k] = exponential(step_of(levels[k]) * levels[k]);
+            down[k] = exponential(-step_of(levels[k]) * (1 - levels[k]));
         }
+    }
+    // Where one score in a hundred is above the quantile, little is learned of it a row: steps are larger from 0.95 to 0.99.
+    static constexpr double step_of(double level) {
+        const double beyond = (level - 0.95) / 0.04;
+        return 0.12 + 0.24 * (beyond < 0 ? 0 : beyond > 1 ? 1 : beyond);
     }
     static constexpr double exponential(double x) {
         double sum = 1, term = 1;
