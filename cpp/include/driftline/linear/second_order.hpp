@@ -20,11 +20,17 @@ template <class T> DRIFTLINE_ONCE void saturate_weights(SecondOrderState<T>& m, 
 }
 
 // w += error k / variance, where the quotient is too small for T.
-template <class T> DRIFTLINE_ONCE void move_softly(T* w, const T* k, double error, double variance, Index d) {
-    for (Index j = 0; j < d; ++j) {
+template <class T>
+DRIFTLINE_ONCE void move_softly(SecondOrderState<T>& m, const T* k, Index size, double error, double variance) {
+    bool inside = true;
+    for (Index j = 0; j < m.d; ++j) {
         const double share = static_cast<double>(k[j]) / variance; // k and the variance may both be large
-        w[j] = static_cast<T>(w[j] + (std::fabs(share) >= DBL_MIN ? share * error : k[j] * (error / variance)));
+        const double moved = m.w[j] + (std::fabs(share) >= DBL_MIN ? share * error : k[j] * (error / variance));
+        m.w[j] = static_cast<T>(saturate(moved, type_max<T>));
+        inside &= std::fabs(moved) <= type_max<T>;
     }
+    if (!inside)
+        saturate_weights(m, !all_finite(k, size));
 }
 
 // w += error k / variance, all in the units of the view.
@@ -32,7 +38,7 @@ template <class T>
 DRIFTLINE_INLINE void move_weights(SecondOrderState<T>& m, const T* k, Index size, double gain, double error,
                                    double variance) {
     if (std::fabs(gain) < type_min<T> && error != 0) [[unlikely]]
-        return move_softly(m.w, k, error, variance, m.d);
+        return move_softly(m, k, size, error, variance);
     if (!add_scaled(m.w, m.w, k, static_cast<T>(gain), size)) [[unlikely]]
         saturate_weights(m, !all_finite(k, size));
 }
