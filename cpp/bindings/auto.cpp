@@ -153,7 +153,8 @@ template <class T> std::vector<ExpertReport> experts(AutoCore<T>& self) {
         const ExpertKind kind = k < last ? model.kinds()[k] : ExpertKind{};
         const int view = k < last ? static_cast<int>(kind.sight) : k == last ? -1 : -2;
         const Time time = k < last ? kind.time : Time::none;
-        out.push_back({view, time, kind.amount, kind.start, kind.reset, kind.sudden, shares[k], model.memory(k), model.drift(k)});
+        out.push_back(
+            {view, time, kind.amount, kind.start, kind.reset, kind.sudden, shares[k], model.memory(k), model.drift(k)});
     }
     return out;
 }

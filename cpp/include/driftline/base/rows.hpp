@@ -33,8 +33,8 @@ struct Outputs {
     double *lower = nullptr, *upper = nullptr; // ends of the intervals of `level`
     Level level;
     unsigned char* resets = nullptr; // 1 at each row after which S was reset; the others are left alone
-    double* weights = nullptr; // snapshots, d each
-    double* memory = nullptr;  // two memory statistics at each snapshot
+    double* weights = nullptr;       // snapshots, d each
+    double* memory = nullptr;        // two memory statistics at each snapshot
     Index every = 0;
     Index done = 0;    // rows finished
     Index skipped = 0; // of these, rows with a bad value
