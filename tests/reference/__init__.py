@@ -69,8 +69,12 @@ class Reference:
 
         The numbers of the trace have 50 digits: do arithmetic on them under ``mp.workdps(DIGITS)``, or convert them.
         """
+        return self.in_digits(DIGITS, X, y, **parameters)
+
+    def in_digits(self, digits: int, X: Any, y: Any, **parameters: Any) -> Precise:
+        """The same with another number of digits."""
         assert self.precise is not None
-        with mp.workdps(DIGITS):
+        with mp.workdps(digits):
             rows, labels = [[mpf(float(v)) for v in x] for x in X], [mpf(float(v)) for v in y]
             merged = {**self.defaults, **parameters}
             return self.precise(rows, labels, **{name: _exact(value) for name, value in merged.items()})

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp, mpf
 
 import driftline as dl
 from driftline.base import registry
 from tests.conftest import VARIANTS
-from tests.reference import precise
-from tests.streams import SECOND_ORDER, Array, assert_same_state, examples
+from tests.reference.learners import REFERENCES
+from tests.streams import SECOND_ORDER, Array, assert_same_state
 
 DTYPES = ["float64", "float32"]
 LARGEST = {"float64": 300.0, "float32": 37.0}  # powers of ten
@@ -50,9 +50,7 @@ def spread_out(seed: int, rows: int, d: int, dtype: str) -> tuple[Array, Array]:
 
 def exact_predictions(name: str, X: Array, y: Array, **parameters: float) -> list[Any]:
     """The recursion in as many digits as S - k k'/(rho + s) needs for rows of this size."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(precise, "DIGITS", 2500)
-        return precise.run(name, X, y, **parameters).predictions
+    return REFERENCES[name].in_digits(2500, X, y, **parameters).predictions
 
 
 def relative_error(ours: Array, exact: list[Any], y: Array) -> float:
@@ -78,7 +76,7 @@ def test_rows_of_1e141_are_learned_as_small_ones_are():
     assert model.certificate().events == {}
 
 
-@examples(60)
+@settings(max_examples=60)
 @given(st.sampled_from(sorted(EXACT)), seeds, st.integers(1, 3), st.sampled_from(DTYPES), st.booleans())
 def test_what_is_certified_is_what_exact_arithmetic_gives(name, seed, d, dtype, single):
     """All rows of one size, or one row of another: 1e-300 to 1e300."""
@@ -216,7 +214,7 @@ def test_d_stays_finite_beside_features_that_are_next_to_nothing():
     assert_same_state(pickle.loads(pickle.dumps(model)), model)
 
 
-@examples(100)
+@settings(max_examples=100)
 @given(seeds, st.integers(1, 4), st.sampled_from([1e-6, 0.05, 0.5]), st.sampled_from([1e-100, 1.0]))
 def test_covariance_is_finite_whatever_the_rows_are(seed, d, forgetting, ridge):
     X, y = spread_out(seed, 60, d, "float64")
@@ -242,7 +240,7 @@ def told(act: Any, *arguments: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", sorted(every_learner()))
-@examples(6)
+@settings(max_examples=6)
 @given(seeds, st.integers(1, 4), st.sampled_from(DTYPES))
 def test_wild_rows_leave_a_state_that_loads_and_goes_on(name, seed, d, dtype):
     X, y = spread_out(seed, 70, d, dtype)
@@ -261,7 +259,7 @@ def test_wild_rows_leave_a_state_that_loads_and_goes_on(name, seed, d, dtype):
 
 
 @pytest.mark.parametrize("name", sorted(SECOND_ORDER))
-@examples(10)
+@settings(max_examples=10)
 @given(seeds, st.integers(1, 4), st.sampled_from(DTYPES))
 def test_wild_rows_of_a_fleet_leave_a_state_that_loads_and_goes_on(name, seed, d, dtype):
     X, y = spread_out(seed, 60, d, dtype)
@@ -277,7 +275,7 @@ def test_wild_rows_of_a_fleet_leave_a_state_that_loads_and_goes_on(name, seed, d
         parts = pickle.loads(pickle.dumps(parts))
 
 
-@examples(60)
+@settings(max_examples=60)
 @given(st.sampled_from(sorted(SECOND_ORDER)), seeds, st.integers(1, 4), st.sampled_from(DTYPES))
 def test_wild_rows_of_several_labels_leave_a_state_that_loads_and_goes_on(name, seed, d, dtype):
     X, y = spread_out(seed, 40, d, dtype)

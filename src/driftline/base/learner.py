@@ -43,7 +43,8 @@ class Learner(Model):
     _composes = True  # it can be one of several, in a network or a classifier
     _linear = True  # predictions are linear in the features, with weights of theirs
     _may_refuse = True  # a sound row may still be refused, for what it would lead to
-    _takes_outputs = False  # a row may have several labels
+    _knows_outputs = False  # a row may have several labels, unless the parameters forbid it
+    _takes_outputs = False  # they do not
     _takes_sparse = False  # rows may be scipy.sparse ones
     _plain_intercept = True  # the constant is learned like any feature; not where inputs are centred, or projected
     _can_reset = False

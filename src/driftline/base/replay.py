@@ -150,7 +150,7 @@ def replay_natively(learner: Learner, batch: Batch, out: Outputs) -> int:
 
 def as_labels(learner: Learner, y: Any, rows: int, where: str) -> Array:
     """The labels of a table, (T,), or (T, m) where a row has several."""
-    if learner._takes_outputs and y is not None:
+    if learner._knows_outputs and y is not None:
         values = y if isinstance(y, np.ndarray) else inputs.as_array(y, where, "y")
         if values.ndim == 2 and (values.shape[1] > 1 or learner._outputs is not None):
             _check_outputs(learner, values.shape[1], where)
@@ -161,7 +161,7 @@ def as_labels(learner: Learner, y: Any, rows: int, where: str) -> Array:
 
 def as_label(learner: Learner, y: Any, where: str) -> Any:
     """The label of a row, or an array of them."""
-    if learner._takes_outputs and y is not None and not isinstance(y, (float, int, str, bytes)):
+    if learner._knows_outputs and y is not None and not isinstance(y, (float, int, str, bytes)):
         values = inputs.as_array(y, where, "y")
         if values.ndim == 1 and (values.size > 1 or learner._outputs is not None):
             _check_outputs(learner, values.size, where)
@@ -174,3 +174,5 @@ def _check_outputs(learner: Learner, outputs: int, where: str) -> None:
     known = None if learner._core is None else learner._outputs or 1
     if known not in (None, outputs):
         raise ValueError(f"{where}: y has {outputs} labels a row, expected {known}")
+    if outputs > 1 and not learner._takes_outputs:
+        raise ValueError(f"{where}: y has {outputs} labels a row, but {type(learner).__name__} takes one")

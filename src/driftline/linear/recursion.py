@@ -33,6 +33,7 @@ class Recursive(Learner):
     """A second-order learner: weights w and a covariance matrix S, O(d^2) a row."""
 
     _sum_names = _core.sums
+    _knows_outputs = True
 
     _core: SecondOrderCore | None = None
 
