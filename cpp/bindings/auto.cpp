@@ -21,10 +21,13 @@ template <class T> struct AutoCore : Guarded {
         std::copy(row_.begin(), row_.end(), wide_.begin());
         return good;
     }
+    Status predict(double& prediction) {
+        prediction = model->predict_next(wide_.data());
+        return Status::done;
+    }
     Status predict(Outputs& out) {
-        *out.predictions = model->predict_next(wide_.data());
-        if (out.lower)
-            write_interval(out, 0, model->coverage, 1, model->sums.largest_loss);
+        predict(*out.predictions);
+        write_interval(out, 0, model->coverage, 1, model->sums.largest_loss);
         return Status::done;
     }
     Status learn(double label, double share) {

@@ -91,6 +91,11 @@ inline Outputs make_outputs(const Batch& batch, const OutputArrays& arrays, Inde
     return out;
 }
 
+// The members of Python's Status, which bind_types fetches once: looking one up takes longer than learning a short row.
+inline constexpr int status_count = static_cast<int>(Status::unread) + 1;
+inline PyObject* status_members[status_count] = {};
+inline nb::object to_python(Status status) { return nb::borrow(status_members[static_cast<int>(status)]); }
+
 // What became of a replay: its status, the rows done, and how many of these were skipped.
 template <class Replay> nb::tuple replay_without_the_gil(const Batch& batch, Outputs out, Replay&& replay) {
     Status status;
@@ -98,7 +103,7 @@ template <class Replay> nb::tuple replay_without_the_gil(const Batch& batch, Out
         nb::gil_scoped_release released;
         status = replay(batch, out);
     }
-    return nb::make_tuple(status, out.done, out.skipped);
+    return nb::make_tuple(to_python(status), out.done, out.skipped);
 }
 
 } // namespace driftline::bindings

@@ -21,21 +21,19 @@
 
 namespace driftline::bindings {
 
-template <class Core> Status learn_row(Core& self, nb::handle x, nb::handle y, nb::handle weight) {
+template <class Core> nb::object learn_row(Core& self, nb::handle x, nb::handle y, nb::handle weight) {
     InUse use(self);
     const double label = read_number<typename Core::Value>(y.ptr());
     const double share = weight.is_none() ? 1 : read_number<double>(weight.ptr());
     if (!(share > 0) || std::isnan(label) || !self.read(x, false))
-        return Status::unread;
-    return self.learn(label, share);
+        return to_python(Status::unread);
+    return to_python(self.learn(label, share));
 }
 
 template <class Core> nb::object predict_row(Core& self, nb::handle x) {
     InUse use(self);
     double prediction = 0;
-    Outputs out;
-    out.predictions = &prediction;
-    if (!self.read(x, true) || self.predict(out) != Status::done)
+    if (!self.read(x, true) || self.predict(prediction) != Status::done)
         return nb::none();
     return nb::float_(prediction);
 }

@@ -18,20 +18,22 @@ template <class T> struct FirstOrderCore : Guarded {
     Index features() const { return model->state.d - model->state.intercept; }
     Index width() const { return model->state.d; }
     bool read(nb::handle x, bool unknown_allowed) {
+        sparse = nullptr;
+        if (read_row(x.ptr(), model->state, names, unknown_allowed)) {
+            model->form_weights();
+            return true;
+        }
         sparse = one_sparse_row(x);
-        if (sparse)
-            return read_sparse();
-        if (!read_row(x.ptr(), model->state, names, unknown_allowed))
-            return false;
-        model->form_weights();
-        return true;
+        return sparse && read_sparse();
+    }
+    Status predict(double& prediction) {
+        double norm2;
+        prediction = sparse ? score(model->state, model->row.entries(), norm2) : engine<T>().score(model->state);
+        return Status::done;
     }
     Status predict(Outputs& out) {
-        auto& state = model->state;
-        double norm2;
-        *out.predictions = sparse ? score(state, model->row.entries(), norm2) : engine<T>().score(state);
-        if (out.lower)
-            write_interval(out, 0, state.coverage, 1, state.sums.largest_loss);
+        predict(*out.predictions);
+        write_interval(out, 0, model->state.coverage, 1, model->state.sums.largest_loss);
         return Status::done;
     }
     Status learn(double label, double share) {

@@ -64,7 +64,7 @@ nb::tuple run_keyed(Held<Model>& self, Indices keys, Table2 x, std::optional<Vec
         at.data()[i] = done[i].row;
         skipped += done[i].skipped;
     }
-    return nb::make_tuple(status, skipped);
+    return nb::make_tuple(to_python(status), skipped);
 }
 
 template <class Model> void require_models(const FleetModel<Model>& fleet, Index count) {

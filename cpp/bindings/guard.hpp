@@ -36,7 +36,7 @@ class Guard {
     }
     // After a fork the threads of the parent are gone, and their claims pass to the one that is left.
     void take_over() { owner_.store(PyThread_get_thread_ident(), std::memory_order_release); }
-    [[noreturn]] void refuse() const {
+    [[noreturn, gnu::cold, gnu::noinline]] void refuse() const {
         throw std::runtime_error(name_ +
                                  ": the model is in use by another thread; give each thread its own, or lock around it");
     }
@@ -61,9 +61,9 @@ struct Guarded {
 class InUse {
   public:
     explicit InUse(Guarded& guarded) : busy_(guarded.busy) {
-        if (busy_.exchange(true, std::memory_order_acquire))
+        if (busy_.exchange(true, std::memory_order_acquire)) [[unlikely]]
             guarded.guard->refuse();
-        if (guarded.guard->is_claimed_elsewhere()) {
+        if (guarded.guard->is_claimed_elsewhere()) [[unlikely]] {
             busy_.store(false, std::memory_order_release);
             guarded.guard->refuse();
         }

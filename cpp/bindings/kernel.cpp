@@ -52,6 +52,11 @@ template <class T> struct KernelCore : SecondOrderCore<double> {
     Index features() const { return kernel->features(); }
     Index width() const { return 0; } // the weights are those of the points, and there are no snapshots of them
     bool read(nb::handle x, bool unknown_allowed) { return read_row(x.ptr(), buffer_, names, unknown_allowed); }
+    Status predict(double& prediction) {
+        Outputs out;
+        out.predictions = &prediction;
+        return step(nullptr, 1, out);
+    }
     Status predict(Outputs& out) { return step(nullptr, 1, out); }
     Status learn(double label, double share) {
         double prediction = 0;

@@ -46,13 +46,13 @@ template <class T> nb::object predict(MultiOutputCore<T>& self, nb::handle x) {
     return predict_outputs(self.model->state, self.output_weights, predictions) == Status::done ? out : nb::none();
 }
 
-template <class T> Status learn(MultiOutputCore<T>& self, nb::handle x, nb::handle y, nb::handle weight) {
+template <class T> nb::object learn(MultiOutputCore<T>& self, nb::handle x, nb::handle y, nb::handle weight) {
     InUse use(self);
     const double share = weight.is_none() ? 1 : read_number<double>(weight.ptr());
     if (!(share > 0) || !self.read_labels(y.ptr()) || !self.read(x, false))
-        return Status::unread;
+        return to_python(Status::unread);
     std::vector<double> predictions(self.labels.size());
-    return learn_outputs(self.model->state, self.output_weights, self.labels.data(), share, predictions.data());
+    return to_python(learn_outputs(self.model->state, self.output_weights, self.labels.data(), share, predictions.data()));
 }
 
 template <class T>

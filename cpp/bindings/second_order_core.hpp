@@ -20,11 +20,12 @@ template <class T> struct SecondOrderCore : Guarded {
     Index features() const { return model->state.d - model->state.intercept; }
     Index width() const { return model->state.d; }
     bool read(nb::handle x, bool unknown_allowed) { return read_row(x.ptr(), model->state, names, unknown_allowed); }
+    Status predict(double& prediction) { return engine<T>().predict(model->state, prediction, nullptr); }
     Status predict(Outputs& out) {
         auto& state = model->state;
         double s = 0;
-        const Status status = engine<T>().predict(state, *out.predictions, out.lower ? &s : nullptr);
-        if (out.lower && status == Status::done)
+        const Status status = engine<T>().predict(state, *out.predictions, &s);
+        if (status == Status::done)
             write_interval(out, 0, state.coverage, label_variance(state.policy, s, 1), state.sums.largest_loss);
         return status;
     }

@@ -15,15 +15,18 @@ void bind_types(nb::module_& m) {
     nb::class_<Level>(m, "Level", "A level of coverage and its place among those that models follow.")
         .def(nb::init<Index, double, double, Index>(), arg("at"), arg("share"), arg("factor"), arg("enough"));
     m.attr("levels") = nb::cast(std::vector<double>(std::begin(levels), std::end(levels)));
-    nb::enum_<Status>(m, "Status", "What became of a row.")
-        .value("DONE", Status::done)
-        .value("NEEDS_FORGETTING", Status::needs_forgetting, "The table of forgetting factors ends before this row.")
-        .value("NEEDS_THRESHOLD", Status::needs_threshold, "The table of reset thresholds ends before this segment.")
-        .value("OUTSIDE_NOISE", Status::outside_noise, "The noise 1 - x'Sx is not positive on this row.")
-        .value("DIVERGED", Status::diverged, "The weights would leave the range of their type.")
-        .value("BAD_VALUE", Status::bad_value, "A value is missing, or beyond the range of the type.")
-        .value("OUTSIDE_KERNEL", Status::outside_kernel, "The row's kernel is not finite, or not positive definite.")
-        .value("UNREAD", Status::unread, "The row, its label or its weight must be converted first.");
+    nb::object statuses =
+        nb::enum_<Status>(m, "Status", "What became of a row.")
+            .value("DONE", Status::done)
+            .value("NEEDS_FORGETTING", Status::needs_forgetting, "The table of forgetting factors ends before this row.")
+            .value("NEEDS_THRESHOLD", Status::needs_threshold, "The table of reset thresholds ends before this segment.")
+            .value("OUTSIDE_NOISE", Status::outside_noise, "The noise 1 - x'Sx is not positive on this row.")
+            .value("DIVERGED", Status::diverged, "The weights would leave the range of their type.")
+            .value("BAD_VALUE", Status::bad_value, "A value is missing, or beyond the range of the type.")
+            .value("OUTSIDE_KERNEL", Status::outside_kernel, "The row's kernel is not finite, or not positive definite.")
+            .value("UNREAD", Status::unread, "The row, its label or its weight must be converted first.");
+    for (nb::handle member : statuses)
+        status_members[nb::cast<int>(member.attr("value"))] = nb::borrow(member).release().ptr(); // kept for ever
     nb::enum_<Time>(m, "Time", "What the passing of time does to S.")
         .value("NONE", Time::none)
         .value("DIVIDE", Time::divide)

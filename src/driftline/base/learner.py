@@ -22,6 +22,8 @@ from driftline.storage import model_file
 from driftline.tables import inputs
 from driftline.tables.inputs import Array, Name, Table
 
+_DONE, _UNREAD = Status.DONE, Status.UNREAD  # a member of an enumeration takes longer to look up than a short row to learn
+
 
 class Learner(Model):
     """A model that learns from each row once.
@@ -124,8 +126,11 @@ class Learner(Model):
     def learn_one(self, x: Any, y: Any, *, sample_weight: float | None = None) -> None:
         """Learns from one row. A mapping may bring features that were never seen: the model grows by them."""
         core = self._core
-        status = Status.UNREAD if core is None else core.learn(x, y, sample_weight)
-        if status is not Status.DONE:
+        if core is None:
+            careful.learn(self, x, y, sample_weight, _UNREAD)
+            return
+        status = core.learn(x, y) if sample_weight is None else core.learn(x, y, sample_weight)
+        if status is not _DONE:
             careful.learn(self, x, y, sample_weight, status)
 
     def _read(self, x: Any, where: str, *, grow: bool) -> tuple[Any, list[Name] | None]:

@@ -24,7 +24,7 @@ class Model(Parametrised):
         """A new model, known to River and guarded against a second thread."""
         river.introduce(cls)  # with its first instance: a base class is of no kind itself
         self = super().__new__(cls)
-        self.__dict__["_guard"] = Guard(cls.__name__)
+        object.__setattr__(self, "_guard", Guard(cls.__name__))
         return self
 
     if TYPE_CHECKING:  # not annotated, as it is no parameter

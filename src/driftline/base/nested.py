@@ -116,7 +116,7 @@ class Nested(Learner):
         name = place.partition("__")[0]
         if name not in self._params:
             raise ValueError(self._unknown(place))
-        return name, plain.get(name, self.__dict__["_given"][name])
+        return name, plain.get(name, self._given[name])
 
 
 def _learners_in(name: str, value: Any) -> list[tuple[str, Any]]:

@@ -104,15 +104,15 @@ class Parametrised:
 
     def _store(self, values: dict[str, Any]) -> None:
         """Takes over parameters that were checked."""
-        self.__dict__["_given"] = values
-        self.__dict__["_values"] = SimpleNamespace(**{name: rules.plain(value) for name, value in values.items()})
+        self._given = values
+        self._values = SimpleNamespace(**{name: rules.plain(value) for name, value in values.items()})
 
     def _check_relations(self, values: dict[str, Any]) -> None:
         """Rules that tie several parameters together: raise ValueError where one is broken."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The hyper-parameters by name, as they were given."""
-        return dict(self.__dict__["_given"])
+        return dict(self._given)
 
     def set_params(self, **changes: Any) -> Any:
         """Changes hyper-parameters, all or none of them."""
