@@ -38,6 +38,7 @@ class Learner(Model):
     dtype: str = params.choice(default="float64", options=("float64", "float32"))
     missing: str = params.choice(default="raise", options=("raise", "skip"))
 
+    _quiet = ("intercept", "dtype", "missing")
     _estimator_type: ClassVar[str] = "regressor"
     _sum_names: ClassVar[tuple[str, ...]] = ()
     _kept: ClassVar[tuple[str, ...]] = ()  # attributes besides the core that belong to the state
@@ -142,8 +143,7 @@ class Learner(Model):
 
     def _fits(self, row: Any) -> bool:
         """Whether the core takes a row as it is, without growing."""
-        width = row.width if isinstance(row, SparseRows) else row.size
-        return self._core is not None and width == self._core.features
+        return self._core is not None and (row.width if isinstance(row, SparseRows) else row.size) == self._core.features
 
     # Many rows at once.
 
@@ -325,13 +325,7 @@ class Learner(Model):
 
         Where a row has several labels: the sum of what holds for each, without a bound.
         """
-        if self._core is None:
-            return Certificate(loss=0.0)
-        found = self._certify(self._sums())
-        if self._outputs is None:
-            return found
-        conditions = {**found.conditions, "there is one label a row": False}
-        return Certificate(found.loss, found.comparator, None, conditions, found.events)
+        return Certificate(loss=0.0) if self._core is None else self._certify(self._sums())
 
     # Keeping and copying.
 
@@ -366,7 +360,7 @@ class Learner(Model):
         return self
 
     def _refresh(self, before: dict[str, Any]) -> None:
-        """Tells the core about changed parameters; raises ValueError where it cannot follow."""
+        """Tells the core about changed parameters; raises ValueError if it cannot follow."""
         if self.intercept != before["intercept"] or self.dtype != before["dtype"]:
             raise ValueError
 
@@ -406,14 +400,4 @@ class Learner(Model):
         return int(state["weights"].shape[-1]) - bool(self.intercept)
 
     def _repr_html_(self) -> str:
-        (display,) = extensions.load("report")
-        html: str = display.learner_html(self)
-        return html
-
-    def __repr__(self) -> str:
-        shown = {
-            name: value
-            for name, value in self.get_params(deep=False).items()
-            if name not in Learner._params or value != self._params[name].default
-        }
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
+        return str(extensions.load("report")[0].learner_html(self))

@@ -59,12 +59,13 @@ def choice(*, default: str, options: Iterable[str], kw_only: bool = True) -> Any
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(real, integer, seed, boolean, choice, checked))
 class Parametrised:
-    """Turns the parameters of a class into its constructor, its attributes, ``get_params`` and ``set_params``.
+    """Turns the parameters of a class into its constructor, its attributes, ``get_params``, ``set_params`` and ``repr``.
 
     Attributes have numbers as Python's own; ``get_params`` has what was given.
     """
 
     _params: ClassVar[dict[str, Param]] = {}
+    _quiet: ClassVar[tuple[str, ...]] = ()  # parameters that the repr shows only where they are not the default
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -121,6 +122,14 @@ class Parametrised:
             raise ValueError(self._unknown(unknown[0]))
         self._assign(self.get_params(deep=False), changes)
         return self
+
+    def __repr__(self) -> str:
+        shown = [
+            f"{name}={value!r}"
+            for name, value in self.get_params(deep=False).items()
+            if name not in self._quiet or value != self._params[name].default
+        ]
+        return f"{type(self).__name__}({', '.join(shown)})"
 
     def _unknown(self, name: str) -> str:
         return f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(self._params)}"

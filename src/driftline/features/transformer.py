@@ -243,10 +243,6 @@ class Transformer(Model):
             chain.set_state(state["parts"])
         self._chain, self._names = chain, state["names"]
 
-    def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={value!r}" for name, value in self.get_params(deep=False).items())
-        return f"{type(self).__name__}({shown})"
-
 
 def _are_transformers(value: Any) -> bool:
     given = [value] if isinstance(value, Transformer) else value

@@ -155,6 +155,8 @@ class Recursive(Learner):
                 conditions = {**conditions, "every row has the weight 1": False}
             if bound is not None and not (all(conditions.values()) and math.isfinite(bound)):
                 bound = None
+        if self._outputs is not None:
+            bound, conditions = None, {**conditions, "there is one label a row": False}
         return Certificate(sums["loss"], comparator, bound, conditions, events)
 
     def _comparator(self, sums: dict[str, float]) -> float | None:
