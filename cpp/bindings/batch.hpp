@@ -10,7 +10,7 @@
 
 namespace driftline::bindings {
 
-// The arrays that a replay writes to, None where it does not. Sums of squares aside, a learner's `run` gives nothing else.
+// The arrays that a replay writes to; None where it does not write one.
 struct OutputArrays {
     nb::object predictions, lower = nb::none(), upper = nb::none(), level = nb::none(), resets = nb::none(),
                             weights = nb::none(), memory = nb::none();

@@ -1,13 +1,14 @@
 // The verbs that every native learner offers to Python. A core is a struct with these members:
-//   Value                               the type of its rows
-//   features(), width()                 of a row, and of the weights
-//   read(x, unknown_allowed)            puts a row that Python handed over where the core expects it; false leaves it to
-//   Python predict(out)                        the row that was read, with its interval where out.lower is not null
-//   learn(label, share)                 the row that was read, of which the share is the sample weight
-//   replay(batch, out)                  many rows, with the interpreter's lock released
-//   takes(rows), replay(rows, batch, out)   optional: the same for sparse rows
-//   rethrow()                           optional: raises what a function of the user's raised in a replay
-//   sums(), weights(), grow(more)
+//
+// - Value: the type of its rows
+// - features(), width(): of a row, and of the weights
+// - read(x, unknown_allowed): puts a row that Python handed over where the core expects it; false leaves it to Python
+// - predict(prediction), predict(out): the row that was read; the second with its interval
+// - learn(label, share): the row that was read, with the share as its sample weight
+// - replay(batch, out): many rows, with the interpreter's lock released
+// - takes(rows), replay(rows, batch, out): optional, the same for sparse rows
+// - rethrow(): optional, raises what a function of the user's raised during a replay
+// - sums(), weights(), grow(more)
 #pragma once
 
 #include <nanobind/stl/shared_ptr.h>

@@ -27,7 +27,7 @@ class Guard {
         const unsigned long me = PyThread_get_thread_ident();
         unsigned long owner = 0;
         if (!owner_.compare_exchange_strong(owner, me, std::memory_order_acq_rel) && (owner != me || only))
-            refuse();
+            owner == me ? refuse_nested() : refuse();
         ++depth_;
     }
     void release() {
@@ -39,6 +39,12 @@ class Guard {
     [[noreturn, gnu::cold, gnu::noinline]] void refuse() const {
         throw std::runtime_error(name_ +
                                  ": the model is in use by another thread; give each thread its own, or lock around it");
+    }
+
+    [[noreturn, gnu::cold, gnu::noinline]] void refuse_nested() const {
+        throw std::runtime_error(name_ +
+                                 ": the model is in use by a call that has not ended; a function that the call uses, such "
+                                 "as a loss or a schedule, cannot call the model");
     }
 
   private:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 class RowRefusedError(ValueError):
-    """A row whose values are sound, that the learner cannot learn with the parameters that it has."""
+    """A row with sound values that the learner cannot learn with its parameters."""
 
 
 class DivergenceError(RowRefusedError, FloatingPointError):

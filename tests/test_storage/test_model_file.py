@@ -196,7 +196,7 @@ def test_an_unknown_learner_is_named(model, path):
     model.save(path)
     arrays, _, head = parts(path)
     forge(path, arrays, {**head, "learner": {"object": "oracle", "fields": {}}})
-    refuse(path, "holds a learner that this driftline does not know: 'oracle'")
+    refuse(path, "holds a class that this driftline does not know: 'oracle'")
 
 
 class Bomb:

@@ -28,7 +28,7 @@ template <class T> struct Engine {
     double (*transposed)(const RandomMatrix&, ColumnCache<T>&, const T* v, Index j);
 };
 
-// The fastest that this machine can run, or the one that DRIFTLINE_ISA in the environment names.
+// The fastest that this machine can run, or the baseline if DRIFTLINE_ISA in the environment is "baseline".
 const char* instruction_set();
 template <class T> const Engine<T>& engine();
 const MixingEngine& mixing_engine();

@@ -48,7 +48,7 @@ class Alarm:
 
     @property
     def evidence(self) -> float:
-        """For a change, from 0 to 1, at which the alarm is raised."""
+        """The evidence for a change so far: 0 is none, and at 1 the alarm is raised."""
         return float(self._core.evidence) / math.log(self.false_every)
 
     def __getstate__(self) -> dict[str, Any]:

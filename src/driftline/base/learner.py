@@ -46,8 +46,8 @@ class Learner(Model):
     _composes = True  # it can be one of several, in a network or a classifier
     _linear = True  # predictions are linear in the features, with weights of theirs
     _may_refuse = True  # a sound row may still be refused, for what it would lead to
-    _knows_outputs = False  # a row may have several labels, unless the parameters forbid it
-    _takes_outputs = False  # they do not
+    _knows_outputs = False  # the class has a core for several labels a row
+    _takes_outputs = False  # the same, with these parameters
     _takes_sparse = False  # rows may be scipy.sparse ones
     _plain_intercept = True  # the constant is learned like any feature; not where inputs are centred, or projected
     _can_reset = False
@@ -156,7 +156,7 @@ class Learner(Model):
 
         Args:
             X: (T, d) array or frame.
-            y: (T,) labels.
+            y: (T,) labels, or (T, m) where the learner takes several a row.
             sample_weight: (T,) weights of the rows; a row of weight 0 is predicted and not learned.
             weights_every: keep a snapshot of the weights every so many rows.
             level: keep the ends of the intervals of :meth:`predict_interval` at this level.

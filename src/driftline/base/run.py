@@ -23,7 +23,7 @@ class Run:
     """The outcome of predicting, then learning, row by row.
 
     Attributes:
-        predictions: made before the row's label was seen, (T,); NaN where the row was skipped.
+        predictions: made before the row's label was seen, (T,), or (T, m) for m labels a row; NaN where the row was skipped.
         errors: label minus prediction, (T,).
         lower, upper: ends of the intervals, (T,); None where no level was asked for.
         resets: 0-based indices of the rows after which the covariance was reset.

@@ -37,7 +37,7 @@ class Pipeline(MetaLearner):
     That is for a learner of cost O(d²), with d the number of features that come out. ``Standardize() | Lags(y=8) | RLS()``
     is the short way to write one.
 
-    A row is transformed once: the learner learns from what it predicted from. ``predict_one`` looks, and changes nothing;
+    A row is transformed once: the learner learns from what it predicted from. ``predict_one`` learns nothing;
     ``learn_one`` transforms the row, lets the learner learn it, and then the transformers. A row that is refused, skipped or
     of weight 0 leaves no trace in them either. ``coef_`` and the certificate are the learner's, and speak of transformed
     features, whose names are ``learner_.feature_names_in_`` where the rows have names. See :doc:`/features`.

@@ -18,7 +18,8 @@ POLICIES = (LAST, MEAN, ZERO, SKIP)
 class Options:
     """How a file is read, and how its columns become features.
 
-    Each field is a keyword of :func:`open_rows`, an option of the command line, and an entry of a run's state.
+    Each field is a keyword of :func:`open_rows` and an entry of a run's state. All but ``target_needed`` are options of the
+    command line.
 
     Attributes:
         target: the column of the labels; None where there is none.

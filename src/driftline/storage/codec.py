@@ -66,7 +66,7 @@ def decode(value: Any) -> Any:
         return [decode(item) for item in value]
     if isinstance(value, dict) and "object" in value:
         if value["object"] not in _classes:
-            raise ModelFileError(f"holds a learner that this driftline does not know: {value['object']!r}")
+            raise ModelFileError(f"holds a class that this driftline does not know: {value['object']!r}")
         return _classes[value["object"]](**{name: decode(item) for name, item in value["fields"].items()})
     return read_infinities(value)
 
