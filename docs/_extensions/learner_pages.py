@@ -57,8 +57,8 @@ They are keyword-only, checked when the learner is made and in `set_params`, and
 
 def page(name, cls):
     rows = [
-        f"| `{param.name}` | `{param.default!r}` | {param.rule.words.replace('|', chr(92) + '|')} |"
-        for param in cls._params.values()
+        f"| `{name}` | `{param.default!r}` | {param.rule.words.replace('|', chr(92) + '|')} |"
+        for name, param in cls._params.items()
     ]
     own = [
         member
