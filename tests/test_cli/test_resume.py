@@ -11,7 +11,7 @@ import pytest
 import driftline as dl
 from driftline.base import registry
 from driftline.cli import checkpoint, running
-from driftline.storage import model_file
+from driftline.storage import atomic, model_file
 from tests.test_cli.calling import call, outcome, predictions
 from tests.test_cli.tables import mixed, write
 
@@ -40,8 +40,9 @@ KILLS = 13  # of each chain, at least: more than 50 together
 
 
 def parts(path):
-    """All that a state holds."""
+    """All that a state holds, but the random name of the temporary file."""
     model, extra = model_file.load_with_extra(path)
+    assert atomic.is_token(extra.plain["written"].pop("token"))
     return model.__getstate__(), extra
 
 
@@ -96,7 +97,7 @@ def test_a_run_that_is_killed_between_writing_a_file_and_moving_it_leaves_nothin
         [sys.executable, "-c", KILLED, killed_at, str(time), *map(str, arguments)], capture_output=True, text=True
     )
     assert (done.returncode, done.stderr) == (9, "")
-    assert f"{killed_at}.part" in {path.name for path in tmp_path.iterdir()}
+    assert list(tmp_path.glob(f"{killed_at}.driftline-*.part"))
     outcome(capsys, *arguments)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "out.csv", "page.html", "state"]
 

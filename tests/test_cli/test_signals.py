@@ -25,9 +25,8 @@ def test_a_signal_ends_a_run_well_and_resume_goes_on(capsys, tmp_path, number):
     with subprocess.Popen(COMMAND + files, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdin.write(b"".join(lines[:61]))
         process.stdin.flush()
-        part = tmp_path / "out.csv.part"
         until = time.monotonic() + patience.SECONDS
-        while not part.exists() or part.read_bytes().count(b"\n") < 61:
+        while not any(part.read_bytes().count(b"\n") == 61 for part in tmp_path.glob("out.csv.driftline-*.part")):
             assert process.poll() is None, process.stderr.read()
             assert time.monotonic() < until, "the rows were never written"
             time.sleep(0.01)

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 
+from driftline.cli import standard_output
 from driftline.errors import missing_extra
 
 NEEDED = ("typer", "pyarrow")
@@ -24,4 +25,5 @@ def main(arguments: Sequence[str] | None = None) -> None:
         raise SystemExit(1)
     from driftline.cli.app import app
 
-    app(args=given, obj=given, prog_name="driftline")
+    with standard_output.guarded():
+        app(args=given, obj=given, prog_name="driftline")

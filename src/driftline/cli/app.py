@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 import driftline
-from driftline.cli import completion, options
+from driftline.cli import completion, options, standard_output
 from driftline.cli.plugins import add_commands
 
 DEFAULT_FIELD = "auto,kalman,rls,ridge,nlms"
 
+
+class Commands(TyperGroup):
+    """The commands, whose output may not find room."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Runs a command. typer would end it without a word when the reader of the standard output left."""
+        with standard_output.guarded():
+            return super().invoke(ctx)
+
+
 app = typer.Typer(
     name="driftline",
+    cls=Commands,
     help="Regression on streams whose target keeps changing.",
     no_args_is_help=True,
     rich_markup_mode=None,

@@ -51,7 +51,7 @@ class Checkpoint:
         return Options.from_plain(self.settings)
 
     def save(self, path: Path) -> None:
-        """Writes it, atomically, over what a run left of it that was killed while it saved."""
+        """Writes the state, atomically."""
         plain = {name: value for name, value in vars(self).items() if name not in ("model", "parts")}
         values = {part: {name: v for name, v in state.items() if not _is_array(v)} for part, state in self.parts.items()}
         arrays = {
@@ -61,7 +61,7 @@ class Checkpoint:
             if _is_array(value)
         }
         extra = Extra(plain | {"parts": values, "kind": KIND, "version": VERSION}, arrays)
-        model_file.save(record.of(self.model), path, extra, alone=True)
+        model_file.save(record.of(self.model), path, extra)
 
 
 def _is_array(value: Any) -> bool:
@@ -92,7 +92,7 @@ def of(model: Learner, extra: Extra, path: Path) -> Checkpoint:
 
 
 def check_replaceable(path: Path) -> None:
-    """StateError where a file is there that is no state of a run: it is someone's, and is not written over."""
+    """StateError where another file than a run's state is there: it is not overwritten."""
     if not path.exists() or path.stat().st_size == 0:
         return
     head = model_file.head_of(path)

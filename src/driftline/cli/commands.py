@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import typer
 
 from driftline.cli import errors
 from driftline.cli.arguments import make_model, names_in, reading_of
-from driftline.cli.options import FORMATS, STDOUT, Typed
+from driftline.cli.options import STDOUT, Typed
+from driftline.cli.paths import check_distinct, check_folder, check_out, check_report
 from driftline.errors import closest
 
 
@@ -35,12 +35,12 @@ def run(
     from driftline.cli import running, summary
 
     _check_level(level)
-    _check_out(out)
+    check_out(out)
+    check_report(report)
+    check_folder("--state", state)
     if resume and state is None:
         raise typer.BadParameter("--resume needs --state, the file to go on from")
-    for path in (report, state):
-        _check_folder(path)
-    _check_distinct(source, out, report, state)
+    check_distinct({"SOURCE": source, "--out": out, "--report": report, "--state": state})
     options = reading_of(reading)
     request = running.Request(
         source=source,
@@ -77,37 +77,13 @@ def _check_level(level: float | None) -> None:
         raise typer.BadParameter(f"--level must be {PROBABILITY.words}, got {level:g}")
 
 
-def _check_out(out: str | None) -> None:
-    if out is None or out == STDOUT:
-        return
-    ending = Path(out).suffix.lower()
-    if ending not in FORMATS:
-        raise typer.BadParameter(f"--out must end in {', '.join(FORMATS)}, got {out!r}.{closest(ending, FORMATS)}")
-    _check_folder(Path(out))
-
-
-def _check_distinct(*paths: str | Path | None) -> None:
-    """What is read must not be written over, nor what is written."""
-    places = [os.path.realpath(path) for path in paths if path is not None and str(path) != STDOUT]
-    for place in places:
-        if places.count(place) > 1:
-            raise typer.BadParameter(f"{place} is named twice: the source and every output must be files of their own")
-
-
-def _check_folder(path: Path | None) -> None:
-    if path is not None and not path.parent.is_dir():
-        raise typer.BadParameter(f"{path}: there is no folder {path.parent}")
-    if path is not None and path.is_dir():
-        raise typer.BadParameter(f"{path}: is a folder, not a file")
-
-
 def predict(model: Path, source: str, *, out: str, level: float | None, delimiter: str | None, quiet: bool) -> None:
     """``driftline predict``."""
     from driftline.cli import predicting
 
     _check_level(level)
-    _check_out(out)
-    _check_distinct(source, out, model)
+    check_out(out)
+    check_distinct({"MODEL": model, "SOURCE": source, "--out": out})
     with errors.told("predict"):
         count = predicting.predict(model, source, out=out, level=level, delimiter=delimiter)
     if not quiet and out != STDOUT:

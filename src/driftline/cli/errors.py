@@ -14,6 +14,7 @@ DATA, USAGE = 1, 2
 def told(command: str) -> Iterator[None]:
     """Turns what a command raises into a message on the standard error, without a traceback."""
     from driftline.cli.checkpoint import StateError
+    from driftline.cli.locks import InUseError
     from driftline.cli.outputs import OutputError
     from driftline.errors import ModelFileError
     from driftline.files import DataError
@@ -24,9 +25,12 @@ def told(command: str) -> Iterator[None]:
         raise _ended(command, error.spelled(as_flags=True), DATA) from error
     except FileNotFoundError as error:
         raise _ended(command, f"{error.filename}: no such file" if error.filename else str(error), USAGE) from error
-    except (StateError, OutputError) as error:
+    except (StateError, OutputError, InUseError) as error:
         raise _ended(command, str(error), USAGE) from error
-    except (ModelFileError, ImportError, OSError) as error:
+    except OSError as error:
+        where = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+        raise _ended(command, where, DATA) from error
+    except (ModelFileError, ImportError) as error:
         raise _ended(command, str(error), DATA) from error
     except MemoryError as error:
         raise _ended(

@@ -1,4 +1,4 @@
-"""Where predictions go. A file is in its place when it is whole; until then it is beside it, with the ending ``.part``."""
+"""Where predictions go. Until a file is complete, its rows are in a temporary file beside it; see ``storage.atomic``."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import hashlib
 import json
 import math
 import os
-import sys
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import nullcontext
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -18,8 +18,10 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from driftline.cli import standard_output
 from driftline.cli.options import STDOUT
 from driftline.files.buffers import from_numpy
+from driftline.storage import atomic
 from driftline.tables.inputs import Array
 
 PARQUET = ".parquet"
@@ -36,10 +38,21 @@ class OutputError(Exception):
 
 @dataclass(frozen=True)
 class Mark:
-    """By what an output is known again, wherever it lies: how long it was when it was last kept, and how it ended."""
+    """Identifies an output when a run is resumed, also after it was moved.
+
+    Attributes:
+        length: how long it was when it was last saved.
+        end: a digest of its tail.
+        token: of the name of the temporary file, which is the same for the whole run.
+    """
 
     length: int = 0
     end: str = ""
+    token: str = field(default_factory=atomic.new_token)
+
+    def __post_init__(self) -> None:
+        if not atomic.is_token(self.token):
+            raise OutputError(f"the state is damaged: {self.token!r} cannot be part of a file's name")
 
 
 def as_table(columns: dict[str, Array], zone: str | None = None) -> Any:
@@ -63,6 +76,9 @@ class Output:
     def discard(self) -> None:
         """Leaves nothing behind."""
 
+    def abandon(self) -> None:
+        """Leaves what was written for a run that goes on from the state."""
+
 
 class Standard(Output):
     """The standard output, row by row as they come."""
@@ -72,34 +88,29 @@ class Standard(Output):
 
     def write(self, columns: dict[str, Array], zone: str | None = None) -> None:
         """Prints some rows at once."""
-        out = sys.stdout.buffer if hasattr(sys.stdout, "buffer") else None
-        data = as_lines(columns, self.ending, header=not self.headed, zone=zone)
+        standard_output.write(as_lines(columns, self.ending, header=not self.headed, zone=zone))
         self.headed = True
-        if out is None:
-            sys.stdout.write(data.decode())
-        else:
-            out.write(data)
-        sys.stdout.flush()
 
 
-class Part(Output):
-    """A file that is written beside its place.
+class Part(Output, ABC):
+    """A file whose rows are in a temporary file until all are there.
 
     Args:
         path: its place.
-        mark: what was kept of it; None to begin anew.
+        mark: what was saved of it; None to begin anew.
     """
 
     def __init__(self, path: Path, mark: Mark | None) -> None:
-        self.path, self.part = path, Path(f"{path}.part")
+        self.path = path
         self.file: BinaryIO | None = None
         self.mark = mark or Mark()
+        self.part = atomic.temporary(path, self.mark.token)
         if self.begun and not self._is_there():  # asked before anything is changed
             raise OutputError(f"{self.path}: {GONE}")
 
     @property
     def begun(self) -> int:
-        """How long it was when it was last kept."""
+        """How long it was when it was last saved."""
         return self.mark.length
 
     def _is_there(self) -> bool:
@@ -111,56 +122,82 @@ class Part(Output):
 
     def _open(self) -> BinaryIO:
         if self.file is None:
-            if self.begun and not self.part.exists():
-                self._take_back()
-            self.file = open(self.part, "r+b" if self.part.exists() else "w+b")  # noqa: SIM115 - closed by place or discard
-            self.file.truncate(self.begun)
-            self.file.seek(self.begun)
+            if self.begun:
+                if not self.part.exists():
+                    self._take_back()
+                self.file = atomic.reopen(self.part)
+                self._rewind(self.file)
+            else:
+                self.file = atomic.create(self.part)
+            atomic.sweep(self.path)
         return self.file
 
     def _take_back(self) -> None:
         os.replace(self.path, self.part)
 
+    def _rewind(self, file: BinaryIO) -> None:
+        """Cuts off what was written after the last save."""
+        file.truncate(self.begun)
+        file.seek(self.begun)
+
+    def write(self, columns: dict[str, Array], zone: str | None = None) -> None:
+        """Appends some rows."""
+        with atomic.naming(self.path):
+            self._append(self._open(), columns, zone)
+
+    @abstractmethod
+    def _append(self, file: BinaryIO, columns: dict[str, Array], zone: str | None) -> None:
+        """Writes some rows at the file's end."""
+
     def sync(self) -> Mark:
-        """Sees to it that everything so far is kept, and says by what it is known again."""
+        """Sees to it that everything so far is on disk, and says how to identify it."""
         if self.file is not None:
-            self.file.flush()
-            os.fsync(self.file.fileno())
+            with atomic.naming(self.path):
+                self._flush(self.file)
             self.mark = self._marked(self.file)
         return self.mark
 
+    def _flush(self, file: BinaryIO) -> None:
+        atomic.sync(file)
+
     def _marked(self, file: BinaryIO) -> Mark:
-        return Mark(file.tell(), _tail(file, file.tell()))
+        return replace(self.mark, length=file.tell(), end=_tail(file, file.tell()))
 
     def place(self) -> None:
         """Puts what was written in its place."""
-        if self.file is None and not self.part.exists() and self.begun:
-            return
-        self._open()
-        self.sync()
-        self._close()
-        self._move()
+        if self.file is not None or self.part.exists() or not self.begun:
+            with atomic.naming(self.path):
+                file = self._open()
+                self._end()
+                self.sync()
+                self._move()
+                file.close()
+        atomic.sweep(self.path)
+
+    def _end(self) -> None:
+        """Writes what the format has after the last row."""
 
     def _move(self) -> None:
         os.replace(self.part, self.path)
 
-    def _close(self) -> None:
-        if self.file is not None:
-            self.file.close()
-            self.file = None
-
     def discard(self) -> None:
         """Leaves nothing behind."""
-        self._close()
-        self.part.unlink(missing_ok=True)
+        if self.file is not None:
+            self.part.unlink(missing_ok=True)
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Leaves what was written for a run that goes on from the state. What a full disk refused is not tried again."""
+        if self.file is not None:
+            for close in (self._end, self.file.close):
+                with suppress(OSError, ValueError):
+                    close()
 
 
 class TextFile(Part):
     """CSV, or JSON lines."""
 
-    def write(self, columns: dict[str, Array], zone: str | None = None) -> None:
-        """Appends some rows."""
-        file = self._open()
+    def _append(self, file: BinaryIO, columns: dict[str, Array], zone: str | None) -> None:
         file.write(as_lines(columns, self.path.suffix.lower(), header=file.tell() == 0, zone=zone))
         file.flush()  # for whoever watches
 
@@ -168,16 +205,14 @@ class TextFile(Part):
 class SpooledParquet(Part):
     """Parquet, which cannot be appended to: rows wait in Arrow's form, which can, until all are there.
 
-    The waiting file is a sequence of whole streams, one for each time that it was kept. What is kept is counted in rows.
+    The temporary file is a sequence of whole streams, one for each save. Its length is counted in rows.
     """
 
     writer: Any = None
     rows = 0
     last = ""  # of the rows, as a text
 
-    def write(self, columns: dict[str, Array], zone: str | None = None) -> None:
-        """Appends some rows."""
-        file = self._open()
+    def _append(self, file: BinaryIO, columns: dict[str, Array], zone: str | None) -> None:
         table = as_table(columns, zone)
         if self.writer is None:
             self.writer = pa.ipc.new_stream(file, table.schema)
@@ -204,56 +239,46 @@ class SpooledParquet(Part):
             left -= len(batch)
         return None
 
-    def _open(self) -> BinaryIO:
-        if self.file is None:
-            if self.begun and not self.part.exists():
-                self._take_back()
-            end = _end_of(self.part, self.begun) if self.begun else 0
-            self.file = open(self.part, "r+b" if self.begun else "w+b")  # noqa: SIM115 - closed by place or discard
-            self.file.truncate(end)
-            self.file.seek(end or 0)
-            self.rows, self.last = self.begun, self.mark.end
-        return self.file
+    def _rewind(self, file: BinaryIO) -> None:
+        end = _end_of(self.part, self.begun)
+        assert end is not None
+        file.truncate(end)
+        file.seek(end)
+        self.rows, self.last = self.begun, self.mark.end
 
-    def sync(self) -> Mark:
-        """Ends the stream, and sees to it that it is kept."""
-        self._end_stream()
-        return super().sync()
+    def _flush(self, file: BinaryIO) -> None:
+        self._end()
+        super()._flush(file)
 
     def _marked(self, file: BinaryIO) -> Mark:
-        return Mark(self.rows, self.last)
+        return replace(self.mark, length=self.rows, end=self.last)
 
-    def _end_stream(self) -> None:
+    def _end(self) -> None:
         if self.writer is not None:
-            self.writer.close()
-            self.writer = None
-
-    def _close(self) -> None:
-        self._end_stream()
-        super()._close()
+            writer, self.writer = self.writer, None
+            writer.close()
 
     def _move(self) -> None:
-        made = Path(f"{self.path}.whole.part")
-        writer = None
-        for batch in _batches(self.part):
-            writer = writer or pyarrow.parquet.ParquetWriter(made, batch.schema)
-            writer.write_batch(batch)
-        if writer is not None:
-            writer.close()
-            os.replace(made, self.path)
+        with _beside(self.path) as (made, file):
+            writer = None
+            for batch in _batches(self.part):
+                writer = writer or pyarrow.parquet.ParquetWriter(file, batch.schema)
+                writer.write_batch(batch)
+            if writer is not None:
+                writer.close()
+                atomic.sync(file)
+                os.replace(made, self.path)
         self.part.unlink()
 
     def _take_back(self) -> None:
-        made = Path(f"{self.path}.again.part")
-        with pyarrow.parquet.ParquetFile(self.path) as file, open(made, "wb") as out:
+        with _beside(self.path) as (made, out), pyarrow.parquet.ParquetFile(self.path) as file:
             left = self.begun
             with pa.ipc.new_stream(out, file.schema_arrow) as stream:
                 for batch in file.iter_batches():
                     stream.write_batch(batch.slice(0, left))
                     left -= min(left, len(batch))
-            out.flush()
-            os.fsync(out.fileno())
-        os.replace(made, self.part)
+            atomic.sync(out)
+            os.replace(made, self.part)
 
 
 class ParquetFile(Part):
@@ -261,18 +286,27 @@ class ParquetFile(Part):
 
     writer: Any = None
 
-    def write(self, columns: dict[str, Array], zone: str | None = None) -> None:
-        """Appends some rows."""
+    def _append(self, file: BinaryIO, columns: dict[str, Array], zone: str | None) -> None:
         table = as_table(columns, zone)
         if self.writer is None:
-            self.writer = pyarrow.parquet.ParquetWriter(self._open(), table.schema)
+            self.writer = pyarrow.parquet.ParquetWriter(file, table.schema)
         self.writer.write_table(table)
 
-    def _close(self) -> None:
+    def _end(self) -> None:
         if self.writer is not None:
-            self.writer.close()
-            self.writer = None
-        super()._close()
+            writer, self.writer = self.writer, None
+            writer.close()
+
+
+@contextmanager
+def _beside(path: Path) -> Iterator[tuple[Path, BinaryIO]]:
+    """A further temporary file, which is gone at the end unless it was renamed."""
+    made = atomic.temporary(path, atomic.new_token())
+    try:
+        with atomic.create(made) as file:
+            yield made, file
+    finally:
+        made.unlink(missing_ok=True)
 
 
 def _tail(file: BinaryIO, end: int) -> str:
@@ -348,7 +382,7 @@ def open_output(path: str | None, *, ending: str, kept: bool, mark: Mark | None)
         return Output()
     if path == STDOUT:
         return Standard(ending, mark is not None)
-    place = Path(path)
+    place = atomic.target(path)
     if place.suffix.lower() != PARQUET:
         return TextFile(place, mark)
     return SpooledParquet(place, mark) if kept else ParquetFile(place, mark)

@@ -10,6 +10,7 @@ import numpy as np
 
 from driftline.base.learner import Learner
 from driftline.cli import checkpoint
+from driftline.cli.locks import locked
 from driftline.cli.outputs import Output, open_output
 from driftline.errors import ModelFileError
 from driftline.files import DataError, Options, Rows
@@ -51,8 +52,12 @@ def load(path: Path) -> Trained:
 
 
 def predict(path: Path, source: str, *, out: str, level: float | None, delimiter: str | None) -> int:
-    """Writes a prediction for each row, and says how many there were."""
-    trained = load(path)
+    """Writes a prediction for each row, and returns their number."""
+    with locked("predict", {"--out": out}):
+        return _predict(load(path), source, out=out, level=level, delimiter=delimiter)
+
+
+def _predict(trained: Trained, source: str, *, out: str, level: float | None, delimiter: str | None) -> int:
     options = trained.options if delimiter is None else replace(trained.options, delimiter=delimiter)
     rows = Rows(source, options, known=trained.known)
     output: Output | None = None

@@ -16,6 +16,7 @@ from driftline.base.learner import Learner
 from driftline.base.run import Run
 from driftline.cli import checkpoint
 from driftline.cli.checkpoint import Checkpoint, StateError
+from driftline.cli.locks import locked
 from driftline.cli.outputs import Mark, Output, open_output
 from driftline.cli.scoring import add_run, make_scorer, standing
 from driftline.cli.signals import Stop
@@ -75,10 +76,11 @@ class Outcome:
 
 
 def run(request: Request) -> Outcome:
-    """Does what was asked for. DataError, StateError, OutputError or OSError where it cannot be done."""
+    """Does what was asked for. DataError, StateError, OutputError, InUseError or OSError where it cannot be done."""
     if request.report is not None:
         check_jinja()  # at once, not after the work
-    with Stop() as stop:
+    outputs = {"--out": request.out, "--report": request.report, "--state": request.state}
+    with locked("run", outputs), Stop() as stop:
         return Job(request, stop).run()
 
 
@@ -117,12 +119,12 @@ class Job:
         request = self.request
         if request.state is None:
             return None
+        atomic.sweep(atomic.target(request.state))
         if not request.resume or not request.state.exists():
             checkpoint.check_replaceable(request.state)
             return None
         kept = checkpoint.load(request.state)
         checkpoint.check_settings(kept.settings, request.settings, request.state)
-        atomic.remove_part(request.state)  # of a run that was killed while it saved
         return kept
 
     def _go_on(self, kept: Checkpoint) -> None:
@@ -159,6 +161,8 @@ class Job:
         except BaseException:
             if self.saved_rows == 0 or request.state is None:
                 self.output.discard()
+            else:
+                self.output.abandon()
             raise
         finally:
             self.rows.close()
@@ -178,9 +182,9 @@ class Job:
             yield raw
 
     def _begin_anew(self) -> None:
-        """A state that is not gone on with speaks of predictions that are about to be written over."""
+        """Removes a state that is not resumed: its predictions are about to be overwritten."""
         if self.done == 0 and self.request.state is not None:
-            self.request.state.unlink(missing_ok=True)
+            atomic.target(self.request.state).unlink(missing_ok=True)
 
     def _check_end(self) -> None:
         if self.rows.reader.seen < self.resumed_at:
@@ -285,7 +289,7 @@ class Job:
         self.output.place()
         if self.chronicle is not None and self.request.report is not None and self._page_is_due(self.request.report):
             command = shlex.join(["driftline", *self.request.command])
-            write_page(self.chronicle, self.request.report, command=command, alone=True)
+            write_page(self.chronicle, self.request.report, command=command)
 
     def _page_is_due(self, page: Path) -> bool:
         """Not where every row was done before, and the page was written after the state that says so."""

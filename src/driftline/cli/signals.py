@@ -11,7 +11,10 @@ NAMES = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
 
 
 class Stop:
-    """Says whether the run was asked to end. A second Ctrl-C ends it at once."""
+    """Says whether the run was asked to end. A second Ctrl-C ends it at once.
+
+    A signal that is ignored when the run starts stays ignored, as Ctrl-C does in a background job.
+    """
 
     def __init__(self) -> None:
         self.asked = ""
@@ -27,7 +30,8 @@ class Stop:
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
-            self._before = {number: signal.signal(number, self._heed) for number in NAMES}
+            heeded = [number for number in NAMES if signal.getsignal(number) is not signal.SIG_IGN]
+            self._before = {number: signal.signal(number, self._heed) for number in heeded}
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -28,11 +28,9 @@ BARS = 30
 ROLES = ("model", "target", *BASELINES, *(f"weight{n}" for n in range(MOST_WEIGHTS)))  # of lines, each with a colour
 
 
-def write_page(
-    chronicle: Chronicle, path: str | os.PathLike[str], *, command: str | None, title: str | None = None, alone: bool = False
-) -> None:
-    """Writes the page so that a reader finds the old file or the new one, never a part; ``alone`` as of ``atomic``."""
-    atomic.write(path, render(chronicle, command=command, title=title).encode(), alone=alone)
+def write_page(chronicle: Chronicle, path: str | os.PathLike[str], *, command: str | None, title: str | None = None) -> None:
+    """Writes the page so that a reader finds the old file or the new one, never a part."""
+    atomic.write(path, render(chronicle, command=command, title=title).encode())
 
 
 Chronicle._write_page = write_page

@@ -1,57 +1,161 @@
-"""Files that are written whole: a reader finds the old one or the new one, never a part."""
+"""Files that appear whole: a reader finds the old file or the new one, never a part.
+
+The data goes to a temporary file in the same folder, which is then renamed. Its name is unpredictable,
+``NAME.driftline-TOKEN.part``. It is created exclusively, no link is followed, and its writer holds a lock on it: a temporary
+file without a lock was left by a killed process, and the next writer of the same file removes it.
+"""
 
 from __future__ import annotations
 
+import errno
+import fcntl
+import hashlib
 import os
-import tempfile
-from collections.abc import Iterable
+import re
+import secrets
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
+
+LONGEST = 255  # bytes of a file's name
+_TOKEN = "[0-9a-f]{16}"
+_ENDING = re.compile(rf"\.driftline-(?:{_TOKEN}\.part|lock)")
+_NO_LOCKS = (errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK, errno.ENOSYS)
 
 
-def write(path: str | os.PathLike[str], data: bytes | Iterable[Any], *, alone: bool = False) -> None:
-    """Writes a file beside the old one, and moves it over. The data may come in pieces.
-
-    ``alone`` says that nobody else writes this file meanwhile. The one beside it is then always ``path`` with the ending
-    ``.part``, so that what a process left there when it was killed is written over by the next.
-    """
-    path = Path(path)
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"{path.parent}: no such folder")
+def write(path: str | os.PathLike[str], data: bytes | Iterable[Any]) -> None:
+    """Replaces a file, or creates it. The data may come in pieces; of a link, the file that it points to is replaced."""
     pieces: Iterable[Any] = [data] if isinstance(data, bytes) else data
-    handle, temporary = _fixed(path) if alone else _unique(path)
+    place = target(path)
+    part = temporary(place, new_token())
     try:
-        with os.fdopen(handle, "wb") as file:
+        with naming(path), create(part) as file:
             file.writelines(pieces)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
+            sync(file)
+            os.replace(part, place)
     except BaseException:
-        os.unlink(temporary)
+        part.unlink(missing_ok=True)
         raise
+    sweep(place)
 
 
-def remove_part(path: Path) -> None:
-    """Removes what is left beside a file of one that wrote it alone, and was killed."""
-    _part(path).unlink(missing_ok=True)
+def target(path: str | os.PathLike[str]) -> Path:
+    """The file that writing to a path replaces: of a link, the one that it points to. OSError where it cannot be written."""
+    place = Path(path)
+    if place.is_symlink():
+        place = Path(os.path.realpath(place))
+    if not place.parent.is_dir():
+        raise FileNotFoundError(f"{place.parent}: no such folder")
+    if place.exists() and not place.is_file():
+        raise OSError(f"{path}: not a regular file")
+    return place
 
 
-def _unique(path: Path) -> tuple[int, str]:
-    return tempfile.mkstemp(dir=path.parent, prefix=path.name + ".", suffix=".part")
+def new_token() -> str:
+    """Makes the name of a temporary file unpredictable."""
+    return secrets.token_hex(8)
 
 
-def _fixed(path: Path) -> tuple[int, str]:
-    remove_part(path)  # not opened as it is: it may be a link to another file
-    part = _part(path)
-    return os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), str(part)
+def is_token(text: Any) -> bool:
+    """Whether a value may come from :func:`new_token`."""
+    return isinstance(text, str) and re.fullmatch(_TOKEN, text) is not None
 
 
-def _part(path: Path) -> Path:
-    return Path(f"{path}.part")
+def temporary(place: Path, token: str) -> Path:
+    """The temporary file for a token, beside its place."""
+    return _beside(place, f".driftline-{token}.part")
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def lock_file(place: Path) -> Path:
+    """The file whose lock says that a process writes to a place."""
+    return _beside(place, ".driftline-lock")
+
+
+def is_sidecar(path: str | os.PathLike[str]) -> bool:
+    """Whether a name is one that this module gives to temporary files and lock files."""
+    return _ENDING.search(os.path.basename(path)) is not None
+
+
+def _beside(place: Path, ending: str) -> Path:
+    return place.with_name(_stem(place) + ending)
+
+
+def _stem(place: Path) -> str:
+    """The name, or a digest of one that an ending would make too long."""
+    long = len(os.fsencode(place.name)) > LONGEST - 32
+    return hashlib.sha256(os.fsencode(place.name)).hexdigest() if long else place.name
+
+
+def create(part: Path) -> BinaryIO:
+    """Creates a temporary file, locked. FileExistsError where something is there."""
+    while True:
+        handle = os.open(part, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_RDWR | os.O_CLOEXEC, 0o666)
+        if lock(handle) is not False and is_at(handle, part):
+            return os.fdopen(handle, "w+b")
+        os.close(handle)  # swept away before the lock was taken
+
+
+def reopen(part: Path) -> BinaryIO:
+    """Opens a temporary file that an earlier process left, locked. OSError where it is in use, or not a regular file."""
+    handle = os.open(part, os.O_NOFOLLOW | os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK)
+    if stat.S_ISREG(os.fstat(handle).st_mode) and lock(handle) is not False:
+        return os.fdopen(handle, "r+b")
+    os.close(handle)
+    raise OSError(f"{part}: in use, or not a regular file")
+
+
+def lock(handle: int) -> bool | None:
+    """Locks an open file until it is closed or its process ends; False where another holds it, None without locks."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        if error.errno in _NO_LOCKS:
+            return None
+        raise
+    return True
+
+
+def is_at(handle: int, path: Path) -> bool:
+    """Whether a path still leads to an open file."""
+    try:
+        return os.path.samestat(os.fstat(handle), os.lstat(path))
+    except FileNotFoundError:
+        return False
+
+
+def sync(file: BinaryIO) -> None:
+    """Returns when everything written so far is on disk."""
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def sweep(place: Path) -> None:
+    """Removes the temporary files that killed writers of a file left behind. Those that cannot be locked stay."""
+    ours = re.compile(re.escape(_stem(place)) + rf"\.driftline-{_TOKEN}\.part")
+    with os.scandir(place.parent) as entries:
+        found = [Path(entry.path) for entry in entries if ours.fullmatch(entry.name)]
+    for part in found:
+        try:
+            handle = os.open(part, os.O_NOFOLLOW | os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK)
+        except OSError:
+            continue
+        try:
+            if stat.S_ISREG(os.fstat(handle).st_mode) and lock(handle) and is_at(handle, part):
+                part.unlink()
+        finally:
+            os.close(handle)
+
+
+@contextmanager
+def naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Names a file in an OSError that names none, such as one for a full disk."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None and error.filename is None:
+            error.filename = os.fspath(path)
+        raise

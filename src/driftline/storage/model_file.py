@@ -55,8 +55,8 @@ def register(kind: str, reader: Callable[[Record], Any]) -> None:
     _readers[kind] = reader
 
 
-def save(record: Record, path: str | os.PathLike[str], extra: Extra | None = None, *, alone: bool = False) -> None:
-    """Writes a record so that a reader finds the old file or the new one, never a part; ``alone`` as in ``atomic``."""
+def save(record: Record, path: str | os.PathLike[str], extra: Extra | None = None) -> None:
+    """Writes a record so that a reader finds the old file or the new one, never a part."""
     head = {"kind": record.kind, "model": record.head}
     arrays = record.arrays
     if extra is not None:
@@ -64,7 +64,7 @@ def save(record: Record, path: str | os.PathLike[str], extra: Extra | None = Non
         arrays = {**arrays, **{_EXTRA + name: np.ascontiguousarray(array) for name, array in extra.arrays.items()}}
     text = json.dumps(head, sort_keys=True)
     meta = {"format": FORMAT, "version": str(VERSION), "model": text, "sha256": _digest(arrays, text)}
-    atomic.write(path, tensors.pieces(arrays, meta), alone=alone)
+    atomic.write(path, tensors.pieces(arrays, meta))
 
 
 def load(path: str | os.PathLike[str]) -> Any:

@@ -1,0 +1,94 @@
+"""Locks on the files that a command writes: a second process is refused before it touches anything.
+
+The lock is on a sidecar file, because the file itself may not exist yet, and is replaced while the command runs. The kernel
+releases it when its process ends, also by ``kill -9``. A sidecar left behind locks nothing; the next command reuses it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+import typer
+
+from driftline.cli.options import STDOUT
+from driftline.storage import atomic
+
+
+class InUseError(Exception):
+    """Another process writes a file."""
+
+
+@contextmanager
+def locked(command: str, files: Mapping[str, str | Path | None]) -> Iterator[None]:
+    """Holds a lock on each file, given by its option. InUseError says who holds one of them.
+
+    Where the file system has no locks, the command goes on after a warning.
+    """
+    with ExitStack() as stack:
+        for option, path in files.items():
+            if path is not None and str(path) != STDOUT:
+                stack.enter_context(_Lock(command, option, atomic.target(path)))
+        yield
+
+
+class _Lock:
+    def __init__(self, command: str, option: str, place: Path) -> None:
+        self.command, self.option, self.place = command, option, place
+        self.path = atomic.lock_file(place)
+
+    def __enter__(self) -> None:
+        while True:
+            self.handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
+            try:
+                if self._take():
+                    return
+            except BaseException:
+                os.close(self.handle)
+                raise
+            os.close(self.handle)
+
+    def _take(self) -> bool:
+        """Takes the lock; False where its file was removed meanwhile by the process that held it."""
+        if not stat.S_ISREG(os.fstat(self.handle).st_mode):
+            raise OSError(f"{self.path}: not a regular file")
+        taken = atomic.lock(self.handle)
+        if taken is False:
+            raise InUseError(f"{self.option} {self.place}: in use by {self._holder()}")
+        if not atomic.is_at(self.handle, self.path):
+            return False
+        if taken is None:
+            typer.echo(
+                f"driftline {self.command}: {self.place.parent}: the file system has no locks. "
+                f"Make sure that no other process writes {self.place.name}",
+                err=True,
+            )
+        with suppress(OSError):  # a full disk: the lock holds all the same
+            os.ftruncate(self.handle, 0)
+            os.pwrite(self.handle, _own_entry().encode(), 0)
+        return True
+
+    def _holder(self) -> str:
+        """The process that holds the lock, as far as the file says."""
+        try:
+            found = json.loads(os.pread(self.handle, 1000, 0))
+            return f"process {int(found['pid'])} on {str(found['host'])[:100]!r}, since {str(found['since'])[:40]}"
+        except (ValueError, KeyError, TypeError):
+            return "another process"
+
+    def __exit__(self, *_: object) -> None:
+        if atomic.is_at(self.handle, self.path):
+            self.path.unlink()  # while it is locked: whoever opened it meanwhile sees that it is gone
+        os.close(self.handle)
+
+
+def _own_entry() -> str:
+    return json.dumps(
+        {"pid": os.getpid(), "host": socket.gethostname(), "since": f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"}
+    )
