@@ -99,9 +99,11 @@ def test_points_are_evenly_spaced():
     assert 50 <= len(found.rows) <= 101
 
 
-def test_one_large_block_is_many_small_ones():
+@pytest.mark.parametrize("sizes", [(200_000,), (30_000, 170_000), (20_000,)])
+def test_large_blocks_are_many_small_ones(sizes):
+    """Also where rows of an earlier block wait to be summed."""
     columns = np.random.default_rng(0).normal(size=(1, 200_000)) ** 2
-    large, small = (tracked(columns, sizes, window=5000, fading=0.999) for sizes in ((200_000,), (321,)))
+    large, small = (tracked(columns, sizes, window=5000, fading=0.999) for sizes in (sizes, (321,)))
     assert large.rows.tolist() == small.rows.tolist()
     for kind in large.sums:
         np.testing.assert_allclose(large.sums[kind], small.sums[kind], rtol=1e-12)

@@ -139,9 +139,11 @@ class Tracker:
 
     def add(self, columns: Sequence[Array], count: Array | None = None) -> None:
         """Adds rows: their columns, and which of them count (1.0 or 0.0; None: all). Columns of rows that do not are 0."""
-        for start in range(0, len(columns[0]), FLUSH):
-            piece = slice(start, start + FLUSH)
+        start = 0
+        while start < len(columns[0]):
+            piece = slice(start, start + FLUSH - self._waiting)  # as many as the buffer takes before it is flushed
             self._gather([column[piece] for column in columns], None if count is None else count[piece])
+            start = piece.stop
 
     def _gather(self, columns: Sequence[Array], count: Array | None) -> None:
         start, stop = self._waiting, self._waiting + len(columns[0])
