@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from driftline.cli.locks import locked
 from driftline.demo import demand
 from driftline.demo.tour import show, steps
+from tests.test_cli.calling import call
 
 
 def test_the_streams_causes_change_as_it_says():
@@ -35,3 +37,22 @@ def test_all_commands_run_and_the_last_line_names_the_report(tmp_path, capsys):
     assert "Auto following demand" in report.read_text()
     predictions = (tmp_path / "predictions.csv").read_text().splitlines()
     assert len(predictions) == demand.ROWS + 1
+
+
+@pytest.mark.parametrize("name", ["demand.csv", "model.drift"])
+def test_a_file_of_the_users_is_not_overwritten(tmp_path, capsys, name):
+    (tmp_path / name).write_text("mine\n")
+    code, out, err = call(capsys, "demo", tmp_path)
+    assert code in (1, 2)
+    assert f"{tmp_path / name}: is no" in err
+    assert (tmp_path / name).read_text() == "mine\n"
+    assert "Traceback" not in out + err
+
+
+def test_a_second_demo_in_the_same_folder_is_refused(tmp_path, capsys):
+    source = tmp_path / "demand.csv"
+    with locked("demo", {"FOLDER": source}):
+        code, out, err = call(capsys, "demo", tmp_path)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"driftline demo: FOLDER {source}: in use by process ")
+    assert not source.exists()

@@ -112,6 +112,18 @@ def test_a_disk_that_is_full_at_the_end_ends_with_1_and_a_line(capsys, monkeypat
     assert err == f"driftline reproduce: [Errno {errno.ENOSPC}] No space left on device: 'thesis-6-1.png'\n"
 
 
+def test_files_are_written_together_or_not_at_all(capsys, monkeypatch, tmp_path):
+    def fail(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    (tmp_path / "thesis-6-1.json").write_text("old")
+    monkeypatch.setattr(page, "page", fail)  # the last of the four
+    code, _, err = call(capsys, "reproduce", "thesis-6-1", "--quick", "--out", str(tmp_path))
+    assert (code, "No space left on device" in err) == (1, True)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis-6-1.json"]
+    assert (tmp_path / "thesis-6-1.json").read_text() == "old"
+
+
 def test_the_module_is_the_same_command():
     done = subprocess.run([sys.executable, "-m", "driftline.reproduce", "lecture-bond"], capture_output=True, text=True)
     assert done.returncode == 2

@@ -156,7 +156,7 @@ class Job:
                     self._learn(raw, bar)
             self._finish()
         except BrokenPipeError:
-            self.stop.asked = "the reader of the predictions left"
+            self.stop.asked = "a closed pipe"
             self._finish()
         except BaseException:
             if self.saved_rows == 0 or request.state is None:

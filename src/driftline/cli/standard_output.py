@@ -40,6 +40,11 @@ def write(data: bytes) -> None:
         raise
 
 
+def say(text: str) -> None:
+    """Prints a line at once."""
+    write(f"{text}\n".encode())
+
+
 def silence() -> None:
     """Drops what could not be printed: Python would try again at its end, and print a traceback."""
     with suppress(OSError, ValueError):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import io
 from pathlib import Path
 
 import numpy as np
 
+from driftline.storage import atomic
 from driftline.tables.inputs import Array
 
 ROWS = 8_760  # a year of hours
@@ -52,7 +54,12 @@ def make(rows: int = ROWS, seed: int = 7) -> dict[str, Array]:
 
 
 def write(path: Path, rows: int = ROWS) -> None:
-    """Writes the stream as a CSV file."""
+    """Writes the stream as a CSV file. FileExistsError where a file of other columns is there: it is not overwritten."""
     columns = [[name, *values.astype(str).tolist()] for name, values in make(rows).items()]
-    with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows(zip(*columns, strict=True))
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows(zip(*columns, strict=True))
+    data = text.getvalue().encode()
+    header = data[: data.index(b"\n") + 1]
+    if path.exists() and not path.read_bytes().startswith(header):
+        raise FileExistsError(f"{path}: is not a stream of the demo's, and is not overwritten. Give another folder")
+    atomic.write(path, data)

@@ -8,6 +8,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from driftline.cli import main
+from driftline.cli.locks import locked
+from driftline.cli.standard_output import say
 from driftline.demo import demand
 from driftline.errors import missing_extra
 
@@ -39,18 +41,22 @@ def show(folder: Path) -> None:
     """Makes the stream, runs the commands, and says where the report is."""
     start = time.perf_counter()
     folder.mkdir(parents=True, exist_ok=True)
-    source, state = folder / "demand.csv", folder / "model.drift"
-    demand.write(source)
-    state.unlink(missing_ok=True)
-    print(f"{source}: a town's demand for heat in {demand.ROWS:,} hours. Houses are insulated all the time, new pipes take")
-    print(f"the wind's part away at row {demand.NEW_PIPES:,}, and more houses are connected at row {demand.NEW_DISTRICT:,}.")
+    source = folder / "demand.csv"
+    with locked("demo", {"FOLDER": source}):
+        demand.write(source)
+        _run_commands(folder, source)
+    say(f"\nAll of it took {time.perf_counter() - start:.1f} s. The report: {(folder / 'report.html').resolve()}")
+
+
+def _run_commands(folder: Path, source: Path) -> None:
+    say(f"{source}: a town's demand for heat in {demand.ROWS:,} hours. Houses are insulated all the time, new pipes take")
+    say(f"the wind's part away at row {demand.NEW_PIPES:,}, and more houses are connected at row {demand.NEW_DISTRICT:,}.")
     for purpose, command in steps(folder):
-        print(f"\n# {purpose}\n$ driftline {command}", flush=True)
+        say(f"\n# {purpose}\n$ driftline {command}")
         try:
             main(shlex.split(command))
         except SystemExit as end:
             if end.code not in (None, 0):
                 raise
     if not find_spec("matplotlib"):
-        print(f"\n# {REPRODUCED} Left out: {missing_extra('its picture needs', 'matplotlib', 'plot')}")
-    print(f"\nAll of it took {time.perf_counter() - start:.1f} s. The report: {(folder / 'report.html').resolve()}")
+        say(f"\n# {REPRODUCED} Left out: {missing_extra('its picture needs', 'matplotlib', 'plot')}")

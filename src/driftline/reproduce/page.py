@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,16 @@ QUICK = (
 
 
 def write_all(target: Target, findings: Findings, context: Context, folder: Path) -> dict[str, Path]:
-    """Writes the four files into a folder that is there, and gives their paths by their endings."""
+    """Writes the four files into an existing folder, all of them or none, and gives their paths by their endings."""
     files = paths(target, folder)
-    write_picture(findings.draw(), files["png"])
-    files["json"].write_text(json.dumps(content(target, findings, context), indent=1, ensure_ascii=False) + "\n", "utf-8")
-    findings.numbers.to_csv(files["csv"])
-    files["md"].write_text(page(target, findings, context), "utf-8")
+    with tempfile.TemporaryDirectory(dir=folder, prefix=f".{target.name}-") as made:
+        new = paths(target, Path(made))
+        write_picture(findings.draw(), new["png"])
+        new["json"].write_text(json.dumps(content(target, findings, context), indent=1, ensure_ascii=False) + "\n", "utf-8")
+        findings.numbers.to_csv(new["csv"])
+        new["md"].write_text(page(target, findings, context), "utf-8")
+        for ending, path in files.items():
+            new[ending].replace(path)
     return files
 
 
