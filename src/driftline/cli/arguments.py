@@ -84,7 +84,7 @@ def value_of(text: str) -> Any:
         return words[text.lower()]
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         pass
     try:
         return float(text)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.json
 
@@ -18,6 +20,8 @@ from driftline.files.raw import RawBlock, Reader
 from driftline.files.types import NUMBER, TEXT, TRUTH, arrow_type, type_name
 from driftline.files.written_times import Texts, with_times
 
+DEEPEST = 100  # levels of nested objects and arrays: pyarrow's parser recurses, and some thousands overflow its stack
+STRING = re.compile(rb'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"')
 ARRAY = "is an array; each object must stand on a line of its own: jq -c '.[]' FILE > NEW"
 
 
@@ -51,6 +55,7 @@ class JsonLines(Reader):
             self.seen = start = start + rows
 
     def _parse(self, data: bytes, line: int) -> Any:
+        self._check_depth(data, line)
         types = {name: arrow_type(kind) for name, kind in self.types.items()}
         types |= dict.fromkeys(self.options.text, pa.string())
         try:
@@ -62,6 +67,15 @@ class JsonLines(Reader):
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, TypeError) as error:
             raise self._explain(data, line, error) from None
         return table.select([name for name in table.column_names if self._is_there(name, table)])
+
+    def _check_depth(self, data: bytes, line: int) -> None:
+        at = None if _is_flat(data) else _too_deep(data)
+        if at is not None:
+            raise DataError(
+                f"objects or arrays are nested more than {DEEPEST} levels deep",
+                source=self.opened.name,
+                place=f"line {line + at:,}",
+            )
 
     def _is_there(self, name: str, table: Any) -> bool:
         """Whether a column is wanted; a target that is known from before and not needed may be nowhere in the rows."""
@@ -161,6 +175,25 @@ class Objects:
                     return f"line {number:,}"
                 left -= 1
         return f"row {row:,}"
+
+
+def _is_flat(data: bytes) -> bool:
+    """Whether every line is one object without others in it, by a quick look; False where that is not certain."""
+    values = np.frombuffer(data.rstrip(), dtype=np.uint8)
+    ends = np.append(np.flatnonzero(values == ord("\n")), values.size)
+    starts = np.append(0, ends[:-1] + 1)
+    last = ends - 1 - (values[ends - 1] == ord("\r"))
+    whole = (values[starts] == ord("{")).all() and (values[last] == ord("}")).all()
+    return bool(whole and np.count_nonzero(values | 0x20 == ord("{")) == ends.size)
+
+
+def _too_deep(data: bytes) -> int | None:
+    """The first line, from 0, in which objects and arrays are nested too deep; None if there is none."""
+    bare = np.frombuffer(STRING.sub(b"", data), dtype=np.uint8)
+    kinds = bare | 0x20  # [ becomes {, and ] becomes }
+    depth = np.cumsum((kinds == ord("{")).astype(np.int8) - (kinds == ord("}")), dtype=np.int32)
+    deep = np.flatnonzero(depth > DEEPEST)
+    return int(np.count_nonzero(bare[: deep[0]] == ord("\n"))) if deep.size else None
 
 
 def _shown(value: Any) -> str:
