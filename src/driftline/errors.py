@@ -42,6 +42,16 @@ class MissingFitError(ValueError, AttributeError):
     """Stands in for scikit-learn's NotFittedError where scikit-learn is not installed."""
 
 
+def ordinal(number: int) -> str:
+    """A number that says a place in an order.
+
+    >>> [ordinal(number) for number in (1, 2, 3, 4, 11, 12, 13, 21, 102, 111, 1013)]
+    ['1st', '2nd', '3rd', '4th', '11th', '12th', '13th', '21st', '102nd', '111th', '1013th']
+    """
+    last = 0 if number % 100 in (11, 12, 13) else number % 10
+    return f"{number}{('th', 'st', 'nd', 'rd')[last] if last < 4 else 'th'}"
+
+
 def closest(word: str, known: Iterable[str]) -> str:
     """A question that names what may have been meant; empty where nothing is close.
 

@@ -1,6 +1,7 @@
 import html
 import json
 import math
+import re
 import shlex
 import subprocess
 import sys
@@ -156,6 +157,14 @@ def test_features_and_drop_choose_columns_and_set_chooses_parameters(capsys, tmp
         (["-t", "lod"], 1, "there is no column 'lod'. Did you mean load?"),
         (["-t", "load", "--drop", "wnd"], 1, "there is no column 'wnd'. Did you mean wind?"),
         (["-t", "load", "-m", "kalmann"], 2, "there is no model 'kalmann'. Did you mean kalman?"),
+        (
+            ["-t", "load", "-m", "classifier"],
+            2,
+            "classifier is not a regressor, and the command line runs regressors",
+        ),
+        (["-t", "load", "-m", "Classifier"], 2, "Use driftline.Classifier from Python"),
+        (["-t", "load", "-m", "clasifier"], 2, "Did you mean classifier"),
+        (["-t", "load", "-m", "forest"], 2, "driftline models lists them"),
         (["-t", "load", "-m", "rls", "-s", "forgeting=0.9"], 2, "Did you mean forgetting?"),
         (["-t", "load", "-m", "rls", "-s", "forgetting=1.2"], 2, "forgetting must be in (0, 1]"),
         (["-t", "load", "-m", "rls", "-s", "forgetting"], 2, "--set takes name=value"),
@@ -311,3 +320,23 @@ def test_a_report_without_dates_says_how_to_have_them(tmp_path, capsys):
         ["--report", tmp_path / "r.html", "--drop", "when"],
     ):
         assert words not in call(capsys, *arguments, *others)[1]
+
+
+def test_a_row_that_a_learner_refuses_has_its_line_and_no_other_number(capsys, tmp_path):
+    source = tmp_path / "a.csv"
+    source.write_text("x,y\n" + "1,1\n" * 69 + "1e150,1\n" * 9)
+    code, out, err = call(capsys, "run", source, "-t", "y", "-m", "lms", "-s", "rate=1e10")
+    assert (code, out) == (1, "")
+    words = r"LMS\.learn_one: the weights left the range of float64; rate"
+    assert re.match(rf"driftline run: {re.escape(str(source))}, line \d+: {words}", err)
+    assert " row " not in err.partition("too large")[0]
+
+
+@pytest.mark.parametrize(("places", "words"), [((0, 1), "the 1st and the 2nd"), ((2, 10), "the 3rd and the 11th")])
+def test_columns_of_one_name_are_counted_in_english(capsys, tmp_path, places, words):
+    names = [f"c{place}" for place in range(12)]
+    names[places[0]] = names[places[1]] = "same"
+    source = tmp_path / "a.csv"
+    source.write_text(",".join(names) + "\n" + ",".join("1" * 12) + "\n")
+    code, _, err = call(capsys, "run", source, "-t", "c5", "-m", "rls")
+    assert (code, f"two columns are called 'same', {words}; rename one" in err) == (1, True)

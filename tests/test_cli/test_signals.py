@@ -7,6 +7,7 @@ import time
 import pytest
 
 import driftline as dl
+from driftline.cli.signals import Stop
 from tests import patience
 from tests.test_cli.calling import outcome, predictions
 from tests.test_cli.tables import as_csv, mixed, write
@@ -40,6 +41,19 @@ def test_a_signal_ends_a_run_well_and_resume_goes_on(capsys, tmp_path, number):
     expected = tmp_path / "expected.csv"
     outcome(capsys, "run", write(table, tmp_path / "a.csv"), "-t", "load", "-m", "rls", "--out", expected)
     assert out.read_bytes() == expected.read_bytes()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_that_is_ignored_at_the_start_stays_ignored(number):
+    """A shell's background job ignores Ctrl-C: it is meant for the job in front."""
+    before = signal.signal(number, signal.SIG_IGN)
+    try:
+        with Stop() as stop:
+            os.kill(os.getpid(), number)
+            assert not stop
+        assert signal.getsignal(number) is signal.SIG_IGN
+    finally:
+        signal.signal(number, before)
 
 
 def test_rows_of_a_pipe_are_predicted_as_they_come():

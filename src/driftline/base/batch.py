@@ -17,7 +17,7 @@ class Batch:
         y: the labels; None where the rows are only predicted.
         weight: the sample weights; None for all ones.
         where: the verb that the user called, for messages.
-        start: the number of the first row, for messages.
+        start: the number of the first row, for messages; None for a single row, which has no number.
         names: of the features, where the rows bring any.
     """
 
@@ -25,7 +25,7 @@ class Batch:
     y: Array | None
     weight: Array | None
     where: str
-    start: int = 0
+    start: int | None = None
     names: list[Name] | None = None
 
     def __len__(self) -> int:
@@ -33,4 +33,17 @@ class Batch:
 
     def __getitem__(self, rows: slice) -> Batch:
         y, weight = (None if part is None else part[rows] for part in (self.y, self.weight))
-        return replace(self, x=self.x[rows], y=y, weight=weight, start=self.start + rows.start)
+        return replace(self, x=self.x[rows], y=y, weight=weight, start=self.number(rows.start))
+
+    def number(self, row: int = 0) -> int | None:
+        """The number of a row, for messages."""
+        return None if self.start is None else self.start + row
+
+
+def numbered(row: int | None, before: str = "", after: str = "") -> str:
+    """The words for a row with a number, between others; nothing for a row without.
+
+    >>> numbered(7, before=" at "), numbered(None, before=" at ")
+    (' at row 7', '')
+    """
+    return "" if row is None else f"{before}row {row}{after}"

@@ -33,7 +33,7 @@ def learn(learner: Learner, x: Any, y: Any, sample_weight: float | None, status:
     """Learns a row of any kind, given what the core said of it; all of it or nothing."""
     where, door = f"{type(learner).__name__}.learn_one", learner._door
     label = replay.as_label(learner, y, where)
-    weight = inputs.as_weights(sample_weight, 1, where)
+    weight = inputs.as_weights(sample_weight, 1, where, number=False)
     row, names = learner._read(x, where, grow=True)
     dense = isinstance(row, np.ndarray)
     if not door.is_whole(label) or (dense and not door.is_whole(row)):

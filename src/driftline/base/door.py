@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from driftline.base.batch import numbered
 from driftline.tables import inputs
 from driftline.tables.inputs import Array, Name, Table
 
@@ -130,12 +131,12 @@ class Door:
         which = f", output {output}" if np.ndim(y) else ""
         raise ValueError(f"{where}: y is {inputs.spell(value)}{place}{which}{self._beyond(value)}")
 
-    def refuse_row(self, x: Array, y: Any, where: str, row: int, names: list[Name] | None = None) -> NoReturn:
+    def refuse_row(self, x: Array, y: Any, where: str, row: int | None, names: list[Name] | None = None) -> NoReturn:
         """Raises ValueError that names the bad value of a row or its label."""
-        self.refuse_bad(x, where, names, "X", f"row {row}, ")
+        self.refuse_bad(x, where, names, "x" if row is None else "X", numbered(row, after=", "))
         if y is not None and not self.is_whole(y):
-            self.refuse_bad_label(y, where, f" in row {row}")
-        raise ValueError(f"{where}: the core does not take row {row}")
+            self.refuse_bad_label(y, where, numbered(row, " in "))
+        raise ValueError(f"{where}: the core does not take {numbered(row) or 'the row'}")
 
     def _refuse(self, value: float, where: str, what: str, place: str) -> NoReturn:
         raise ValueError(f"{where}: {what} has {inputs.spell(value)} in {place}{self._beyond(value)}")

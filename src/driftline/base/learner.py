@@ -11,7 +11,7 @@ import numpy as np
 from driftline import extensions
 from driftline._core import Outputs, SparseRows, Status
 from driftline.base import careful, levels, params, record, replay, sklearn
-from driftline.base.batch import Batch
+from driftline.base.batch import Batch, numbered
 from driftline.base.certificate import Certificate
 from driftline.base.door import LARGEST, Door
 from driftline.base.model import Model
@@ -69,7 +69,7 @@ class Learner(Model):
 
     def _serve(self, status: Status, batch: Batch) -> None:
         """Gives the core what it asked for before the first row of the batch, or raises to say why it refused that row."""
-        raise RuntimeError(f"{batch.where}: the core stopped at row {batch.start} with status {status}")
+        raise RuntimeError(f"{batch.where}: the core stopped{numbered(batch.start, ' at ')} with status {status}")
 
     def _operations(self, width: int) -> int:
         """Roughly how many operations a row takes, for ``width`` weights."""

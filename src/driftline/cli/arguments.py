@@ -49,10 +49,7 @@ def reading_of(typed: Mapping[str, Any]) -> Options:
 
 def make_model(name: str, settings: Iterable[str], flag: str = "--set") -> Learner:
     """A learner by its name, with parameters that were typed as ``name=value``. It skips rows without a label."""
-    known = registry.regressors()
-    if name not in known:
-        raise typer.BadParameter(f"there is no model {name!r}.{closest(name, known) or ' driftline models lists them.'}")
-    cls = known[name]
+    cls = regressor(name)
     values: dict[str, Any] = {"missing": "skip"}
     for setting in settings:
         key, equals, text = setting.partition("=")
@@ -69,6 +66,20 @@ def make_model(name: str, settings: Iterable[str], flag: str = "--set") -> Learn
         return cls(**values)
     except (TypeError, ValueError) as error:
         raise typer.BadParameter(str(error)) from None
+
+
+def regressor(name: str) -> type[Learner]:
+    """A learner by its name. BadParameter tells a learner for Python alone from a name that does not exist."""
+    known, all_known = registry.regressors(), registry.learners()
+    if name in known:
+        return known[name]
+    found = next((each for each in all_known if each.casefold() == name.casefold()), None)
+    if found is not None and found not in known:
+        raise typer.BadParameter(
+            f"{found} is not a regressor, and the command line runs regressors alone. Use driftline."
+            f"{all_known[found].__name__} from Python, where driftline.files.open_rows reads the same files"
+        )
+    raise typer.BadParameter(f"there is no model {name!r}.{closest(name, all_known) or ' driftline models lists them.'}")
 
 
 def value_of(text: str) -> Any:

@@ -8,10 +8,9 @@ from pathlib import Path
 import typer
 
 from driftline.cli import errors
-from driftline.cli.arguments import make_model, names_in, reading_of
+from driftline.cli.arguments import make_model, names_in, reading_of, regressor
 from driftline.cli.options import STDOUT, Typed
 from driftline.cli.paths import check_distinct, check_folder, check_out, check_report
-from driftline.errors import closest
 
 
 def run(
@@ -128,6 +127,8 @@ def bench(models: list[str], sizes: list[int], *, as_json: bool) -> None:
     names = names_in(models) or tuple(known)
     for name in names:
         if name not in known:
-            raise typer.BadParameter(f"there is no model {name!r} to measure.{closest(name, known)}")
+            raise typer.BadParameter(
+                f"{regressor(name).__name__} does not learn the rows of the measurement at its defaults"
+            )
     table = benching.measure({name: known[name] for name in names}, sizes)
     typer.echo(table.to_json().rstrip() if as_json else str(table))

@@ -9,7 +9,7 @@ import numpy as np
 
 from driftline._core import Level, Outputs, Status
 from driftline.base import params
-from driftline.base.batch import Batch
+from driftline.base.batch import Batch, numbered
 from driftline.base.certificate import Certificate
 from driftline.base.composite import Composite, ask, core_of, exclusive
 from driftline.base.learner import Learner
@@ -122,7 +122,7 @@ class Pipeline(MetaLearner):
             if not known.all():
                 row = int(known.argmin())
                 label = None if batch.y is None else batch.y[row]
-                door.refuse_row(batch.x[row], label, batch.where, batch.start + row, batch.names)
+                door.refuse_row(batch.x[row], label, batch.where, batch.number(row), batch.names)
         return super()._replay_block(batch, out)
 
     def _operations(self, width: int) -> int:
@@ -298,14 +298,14 @@ class _Pipeline(Composite):
                 piece.x, whole[rows], None if learned is None else learned[rows], labels, member.missing == "skip"
             )
             if done < len(seen):
-                self._refuse_left(batch.where, piece.start + done)
+                self._refuse_left(batch.where, piece.number(done))
             inner = Batch(seen, labels, piece.weight, batch.where, piece.start, self._names_within())
             skipped += member._replay_block(inner, out.part(rows.start, rows.stop))
         return skipped
 
-    def _refuse_left(self, where: str, row: int) -> None:
+    def _refuse_left(self, where: str, row: int | None) -> None:
         after, values = self.chain.left()
         names = None if self._names is None else self.chain.names_out(self._names, after)
         last = after + 1 == len(self.chain.transformers)
         what = "the transformed X" if last else f"X after {type(self.chain.transformers[after]).__name__}"
-        self.members[0]._door.refuse_bad(values, where, names, what, f"row {row}, ")
+        self.members[0]._door.refuse_bad(values, where, names, what, numbered(row, after=", "))

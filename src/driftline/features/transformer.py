@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from driftline.base import params, sklearn
-from driftline.base.batch import Batch
+from driftline.base.batch import Batch, numbered
 from driftline.base.door import Door
 from driftline.base.learner import Learner
 from driftline.base.model import Model, as_objects
@@ -135,15 +135,14 @@ class Transformer(Model):
         whole = self._door.whole_rows(batch.x)
         if not whole.all():
             row = int(whole.argmin())
-            self._door.refuse_bad(batch.x[row], batch.where, batch.names, "x", f"row {batch.start + row}, ")
+            self._door.refuse_bad(batch.x[row], batch.where, batch.names, "x", numbered(batch.number(row), after=", "))
         out, done = chain.run(batch.x, whole, None if batch.y is None else whole, batch.y, alone=batch.y is None)
         if done < len(out):
             after, values = chain.left()
             column = int((~np.isfinite(values)).argmax())
             by = f" after {type(chain.transformers[after]).__name__}" if len(chain.transformers) > 1 else ""
-            raise ValueError(
-                f"{batch.where}: row {batch.start + done} leaves the range of float64 in transformed feature {column}{by}"
-            )
+            place = numbered(batch.number(done)) or "the row"
+            raise ValueError(f"{batch.where}: {place} leaves the range of float64 in transformed feature {column}{by}")
         return out
 
     def _learning(self) -> AbstractContextManager[Any]:

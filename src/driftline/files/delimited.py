@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
+from driftline.errors import ordinal
 from driftline.files.errors import DataError, Hint
 from driftline.files.lines import LineBlocks
 from driftline.files.opening import Opened
@@ -75,8 +76,9 @@ class Delimited(Reader):
             raise DataError("there is no line of names", source=self.opened.name)
         for place, name in enumerate(names):
             if name in names[:place]:
+                first, second = ordinal(names.index(name) + 1), ordinal(place + 1)
                 raise DataError(
-                    f"two columns are called {name!r}, the {names.index(name) + 1}th and the {place + 1}th; rename one",
+                    f"two columns are called {name!r}, the {first} and the {second}; rename one",
                     source=self.opened.name,
                     place="line 1",
                 )

@@ -12,7 +12,7 @@ from driftline import _core
 from driftline._core import KernelOptions, Status
 from driftline._core import Policy as NativePolicy
 from driftline.base import params
-from driftline.base.batch import Batch
+from driftline.base.batch import Batch, numbered
 from driftline.base.certificate import Certificate
 from driftline.base.learner import Learner
 from driftline.base.native import SecondOrderCore
@@ -180,13 +180,12 @@ class Kernel(Nested):
             core.set_thresholds(policy.thresholds.values(1, _MEASURED + 2), 1)
 
     def _serve(self, status: Status, batch: Batch) -> None:
+        row = numbered(batch.start) or "the row"
         if status is Status.OUTSIDE_KERNEL:
-            raise RowRefusedError(
-                f"{batch.where}: row {batch.start} has no finite kernel, or the kernel is not positive definite"
-            )
+            raise RowRefusedError(f"{batch.where}: {row} has no finite kernel, or the kernel is not positive definite")
         if status is Status.OUTSIDE_NOISE:
             raise RowRefusedError(
-                f"{batch.where}: row {batch.start} has x'Sx >= 1 in the kernel's space, for which the noise 1 - x'Sx is not "
+                f"{batch.where}: {row} has x'Sx >= 1 in the kernel's space, for which the noise 1 - x'Sx is not "
                 "positive; k(x, x) < ridge on every row is sufficient"
             )
         self._supply(self._require_core("learn_one"), len(batch))

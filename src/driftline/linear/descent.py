@@ -10,7 +10,7 @@ import numpy as np
 from driftline import _core, losses
 from driftline._core import FirstOrderPolicy, Outputs, Status
 from driftline._core import Loss as NativeLoss
-from driftline.base.batch import Batch
+from driftline.base.batch import Batch, numbered
 from driftline.base.native import NativeCore
 from driftline.errors import DivergenceError, RowRefusedError
 from driftline.linear.takes_sparse import TakesSparse
@@ -79,12 +79,13 @@ class Descending(TakesSparse):
             super()._serve(status, batch)
         self._refuse_divergence(batch.x[0], batch.where, batch.start)
 
-    def _refuse_divergence(self, x: Any, where: str, row: int) -> NoReturn:
+    def _refuse_divergence(self, x: Any, where: str, row: int | None) -> NoReturn:
         with np.errstate(over="ignore"):
             norm2 = max(float(x @ x) + self.intercept, self._sums()["largest_norm2"])
         stable = self._stable_rate(norm2) if math.isfinite(norm2) and norm2 > 0 else "the inputs are too large"
         raise DivergenceError(
-            f"{where}: the weights left the range of {self.dtype} at row {row}; rate={self.rate!r} is too large: {stable}"
+            f"{where}: the weights left the range of {self.dtype}{numbered(row, ' at ')}; "
+            f"rate={self.rate!r} is too large: {stable}"
         )
 
     # A loss that only Python knows.
@@ -99,7 +100,7 @@ class Descending(TakesSparse):
             prediction, label = core.predict(row), float(batch.y[t])
             whole = prediction is not None and abs(label) <= self._largest
             if not whole and self.missing == "raise":
-                self._door.refuse_row(batch.x[t], label, batch.where, batch.start + t, batch.names)
+                self._door.refuse_row(batch.x[t], label, batch.where, batch.number(t), batch.names)
             skipped += not whole
             out.predictions[t] = np.nan if prediction is None else prediction
             if out.lower is not None:
@@ -109,9 +110,10 @@ class Descending(TakesSparse):
             if whole and weight:
                 slope = weight * float(loss.gradient(label, prediction))
                 if not math.isfinite(slope):
-                    raise RowRefusedError(f"{batch.where}: {loss!r} gave the gradient {slope} at row {batch.start + t}")
+                    at = numbered(batch.number(t), " at ")
+                    raise RowRefusedError(f"{batch.where}: {loss!r} gave the gradient {slope}{at}")
                 if core.descend(row, label, prediction, slope) is not Status.DONE:
-                    self._refuse_divergence(batch.x[t], batch.where, batch.start + t)
+                    self._refuse_divergence(batch.x[t], batch.where, batch.number(t))
             if out.weights is not None and (t + 1) % out.every == 0:
                 out.weights[(t + 1) // out.every - 1] = core.weights()
         return skipped

@@ -10,7 +10,7 @@ import numpy as np
 
 from driftline import _core
 from driftline._core import Status
-from driftline.base.batch import Batch
+from driftline.base.batch import Batch, numbered
 from driftline.base.certificate import Certificate
 from driftline.base.learner import Learner
 from driftline.base.native import SecondOrderCore
@@ -72,8 +72,8 @@ class Recursive(Learner):
             raise RowRefusedError(self._outside_noise(batch.where, batch.start, batch.x[0]))
         schedules.supply(self._require_core("learn_one"), self._policy(), type(self).__name__, len(batch))
 
-    def _outside_noise(self, where: str, row: int, x: Array) -> str:
-        return f"{where}: row {row} has x'Sx >= 1, for which the noise 1 - x'Sx is not positive"
+    def _outside_noise(self, where: str, row: int | None, x: Array) -> str:
+        return f"{where}: {numbered(row) or 'the row'} has x'Sx >= 1, for which the noise 1 - x'Sx is not positive"
 
     def _operations(self, width: int) -> int:
         return int(width**2) if self._policy().radius is None else 16 * int(width**3)

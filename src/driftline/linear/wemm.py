@@ -7,6 +7,7 @@ import sys
 import numpy as np
 
 from driftline.base import params
+from driftline.base.batch import numbered
 from driftline.base.registry import learner
 from driftline.linear.policies import Policy
 from driftline.linear.recursion import Recursive
@@ -47,12 +48,12 @@ class WEMM(Recursive):
     def _policy(self) -> Policy:
         return Policy(start=1 / self.ridge_, noise=None)
 
-    def _outside_noise(self, where: str, row: int, x: Array) -> str:
+    def _outside_noise(self, where: str, row: int | None, x: Array) -> str:
         with np.errstate(over="ignore"):
             norm2 = float(x @ x) + self.intercept
         return (
-            f"{where}: row {row} has x'Sx >= 1, and WEMM's weight 1 / (1 - x'Sx) needs less; |x|^2 = {norm2:.6g} here, "
-            f"and |x|^2 < ridge on every row is sufficient: ridge is {self.ridge_:.6g}"
+            f"{where}: {numbered(row) or 'the row'} has x'Sx >= 1, and WEMM's weight 1 / (1 - x'Sx) needs less; "
+            f"|x|^2 = {norm2:.6g} here, and |x|^2 < ridge on every row is sufficient: ridge is {self.ridge_:.6g}"
         )
 
     def _bound(self, sums: dict[str, float], comparator: float) -> tuple[float | None, dict[str, bool]]:

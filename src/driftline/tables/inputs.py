@@ -208,8 +208,8 @@ def warn_of_column(where: str, what: str) -> None:
     warnings.warn(message, category, stacklevel=5)
 
 
-def as_weights(values: Any, rows: int, where: str) -> Array | None:
-    """Sample weights: finite and not negative; a single number counts for every row."""
+def as_weights(values: Any, rows: int, where: str, number: bool = True) -> Array | None:
+    """Sample weights: finite and not negative; a single one counts for every row. Messages number rows if ``number``."""
     if values is None:
         return None
     if isinstance(values, numbers.Real):
@@ -217,7 +217,8 @@ def as_weights(values: Any, rows: int, where: str) -> Array | None:
     weights = as_vector(values, rows, where, "sample_weight")
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if bad.size:
-        raise ValueError(f"{where}: sample_weight must be in [0, inf), got {weights[bad[0]]:g} in row {bad[0]}")
+        place = f" in row {bad[0]}" if number else ""
+        raise ValueError(f"{where}: sample_weight must be in [0, inf), got {weights[bad[0]]:g}{place}")
     return weights
 
 
