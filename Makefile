@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 NATIVE := $(wildcard cpp/*/*.cpp cpp/*/*.hpp cpp/include/driftline/*.hpp cpp/include/driftline/*/*.hpp) CMakeLists.txt
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
-.PHONY: help demo test test-native lint format bench bench-quick bench-capymoa bench-auto bench-auto-peers docs clean
+.PHONY: help demo test test-native attack lint format bench bench-quick bench-capymoa bench-auto bench-auto-peers docs clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -22,6 +22,9 @@ test-native: $(VENV)/test  ## the native core's own tests, under address and und
 	cmake -S . -B build/native -DDRIFTLINE_TESTS=ON -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS="$(SANITIZE)" > build/native.log || (cat build/native.log; false)
 	cmake --build build/native --parallel 2 >> build/native.log || (cat build/native.log; false)
 	ctest --test-dir build/native --output-on-failure
+
+attack: $(VENV)/test  ## ten minutes of interrupts, forged files, kills, rival processes and wild numbers; SEED=1 for others
+	$(BIN)/python -m tests.attack --seconds 600 --seed $(or $(SEED),0)
 
 lint: $(VENV)/lint  ## ruff, mypy, import-linter and clang-format
 	$(BIN)/ruff check .

@@ -69,7 +69,11 @@ def interrupted_at(line, call):
 def test_an_interrupt_at_any_line_leaves_the_model_whole_and_free(name, call):
     """An interrupt can come between any two steps of Python. All is learned then, or nothing."""
     y = np.where(LABELS > 0, "up", "down") if name == "classifier" else LABELS
-    model = MODELS[name]()
+    assert interrupt_everywhere(MODELS[name](), call, y) > 20
+
+
+def interrupt_everywhere(model, call, y):
+    """Interrupts a call at each of its lines in turn, checks the model each time, and returns the number of lines."""
     if call == "learn_one that grows":
         model.learn_one({"a": 1.0, "b": 2.0}, y[0])
     else:
@@ -85,8 +89,8 @@ def test_an_interrupt_at_any_line_leaves_the_model_whole_and_free(name, call):
         model.__setstate__(before)
         with model._guard.claim(only=True):  # nobody else has it
             line += 1
-    assert line > 20
     assert same(model.__getstate__(), after)
+    return line
 
 
 class Waits:

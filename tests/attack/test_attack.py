@@ -1,0 +1,12 @@
+"""Each part of the attack does something, and finds nothing, in its shortest form."""
+
+import re
+
+import pytest
+
+from tests.attack.__main__ import PARTS
+
+
+@pytest.mark.parametrize("part", ["interrupts", "rivals", "numbers"])
+def test_the_shortest_attack_finds_nothing(part):
+    assert int(re.match(r"[\d,]+", PARTS[part](0, 1))[0].replace(",", "")) > 0
