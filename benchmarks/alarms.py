@@ -1,30 +1,81 @@
-"""How often an alarm is false, and how soon it comes: ``python -m benchmarks.alarms``. Needs driftline alone."""
+"""How often an alarm is false, and how soon a change raises one: ``python -m benchmarks.alarms``. Needs NumPy and SciPy."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+import numpy.typing as npt
+from scipy.signal import lfilter
 
 import driftline as dl
 
-ROWS, BEFORE, AFTER, TRIALS = 4_000_000, 1000, 2000, 400
+Array = npt.NDArray[np.float64]
+
+ROWS, SEEDS = 1_000_000, 3
+SHORT, STREAMS = 1000, 200  # a short stream; how many of them
+BEFORE, AFTER, TRIALS = 1000, 2000, 400
+
+
+def autocorrelated(kept: float) -> Callable[[np.random.Generator, int], Array]:
+    """Gaussian errors of variance 1 that keep a share of the error before."""
+    return lambda rng, rows: np.asarray(lfilter([np.sqrt(1 - kept**2)], [1, -kept], rng.standard_normal(rows)))
+
+
+def seasonal(period: int) -> Callable[[np.random.Generator, int], Array]:
+    """Gaussian errors whose deviation goes from 1/e to e and back within a period."""
+    return lambda rng, rows: rng.standard_normal(rows) * np.exp(np.sin(2 * np.pi * np.arange(rows) / period))
+
+
+def bursts(rng: np.random.Generator, rows: int) -> Array:
+    """Gaussian errors whose logarithmic deviation is itself autocorrelated: stochastic volatility."""
+    return rng.standard_normal(rows) * np.exp(0.7 * autocorrelated(0.95)(rng, rows))
+
+
+KINDS: dict[str, Callable[[np.random.Generator, int], Array]] = {
+    "Gaussian": lambda rng, rows: rng.standard_normal(rows),
+    "Cauchy": lambda rng, rows: rng.standard_cauchy(rows),
+    "exponential, positive": lambda rng, rows: rng.exponential(size=rows),
+    "autocorrelation 0.5": autocorrelated(0.5),
+    "autocorrelation 0.9": autocorrelated(0.9),
+    "autocorrelation 0.99": autocorrelated(0.99),
+    "variance with a season of 24 rows": seasonal(24),
+    "of 96 rows": seasonal(96),
+    "of 1,000 rows": seasonal(1000),
+    "variance in bursts of 20 rows": bursts,
+}
+CHANGES: dict[str, Callable[[Array], Array]] = {
+    "1.5 times as large": lambda errors: 1.5 * errors,
+    "twice as large": lambda errors: 2 * errors,
+    "3 times as large": lambda errors: 3 * errors,
+    "shifted by 1 deviation": lambda errors: errors + 1,
+    "by 2 deviations": lambda errors: errors + 2,
+}
 
 
 def main() -> None:
-    rng = np.random.default_rng(0)
-    for name, draw in (("Gaussian", rng.standard_normal), ("Cauchy", rng.standard_cauchy)):
-        found = dl.Alarm().update_many(draw(ROWS)).size
-        print(f"{name:9} {found} false alarms in {ROWS:,} rows")
-    for scale in (1.5, 2.0, 4.0):
-        delays = sorted(_delay(rng, scale) for _ in range(TRIALS))
-        print(f"{scale:g} times as large: median {delays[TRIALS // 2]:.0f} rows, 90 % {delays[TRIALS * 9 // 10]:.0f}")
+    print(f"| errors | false alarms in {ROWS:,} rows, {SEEDS} seeds | in {STREAMS} streams of {SHORT:,} rows |")
+    print("| --- | --- | ---: |")
+    for name, draw in KINDS.items():
+        long = [dl.Alarm().update_many(draw(np.random.default_rng(seed), ROWS)).size for seed in range(SEEDS)]
+        short = sum(dl.Alarm().update_many(draw(np.random.default_rng(seed), SHORT)).size for seed in range(STREAMS))
+        print(f"| {name} | {', '.join(map(str, long))} | {short} |", flush=True)
+    kinds = ["Gaussian", "autocorrelation 0.9", "of 96 rows"]
+    print(f"\n| from row {BEFORE:,} on | " + " | ".join(kinds) + " |\n| --- | --- | --- | --- |")
+    for change, apply in CHANGES.items():
+        print(f"| {change} | " + " | ".join(_delays(KINDS[kind], apply) for kind in kinds) + " |", flush=True)
 
 
-def _delay(rng: np.random.Generator, scale: float) -> float:
-    errors = rng.standard_normal(BEFORE + AFTER)
-    errors[BEFORE:] *= scale
-    alarms = dl.Alarm().update_many(errors)
-    later = alarms[alarms >= BEFORE]
-    return float(later[0] - BEFORE + 1) if later.size else float("inf")
+def _delays(draw: Callable[[np.random.Generator, int], Array], apply: Callable[[Array], Array]) -> str:
+    """The median and the 90 % quantile of the rows until an alarm."""
+    delays = []
+    for seed in range(TRIALS):
+        errors = draw(np.random.default_rng(seed), BEFORE + AFTER)
+        errors[BEFORE:] = apply(errors[BEFORE:])
+        delays.append(next((t - BEFORE + 1 for t in dl.Alarm().update_many(errors) if t >= BEFORE), AFTER + 1))
+    delays.sort()
+    middle, late = (delays[TRIALS * share // 100] for share in (50, 90))
+    return ", ".join(f"{rows:,}" if rows <= AFTER else f"beyond {AFTER:,}" for rows in (middle, late))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
-"""Alarms on errors, and how many rows the weights rest on."""
+"""Alarms on errors."""
 
-import copy
 import math
 import pickle
 
@@ -8,25 +7,57 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.signal import lfilter
+from scipy.stats import norm
 
 import driftline as dl
+from driftline.demo import demand
+
+
+def certain_variance(scores):
+    """The largest variance of sums of 1, 2, ..., 256 neighbouring scores per score, less two standard errors."""
+    found, width = [1.0], 1
+    while 2 * width <= min(len(scores), 512):
+        pairs = len(scores) // (2 * width)
+        sums = np.reshape(scores[: 2 * width * pairs], (pairs, 2, width)).sum(axis=2)
+        found.append(np.mean((sums[:, 0] - sums[:, 1]) ** 2) / 2 / width / (1 + 2 * math.sqrt(2 / pairs)))
+        width *= 2
+    return max(found)
+
+
+def rank(smaller, equal, known):
+    return (smaller + (equal + 1) / 2) / (known + 1)
 
 
 def plain_alarms(errors, false_every):
-    """The alarm from its definition: ranks among the last 512 sizes, bets, their best product so far."""
-    raised, sizes, evidence = [], [], 0.0
-    for place, size in enumerate(np.abs(errors)):
-        if np.isnan(size):
+    """The alarm from its definition, for up to 8,192 errors, beyond which the variances forget."""
+    raised, past, logs, scores = [], [], [], []
+    evidence, shares, later = np.zeros(3), np.ones(3), None
+    for place, error in enumerate(errors):
+        if np.isnan(error):
             continue
-        if len(sizes) >= 64:
-            seen = np.array(sizes[-512:])
-            p = (np.sum(seen > size) + (np.sum(seen == size) + 1) / 2) / (1 + len(seen))
-            evidence = max(0.0, evidence + math.log(0.6 * p**-0.4))
-            if evidence > math.log(false_every):
-                raised.append(place)
-                sizes, evidence = [], 0.0
-                continue
-        sizes.append(size)
+        seen = np.array(past[-2048:])
+        past.append(error)
+        if len(seen) < 64:
+            continue
+        p = rank(np.sum(np.abs(seen) > abs(error)), np.sum(np.abs(seen) == abs(error)), len(seen))
+        if later is not None:
+            later.append(p)
+            if len(later) == 64:
+                past = past[-64:] if np.mean(later) < 0.43 else past
+                later = None
+            continue
+        z = norm.ppf(rank(np.sum(seen < error), np.sum(seen == error), len(seen)))
+        most = min(-norm.ppf(p / 2), 3)
+        bets = np.array([math.log(0.6 * p**-0.4), 2 * min(z, most) - 2, 2 * min(-z, most) - 2])
+        share = 1 / max(certain_variance(logs), certain_variance(scores)) / (1 + 128 / (len(logs) + 1))
+        shares = np.where(evidence == 0, share, shares)
+        evidence = np.maximum(0, evidence + shares * bets)
+        logs.append(-math.log(p))
+        scores.append(z)
+        if max(evidence) > math.log(false_every):
+            raised.append(place)
+            evidence, later = np.zeros(3), []
     return raised
 
 
@@ -63,10 +94,98 @@ def test_only_the_ranks_count(seed, power, scale):
     assert dl.Alarm().update_many(bent).tolist() == dl.Alarm().update_many(errors).tolist()
 
 
-@pytest.mark.parametrize("draw", [np.random.Generator.standard_normal, np.random.Generator.standard_cauchy])
-def test_false_alarms_are_rarer_than_promised(draw):
-    errors = draw(np.random.default_rng(5), 400_000)
-    assert dl.Alarm(false_every=1000).update_many(errors).size <= 400
+def autocorrelated(rng, rows, kept):
+    return lfilter([math.sqrt(1 - kept**2)], [1, -kept], rng.standard_normal(rows))
+
+
+def seasonal(rng, rows):
+    """The deviation goes from 1/e to e and back within 96 rows."""
+    return rng.standard_normal(rows) * np.exp(np.sin(2 * np.pi * np.arange(rows) / 96))
+
+
+AT_REST = {
+    "Gaussian": lambda rng, rows: rng.standard_normal(rows),
+    "Cauchy": lambda rng, rows: rng.standard_cauchy(rows),
+    "positive": lambda rng, rows: rng.exponential(size=rows),
+    "autocorrelation 0.5": lambda rng, rows: autocorrelated(rng, rows, 0.5),
+    "autocorrelation 0.9": lambda rng, rows: autocorrelated(rng, rows, 0.9),
+    "autocorrelation 0.99": lambda rng, rows: autocorrelated(rng, rows, 0.99),
+    "a season of 96 rows": seasonal,
+}
+
+
+@pytest.mark.parametrize("name", AT_REST)
+@pytest.mark.parametrize("false_every", [1_000, 10_000])
+def test_false_alarms_are_rarer_than_promised(name, false_every):
+    errors = AT_REST[name](np.random.default_rng(5), 200_000)
+    assert dl.Alarm(false_every=false_every).update_many(errors).size <= 200_000 / false_every
+
+
+@pytest.mark.parametrize("name", [name for name in AT_REST if name != "autocorrelation 0.99"])
+def test_short_streams_have_few_false_alarms(name):
+    """Before the dependence of the errors is known. 1,000 rows say too little about a correlation over hundreds of rows."""
+    raised = [dl.Alarm().update_many(AT_REST[name](np.random.default_rng(seed), 1000)).size for seed in range(60)]
+    assert sum(raised) <= 12
+
+
+# Twice the delays that a CUSUM of the bets on sizes has with the limit log(false_every), as medians over such streams.
+@pytest.mark.parametrize(
+    ("change", "most"),
+    [(lambda e: 1.5 * e, 104), (lambda e: 2 * e, 38), (lambda e: 3 * e, 22), (lambda e: e + 1, 116), (lambda e: e - 2, 12)],
+)
+def test_changes_of_independent_errors_are_soon_noticed(change, most):
+    delays = []
+    for seed in range(40):
+        errors = np.random.default_rng(seed).standard_normal(3000)
+        errors[1000:] = change(errors[1000:])
+        alarms = dl.Alarm().update_many(errors)
+        delays.append(next((t - 999 for t in alarms if t >= 1000), math.inf))
+    assert np.median(delays) <= most
+
+
+@pytest.mark.parametrize("name", ["autocorrelation 0.9", "a season of 96 rows"])
+def test_changes_of_dependent_errors_are_noticed(name):
+    found = []
+    for seed in range(20):
+        errors = AT_REST[name](np.random.default_rng(seed), 4000)
+        errors[2000:] *= 3
+        found.append(any(2000 <= t < 2500 for t in dl.Alarm().update_many(errors)))
+    assert sum(found) >= 14
+
+
+def test_dependence_that_has_ended_is_forgotten():
+    rng = np.random.default_rng(2)
+    errors = np.concatenate([seasonal(rng, 20_000), rng.standard_normal(40_000)])
+    errors[-100:] *= 3
+    assert any(len(errors) - 100 <= t < len(errors) - 60 for t in dl.Alarm().update_many(errors))
+
+
+def test_errors_that_become_smaller_raise_none():
+    rng = np.random.default_rng(4)
+    for before, after in ((rng.normal(-5, 1, 2000), rng.normal(0, 1, 500)), (rng.normal(0, 3, 2000), rng.normal(0, 1, 500))):
+        assert dl.Alarm().update_many(np.concatenate([before, after])).size == 0
+
+
+def test_two_outliers_in_succession_raise_none():
+    errors = np.random.default_rng(6).standard_normal(4000)
+    errors[3000:3002] = 1e6
+    assert dl.Alarm().update_many(errors).size == 0
+
+
+def test_after_a_burst_the_errors_before_it_still_count():
+    """Ranked among the 64 errors since, the second burst would not be extreme enough."""
+    errors = np.random.default_rng(9).standard_normal(4000)
+    errors[3000:3004] = errors[3100:3104] = 3.5
+    assert dl.Alarm().update_many(errors).tolist() == [3002, 3102]
+
+
+def test_the_jumps_of_the_demo_raise_alarms():
+    columns = demand.make()
+    X = np.column_stack([columns[name] for name in ("temperature", "wind", "price")])
+    alarms = dl.Auto().run(X, columns["demand"]).alarms
+    for jump in (demand.NEW_PIPES, demand.NEW_DISTRICT):
+        assert ((alarms >= jump) & (alarms < jump + 10)).sum() == 1
+    assert len(alarms) <= 3
 
 
 def test_equal_errors_raise_none():
@@ -114,7 +233,21 @@ def test_bad_errors_change_nothing():
 
 
 @pytest.mark.parametrize(
-    "change", [{"numbers": np.array([9.0, 10.0, 5.0])}, {"numbers": np.array([9.0, 1.0, 0.5])}, {"sizes": np.ones(3)}]
+    "change",
+    [
+        {"evidence": np.array([0.0, 10.0, 0.0])},
+        {"share": np.array([1.0, 2.0, 1.0])},
+        {"share": np.zeros(3)},
+        {"counts": np.array([100.0, 100.5, 0.0, 0.0])},
+        {"counts": np.array([100.0, 101.0, 0.0, 0.0])},
+        {"counts": np.array([100.0, 50.0, 10.0, 0.0])},
+        {"counts": np.array([100.0, 50.0, 0.0, 101.0])},
+        {"numbers": np.array([9.0, 65.0])},
+        {"sign_half": np.full(9, 10.0)},
+        {"size_variance": np.full(9, -1.0)},
+        {"errors": np.ones(3)},
+        {"errors": np.full(2048, np.nan)},
+    ],
 )
 def test_impossible_states_are_refused(change):
     state = dl.Alarm().__getstate__()
@@ -132,134 +265,3 @@ def test_a_run_tells_when_the_target_jumped():
         assert alarms.dtype == np.int64
         assert ((alarms >= 2000) & (alarms < 2020)).sum() == 1
         assert (alarms < 2000).sum() == 0
-
-
-# How many rows the weights rest on.
-
-
-def learned(model, rows=400, d=3, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(rows, d))
-    return model, model.run(X, X.sum(axis=1) + rng.normal(size=rows), weights_every=7)
-
-
-@pytest.mark.parametrize("forgetting", [0.5, 0.9, 0.999, 1.0])
-def test_memory_under_forgetting_is_the_sum_of_the_weights(forgetting):
-    model, run = learned(dl.RLS(forgetting=forgetting))
-    expected = [sum(forgetting**i for i in range(t + 1)) for t in run.snapshots]
-    np.testing.assert_allclose(run.memory, expected)
-    assert model.memory_ == pytest.approx(sum(forgetting**i for i in range(400)))
-
-
-@pytest.mark.parametrize("noise", [0.1, 1.0, 50.0])
-@pytest.mark.parametrize("drift", [1e-4, 0.01, 1.0])
-def test_memory_of_a_random_walk_is_that_of_its_exponential_average(noise, drift):
-    """With x = 1 the filter ends as an average with a constant gain, whose memory is 1 over the gain."""
-    model = dl.Kalman(noise=noise, drift=drift, intercept=False)
-    model.run(np.ones((20_000, 1)), np.zeros(20_000))
-    before = model.coef_[0]
-    model.learn_one([1.0], 1.0)
-    assert model.memory_ == pytest.approx(1 / (model.coef_[0] - before), rel=1e-6)
-
-
-def test_memory_begins_anew_at_a_reset():
-    for model in (dl.ARCOR(schedule=2.0), dl.CRRLS(period=30, forgetting=1.0)):
-        _, run = learned(model)
-        assert run.resets.size > 2
-        begun = [max([reset + 1 for reset in run.resets if reset <= t], default=0) for t in run.snapshots]
-        np.testing.assert_allclose(run.memory, run.snapshots + 1 - begun)
-
-
-PACED = {
-    "rls": lambda **more: dl.RLS(**more),
-    "rls, a sequence": lambda **more: dl.RLS(forgetting=[0.5, 0.9, 1.0, 0.99], **more),
-    "rls, a function": lambda **more: dl.RLS(forgetting=lambda t: 1 - 1 / (t + 3), **more),
-    "dfop": lambda **more: dl.DFOP(**more),
-    "kalman": lambda **more: dl.Kalman(**more),
-    "kalman, float32": lambda **more: dl.Kalman(dtype="float32", drift=0.3, **more),
-    "laser": lambda **more: dl.LASER(**more),
-    "arcor": lambda **more: dl.ARCOR(schedule=1.5, **more),
-    "crrls": lambda **more: dl.CRRLS(period=7, **more),
-    "wemm": lambda **more: dl.WEMM(**more),
-    "sparse_dfop": lambda **more: dl.SparseDFOP(dim=5, **more),
-    "second_order": lambda **more: dl.SecondOrder(time=dl.Add(0.01), reset=dl.Every(20), **more),
-    "auto": lambda **more: dl.Auto(**more),
-    "pipeline": lambda **more: dl.features.Standardize() | dl.Kalman(**more),
-}
-
-
-@pytest.mark.parametrize("every", [1, 3, 25])
-@pytest.mark.parametrize("name", PACED)
-def test_memory_over_time_is_that_of_the_loop_and_survives_a_copy(name, every):
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(160, 2))
-    y = X.sum(axis=1) + 0.1 * rng.normal(size=160)
-    weight = np.where(np.arange(160) % 9 == 4, 0.0, 1.0)
-    holes = np.where(np.arange(160)[:, None] == 20, np.nan, X)
-    run = PACED[name](missing="skip").run(holes, y, sample_weight=weight, weights_every=every)
-    model, seen, drift = PACED[name](), [], []
-    for t in range(160):
-        if t != 20 and weight[t]:
-            model.learn_one(X[t], y[t])
-        if (t + 1) % every == 0:
-            seen.append(model._memory() if every == 1 else copy.deepcopy(model)._memory())
-            drift.append(getattr(model, "drift_", None))
-    np.testing.assert_allclose(run.memory, seen, rtol=1e-6)
-    assert run.snapshots.tolist() == list(range(every - 1, 160, every))
-    assert 0 <= min(seen) <= max(seen) <= 160
-    if name == "auto":
-        np.testing.assert_allclose(run.drift, drift, rtol=1e-6)
-    else:
-        assert run.drift is None
-
-
-@pytest.mark.parametrize("make", [dl.RLS, dl.CRRLS, dl.Kalman])
-def test_memory_where_rows_go_in_blocks_is_that_of_the_loop(make):
-    rng = np.random.default_rng(7)
-    X, y = rng.normal(size=(50, 900)), rng.normal(size=50)
-    params = {"period": 21} if make is dl.CRRLS else {}
-    memory = make(**params).run(X, y, weights_every=7).memory
-    model, seen = make(**params), []
-    for x, label in zip(X, y, strict=True):
-        model.learn_one(x, label)
-        seen.append(model.memory_)
-    np.testing.assert_allclose(memory, seen[6::7], rtol=1e-9)
-
-
-def test_memory_of_several_outputs_is_that_of_one():
-    rng = np.random.default_rng(4)
-    X, Y = rng.normal(size=(80, 3)), rng.normal(size=(80, 2))
-    for make in (dl.Kalman, dl.RLS, lambda: dl.CRRLS(period=30)):
-        np.testing.assert_array_equal(
-            make().run(X, Y, weights_every=1).memory, make().run(X, Y[:, 0], weights_every=1).memory
-        )
-
-
-def test_memory_under_added_drift_is_the_formula_of_the_variances():
-    rng = np.random.default_rng(5)
-    X, y = rng.normal(size=(50, 3)), rng.normal(size=50)
-    run = dl.Kalman(drift=0.02).run(X, y, weights_every=1)
-    model = dl.Kalman(drift=0.02)
-    for t in range(50):
-        model.learn_one(X[t], y[t])
-        rows = np.clip(1 + np.diag(model.covariance_) / 0.02, 1, t + 1)
-        assert run.memory[t] == pytest.approx(np.prod(rows) ** 0.25, rel=1e-9)
-
-
-def test_auto_tells_its_memory_and_drift_by_the_shares_of_its_experts():
-    rng = np.random.default_rng(6)
-    X = rng.normal(size=(200, 2))
-    model = dl.Auto()
-    model.run(X, X.sum(axis=1) + rng.normal(size=200))
-    experts = model._core.experts()
-    assert model.memory_ == pytest.approx(np.exp(sum(one.share * np.log(one.memory) for one in experts)), rel=1e-12)
-    assert model.drift_ == pytest.approx(sum(one.share * one.drift for one in experts), rel=1e-12)
-
-
-def test_no_memory_where_none_is_known_or_asked_for():
-    X, y = np.ones((4, 1)), np.ones(4)
-    assert dl.NLMS().run(X, y, weights_every=2).memory is None
-    run = dl.RLS().run(X, y)
-    assert run.memory is None
-    assert run.snapshots.size == 0
-    assert run.alarms.size == 0

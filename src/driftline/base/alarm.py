@@ -13,21 +13,26 @@ from driftline.tables.inputs import Array
 
 
 class Alarm:
-    """Watches errors, and tells when they have become larger than they were.
+    """Watches errors and tells when they have become larger than they were.
 
-    Each error is ranked by its size among up to 512 before it. While nothing changes the ranks are evenly spread, whatever
-    the distribution of the errors; errors that are large too often speak against that, and their evidence adds up, from
-    whichever row it is strongest (a CUSUM of the bets of a conformal test martingale). After an alarm all begins anew, and
-    64 errors are waited for. An alarm means that what was learned fits worse than it did: a jump of the target, or more
-    noise. It never stops a learner, nor changes it.
+    Each error is ranked among up to 2,048 errors before it, by size and with its sign. As long as the errors are
+    exchangeable, all ranks are equally likely, whatever the distribution. Large errors, or errors shifted to one side,
+    add to the evidence, counted from the row at which it is strongest: a CUSUM of the bets of a conformal test
+    martingale. Errors that depend on each other come in stretches; the alarm measures how much more sums of
+    neighbouring ranks vary than independent ones would, and counts the evidence for as much less.
+
+    An alarm means that the model fits worse than it did: the target jumped, or there is more noise. It changes nothing
+    in the learner. The first 64 errors raise no alarm, and neither do the 64 errors after an alarm. If these are larger
+    than the errors before, later errors are compared with them alone. NaN is passed over.
 
     Args:
-        false_every: about how many rows pass between two false alarms, or more.
+        false_every: how many rows pass between two false alarms, on average, at least. This is measured, not proved, for
+            errors that depend on each other: :doc:`/drift` has the table.
 
     >>> rng = np.random.default_rng(0)
     >>> errors = np.concatenate([rng.normal(size=1000), 3 * rng.normal(size=100)])
     >>> Alarm().update_many(errors).tolist()
-    [1016]
+    [1019]
     """
 
     def __init__(self, *, false_every: float = 10_000) -> None:
@@ -35,11 +40,11 @@ class Alarm:
         self._core = _core.Alarm(math.log(self.false_every))
 
     def update(self, error: float) -> bool:
-        """Takes note of an error; whether it raises the alarm."""
+        """Takes one error. Returns whether it raises the alarm."""
         return self.update_many([error]).size > 0
 
     def update_many(self, errors: Any) -> Array:
-        """Takes note of errors in their order; the places of those that raise the alarm. NaN is passed over."""
+        """Takes errors in their order. Returns the indices of those that raise the alarm."""
         values = np.ascontiguousarray(errors, dtype=np.float64)
         if values.ndim != 1:
             raise ValueError(f"Alarm.update_many: errors must have one dimension, got {values.ndim}")
@@ -48,7 +53,7 @@ class Alarm:
 
     @property
     def evidence(self) -> float:
-        """The evidence for a change so far: 0 is none, and at 1 the alarm is raised."""
+        """The evidence for a change, from 0 to 1. Beyond 1 the alarm is raised, and the evidence starts again at 0."""
         return float(self._core.evidence) / math.log(self.false_every)
 
     def __getstate__(self) -> dict[str, Any]:
