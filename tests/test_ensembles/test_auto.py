@@ -1,7 +1,6 @@
 """Auto: against its plain form, under changes of unit, on hostile streams, and what it says about itself."""
 
 import pickle
-import re
 
 import numpy as np
 import pytest
@@ -174,43 +173,6 @@ def test_it_says_what_it_believes():
     for model in (still, fast):
         assert sum(model.weights_.values()) == pytest.approx(1.0)
         assert len(model.weights_) == len(model._core.experts())
-
-
-def in_words(rows=2000, step=0.0, noise=1.0, jump=0.0, outlier=0.0, wave=0.0):
-    """The first sentences of what is said of Gaussian rows and weights on a walk that jumps 300 rows before the end."""
-    rng = np.random.default_rng(23)
-    X = rng.normal(size=(rows, 3))
-    weights = 1 + np.cumsum(step * rng.normal(size=X.shape), axis=0)
-    weights[-300:] += jump
-    y = np.einsum("td,td->t", X, weights) + noise * rng.normal(size=rows) + wave * np.sin(np.arange(rows) / 4)
-    y[rows // 2] += outlier
-    model = dl.Auto()
-    model.run(X, y)
-    return model.explain().split("\n")
-
-
-def test_it_says_at_what_pace_the_target_moves():
-    assert dl.Auto().explain() == "Auto has seen no row yet."
-    assert in_words(rows=1)[0] == "After 1 row it is too early to tell at what pace the target moves."
-    assert in_words()[0] == "After 2,000 rows the target seems to be at rest: what was learned long ago still counts."
-    since = re.fullmatch(
-        r"After 2,000 rows the target seems to be at rest since a jump, about (\d+) rows ago.", in_words(jump=5.0)[0]
-    )
-    assert 270 <= int(since[1]) <= 300
-    paces = {0.02: ("drift", 11, 200), 0.5: ("move fast", 1, 10)}
-    for step, (words, least, most) in paces.items():
-        said = re.fullmatch(
-            rf"After 2,000 rows the target seems to {words}: Auto relies on the last (\d+) rows? or so.",
-            in_words(step=step, noise=1.0 if step < 0.1 else 0.1)[0],
-        )
-        assert least <= int(said[1]) <= most
-
-
-def test_it_says_whether_the_past_helps_and_which_labels_did_not_count():
-    assert in_words(wave=5.0)[1].startswith("Earlier labels and rows help a lot: ")
-    assert in_words()[1].startswith("Earlier labels and rows help little: ")
-    assert len(in_words()) == 3
-    assert in_words(outlier=1e4)[3] == "1 label far from all others, and explained by nothing, did not count."
 
 
 def test_coefficients_are_those_of_the_target():

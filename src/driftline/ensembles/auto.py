@@ -100,7 +100,7 @@ class Auto(Learner):
         """What the learner believes about the stream, in words."""
         if self._core is None:
             return "Auto has seen no row yet."
-        return in_words(self._core.experts(), self.n_seen_, self.memory_, self._sums())
+        return in_words(self._core.experts(), self.n_seen_, self.memory_, self.drift_, self._sums())
 
     def _certify(self, sums: dict[str, float]) -> Certificate:
         events = {name: int(sums[name]) for name in ("expert_resets", "rescalings", "outliers") if sums[name] > 0}

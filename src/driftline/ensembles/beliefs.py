@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from driftline._core import Expert, Time
 
 _VIEWS = {
@@ -17,8 +19,16 @@ _VIEWS = {
 }
 _LOOK_BACK = (-1, 1, 3, 4, 5, 6)  # views with earlier labels or rows in them
 _FEW = 64  # rows, from which units come
-_SLOW = 2e-5  # a drift at which rows count for two hundred rows or more
-_MOST = 0.4  # of the rows
+_SINCE_JUMP = 0.4  # of the rows: an expert that reset and remembers less has begun anew
+_PART = 0.2  # of the rows: no sign of a move where the memory is at least as long
+# Bands of memory: from, to, name, and what a memory of that length says about the target. No expert forgets more slowly
+# than in about 1,000 rows, so that Auto cannot tell a slower target from one at rest.
+_BANDS = (
+    (500, math.inf, "500 rows or more", "the target is at rest, or moves so slowly that rows of long ago still count"),
+    (100, 500, "100 to 499 rows", "the target moves slowly, if at all"),
+    (10, 100, "10 to 99 rows", "the target drifts"),
+    (0, 10, "fewer than 10 rows", "the target moves fast"),
+)
 
 
 def name_of(expert: Expert) -> str:
@@ -34,13 +44,17 @@ def name_of(expert: Expert) -> str:
     return f"{_VIEWS[expert.view]}, {memory}, start {expert.start:g}"
 
 
-def in_words(experts: list[Expert], rows: int, memory: float, sums: dict[str, float]) -> str:
-    """A paragraph: the pace of the target, what is looked at, the experts that count most, labels that did not count."""
+def in_words(experts: list[Expert], rows: int, memory: float, drift: float, sums: dict[str, float]) -> str:
+    """Sentences on the pace of the target, the shares by memory, earlier labels, the top experts, and outliers.
+
+    The pace follows from the numbers that are printed: the memory as rounded, and the shares.
+    """
     ranked = sorted(experts, key=lambda expert: -expert.share)[:3]
     lines = [
-        f"After {_count(rows, 'row')} {_pace(experts, rows, memory)}.",
+        _pace(experts, rows, max(round(memory), 1)),
+        _shares(experts, drift),
         _past(sum(expert.share for expert in experts if expert.view in _LOOK_BACK)),
-        "The most weight is on: " + "; ".join(f"{name_of(expert)} ({100 * expert.share:.0f} %)" for expert in ranked) + ".",
+        "The most weight is on: " + "; ".join(f"{name_of(expert)} ({_percent(expert.share)})" for expert in ranked) + ".",
     ]
     if outliers := int(sums["outliers"]):
         lines.append(f"{_count(outliers, 'label')} far from all others, and explained by nothing, did not count.")
@@ -51,22 +65,46 @@ def _count(number: float, what: str) -> str:
     return f"{number:,.0f} {what}{'s' if round(number) != 1 else ''}"
 
 
-def _pace(experts: list[Expert], rows: int, memory: float) -> str:
-    """What most of the weight is on: experts that forget little, those that began anew at a jump, or those that forget."""
+def _pace(experts: list[Expert], rows: int, memory: int) -> str:
     if rows < _FEW:
-        return "it is too early to tell at what pace the target moves"
-    begun = [expert for expert in experts if expert.reset > 0 and expert.memory < _MOST * rows]
+        return f"After {_count(rows, 'row')} it is too early to tell at what pace the target moves."
+    begun = [expert for expert in experts if expert.reset > 0 and expert.memory < _SINCE_JUMP * rows]
     anew = sum(expert.share for expert in begun)
-    still = sum(expert.share for expert in experts if expert.drift <= _SLOW) - anew
-    if still > 0.5:
-        return "the target seems to be at rest: what was learned long ago still counts"
-    if still + anew > 0.5:
+    if anew > 0.5:
         ago = max(expert.memory for expert in begun if expert.share >= 0.1 * anew)
-        return f"the target seems to be at rest since a jump, about {_count(ago, 'row')} ago"
-    how = "drift slowly" if memory > 200 else "drift" if memory > 10 else "move fast"
-    return f"the target seems to {how}: Auto relies on the last {_count(max(memory, 1), 'row')} or so"
+        pace = f"the target jumped about {_count(ago, 'row')} ago, and seems to be at rest since"
+    elif _spread(experts) > math.log(10):
+        pace = "the experts disagree about the pace of the target"
+    elif _PART * rows <= memory < _BANDS[0][0]:
+        pace = "there is no sign yet that the target moves"
+    else:
+        pace = next(says for least, _, _, says in _BANDS if memory >= least)
+    return f"After {_count(rows, 'row')} Auto relies on about the last {_count(memory, 'row')}: {pace}."
+
+
+def _spread(experts: list[Expert]) -> float:
+    """The standard deviation of the logarithms of the experts' memories, by their shares."""
+    logs = [math.log(max(expert.memory, 1)) for expert in experts]
+    mean = sum(expert.share * log for expert, log in zip(experts, logs, strict=True))
+    return math.sqrt(sum(expert.share * (log - mean) ** 2 for expert, log in zip(experts, logs, strict=True)))
+
+
+def _shares(experts: list[Expert], drift: float) -> str:
+    """The share of each band, and the band that contributes most to the drift."""
+    shares, drifts = {}, {}
+    for least, most, name, _ in _BANDS:
+        band = [expert for expert in experts if least <= round(expert.memory) < most]
+        shares[name] = sum(expert.share for expert in band)
+        drifts[name] = sum(expert.share * expert.drift for expert in band)
+    by_memory = ", ".join(f"{_percent(share)} on {name}" for name, share in shares.items() if share > 0)
+    source = max(drifts, key=lambda name: drifts[name])
+    return f"Weight by memory: {by_memory}. The mean drift is {drift:.2g}, most of it from experts with {source}."
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %" if share >= 0.005 else "less than 1 %"
 
 
 def _past(share: float) -> str:
     helps = "help a lot" if share >= 0.5 else "help" if share >= 0.1 else "help little"
-    return f"Earlier labels and rows {helps}: experts that look at them have {100 * share:.0f} % of the weight."
+    return f"Earlier labels and rows {helps}: experts that look at them have {_percent(share)} of the weight."

@@ -1,0 +1,155 @@
+"""What Auto says about streams whose truth is known, and about the numbers that it prints."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import driftline as dl
+from driftline.demo import demand
+
+AT_REST = "the target is at rest, or moves so slowly that rows of long ago still count"
+SLOW = "the target moves slowly, if at all"
+NO_SIGN = "there is no sign yet that the target moves"
+DISAGREE = "the experts disagree about the pace of the target"
+DRIFTS = "the target drifts"
+FAST = "the target moves fast"
+JUMPED = re.compile(r"the target jumped about ([\d,]+) rows? ago, and seems to be at rest since")
+
+
+def stream(seed=23, rows=5000, step=0.0, noise=1.0, jumps=(), period=0, wave=0.0):
+    """Gaussian rows. The weights walk, jump, or swing with a period; a wave of 24 rows is added to the labels."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows, 3))
+    weights = 1 + np.cumsum(step * rng.normal(size=X.shape), axis=0)
+    for jump in jumps:
+        weights[jump:] += 3 * rng.choice([-1, 1], size=3)
+    if period:
+        weights *= 1 + np.sin(2 * np.pi * np.arange(rows) / period)[:, None]
+    wave = wave * np.sin(2 * np.pi * np.arange(rows) / 24)
+    return X, np.einsum("td,td->t", X, weights) + wave + noise * rng.normal(size=rows)
+
+
+def counts(seed, rows=6000):
+    """Counts an hour, like those of hired bikes: a day, a week, the weather, and growth."""
+    rng = np.random.default_rng(seed)
+    hour = np.arange(rows)
+    day, week = np.sin(2 * np.pi * hour / 24), (hour // 24) % 7 < 5
+    warm = np.cumsum(rng.normal(size=rows)) / 50
+    rate = np.exp(3 + day + 0.3 * week + 0.2 * np.tanh(warm) + hour / rows)
+    return np.column_stack([hour % 24, week, warm]).astype(float), rng.poisson(rate).astype(float)
+
+
+def learned(X, y):
+    model = dl.Auto()
+    model.run(X, y)
+    return model
+
+
+def said(X, y):
+    """What is said about the pace."""
+    first = learned(X, y).explain().split("\n")[0]
+    return re.fullmatch(r"After [\d,]+ rows? Auto relies on about the last [\d,]+ rows?: (.*)\.", first)[1]
+
+
+TRUTHS = {
+    "at rest, few rows": ({"rows": 300}, {NO_SIGN}),
+    "at rest": ({}, {AT_REST}),
+    "at rest, many rows": ({"rows": 20_000}, {AT_REST}),
+    "at rest, labels with a season": ({"wave": 5.0}, {AT_REST, SLOW}),
+    "a slow walk": ({"step": 0.01}, {SLOW, DRIFTS}),
+    "a walk": ({"step": 0.03}, {DRIFTS}),
+    "a fast walk": ({"step": 0.5, "noise": 0.1}, {FAST}),
+    "weights with a season": ({"period": 1000}, {DRIFTS}),
+    "weights with a short season": ({"period": 100}, {DRIFTS, FAST}),
+}
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", TRUTHS)
+def test_the_pace_is_that_of_the_stream(name, seed):
+    options, truths = TRUTHS[name]
+    assert said(*stream(seed, **options)) in truths
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("ago", [100, 300, 1000])
+def test_a_jump_is_dated(ago, seed):
+    found = JUMPED.fullmatch(said(*stream(seed, jumps=(5000 - ago,))))
+    assert 0.9 * ago <= int(found[1].replace(",", "")) <= ago
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_target_that_keeps_jumping_is_never_simply_at_rest(seed):
+    pace = said(*stream(seed, jumps=(1000, 2000, 4000)))
+    assert JUMPED.fullmatch(pace) or pace in {SLOW, DRIFTS, DISAGREE}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_counts_with_a_season_and_growth_are_not_said_to_be_at_rest(seed):
+    assert said(*counts(seed)) in {SLOW, DRIFTS, DISAGREE}
+
+
+def test_the_demo_is_never_said_to_be_at_rest_before_its_jumps_and_at_its_end():
+    columns = demand.make()
+    X, y = np.column_stack([columns[name] for name in ("temperature", "wind", "price")]), columns["demand"]
+    assert said(X[:3600], y[:3600]) in {SLOW, DRIFTS, DISAGREE}
+    assert JUMPED.fullmatch(said(X[:3700], y[:3700]))
+    assert said(X, y) in {SLOW, DRIFTS, DISAGREE}
+
+
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(64, 1500),
+    st.sampled_from([0.0, 0.01, 0.1, 1.0]),
+    st.sampled_from([0.1, 1.0]),
+    st.sampled_from([0.0, 5.0]),
+    st.booleans(),
+)
+@settings(max_examples=40)
+def test_what_is_said_follows_from_the_numbers_that_are_printed(seed, rows, step, noise, wave, jump):
+    model = learned(*stream(seed, rows, step, noise, (rows // 2,) if jump else (), wave=wave))
+    pace, by_memory, *_ = model.explain().split("\n")
+    memory, verdict = re.fullmatch(r"After .* Auto relies on about the last ([\d,]+) rows?: (.*)\.", pace).groups()
+    memory = int(memory.replace(",", ""))
+    experts = model._core.experts()
+    assert memory == round(model.memory_)
+    assert f"The mean drift is {model.drift_:.2g}, " in by_memory
+    for low, high, name in (
+        (500, np.inf, "500 rows or more"),
+        (100, 500, "100 to 499"),
+        (10, 100, "10 to 99"),
+        (0, 10, "fewer than"),
+    ):
+        share = sum(one.share for one in experts if low <= round(one.memory) < high)
+        assert (f"{100 * share:.0f} % on {name}" in by_memory) == (share >= 0.005)
+    longest = {AT_REST: np.inf, SLOW: 499, DRIFTS: 99, FAST: 9, NO_SIGN: 499, DISAGREE: np.inf}
+    shortest = {AT_REST: 500, SLOW: 100, DRIFTS: 10, FAST: 1, NO_SIGN: rows / 5, DISAGREE: 1}
+    if found := JUMPED.fullmatch(verdict):
+        ago = int(found[1].replace(",", ""))
+        begun = [one for one in experts if one.reset > 0 and one.memory < 0.4 * rows]
+        assert sum(one.share for one in begun) > 0.5
+        assert ago in {round(one.memory) for one in begun}
+    else:
+        assert shortest[verdict] <= memory <= longest[verdict]
+
+
+def in_words(**options):
+    X, y = stream(rows=options.pop("rows", 2000), wave=options.pop("wave", 0.0))
+    y[len(y) // 2] += options.pop("outlier", 0.0)
+    return learned(X, y).explain().split("\n")
+
+
+def test_nothing_is_said_too_early():
+    assert dl.Auto().explain() == "Auto has seen no row yet."
+    assert in_words(rows=1)[0] == "After 1 row it is too early to tell at what pace the target moves."
+    assert in_words(rows=63)[0] == "After 63 rows it is too early to tell at what pace the target moves."
+
+
+def test_it_says_whether_the_past_helps_and_which_labels_did_not_count():
+    assert in_words(wave=5.0)[2].startswith("Earlier labels and rows help a lot: ")
+    assert in_words()[2].startswith("Earlier labels and rows help little: ")
+    assert len(in_words()) == 4
+    assert in_words(outlier=1e4)[4] == "1 label far from all others, and explained by nothing, did not count."
