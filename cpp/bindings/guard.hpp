@@ -37,8 +37,8 @@ class Guard {
     // After a fork the threads of the parent are gone, and their claims pass to the one that is left.
     void take_over() { owner_.store(PyThread_get_thread_ident(), std::memory_order_release); }
     [[noreturn, gnu::cold, gnu::noinline]] void refuse() const {
-        throw std::runtime_error(name_ +
-                                 ": the model is in use by another thread; give each thread its own, or lock around it");
+        throw std::runtime_error(name_ + ": the model is in use by another thread; give each thread its own, or lock "
+                                         "around it: see Threads and processes in the documentation");
     }
 
     [[noreturn, gnu::cold, gnu::noinline]] void refuse_nested() const {

@@ -7,6 +7,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -217,6 +218,29 @@ def test_rows_from_many_threads_are_all_counted_or_refused():
         list(pool.map(work, range(4)))
     assert model.n_seen_ == 1 + sum(learned)
     assert all("in use by another thread" in message for message in refused)
+
+
+@pytest.mark.parametrize("make", [dl.RLS, dl.NLMS, dl.Kalman, dl.Auto])
+def test_calls_of_one_row_take_turns(make, long_rows):
+    X, y = long_rows
+    model = make()
+    model.learn_one(X[0], y[0])
+
+    def work(_):
+        for row, label in zip(X[:300], y[:300].tolist(), strict=True):
+            model.predict_one(row)
+            model.learn_one(row, label)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
+    assert model.n_seen_ == 1201
+
+
+def test_the_error_points_to_the_page_on_threads():
+    (refusal, *_) = meet(lambda model, X, y: model.predict_one(X[0])).refusals
+    page = Path(__file__).parents[2] / "docs" / "threads.md"
+    title = page.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
+    assert refusal.endswith(f": see {title} in the documentation")
 
 
 def test_two_threads_that_meet_a_fresh_model_make_one_of_it():
