@@ -70,7 +70,8 @@ template <class T> void check_state(const SecondOrderState<T>& state) {
     check_matrix(state);
     if (state.guard.u)
         check_factor(state.guard, state.d);
-    if (sums.segment < 1 || sums.begun > sums.rows || sums.pending > 1 || (sums.pending == 1 && !state.guard.u))
+    if (sums.segment < 1 || sums.begun > sums.rows || sums.pending > 1 || (sums.pending == 1 && !state.guard.u) ||
+        !(sums.prior > 0))
         throw nb::value_error("the state's sums are out of range");
 }
 

@@ -22,6 +22,7 @@ template <class T> constexpr Engine<T> make_engine() {
         },
         [](SecondOrderState<T>& m, double& prediction, double* s) { return predict_row(m, prediction, s); },
         &replay_any<T>,
+        &raise_prior<T>,
         [](FirstOrderState<T>& m, double y, double weight, double& prediction) {
             double norm2;
             prediction = score(m, norm2);

@@ -14,6 +14,11 @@ Policy forgetting() {
     policy.amount = 0.95;
     return policy;
 }
+Policy keeping() {
+    Policy policy = forgetting();
+    policy.keep_prior = true;
+    return policy;
+}
 Policy drifting() {
     Policy policy;
     policy.time = Time::add;
@@ -213,7 +218,7 @@ template <class T> void test_type() {
             what_goes_in_comes_out<T>(d, policy);
     for (const Index d : {1, 2, 4, 5, 8, 9, 16, 17, 33, 40})
         for (const std::size_t threads : {1, 2}) {
-            for (const Policy& policy : {forgetting(), drifting(), resetting()})
+            for (const Policy& policy : {forgetting(), keeping(), drifting(), resetting()})
                 rows_with_keys_are_rows_of_separate_models<SecondOrderModel<T>>(d, policy, threads);
             for (const FirstOrderPolicy& policy : {FirstOrderPolicy{}, multiplying()})
                 rows_with_keys_are_rows_of_separate_models<FirstOrderModel<T>>(d, policy, threads);

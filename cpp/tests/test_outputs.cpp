@@ -39,14 +39,16 @@ template <class T> void outputs_are_those_of_separate_models(const Policy& polic
 }
 
 template <class T> void with_every_policy(double tolerance) {
-    Policy plain, fading, drifting, shrunk;
+    Policy plain, fading, drifting, shrunk, kept;
     fading.time = Time::divide;
     fading.amount = 0.95;
     drifting.time = Time::add;
     drifting.amount = 0.01;
     shrunk.shrink = true;
     shrunk.clip = 0.5;
-    for (const Policy& policy : {plain, fading, drifting, shrunk})
+    kept = fading;
+    kept.keep_prior = true;
+    for (const Policy& policy : {plain, fading, drifting, shrunk, kept})
         for (Index d : {1, 4, 9, 40})
             outputs_are_those_of_separate_models<T>(policy, d, tolerance);
 }

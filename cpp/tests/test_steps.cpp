@@ -76,7 +76,7 @@ struct Named {
     Policy policy;
 };
 std::vector<Named> policies() {
-    std::vector<Named> all(9);
+    std::vector<Named> all(11);
     all[0].name = "ridge";
     all[1].name = "rls";
     all[1].policy.time = Time::divide;
@@ -108,6 +108,14 @@ std::vector<Named> policies() {
     all[8].policy.time = Time::divide;
     all[8].policy.amount = 0.5;
     all[8].policy.modest = 1;
+    all[9].name = "rls that keeps its prior";
+    all[9].policy.time = Time::divide;
+    all[9].policy.amount = 0.9;
+    all[9].policy.keep_prior = true;
+    all[10].name = "drifting arcor that keeps its prior";
+    all[10].policy = all[7].policy;
+    all[10].policy.start = 2;
+    all[10].policy.keep_prior = true;
     return all;
 }
 template <class T> std::unique_ptr<SecondOrderModel<T>> make_model(Index d, bool intercept, const Policy& policy) {
@@ -334,10 +342,13 @@ void resets_equal_brute_force(Index d, double noise, double keep) {
     CHECK(found == expected);
 }
 
-// A feature that was zero so far and one that is new are the same where time does not act on S.
-template <class T> void growth_equals_features_that_were_zero(Index d, Index more, bool intercept) {
+// A feature that was zero so far and one that is new are the same where time does not act on S, or spares the prior.
+template <class T> void growth_equals_features_that_were_zero(Index d, Index more, bool intercept, bool forgetting) {
     Policy policy;
     policy.start = 2;
+    policy.time = forgetting ? Time::divide : Time::none;
+    policy.amount = 0.95;
+    policy.keep_prior = forgetting;
     const Index features = d - intercept;
     Stream narrow(30, features), wide(30, features + more), rest(30, features + more);
     for (Index t = 0; t < narrow.rows; ++t) {
@@ -378,8 +389,9 @@ template <class T> void test_type() {
     for (const Index d : {1, 3, 4, 8, 21})
         for (const Index more : {1, 5})
             for (const bool intercept : {false, true})
-                if (d > intercept)
-                    growth_equals_features_that_were_zero<T>(d, more, intercept);
+                for (const bool forgetting : {false, true})
+                    if (d > intercept)
+                        growth_equals_features_that_were_zero<T>(d, more, intercept, forgetting);
 }
 
 } // namespace

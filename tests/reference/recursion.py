@@ -16,6 +16,7 @@ def second_order(
     *,
     start: mpf = 1,
     divide: Any = 1,
+    keep_prior: bool = False,
     add: mpf = 0,
     noise: Any = 1,
     shrink: bool = False,
@@ -31,6 +32,8 @@ def second_order(
         labels: T numbers.
         start: S starts at start I.
         divide: S is divided by it before a row; a number, or a schedule over the rows.
+        keep_prior: where less than I / start is left of the start in S^-1, it is raised to 2 I / start by rows of one
+            feature with the label 0.
         add: add I is added to S before a row.
         noise: rho, or "complement" for 1 - s.
         shrink: predict f / (1 + s).
@@ -42,6 +45,7 @@ def second_order(
     d = len(rows[0])
     S = identity(d, mpf(start))
     w = [mpf(0)] * d
+    prior = 1 / mpf(start)
     predictions: Vector = []
     resets: list[int] = []
     for t, (x, label) in enumerate(zip(rows, labels, strict=True), start=1):
@@ -56,14 +60,27 @@ def second_order(
             raise ValueError(f"x.S.x must be below 1, got {s} at row {t - 1}")
         w = [w_i + k_i * (label - f) / (rho + s) for w_i, k_i in zip(w, k, strict=True)]
         S = [[S[i][j] - k[i] * k[j] / (rho + s) for j in range(d)] for i in range(d)]
+        prior *= factor
         if (every is not None and t % every == 0) or (
             below is not None and is_smaller(S, threshold(below, len(resets) + 1))
         ):
-            S = identity(d, mpf(1))
+            S, prior = identity(d, mpf(1)), mpf(1)
             resets.append(t - 1)
+        if keep_prior and prior < 1 / mpf(start):
+            w, S = raised(w, S, 2 / mpf(start) - prior)
+            prior = 2 / mpf(start)
         if radius is not None:
             w = project(w, S, radius)
     return Precise(predictions, w, S, resets)
+
+
+def raised(w: Vector, S: Matrix, amount: mpf) -> tuple[Vector, Matrix]:
+    """w and S after amount I came to S^-1: one row of each feature, with noise 1 / amount and the label 0."""
+    for j in range(len(w)):
+        k, variance = [row[j] for row in S], 1 / amount + S[j][j]
+        w = [w_i - k_i * w[j] / variance for w_i, k_i in zip(w, k, strict=True)]
+        S = [[S[a][b] - k[a] * k[b] / variance for b in range(len(w))] for a in range(len(w))]
+    return w, S
 
 
 def identity(d: int, scale: mpf) -> Matrix:

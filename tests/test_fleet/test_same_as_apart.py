@@ -18,6 +18,7 @@ from .apart import in_a_fleet, keyed_rows, require_same, run_apart
 
 LEARNERS = [
     dl.RLS(forgetting=0.9),
+    dl.RLS(forgetting=0.9, keep_prior=True),
     dl.Kalman(drift=1e-3),
     dl.ARCOR(schedule=2.0),
     dl.LASER(),

@@ -13,6 +13,7 @@ SECOND_ORDER = {
 LEARNERS = SECOND_ORDER | {  # at settings that say more than the defaults, where there are such
     "ridge": dl.Ridge(ridge=0.5),
     "rls": dl.RLS(forgetting=0.97, ridge=0.3),
+    "rls_with_its_prior": dl.RLS(forgetting=0.9, ridge=0.3, keep_prior=True),
     "rls_by_a_function": dl.RLS(forgetting=lambda t: 0.97 + 0.02 * (t % 2)),
     "aar": dl.AAR(ridge=0.2, clip=3.0),
     "arowr": dl.AROWR(noise=0.3, ridge=2.0),

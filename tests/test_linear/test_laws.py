@@ -284,6 +284,7 @@ def test_second_order_reproduces_every_named_learner_to_the_last_bit(seed, d, dt
     pairs = [
         (dl.Ridge(ridge=0.7), free(start=1 / 0.7)),
         (dl.RLS(forgetting=0.9, ridge=0.7), free(start=1 / 0.7, time=dl.Divide(0.9))),
+        (dl.RLS(forgetting=0.9, keep_prior=True), free(time=dl.Divide(0.9, keep_prior=True))),
         (dl.RLS(forgetting=[0.9, 0.8]), free(time=dl.Divide([0.9, 0.8]))),
         (dl.AAR(ridge=0.7, clip=2.0), free(start=1 / 0.7, shrink=True, clip=2.0)),
         (dl.AROWR(noise=2.5, ridge=0.7), free(start=1 / 0.7, noise=2.5)),

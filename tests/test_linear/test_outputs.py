@@ -23,6 +23,7 @@ MAKES = {
     "rls": lambda **options: dl.RLS(**options),
     "rls_by_a_function": lambda **options: dl.RLS(forgetting=fading, **options),
     "rls_by_a_sequence": lambda **options: dl.RLS(forgetting=[0.9, 0.8, 0.99], **options),
+    "rls_with_its_prior": lambda **options: dl.RLS(forgetting=0.9, keep_prior=True, **options),
     "ridge": lambda **options: dl.Ridge(ridge=0.3, **options),
     "aar": lambda **options: dl.AAR(clip=1.5, **options),
     "arowr": lambda **options: dl.AROWR(noise=0.5, **options),

@@ -27,10 +27,12 @@ def plain(
     identity = np.eye(X.shape[1])
     S = start * identity
     w: Array = np.zeros(X.shape[1])
+    prior = 1 / start  # of what S^-1 holds, the part that is no row's
     predictions, weights, resets = [], [], []
     for t, (x, label) in enumerate(zip(X, y, strict=True), start=1):
         if isinstance(time, dl.Divide):
             S = S / at(time.forgetting, t)
+            prior *= at(time.forgetting, t)
         if isinstance(time, dl.Add):
             S = S + time.drift * identity
         s = x @ S @ x
@@ -41,8 +43,12 @@ def plain(
         S = inv(inv(S) + np.outer(x, x) / rho)
         below = isinstance(reset, dl.Below) and eigvalsh(S)[0] < threshold(reset.schedule, len(resets) + 1)
         if below or (isinstance(reset, dl.Every) and t % reset.period == 0):
-            S = identity
+            S, prior = identity, 1.0
             resets.append(t - 1)
+        if isinstance(time, dl.Divide) and time.keep_prior and prior < 1 / start:
+            A = inv(S)
+            S = inv(A + (2 / start - prior) * identity)
+            w, prior = S @ A @ w, 2 / start
         w = project(w, S, radius)
         weights.append(w)
     return outcome(X, predictions, weights, S, resets)
@@ -50,7 +56,7 @@ def plain(
 
 def precise(rows, labels, *, time, reset, **switches):
     if isinstance(time, dl.Divide):
-        switches["divide"] = time.forgetting
+        switches["divide"], switches["keep_prior"] = time.forgetting, time.keep_prior
     if isinstance(time, dl.Add):
         switches["add"] = time.drift
     if isinstance(reset, dl.Every):
@@ -66,6 +72,9 @@ CASES = [
     Case(time=dl.Divide(0.9), radius=0.8),
     Case(time=dl.Divide([0.9, 0.8, 0.97]), start=2.0),
     Case(start=2.0, time=dl.Divide(0.95), reset=dl.Below(1.5)),
+    Case(start=2.0, noise=0.5, time=dl.Divide(0.9, keep_prior=True), shrink=True, radius=1.5),
+    Case(start=2.0, time=dl.Divide(0.95, keep_prior=True), reset=dl.Below(1.5)),
+    Case(start=0.3, time=dl.Divide(0.8, keep_prior=True), reset=dl.Every(7)),
     Case(time=dl.Add(0.01), noise=0.5, reset=dl.Below(1.2), radius=2.0),
     Case(time=dl.Add(0.1), shrink=True, reset=dl.Every(5), clip=2.0),
     Case(start=0.001, time=dl.Add(1e-5), noise="complement"),

@@ -24,7 +24,7 @@ from driftline.errors import RowRefusedError
 from driftline.kernels import functions
 from driftline.linear import schedules
 from driftline.linear.arowr import AROWR
-from driftline.linear.policies import Divide, Policy
+from driftline.linear.policies import Policy
 from driftline.linear.recursion import Recursive
 from driftline.tables.inputs import Array, Name
 
@@ -169,7 +169,7 @@ class Kernel(Nested):
         return kind(features, width, self._native(self._working()._policy()), self._options(), function)
 
     def _native(self, policy: Policy) -> NativePolicy:
-        return replace(policy, modest=_MODEST if isinstance(policy.time, Divide) else 0.0).native()
+        return replace(policy, modest=_MODEST if policy.winds_up else 0.0).native()
 
     def _supply(self, core: KernelCore, ahead: int) -> None:
         """The schedules' values from here on; while gamma is measured, all thresholds that learning anew can need."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from driftline import _core
 from driftline._core import Reset, Time
-from driftline.base.rules import POSITIVE, Checked, Count, NotNegative, Rule, is_sequence, number, sequence
+from driftline.base.rules import BOOLEAN, POSITIVE, Checked, Count, NotNegative, Rule, is_sequence, number, sequence
 from driftline.storage.codec import storable
 from driftline.tables.inputs import Array
 
@@ -46,9 +46,15 @@ def values_of(schedule: Schedule, indices: Iterable[int], rule: Rule, what: str)
 @storable
 @dataclass(frozen=True)
 class Divide(Checked):
-    """S <- S / forgetting before each row: exponential forgetting."""
+    """S <- S / forgetting before each row: exponential forgetting.
+
+    Attributes:
+        forgetting: a number in (0, 1], or a function or sequence of such numbers.
+        keep_prior: forget the rows and not the prior: S stays below its start. See :class:`driftline.RLS`.
+    """
 
     forgetting: Annotated[float | Schedule, FORGETTING]
+    keep_prior: Annotated[bool, BOOLEAN] = False
 
     @property
     def constant(self) -> float | None:
@@ -126,6 +132,16 @@ class Policy:
         return self.time if isinstance(self.time, Divide) and self.time.constant is None else None
 
     @property
+    def keeps_prior(self) -> bool:
+        """Whether forgetting spares the prior."""
+        return isinstance(self.time, Divide) and self.time.keep_prior
+
+    @property
+    def winds_up(self) -> bool:
+        """Whether forgetting lets S grow without end in directions of which no row says anything."""
+        return isinstance(self.time, Divide) and self.time.constant != 1 and not self.time.keep_prior
+
+    @property
     def thresholds(self) -> Below | None:
         """The reset thresholds, where there are any."""
         return self.reset if isinstance(self.reset, Below) else None
@@ -157,4 +173,5 @@ class Policy:
             period=min(int(self.reset.period), sys.maxsize) if isinstance(self.reset, Every) else 0,
             radius=0.0 if self.radius is None or math.isinf(self.radius) else float(self.radius),
             modest=float(self.modest),
+            keep_prior=self.keeps_prior,
         )

@@ -27,7 +27,8 @@ class SecondOrder(Recursive):
 
     Args:
         start: S starts at start * I. A reset makes it I whatever the start.
-        time: None, :class:`~driftline.Divide` or :class:`~driftline.Add`.
+        time: None, :class:`~driftline.Divide` or :class:`~driftline.Add`. ``Divide(0.9, keep_prior=True)`` forgets the rows
+            and not the start: S stays below start * I.
         noise: :math:`\rho`, or "complement" for WEMM's 1 - s.
         shrink: predict f / (1 + s).
         reset: None, :class:`~driftline.Every` or :class:`~driftline.Below`.

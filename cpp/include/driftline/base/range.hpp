@@ -4,7 +4,7 @@
 #include <cfloat>
 #include <cmath>
 
-#include "driftline/base/simd.hpp"
+#include "driftline/base/panels.hpp"
 
 namespace driftline {
 inline namespace DRIFTLINE_ISA {
@@ -18,6 +18,14 @@ DRIFTLINE_INLINE double at_most(double value, double bound) { return value < bou
 
 DRIFTLINE_INLINE double saturate(double value, double most) {
     return value > most ? most : value < -most ? -most : value == value ? value : 0.0;
+}
+
+// Weights that left the range of T, at its ends.
+template <class T> DRIFTLINE_ONCE void hold_in_range(T* w, Index d) {
+    for (Index j = 0; j < d; ++j)
+        w[j] = static_cast<T>(saturate(static_cast<double>(w[j]), type_max<T>));
+    for (Index j = d; j < padded<T>(d); ++j)
+        w[j] = 0; // a gain that is infinite, times the zeros that pad k
 }
 
 // w.x / scale where the plain sum overflowed.

@@ -140,7 +140,7 @@ template <class T> class FactorBlocks : public BlockReplay<T> {
     // Whether the policy leaves S to the step alone, for some rows at least.
     static bool suits(const SecondOrderState<T>& m) {
         const Policy& policy = m.policy;
-        return !m.additive && !policy.complement && policy.radius == 0 && policy.modest == 0 &&
+        return !m.additive && !policy.complement && policy.radius == 0 && policy.modest == 0 && !policy.keep_prior &&
                (policy.reset != Reset::below || m.guard.u);
     }
 

@@ -64,8 +64,7 @@ template <class T> Status predict_outputs(SecondOrderState<T>& m, OutputWeights<
 template <class T> bool move_output(T* w, const T* gain, double error, Index d, Index stride) {
     if (add_scaled(w, w, gain, static_cast<T>(saturate(error, type_max<T>)), stride)) [[likely]]
         return true;
-    for (Index i = 0; i < stride; ++i)
-        w[i] = i < d ? static_cast<T>(saturate(static_cast<double>(w[i]), type_max<T>)) : T(0);
+    hold_in_range(w, d);
     return false;
 }
 
@@ -82,7 +81,9 @@ Status learn_outputs(SecondOrderState<T>& m, OutputWeights<T>& w, const double* 
     raw_predictions(m, w, predictions);
     std::memset(static_cast<void*>(m.w), 0, static_cast<std::size_t>(w.stride) * sizeof(T));
     m.sums.value = 0;
+    m.several = true;
     const Status status = engine<T>().learn(m, 1, weight, ignored);
+    m.several = false;
     Sums& sums = m.sums;
     const double share = sums.value;
     sums.value = before.value;
@@ -105,6 +106,8 @@ Status learn_outputs(SecondOrderState<T>& m, OutputWeights<T>& w, const double* 
     }
     sums.value = at_most(before.value * keep + value, DBL_MAX);
     sums.saturated += held;
+    if (m.policy.keep_prior)
+        engine<T>().raise_prior(m, w.of(0), w.outputs);
     return Status::done;
 }
 

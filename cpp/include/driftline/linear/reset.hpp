@@ -50,6 +50,8 @@ template <class T> void reset(SecondOrderState<T>& m, double scale) {
         set_identity(m.packed, scale, m.d);
     else
         set_identity(m.factor, scale, m.d);
+    if (m.policy.keep_prior)
+        m.sums.prior = m.policy.start / scale;
     m.ready = false;
 }
 

@@ -28,21 +28,43 @@ template <class T> DRIFTLINE_INLINE Weakness weakness_of(const SecondOrderState<
     return {lift || !(total <= limit), !(total <= 10 * limit)};
 }
 
-// What a modest policy does long before that: S^-1 gains I / most. That leaves S as even as it was in all the directions of
-// which no row said anything, where cutting single D_j would have the weights wander off in them. As d rows, each of one
-// feature, that bring no news of the weights: d^3, once in as many rows as S grows modest_room-fold in.
-template <class T> DRIFTLINE_ONCE void bring_modesty(SecondOrderState<T>& m, double most) {
+// Adds `amount` I to S^-1 as d rows of noise 1 / amount, each of one feature: O(d^3). Their labels are 0 for the weights of
+// `outputs` learners, one after the other at w; without outputs the weights stay. Returns what the rows add to the value.
+template <class T> DRIFTLINE_ONCE double add_information(SecondOrderState<T>& m, double amount, T* w, Index outputs) {
     Row<0, T> row(m.factor);
-    std::memset(m.x, 0, static_cast<std::size_t>(row.size) * sizeof(T));
+    const double rho = 1 / amount;
+    double value = 0;
     for (Index j = 0; j < m.d; ++j) {
-        m.x[j] = 1;
-        multiply(m.factor, m.x);
+        for (Index i = 0; i < row.columns; ++i) // row j of U
+            row.product[i] = i < j ? T(0) : m.factor.u[panel_index<T>(j, i)];
         Growth none;
-        project(m.factor, row, none);
-        update(m.factor, row, most, m.x);
-        m.x[j] = 0;
+        const double variance = rho + project(m.factor, row, none);
+        update(m.factor, row, rho, m.x);
+        for (Index o = 0; o < outputs; ++o) {
+            T* const own = w + o * row.size;
+            const double gain = -static_cast<double>(own[j]) / variance;
+            value += gain * gain * variance;
+            if (!add_scaled(own, own, row.k, static_cast<T>(gain), row.size)) [[unlikely]] {
+                hold_in_range(own, m.d);
+                m.sums.saturated += 1;
+            }
+        }
     }
     m.ready = false;
+    return value;
+}
+
+// Where forgetting, or a reset, left less of the prior than there was at the start, it is raised to raised_prior times that:
+// once in log(raised_prior) / -log(forgetting) rows. The weights follow.
+template <class T> void raise_prior(SecondOrderState<T>& m, T* w, Index outputs) {
+    Sums& sums = m.sums;
+    if (!(sums.prior < 1))
+        return;
+    const double amount = (raised_prior - sums.prior) / m.policy.start;
+    sums.prior = raised_prior;
+    if (m.policy.reset == Reset::below)
+        sums.bound += amount;
+    sums.value = at_most(sums.value + add_information(m, amount, w, outputs), DBL_MAX);
 }
 
 inline void count_reset(Sums& sums) {
@@ -75,8 +97,12 @@ inline Index rows_until_mending(Index d) { return 64 + 8 * d; }
 template <class T> DRIFTLINE_ONCE void watch(SecondOrderState<T>& m, double rho, View view, const T* next) {
     if (m.additive && static_cast<Index>(m.sums.rows) % rows_until_mending(m.d) == 0)
         mend(m);
+    if (m.policy.keep_prior)
+        m.sums.prior *= view.keep;
     if (m.policy.reset != Reset::none)
         watch_resets(m, rho, view.growth.grow, view.norm2 * (view.scale * view.scale), next);
+    if (m.policy.keep_prior && !m.several)
+        raise_prior(m, m.w, 1);
     if (m.policy.radius > 0 && !(std::sqrt(dot(m.w, m.w, padded<T>(m.d))) <= m.policy.radius))
         project_on_ball(m);
 }
@@ -142,7 +168,7 @@ struct Extras {
 template <class T> DRIFTLINE_INLINE Extras extras_of(const SecondOrderState<T>& m, bool weighted) {
     const Policy& policy = m.policy;
     return {policy.shrink || policy.clip > 0, policy.complement || weighted,
-            m.additive || policy.reset != Reset::none || policy.radius > 0};
+            m.additive || policy.reset != Reset::none || policy.radius > 0 || policy.keep_prior};
 }
 
 // What a label means to a row that was looked at.
@@ -182,7 +208,10 @@ DRIFTLINE_INLINE void conclude(SecondOrderState<T>& m, const Row<G, T>& row, Vie
         refine_weights(m, row.k, row.size, (y - left) * view.scale, lesson.rho + view.s);
     }
     if (m.policy.modest > 0 && view.growth.watched) [[unlikely]] {
-        bring_modesty(m, view.growth.watch / modest_room);
+        // Long before that, S^-1 gains a multiple of I. That leaves S as even as it was in all the directions of which no
+        // row said anything, where cutting single D_j would have the weights wander off in them. O(d^3), each time that S
+        // has grown by a factor of modest_room.
+        add_information(m, modest_room / view.growth.watch, m.w, 0);
         view.growth.capped = true;
     }
     Sums& sums = m.sums;

@@ -60,10 +60,13 @@ template <class T> class SecondOrderModel {
     // New numbers for the same kinds of time and reset; memory was sized for those.
     void set_policy(const Policy& policy) {
         const Policy& old = state.policy;
-        if (policy.time != old.time || policy.reset != old.reset || (policy.radius > 0 && !state.scratch))
+        if (policy.time != old.time || policy.reset != old.reset || policy.keep_prior != old.keep_prior ||
+            (policy.radius > 0 && !state.scratch))
             throw std::invalid_argument("this parameter cannot change once the model has learned");
         const Policy fresh = within_range(policy);
         state.sums.retuned += state.sums.rows > 0 && !(fresh == old);
+        if (policy.keep_prior)
+            state.sums.prior *= fresh.start / old.start;
         state.policy = fresh;
         held_in_range_ = !(fresh == policy);
     }
@@ -73,7 +76,9 @@ template <class T> class SecondOrderModel {
 
     // The same model with `more` features at their start, before the intercept.
     std::unique_ptr<SecondOrderModel> grown(Index more) {
-        return grown(more, state.d - state.intercept, state.policy.start);
+        const Policy& policy = state.policy;
+        const double start = policy.keep_prior ? policy.start / state.sums.prior : policy.start;
+        return grown(more, state.d - state.intercept, start);
     }
     // The same with the new features from place `at` on, and S = start I for them.
     std::unique_ptr<SecondOrderModel> grown(Index more, Index at, double start) {

@@ -26,6 +26,7 @@ struct Policy {
     // For rows that leave many directions alone: S grows less far in these, and alike in all of them. So many times its
     // start it may grow whatever the rows are; 0: the policy is not modest.
     double modest = 0;
+    bool keep_prior = false; // what the start told of the weights does not fade under forgetting
     bool operator==(const Policy&) const = default;
 };
 
@@ -62,6 +63,7 @@ struct Sums {
     double pending = 0;   // 1: S and the guard were reset, which is yet to be written down; see settle
     double shrunk = 0;    // sum of s / (rho + s), where predictions are shrunk by it
     double begun = 0;     // rows until the last reset of S
+    double prior = 1;     // S^-1 is prior / start I plus what the rows told; followed where the policy keeps the prior
 };
 inline constexpr Index sums_count = sizeof(Sums) / sizeof(double);
 
@@ -70,6 +72,7 @@ template <class T> struct SecondOrderState {
     bool intercept = false; // the last of them belongs to a constant 1
     bool additive = false;  // S is kept as Packed, else as Factor
     bool ready = false;     // the products at hand belong to x
+    bool several = false;   // the weights of several outputs are kept elsewhere: raising the prior is left to the caller
     Policy policy;
     Sums sums;
     Coverage coverage;
@@ -92,6 +95,8 @@ template <class T> inline constexpr double modest_growth = sizeof(T) == 8 ? 1e6 
 inline constexpr double modest_room = 16;
 // The largest s for which a row is taken in without scaling it first.
 template <class T> inline constexpr double largest_s = sizeof(T) == 8 ? 1e250 : 1e30;
+// Where less than 1 is left of the prior, a policy that keeps it raises it to this.
+inline constexpr double raised_prior = 2;
 // What start and drift may be, and the smallest start and noise: beyond, T cannot hold what they bring about.
 template <class T> inline constexpr double largest_start = sizeof(T) == 8 ? 1e100 : 1e15;
 template <class T> inline constexpr double smallest_start = sizeof(T) == 8 ? 1e-100 : 1e-30;

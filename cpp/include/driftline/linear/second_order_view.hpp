@@ -27,7 +27,8 @@ template <class T> DRIFTLINE_INLINE View usual_view(const SecondOrderState<T>& m
     if (policy.time == Time::divide) {
         view.keep = policy.amount;
         view.growth.grow = 1 / view.keep;
-        view.growth.watch = policy.reset == Reset::none ? policy.start : at_least(1, policy.start);
+        if (!policy.keep_prior) // else S stays below its start
+            view.growth.watch = policy.reset == Reset::none ? policy.start : at_least(1, policy.start);
     } else if (policy.time == Time::add) {
         view.drift = policy.amount;
     }

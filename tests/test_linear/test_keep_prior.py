@@ -1,0 +1,129 @@
+"""Forgetting that spares the prior: S stays below its start, whatever the rows are, and everything else holds as ever."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import driftline as dl
+from tests.streams import Array, drifting, loop, with_ones
+from tests.test_linear.test_rls import kept_ridges
+
+
+def ideal(X: Array, y: Array, forgetting: float, ridge: float) -> Array:
+    """Predictions of S^-1 <- forgetting S^-1 + (1 - forgetting) ridge I before each row, by explicit solutions."""
+    d = X.shape[1]
+    A, b, predictions = ridge * np.eye(d), np.zeros(d), []
+    for x, label in zip(X, y, strict=True):
+        predictions.append(np.linalg.solve(A, b) @ x)
+        A = forgetting * A + (1 - forgetting) * ridge * np.eye(d) + np.outer(x, x)
+        b = forgetting * b + label * x
+    return np.array(predictions)
+
+
+def calendar(rows: int = 4000) -> tuple[Array, Array]:
+    """Counts by the hour: flags of the calendar that stay as they are for days or months, and weather that creeps."""
+    rng = np.random.default_rng(3)
+    hour = np.arange(rows)
+    day, wave = hour // 24, np.sin(2 * np.pi * hour / 24)
+    weather = np.cumsum(rng.normal(size=(rows, 4)), axis=0) / 30
+    X = np.column_stack(
+        [1 + day // 720, day // 1460, 1 + day // 30 % 12, hour % 24, day % 31 == 0, day % 7, day % 7 < 5, weather]
+    ).astype(float)
+    return X, np.maximum(0, 150 + 120 * wave + 20 * weather[:, 0] + 30 * rng.normal(size=rows))
+
+
+@pytest.mark.parametrize("forgetting", [0.3, 0.9, 0.999])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_s_stays_below_its_start(forgetting, dtype):
+    X = np.zeros((3000, 3))
+    X[:, 0], X[::700, 1] = 1.0, 1e3
+    model = dl.RLS(forgetting=forgetting, ridge=0.5, keep_prior=True, dtype=dtype)
+    for start in range(0, 3000, 37):
+        model.partial_fit(X[start : start + 37], X[start : start + 37, 0])
+        eigenvalues = np.linalg.eigvalsh(model.covariance_)
+        assert eigenvalues[0] > 0
+        assert eigenvalues[-1] <= 2.0 * (1 + 1e-6)
+    assert model.certificate().events == {}
+    assert dl.RLS(forgetting=forgetting, ridge=0.5).fit(X, X[:, 0]).covariance_.max() > 2.0  # it would not without
+
+
+@pytest.mark.parametrize("d", [2, 13, 40])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_run_is_the_loop_bit_for_bit_and_a_file_between_any_two_rows_changes_nothing(tmp_path, d, dtype):
+    X, y = drifting(d, rows=60, d=d)
+    at_once, by_row, by_file = (dl.RLS(forgetting=0.9, keep_prior=True, dtype=dtype) for _ in range(3))
+    predictions, _ = loop(by_row, X, y)
+    np.testing.assert_array_equal(at_once.run(X, y).predictions, predictions)
+    for x, label in zip(X, y, strict=True):
+        by_file.learn_one(x, label)
+        by_file.save(tmp_path / "model")
+        by_file = dl.load(tmp_path / "model")
+    for other in (by_row, by_file):
+        np.testing.assert_array_equal(other.coef_, at_once.coef_)
+        np.testing.assert_array_equal(other.covariance_, at_once.covariance_)
+        assert other.certificate() == at_once.certificate()
+
+
+@pytest.mark.parametrize(("forgetting", "noise"), [(0.9, 1.0), ([0.8, 1.0, 0.4, 0.95], 2.5)])
+def test_the_certificates_comparator_is_the_least_discounted_loss_with_its_ridge(forgetting, noise):
+    """noise * value = min_u sum of discounts (y - u.x)^2 + noise r_t |u|^2, after every row."""
+    X, y = drifting(1, rows=50)
+    factors = [forgetting if isinstance(forgetting, float) else forgetting[min(t, 3)] for t in range(50)]
+    ridges = kept_ridges(factors, 0.7)
+    time = dl.Divide(forgetting, keep_prior=True)
+    model = dl.SecondOrder(start=1 / 0.7, noise=noise, time=time, intercept=False)
+    for t in range(50):
+        model.learn_one(X[t], y[t])
+        weight = np.array([np.prod(factors[i + 1 : t + 1]) for i in range(t + 1)])
+        rows, labels, penalty = X[: t + 1], y[: t + 1], noise * ridges[t]
+        u = np.linalg.solve(rows.T * weight @ rows + penalty * np.eye(4), rows.T * weight @ labels)
+        best = weight @ (labels - rows @ u) ** 2 + penalty * u @ u
+        assert model.certificate().comparator == pytest.approx(best, rel=1e-10)
+
+
+def test_a_late_feature_is_one_that_was_always_0():
+    """Its prior is the one of the others, at whatever point of their cycle they are."""
+    X, y = drifting(2, rows=80, d=5)
+    for late in range(20, 40):
+        Z = X.copy()
+        Z[:late, 3:] = 0.0
+        whole, grown = dl.RLS(forgetting=0.9, keep_prior=True), dl.RLS(forgetting=0.9, keep_prior=True)
+        whole.run(Z, y)
+        for t in range(80):
+            grown.learn_one({f"x{j}": Z[t, j] for j in range(5 if t >= late else 3)}, y[t])
+        np.testing.assert_allclose(grown.coef_, whole.coef_, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(grown.covariance_, whole.covariance_, rtol=1e-10, atol=1e-12)
+
+
+def test_a_matrix_beyond_the_cache_is_learned_like_a_small_one():
+    X, y = drifting(6, rows=30, d=800)
+    X /= 30
+    at_once, by_row = dl.RLS(forgetting=0.95, keep_prior=True), dl.RLS(forgetting=0.95, keep_prior=True)
+    np.testing.assert_array_equal(at_once.run(X, y).predictions, loop(by_row, X, y)[0])
+
+
+def test_the_parameters_of_a_model_that_has_learned():
+    X, y = drifting(7, rows=40)
+    model = dl.RLS(forgetting=0.9, ridge=1.0, keep_prior=True).fit(X, y)
+    with pytest.raises(ValueError, match="keep_prior"):
+        model.set_params(keep_prior=False)
+    model.set_params(ridge=50.0).partial_fit(X[:1], y[:1])
+    assert np.linalg.eigvalsh(model.covariance_)[-1] <= 1 / 50
+
+
+@pytest.mark.parametrize("ridge", [1.0, 0.1])
+def test_it_lies_between_the_equation_that_adds_a_little_before_each_row_at_the_ridge_and_at_twice_that(ridge):
+    """That equation takes O(d^3) a row."""
+    X, y = drifting(8, rows=2000, d=6, step=0.02)
+    at_ridge, at_twice = (np.mean((y - ideal(with_ones(X), y, 0.95, r)) ** 2) for r in (ridge, 2 * ridge))
+    ours = np.mean(dl.RLS(forgetting=0.95, ridge=ridge, keep_prior=True).run(X, y).losses)
+    assert at_ridge < ours < at_twice
+
+
+def test_a_memory_shorter_than_the_features_runs_away_without_the_prior_and_not_with_it():
+    X, y = calendar()
+    without, kept = (dl.RLS(forgetting=0.9, keep_prior=keep).run(X, y) for keep in (False, True))
+    assert np.abs(without.predictions).max() > 1e3 * y.max()
+    assert np.abs(kept.predictions).max() < 2 * y.max()
+    assert np.mean(kept.losses) < np.var(y)
