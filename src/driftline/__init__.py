@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from driftline.ensembles import Classifier as Classifier
     from driftline.ensembles import Network as Network
     from driftline.errors import DivergenceError as DivergenceError
+    from driftline.errors import DriftlineWarning as DriftlineWarning
     from driftline.errors import ModelFileError as ModelFileError
     from driftline.errors import RowRefusedError as RowRefusedError
     from driftline.evaluate.sweep import Sweep as Sweep
@@ -45,6 +46,7 @@ _HOMES = {  # of the public names; those of the linear learners are in driftline
     "Certificate": "base.certificate",
     "Classifier": "ensembles",
     "DivergenceError": "errors",
+    "DriftlineWarning": "errors",
     "Fleet": "fleet",
     "Kernel": "kernels",
     "Learner": "base.learner",

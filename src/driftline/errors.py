@@ -1,4 +1,4 @@
-"""What driftline raises beside ValueError and TypeError, and words for what is raised."""
+"""What driftline raises and warns of beside the built-in exceptions, and words for it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ class RowRefusedError(ValueError):
 
 class DivergenceError(RowRefusedError, FloatingPointError):
     """The weights of a first-order learner left the range of their type: its rate is above the stable one."""
+
+
+class DriftlineWarning(UserWarning):
+    """Predictions are not to be trusted: the memory is too short for the features, or predictions ran away."""
 
 
 class ModelFileError(ValueError):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from driftline._core import Outputs, SparseRows, Status
-from driftline.base import replay
+from driftline.base import replay, stability
 from driftline.base.batch import Batch
 from driftline.tables import inputs
 
@@ -55,6 +55,7 @@ def learn(learner: Learner, x: Any, y: Any, sample_weight: float | None, status:
         if lost:  # skipped for what became of it on the way
             learner.__setstate__(transaction.before)
             learner._skipped += lost
+        stability.warn(learner, made=True)
 
 
 def _step(learner: Learner, batch: Batch, status: Status) -> bool:

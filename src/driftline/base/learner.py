@@ -10,7 +10,7 @@ import numpy as np
 
 from driftline import extensions
 from driftline._core import Outputs, SparseRows, Status
-from driftline.base import careful, levels, params, record, replay, sklearn
+from driftline.base import careful, levels, params, record, replay, sklearn, stability
 from driftline.base.batch import Batch, numbered
 from driftline.base.certificate import Certificate
 from driftline.base.door import LARGEST, Door
@@ -51,12 +51,14 @@ class Learner(Model):
     _takes_sparse = False  # rows may be scipy.sparse ones
     _plain_intercept = True  # the constant is learned like any feature; not where inputs are centred, or projected
     _can_reset = False
+    _shows_raw = True  # predictions are w.x itself, neither shrunk nor clipped
 
     _pipeline: ClassVar[Callable[[list[Any], Learner], Learner]]  # driftline.features enters its own here
 
     _core: Core | None = None
     _outputs: int | None = None  # labels of a row, where there are several
     _skipped: int = 0
+    _warned: frozenset[str] = frozenset()  # what the user was warned of
 
     # What a learner says. The first is all that most of them need.
 
@@ -77,6 +79,10 @@ class Learner(Model):
 
     def _memory(self) -> float | None:
         """Roughly how many rows the weights rest on, where that is known."""
+        return None
+
+    def _unbounded_memory(self) -> float | None:
+        """The memory in rows, where nothing bounds the weights when these rows do not determine them."""
         return None
 
     def _over_time(self, memory: Array) -> dict[str, Array]:
@@ -172,13 +178,14 @@ class Learner(Model):
         weight = inputs.as_weights(sample_weight, table.rows, where)
         asked = replay.asked_for(labels, weights_every, level, where)
         self._check_table(table, where)
-        if self._core is not None:
-            return self._replay(table, labels, weight, where, asked)
-        self._expect(labels)
-        self._meet(self._first_learned(table, labels, weight), table.names)
+        fresh = self._core is None
+        if fresh:
+            self._expect(labels)
+            self._meet(self._first_learned(table, labels, weight), table.names)
         run = self._replay(table, labels, weight, where, asked)
-        if self.n_seen_ == 0:
+        if fresh and self.n_seen_ == 0:
             self._forget()
+        stability.warn(self, made=fresh)
         return run
 
     _replay = replay.replay

@@ -100,6 +100,7 @@ def inspect(model: Path, *, top: int, as_json: bool) -> None:
 
 def compare(source: str, reading: Typed, *, models: list[str], settings: list[str], delay: int, as_json: bool) -> None:
     """``driftline compare``."""
+    from driftline.base.stability import concerns
     from driftline.cli import comparing
 
     options = reading_of(reading)
@@ -117,6 +118,8 @@ def compare(source: str, reading: Typed, *, models: list[str], settings: list[st
     for entry in contest.entries:
         if entry.failure:
             typer.echo(f"driftline compare: {entry.name} is out: {entry.failure}", err=True)
+        for words in concerns(entry.model):
+            typer.echo(f"driftline compare: {entry.name}: {words}", err=True)
 
 
 def bench(models: list[str], sizes: list[int], *, as_json: bool) -> None:

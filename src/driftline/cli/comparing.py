@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
 from driftline.base.learner import Learner
-from driftline.cli.scoring import add_run, figures, make_scorer, standing
+from driftline.cli.scoring import add_run, figures, make_scorer, r2_in_words, standing
+from driftline.errors import DriftlineWarning
 from driftline.evaluate import Progress, Table
 from driftline.evaluate.baselines import BASELINES, LastValue
 from driftline.evaluate.metrics import BaselineRMSE
 from driftline.evaluate.scorer import Scorer
+from driftline.evaluate.tables import Cell, Value
 from driftline.files import Block, DataError, Follower, Options, Rows
 
 COLUMNS = ("model", "rmse", "mae", "r2", "rmse / last value's", "seconds")
@@ -57,7 +60,7 @@ class Contest:
         rows: list[list[Any]] = []
         for entry in entries:
             own = found[entry.name]
-            errors = [None] * 4 if entry.failure else [own["rmse"], own["mae"], own["r2"], _ratio(own, "rmse")]
+            errors = [None] * 4 if entry.failure else [own["rmse"], own["mae"], _r2(own["r2"]), _ratio(own, "rmse")]
             rows.append([entry.name, *errors, round(entry.seconds, 3)])
         base = next((found[entry.name] for entry in entries if not entry.failure), None)
         if base is not None:
@@ -65,6 +68,10 @@ class Contest:
                 key = BaselineRMSE(name).name
                 rows.append([f"({kind.title})", base[key], None, None, _ratio(base, key), None])
         return Table(COLUMNS, rows, caption=f"{self.source}: {self.rows:,} rows")
+
+
+def _r2(value: float | None) -> Value | Cell:
+    return value if value is None or value >= -1 else Cell(value, r2_in_words(value))
 
 
 def _ratio(own: dict[str, float | None], key: str) -> float | None:
@@ -78,7 +85,8 @@ def compare(source: str, options: Options, models: dict[str, Learner], *, delay:
     rows = Rows(source, options)
     entries = [Entry(name, model, Follower(model, delay=delay), make_scorer(delay)) for name, model in models.items()]
     first, done = entries[0], 0
-    with Progress(rows.count, show=show) as bar:
+    with Progress(rows.count, show=show) as bar, warnings.catch_warnings():
+        warnings.simplefilter("ignore", DriftlineWarning)  # told at the end
         for block in rows:
             for entry in entries:
                 entry.step(block)

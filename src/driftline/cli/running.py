@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import shlex
+import warnings
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -20,6 +21,7 @@ from driftline.cli.locks import locked
 from driftline.cli.outputs import Mark, Output, open_output
 from driftline.cli.scoring import add_run, make_scorer, standing
 from driftline.cli.signals import Stop
+from driftline.errors import DriftlineWarning
 from driftline.evaluate import Progress
 from driftline.evaluate.scorer import Scorer
 from driftline.files import Block, DataError, Follower, Options, Rows
@@ -80,7 +82,8 @@ def run(request: Request) -> Outcome:
     if request.report is not None:
         check_jinja()  # at once, not after the work
     outputs = {"--out": request.out, "--report": request.report, "--state": request.state}
-    with locked("run", outputs), Stop() as stop:
+    with locked("run", outputs), Stop() as stop, warnings.catch_warnings():
+        warnings.simplefilter("ignore", DriftlineWarning)  # the summary has them
         return Job(request, stop).run()
 
 

@@ -13,6 +13,7 @@ from driftline.evaluate.metrics import MAE, R2, RMSE, BaselineRMSE, Coverage
 from driftline.evaluate.scorer import Scorer, Settings
 from driftline.files import Block
 
+_FAR = 100  # times a baseline's error: how many does not matter any more
 UNIT = 256  # rows summed at once: so many at most are kept in a state
 
 
@@ -45,14 +46,27 @@ def standing(scorer: Scorer, model: Learner) -> str:
     return "  ".join(words if memory is None else [*words, f"memory {memory:,.0f} rows"])
 
 
+def r2_in_words(value: float) -> str:
+    """R² for people.
+
+    >>> r2_in_words(0.98765), r2_in_words(-1e39)
+    ('0.9877', 'far worse than the mean')
+    """
+    return f"{value:.4f}" if value >= -1 else "far worse than the mean"
+
+
 def lower_by(value: float | None, other: float | None) -> str:
     """How an error compares with a baseline's, in words.
 
     >>> lower_by(8.0, 10.0), lower_by(12.0, 10.0), lower_by(10.0, 10.0)
     ('20 % below', '20 % above', 'the same as')
+    >>> lower_by(2e9, 10.0)
+    'far above'
     """
     if value is None or not other or not math.isfinite(value) or not math.isfinite(other):
         return ""
+    if value / other >= _FAR:
+        return "far above"
     percent = round(100 * (1 - value / other), 1 if abs(1 - value / other) < 0.1 else 0)
     if percent == 0:
         return "the same as"

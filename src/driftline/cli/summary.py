@@ -7,8 +7,9 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+from driftline.base.stability import concerns
 from driftline.cli.running import Outcome
-from driftline.cli.scoring import figures, lower_by
+from driftline.cli.scoring import figures, lower_by, r2_in_words
 from driftline.evaluate.baselines import BASELINES
 from driftline.evaluate.metrics import BaselineRMSE
 
@@ -25,6 +26,7 @@ def in_words(outcome: Outcome, files: dict[str, Path | str]) -> str:
         lines.append(f"Gone on with from row {outcome.resumed_at:,}")
     if found["rmse"] is not None:
         lines += _error_lines(found)
+    lines += [f"Warning: {words}" for words in concerns(outcome.model)]
     if outcome.score.skipped:
         lines.append(f"{_count(outcome.score.skipped, 'row')} without a target or a prediction, not learned")
     if outcome.backwards:
@@ -48,7 +50,8 @@ def in_words(outcome: Outcome, files: dict[str, Path | str]) -> str:
 def _error_lines(found: dict[str, float | None]) -> list[str]:
     rmse, r2 = found["rmse"], found["r2"]
     lines = [
-        f"error (RMSE) {_shown(rmse)}, mean |error| {_shown(found['mae'])}" + (f", R² {r2:.4f}" if r2 is not None else "")
+        f"error (RMSE) {_shown(rmse)}, mean |error| {_shown(found['mae'])}"
+        + (f", R² {r2_in_words(r2)}" if r2 is not None else "")
     ]
     for name, kind in BASELINES.items():
         error = found[BaselineRMSE(name).name]
@@ -73,6 +76,7 @@ def as_plain(outcome: Outcome, files: dict[str, Path | str]) -> dict[str, Any]:
         "interrupted": bool(outcome.stopped),
         "rows_back_in_time": outcome.backwards,
         "crowded_columns": list(outcome.crowded),
+        "warnings": concerns(outcome.model),
         "seconds": round(outcome.seconds, 4),
         "reading_seconds": round(outcome.reading, 4),
         "learning_seconds": round(outcome.learning, 4),

@@ -128,6 +128,16 @@ class Recursive(Learner):
     def _memory(self) -> float:
         return float(self._over_time(self._require_core("memory_").memory()[None, :])["memory"][0])
 
+    def _unbounded_memory(self) -> float | None:
+        policy = self._policy()
+        keep = policy.time.constant if isinstance(policy.time, Divide) else None
+        return None if keep is None or not policy.winds_up or policy.modest > 0 else 1 / (1 - keep)
+
+    @property
+    def _shows_raw(self) -> bool:  # type: ignore[override]
+        policy = self._policy()
+        return not policy.shrink and policy.clip is None
+
     def _over_time(self, memory: Array) -> dict[str, Array]:
         rows, span = memory.T
         time = self._policy().time

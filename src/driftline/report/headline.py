@@ -9,10 +9,10 @@ FEW_ROWS = 30
 
 
 def headline(facts: Facts) -> list[str]:
-    """One to four sentences, the most important first."""
+    """Findings, a sentence or two each, the most important first."""
     if not facts.sums["counted"]:
         return ["No row had a label, a prediction and an earlier label, so there is no error to speak of."]
-    return [_error(facts), *_memory(facts), *_drift(facts)]
+    return [_error(facts), *(f"{words}." for words in facts.portrait.get("warnings", ())), *_memory(facts), *_drift(facts)]
 
 
 def _error(facts: Facts) -> str:

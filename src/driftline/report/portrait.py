@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from driftline.base.learner import Learner
+from driftline.base.stability import concerns
 
 
 def portrait(model: Learner) -> dict[str, Any]:
@@ -19,6 +20,7 @@ def portrait(model: Learner) -> dict[str, Any]:
         "seen": model.n_seen_,
         "skipped": model.n_skipped_,
         "explained": model.explain() if hasattr(model, "explain") else "",
+        "warnings": concerns(model),
         "memory": model._memory() if model.n_seen_ else None,
         **_weights(model),
         "certificate": _certificate(model),
