@@ -39,7 +39,7 @@ def test_a_fleet_goes_on_as_if_never_stopped(learner, named, n, path):
 def test_a_fleet_that_has_learned_nothing_can_be_saved(path):
     dl.Fleet(dl.RLS(forgetting=0.5), 10, named=True).save(path)
     twin = dl.load(path)
-    assert repr(twin) == "Fleet(RLS(forgetting=0.5, ridge=1.0), 10, named=True)"
+    assert repr(twin) == "Fleet(RLS(forgetting=0.5, ridge=1.0, keep_prior=False), 10, named=True)"
     twin.learn_many(["a"], [[1.0]], [1.0])
 
 

@@ -200,7 +200,7 @@ def test_a_fleet_without_n_grows_with_its_keys(monkeypatch):
     keys, X, y = keyed_rows(keys=700, count=3000)
     models, predictions = run_apart(dl.RLS(), keys, X, y)
     named, numbered = dl.Fleet(dl.RLS(), named=True), dl.Fleet(dl.RLS())
-    assert repr(named) == "Fleet(RLS(forgetting=0.99, ridge=1.0), named=True)"
+    assert repr(named) == "Fleet(RLS(forgetting=0.99, ridge=1.0, keep_prior=False), named=True)"
     for start in range(0, 3000, 500):
         rows = slice(start, start + 500)
         for fleet, these in ((named, [f"key {key}" for key in keys[rows]]), (numbered, keys[rows])):

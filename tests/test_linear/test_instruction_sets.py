@@ -58,7 +58,7 @@ def in_a_process(path: Path, **environment: str) -> dict[str, Array]:
     )
     root = Path(__file__).parents[2]
     subprocess.run(
-        [sys.executable, "-W", "error", "-c", script, str(path)],
+        [sys.executable, "-W", "error", "-W", "ignore::UserWarning", "-c", script, str(path)],
         check=True,
         cwd=root,
         env={**os.environ, "PYTHONPATH": str(root), **environment},

@@ -88,7 +88,7 @@ def value_of(text: str) -> Any:
     >>> value_of("0.99"), value_of("3"), value_of("true"), value_of("none"), value_of("inf"), value_of("float32")
     (0.99, 3, True, None, inf, 'float32')
     >>> value_of("rls")
-    RLS(forgetting=0.99, ridge=1.0)
+    RLS(forgetting=0.99, ridge=1.0, keep_prior=False)
     """
     words = {"true": True, "false": False, "none": None, "null": None, "inf": math.inf, "infinity": math.inf}
     if text.lower() in words:

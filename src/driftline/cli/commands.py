@@ -118,7 +118,7 @@ def compare(source: str, reading: Typed, *, models: list[str], settings: list[st
     for entry in contest.entries:
         if entry.failure:
             typer.echo(f"driftline compare: {entry.name} is out: {entry.failure}", err=True)
-        for words in concerns(entry.model):
+        for words in [] if entry.failure else concerns(entry.model):
             typer.echo(f"driftline compare: {entry.name}: {words}", err=True)
 
 

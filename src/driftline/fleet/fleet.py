@@ -134,9 +134,9 @@ class Fleet:
 
     def _learn(self, keys: Any, table: Table, labels: Array, weight: Array | None, where: str) -> Call:
         slots, fresh = self._keys.learned(keys, table.rows, where)
-        if self._core is None and (words := stability.short_memory(self._learner, table.columns + self._learner.intercept)):
-            stability.issue(words)
         core, schedules, names = self._fitting(table, where)
+        if self._core is None and (words := stability.short_memory(self._learner, core.features + self._learner.intercept)):
+            stability.issue(words)
         call = Call(where, slots, self._block(core, table, labels, where), labels, weight, self._jobs)
         self._make_room(core, int(slots.max()) + 1, where)
         try:
