@@ -92,6 +92,15 @@ template <int G, class T> DRIFTLINE_INLINE void fetch_grown(const Factor<T>& s, 
         for (Index j = 0; j < row.columns; j += lanes<double>)
             store_doubles(row.grown + j, load_doubles(s.grown + j));
 }
+// k for a function that is not inlined: a pointer into the row would keep the row out of registers.
+template <int G, class T> DRIFTLINE_INLINE const T* k_in_memory(const Factor<T>& s, const Row<G, T>& row) {
+    if constexpr (G == 0)
+        return row.k;
+    else
+        for (Index i = 0; i < row.size; i += lanes<T>)
+            store(s.k + i, wide(row.k + i));
+    return s.k;
+}
 
 // Calls act for each group; with constants for all of them where G is one, so that what belongs to a group can stay in
 // registers, and for the first ones in any case: short loops of changing length would be mispredicted.

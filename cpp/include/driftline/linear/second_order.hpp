@@ -178,7 +178,9 @@ struct Lesson {
 };
 template <class T>
 DRIFTLINE_INLINE Lesson compare(const SecondOrderState<T>& m, const View& view, Extras extras, double y, double rho) {
-    const double error = at_most(at_least(-DBL_MAX, y - view.f), DBL_MAX);
+    double error = y - view.f;
+    if (std::fabs(error) > DBL_MAX) [[unlikely]]
+        error = std::copysign(DBL_MAX, error);
     const double shown = extras.prediction ? predicted(m.policy, view) : view.f;
     return {shown, rho, error, error * view.scale / (rho + view.s)};
 }
@@ -198,15 +200,24 @@ DRIFTLINE_INLINE Status find_noise(const SecondOrderState<T>& m, View& view, Ext
     return Status::done;
 }
 
+// Moves the weights where the plain step would lose the precision of T.
+template <class T>
+DRIFTLINE_ONCE void move_with_care(SecondOrderState<T>& m, const T* k, Index size, View view, Lesson lesson, double y) {
+    const double variance = lesson.rho + view.s;
+    move_weights(m, k, size, lesson.gain, lesson.error * view.scale, variance);
+    if (view.s > largest_step<T> * lesson.rho)
+        refine_weights(m, k, size, (y - lesson.error * (lesson.rho / variance)) * view.scale, variance);
+}
+
 // All that a row changes but S, whose k is at hand; `next` is the row that S was multiplied with.
 template <int G, class T>
 DRIFTLINE_INLINE void conclude(SecondOrderState<T>& m, const Row<G, T>& row, View view, Extras extras, const Lesson& lesson,
                                double y, double weight, const T* next) {
-    move_weights(m, row.k, row.size, lesson.gain, lesson.error * view.scale, lesson.rho + view.s);
-    if (view.s > largest_step<T> * lesson.rho) [[unlikely]] {
-        const double left = lesson.error * (lesson.rho / (lesson.rho + view.s));
-        refine_weights(m, row.k, row.size, (y - left) * view.scale, lesson.rho + view.s);
-    }
+    const double error = lesson.error * view.scale;
+    if (is_soft<T>(lesson.gain, error) || view.s > largest_step<T> * lesson.rho) [[unlikely]]
+        move_with_care(m, k_in_memory(m.factor, row), row.size, view, lesson, y);
+    else
+        add_gain(m, row.k, row.size, lesson.gain);
     if (m.policy.modest > 0 && view.growth.watched) [[unlikely]] {
         // Long before that, S^-1 gains a multiple of I. That leaves S as even as it was in all the directions of which no
         // row said anything, where cutting single D_j would have the weights wander off in them. O(d^3), each time that S
@@ -215,7 +226,7 @@ DRIFTLINE_INLINE void conclude(SecondOrderState<T>& m, const Row<G, T>& row, Vie
         view.growth.capped = true;
     }
     Sums& sums = m.sums;
-    const double value = lesson.gain * (lesson.error * view.scale);
+    const double value = lesson.gain * error;
     count_row(sums, view, y, lesson.shown, lesson.error, value);
     note(m.coverage, extras.prediction ? score_of(view, y, lesson.shown, lesson.rho) : value);
     if (extras.prediction)

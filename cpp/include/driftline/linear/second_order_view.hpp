@@ -137,40 +137,38 @@ template <class T> DRIFTLINE_ONCE bool hold_growth(SecondOrderState<T>& m, doubl
     return cut;
 }
 
-template <int G, class T> DRIFTLINE_INLINE void look_once(SecondOrderState<T>& m, Row<G, T>& row, View& view) {
-    if (!m.ready) [[unlikely]] {
-        form_products(m);
-        fetch_product(m.factor, row);
-    }
-    view.s = is_additive<G>(m) ? project_packed(m, view) : project(m.factor, row, view.growth);
-    if (view.growth.watched && m.policy.modest == 0) [[unlikely]] {
-        put_aside(m.factor, row);
-        view.growth.capped |= hold_growth(m, view.growth.watch);
-        fetch_product(m.factor, row);
-        fetch_grown(m.factor, row);
-        view.s = weigh(row);
-    }
-}
-
-// A row for which s is too large is looked at again, scaled. Where s is not finite even then, S has left the range of its
-// type; it is restarted if the row is learned.
-template <int G, class T> DRIFTLINE_ONCE void look_again(SecondOrderState<T>& m, Row<G, T>& row, View& view, bool learns) {
-    view.scale = scale_row(m.x, m.d);
-    view.scaled = true;
-    m.ready = false;
-    look_once(m, row, view);
-    if (view.s <= DBL_MAX || !learns)
-        return;
-    restart_variance(m);
-    view.growth.watched = view.growth.capped = false;
-    look_once(m, row, view);
-}
-
+// A row whose s is too large is looked at again, scaled. If s is not finite even then, S has left the range of its type; it
+// is restarted if the row is learned. Everything that sees the row or the view is inlined: a call that takes their address
+// would keep them out of registers on every row.
 template <int G, class T>
 DRIFTLINE_INLINE void look_at_variance(SecondOrderState<T>& m, Row<G, T>& row, View& view, bool learns) {
-    look_once(m, row, view);
-    if (!(view.s <= largest_s<T>)) [[unlikely]]
-        look_again(m, row, view, learns);
+    for (;;) {
+        if (!m.ready) [[unlikely]] {
+            form_products(m);
+            fetch_product(m.factor, row);
+        }
+        view.s = is_additive<G>(m) ? project_packed(m, view) : project(m.factor, row, view.growth);
+        if (view.growth.watched && m.policy.modest == 0) [[unlikely]] {
+            put_aside(m.factor, row);
+            view.growth.capped |= hold_growth(m, view.growth.watch);
+            fetch_product(m.factor, row);
+            fetch_grown(m.factor, row);
+            view.s = weigh(row);
+        }
+        if (view.s <= largest_s<T>) [[likely]]
+            return;
+        if (!view.scaled) {
+            view.scale = scale_row(m.x, m.d);
+            view.scaled = true;
+            m.ready = false;
+        } else if (view.s <= DBL_MAX || !learns) {
+            return;
+        } else {
+            restart_variance(m);
+            view.growth.watched = view.growth.capped = false;
+            learns = false; // one restart is enough
+        }
+    }
 }
 
 // The view of a row by S as it will have started afresh when the row is learned; nothing changes.

@@ -31,17 +31,26 @@ DRIFTLINE_ONCE void move_softly(SecondOrderState<T>& m, const T* k, Index size, 
         saturate_weights(m, !all_finite(k, size));
 }
 
+// Whether a gain is too small for T, although there is an error. On a noise-free stream errors are exactly 0 at random rows,
+// and a branch on that would be mispredicted: the bound becomes 0 instead. Any other error times DBL_MAX exceeds type_min.
+template <class T> DRIFTLINE_INLINE bool is_soft(double gain, double error) {
+    return std::fabs(gain) < at_most(std::fabs(error) * DBL_MAX, type_min<T>);
+}
+
+// w += gain k, for a gain that T can hold.
+template <class T> DRIFTLINE_INLINE void add_gain(SecondOrderState<T>& m, const T* k, Index size, double gain) {
+    if (!add_scaled(m.w, m.w, k, static_cast<T>(gain), size)) [[unlikely]]
+        saturate_weights(m, !all_finite(k, size));
+}
+
 // w += error k / variance, all in the units of the view.
 template <class T>
 DRIFTLINE_INLINE void move_weights(SecondOrderState<T>& m, const T* k, Index size, double gain, double error,
                                    double variance) {
-    // Without an error nothing is lost. On a noise-free stream many errors are exactly 0, at random: a branch on that would be
-    // mispredicted, so the bound becomes 0 instead. The smallest error times DBL_MAX still exceeds every type_min.
-    const double least = at_most(std::fabs(error) * DBL_MAX, type_min<T>);
-    if (std::fabs(gain) < least) [[unlikely]]
-        return move_softly(m, k, size, error, variance);
-    if (!add_scaled(m.w, m.w, k, static_cast<T>(gain), size)) [[unlikely]]
-        saturate_weights(m, !all_finite(k, size));
+    if (is_soft<T>(gain, error)) [[unlikely]]
+        move_softly(m, k, size, error, variance);
+    else
+        add_gain(m, k, size, gain);
 }
 
 // The largest s / rho after which the weights are as accurate as their type. Beyond, they may have moved so far that what is
