@@ -342,7 +342,7 @@ void resets_equal_brute_force(Index d, double noise, double keep) {
     CHECK(found == expected);
 }
 
-// A feature that was zero so far and one that is new are the same where time does not act on S, or spares the prior.
+// A feature that was zero so far and one that is new are the same where time does not act on S, or keeps the prior.
 template <class T> void growth_equals_features_that_were_zero(Index d, Index more, bool intercept, bool forgetting) {
     Policy policy;
     policy.start = 2;

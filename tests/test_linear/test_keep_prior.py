@@ -1,4 +1,4 @@
-"""Forgetting that spares the prior: S stays below its start, whatever the rows are, and everything else holds as ever."""
+"""Forgetting that keeps the prior: S stays below its start, whatever the rows are, and everything else holds as ever."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from driftline.base.learner import Learner
 
 _FAR = 10  # times the largest label
-_REMEDIES = "a longer memory, forgetting that spares the prior (RLS with keep_prior=True), or Auto"
+_REMEDIES = "a longer memory, forgetting that keeps the prior (RLS with keep_prior=True), or Auto"
 
 
 def concerns(learner: Learner) -> list[str]:

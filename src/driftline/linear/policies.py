@@ -133,7 +133,7 @@ class Policy:
 
     @property
     def keeps_prior(self) -> bool:
-        """Whether forgetting spares the prior."""
+        """Whether forgetting keeps the prior."""
         return isinstance(self.time, Divide) and self.time.keep_prior
 
     @property
