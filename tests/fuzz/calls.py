@@ -15,6 +15,7 @@ import numpy as np
 
 from driftline.base import registry
 from driftline.checks.tools import same
+from driftline.errors import DriftlineWarning
 
 from .objects import HostileError, anything, mapping, number, spoilt
 
@@ -130,6 +131,7 @@ def judge(rng, model, verb, before):
 def main(calls, seed):
     faulthandler.enable()
     warnings.simplefilter("error")
+    warnings.simplefilter("ignore", DriftlineWarning)
     warnings.filterwarnings("ignore", "(Hostile)?.*__(float|index|int)__ returned non-")
     warnings.filterwarnings("ignore", "A column-vector|X (does not|has)")
     rng = np.random.default_rng(seed)

@@ -22,6 +22,7 @@ from safetensors.numpy import save as to_bytes
 import driftline as dl
 from driftline.base import registry
 from driftline.checks.tools import same
+from driftline.errors import DriftlineWarning
 from driftline.storage import model_file
 
 from .calls import require_finite
@@ -187,6 +188,7 @@ def judge(rng, path, original):
 def main(files, seed):
     faulthandler.enable()
     warnings.simplefilter("error")
+    warnings.simplefilter("ignore", DriftlineWarning)
     warnings.filterwarnings("ignore", ".*in cast", module=__name__)
     rng = np.random.default_rng(seed)
     counts, digest = collections.Counter(), hashlib.sha256()

@@ -31,6 +31,7 @@ CALM = [
     dl.Kalman(drift=1.0),
     dl.LASER(),
     dl.NLMS(),
+    dl.EG(),
     dl.SparseDFOP(dim=200),
     dl.Kernel(dl.RLS(forgetting=0.8), budget=20),
     dl.Auto(),
@@ -114,3 +115,13 @@ def test_a_prediction_a_few_times_too_large_is_no_concern():
     model = dl.Ridge(intercept=False).fit([[1.0], [9.0]], [1.0, 1.0])
     assert concerns(model) == []
     assert "predictions missed labels" in concerns(dl.Ridge(intercept=False).fit([[1.0], [25.0]], [1.0, 1.0]))[0]
+
+
+def test_learners_whose_form_bounds_their_predictions_are_silent():
+    """A first guess that misses a small label is not a prediction that ran away."""
+    X, y = np.full((20, 2), 5.0), np.full(20, 0.01)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for model in (dl.EG(), dl.AAR(clip=1.0), dl.ARCOR(radius=1.0)):
+            model.fit(X, y)
+            model.clone().learn_one(X[0], y[0])

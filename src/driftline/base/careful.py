@@ -55,7 +55,7 @@ def learn(learner: Learner, x: Any, y: Any, sample_weight: float | None, status:
         if lost:  # skipped for what became of it on the way
             learner.__setstate__(transaction.before)
             learner._skipped += lost
-        stability.warn(learner, made=True)
+        stability.warn_of_memory(learner)
 
 
 def _step(learner: Learner, batch: Batch, status: Status) -> bool:

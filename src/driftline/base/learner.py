@@ -51,7 +51,7 @@ class Learner(Model):
     _takes_sparse = False  # rows may be scipy.sparse ones
     _plain_intercept = True  # the constant is learned like any feature; not where inputs are centred, or projected
     _can_reset = False
-    _shows_raw = True  # predictions are w.x itself, neither shrunk nor clipped
+    _may_run_away = True  # nothing in the learner's form bounds its predictions
 
     _pipeline: ClassVar[Callable[[list[Any], Learner], Learner]]  # driftline.features enters its own here
 
@@ -185,7 +185,9 @@ class Learner(Model):
         run = self._replay(table, labels, weight, where, asked)
         if fresh and self.n_seen_ == 0:
             self._forget()
-        stability.warn(self, made=fresh)
+        if fresh:
+            stability.warn_of_memory(self)
+        stability.warn_of_range(self)
         return run
 
     _replay = replay.replay

@@ -21,12 +21,20 @@ def concerns(learner: Learner) -> list[str]:
     return [words for words in (short_memory(learner), far_predictions(learner)) if words]
 
 
-def warn(learner: Learner, *, made: bool) -> None:
-    """Issues each warning once for each model. ``made`` says that the core was made, or grew, in this call."""
-    for kind, words in (("memory", short_memory(learner) if made else ""), ("range", far_predictions(learner))):
-        if words and kind not in learner._warned:
-            issue(words)
-            learner._warned = learner._warned | {kind}
+def warn_of_memory(learner: Learner) -> None:
+    """Warns, once for each model, of a memory that is too short. Called when the core is made or grows."""
+    _warn_once(learner, "memory", short_memory(learner))
+
+
+def warn_of_range(learner: Learner) -> None:
+    """Warns, once for each model, of predictions far beyond the labels. Called at the end of a run."""
+    _warn_once(learner, "range", far_predictions(learner))
+
+
+def _warn_once(learner: Learner, kind: str, words: str) -> None:
+    if words and kind not in learner._warned:
+        issue(words)
+        learner._warned = learner._warned | {kind}
 
 
 def issue(words: str) -> None:
@@ -67,7 +75,7 @@ def far_predictions(learner: Learner) -> str:
         return ""
     sums = learner._sums()
     label, error = sums.get("largest_label", 0.0), math.sqrt(sums.get("largest_loss", 0.0))
-    if not 0 < (_FAR + 1) * label < error or not learner._shows_raw:
+    if not 0 < (_FAR + 1) * label < error or not learner._may_run_away:
         return ""
     return (
         f"{type(learner).__name__}: predictions missed labels by up to {error:.3g}, though no label is larger than "

@@ -57,7 +57,7 @@ class Classifier(MetaLearner):
     classes: Sequence[Hashable] | None = params.checked(default=None, rule=CLASSES, optional=True)
 
     _estimator_type = "classifier"
-    _shows_raw = False  # labels are classes
+    _may_run_away = False  # labels are classes
     _river_kind = "Classifier"
     _plain_intercept = True
     _core: ClassState | None = None

@@ -167,7 +167,7 @@ def fresh(learner: Any, **changes: Any) -> Any:
     >>> model.learn_one([1.0], 2.0)
     >>> again = fresh(model, ridge=5.0)
     >>> again, again.n_seen_
-    (RLS(forgetting=0.9, ridge=5.0), 0)
+    (RLS(forgetting=0.9, ridge=5.0, keep_prior=False), 0)
     """
     if isinstance(learner, (PartialFit, Mapped)):
         return learner.anew(**changes)

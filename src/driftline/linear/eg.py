@@ -37,6 +37,8 @@ class EG(Descending):
     norm: float | None = params.real(default=None, gt=0, optional=True)
     loss: str | losses.Loss = params.checked(default="squared", rule=losses.LOSS)
 
+    _may_run_away = False  # the weights have a norm that is given
+
     def _policy(self) -> FirstOrderPolicy:
         loss, parameter = native_loss(losses.resolve(self.loss))
         if self.norm is None:

@@ -134,9 +134,9 @@ class Recursive(Learner):
         return None if keep is None or not policy.winds_up or policy.modest > 0 else 1 / (1 - keep)
 
     @property
-    def _shows_raw(self) -> bool:  # type: ignore[override]
+    def _may_run_away(self) -> bool:  # type: ignore[override]
         policy = self._policy()
-        return not policy.shrink and policy.clip is None
+        return not policy.shrink and policy.clip is None and policy.radius is None
 
     def _over_time(self, memory: Array) -> dict[str, Array]:
         rows, span = memory.T
