@@ -63,7 +63,9 @@ def page(name, cls):
     own = [
         member
         for member, value in vars(cls).items()
-        if not member.startswith("_") and isinstance(value, classmethod | staticmethod | property | FunctionType)
+        if not member.startswith("_")
+        and member not in cls._params
+        and isinstance(value, classmethod | staticmethod | property | FunctionType)
     ]
     return PAGE.format(
         title=cls.__name__,

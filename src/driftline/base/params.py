@@ -24,7 +24,8 @@ class Param:
 
     def attribute(self, name: str) -> property:
         """The attribute of a class that has this parameter."""
-        return property(attrgetter(f"_values.{name}"), lambda owner, value: owner.set_params(**{name: value}))
+        get, words = attrgetter(f"_values.{name}"), f"A parameter: {self.rule.words}."
+        return property(get, lambda owner, value: owner.set_params(**{name: value}), doc=words)
 
 
 def checked(*, default: Any, rule: Rule, optional: bool = False, kw_only: bool = True) -> Any:

@@ -72,7 +72,7 @@ def load(path: Path) -> Checkpoint:
     """Reads a state. ModelFileError where the file is no state of a run."""
     model, extra = model_file.load_with_extra(path)
     if extra is None or extra.plain.get("kind") != KIND:
-        raise ModelFileError(f"{path}: holds a model, and no run that could be gone on with")
+        raise ModelFileError(f"{path}: holds a model, but no run to resume")
     return of(model, extra, path)
 
 

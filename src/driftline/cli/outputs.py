@@ -33,7 +33,7 @@ GONE = (
 
 
 class OutputError(Exception):
-    """An output that cannot be gone on with."""
+    """An output that cannot be resumed."""
 
 
 @dataclass(frozen=True)
@@ -375,7 +375,7 @@ def open_output(path: str | None, *, ending: str, kept: bool, mark: Mark | None)
     Args:
         path: as it was given.
         ending: the format of the standard output.
-        kept: whether a run that is cut off will be gone on with.
+        kept: whether an interrupted run will be resumed.
         mark: what was kept of the output; None to begin anew.
     """
     if path is None:

@@ -16,8 +16,8 @@ LEARNERS: dict[str, Learner] = {
     "Ridge": Ridge(),
     "NLMS": NLMS(rate=0.8, eps=1e-3),
     "ARCOR": ARCOR(noise=20.0, schedule=2.0),
-    "CRRLS": CRRLS(forgetting=0.95, period=200),
-    "RLS": RLS(forgetting=0.93),
+    "CRRLS": CRRLS(forgetting=0.96, period=200),
+    "RLS": RLS(forgetting=0.9, keep_prior=True),
     "Kalman": Kalman(noise=0.5, drift=3e-4),
 }
 # Okabe and Ito's palette, which the colour-blind can tell apart.

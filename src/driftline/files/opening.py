@@ -66,7 +66,7 @@ class Opened:
 
 
 class Pipe(io.RawIOBase):
-    """The standard input, whose end is not a file that can be closed by mistake."""
+    """The standard input as a stream. Closing the stream does not close the standard input."""
 
     def __init__(self) -> None:
         self.fd = sys.stdin.fileno()
