@@ -265,3 +265,12 @@ def test_predictions_of_another_length_are_refused_in_the_words_of_score():
         evaluate.score(np.ones(3), {"mine": np.ones(2)})
     with pytest.raises(ValueError, match="score: y has 3 labels, intervals of predictions are 2"):
         evaluate.score(np.ones(3), np.ones(3), intervals=(np.ones(2), np.ones(3)))
+
+
+def test_r2_is_not_defined_where_squares_leave_the_range():
+    """One label of 1e200: its square is infinite, and 0 would pass for a figure."""
+    X, y = np.ones((50, 1)), np.arange(50.0)
+    y[30] = 1e200
+    totals = evaluate.prequential(dl.Ridge(), (X, y), metrics=["rmse", "r2"]).totals["Ridge"]
+    assert totals["rmse"] == np.inf
+    assert np.isnan(totals["r2"])

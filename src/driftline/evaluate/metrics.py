@@ -167,7 +167,8 @@ class MAE(Metric):
 class R2(Metric):
     """1 minus the squared error over that of the labels' mean, over the same rows: 1 is perfect, 0 as good as the mean.
 
-    It is not defined for a single row. Where all labels are the same it is 1 without an error and 0 with one.
+    It is not defined for a single row, nor where squares leave the range of float64. Where all labels are the same it is 1
+    without an error and 0 with one.
     """
 
     name, title, lower_is_better = "r2", "R²", False
@@ -183,7 +184,7 @@ class R2(Metric):
         constant = spread <= count * np.square(1e-12 * sums["label"] / count)  # nothing but the rounding of the mean
         ratio = residual / np.where(constant, 1.0, spread)
         r2: Array = 1.0 - np.where(constant, np.where(residual > 0, 1.0, 0.0), ratio)
-        return np.where(count > 1, r2, np.nan)
+        return np.where((count > 1) & np.isfinite(residual) & np.isfinite(spread), r2, np.nan)
 
 
 class Accuracy(Metric):
