@@ -72,7 +72,7 @@ def _pace(experts: list[Expert], rows: int, memory: int) -> str:
     anew = sum(expert.share for expert in begun)
     if anew > 0.5:
         ago = max(expert.memory for expert in begun if expert.share >= 0.1 * anew)
-        pace = f"the target jumped about {_count(ago, 'row')} ago, and seems to be at rest since"
+        pace = f"experts started over about {_count(ago, 'row')} ago, as after a jump; the target seems to be at rest since"
     elif _spread(experts) > math.log(10):
         pace = "the experts disagree about the pace of the target"
     elif _PART * rows <= memory < _BANDS[0][0]:
