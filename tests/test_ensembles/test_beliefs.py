@@ -16,9 +16,7 @@ NO_SIGN = "there is no sign yet that the target moves"
 DISAGREE = "the experts disagree about the pace of the target"
 DRIFTS = "the target drifts"
 FAST = "the target moves fast"
-JUMPED = re.compile(
-    r"experts started over about ([\d,]+) rows? ago, as after a jump; the target seems to be at rest since"
-)
+JUMPED = re.compile(r"experts started over about ([\d,]+) rows? ago, as after a jump; the target seems to be at rest since")
 
 
 def stream(seed=23, rows=5000, step=0.0, noise=1.0, jumps=(), period=0, wave=0.0):
