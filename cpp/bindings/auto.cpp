@@ -22,7 +22,7 @@ template <class T> struct AutoCore : Guarded {
         return good;
     }
     Status predict(double& prediction) {
-        prediction = model->predict_next(wide_.data());
+        prediction = model->predict(wide_.data(), model->coverage.late + 1);
         return Status::done;
     }
     Status predict(Outputs& out) {
@@ -31,10 +31,30 @@ template <class T> struct AutoCore : Guarded {
         return Status::done;
     }
     Status learn(double label, double share) {
-        model->learn_next(wide_.data(), label, share);
+        model->learn(wide_.data(), label, share);
         return Status::done;
     }
-    double said() { return model->said_of(wide_.data()); }
+    Status ask(Asked& asked, Outputs& out) {
+        *out.predictions = model->ask(wide_.data(), asked.ahead, asked.notes);
+        write_interval(out, 0, model->coverage, 1, model->sums.largest_loss);
+        return Status::done;
+    }
+    Status tell(const Asked& asked, double label, double share) {
+        if (asked.labels > 0 && model->features_then(asked.notes) < 0)
+            return Status::unread;
+        return bindings::tell(*this, asked, label, [&] {
+            if (asked.labels == sums().rows && (asked.ahead == 1 || asked.labels == 0))
+                model->learn(wide_.data(), label, share);
+            else if (asked.labels == 0)
+                model->tell_first(wide_.data(), label, share);
+            else
+                model->tell(wide_.data(), label, share, asked.prediction, asked.notes);
+            return Status::done;
+        });
+    }
+    // Reads row t of a batch; false where a value is out of range.
+    bool take(const Batch& batch, Index t) { return driftline::read_row<T>(batch, t, features(), wide_.data()); }
+    Coverage& coverage() { return model->coverage; }
     Status replay(const Batch& batch, Outputs& out) { return model->replay(batch, out); }
     const AutoSums& sums() const { return model->sums; }
     nb::object weights() {
@@ -65,25 +85,18 @@ template <class T> struct AutoCore : Guarded {
     RowBuffer<T> buffer_;
 };
 
-template <class T> nb::object peek(AutoCore<T>& self, nb::handle x) {
-    InUse use(self);
-    return self.read(x, true) ? nb::object(nb::float_(self.said())) : nb::none();
-}
-
 template <class T> nb::dict get_state(AutoCore<T>& self) {
     InUse use(self);
     AutoModel<T>& model = *self.model;
     Collector all;
-    const Index waiting = model.waiting_count();
     for (auto& expert : model.models())
         restart_where_broken(expert->state);
     restart_where_broken(model.mixer().top().state);
-    model.visit(waiting, all);
-    const double shape[] = {static_cast<double>(model.inputs.born()), static_cast<double>(model.warm_count()),
-                            static_cast<double>(waiting)};
+    model.visit(all);
+    const double shape[] = {static_cast<double>(model.inputs.born()), static_cast<double>(model.warm_count())};
     nb::dict out;
     out["weights"] = self.weights();
-    out["shape"] = copy_out(shape, 3);
+    out["shape"] = copy_out(shape, 2);
     out["coverage"] = copy_coverage(model.coverage);
     out["numbers"] = copy_out(all.numbers.data(), static_cast<Index>(all.numbers.size()));
     if (!all.entries.empty())
@@ -102,33 +115,29 @@ template <class T> void check_expert(const SecondOrderState<T>& state) {
 template <class T> void set_state(AutoCore<T>& self, const nb::dict& from) {
     InUse use(self);
     const AutoModel<T>& old = *self.model;
-    double shape[3];
-    copy_in(from, "shape", shape, 3);
+    double shape[2];
+    copy_in(from, "shape", shape, 2);
     std::vector<T> effective(static_cast<std::size_t>(self.width()));
     copy_in(from, "weights", effective.data(), self.width());
     const Index features = old.features(), born = static_cast<Index>(shape[0]), warm = static_cast<Index>(shape[1]);
-    const Index waiting = static_cast<Index>(at_most(at_least(0, shape[2]), most_late));
     if (!(shape[0] >= 0 && shape[0] <= static_cast<double>(features) && shape[1] >= 0 && shape[1] < warm_rows) ||
-        static_cast<double>(born) != shape[0] || static_cast<double>(warm) != shape[1] ||
-        static_cast<double>(waiting) != shape[2])
+        static_cast<double>(born) != shape[0] || static_cast<double>(warm) != shape[1])
         throw nb::value_error("the state's shape is out of range");
     auto fresh = std::make_unique<AutoModel<T>>(features, born, old.inputs.intercept());
     AutoModel<T>& model = *fresh;
     set_coverage(from, model.coverage);
     model.expect_warm(warm);
-    model.expect_waiting(waiting);
     Counter count;
-    model.visit(waiting, count);
+    model.visit(count);
     std::vector<double> numbers(count.numbers);
     std::vector<float> entries(count.entries);
     copy_in(from, "numbers", numbers.data(), count.numbers);
     if (count.entries > 0)
         copy_in(from, "entries", entries.data(), count.entries);
-    model.visit(waiting, Filler{numbers.data(), entries.data()});
+    model.visit(Filler{numbers.data(), entries.data()});
     const double rows = model.sums.rows;
     if (!(rows >= 0 && rows < 9e15) || rows != std::floor(rows) ||
-        (rows < warm_rows ? rows : 0) != static_cast<double>(warm) || model.inputs.label_memory.rows != rows ||
-        !model.waiting().sound() || model.waiting_count() != waiting)
+        (rows < warm_rows ? rows : 0) != static_cast<double>(warm) || model.inputs.label_memory.rows != rows)
         throw nb::value_error("the state's sums are out of range");
     for (auto& expert : model.models())
         check_expert(expert->state);
@@ -179,8 +188,7 @@ template <class T> void bind(nb::module_& m, const char* name) {
                 [](Core* self, Index d, bool intercept) { new (self) Core(d - intercept, d - intercept, intercept); },
                 arg("d"), arg("intercept"));
     bind_verbs(core);
-    core.def("peek", &peek<T>, arg("x").none(), "What was predicted for a row whose label has come, or would be now.")
-        .def("memory", &memory<T>, nb::sig("def memory(self) -> typing.Any"),
+    core.def("memory", &memory<T>, nb::sig("def memory(self) -> typing.Any"),
              "Rows of memory, and the drift of a weight a row.")
         .def("get_state", &get_state<T>)
         .def("set_state", &set_state<T>, arg("state"))

@@ -8,7 +8,8 @@
 // - replay(batch, out): many rows, with the interpreter's lock released
 // - takes(rows), replay(rows, batch, out): optional, the same for sparse rows
 // - rethrow(): optional, raises what a function of the user's raised during a replay
-// - sums(), weights(), grow(more)
+// - ask(asked, out), tell(asked, label, share), take(batch, t): optional, where more is kept of a row than what was said
+// - coverage(), sums(), weights(), grow(more)
 #pragma once
 
 #include <nanobind/stl/shared_ptr.h>
@@ -17,6 +18,7 @@
 #include "guard.hpp"
 #include "one_row.hpp"
 #include "sparse.hpp"
+#include "ticket.hpp"
 
 #include "driftline/engine.hpp"
 
@@ -28,7 +30,10 @@ template <class Core> nb::object learn_row(Core& self, nb::handle x, nb::handle 
     const double share = weight.is_none() ? 1 : read_number<double>(weight.ptr());
     if (!(share > 0) || std::isnan(label) || !self.read(x, false))
         return to_python(Status::unread);
-    return to_python(self.learn(label, share));
+    const Status status = self.learn(label, share);
+    if (status == Status::done)
+        forget_lateness(self);
+    return to_python(status);
 }
 
 template <class Core> nb::object predict_row(Core& self, nb::handle x) {
@@ -57,6 +62,8 @@ template <class Core>
 nb::tuple run_rows(Core& self, nb::handle x, std::optional<Vector> y, std::optional<Vector> weight, bool skip,
                    const OutputArrays& arrays, Index start) {
     InUse use(self);
+    if (y)
+        forget_lateness(self);
     if constexpr (requires(const SparseRows& rows) { self.takes(rows); })
         if (const SparseRows* rows; nb::try_cast(x, rows, false) && rows) {
             require(self.takes(*rows));
@@ -101,6 +108,7 @@ template <class Core, class... Bases> void bind_upkeep(nb::class_<Core, Bases...
                 return self.weights();
             },
             nb::sig("def weights(self) -> typing.Any"))
+        .def_rw("mark", &Core::mark)
         .def_prop_ro("features", [](Core& self) { return self.features(); })
         .def(
             "grow",
@@ -125,6 +133,7 @@ template <class Core, class... Bases> void bind_verbs(nb::class_<Core, Bases...>
              "Learns a row; nothing has changed unless the status is `done`.")
         .def("run", &run_rows<Core>, arg("x"), arg("y").none(), arg("weight").none(), arg("skip"), arg("out"), arg("start"),
              nb::sig(run_signature), run_doc);
+    bind_asking(core);
 }
 
 } // namespace driftline::bindings

@@ -6,7 +6,10 @@ namespace {
 
 template <class T> Status descend(FirstOrderCore<T>& self, nb::handle x, double y, double prediction, double slope) {
     InUse use(self);
-    return self.read(x, false) ? self.descend(y, prediction, slope) : Status::unread;
+    const Status status = self.read(x, false) ? self.descend(y, prediction, slope) : Status::unread;
+    if (status == Status::done)
+        forget_lateness(self);
+    return status;
 }
 
 template <class T> void bind(nb::module_& m, const char* name) {

@@ -72,6 +72,7 @@ template <class T> struct FirstOrderCore : Guarded {
         return driftline::replay(model->state, model->row, x.rows, batch, out);
     }
     const FirstOrderSums& sums() const { return model->state.sums; }
+    Coverage& coverage() { return model->state.coverage; }
     nb::object weights() {
         model->form_weights();
         return copy_out(model->state.w, model->state.d);

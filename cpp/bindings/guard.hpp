@@ -61,6 +61,7 @@ struct Guarded {
     }
     std::shared_ptr<Guard> guard = unclaimed(); // until the learner shares its own
     std::atomic<bool> busy{false};
+    std::uint64_t mark = 0; // of the model's class and parameters, by which a ticket knows it; 0: not set
 };
 
 // Held during a native call.

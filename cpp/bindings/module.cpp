@@ -15,6 +15,7 @@ void bind_multi_output(nanobind::module_&);
 void bind_projected(nanobind::module_&);
 void bind_second_order(nanobind::module_&);
 void bind_sparse(nanobind::module_&);
+void bind_ticket(nanobind::module_&);
 void bind_transforms(nanobind::module_&);
 void bind_triangles(nanobind::module_&);
 void bind_types(nanobind::module_&);
@@ -27,6 +28,7 @@ NB_MODULE(_core, m) {
     m.doc() = "driftline's native core.";
     driftline::bindings::bind_types(m);
     driftline::bindings::bind_guard(m);
+    driftline::bindings::bind_ticket(m);
     driftline::bindings::bind_alarm(m);
     driftline::bindings::bind_auto(m);
     driftline::bindings::bind_sparse(m);

@@ -55,6 +55,28 @@ template <class T> nb::object learn(MultiOutputCore<T>& self, nb::handle x, nb::
     return to_python(learn_outputs(self.model->state, self.output_weights, self.labels.data(), share, predictions.data()));
 }
 
+template <class T> nb::object ask_outputs(MultiOutputCore<T>& self, nb::handle x, nb::handle ahead, nb::handle type) {
+    InUse use(self);
+    if (self.mark == 0 || !self.read(x, true))
+        return nb::none();
+    Asked asked;
+    asked.labels = self.sums().rows;
+    asked.ahead = ahead.is_none() ? 1 : nb::cast<Index>(ahead);
+    std::vector<double> predictions(self.labels.size());
+    if (predict_outputs(self.model->state, self.output_weights, predictions.data()) != Status::done)
+        return nb::none();
+    return new_ticket(type, copy_row(x), self.mark, std::move(asked), std::move(predictions));
+}
+
+template <class T> nb::object tell_outputs(MultiOutputCore<T>& self, nb::handle ticket, nb::handle y, nb::handle weight) {
+    Ticket* valid = valid_ticket(self, ticket);
+    if (!valid)
+        return to_python(Status::unread);
+    nb::object status = learn(self, valid->x, y, weight);
+    valid->told = status.is(to_python(Status::done));
+    return status;
+}
+
 template <class T>
 nb::tuple run(MultiOutputCore<T>& self, Table2 x, std::optional<ArrayOf<const double, 2>> y, std::optional<Vector> weight,
               bool skip, const OutputArrays& arrays, Index start) {
@@ -109,6 +131,10 @@ template <class T> void bind(nb::module_& m, const char* name) {
         .def("learn", &learn<T>, arg("x").none(), arg("y").none(), arg("weight") = nb::none(),
              nb::sig("def learn(self, x: object, y: object, weight: object = None) -> Status"),
              "Learns a row; nothing has changed unless the status is `done`.")
+        .def("ask", &ask_outputs<T>, arg("x").none(), arg("ahead").none(), arg("type"),
+             nb::sig("def ask(self, x: object, ahead: int | None, type: type[Ticket]) -> Ticket | None"))
+        .def("tell", &tell_outputs<T>, arg("ticket").none(), arg("y").none(), arg("weight") = nb::none(),
+             nb::sig("def tell(self, ticket: Ticket, y: object, weight: object = None) -> Status"))
         .def("run", &run<T>, arg("x"), arg("y").none(), arg("weight").none(), arg("skip"), arg("out"), arg("start"),
              nb::sig(run_signature), run_doc)
         .def("get_state", &get_outputs_state<T>)

@@ -35,6 +35,7 @@ template <class T> struct SecondOrderCore : Guarded {
     }
     Status replay(const Batch& batch, Outputs& out) { return engine<T>().replay(model->state, batch, out); }
     const Sums& sums() const { return model->state.sums; }
+    Coverage& coverage() { return model->state.coverage; }
     nb::object weights() const { return copy_out(model->state.w, model->state.d); }
     void grow(Index more) { model = model->grown(more); }
 

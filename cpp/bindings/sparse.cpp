@@ -73,6 +73,8 @@ void bind_sparse(nb::module_& m) {
     nb::class_<SparseRows>(m, "SparseRows", "Compressed rows, their columns ascending, none of them twice.")
         .def(nb::init<AnyVector, AnyVector, AnyVector, Index>(), arg("values"), arg("columns"), arg("starts"), arg("width"))
         .def("__len__", [](const SparseRows& self) { return self.rows.rows; })
+        .def_ro("values", &SparseRows::values, nb::for_getter(nb::sig("def values(self, /) -> typing.Any")))
+        .def_ro("columns", &SparseRows::columns, nb::for_getter(nb::sig("def columns(self, /) -> typing.Any")))
         .def_ro("width", &SparseRows::width, "Columns, of which some may have no entry.")
         .def("__getitem__", &dense_row, arg("row"), "A row with its zeros.")
         .def(

@@ -8,19 +8,16 @@
 
 namespace driftline::bindings {
 
-// As it is saved: the quantiles, the scale, five counts, and the recent scores.
-inline constexpr Index coverage_counts = level_count + 1, coverage_recent = coverage_counts + 5,
-                       coverage_size = coverage_recent + remembered;
+// As it is saved: the quantiles, the scale, the largest loss and three counts. Whatever was noted is taken in first.
+inline constexpr Index coverage_size = level_count + 5;
 
 inline nb::object copy_coverage(Coverage& c) {
-    if (c.due != never)
-        catch_up(c);
+    catch_up(c);
     double flat[coverage_size];
     std::copy(std::begin(c.quantile), std::end(c.quantile), flat);
-    flat[level_count] = c.scale;
-    const Index counts[] = {c.streak, c.first, c.taken, c.noted, c.due != never};
-    std::copy(std::begin(counts), std::end(counts), flat + coverage_counts);
-    std::copy(std::begin(c.recent), std::end(c.recent), flat + coverage_recent);
+    const double rest[] = {c.scale, c.largest_loss, static_cast<double>(c.streak), static_cast<double>(c.noted),
+                           static_cast<double>(c.late)};
+    std::copy(std::begin(rest), std::end(rest), flat + level_count);
     return copy_out(flat, coverage_size);
 }
 
@@ -28,26 +25,19 @@ inline void set_coverage(const nb::dict& from, Coverage& c) {
     double flat[coverage_size];
     copy_in(from, "coverage", flat, coverage_size);
     std::copy(flat, flat + level_count, c.quantile);
-    c.scale = flat[level_count];
-    std::copy(flat + coverage_recent, flat + coverage_size, c.recent);
+    const double *rest = flat + level_count, streak = rest[2], noted = rest[3], late = rest[4];
+    c.scale = rest[0];
+    c.largest_loss = rest[1];
     bool good = c.scale == 0 || (c.scale >= least_scale && c.scale <= most_scale);
     for (double quantile : c.quantile)
         good = good && quantile >= least_quantile && quantile <= most_quantile;
-    for (double score : c.recent)
-        good = good && score >= 0;
-    for (Index i = coverage_counts; i < coverage_recent; ++i)
-        good = good && std::fabs(flat[i]) < 9e15;
-    if (good) {
-        const auto count = [&](Index i) { return static_cast<Index>(flat[coverage_counts + i]); };
-        c.streak = count(0);
-        c.first = count(1);
-        c.taken = count(2);
-        c.noted = count(3);
-        c.due = count(4) ? c.noted + taken_at_once : never;
-        good = c.first >= 0 && c.taken >= c.first && c.noted >= c.taken && (count(4) == 0 || c.taken == c.noted);
-    }
+    good = good && c.largest_loss >= 0 && noted < 9e15 && std::fabs(streak) <= noted && late >= 0 && late <= noted;
     if (!good)
         throw nb::value_error("the state's coverage is out of range");
+    c.streak = static_cast<Index>(streak);
+    c.taken = c.noted = static_cast<Index>(noted);
+    c.late = static_cast<Index>(late);
+    c.due = c.noted + taken_at_once;
 }
 
 // Sums are of what is not negative, and those of a kind that counts are whole; `counts` lists their places.

@@ -45,7 +45,7 @@ void set_state(Transform& self, const nb::dict& from) {
 }
 
 // The row at hand as the learner behind sees it; None where it has to be converted first, or a value leaves the range.
-nb::object look(HeldChain& self, nb::handle x, bool unknown_allowed, bool alone) {
+nb::object look(HeldChain& self, nb::handle x, bool unknown_allowed, bool alone, Index ahead) {
     auto& chain = self.chain;
     const RowBuffer<double> buffer{chain.inputs(), false, chain.row()};
     if (!read_row(x.ptr(), buffer, self.names, unknown_allowed))
@@ -55,7 +55,7 @@ nb::object look(HeldChain& self, nb::handle x, bool unknown_allowed, bool alone)
             return nb::none();
     double* z;
     nb::object out = new_array(chain.outputs(), z);
-    return chain.look(z, alone) ? out : nb::none();
+    return chain.look(z, alone, ahead) ? out : nb::none();
 }
 
 // Rows from `start` on into `out`; those that are not whole become NaN, and those that are `learned` become part of the
@@ -141,8 +141,8 @@ void bind_transforms(nb::module_& m) {
         .def("make_room", [](HeldChain& self) { self.chain.make_room(); })
         .def(
             "set_names", [](HeldChain& self, nb::object names) { self.names.set(std::move(names)); }, arg("names"))
-        .def("look", &look, arg("x").none(), arg("unknown_allowed"), arg("alone") = false,
-             nb::sig("def look(self, x: object, unknown_allowed: bool, alone: bool = False) -> typing.Any"))
+        .def("look", &look, arg("x").none(), arg("unknown_allowed"), arg("alone") = false, arg("ahead") = 1,
+             nb::sig("def look(self, x: object, unknown_allowed: bool, alone: bool = False, ahead: int = 1) -> typing.Any"))
         .def(
             "learn", [](HeldChain& self, double y) { self.chain.learn(y); }, arg("y"),
             "The row that was looked at last becomes one of those seen.")

@@ -31,7 +31,7 @@ std::vector<double> step(Transform& transform, Index t) {
     for (Index j = 0; j < transform.inputs(); ++j)
         x[static_cast<std::size_t>(j)] = value(t, j);
     std::vector<double> z(static_cast<std::size_t>(transform.outputs()));
-    transform.view(x.data(), z.data());
+    transform.view(x.data(), z.data(), 1);
     transform.learn(x.data(), value(t, 99));
     return z;
 }

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from driftline.base.certificate import Certificate as Certificate
     from driftline.base.learner import Learner as Learner
     from driftline.base.run import Run as Run
+    from driftline.base.ticket import Ticket as Ticket
     from driftline.ensembles import Auto as Auto
     from driftline.ensembles import Averaged as Averaged
     from driftline.ensembles import Classifier as Classifier
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from driftline.fleet import Fleet as Fleet
     from driftline.kernels import Kernel as Kernel
     from driftline.linear import *
+    from driftline.storage.model_file import from_bytes as from_bytes
     from driftline.storage.model_file import load as load
 
 __version__ = "0.1.0"
@@ -56,6 +58,8 @@ _HOMES = {  # of the public names; those of the linear learners are in driftline
     "RowRefusedError": "errors",
     "Run": "base.run",
     "Sweep": "evaluate.sweep",
+    "Ticket": "base.ticket",
+    "from_bytes": "storage.model_file",
     "load": "storage.model_file",
     "sweep": "evaluate.sweep",
 }

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from driftline._core import Outputs, SparseRows, Status
 from driftline.base import replay, stability
+from driftline.base import ticket as tickets
 from driftline.base.batch import Batch
+from driftline.base.ticket import Ticket
 from driftline.tables import inputs
+from driftline.tables.inputs import Array, Name
 
 if TYPE_CHECKING:
     from driftline.base.learner import Learner
@@ -29,9 +34,99 @@ def predict(learner: Learner, x: Any, where: str, out: Outputs) -> None:
     learner._replay_block(Batch(_block(row), None, None, where), out)
 
 
-def learn(learner: Learner, x: Any, y: Any, sample_weight: float | None, status: Status) -> None:
-    """Learns a row of any kind, given what the core said of it; all of it or nothing."""
-    where, door = f"{type(learner).__name__}.learn_one", learner._door
+def ask(learner: Learner, x: Any, ahead: int | None) -> Ticket:
+    """A ticket for a row of any kind. A learner that has met no row is asked by the core that this row would give it."""
+    where = f"{type(learner).__name__}.ask"
+    row, names = learner._read(x, where, grow=True)
+    dense = isinstance(row, np.ndarray)
+    if learner.missing == "raise" and dense:
+        learner._door.refuse_bad(row, where, names)
+    kept = _kept(x, row, names)
+    asked = learner
+    if learner._core is None:
+        asked = type(learner)(**learner.get_params(deep=False))
+        asked._meet(np.where(np.isfinite(row), row, 0.0) if dense else row, names)
+    asked._mark()
+    assert asked._core is not None
+    ticket = asked._core.ask(kept, ahead, Ticket)
+    if ticket is None:  # there is nothing to say about the row, or an error to raise
+        out = Outputs(replay.room(learner, 1))
+        predict(learner, x, where, out)
+        ticket = Ticket(kept, asked._core.mark)
+    return ticket
+
+
+def _kept(x: Any, row: Any, names: list[Name] | None) -> Any:
+    """A row in a form that cores read and a ticket can keep."""
+    given = inputs.named(x)
+    if isinstance(given, Mapping):
+        return inputs.as_items(given, "")
+    if isinstance(row, SparseRows):
+        return SparseRows(row.values.copy(), row.columns.copy(), np.array([0, len(row.values)]), row.width)
+    return row if names is None else dict(zip(names, row.tolist(), strict=True))
+
+
+def tell(learner: Learner, ticket: Any, y: Any, sample_weight: float | None) -> None:
+    """Learns the label of a ticket, all of it or nothing."""
+    where = f"{type(learner).__name__}.tell"
+    tickets.refuse_unfit(learner, ticket, where)
+    learner._mark()
+    lesson = _lesson(learner, ticket.x, y, sample_weight, where)
+    if lesson is None or (learner._core is not None and _told(learner, ticket, lesson)):
+        ticket.told = True
+        return
+    with learner._guard.transaction(learner) as transaction:
+        learner._expect(lesson.y)
+        learner._meet(lesson.row, lesson.names)
+        learner._mark()
+        if not _told(learner, ticket, lesson):
+            lost = learner._tell_block(ticket, lesson.batch)
+            if lost:
+                learner.__setstate__(transaction.before)
+                learner._skipped += lost
+        stability.warn_of_memory(learner)
+    ticket.told = True
+
+
+def tell_part(learner: Learner, ticket: Ticket, y: float, weight: float | None, where: str) -> None:
+    """The same for a learner within another, whose transaction this is part of."""
+    lesson = _lesson(learner, ticket.x, y, weight, where)
+    if lesson is not None and not _told(learner, ticket, lesson):
+        learner._tell_block(ticket, lesson.batch)
+    ticket.told = True
+
+
+def _told(learner: Learner, ticket: Ticket, lesson: _Lesson) -> bool:
+    """Learns a ticket's label in one step; False where it takes a replay."""
+    core = learner._core
+    assert core is not None
+    weight = None if lesson.weight is None else float(lesson.weight[0])
+    while (status := core.tell(ticket, lesson.y[0], weight)) is not Status.DONE:
+        if status is Status.UNREAD:
+            return False
+        learner._serve(status, lesson.batch)
+    return True
+
+
+@dataclass(frozen=True)
+class _Lesson:
+    """A row that is to be learned, read and checked."""
+
+    row: Any
+    names: list[Name] | None
+    y: Array
+    weight: Array | None
+    where: str
+
+    @property
+    def batch(self) -> Batch:
+        """The row as a block of one."""
+        return Batch(_block(self.row), self.y, self.weight, self.where)
+
+
+def _lesson(learner: Learner, x: Any, y: Any, sample_weight: float | None, where: str) -> _Lesson | None:
+    """Reads a row and its label; None where there is nothing to learn: a value is missing and skipped, or the weight is 0."""
+    door = learner._door
     label = replay.as_label(learner, y, where)
     weight = inputs.as_weights(sample_weight, 1, where, number=False)
     row, names = learner._read(x, where, grow=True)
@@ -39,19 +134,24 @@ def learn(learner: Learner, x: Any, y: Any, sample_weight: float | None, status:
     if not door.is_whole(label) or (dense and not door.is_whole(row)):
         if learner.missing == "skip":
             learner._skipped += 1
-            return
+            return None
         if dense:
             door.refuse_bad(row, where, names)
         door.refuse_bad_label(label, where)
     if weight is not None and weight[0] == 0:
-        return
-    batch = Batch(_block(row), np.array([label]), weight, where)
-    if learner._fits(row) and _step(learner, batch, status):
+        return None
+    return _Lesson(row, names, np.array([label]), weight, where)
+
+
+def learn(learner: Learner, x: Any, y: Any, sample_weight: float | None, status: Status) -> None:
+    """Learns a row of any kind, given what the core said of it; all of it or nothing."""
+    lesson = _lesson(learner, x, y, sample_weight, f"{type(learner).__name__}.learn_one")
+    if lesson is None or (learner._fits(lesson.row) and _step(learner, lesson.batch, status)):
         return
     with learner._guard.transaction(learner) as transaction:
-        learner._expect(batch.y)
-        learner._meet(row, names)
-        lost = learner._replay_block(batch, Outputs(replay.room(learner, 1)))
+        learner._expect(lesson.y)
+        learner._meet(lesson.row, lesson.names)
+        lost = learner._replay_block(lesson.batch, Outputs(replay.room(learner, 1)))
         if lost:  # skipped for what became of it on the way
             learner.__setstate__(transaction.before)
             learner._skipped += lost

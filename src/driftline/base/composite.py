@@ -10,9 +10,11 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 
 from driftline._core import Guard, Level, Outputs, Status
+from driftline.base import careful
 from driftline.base.batch import Batch
 from driftline.base.learner import Learner
 from driftline.base.processors import cores
+from driftline.base.ticket import Ticket
 from driftline.tables.inputs import Array, Name
 
 C = TypeVar("C", bound="Composite")
@@ -51,6 +53,7 @@ class Composite:
         self, members: list[Learner], above: Sequence[tuple[Learner, int]], features: int, intercept: bool, dtype: str
     ) -> None:
         self.guard = Guard("driftline")
+        self.mark = 0
         self.members, self.above = members, [learner for learner, _ in above]
         self.intercept, self.dtype = intercept, dtype
         self._features = features
@@ -177,7 +180,35 @@ class Composite:
         """Predicts and learns, or without labels only predicts; returns how many rows were skipped."""
         raise NotImplementedError
 
+    def ask(self, x: Any, ahead: int | None, type: type[Ticket]) -> Ticket | None:
+        """A ticket for the row, with those of the parts; None where Python must read the row or there is no mark yet."""
+        raise NotImplementedError
+
+    def tell(self, ticket: Ticket, y: Any, weight: Any = None) -> Status:
+        """Learns the label of a ticket; nothing has changed unless the status is DONE."""
+        raise NotImplementedError
+
+    def tell_parts(self, ticket: Ticket, batch: Batch) -> None:
+        """The same for a row that was read, within a transaction: a part may raise where it refuses."""
+        raise NotImplementedError
+
     # What subclasses share.
+
+    def marked(self, learner: Learner) -> Any:
+        """The core of one of the learners, which gives and takes tickets of this model."""
+        core = core_of(learner)
+        core.mark = self.mark
+        return core
+
+    def takes(self, ticket: Any) -> bool:
+        """Whether a ticket is one of this model's that was not told yet."""
+        fits = isinstance(ticket, Ticket) and not ticket.told and 0 != self.mark == ticket.model
+        return fits and ticket.labels <= self.sums()["rows"]
+
+    @property
+    def late(self) -> int:
+        """Labels that came between the prediction and the label of the last row."""
+        return int(core_of(self.members[0]).late)
 
     def wide(self, weights: Array, learner: Learner) -> Array:
         """A learner's weights, (..., d), with a 0 for the constant feature where the learner has none and others do."""
@@ -217,14 +248,16 @@ def core_of(learner: Learner) -> Any:
     return learner._core
 
 
-def ask(learner: Learner, x: Any, peek: bool) -> Any:
-    """The learner's prediction, or None where Python must read the row.
-
-    To peek is to ask about a row whose label has come: a learner that takes note of its predictions, because labels may be
-    late, answers what it said then.
-    """
-    core: Any = learner._core
-    return core.peek(x) if peek and hasattr(core, "peek") else core.predict(x)
+def tell_each(
+    parts: Sequence[Learner], tickets: Sequence[Ticket], batch: Batch, labels: Sequence[float] | None = None
+) -> None:
+    """Tells each part its ticket, with the row's label or one of its own."""
+    assert batch.y is not None
+    weight = None if batch.weight is None else float(batch.weight[0])
+    labels = [float(batch.y[0])] * len(parts) if labels is None else labels
+    for part, own, label in zip(parts, tickets, labels, strict=True):
+        core_of(part).mark = own.model
+        careful.tell_part(part, own, label, weight, batch.where)
 
 
 def is_weight(weight: Any) -> bool:

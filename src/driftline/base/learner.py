@@ -16,7 +16,9 @@ from driftline.base.certificate import Certificate
 from driftline.base.door import LARGEST, Door
 from driftline.base.model import Model
 from driftline.base.native import Core
+from driftline.base.rules import COUNT
 from driftline.base.run import Run
+from driftline.base.ticket import Ticket, mark_of
 from driftline.errors import not_fitted
 from driftline.storage import model_file
 from driftline.tables import inputs
@@ -140,6 +142,38 @@ class Learner(Model):
         if status is not _DONE:
             careful.learn(self, x, y, sample_weight, status)
 
+    # Labels that come later.
+
+    def ask(self, x: Any, ahead: int | None = None) -> Ticket:
+        """Predicts one row whose label is to come, and changes nothing; :meth:`tell` takes the ticket and the label.
+
+        Args:
+            x: the row.
+            ahead: how many rows it lies beyond the last label known, 1 being the next. None: as the last ticket told turned
+                out to be, 1 plus the labels told between its ask and its tell; 1 at first. Inputs that a model makes of
+                earlier labels are counted from the row that is predicted.
+        """
+        if ahead is not None:
+            COUNT.require(f"{type(self).__name__}.ask", "ahead", ahead)
+        core = self._core
+        ticket = None if core is None else core.ask(x, ahead, Ticket)
+        return careful.ask(self, x, ahead) if ticket is None else ticket
+
+    def tell(self, ticket: Ticket, y: Any, *, sample_weight: float | None = None) -> None:
+        """Learns the label of a row as of when it was asked for. A refused label leaves the ticket valid.
+
+        What the model made of the row then (lags, predictions of the learners within) is learned from, and the interval that
+        was promised then is judged. The step itself starts from what the model knows now.
+        """
+        core = self._core
+        if core is None or core.tell(ticket, y, sample_weight) is not _DONE:
+            careful.tell(self, ticket, y, sample_weight)
+
+    def _mark(self) -> None:
+        """Lets the core recognise the model's tickets."""
+        if self._core is not None and not self._core.mark:
+            self._core.mark = mark_of(self)
+
     def _read(self, x: Any, where: str, *, grow: bool) -> tuple[Any, list[Name] | None]:
         """A row as an array, or as a sparse row, and the names of its features where they have any."""
         door = self._door
@@ -192,6 +226,7 @@ class Learner(Model):
 
     _replay = replay.replay
     _replay_block = replay.replay_natively
+    _tell_block = replay.tell_natively
 
     def _as_table(self, X: Any, where: str) -> Table:
         return inputs.as_table(X, where)
@@ -342,6 +377,10 @@ class Learner(Model):
         """Writes the learner to a file, atomically; :func:`driftline.load` reads it back."""
         model_file.save(record.of(self), path)
 
+    def to_bytes(self) -> bytes:
+        """What :meth:`save` would write; :func:`driftline.from_bytes` reads it back."""
+        return model_file.to_bytes(record.of(self))
+
     def _extra_head(self, state: dict[str, Any]) -> dict[str, Any]:
         """What a class adds to the head of its record, from its exported state."""
         return {}
@@ -366,6 +405,7 @@ class Learner(Model):
                     f"{type(self).__name__}: {changed} cannot change once the learner has learned; "
                     "make a new one with the parameters you want"
                 ) from None
+            self._core.mark = 0
         return self
 
     def _refresh(self, before: dict[str, Any]) -> None:

@@ -12,6 +12,7 @@ from driftline.base.composite import Composite, count_in
 from driftline.base.learner import Learner
 from driftline.base.nested import Nested
 from driftline.base.rules import Rule
+from driftline.base.ticket import Ticket
 from driftline.tables.inputs import Array, Name
 
 _SPARE = 100_000  # features that a state may know of beyond the numbers that it holds
@@ -70,6 +71,12 @@ class MetaLearner(Nested):
         core: Composite = self._require_core("run")
         with core.guard.claim():
             return core.replay(batch, out)
+
+    def _tell_block(self, ticket: Ticket, batch: Batch) -> int:
+        core: Composite = self._require_core("tell")
+        with core.guard.claim():
+            core.tell_parts(ticket, batch)
+        return 0
 
     def _operations(self, width: int) -> int:
         return sum(member._operations(width) for member in self._require_core("run").members)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
-from driftline._core import Guard, Level, Outputs, Status
+from driftline._core import Guard, LateRows, Level, Outputs, Status, Ticket
 from driftline.tables.inputs import Array, Name
+
+T = TypeVar("T", bound=Ticket)
 
 
 class Core(Protocol):
     """The state of a learner and its steps."""
 
     guard: Guard
+    mark: int
 
     @property
     def features(self) -> int:
@@ -25,6 +28,12 @@ class Core(Protocol):
 
     def learn(self, x: Any, y: Any, weight: Any = None) -> Status:
         """Learns a row; nothing has changed unless the status is DONE."""
+
+    def ask(self, x: Any, ahead: int | None, type: type[T]) -> T | None:
+        """A ticket for the row, or None where Python must read it or the core has no mark yet."""
+
+    def tell(self, ticket: Any, y: Any, weight: Any = None) -> Status:
+        """Learns the label of a ticket; nothing has changed unless the status is DONE."""
 
     def weights(self) -> Array:
         """A copy of the weights, the intercept's last."""
@@ -49,6 +58,17 @@ class NativeCore(Core, Protocol):
         self, x: Any, y: Array | None, weight: Array | None, skip: bool, out: Outputs, start: int
     ) -> tuple[Status, int, int]:
         """Replays rows from ``start``; returns the status, the rows done and the rows skipped."""
+
+    def run_late(
+        self, x: Any, y: Array, weight: Array | None, skip: bool, out: Outputs, ahead: int, rows: LateRows
+    ) -> Status:
+        """Predicts each row when the labels through ``ahead`` rows before it are known; ``rows`` says how far it went."""
+
+    def catch_up(self) -> None:
+        """Makes ready for a row whose own score is not the one that counts."""
+
+    def judge(self, ticket: Ticket, y: float) -> None:
+        """Judges what a ticket said, after its row was learned; see ``catch_up``."""
 
     def sums(self) -> Array:
         """The running sums that certificates are made of."""

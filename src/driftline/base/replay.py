@@ -19,6 +19,7 @@ from driftline.tables.inputs import Array, Table
 if TYPE_CHECKING:
     from driftline.base.learner import Learner
     from driftline.base.native import NativeCore
+    from driftline.base.ticket import Ticket
 
 _EVERY = COUNT.or_none()
 
@@ -143,6 +144,17 @@ def replay_natively(learner: Learner, batch: Batch, out: Outputs) -> int:
             label = None if rest.y is None else rest.y[0]
             learner._door.refuse_row(rest.x[0], label, batch.where, rest.start, batch.names)
         learner._serve(status, rest)
+
+
+def tell_natively(learner: Learner, ticket: Ticket, batch: Batch) -> int:
+    """Learns a ticket's row by a replay, and judges what the ticket said; returns how many rows were skipped."""
+    core = cast("NativeCore", learner._core)
+    assert batch.y is not None
+    core.catch_up()
+    lost = learner._replay_block(batch, Outputs(room(learner, 1)))
+    if not lost:
+        core.judge(ticket, float(batch.y[0]))
+    return lost
 
 
 # Labels at the door.

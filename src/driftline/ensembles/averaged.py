@@ -10,11 +10,12 @@ from driftline._core import Level, Outputs, Status
 from driftline.base import params
 from driftline.base.batch import Batch
 from driftline.base.certificate import Certificate
-from driftline.base.composite import Composite, core_of, exclusive, is_weight
+from driftline.base.composite import Composite, core_of, exclusive, is_weight, tell_each
 from driftline.base.learner import Learner
 from driftline.base.meta import LINEAR, MetaLearner
 from driftline.base.registry import learner
 from driftline.base.rules import Rule
+from driftline.base.ticket import Ticket, copy_of
 from driftline.linear.lms import LMS
 from driftline.tables.inputs import Array
 
@@ -164,11 +165,50 @@ class _Averaged(Composite):
         used, prediction = member._weights, float(_products(row, self._mean())[0])
         if core_of(member).learn(x, y, weight) is not Status.DONE:
             return Status.UNREAD
+        self._add(used)
+        self.above[0].learn_one(np.zeros(1), _held(float(y) - prediction), sample_weight=weight)
+        return Status.DONE
+
+    @exclusive
+    def ask(self, x: Any, ahead: int | None, type: type[Ticket]) -> Ticket | None:
+        """A ticket with the learner's own, and one of the errors."""
+        row = self._row(x) if self.mark else None
+        inner = None if row is None else self.marked(self.members[0]).ask(x, ahead, type)
+        if row is None or inner is None:
+            return None
+        errors = self.marked(self.above[0]).ask(np.zeros(1), ahead, type)
+        numbers = errors.numbers
+        numbers[0] = _products(row, self._mean())[0]
+        return type(copy_of(x), self.mark, numbers, None, [inner, errors])
+
+    @exclusive
+    def tell(self, ticket: Ticket, y: Any, weight: Any = None) -> Status:
+        """The learner goes first: nothing after it can fail."""
+        if not (self.takes(ticket) and is_weight(weight)):
+            return Status.UNREAD
+        used = self.members[0]._weights
+        if self.marked(self.members[0]).tell(ticket.parts[0], y, weight) is not Status.DONE:
+            return Status.UNREAD
+        self._take_in(used, ticket, float(y), weight)
+        ticket.told = True
+        return Status.DONE
+
+    def tell_parts(self, ticket: Ticket, batch: Batch) -> None:
+        """The same, where the learner may refuse."""
+        used = self.members[0]._weights
+        tell_each(self.members, ticket.parts[:1], batch)
+        assert batch.y is not None
+        self._take_in(used, ticket, float(batch.y[0]), None if batch.weight is None else float(batch.weight[0]))
+
+    def _take_in(self, used: Array, ticket: Ticket, y: float, weight: float | None) -> None:
+        self._add(used)
+        self.marked(self.above[0])
+        self.above[0].tell(ticket.parts[1], _held(y - ticket.prediction), sample_weight=weight)
+
+    def _add(self, used: Array) -> None:
         with np.errstate(over="ignore"):
             self._total = _held(self._total + used)
         self._count += 1
-        self.above[0].learn_one(np.zeros(1), _held(float(y) - prediction), sample_weight=weight)
-        return Status.DONE
 
     def replay(self, batch: Batch, out: Outputs) -> int:
         """The learner goes through the rows first, and leaves its weights at every row."""

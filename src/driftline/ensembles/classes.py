@@ -9,8 +9,9 @@ import numpy as np
 
 from driftline._core import Outputs, Status
 from driftline.base.batch import Batch
-from driftline.base.composite import Composite, ask, core_of, count_in, exclusive, is_weight
+from driftline.base.composite import Composite, core_of, count_in, exclusive, is_weight, tell_each
 from driftline.base.learner import Learner
+from driftline.base.ticket import Ticket, copy_of
 from driftline.linear.gd import GD
 from driftline.tables.inputs import Array
 
@@ -131,8 +132,8 @@ class ClassState(Composite):
             np.where(np.isnan(codes), np.nan, np.where(codes == number, sign, -sign)) for number, sign in enumerate(signs)
         ]
 
-    def _ask(self, x: Any, peek: bool = False) -> Array | None:
-        said = [ask(member, x, peek) for member in self.members]
+    def _ask(self, x: Any) -> Array | None:
+        said = [core_of(member).predict(x) for member in self.members]
         return None if None in said else np.array([said])
 
     @exclusive
@@ -148,7 +149,7 @@ class ClassState(Composite):
             return Status.UNREAD
         if len(self.members) > 1 and self.members[0]._may_refuse:
             return Status.UNREAD
-        said = self._ask(x, peek=True)
+        said = self._ask(x)
         if said is None:
             return Status.UNREAD
         code = np.array([y])
@@ -159,6 +160,60 @@ class ClassState(Composite):
             member.learn_one(x, target, sample_weight=weight)
         self._take_note(said, code, [np.array([target]) for target in targets], self._decide(said))
         return Status.DONE
+
+    @exclusive
+    def ask(self, x: Any, ahead: int | None, type: type[Ticket]) -> Ticket | None:
+        """A ticket with those of the members; its prediction is the class's number."""
+        if not self.mark:
+            return None
+        parts = [self.marked(member).ask(x, ahead, type) for member in self.members]
+        if None in parts:
+            return None
+        numbers = parts[0].numbers
+        numbers[0] = self._decide(np.array([[part.prediction for part in parts]]))[0]
+        return type(copy_of(x), self.mark, numbers, None, parts)
+
+    @exclusive
+    def tell(self, ticket: Ticket, y: Any, weight: Any = None) -> Status:
+        """Not for a class that is new; and no more than one member may be able to refuse."""
+        known = isinstance(y, float) and y < self.known
+        sure = len(self.members) == 1 or not self.members[0]._may_refuse
+        if not (known and sure and is_weight(weight) and self.takes(ticket)) or len(ticket.parts) != len(self.members):
+            return Status.UNREAD
+        targets = [float(target[0]) for target in self._targets(np.array([y]))]
+        if self.marked(self.members[0]).tell(ticket.parts[0], targets[0], weight) is not Status.DONE:
+            return Status.UNREAD
+        for member, part, target in zip(self.members[1:], ticket.parts[1:], targets[1:], strict=True):
+            self.marked(member)
+            member.tell(part, target, sample_weight=weight)
+        self._note_told(ticket, ticket.parts, y)
+        ticket.told = True
+        return Status.DONE
+
+    def tell_parts(self, ticket: Ticket, batch: Batch) -> None:
+        """The same for any class, and for a ticket from before some classes were known."""
+        assert batch.y is not None
+        y = float(batch.y[0])
+        self._row = np.asarray(batch.x[0], dtype=np.float64)
+        while self.known <= y:
+            self.add_class()
+        parts = self._parts_now(ticket)
+        tell_each(self.members, parts, batch, [float(target[0]) for target in self._targets(np.array([y]))])
+        self._note_told(ticket, parts, y)
+
+    def _parts_now(self, ticket: Ticket) -> list[Ticket]:
+        """A ticket for each member. Those that were born since are asked now; the second of two was the first then."""
+        parts = list(ticket.parts)
+        for member in self.members[len(parts) :]:
+            if len(parts) == 1:
+                parts.append(copy.copy(parts[0]))
+            else:
+                parts.append(self.marked(member).ask(ticket.x, None, type(ticket)))
+        return parts
+
+    def _note_told(self, ticket: Ticket, parts: list[Ticket], y: float) -> None:
+        said, code = np.array([[part.prediction for part in parts]]), np.array([y])
+        self._take_note(said, code, self._targets(code), ticket.numbers[:1])
 
     def ask_members(self, batch: Batch) -> tuple[Array, int]:
         """What the members predict, (rows, members), with nothing learned, and how many rows were skipped."""

@@ -15,6 +15,7 @@ from driftline.base.learner import Learner
 from driftline.base.meta import REGRESSOR, MetaLearner
 from driftline.base.registry import learner
 from driftline.base.run import Run
+from driftline.base.ticket import Ticket
 from driftline.ensembles.classes import ClassState
 from driftline.ensembles.labels import CLASSES, Labels, as_label, as_labels, of_one
 from driftline.errors import ModelFileError
@@ -132,6 +133,21 @@ class Classifier(MetaLearner):
         labels = self._labels
         code = np.nan if label is None else labels.code(label)
         super().learn_one(x, float(len(labels) if code is None else code), sample_weight=sample_weight)
+        if code is None and self._core is not None and self._core.known > len(labels):
+            labels.add(label)
+
+    def ask(self, x: Any, ahead: int | None = None) -> Ticket:
+        """Predicts one row whose label is to come, and changes nothing; see :meth:`driftline.Learner.ask`."""
+        ticket = super().ask(x, ahead)
+        code = ticket.numbers[0]
+        ticket.label = self._labels.known[int(code)] if code >= 0 else None
+        return ticket
+
+    def tell(self, ticket: Ticket, y: Any, *, sample_weight: float | None = None) -> None:
+        """Learns the label of a row as of when it was asked for; the label may be one that was never met."""
+        label, labels = as_label(y, f"{type(self).__name__}.tell"), self._labels
+        code = np.nan if label is None else labels.code(label)
+        super().tell(ticket, float(len(labels) if code is None else code), sample_weight=sample_weight)
         if code is None and self._core is not None and self._core.known > len(labels):
             labels.add(label)
 

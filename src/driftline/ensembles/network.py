@@ -12,11 +12,12 @@ from driftline._core import Level, Outputs, Status
 from driftline.base import params
 from driftline.base.batch import Batch
 from driftline.base.certificate import Certificate
-from driftline.base.composite import Composite, ask, core_of, exclusive, is_weight
+from driftline.base.composite import Composite, core_of, exclusive, is_weight, tell_each
 from driftline.base.learner import Learner
 from driftline.base.meta import REGRESSOR, MetaLearner
 from driftline.base.registry import learner
 from driftline.base.rules import Rule, sequence
+from driftline.base.ticket import Ticket, copy_of
 from driftline.ensembles.network_bound import NETWORK_CONDITION, is_network_top, network_terms
 from driftline.linear.arcor import ARCOR
 from driftline.tables.inputs import Array
@@ -137,7 +138,7 @@ class Network(MetaLearner):
 class _Network(Composite):
     """The state of a network."""
 
-    _plan: list[tuple[Learner, bool]] | None = None  # the order in which a row is learned, and who is above
+    _plan: list[int] | None = None
 
     @cached_property
     def largest(self) -> float:
@@ -171,10 +172,11 @@ class _Network(Composite):
                 total[..., -1] += top[..., -1]
         return np.nan_to_num(total, nan=0.0, posinf=largest, neginf=-largest).clip(-largest, largest).astype(self.dtype)
 
-    def _ask(self, x: Any, peek: bool = False) -> Array | None:
-        said = [ask(member, x, peek) for member in self.members]
-        if None in said:
-            return None
+    def _ask(self, x: Any) -> Array | None:
+        said = [core_of(member).predict(x) for member in self.members]
+        return None if None in said else self._held(said)
+
+    def _held(self, said: list[float]) -> Array:
         largest = self.largest
         return np.array([min(max(one, -largest), largest) for one in said])
 
@@ -182,11 +184,6 @@ class _Network(Composite):
     def predict(self, x: Any) -> Any:
         """The prediction, or None where Python must read the row."""
         return self._said(self._ask(x))
-
-    @exclusive
-    def peek(self, x: Any) -> Any:
-        """The same, of a row whose label has come: see :func:`ask`."""
-        return self._said(self._ask(x, peek=True))
 
     def _said(self, said: Array | None) -> Any:
         return None if said is None else self.above[0].predict_one(said) + 0.0  # no negative zero, whatever the way
@@ -197,22 +194,63 @@ class _Network(Composite):
         said = self._ask(x)
         return None if said is None else core_of(self.above[0]).predict_interval(said, level)
 
+    @property
+    def plan(self) -> list[int]:
+        """The order in which the members and the top learn a row, by their numbers; empty where it takes a transaction.
+
+        At most one of them may refuse a row: it goes first, so that no other has to forget the row again.
+        """
+        if self._plan is None:
+            doubtful = [part._may_refuse for part in [*self.members, *self.above]]
+            self._plan = sorted(range(len(doubtful)), key=lambda n: not doubtful[n]) if sum(doubtful) < 2 else []
+        return self._plan
+
     @exclusive
     def learn(self, x: Any, y: Any, weight: Any = None) -> Status:
-        """At most one of the learners may refuse a row: it goes first, so that no other has to forget the row again."""
-        if self._plan is None:
-            doubtful = {id(part): part._may_refuse for part in [*self.members, *self.above]}
-            plan = [*((member, False) for member in self.members), (self.above[0], True)]
-            self._plan = sorted(plan, key=lambda step: not doubtful[id(step[0])]) if sum(doubtful.values()) < 2 else []
-        said = self._ask(x, peek=True) if self._plan and is_weight(weight) else None
+        """Every member learns the row, and the top what they said."""
+        said = self._ask(x) if self.plan and is_weight(weight) else None
         if said is None:
             return Status.UNREAD
-        (first, is_above), *others = self._plan
-        if core_of(first).learn(said if is_above else x, y, weight) is not Status.DONE:
+        parts, rows = [*self.members, *self.above], [x] * len(self.members) + [said]
+        first, *others = self.plan
+        if core_of(parts[first]).learn(rows[first], y, weight) is not Status.DONE:
             return Status.UNREAD
-        for part, is_above in others:
-            part.learn_one(said if is_above else x, y, sample_weight=weight)
+        for number in others:
+            parts[number].learn_one(rows[number], y, sample_weight=weight)
         return Status.DONE
+
+    @exclusive
+    def ask(self, x: Any, ahead: int | None, type: type[Ticket]) -> Ticket | None:
+        """A ticket with those of the members and of the top, whose row is what the members said."""
+        if not self.mark:
+            return None
+        parts = [self.marked(member).ask(x, ahead, type) for member in self.members]
+        if None in parts:
+            return None
+        said = self._held([part.prediction for part in parts])
+        top = self.marked(self.above[0]).ask(said, ahead, type)
+        if top is None:
+            return None
+        return type(copy_of(x), self.mark, top.numbers + 0.0, None, [*parts, top])  # no negative zero
+
+    @exclusive
+    def tell(self, ticket: Ticket, y: Any, weight: Any = None) -> Status:
+        """Every member learns the label of its ticket, and so does the top."""
+        if not (self.takes(ticket) and self.plan and is_weight(weight)):
+            return Status.UNREAD
+        parts = [*self.members, *self.above]
+        first, *others = self.plan
+        if self.marked(parts[first]).tell(ticket.parts[first], y, weight) is not Status.DONE:
+            return Status.UNREAD
+        for number in others:
+            self.marked(parts[number])
+            parts[number].tell(ticket.parts[number], y, sample_weight=weight)
+        ticket.told = True
+        return Status.DONE
+
+    def tell_parts(self, ticket: Ticket, batch: Batch) -> None:
+        """The same, where several may refuse."""
+        tell_each([*self.members, *self.above], ticket.parts, batch)
 
     @exclusive
     def follow(self, members: list[Learner], above: list[Learner]) -> None:

@@ -72,12 +72,13 @@ class Chain:
         inner = after + 1 < len(self.stages)
         return after, np.where(np.isfinite(values), 0.0, values) if inner else values
 
-    def look(self, x: Any, unknown_allowed: bool = True, alone: bool = False) -> Array | None:
+    def look(self, x: Any, unknown_allowed: bool = True, alone: bool = False, ahead: int | None = None) -> Array | None:
         """One row transformed; None where it has to be converted first or leaves the range.
 
-        ``alone`` asks for the row by what was learned alone, not as the next row of the stream.
+        ``alone`` asks for the row by what was learned alone, not as a row of the stream; ``ahead`` says how many rows it lies
+        beyond the last label, 1 unless told otherwise.
         """
-        row: Array | None = self._native.look(x, unknown_allowed, alone)
+        row: Array | None = self._native.look(x, unknown_allowed, alone, ahead or 1)
         return row
 
     def learn(self, y: float) -> None:

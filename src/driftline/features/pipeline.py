@@ -11,11 +11,12 @@ from driftline._core import Level, Outputs, Status
 from driftline.base import params
 from driftline.base.batch import Batch, numbered
 from driftline.base.certificate import Certificate
-from driftline.base.composite import Composite, ask, core_of, exclusive
+from driftline.base.composite import Composite, core_of, exclusive, tell_each
 from driftline.base.learner import Learner
 from driftline.base.meta import MetaLearner
 from driftline.base.registry import learner
 from driftline.base.rules import Rule
+from driftline.base.ticket import Ticket, copy_of
 from driftline.features.chain import Chain
 from driftline.features.hashing import Hashing
 from driftline.features.lags import Lags
@@ -240,31 +241,25 @@ class _Pipeline(Composite):
 
     # One row.
 
-    def _look(self, x: Any, unknown_allowed: bool = True) -> Array | None:
-        """The transformed row, or None where Python must read it or a value leaves the range."""
+    def _look(self, x: Any, unknown_allowed: bool = True, ahead: int | None = None) -> Array | None:
+        """The transformed row, ``ahead`` rows beyond the last label, or None where Python must read it or it leaves the range."""
         if self._hashing is not None:
             try:
                 x = self._hashing.row(x, "")
             except (TypeError, ValueError):
                 return None
-        return self.chain.look(x, unknown_allowed)
+        return self.chain.look(x, unknown_allowed, ahead=ahead)
 
     @exclusive
     def predict(self, x: Any) -> Any:
         """The prediction, or None where Python must read the row."""
-        row = self._look(x)
+        row = self._look(x, ahead=self.late + 1)
         return None if row is None else core_of(self.members[0]).predict(row)
-
-    @exclusive
-    def peek(self, x: Any) -> Any:
-        """The same, of a row whose label has come: see :func:`ask`."""
-        row = self._look(x)
-        return None if row is None else ask(self.members[0], row, peek=True)
 
     @exclusive
     def predict_interval(self, x: Any, level: Level) -> tuple[float, float] | None:
         """Both ends of the interval, or None where Python must read the row."""
-        row = self._look(x)
+        row = self._look(x, ahead=self.late + 1)
         return None if row is None else core_of(self.members[0]).predict_interval(row, level)
 
     @exclusive
@@ -275,6 +270,32 @@ class _Pipeline(Composite):
             return Status.UNREAD
         self.chain.learn(float(y))
         return Status.DONE
+
+    @exclusive
+    def ask(self, x: Any, ahead: int | None, type: type[Ticket]) -> Ticket | None:
+        """A ticket with the learner's own, for the row as it was transformed."""
+        row = self._look(x, ahead=self.late + 1 if ahead is None else ahead) if self.mark else None
+        inner = None if row is None else self.marked(self.members[0]).ask(row, ahead, type)
+        return None if inner is None else type(copy_of(x), self.mark, inner.numbers, None, [inner])
+
+    @exclusive
+    def tell(self, ticket: Ticket, y: Any, weight: Any = None) -> Status:
+        """The learner learns the row as it was transformed then; the transformers learn the row itself."""
+        if not self.takes(ticket) or self._look(ticket.x, unknown_allowed=False) is None:
+            return Status.UNREAD
+        if self.marked(self.members[0]).tell(ticket.parts[0], y, weight) is not Status.DONE:
+            return Status.UNREAD
+        self.chain.learn(float(y))
+        ticket.told = True
+        return Status.DONE
+
+    def tell_parts(self, ticket: Ticket, batch: Batch) -> None:
+        """The same, where the learner may refuse."""
+        if self._look(ticket.x, unknown_allowed=False) is None:
+            self._refuse_left(batch.where, None)
+        tell_each(self.members, ticket.parts[:1], batch)
+        assert batch.y is not None
+        self.chain.learn(float(batch.y[0]))
 
     # Many rows.
 

@@ -107,8 +107,8 @@ def decode_names(names: Any) -> list[str] | None:
     return names
 
 
-def decode_count(value: Any, what: str) -> int:
-    """A count; raises ModelFileError unless it is a whole number that is not negative."""
-    if type(value) is not int or not 0 <= value < 2**53:
+def decode_count(value: Any, what: str, end: int = 2**53) -> int:
+    """A count; raises ModelFileError unless it is a whole number from 0 to below ``end``."""
+    if type(value) is not int or not 0 <= value < end:
         raise ModelFileError(f"{what} is out of range")
     return value

@@ -10,7 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,7 +23,7 @@ from driftline.storage import atomic, tensors
 from driftline.storage.codec import read_infinities, spell_infinities
 from driftline.tables.inputs import Array
 
-FORMAT, VERSION = "driftline", 2
+FORMAT, VERSION = "driftline", 3
 _EXTRA = "extra."  # before the names of arrays that are not the model's
 _readers: dict[str, Callable[[Record], Any]] = {}
 
@@ -57,6 +58,27 @@ def register(kind: str, reader: Callable[[Record], Any]) -> None:
 
 def save(record: Record, path: str | os.PathLike[str], extra: Extra | None = None) -> None:
     """Writes a record so that a reader finds the old file or the new one, never a part."""
+    atomic.write(path, _pieces(record, extra))
+
+
+def to_bytes(record: Record) -> bytes:
+    """What :func:`save` would write."""
+    return b"".join(_pieces(record, None))
+
+
+def from_bytes(data: bytes) -> Any:
+    """Whatever ``to_bytes`` wrote: a learner, a fleet, or what waits for labels. Nothing in the bytes is ever executed.
+
+    Raises:
+        ModelFileError: the bytes are truncated, altered, from another program, or of another version.
+    """
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise TypeError(f"from_bytes: expected bytes, got {type(data).__name__}")
+    with _explained("from_bytes"):
+        return _rebuild(*_parse(bytes(data)))[0]
+
+
+def _pieces(record: Record, extra: Extra | None) -> Iterator[Any]:
     head = {"kind": record.kind, "model": record.head}
     arrays = record.arrays
     if extra is not None:
@@ -64,7 +86,7 @@ def save(record: Record, path: str | os.PathLike[str], extra: Extra | None = Non
         arrays = {**arrays, **{_EXTRA + name: np.ascontiguousarray(array) for name, array in extra.arrays.items()}}
     text = json.dumps(head, sort_keys=True)
     meta = {"format": FORMAT, "version": str(VERSION), "model": text, "sha256": _digest(arrays, text)}
-    atomic.write(path, tensors.pieces(arrays, meta))
+    return tensors.pieces(arrays, meta)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -78,15 +100,21 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def load_with_extra(path: str | os.PathLike[str]) -> tuple[Any, Extra | None]:
     """Reads a model, and what was kept along with it; None where nothing was."""
+    with _explained(os.fspath(path)):
+        return _rebuild(*_read(path))
+
+
+@contextmanager
+def _explained(source: str) -> Iterator[None]:
+    """Errors of reading as ModelFileError, with the source named."""
     try:
-        arrays, meta = _read(path)
-        return _rebuild(arrays, meta)
+        yield
     except OSError:
         raise
     except ModelFileError as error:
-        raise ModelFileError(f"{os.fspath(path)}: {error}") from None
+        raise ModelFileError(f"{source}: {error}") from None
     except Exception as error:
-        raise ModelFileError(f"{os.fspath(path)}: not a sound driftline model: {error}") from error
+        raise ModelFileError(f"{source}: not a sound driftline model: {error}") from error
 
 
 def head_of(path: str | os.PathLike[str]) -> dict[str, Any] | None:
@@ -113,6 +141,18 @@ def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Array], dict[str, str
             meta = file.metadata() or {}
             return {name: file.get_tensor(name) for name in file.keys()}, meta  # noqa: SIM118 - no mapping
     except SafetensorError as error:
+        raise ModelFileError(f"truncated, or not a driftline model ({error})") from None
+
+
+def _parse(data: bytes) -> tuple[dict[str, Array], dict[str, str]]:
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    try:
+        arrays = load(data)
+        size = int.from_bytes(data[:8], "little")
+        return arrays, json.loads(data[8 : 8 + size]).get("__metadata__", {})
+    except (SafetensorError, ValueError) as error:
         raise ModelFileError(f"truncated, or not a driftline model ({error})") from None
 
 

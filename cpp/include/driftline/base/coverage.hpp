@@ -17,9 +17,9 @@ inline constexpr Index level_count = 16;
 inline constexpr double levels[level_count] = {0.1,  0.2, 0.3,   0.4,  0.5,   0.6,  0.7,   0.8,
                                                0.85, 0.9, 0.925, 0.95, 0.975, 0.99, 0.995, 0.999};
 
-// Scores are only noted until an interval is asked for. From then on they are taken in, some at a time.
-inline constexpr Index remembered = 128, taken_at_once = 32, never = INT64_MAX;
-static_assert((remembered & (remembered - 1)) == 0, "places are found by masking");
+// Scores are taken in some at a time, with the result of one by one.
+inline constexpr Index taken_at_once = 32, never = INT64_MAX;
+static_assert((taken_at_once & (taken_at_once - 1)) == 0, "places are found by masking");
 
 struct Coverage {
     // Of a Gaussian's scores to begin with.
@@ -28,13 +28,14 @@ struct Coverage {
         1.556978656366281,   2.361196238128532,  3.610118538954938,  4.555033957519767,  5.947080331671536,
         6.968123700228816,   8.443946506530777,  11.04305114298234,  14.58422817747731,  17.31986751597481,
         23.80017431098737};
-    double scale = 0; // 0: no error yet
-    Index streak = 0; // scores above the scale in a row, or minus those below it
-    Index first = 0;  // of the scores that were taken in
-    Index taken = 0; // the scores before this one are taken in, or were too old for it when the first interval was asked for
-    Index noted = 0; // all scores
-    Index due = never;              // scores are taken in when so many are noted
-    double recent[remembered] = {}; // score number i at i % remembered
+    double scale = 0;                  // 0: no error yet
+    Index streak = 0;                  // scores above the scale in a row, or minus those below it
+    Index taken = 0;                   // scores that were taken in
+    Index noted = 0;                   // all scores
+    Index due = taken_at_once;         // scores are taken in when so many are noted; never, where nobody will ask
+    Index late = 0;                    // labels that came between the prediction and the label of the last row
+    double largest_loss = 0;           // of the rows whose labels came late
+    double recent[taken_at_once] = {}; // score number i at i % taken_at_once
 };
 inline constexpr double least_quantile = 1e-6, most_quantile = 1e12, least_scale = 1e-290, most_scale = 1e290;
 
@@ -89,7 +90,7 @@ DRIFTLINE_ONCE inline void take_in_noted(Coverage& c) {
     double scale = c.scale;
     Index streak = c.streak;
     for (Index i = c.taken; i < c.noted; ++i) {
-        const double score = c.recent[i % remembered];
+        const double score = c.recent[i % taken_at_once];
         if (scale == 0) [[unlikely]]
             scale = score > 0 ? at_most(at_least(least_scale, score), most_scale) : 0;
         const Doubles relative = all(score > 0 ? score / scale : 0.0);
@@ -103,8 +104,8 @@ DRIFTLINE_ONCE inline void take_in_noted(Coverage& c) {
             const Index side = 2 * static_cast<Index>(score > scale) - 1, broken = (streak ^ side) >> 63;
             scale = at_most(at_least(least_scale, scale * (score > scale ? up : down)), most_scale);
             streak = (streak & ~broken) + side;
-            if (streak > 5 || streak < -5 || i - c.first < 125) [[unlikely]]
-                scale = faster_scale(scale, streak, i - c.first);
+            if (streak > 5 || streak < -5 || i < 125) [[unlikely]]
+                scale = faster_scale(scale, streak, i);
         }
     }
     for (Index k = 0; k < parts; ++k)
@@ -115,35 +116,67 @@ DRIFTLINE_ONCE inline void take_in_noted(Coverage& c) {
     c.due = c.noted + taken_at_once;
 }
 
-// The score of one more row.
+// The score of one more row, whose label came at once.
 DRIFTLINE_INLINE void note(Coverage& c, double score) {
-    c.recent[c.noted & (remembered - 1)] = at_most(score, DBL_MAX);
+    c.recent[c.noted & (taken_at_once - 1)] = at_most(score, DBL_MAX);
     if (++c.noted == c.due) [[unlikely]]
         take_in_noted(c);
 }
 
-// Makes ready for an interval.
 DRIFTLINE_INLINE void catch_up(Coverage& c) {
-    if (c.due == never)
-        c.first = c.taken = c.noted > remembered ? c.noted - remembered : 0;
-    if (c.taken < c.noted || c.due == never)
+    if (c.taken < c.noted && c.due != never)
         take_in_noted(c);
 }
 
-// Half the width of the interval for a label of the given variance, no more than ten times the largest error so far.
-// Intervals of higher levels contain those of lower ones.
-inline double half_width(Coverage& c, const Level& level, double variance, double largest_loss) {
+// What an interval promises. It is kept with the prediction, and judged when the label comes.
+struct Promise {
+    double bound[level_count] = {}; // a score above it is a miss of the level
+    double scale = 0;
+    double variance = 1;     // of the label, by the model; a score is a squared error over it
+    double largest_loss = 0; // so far
+    Index labels = 0;        // known so far
+};
+inline Promise promise(Coverage& c, double variance, double largest_loss) {
     catch_up(c);
-    if (c.noted < level.enough)
+    Promise out;
+    double below = 0; // intervals of higher levels contain those of lower ones
+    for (Index k = 0; k < level_count; ++k)
+        out.bound[k] = (below = at_least(below, c.quantile[k])) * c.scale;
+    out.scale = c.scale;
+    out.variance = variance;
+    out.largest_loss = at_least(largest_loss, c.largest_loss);
+    out.labels = c.noted;
+    return out;
+}
+// Half the width of the interval, no more than ten times the largest error so far.
+inline double half_width(const Promise& promise, const Level& level) {
+    if (promise.labels < level.enough)
         return HUGE_VAL;
-    double below = 0;
-    for (Index k = 0; k <= level.at; ++k)
-        below = at_least(below, c.quantile[k]);
-    double quantile = below;
-    if (level.share > 0)
-        quantile *= std::pow(at_least(below, c.quantile[level.at + 1]) / below, level.share);
-    const double half = std::sqrt(quantile * level.factor) * std::sqrt(c.scale) * std::sqrt(at_most(variance, DBL_MAX));
-    return at_most(half, 10 * std::sqrt(largest_loss));
+    double bound = promise.bound[level.at];
+    if (level.share > 0 && bound > 0)
+        bound *= std::pow(promise.bound[level.at + 1] / bound, level.share);
+    const double half = std::sqrt(bound * level.factor) * std::sqrt(at_most(promise.variance, DBL_MAX));
+    return at_most(half, 10 * std::sqrt(promise.largest_loss));
+}
+
+// The label of a row that was predicted some labels ago: what was promised then is what is judged. The step of the model has
+// noted a score of its own, which does not count.
+inline void judge(Coverage& c, double square, const Promise& promise) {
+    --c.noted;
+    const double score = at_most(square / promise.variance, DBL_MAX);
+    c.late = c.noted - promise.labels;
+    c.largest_loss = at_least(c.largest_loss, at_most(square, DBL_MAX));
+    for (Index k = 0; k < level_count; ++k) {
+        const double moved = c.quantile[k] * (score > promise.bound[k] ? coverage_steps.up[k] : coverage_steps.down[k]);
+        c.quantile[k] = at_most(at_least(least_quantile, moved), most_quantile);
+    }
+    if (score > 0) {
+        constexpr double up = 1.04;
+        c.scale = c.scale == 0 ? score : score > promise.scale ? c.scale * up : c.scale / up;
+        c.scale = at_most(at_least(least_scale, c.scale), most_scale);
+    }
+    c.taken = ++c.noted;
+    c.due = c.due == never ? never : c.noted + taken_at_once;
 }
 
 } // namespace DRIFTLINE_ISA

@@ -32,6 +32,7 @@ struct Outputs {
     double* predictions = nullptr;
     double *lower = nullptr, *upper = nullptr; // ends of the intervals of `level`
     Level level;
+    Promise* promise = nullptr;      // of one row, in the place of its interval
     unsigned char* resets = nullptr; // 1 at each row after which S was reset; the others are left alone
     double* weights = nullptr;       // snapshots, d each
     double* memory = nullptr;        // two memory statistics at each snapshot
@@ -148,11 +149,22 @@ template <class T> DRIFTLINE_INLINE bool was_skipped(const Batch& batch, Index t
     return fate == Fate::pass || (batch.y && !(std::fabs(batch.y[t]) <= type_max<T>));
 }
 
-// The interval of row t, whose prediction is written, for a label of the given variance.
+inline void write_ends(const Promise& made, const Level& level, double prediction, double& lower, double& upper) {
+    const double half = std::isnan(prediction) ? prediction : half_width(made, level);
+    if (std::isnan(half)) {
+        lower = upper = half;
+        return;
+    }
+    lower = half < HUGE_VAL ? at_least(-DBL_MAX, prediction - half) : -HUGE_VAL;
+    upper = half < HUGE_VAL ? at_most(prediction + half, DBL_MAX) : HUGE_VAL;
+}
+// The interval of row t, whose prediction is written, for a label of the given variance; or what it is made of.
 inline void write_interval(const Outputs& out, Index t, Coverage& coverage, double variance, double largest_loss) {
-    const double half = half_width(coverage, out.level, variance, largest_loss), at = out.predictions[t];
-    out.lower[t] = half < HUGE_VAL ? at_least(-DBL_MAX, at - half) : -HUGE_VAL;
-    out.upper[t] = half < HUGE_VAL ? at_most(at + half, DBL_MAX) : HUGE_VAL;
+    const Promise made = promise(coverage, variance, largest_loss);
+    if (out.promise)
+        *out.promise = made;
+    else
+        write_ends(made, out.level, out.predictions[t], out.lower[t], out.upper[t]);
 }
 DRIFTLINE_INLINE void write_no_interval(const Outputs& out, Index t) {
     if (out.lower)

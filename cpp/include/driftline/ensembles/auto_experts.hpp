@@ -20,8 +20,17 @@ inline constexpr int sights = 7;
 
 inline constexpr Index most_labels = 8, most_rows = 3;
 inline constexpr Index far_labels[] = {12, 24, 48, 96, 144, 168, 336}; // rows back: months, hours, half-hours, ten minutes
-inline constexpr Index far_count = sizeof far_labels / sizeof(Index), most_late = 512;
-inline constexpr Index history = far_labels[far_count - 1] + most_late;
+inline constexpr Index far_count = sizeof far_labels / sizeof(Index), all_labels = most_labels + far_count;
+inline constexpr Index history = far_labels[far_count - 1];
+
+// Where label k of a view is, counted back from the newest one known, 1 being that one. The predicted row lies `ahead` rows
+// beyond it. The first are the newest; of the others, a day ago stays a day ago, or becomes the latest day that is known.
+inline constexpr Index label_place(Index k, Index ahead) {
+    if (k < most_labels)
+        return k + 1;
+    const Index lag = far_labels[k - most_labels];
+    return (ahead + lag - 1) / lag * lag - ahead + 1;
+}
 
 // How many labels and earlier rows a sight needs, for models that began with so many features: wide rows get fewer extras.
 struct Extent {

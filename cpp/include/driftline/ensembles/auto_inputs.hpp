@@ -12,6 +12,7 @@
 
 #include "driftline/ensembles/auto_experts.hpp"
 #include "driftline/ensembles/auto_labels.hpp"
+#include "driftline/ensembles/auto_past.hpp"
 #include "driftline/base/range.hpp"
 
 namespace driftline {
@@ -44,25 +45,32 @@ class AutoInputs {
     }
     double origin(Sight sight) const { return is_raw(sight) ? 0 : label_.centre; }
 
-    // Takes a row in hand, as it was seen when so many of the labels were yet to come: what the sights share is computed
-    // once.
-    void look_at(const double* x, Index late = 0) {
+    // Earlier rows that a sight can have.
+    Index rows_back() const { return extent_of(Sight::rows, born_).rows; }
+    // What is known now, to a row that lies so many rows beyond the last label.
+    void recall(const double* x, Index ahead, Past& past) const {
+        past.known = label_memory.rows;
+        past.ahead = static_cast<double>(ahead);
+        for (Index k = 0; k < all_labels; ++k)
+            past.labels[k] = label_back(label_place(k, ahead));
+        past.rows.resize(static_cast<std::size_t>(rows_back() * features_));
+        for (Index k = 0; k < rows_back(); ++k)
+            std::copy_n(row_before(k, x), features_, past.rows.begin() + k * features_);
+    }
+    // Takes a row in hand, with what was known when it was predicted: what the sights share is computed once.
+    void look_at(const double* x, const Past& past) {
         const double one = 1 / common_;
         for (Index j = 0; j < features_; ++j) {
             raw_[j] = saturate(x[j] * one, far);
             standard_[j] = seen(j, x[j]);
         }
-        for (Index k = 0; k < extent_of(Sight::rows, born_).rows; ++k) {
-            const double* before = row_before(k, x);
+        for (Index k = 0; k < rows_back(); ++k)
             for (Index j = 0; j < features_; ++j)
-                before_[k * features_ + j] = seen(j, before[j]);
-        }
-        for (Index k = 0; k < most_labels; ++k) {
-            labels_[k] = label_seen(false, late + k + 1);
-            raw_labels_[k] = label_seen(true, late + k + 1);
-        }
-        for (Index k = 0; k < far_count; ++k)
-            labels_[most_labels + k] = label_seen(false, late + far_labels[k]);
+                before_[k * features_ + j] = seen(j, past.rows[static_cast<std::size_t>(k * features_ + j)]);
+        for (Index k = 0; k < all_labels; ++k)
+            labels_[k] = past.has_label(k) ? seen_label(false, past.labels[k]) : 0;
+        for (Index k = 0; k < most_labels; ++k)
+            raw_labels_[k] = past.has_label(k) ? seen_label(true, past.labels[k]) : 0;
     }
     // The label so many rows back, 1 being the last; 0 where there is none.
     double label_back(Index back) const {
@@ -354,7 +362,7 @@ class AutoInputs {
     std::vector<Unit> units_;
     std::vector<double> rows_;                    // the latest first
     std::vector<double> raw_, standard_, before_; // of the row in hand
-    double labels_[most_labels + far_count] = {}, raw_labels_[most_labels] = {};
+    double labels_[all_labels] = {}, raw_labels_[most_labels] = {};
     double history_[history] = {}; // label number i at i % history
     Unit label_;
     double common_ = 1, common_label_ = 1, common_squares_ = 0, common_label_squares_ = 0;

@@ -86,7 +86,9 @@ class Mixer {
     explicit Mixer(const std::vector<double>& prior)
         : experts_(static_cast<Index>(prior.size())), first_(experts_, {0.9, 0.98, 0.9998}, prior),
           second_(4, {0.9, 0.98, 0.9998}, {0, 0, 0, doubt}), last_(3, {0.998}, {0, 0, 0}),
-          top_(experts_ + 2, false, on_top()) {}
+          top_(experts_ + 2, false, on_top()) {
+        top_.follow_no_coverage();
+    }
 
     // The prediction from the experts' own.
     double mix(const double* expert) {
@@ -107,9 +109,9 @@ class Mixer {
         return shown;
     }
 
-    // What was said on the way to the last prediction, the experts' part first.
+    // Adds what was said on the way to the last prediction, the experts' part first.
     void note(const double* expert, std::vector<double>& said) const {
-        said.assign(expert, expert + experts_);
+        said.insert(said.end(), expert, expert + experts_);
         said.insert(said.end(), layer_, layer_ + 4);
         said.insert(said.end(), second_layer_, second_layer_ + 3);
         said.insert(said.end(), top_.state.x, top_.state.x + top_.state.d);
@@ -117,8 +119,8 @@ class Mixer {
     }
     Index note_size() const { return experts_ + 4 + 3 + top_.state.d + 1; }
     // Learns the label of a row from what was noted when it was predicted.
-    void learn_late(const std::vector<double>& said, double y, double weight) {
-        const double* from = said.data() + experts_;
+    void learn_late(const double* said, double y, double weight) {
+        const double* from = said + experts_;
         std::copy(from, from + 4, layer_);
         std::copy(from + 4, from + 7, second_layer_);
         std::copy(from + 7, from + 7 + top_.state.d, top_.state.x);
@@ -127,7 +129,7 @@ class Mixer {
         double ignored = 0;
         if (scale_ > 0)
             engine<double>().learn(top_.state, saturate((y - layer_[1]) / scale_, 1e30), weight, ignored);
-        judge(said.data(), y, weight);
+        judge(said, y, weight);
     }
 
     void overlook(double square) {

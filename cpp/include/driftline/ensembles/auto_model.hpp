@@ -10,7 +10,6 @@
 #include "driftline/ensembles/auto_upkeep.hpp"
 #include "driftline/ensembles/auto_inputs.hpp"
 #include "driftline/ensembles/auto_mixer.hpp"
-#include "driftline/ensembles/auto_waiting.hpp"
 
 namespace driftline {
 
@@ -21,6 +20,8 @@ template <class T> class AutoModel {
           watches_(kinds_.size()), predictions_(kinds_.size() + experts_without_model) {
         for (const ExpertKind& kind : kinds_)
             models_.push_back(std::make_unique<SecondOrderModel<T>>(inputs.width(kind.sight), false, kind.policy()));
+        for (auto& model : models_)
+            model->follow_no_coverage();
         measure_columns();
     }
     AutoModel(const AutoModel&) = delete;
@@ -29,60 +30,66 @@ template <class T> class AutoModel {
     const std::vector<ExpertKind>& kinds() const { return kinds_; }
     Index features() const { return inputs.features(); }
 
-    // A prediction whose label will come.
-    double predict_next(const double* x) {
-        const double prediction = predict(x);
-        std::vector<double>& said = waiting_.add(Waiting::mark_of(x, features()), inputs.label_memory.rows);
-        mixer_.note(predictions_.data(), said);
-        said.push_back(prediction);
-        return prediction;
-    }
-    double predict(const double* x) {
+    // The prediction for a row that lies so many rows beyond the last label.
+    double predict(const double* x, Index ahead) {
+        inputs.recall(x, ahead, past_);
         ask_experts(x);
         complete(inputs.label_memory);
         return inputs.leaning(x, mixer_.mix(predictions_.data()));
     }
-    // What was said of a row whose label has come, or would be said now.
-    double said_of(const double* x) {
-        const Waiting::Row* row = waiting_.awaited(Waiting::mark_of(x, features()));
-        return row ? row->said.back() : predict(x);
+    // The same, with what its label is to be learned from.
+    double ask(const double* x, Index ahead, std::vector<double>& notes) {
+        const double prediction = predict(x, ahead);
+        notes.reserve(static_cast<std::size_t>(notes_size(features())));
+        notes.resize(static_cast<std::size_t>(Past::size(inputs.rows_back(), features())));
+        past_.write(notes.data());
+        mixer_.note(predictions_.data(), notes);
+        return prediction;
     }
-    // The label of a row that may have been predicted some labels ago.
-    double learn_next(const double* x, double y, double weight) {
-        return learn(x, y, weight, waiting_.recall(Waiting::mark_of(x, features()), inputs.label_memory.rows));
+    Index notes_size(Index features) const { return Past::size(inputs.rows_back(), features) + mixer_.note_size(); }
+    // The features that there were when these notes were taken; -1: they are not this model's.
+    Index features_then(const std::vector<double>& notes) const {
+        const Index own = static_cast<Index>(notes.size()) - notes_size(0), back = inputs.rows_back();
+        const Index then = back > 0 ? own / back : features();
+        return own >= 0 && own == back * (back > 0 ? then : 0) && then <= features() ? then : -1;
     }
-    double learn(const double* x, double y, double weight, bool recalled = false) {
-        const bool warming = warm();
-        ask_experts(x, waiting_.late()); // which leaves the row with every expert
+    // The label of a row that was predicted `prediction`, some labels ago.
+    void tell(const double* x, double y, double weight, double prediction, const std::vector<double>& notes) {
+        const double* said = past_.read(notes.data(), inputs.rows_back(), features_then(notes), features());
+        std::copy_n(said, predictions_.size(), predictions_.begin());
+        show_experts(x);
+        if (is_outlier(x, y))
+            return overlook(x, y, prediction);
+        mixer_.learn_late(said, y, weight);
+        take_in(x, y, weight, prediction);
+    }
+    // The label of a row that was predicted before the first label: everyone said 0, and nobody is judged by that.
+    void tell_first(const double* x, double y, double weight) {
+        past_ = Past{};
+        for (Index k = 0; k < inputs.rows_back(); ++k)
+            past_.rows.insert(past_.rows.end(), x, x + features());
+        std::fill(predictions_.begin(), predictions_.end(), 0.0);
+        show_experts(x);
+        if (is_outlier(x, y))
+            return overlook(x, y, 0);
+        take_in(x, y, weight, 0);
+    }
+    double learn(const double* x, double y, double weight) {
+        inputs.recall(x, 1, past_);
+        ask_experts(x); // which leaves the row with every expert
         const bool outlier = is_outlier(x, y);
-        complete(memory_then());
-        if (outlier)
-            return overlook(x, y, recalled);
-        const bool second = inputs.label_memory.rows == 1;
-        const double change = second ? inputs.change_from_last(x) : 1;
-        const double prediction = recalled ? learn_recalled(y, weight) : inputs.leaning(x, mix_and_learn(y, weight));
-        if (second)
-            mixer_.temper(change);
-        count(y, prediction);
-        if (warming)
-            warm_.keep(x, features(), y, weight);
-        if (warming && rescaling_due()) {
-            start_afresh();
-            if (!warm())
-                expect_warm(0);
+        complete(inputs.label_memory);
+        if (outlier) {
+            const double prediction = saturate(mixer_.mix(predictions_.data()), DBL_MAX);
+            overlook(x, y, prediction);
             return prediction;
         }
-        double ignored = 0;
-        for (std::size_t k = 0; k < kinds_.size(); ++k)
-            teach(k, y, weight, ignored);
-        inputs.remember(x, y, !warming);
-        rescale_when_due();
+        const double prediction = inputs.leaning(x, mix_and_learn(y, weight));
+        take_in(x, y, weight, prediction);
         return prediction;
     }
 
     Status replay(const Batch& batch, Outputs& out) {
-        if (batch.y)
-            waiting_.forget_lateness(); // each row is predicted when all labels before it are known
         while (out.done < batch.rows) {
             Fate fate = Fate::learn;
             const Index rows = read_block(batch, out, fate);
@@ -115,7 +122,7 @@ template <class T> class AutoModel {
     void grow(Index more) {
         const Index before = features();
         inputs.grow(more);
-        warm_.grow(before, more);
+        warm_.grow(before, more, inputs.rows_back());
         for (std::size_t k = 0; k < kinds_.size(); ++k)
             models_[k] = models_[k]->grown(more * extent_of(kinds_[k].sight, inputs.born()).group);
         measure_columns();
@@ -142,12 +149,11 @@ template <class T> class AutoModel {
         out[0] = std::exp(out[0]);
     }
 
-    // Calls act with every number of the state, that of so many waiting rows included; arrays of T are the experts'.
-    template <class Act> void visit(Index waiting, Act&& act) {
+    // Calls act with every number of the state; arrays of T are the experts'.
+    template <class Act> void visit(Act&& act) {
         act(reinterpret_cast<double*>(&sums), auto_sums_count);
         inputs.visit(act);
         mixer_.visit(act);
-        waiting_.visit(waiting, act);
         act(reinterpret_cast<double*>(watches_.data()), static_cast<Index>(4 * watches_.size()));
         warm_.visit(act);
         for (auto& model : models_) {
@@ -158,13 +164,10 @@ template <class T> class AutoModel {
         }
     }
     // Room for the rows kept while warming up, before their numbers are read.
-    void expect_warm(Index rows) { warm_.resize(rows, features()); }
+    void expect_warm(Index rows) { warm_.resize(rows, features(), inputs.rows_back()); }
     Index warm_count() const { return warm_.count(); }
     std::vector<std::unique_ptr<SecondOrderModel<T>>>& models() { return models_; }
     Mixer& mixer() { return mixer_; }
-    Index waiting_count() const { return waiting_.overtaken(inputs.label_memory.rows); }
-    void expect_waiting(Index rows) { waiting_.expect(rows, mixer_.note_size() + 1); }
-    const Waiting& waiting() const { return waiting_; }
 
     AutoInputs inputs;
     AutoSums sums;
@@ -184,10 +187,17 @@ template <class T> class AutoModel {
         }
     }
 
-    void ask_experts(const double* x, Index late = 0) {
-        inputs.look_at(x, late);
+    // Leaves a row, and what was known when it was predicted, with every expert.
+    void show_experts(const double* x) {
+        inputs.look_at(x, past_);
         for (std::size_t k = 0; k < kinds_.size(); ++k) {
             inputs.write(kinds_[k].sight, models_[k]->state.x);
+            models_[k]->state.ready = false;
+        }
+    }
+    void ask_experts(const double* x) {
+        show_experts(x);
+        for (std::size_t k = 0; k < kinds_.size(); ++k) {
             double value = 0;
             engine<T>().predict(models_[k]->state, value, nullptr);
             predictions_[k] = value + inputs.origin(kinds_[k].sight);
@@ -199,38 +209,42 @@ template <class T> class AutoModel {
         predictions_[kinds_.size() + 1] = memory.mean;
         memory.cut_off(predictions_);
     }
-    // With the last label that was known when the row at hand was predicted.
-    LabelMemory memory_then() const {
-        LabelMemory memory = inputs.label_memory;
-        memory.last = inputs.label_back(1 + waiting_.late());
-        return memory;
-    }
     // A label far out that neither an expert foresaw nor a feature explains.
     bool is_outlier(const double* x, double y) const {
         const LabelMemory& memory = inputs.label_memory;
         return memory.unusual(y) && inputs.ordinary(x) && !memory.foreseen(y, predictions_);
     }
     // Nobody learns from an outlier. To the rows that follow its label is what was predicted.
-    double overlook(const double* x, double y, bool recalled) {
-        const double prediction =
-            recalled ? waiting_.recalled().said.back() : saturate(mixer_.mix(predictions_.data()), DBL_MAX);
+    void overlook(const double* x, double y, double prediction) {
         count(y, prediction);
         sums.outliers += 1;
         mixer_.overlook((y - prediction) * (y - prediction));
         inputs.remember_outlier(x, y, prediction);
         rescale_when_due();
-        return prediction;
+    }
+    // What a label changes but the mixer: its row and its past are in hand.
+    void take_in(const double* x, double y, double weight, double prediction) {
+        const bool warming = warm();
+        if (inputs.label_memory.rows == 1)
+            mixer_.temper(inputs.change_from_last(x));
+        count(y, prediction);
+        if (warming)
+            warm_.keep(x, features(), y, weight, past_);
+        if (warming && rescaling_due()) {
+            start_afresh();
+            if (!warm())
+                expect_warm(0);
+            return;
+        }
+        double ignored = 0;
+        for (std::size_t k = 0; k < kinds_.size(); ++k)
+            teach(k, y, weight, ignored);
+        inputs.remember(x, y, !warming);
+        rescale_when_due();
     }
     // Before the first label everyone says 0. So large a loss in common would hide what follows: it is not learned from.
     double mix_and_learn(double y, double weight) {
-        const bool known = sums.rows > static_cast<double>(waiting_.late());
-        return known ? saturate(mixer_.learn(predictions_.data(), y, weight), DBL_MAX) : 0;
-    }
-    double learn_recalled(double y, double weight) {
-        const Waiting::Row& row = waiting_.recalled();
-        if (row.labels > 0)
-            mixer_.learn_late(row.said, y, weight);
-        return row.said.back();
+        return sums.rows > 0 ? saturate(mixer_.learn(predictions_.data(), y, weight), DBL_MAX) : 0;
     }
     void count(double y, double prediction) {
         const double loss = at_most((y - prediction) * (y - prediction), DBL_MAX);
@@ -268,11 +282,10 @@ template <class T> class AutoModel {
         for (Index t = 0; t < rows; ++t) {
             const double* x = warm_.x.data() + t * features();
             double ignored = 0;
-            inputs.look_at(x, waiting_.late());
-            for (std::size_t k = 0; k < kinds_.size(); ++k) {
-                inputs.write(kinds_[k].sight, models_[k]->state.x);
+            warm_.past(t, features(), inputs.rows_back(), past_);
+            show_experts(x);
+            for (std::size_t k = 0; k < kinds_.size(); ++k)
                 teach(k, warm_.y[t], warm_.weights[t], ignored);
-            }
             inputs.remember(x, warm_.y[t], false);
         }
         sums.resets = resets;
@@ -327,7 +340,7 @@ template <class T> class AutoModel {
         out.predictions[t] = NAN;
         write_no_interval(out, t);
         if (fate != Fate::pass)
-            show(out, t, batch.y || batch.rows > 1 ? predict(rows_.data()) : predict_next(rows_.data()));
+            show(out, t, predict(rows_.data(), coverage.late + 1));
         if (fate == Fate::learn)
             learn(rows_.data(), batch.y[t], weight_of(batch, t));
         else
@@ -347,7 +360,8 @@ template <class T> class AutoModel {
             seen_[static_cast<int>(sight)].resize(rows * inputs.width(sight));
         for (Index t = 0; t < rows; ++t) {
             const double* x = rows_.data() + t * features();
-            inputs.look_at(x);
+            inputs.recall(x, 1, past_);
+            inputs.look_at(x, past_);
             for (const Sight sight : used_sights_)
                 inputs.write(sight, seen_[static_cast<int>(sight)].data() + t * inputs.width(sight));
             inputs.remember(x, batch.y[first + t], true);
@@ -392,7 +406,7 @@ template <class T> class AutoModel {
     std::vector<Sight> used_sights_;
     std::vector<double> seen_[sights], table_, labels_; // of a block
     std::vector<LabelMemory> memories_;                 // before each of its rows
-    Waiting waiting_;
+    Past past_;                                         // of the row in hand
     Index widest_ = 1;
 };
 

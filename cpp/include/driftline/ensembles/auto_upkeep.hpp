@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "driftline/ensembles/auto_past.hpp"
 #include "driftline/linear/second_order_model.hpp"
 
 namespace driftline {
@@ -16,34 +17,44 @@ inline constexpr Index auto_sums_count = sizeof(AutoSums) / sizeof(double);
 
 inline constexpr Index most_block = 128; // rows that go through one expert after the other
 
-// The first rows, which are kept until units are known well enough.
+// The first rows, which are kept until units are known well enough, each with what was known when it was predicted.
 struct WarmRows {
-    std::vector<double> x, y, weights;
+    std::vector<double> x, y, weights, pasts;
 
     Index count() const { return static_cast<Index>(y.size()); }
-    void keep(const double* row, Index features, double label, double weight) {
+    void keep(const double* row, Index features, double label, double weight, const Past& past) {
         x.insert(x.end(), row, row + features);
         y.push_back(label);
         weights.push_back(weight);
+        pasts.resize(pasts.size() + static_cast<std::size_t>(2 + all_labels) + past.rows.size());
+        past.write(pasts.data() + pasts.size() - static_cast<std::size_t>(2 + all_labels) - past.rows.size());
     }
-    void resize(Index rows, Index features) {
+    void resize(Index rows, Index features, Index rows_back) {
         x.resize(rows * features);
         y.resize(rows);
         weights.resize(rows);
+        pasts.resize(rows * Past::size(rows_back, features));
+    }
+    void past(Index t, Index features, Index rows_back, Past& to) const {
+        to.read(pasts.data() + t * Past::size(rows_back, features), rows_back, features, features);
     }
     // Features that come later were 0.
-    void grow(Index before, Index more) {
-        std::vector<double> wider;
+    void grow(Index before, Index more, Index rows_back) {
+        WarmRows wider;
+        Past one;
+        std::vector<double> row(static_cast<std::size_t>(before + more));
         for (Index t = 0; t < count(); ++t) {
-            wider.insert(wider.end(), x.begin() + t * before, x.begin() + (t + 1) * before);
-            wider.insert(wider.end(), more, 0.0);
+            std::copy_n(x.begin() + t * before, before, row.begin());
+            one.read(pasts.data() + t * Past::size(rows_back, before), rows_back, before, before + more);
+            wider.keep(row.data(), before + more, y[t], weights[t], one);
         }
-        x = std::move(wider);
+        *this = std::move(wider);
     }
     template <class Act> void visit(Act&& act) {
         act(x.data(), static_cast<Index>(x.size()));
         act(y.data(), count());
         act(weights.data(), count());
+        act(pasts.data(), static_cast<Index>(pasts.size()));
     }
 };
 

@@ -53,9 +53,11 @@ class Lags : public Transform {
     Index outputs() const override {
         return static_cast<Index>(label_lags_.size()) + inputs_ * static_cast<Index>(lags_.size());
     }
-    void view(const double* x, double* z) override {
+    // A label lag counts from the row at hand. Where that label is not known yet, the labels that are stand in its place,
+    // the newest for lag 1.
+    void view(const double* x, double* z, Index ahead) override {
         for (Index lag : label_lags_)
-            *z++ = labels_.newest()[lag - 1];
+            *z++ = labels_.newest()[lag < ahead ? lag - 1 : lag - ahead];
         for (Index j = 0; j < inputs_; ++j) {
             const double* line = lines_[static_cast<std::size_t>(j)].newest();
             if (in_a_row_ && depth_ > 0) {

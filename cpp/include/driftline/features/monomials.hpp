@@ -22,7 +22,7 @@ class Polynomial : public Transform {
 
     Index outputs() const override { return static_cast<Index>(products_.size()); }
     const std::vector<Monomial>& products() const { return products_; }
-    void view(const double* x, double* z) override {
+    void view(const double* x, double* z, Index) override {
         for (std::size_t m = 0; m < products_.size(); ++m) {
             const auto [earlier, feature] = products_[m];
             z[m] = earlier < 0 ? x[feature] : z[earlier] * x[feature];

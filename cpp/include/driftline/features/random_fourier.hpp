@@ -23,7 +23,7 @@ class RandomFourier : public Transform {
     }
 
     Index outputs() const override { return outputs_; }
-    void view(const double* x, double* z) override {
+    void view(const double* x, double* z, Index) override {
         std::copy(phase_.begin(), phase_.end(), angle_.begin());
         for (Index j = 0; j < inputs_; ++j) {
             const double* column = frequency_.data() + j * pairs_;

@@ -46,7 +46,7 @@ class Standardize : public Transform {
   public:
     Standardize(Index inputs, double forgetting) : Transform(inputs), forgetting_(forgetting) { resize(); }
 
-    void view(const double* x, double* z) override {
+    void view(const double* x, double* z, Index) override {
         for (Index j = 0; j < inputs_; ++j)
             z[j] = with_value(x[j], forgetting_ * weight_[at(j)], mean_[at(j)], deviation_[at(j)]).z;
     }

@@ -20,16 +20,17 @@ class TransformChain {
     // Where the row goes before it is looked at.
     double* row() { return between_.front().data(); }
 
-    // The row at hand as a row of the stream, or, where `alone`, by what was learned before; false where a value left the
-    // range: between two transformations that of float64, at the end that of the learner behind.
-    bool look(double* z, bool alone = false) {
+    // The row at hand as a row of the stream, so many rows ahead of the last label, or, where `alone`, by what was learned
+    // before; false where a value left the range: between two transformations that of float64, at the end that of the
+    // learner behind.
+    bool look(double* z, bool alone = false, Index ahead = 1) {
         const std::size_t last = transforms_.size() - 1;
         for (std::size_t i = 0; i <= last; ++i) {
             double* to = i < last ? between_[i + 1].data() : z;
             if (alone)
                 transforms_[i]->apply(between_[i].data(), to);
             else
-                transforms_[i]->view(between_[i].data(), to);
+                transforms_[i]->view(between_[i].data(), to, ahead);
             if (!within(to, transforms_[i]->outputs(), i < last ? DBL_MAX : largest_)) {
                 left_after_ = i;
                 left_.assign(to, to + transforms_[i]->outputs());

@@ -11,7 +11,7 @@ class UnitNorm : public Transform {
     using Transform::Transform;
 
     // A row of zeros stays one. The largest entry is made about 1 first, so that no square leaves the range.
-    void view(const double* x, double* z) override {
+    void view(const double* x, double* z, Index) override {
         double most = 0, total = 0;
         for (Index j = 0; j < inputs_; ++j)
             most = at_least(most, std::fabs(x[j]));

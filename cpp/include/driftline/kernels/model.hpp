@@ -61,6 +61,7 @@ class KernelModel {
         one.lower = out.lower ? out.lower + t : nullptr;
         one.upper = out.upper ? out.upper + t : nullptr;
         one.level = out.level;
+        one.promise = out.promise;
         unsigned char reset = 0;
         one.resets = &reset;
         const double counted = model_->state.sums.weighted, kept = share_kept();

@@ -40,9 +40,14 @@ template <class T> class SecondOrderModel {
         else
             set_identity(state.factor, state.policy.start, state.d);
         state.sums = Sums{};
+        const bool followed = state.coverage.due != never;
         state.coverage = Coverage{};
+        if (!followed)
+            follow_no_coverage();
         state.ready = false;
     }
+    // For a model that nobody asks for intervals.
+    void follow_no_coverage() { state.coverage.due = never; }
 
     void set_forgetting(std::vector<double> values, Index first) {
         forgetting_ = std::move(values);

@@ -1,0 +1,130 @@
+// driftline._core.Ticket and LateRows.
+#include "ticket.hpp"
+
+namespace driftline::bindings {
+namespace {
+
+// What was said, as numbers: seven of their own, the bounds of all levels, and the model's notes.
+constexpr Index own_numbers = 7, said_numbers = own_numbers + level_count;
+
+nb::object numbers_of(const Ticket& self) {
+    const Asked& asked = self.asked;
+    const Promise& promise = asked.promise;
+    const double own[own_numbers] = {
+        asked.prediction, asked.labels,         static_cast<double>(asked.ahead),   promise.scale,
+        promise.variance, promise.largest_loss, static_cast<double>(promise.labels)};
+    double* to;
+    nb::object out = new_array(said_numbers + static_cast<Index>(asked.notes.size()), to);
+    to = std::copy(std::begin(own), std::end(own), to);
+    to = std::copy(std::begin(promise.bound), std::end(promise.bound), to);
+    std::copy(asked.notes.begin(), asked.notes.end(), to);
+    return out;
+}
+
+bool is_count(double value) { return value >= 0 && value < 9e15 && value == std::floor(value); }
+
+Asked asked_of(Vector numbers) {
+    const double* from = numbers.data();
+    const auto size = static_cast<Index>(numbers.shape(0));
+    bool good = size >= said_numbers && is_count(from[1]) && from[2] >= 1 && is_count(from[2]) && is_count(from[6]);
+    for (Index i = 0; good && i < size; ++i)
+        good = std::isfinite(from[i]) || (i == 0 && std::isnan(from[i]));
+    for (Index i = 3; good && i < said_numbers; ++i)
+        good = from[i] >= 0;
+    if (!good)
+        throw nb::value_error("the ticket's numbers are out of range");
+    Asked asked;
+    asked.prediction = from[0];
+    asked.labels = from[1];
+    asked.ahead = static_cast<Index>(from[2]);
+    asked.promise.scale = from[3];
+    asked.promise.variance = from[4];
+    asked.promise.largest_loss = from[5];
+    asked.promise.labels = static_cast<Index>(from[6]);
+    std::copy(from + own_numbers, from + said_numbers, asked.promise.bound);
+    asked.notes.assign(from + said_numbers, from + size);
+    return asked;
+}
+
+nb::object prediction_of(const Ticket& self) {
+    if (!self.label.is_none())
+        return self.label;
+    if (self.predictions.empty())
+        return nb::float_(self.asked.prediction);
+    return copy_out(self.predictions.data(), static_cast<Index>(self.predictions.size()));
+}
+
+nb::tuple ends(const Ticket& self, const Level& level) {
+    double lower, upper;
+    write_ends(self.asked.promise, level, self.asked.prediction, lower, upper);
+    return nb::make_tuple(lower, upper);
+}
+
+// The tickets of rows that wait for their labels, of which x has those that were told too.
+nb::list tickets_of(LateRows& self, nb::object x, std::uint64_t mark, nb::handle type) {
+    nb::list out;
+    for (Index t = self.told; t < self.asked; ++t)
+        out.append(new_ticket(type, copy_row(x[t]), mark, self.said[static_cast<std::size_t>(t - self.told)]));
+    return out;
+}
+
+} // namespace
+
+void bind_ticket(nb::module_& m) {
+    using nb::arg;
+    nb::class_<Ticket>(m, "Ticket", "A row that was predicted and waits for its label.")
+        .def(
+            "__init__",
+            [](Ticket* self, nb::object x, std::uint64_t model, std::optional<Vector> numbers,
+               std::optional<Vector> predictions, nb::object parts) {
+                new (self) Ticket{std::move(x), model, numbers ? asked_of(*numbers) : Asked{}, {}, std::move(parts)};
+                if (predictions)
+                    self->predictions.assign(predictions->data(), predictions->data() + predictions->shape(0));
+            },
+            arg("x"), arg("model"), arg("numbers") = nb::none(), arg("predictions") = nb::none(), arg("parts") = nb::none())
+        .def_prop_ro("prediction", &prediction_of, nb::sig("def prediction(self, /) -> typing.Any"),
+                     "The prediction; an array where a row has several labels.")
+        .def_ro("x", &Ticket::x, nb::sig("def x(self, /) -> typing.Any"), "The row as it was given.")
+        .def_ro("parts", &Ticket::parts, nb::sig("def parts(self, /) -> typing.Any"))
+        .def_ro("model", &Ticket::model, "The mark of the model that was asked.")
+        .def_rw("label", &Ticket::label, arg("label").none(), "The prediction, where it is a label and no number.")
+        .def_rw("told", &Ticket::told, "Whether the label was told.")
+        .def_prop_ro(
+            "ahead", [](const Ticket& self) { return self.asked.ahead; },
+            "How many rows the predicted one lies beyond the last label known.")
+        .def_prop_ro(
+            "labels", [](const Ticket& self) { return static_cast<Index>(self.asked.labels); },
+            "How many labels the model had learned.")
+        .def_prop_ro("numbers", &numbers_of, nb::sig("def numbers(self, /) -> typing.Any"))
+        .def_prop_ro(
+            "predictions",
+            [](const Ticket& self) {
+                return copy_out(self.predictions.data(), static_cast<Index>(self.predictions.size()));
+            },
+            nb::sig("def predictions(self, /) -> typing.Any"))
+        .def("__copy__",
+             [](nb::handle self) {
+                 const Ticket& from = nb::cast<const Ticket&>(self);
+                 return new_ticket(self.type(), from.x, from.model, from.asked, from.predictions, from.parts, from.told,
+                                   from.label);
+             })
+        .def("ends", &ends, arg("level"), nb::sig("def ends(self, level: Level) -> tuple[float, float]"));
+    nb::class_<LateRows>(m, "LateRows", "How far rows whose labels come late are on their way through a model.")
+        .def(
+            "__init__",
+            [](LateRows* self, const std::vector<const Ticket*>& tickets) {
+                new (self) LateRows{};
+                for (const Ticket* ticket : tickets)
+                    self->said.push_back(ticket->asked);
+                self->asked = self->carried = static_cast<Index>(tickets.size());
+            },
+            arg("tickets"))
+        .def_ro("asked", &LateRows::asked, "Rows that were predicted.")
+        .def_ro("told", &LateRows::told, "Rows whose labels were learned, or skipped.")
+        .def_ro("skipped", &LateRows::skipped)
+        .def("tickets", &tickets_of, arg("x"), arg("mark"), arg("type"),
+             nb::sig("def tickets(self, x: typing.Any, mark: int, type: type[Ticket]) -> list[typing.Any]"),
+             "Tickets of the rows that wait for their labels.");
+}
+
+} // namespace driftline::bindings

@@ -1,0 +1,293 @@
+// Tickets: rows that were predicted and wait for their labels. These templates ask and tell any native core.
+#pragma once
+
+#include <deque>
+
+#include "batch.hpp"
+#include "guard.hpp"
+#include "one_row.hpp"
+#include "sparse.hpp"
+
+#include "driftline/base/asked.hpp"
+
+namespace driftline::bindings {
+
+struct Ticket {
+    nb::object x;            // a copy of the row as it was given
+    std::uint64_t model = 0; // the mark of the model that was asked
+    Asked asked;
+    std::vector<double> predictions; // where a row has several labels
+    nb::object parts = nb::none();   // tickets of the learners that the model is made of
+    bool told = false;
+    nb::object label = nb::none(); // the prediction, where it is no number
+};
+
+// A row that its owner cannot change any more.
+inline nb::object copy_row(nb::handle x) {
+    PyObject* copy = nullptr;
+    if (PyDict_CheckExact(x.ptr()))
+        copy = PyDict_Copy(x.ptr());
+    else if (PyArray_CheckExact(x.ptr()))
+        copy = PyArray_NewCopy(reinterpret_cast<PyArrayObject*>(x.ptr()), NPY_CORDER);
+    else if (PyList_CheckExact(x.ptr()))
+        copy = PyList_AsTuple(x.ptr());
+    else
+        return nb::borrow(x);
+    if (!copy)
+        throw nb::python_error();
+    return nb::steal(copy);
+}
+
+// A ticket of the class that Python gives its tickets.
+template <class... Parts> nb::object new_ticket(nb::handle type, Parts&&... parts) {
+    nb::object made = nb::inst_alloc(type);
+    new (nb::inst_ptr<Ticket>(made)) Ticket{std::forward<Parts>(parts)...};
+    nb::inst_mark_ready(made);
+    return made;
+}
+
+template <class Core> Index usual_ahead(Core& self) {
+    if constexpr (requires { self.coverage(); })
+        return self.coverage().late + 1;
+    else
+        return 1;
+}
+template <class Core> void forget_lateness(Core& self) {
+    if constexpr (requires { self.coverage(); })
+        self.coverage().late = 0;
+}
+
+// Predicts the row that was read, and keeps what was said.
+template <class Core> Status ask(Core& self, Asked& asked) {
+    double lower = 0, upper = 0;
+    Outputs out;
+    out.predictions = &asked.prediction;
+    out.lower = &lower;
+    out.upper = &upper;
+    out.promise = &asked.promise;
+    asked.labels = self.sums().rows;
+    if constexpr (requires { self.ask(asked, out); })
+        return self.ask(asked, out);
+    else
+        return self.predict(out);
+}
+
+// Learns a label by `learn`, which is the core's own way to learn the row, and judges what was said about it.
+template <class Core, class Learn> Status tell(Core& self, const Asked& asked, double label, Learn&& learn) {
+    if (self.sums().rows == asked.labels) {
+        const Status status = learn();
+        if (status == Status::done)
+            forget_lateness(self);
+        return status;
+    }
+    catch_up(self.coverage());
+    const Status status = learn();
+    if (status == Status::done)
+        judge(self.coverage(), (label - asked.prediction) * (label - asked.prediction), asked.promise);
+    return status;
+}
+
+template <class Core> nb::object ask_row(Core& self, nb::handle x, nb::handle ahead, nb::handle type) {
+    InUse use(self);
+    if (self.mark == 0 || !self.read(x, true))
+        return nb::none();
+    Asked asked;
+    asked.ahead = ahead.is_none() ? usual_ahead(self) : nb::cast<Index>(ahead);
+    if (ask(self, asked) != Status::done)
+        return nb::none();
+    return new_ticket(type, copy_row(x), self.mark, std::move(asked));
+}
+
+// The ticket, where it is one that this model can take.
+template <class Core> Ticket* valid_ticket(Core& self, nb::handle handle) {
+    Ticket* ticket = nullptr;
+    if (!nb::try_cast(handle, ticket, false) || !ticket)
+        return nullptr;
+    const bool good =
+        !ticket->told && self.mark != 0 && ticket->model == self.mark && ticket->asked.labels <= self.sums().rows;
+    return good ? ticket : nullptr;
+}
+
+// Features that came since the row was asked for were 0.
+inline void widen_row(nb::object& x, Index features) {
+    if (!PyArray_CheckExact(x.ptr()))
+        return;
+    PyArrayObject* array = reinterpret_cast<PyArrayObject*>(x.ptr());
+    const Index known = PyArray_NDIM(array) == 1 ? PyArray_DIM(array, 0) : features;
+    if (known >= features || PyArray_TYPE(array) != NPY_DOUBLE)
+        return;
+    double* to;
+    nb::object wide = new_array(features, to);
+    std::fill(std::copy_n(static_cast<const double*>(PyArray_DATA(array)), known, to), to + features, 0.0);
+    x = wide;
+}
+
+template <class Core> nb::object tell_row(Core& self, nb::handle handle, nb::handle y, nb::handle weight) {
+    InUse use(self);
+    Ticket* ticket = valid_ticket(self, handle);
+    const double label = read_number<typename Core::Value>(y.ptr());
+    const double share = weight.is_none() ? 1 : read_number<double>(weight.ptr());
+    if (!ticket || !(share > 0) || std::isnan(label))
+        return to_python(Status::unread);
+    widen_row(ticket->x, self.features());
+    if (!self.read(ticket->x, false))
+        return to_python(Status::unread);
+    Status status;
+    if constexpr (requires { self.tell(ticket->asked, label, share); })
+        status = self.tell(ticket->asked, label, share);
+    else
+        status = tell(self, ticket->asked, label, [&] { return self.learn(label, share); });
+    ticket->told = status == Status::done;
+    return to_python(status);
+}
+
+// Rows on their way through a model whose labels come late. Those before `asked` were predicted, those before `told`
+// learned.
+struct LateRows {
+    std::deque<Asked> said; // of the rows from `told` to `asked`
+    Index asked = 0, told = 0, carried = 0, skipped = 0;
+};
+
+template <class Core> class LateReplay {
+  public:
+    LateReplay(Core& self, const Batch& batch, const Outputs& out, Index ahead, LateRows& rows)
+        : self_(self), batch_(batch), out_(out), ahead_(ahead), rows_(rows) {}
+
+    // Row t is predicted when the labels through row t - ahead are known. Where the status is not done, the rows say how far
+    // it went, and the same can be called again.
+    Status run() {
+        while (true) {
+            Status status = Status::done;
+            if (rows_.told < rows_.asked - ahead_ + 1)
+                status = tell_next();
+            else if (rows_.asked < batch_.rows)
+                status = ask_next();
+            else
+                return Status::done;
+            if (status != Status::done)
+                return status;
+        }
+    }
+
+  private:
+    Status ask_next() {
+        const Index t = rows_.asked, place = t - rows_.carried;
+        Asked asked;
+        asked.ahead = ahead_;
+        const Status status = ask_row(t, asked);
+        if (status != Status::done)
+            return status;
+        out_.predictions[place] = asked.prediction;
+        if (out_.lower)
+            write_ends(asked.promise, out_.level, asked.prediction, out_.lower[place], out_.upper[place]);
+        rows_.said.push_back(std::move(asked));
+        ++rows_.asked;
+        return status;
+    }
+    Status ask_row(Index t, Asked& asked) {
+        if constexpr (requires { self_.take(batch_, t); }) {
+            if (!self_.take(batch_, t))
+                return batch_.skip ? Status::done : Status::bad_value;
+            return ask(self_, asked);
+        } else {
+            double lower = 0, upper = 0;
+            Outputs out;
+            out.predictions = &asked.prediction;
+            out.lower = &lower;
+            out.upper = &upper;
+            out.promise = &asked.promise;
+            asked.labels = self_.sums().rows;
+            return self_.replay(one_row(batch_, t, false), out);
+        }
+    }
+    Status tell_next() {
+        const Index t = rows_.told;
+        const Asked& asked = rows_.said.front();
+        const double label = batch_.y[t], share = weight_of(batch_, t);
+        const bool whole = !std::isnan(asked.prediction) && std::fabs(label) <= type_max<typename Core::Value>;
+        if (!whole && !batch_.skip)
+            return Status::bad_value;
+        rows_.skipped += !whole;
+        if (whole && share != 0)
+            if (const Status status = tell_row(t, asked, label, share); status != Status::done)
+                return status;
+        rows_.said.pop_front();
+        ++rows_.told;
+        return Status::done;
+    }
+    Status tell_row(Index t, const Asked& asked, double label, double share) {
+        if constexpr (requires { self_.take(batch_, t); }) {
+            self_.take(batch_, t);
+            return self_.tell(asked, label, share);
+        } else {
+            return tell(self_, asked, label, [&] {
+                double ignored = 0;
+                Outputs out;
+                out.predictions = &ignored;
+                return self_.replay(one_row(batch_, t, true), out);
+            });
+        }
+    }
+
+    Core& self_;
+    const Batch& batch_;
+    const Outputs& out_;
+    Index ahead_;
+    LateRows& rows_;
+};
+
+// The first rows of x may have been asked before: `rows` has what was said about them. Results are those of the others.
+template <class Core>
+nb::object run_late(Core& self, Table2 x, Vector y, std::optional<Vector> weight, bool skip, const OutputArrays& arrays,
+                    Index ahead, LateRows& rows) {
+    InUse use(self);
+    const Batch batch = make_batch(x, y, weight, skip, self.features());
+    require(ahead >= 1 && rows.carried <= batch.rows);
+    Batch fresh = batch;
+    fresh.rows -= rows.carried;
+    const Outputs out = make_outputs(fresh, arrays, 0, self.width());
+    Status status;
+    {
+        nb::gil_scoped_release released;
+        status = LateReplay<Core>(self, batch, out, ahead, rows).run();
+    }
+    if constexpr (requires { self.rethrow(); })
+        self.rethrow();
+    return to_python(status);
+}
+
+template <class Core, class... Bases> void bind_asking(nb::class_<Core, Bases...>& core) {
+    using nb::arg;
+    core.def("ask", &ask_row<Core>, arg("x").none(), arg("ahead").none(), arg("type"),
+             nb::sig("def ask(self, x: object, ahead: int | None, type: type[Ticket]) -> Ticket | None"),
+             "A ticket for the row, or None where Python must read it or the model has no mark yet.")
+        .def("tell", &tell_row<Core>, arg("ticket").none(), arg("y").none(), arg("weight") = nb::none(),
+             nb::sig("def tell(self, ticket: Ticket, y: object, weight: object = None) -> Status"),
+             "Learns the label of a ticket; nothing has changed unless the status is `done`.")
+        .def("run_late", &run_late<Core>, arg("x"), arg("y"), arg("weight").none(), arg("skip"), arg("out"), arg("ahead"),
+             arg("rows"),
+             nb::sig("def run_late(self, x: typing.Any, y: typing.Any, weight: typing.Any, skip: bool, out: Outputs, "
+                     "ahead: int, rows: LateRows) -> Status"),
+             "Predicts each row when the labels through `ahead` rows before it are known; LateRows says how far it went.")
+        .def(
+            "catch_up",
+            [](Core& self) {
+                InUse use(self);
+                catch_up(self.coverage());
+            },
+            "Makes ready for a row whose score is not the one that counts.")
+        .def(
+            "judge",
+            [](Core& self, const Ticket& ticket, double y) {
+                InUse use(self);
+                const double error = y - ticket.asked.prediction;
+                if (self.coverage().noted > ticket.asked.promise.labels + 1)
+                    judge(self.coverage(), error * error, ticket.asked.promise);
+                else
+                    forget_lateness(self);
+            },
+            arg("ticket"), arg("y"), "Judges what the ticket said, after its row was learned; see `catch_up`.")
+        .def_prop_ro("late", [](Core& self) { return self.coverage().late; });
+}
+
+} // namespace driftline::bindings

@@ -1,0 +1,41 @@
+// The labels and the rows that Auto knew when it predicted a row, in their own units: a label that comes late is learned
+// with these.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "driftline/ensembles/auto_experts.hpp"
+
+namespace driftline {
+
+struct Past {
+    double known = 0;            // labels
+    double ahead = 1;            // of the row, beyond the newest of them
+    double labels[all_labels]{}; // see label_place; 0 where there is none
+    std::vector<double> rows;    // (rows, features), the latest first
+
+    static Index size(Index rows, Index features) { return 2 + all_labels + rows * features; }
+
+    bool has_label(Index k) const { return static_cast<double>(label_place(k, static_cast<Index>(ahead))) <= known; }
+
+    double* write(double* to) const {
+        *to++ = known;
+        *to++ = ahead;
+        to = std::copy(labels, labels + all_labels, to);
+        return std::copy(rows.begin(), rows.end(), to);
+    }
+    // What was written when there were `then` features; of those that came since, nothing was known.
+    const double* read(const double* from, Index count, Index then, Index features) {
+        known = *from++;
+        ahead = *from++;
+        std::copy(from, from + all_labels, labels);
+        from += all_labels;
+        rows.assign(static_cast<std::size_t>(count * features), 0.0);
+        for (Index k = 0; k < count; ++k, from += then)
+            std::copy(from, from + then, rows.begin() + k * features);
+        return from;
+    }
+};
+
+} // namespace driftline
