@@ -131,10 +131,10 @@ template <class T> void bind(nb::module_& m, const char* name) {
         .def("learn", &learn<T>, arg("x").none(), arg("y").none(), arg("weight") = nb::none(),
              nb::sig("def learn(self, x: object, y: object, weight: object = None) -> Status"),
              "Learns a row; nothing has changed unless the status is `done`.")
-        .def("ask", &ask_outputs<T>, arg("x").none(), arg("ahead").none(), arg("type"),
-             nb::sig("def ask(self, x: object, ahead: int | None, type: type[Ticket]) -> Ticket | None"))
+        .def("ask", &ask_outputs<T>, arg("x").none(), arg("ahead").none(), arg("kind"),
+             nb::sig("def ask(self, x: object, ahead: int | None, kind: type[Ticket]) -> typing.Any"))
         .def("tell", &tell_outputs<T>, arg("ticket").none(), arg("y").none(), arg("weight") = nb::none(),
-             nb::sig("def tell(self, ticket: Ticket, y: object, weight: object = None) -> Status"))
+             nb::sig("def tell(self, ticket: typing.Any, y: object, weight: object = None) -> Status"))
         .def("run", &run<T>, arg("x"), arg("y").none(), arg("weight").none(), arg("skip"), arg("out"), arg("start"),
              nb::sig(run_signature), run_doc)
         .def("get_state", &get_outputs_state<T>)

@@ -122,8 +122,8 @@ void bind_ticket(nb::module_& m) {
         .def_ro("asked", &LateRows::asked, "Rows that were predicted.")
         .def_ro("told", &LateRows::told, "Rows whose labels were learned, or skipped.")
         .def_ro("skipped", &LateRows::skipped)
-        .def("tickets", &tickets_of, arg("x"), arg("mark"), arg("type"),
-             nb::sig("def tickets(self, x: typing.Any, mark: int, type: type[Ticket]) -> list[typing.Any]"),
+        .def("tickets", &tickets_of, arg("x"), arg("mark"), arg("kind"),
+             nb::sig("def tickets(self, x: typing.Any, mark: int, kind: type[Ticket]) -> list[typing.Any]"),
              "Tickets of the rows that wait for their labels.");
 }
 

@@ -258,11 +258,11 @@ nb::object run_late(Core& self, Table2 x, Vector y, std::optional<Vector> weight
 
 template <class Core, class... Bases> void bind_asking(nb::class_<Core, Bases...>& core) {
     using nb::arg;
-    core.def("ask", &ask_row<Core>, arg("x").none(), arg("ahead").none(), arg("type"),
-             nb::sig("def ask(self, x: object, ahead: int | None, type: type[Ticket]) -> Ticket | None"),
+    core.def("ask", &ask_row<Core>, arg("x").none(), arg("ahead").none(), arg("kind"),
+             nb::sig("def ask(self, x: object, ahead: int | None, kind: type[Ticket]) -> typing.Any"),
              "A ticket for the row, or None where Python must read it or the model has no mark yet.")
         .def("tell", &tell_row<Core>, arg("ticket").none(), arg("y").none(), arg("weight") = nb::none(),
-             nb::sig("def tell(self, ticket: Ticket, y: object, weight: object = None) -> Status"),
+             nb::sig("def tell(self, ticket: typing.Any, y: object, weight: object = None) -> Status"),
              "Learns the label of a ticket; nothing has changed unless the status is `done`.")
         .def("run_late", &run_late<Core>, arg("x"), arg("y"), arg("weight").none(), arg("skip"), arg("out"), arg("ahead"),
              arg("rows"),

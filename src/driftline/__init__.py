@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from driftline.base.learner import Learner as Learner
     from driftline.base.run import Run as Run
     from driftline.base.ticket import Ticket as Ticket
+    from driftline.delayed import Forecaster as Forecaster
+    from driftline.delayed import Pending as Pending
     from driftline.ensembles import Auto as Auto
     from driftline.ensembles import Averaged as Averaged
     from driftline.ensembles import Classifier as Classifier
@@ -50,10 +52,12 @@ _HOMES = {  # of the public names; those of the linear learners are in driftline
     "DivergenceError": "errors",
     "DriftlineWarning": "errors",
     "Fleet": "fleet",
+    "Forecaster": "delayed",
     "Kernel": "kernels",
     "Learner": "base.learner",
     "ModelFileError": "errors",
     "Network": "ensembles",
+    "Pending": "delayed",
     "Pipeline": "features",
     "RowRefusedError": "errors",
     "Run": "base.run",
@@ -68,7 +72,7 @@ _LEARNERS = (
     "driftline.ensembles.auto", "driftline.linear", "driftline.ensembles", "driftline.features", "driftline.kernels",
 )  # fmt: skip
 extensions.provide("learners", *_LEARNERS)
-extensions.provide("models", *_LEARNERS, "driftline.fleet")
+extensions.provide("models", *_LEARNERS, "driftline.fleet", "driftline.delayed", "driftline.base.ticket")
 extensions.provide("report", "driftline.report.display")
 
 

@@ -48,7 +48,7 @@ def ask(learner: Learner, x: Any, ahead: int | None) -> Ticket:
         asked._meet(np.where(np.isfinite(row), row, 0.0) if dense else row, names)
     asked._mark()
     assert asked._core is not None
-    ticket = asked._core.ask(kept, ahead, Ticket)
+    ticket: Ticket | None = asked._core.ask(kept, ahead, Ticket)
     if ticket is None:  # there is nothing to say about the row, or an error to raise
         out = Outputs(replay.room(learner, 1))
         predict(learner, x, where, out)
@@ -125,7 +125,7 @@ class _Lesson:
 
 
 def _lesson(learner: Learner, x: Any, y: Any, sample_weight: float | None, where: str) -> _Lesson | None:
-    """Reads a row and its label; None where there is nothing to learn: a value is missing and skipped, or the weight is 0."""
+    """Reads a row and its label; None where nothing is to be learned: a value is missing, or the weight is 0."""
     door = learner._door
     label = replay.as_label(learner, y, where)
     weight = inputs.as_weights(sample_weight, 1, where, number=False)

@@ -180,11 +180,11 @@ class Composite:
         """Predicts and learns, or without labels only predicts; returns how many rows were skipped."""
         raise NotImplementedError
 
-    def ask(self, x: Any, ahead: int | None, type: type[Ticket]) -> Ticket | None:
+    def ask(self, x: Any, ahead: int | None, kind: type[Any]) -> Any:
         """A ticket for the row, with those of the parts; None where Python must read the row or there is no mark yet."""
         raise NotImplementedError
 
-    def tell(self, ticket: Ticket, y: Any, weight: Any = None) -> Status:
+    def tell(self, ticket: Any, y: Any, weight: Any = None) -> Status:
         """Learns the label of a ticket; nothing has changed unless the status is DONE."""
         raise NotImplementedError
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from driftline._core import Guard, LateRows, Level, Outputs, Status, Ticket
 from driftline.tables.inputs import Array, Name
-
-T = TypeVar("T", bound=Ticket)
 
 
 class Core(Protocol):
@@ -29,7 +27,7 @@ class Core(Protocol):
     def learn(self, x: Any, y: Any, weight: Any = None) -> Status:
         """Learns a row; nothing has changed unless the status is DONE."""
 
-    def ask(self, x: Any, ahead: int | None, type: type[T]) -> T | None:
+    def ask(self, x: Any, ahead: int | None, kind: type[Any]) -> Any:
         """A ticket for the row, or None where Python must read it or the core has no mark yet."""
 
     def tell(self, ticket: Any, y: Any, weight: Any = None) -> Status:

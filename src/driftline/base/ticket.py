@@ -48,7 +48,7 @@ class Ticket(_core.Ticket):
     def to_bytes(self) -> bytes:
         """The ticket in the format of a model file; :meth:`from_bytes` reads it back."""
         arrays: dict[str, Array] = {}
-        return model_file.to_bytes(Record("ticket", _head_of(self, "", arrays), arrays))
+        return model_file.to_bytes(Record("ticket", head_of(self, "", arrays), arrays))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
@@ -96,7 +96,7 @@ def copy_of(x: Any) -> Any:
 # As a record.
 
 
-def _head_of(ticket: Ticket, prefix: str, arrays: dict[str, Array]) -> dict[str, Any]:
+def head_of(ticket: Ticket, prefix: str, arrays: dict[str, Array]) -> dict[str, Any]:
     """What a ticket is as JSON has it; its arrays are added to those given."""
     arrays[f"{prefix}numbers"] = _without_nan(ticket.numbers)
     head: dict[str, Any] = {"model": ticket.model, "told": ticket.told, "missed": bool(np.isnan(ticket.numbers[0]))}
@@ -116,15 +116,16 @@ def _head_of(ticket: Ticket, prefix: str, arrays: dict[str, Array]) -> dict[str,
     else:
         arrays[f"{prefix}x"] = np.ascontiguousarray(x, dtype=None if isinstance(x, np.ndarray) else np.float64)
     if ticket.parts is not None:
-        head["parts"] = [_head_of(part, f"{prefix}{number}.", arrays) for number, part in enumerate(ticket.parts)]
+        head["parts"] = [head_of(part, f"{prefix}{number}.", arrays) for number, part in enumerate(ticket.parts)]
     return head
 
 
 def _read(record: Record) -> Ticket:
-    return _ticket_of(record.head, "", dict(record.arrays))
+    return ticket_of(record.head, "", dict(record.arrays))
 
 
-def _ticket_of(head: dict[str, Any], prefix: str, arrays: dict[str, Array]) -> Ticket:
+def ticket_of(head: dict[str, Any], prefix: str, arrays: dict[str, Array]) -> Ticket:
+    """What :func:`head_of` gave; raises ModelFileError or ValueError where it is not sound."""
     row = arrays[f"{prefix}x"]
     if row.ndim != 1 or row.dtype not in (np.float64, np.float32):
         raise ModelFileError("the ticket's row is not one of numbers")
@@ -141,7 +142,7 @@ def _ticket_of(head: dict[str, Any], prefix: str, arrays: dict[str, Array]) -> T
         numbers[0] = np.nan
     parts = None
     if "parts" in head:
-        parts = [_ticket_of(part, f"{prefix}{number}.", arrays) for number, part in enumerate(head["parts"])]
+        parts = [ticket_of(part, f"{prefix}{number}.", arrays) for number, part in enumerate(head["parts"])]
     ticket = Ticket(
         x, codec.decode_count(head["model"], "the ticket's mark", 2**64), numbers, arrays.get(f"{prefix}predictions"), parts
     )

@@ -170,19 +170,19 @@ class _Averaged(Composite):
         return Status.DONE
 
     @exclusive
-    def ask(self, x: Any, ahead: int | None, type: type[Ticket]) -> Ticket | None:
+    def ask(self, x: Any, ahead: int | None, kind: type[Any]) -> Any:
         """A ticket with the learner's own, and one of the errors."""
         row = self._row(x) if self.mark else None
-        inner = None if row is None else self.marked(self.members[0]).ask(x, ahead, type)
+        inner = None if row is None else self.marked(self.members[0]).ask(x, ahead, kind)
         if row is None or inner is None:
             return None
-        errors = self.marked(self.above[0]).ask(np.zeros(1), ahead, type)
+        errors = self.marked(self.above[0]).ask(np.zeros(1), ahead, kind)
         numbers = errors.numbers
         numbers[0] = _products(row, self._mean())[0]
-        return type(copy_of(x), self.mark, numbers, None, [inner, errors])
+        return kind(copy_of(x), self.mark, numbers, None, [inner, errors])
 
     @exclusive
-    def tell(self, ticket: Ticket, y: Any, weight: Any = None) -> Status:
+    def tell(self, ticket: Any, y: Any, weight: Any = None) -> Status:
         """The learner goes first: nothing after it can fail."""
         if not (self.takes(ticket) and is_weight(weight)):
             return Status.UNREAD

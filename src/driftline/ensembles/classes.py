@@ -162,19 +162,19 @@ class ClassState(Composite):
         return Status.DONE
 
     @exclusive
-    def ask(self, x: Any, ahead: int | None, type: type[Ticket]) -> Ticket | None:
+    def ask(self, x: Any, ahead: int | None, kind: type[Any]) -> Any:
         """A ticket with those of the members; its prediction is the class's number."""
         if not self.mark:
             return None
-        parts = [self.marked(member).ask(x, ahead, type) for member in self.members]
+        parts = [self.marked(member).ask(x, ahead, kind) for member in self.members]
         if None in parts:
             return None
         numbers = parts[0].numbers
         numbers[0] = self._decide(np.array([[part.prediction for part in parts]]))[0]
-        return type(copy_of(x), self.mark, numbers, None, parts)
+        return kind(copy_of(x), self.mark, numbers, None, parts)
 
     @exclusive
-    def tell(self, ticket: Ticket, y: Any, weight: Any = None) -> Status:
+    def tell(self, ticket: Any, y: Any, weight: Any = None) -> Status:
         """Not for a class that is new; and no more than one member may be able to refuse."""
         known = isinstance(y, float) and y < self.known
         sure = len(self.members) == 1 or not self.members[0]._may_refuse

@@ -220,21 +220,21 @@ class _Network(Composite):
         return Status.DONE
 
     @exclusive
-    def ask(self, x: Any, ahead: int | None, type: type[Ticket]) -> Ticket | None:
+    def ask(self, x: Any, ahead: int | None, kind: type[Any]) -> Any:
         """A ticket with those of the members and of the top, whose row is what the members said."""
         if not self.mark:
             return None
-        parts = [self.marked(member).ask(x, ahead, type) for member in self.members]
+        parts = [self.marked(member).ask(x, ahead, kind) for member in self.members]
         if None in parts:
             return None
         said = self._held([part.prediction for part in parts])
-        top = self.marked(self.above[0]).ask(said, ahead, type)
+        top = self.marked(self.above[0]).ask(said, ahead, kind)
         if top is None:
             return None
-        return type(copy_of(x), self.mark, top.numbers + 0.0, None, [*parts, top])  # no negative zero
+        return kind(copy_of(x), self.mark, top.numbers + 0.0, None, [*parts, top])  # no negative zero
 
     @exclusive
-    def tell(self, ticket: Ticket, y: Any, weight: Any = None) -> Status:
+    def tell(self, ticket: Any, y: Any, weight: Any = None) -> Status:
         """Every member learns the label of its ticket, and so does the top."""
         if not (self.takes(ticket) and self.plan and is_weight(weight)):
             return Status.UNREAD

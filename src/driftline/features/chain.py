@@ -75,8 +75,8 @@ class Chain:
     def look(self, x: Any, unknown_allowed: bool = True, alone: bool = False, ahead: int | None = None) -> Array | None:
         """One row transformed; None where it has to be converted first or leaves the range.
 
-        ``alone`` asks for the row by what was learned alone, not as a row of the stream; ``ahead`` says how many rows it lies
-        beyond the last label, 1 unless told otherwise.
+        ``alone`` asks for the row by what was learned alone, not as a row of the stream; ``ahead`` says how many rows it
+        lies beyond the last label, 1 unless told otherwise.
         """
         row: Array | None = self._native.look(x, unknown_allowed, alone, ahead or 1)
         return row

@@ -242,7 +242,7 @@ class _Pipeline(Composite):
     # One row.
 
     def _look(self, x: Any, unknown_allowed: bool = True, ahead: int | None = None) -> Array | None:
-        """The transformed row, ``ahead`` rows beyond the last label, or None where Python must read it or it leaves the range."""
+        """The transformed row, or None where Python must read it or a value leaves the range."""
         if self._hashing is not None:
             try:
                 x = self._hashing.row(x, "")
@@ -272,14 +272,14 @@ class _Pipeline(Composite):
         return Status.DONE
 
     @exclusive
-    def ask(self, x: Any, ahead: int | None, type: type[Ticket]) -> Ticket | None:
+    def ask(self, x: Any, ahead: int | None, kind: type[Any]) -> Any:
         """A ticket with the learner's own, for the row as it was transformed."""
         row = self._look(x, ahead=self.late + 1 if ahead is None else ahead) if self.mark else None
-        inner = None if row is None else self.marked(self.members[0]).ask(row, ahead, type)
-        return None if inner is None else type(copy_of(x), self.mark, inner.numbers, None, [inner])
+        inner = None if row is None else self.marked(self.members[0]).ask(row, ahead, kind)
+        return None if inner is None else kind(copy_of(x), self.mark, inner.numbers, None, [inner])
 
     @exclusive
-    def tell(self, ticket: Ticket, y: Any, weight: Any = None) -> Status:
+    def tell(self, ticket: Any, y: Any, weight: Any = None) -> Status:
         """The learner learns the row as it was transformed then; the transformers learn the row itself."""
         if not self.takes(ticket) or self._look(ticket.x, unknown_allowed=False) is None:
             return Status.UNREAD

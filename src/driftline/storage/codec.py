@@ -98,6 +98,14 @@ def encode_names(owner: str, names: list[Any] | None) -> list[str] | None:
     return names
 
 
+def encode_known(features: list[Any] | None) -> list[Any] | None:
+    """Features by name or by number."""
+    for feature in features or []:
+        if type(feature) not in (str, int):
+            raise ValueError(f"Forecaster.save: the feature {feature!r} is neither text nor a number, which a file needs")
+    return features
+
+
 def decode_names(names: Any) -> list[str] | None:
     """The names of features; raises ModelFileError unless they are distinct texts."""
     if names is not None and not (

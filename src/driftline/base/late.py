@@ -1,0 +1,152 @@
+"""Tables whose labels come late: a row is predicted some rows before its label is learned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from driftline._core import LateRows, Level, Outputs, Status
+from driftline.base.batch import Batch
+from driftline.base.ticket import Ticket
+from driftline.tables.inputs import Array, Name
+
+if TYPE_CHECKING:
+    from driftline.base.learner import Learner
+    from driftline.base.native import NativeCore
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Rows that were predicted and wait to be learned, in their order.
+
+    Attributes:
+        tickets: one for each row.
+        labels: of the rows, as far as they are known.
+    """
+
+    tickets: list[Ticket]
+    labels: Array
+
+    def __len__(self) -> int:
+        return len(self.tickets)
+
+
+NOTHING = Waiting([], np.empty(0))
+
+
+def run(
+    learner: Learner,
+    x: Array,
+    y: Array,
+    ahead: int,
+    waiting: Waiting,
+    *,
+    level: Level | None = None,
+    names: list[Name] | None = None,
+    where: str,
+    start: int | None = 0,
+) -> tuple[Outputs, Waiting]:
+    """Predicts each row when the labels through ``ahead`` rows before it are known.
+
+    Args:
+        learner: all of it is learned, or, where an error is raised, nothing.
+        x: (rows, features).
+        y: the rows' labels; NaN where a label never comes and the learner skips what is missing.
+        ahead: 1: each row is learned before the next one is predicted.
+        waiting: the rows before these, which wait for their labels.
+        level: of the intervals; None for none.
+        names: of the features.
+        where: who asks, for messages.
+        start: the number of the first row, for messages.
+
+    Returns:
+        predictions and ends of the intervals, and the rows that wait now, ``ahead`` - 1 of them.
+    """
+    lower, upper = (None, None) if level is None else np.empty((2, len(x)))
+    out = Outputs(np.empty(len(x)), lower=lower, upper=upper, level=level)
+    with learner._guard.transaction(learner):
+        if learner._core is None and len(x):
+            learner._meet(_first_whole(learner, x, y), names)
+        learner._mark()
+        replay = _natively if hasattr(learner._core, "run_late") else _singly
+        return out, replay(learner, x, y, ahead, waiting, out, names, where, start)
+
+
+def _first_whole(learner: Learner, x: Array, y: Array) -> Array:
+    """A row by which the core is made."""
+    door = learner._door
+    whole = door.whole_rows(x) & (np.abs(y) <= door.largest)
+    return np.asarray(x[int(whole.argmax())], dtype=np.float64) if whole.any() else np.zeros(x.shape[1])
+
+
+def _natively(
+    learner: Learner,
+    x: Array,
+    y: Array,
+    ahead: int,
+    waiting: Waiting,
+    out: Outputs,
+    names: list[Name] | None,
+    where: str,
+    start: int | None,
+) -> Waiting:
+    core = cast("NativeCore", learner._core)
+    carried = len(waiting)
+    if carried:
+        x = np.concatenate([[_array_of(learner, ticket) for ticket in waiting.tickets], x])
+        y = np.concatenate([waiting.labels, y])
+    rows, skip = LateRows(waiting.tickets), learner.missing == "skip"
+    y = np.ascontiguousarray(y, dtype=np.float64)
+    while (status := core.run_late(x, y, None, skip, out, ahead, rows)) is not Status.DONE:
+        asking = rows.asked < len(x) and rows.told > rows.asked - ahead
+        row = rows.asked if asking else rows.told
+        number = None if start is None else start + row - carried
+        if status is Status.BAD_VALUE:
+            learner._door.refuse_row(x[row], None if asking else y[row], where, number, names)
+        learner._serve(status, Batch(x[row:], y[row:], None, where, number, names))
+    learner._skipped += rows.skipped
+    return Waiting(rows.tickets(x, core.mark, Ticket), y[rows.told :].copy())
+
+
+def _array_of(learner: Learner, ticket: Ticket) -> Array:
+    """A ticket's row with the features that are known now."""
+    row, _ = learner._door.read(ticket.x, "", grow=False)
+    return np.concatenate([row, np.zeros(learner.n_features_in_ - len(row))])
+
+
+def _singly(
+    learner: Learner,
+    x: Array,
+    y: Array,
+    ahead: int,
+    waiting: Waiting,
+    out: Outputs,
+    names: list[Name] | None,
+    where: str,
+    start: int | None,
+) -> Waiting:
+    tickets, labels, told = list(waiting.tickets), [*waiting.labels.tolist(), *y.tolist()], 0
+    for t in range(len(x) + 1):
+        while told < len(tickets) - ahead + 1:
+            learner.tell(tickets[told], labels[told])
+            told += 1
+        if t < len(x):
+            ticket = learner.ask(x[t], ahead)
+            out.predictions[t] = ticket.prediction
+            if out.lower is not None:
+                out.lower[t], out.upper[t] = ticket.ends(out.level)
+            tickets.append(ticket)
+    return Waiting(tickets[told:], np.array(labels[told:]))
+
+
+def tell_all(learner: Learner, waiting: Waiting, where: str) -> None:
+    """Learns the rows that wait, whose labels are all known."""
+    if len(waiting):
+        run(learner, np.empty((0, learner.n_features_in_)), np.empty(0), 1, waiting, where=where, start=None)
+
+
+def is_one_label(value: Any) -> bool:
+    """Whether a learner predicts one number a row."""
+    return value._estimator_type == "regressor" and value._outputs is None

@@ -1,0 +1,299 @@
+"""Forecasts of the rows to come, by one model for each step."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import numpy as np
+
+from driftline.base import late, levels
+from driftline.base import record as records
+from driftline.base.late import NOTHING, Waiting
+from driftline.base.learner import Learner
+from driftline.base.processors import cores
+from driftline.base.rules import COUNT
+from driftline.delayed import packed
+from driftline.delayed.forecast import Forecast, ForecastRun
+from driftline.delayed.known import Known
+from driftline.errors import ModelFileError, not_fitted
+from driftline.storage import codec, model_file
+from driftline.storage.model_file import Record
+from driftline.tables import inputs
+from driftline.tables.inputs import Array, Name, Table
+
+R = TypeVar("R")
+
+
+class Forecaster:
+    r"""Forecasts the next rows, with one model for each step ahead.
+
+    The model of step k predicts a row from what is known k rows before it: the labels through row t - k, the features that
+    are known ahead, and the others as of then. It learns each row as it would have predicted it, so that its intervals hold
+    at that step. Label lags, of :class:`~driftline.Auto` and :class:`~driftline.features.Lags`, count from the row that is
+    predicted: the same hour of the day before stays just that, however many steps ahead.
+
+    Learning a row costs two rows of the learner for each step; ``run`` takes the steps in parallel. A forecast of n rows
+    lets a copy of the model of step k learn the k - 1 latest labels first; this is done once for each new label.
+
+    Args:
+        learner: any regressor, of which every step gets a copy that has learned nothing.
+        steps: how many rows ahead.
+        known: the features that are known ahead, names or indices; None is all of them. Others enter as of the origin.
+
+    >>> import driftline as dl
+    >>> hours = np.arange(2000)
+    >>> load = 10 + 3 * np.sin(hours * np.pi / 12)
+    >>> f = dl.Forecaster(dl.Auto(), steps=3)
+    >>> for hour, y in zip(hours, load):
+    ...     f.learn_one({"hour": hour % 24}, y)
+    >>> forecast = f.forecast([{"hour": hour % 24} for hour in (2000, 2001, 2002)])
+    >>> bool(np.abs(forecast.predictions - (10 + 3 * np.sin(np.arange(2000, 2003) * np.pi / 12))).max() < 0.1)
+    True
+    """
+
+    def __init__(self, learner: Learner, steps: int, known: Sequence[Name] | None = None) -> None:
+        if not isinstance(learner, Learner) or learner._estimator_type != "regressor":
+            raise TypeError(f"Forecaster: learner must be a regressor, got {learner!r}")
+        self._learner = learner
+        self._steps = COUNT.require("Forecaster", "steps", steps)
+        self._known = Known(known)
+        self._names: list[Name] | None = None
+        self._models = [learner.clone() for _ in range(self._steps)]
+        self._waiting = [NOTHING] * self._steps
+        self._past = np.empty((0, 0))  # the last rows, the latest last: as many as there are steps
+        self._rows = 0
+        self._ready: list[Learner | None] = [None] * self._steps  # models that have learned all labels
+
+    @property
+    def learner(self) -> Learner:
+        """The base learner, as it was given."""
+        return self._learner
+
+    @property
+    def steps(self) -> int:
+        """How many rows ahead."""
+        return self._steps
+
+    @property
+    def known(self) -> list[Name] | None:
+        """The features that are known ahead; None for all."""
+        return self._known.given
+
+    @property
+    def n_seen_(self) -> int:
+        """How many rows were given."""
+        return self._rows
+
+    @property
+    def learners_(self) -> list[Learner]:
+        """The model of each step as it has learned: look, and do not teach them."""
+        return list(self._models)
+
+    # Learning.
+
+    def learn_one(self, x: Any, y: Any) -> None:
+        """Learns a row, at every step: an array-like, or a mapping whose names are those of the first row."""
+        where = "Forecaster.learn_one"
+        names, row = self._row(x, where)
+        label = np.array([inputs.as_label(y, where)])
+        self._learn(row[None, :], label, names, None, where, start=None)
+
+    def run(self, X: Any, y: Any, level: float | None = None) -> ForecastRun:
+        """Forecasts each row from every step before it, and learns it.
+
+        Args:
+            X: (T, d) array or frame.
+            y: (T,) labels.
+            level: keep the ends of the intervals at this level.
+        """
+        where = "Forecaster.run"
+        table = inputs.as_table(X, where)
+        labels = inputs.as_vector(y, table.rows, where, "y")
+        names, rows = self._table(table, where)
+        return self._learn(rows, labels, names, level, where, start=0)
+
+    def _learn(
+        self, rows: Array, y: Array, names: list[Name] | None, level: float | None, where: str, start: int | None
+    ) -> ForecastRun:
+        place = None if level is None else levels.as_level(level, where)
+        past = self._past if self._rows else np.empty((0, rows.shape[1]))
+        everything, first = np.concatenate([past, rows]), len(past)
+        kept, waited = [model.__getstate__() for model in self._models], list(self._waiting)
+
+        def step(number: int) -> tuple[Array, Array]:
+            ahead = number + 1
+            seen = self._known.seen(everything, first, ahead)
+            begin = max(0, ahead - self._rows) if self._known.leaves_out(rows.shape[1]) else 0  # rows without an origin
+            out, self._waiting[number] = late.run(
+                self._models[number], seen[begin:], y[begin:], ahead, self._waiting[number],
+                level=place, names=names, where=where, start=None if start is None else begin,
+            )  # fmt: skip
+            said, ends = np.full(len(rows), np.nan), np.full((2, len(rows)), np.nan)
+            said[begin:] = out.predictions
+            if place is not None:
+                ends[:, begin:] = out.lower, out.upper
+            origin = max(0, number - self._rows)  # the first row that was predicted from so far back
+            if origin < begin and origin < len(rows):
+                said[origin], ends[:, origin] = 0.0, (-np.inf, np.inf)
+            said[:origin], ends[:, :origin] = np.nan, np.nan
+            return said, ends
+
+        try:
+            results = _in_parallel(step, self._steps)
+        except BaseException:
+            self._waiting = waited
+            for model, state in zip(self._models, kept, strict=True):
+                model._roll_back(state)
+            raise
+        self._names = names
+        self._past = everything[-self._steps :].copy()
+        self._rows += len(rows)
+        self._ready = [None] * self._steps
+        predictions = np.column_stack([said for said, _ in results])
+        lower, upper = (np.column_stack([ends[end] for _, ends in results]) for end in (0, 1))
+        with np.errstate(over="ignore"):
+            errors = y[:, None] - predictions
+        if place is None:
+            return ForecastRun(predictions, errors)
+        return ForecastRun(predictions, errors, lower, upper, level)
+
+    # Forecasting.
+
+    def forecast(self, X_next: Any, level: float = 0.9) -> Forecast:
+        """The next rows, at most as many as there are steps; nothing is learned.
+
+        Args:
+            X_next: (n, d) array or frame, or a list of mappings: the features that are known ahead. Where only some are,
+                others may be missing or anything: they enter as of the last row.
+            level: of the intervals.
+        """
+        where = "Forecaster.forecast"
+        place = levels.as_level(level, where)
+        rows = self._next_rows(X_next, where)
+        if len(rows) > self._steps:
+            raise ValueError(f"{where}: X_next has {len(rows)} rows, but the forecaster has {self._steps} steps")
+
+        def step(number: int) -> tuple[float, float, float]:
+            ticket = self._current(number, where).ask(rows[number], number + 1)
+            return (ticket.prediction, *ticket.ends(place))
+
+        predictions, lower, upper = np.array(_in_parallel(step, len(rows))).reshape(-1, 3).T
+        return Forecast(predictions, lower, upper, float(level))
+
+    def _current(self, number: int, where: str) -> Learner:
+        """The model of a step once it has learned all labels that are known."""
+        ready = self._ready[number]
+        if ready is None:
+            ready = self._models[number].clone(include_attributes=True)
+            waiting = self._waiting[number]
+            late.tell_all(ready, waiting, where)
+            self._ready[number] = ready
+        return ready
+
+    def _next_rows(self, X_next: Any, where: str) -> Array:
+        if not self._rows:
+            raise not_fitted(f"{where}: the forecaster has seen no row")
+        last = self._past[-1]
+        return self._known.ahead(X_next, self._names, last, where)
+
+    # Rows.
+
+    def _row(self, x: Any, where: str) -> tuple[list[Name] | None, Array]:
+        given = inputs.named(x)
+        if not isinstance(given, Mapping):
+            row = inputs.as_array(x, where, "x").astype(np.float64)
+            if row.ndim != 1:
+                raise ValueError(f"{where}: x has shape {row.shape}, expected one dimension")
+            self._check_width(len(row), None, where)
+            return self._names, row
+        items = inputs.as_items(given, where)
+        names = list(items) if self._names is None else self._names
+        self._check_width(len(items), list(items), where)
+        return names, np.array([items[name] for name in names])
+
+    def _table(self, table: Table, where: str) -> tuple[list[Name] | None, Array]:
+        self._check_width(table.columns, table.names, where)
+        rows = np.concatenate([block for _, block in table.blocks()]) if table.rows else np.empty((0, table.columns))
+        if self._rows and table.names is not None and self._names is not None:
+            rows = rows[:, [table.names.index(name) for name in self._names]]
+            return self._names, np.ascontiguousarray(rows, dtype=np.float64)
+        return table.names, np.ascontiguousarray(rows, dtype=np.float64)
+
+    def _check_width(self, width: int, names: list[Name] | None, where: str) -> None:
+        if self._rows and width != self._past.shape[1]:
+            raise ValueError(f"{where}: x has {width} features, expected {self._past.shape[1]}")
+        if self._rows and names is not None and (self._names is None or set(names) != set(self._names)):
+            raise ValueError(f"{where}: the names of the features are not those of the first row")
+        self._known.check(width, names if not self._rows else self._names, where)
+
+    # Keeping.
+
+    def clone(self) -> Forecaster:
+        """A forecaster with the same parameters that has learned nothing."""
+        return Forecaster(self._learner.clone(), self._steps, self._known.given)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the forecaster to a file, atomically; :func:`driftline.load` reads it back."""
+        model_file.save(self._record(), path)
+
+    def to_bytes(self) -> bytes:
+        """What :meth:`save` would write; :func:`driftline.from_bytes` reads it back."""
+        return model_file.to_bytes(self._record())
+
+    def _record(self) -> Record:
+        inner = [records.of(model) for model in self._models]
+        waiting = [packed.pack(rows.tickets) for rows in self._waiting]
+        head = {
+            "learner": codec.encode_model("Forecaster", self._learner),
+            "steps": self._steps,
+            "known": codec.encode_known(self._known.given),
+            "names": codec.encode_names("Forecaster", self._names),
+            "rows": self._rows,
+        }
+        arrays: dict[str, Array] = {"past": self._past}
+        heads = [[record.head, tickets] for record, (tickets, _) in zip(inner, waiting, strict=True)]
+        arrays["models"] = packed.text_of(heads)
+        for number, (record, (_, numbers)) in enumerate(zip(inner, waiting, strict=True)):
+            arrays[f"{number}.tickets"], arrays[f"{number}.labels"] = numbers, self._waiting[number].labels
+            arrays |= {f"{number}.model.{name}": array for name, array in record.arrays.items()}
+        return Record("forecaster", head, arrays)
+
+    @classmethod
+    def _read(cls, record: Record) -> Forecaster:
+        head, arrays = record.head, dict(record.arrays)
+        forecaster = cls(codec.decode(head["learner"]), head["steps"], head["known"])
+        names: Any = codec.decode_names(head["names"])
+        forecaster._names = names
+        forecaster._rows = codec.decode_count(head["rows"], "the number of rows")
+        forecaster._past = arrays["past"]
+        models = packed.of_text(arrays["models"])
+        if len(models) != forecaster._steps or forecaster._past.ndim != 2 or not np.isfinite(forecaster._past).all():
+            raise ModelFileError("the steps do not agree with the models")
+        for number, (inner, tickets) in enumerate(models):
+            prefix = f"{number}.model."
+            own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+            forecaster._models[number] = records.read(Record("learner", inner, own))
+            waiting = packed.unpack(tickets, arrays[f"{number}.tickets"])
+            labels = arrays[f"{number}.labels"]
+            if labels.shape != (len(waiting),) or len(waiting) > number:
+                raise ModelFileError("the tickets do not agree with their labels")
+            forecaster._waiting[number] = Waiting(waiting, labels)
+        return forecaster
+
+    def __repr__(self) -> str:
+        known = "" if self._known.given is None else f", known={self._known.given!r}"
+        return f"Forecaster({self._learner!r}, steps={self._steps}{known})"
+
+
+def _in_parallel(work: Callable[[int], R], count: int) -> list[R]:
+    """The work of each step, in threads where there are cores for them."""
+    if count < 2 or cores() < 2:
+        return [work(number) for number in range(count)]
+    with ThreadPoolExecutor(min(count, cores())) as pool:
+        return list(pool.map(work, range(count)))
+
+
+model_file.register("forecaster", Forecaster._read)

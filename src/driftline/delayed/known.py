@@ -1,0 +1,117 @@
+"""Which features of a row are known ahead, and what stands in for the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from driftline.tables import inputs
+from driftline.tables.inputs import Array, Name
+
+
+class Known:
+    """The features that are known ahead.
+
+    Args:
+        given: names or indices; None is all of them.
+    """
+
+    def __init__(self, given: Sequence[Name] | None) -> None:
+        if isinstance(given, (str, bytes)) or (given is not None and not isinstance(given, Sequence)):
+            raise TypeError(f"Forecaster: known must be a list of names or indices, got {given!r}")
+        self.given = None if given is None else list(given)
+        self._places: list[int] | None = None  # once the names are known
+
+    def check(self, width: int, names: list[Name] | None, where: str) -> None:
+        """Finds the features among those of a row; raises where one is not there."""
+        if self.given is None:
+            return
+        places = []
+        for feature in self.given:
+            if names is not None and feature in names:
+                places.append(names.index(feature))
+            elif type(feature) is int and 0 <= feature < width:
+                places.append(feature)
+            else:
+                raise ValueError(f"{where}: the known feature {feature!r} is not among those of the row")
+        self._places = places
+
+    def leaves_out(self, width: int) -> bool:
+        """Whether some features are not known ahead."""
+        return self._places is not None and len(set(self._places)) < width
+
+    def seen(self, rows: Array, first: int, ahead: int) -> Array:
+        """The rows from ``first`` on as they are seen ``ahead`` rows before: what is not known is as of then."""
+        seen = rows[first:]
+        if not self.leaves_out(rows.shape[1]):
+            return seen
+        then = np.zeros_like(seen)
+        origins = np.arange(first, len(rows)) - ahead
+        then[origins >= 0] = rows[origins[origins >= 0]]
+        then[:, self._places] = seen[:, self._places]
+        return then
+
+    def ahead(self, X_next: Any, names: list[Name] | None, last: Array, where: str) -> Array:
+        """The rows to come, (n, features): what is known of them, and the rest as of the last row."""
+        width, places = len(last), self._places
+        if isinstance(X_next, (list, tuple)) and X_next and isinstance(inputs.named(X_next[0]), Mapping):
+            return self._of_mappings(X_next, names, last, where)
+        if places is not None:
+            X_next = _numbers_alone(X_next, names, places)
+        table = inputs.as_table(X_next, where)
+        given = np.concatenate([np.asarray(block, dtype=np.float64) for _, block in table.blocks()])
+        if table.names is not None:
+            items = dict(zip(table.names, given.T, strict=True))
+            return self._of_columns(items, len(given), names, last, where)
+        if given.shape[1] == width:
+            rows = np.tile(last, (len(given), 1)) if places is not None else given
+            if places is not None:
+                rows[:, places] = given[:, places]
+            return self._checked(rows, where)
+        if places is None or given.shape[1] != len(places):
+            expected = str(width) if places is None else f"{len(places)} known ones or {width}"
+            raise ValueError(f"{where}: X_next has {given.shape[1]} features, expected {expected}")
+        rows = np.tile(last, (len(given), 1))
+        rows[:, places] = given
+        return self._checked(rows, where)
+
+    def _of_mappings(self, X_next: Sequence[Any], names: list[Name] | None, last: Array, where: str) -> Array:
+        if names is None:
+            raise ValueError(f"{where}: X_next has names, and the rows so far had none")
+        rows = np.tile(last, (len(X_next), 1))
+        for number, mapping in enumerate(X_next):
+            given = inputs.named(mapping)
+            for place in range(len(names)) if self._places is None else self._places:
+                if names[place] not in given:
+                    raise ValueError(f"{where}: row {number} of X_next lacks the feature {names[place]!r}, known ahead")
+                rows[number, place] = inputs.as_items({names[place]: given[names[place]]}, where)[names[place]]
+        return self._checked(rows, where)
+
+    def _of_columns(self, items: dict[Name, Array], count: int, names: list[Name] | None, last: Array, where: str) -> Array:
+        if names is None:
+            raise ValueError(f"{where}: X_next has names, and the rows so far had none")
+        rows = np.tile(last, (count, 1))
+        for place in range(len(names)) if self._places is None else self._places:
+            if names[place] not in items:
+                raise ValueError(f"{where}: X_next lacks the feature {names[place]!r}, which is known ahead")
+            rows[:, place] = items[names[place]]
+        return self._checked(rows, where)
+
+    @staticmethod
+    def _checked(rows: Array, where: str) -> Array:
+        bad = np.argwhere(~np.isfinite(rows))
+        if len(bad):
+            row, column = bad[0].tolist()
+            raise ValueError(f"{where}: X_next[{row}, {column}] is {rows[row, column]}, where a finite number is needed")
+        return rows
+
+
+def _numbers_alone(X_next: Any, names: list[Name] | None, places: list[int]) -> Any:
+    """A frame without the columns that are not known ahead, which may hold anything."""
+    columns = getattr(X_next, "columns", None)
+    if columns is None or names is None:
+        return X_next
+    wanted = [names[place] for place in places]
+    return X_next[wanted] if all(name in list(columns) for name in wanted) else X_next
