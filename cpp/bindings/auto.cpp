@@ -21,6 +21,11 @@ template <class T> struct AutoCore : Guarded {
         std::copy(row_.begin(), row_.end(), wide_.begin());
         return good;
     }
+    const double* numbers() const { return wide_.data(); }
+    void load(const std::vector<double>& row) {
+        load_row(row, buffer_);
+        std::copy(row_.begin(), row_.end(), wide_.begin());
+    }
     Status predict(double& prediction) {
         prediction = model->predict(wide_.data(), model->coverage.late + 1);
         return Status::done;

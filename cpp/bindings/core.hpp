@@ -3,6 +3,7 @@
 // - Value: the type of its rows
 // - features(), width(): of a row, and of the weights
 // - read(x, unknown_allowed): puts a row that Python handed over where the core expects it; false leaves it to Python
+// - numbers(), load(row): the row that was read as numbers, null where it is kept otherwise; and back
 // - predict(prediction), predict(out): the row that was read; the second with its interval
 // - learn(label, share): the row that was read, with the share as its sample weight
 // - replay(batch, out): many rows, with the interpreter's lock released

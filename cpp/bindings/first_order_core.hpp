@@ -26,6 +26,12 @@ template <class T> struct FirstOrderCore : Guarded {
         sparse = one_sparse_row(x);
         return sparse && read_sparse();
     }
+    const T* numbers() const { return sparse ? nullptr : model->state.x; }
+    void load(const std::vector<double>& row) {
+        sparse = nullptr;
+        load_row(row, model->state);
+        model->form_weights();
+    }
     Status predict(double& prediction) {
         double norm2;
         prediction = sparse ? score(model->state, model->row.entries(), norm2) : engine<T>().score(model->state);

@@ -15,6 +15,7 @@ class GrowingNames {
         for (nb::handle name : names)
             index_[name] = nb::int_(index_.size());
     }
+    nb::object list() const { return nb::none(); }
     bool known() const { return index_.size() > 0; }
     // -1: not among them; -2: a Python error is set.
     Index find(PyObject* name) const {

@@ -55,7 +55,7 @@ template <class T> nb::object learn(MultiOutputCore<T>& self, nb::handle x, nb::
     return to_python(learn_outputs(self.model->state, self.output_weights, self.labels.data(), share, predictions.data()));
 }
 
-template <class T> nb::object ask_outputs(MultiOutputCore<T>& self, nb::handle x, nb::handle ahead, nb::handle type) {
+template <class T> nb::object ask_outputs(MultiOutputCore<T>& self, nb::handle x, nb::handle ahead, nb::handle kind) {
     InUse use(self);
     if (self.mark == 0 || !self.read(x, true))
         return nb::none();
@@ -65,14 +65,17 @@ template <class T> nb::object ask_outputs(MultiOutputCore<T>& self, nb::handle x
     std::vector<double> predictions(self.labels.size());
     if (predict_outputs(self.model->state, self.output_weights, predictions.data()) != Status::done)
         return nb::none();
-    return new_ticket(type, copy_row(x), self.mark, std::move(asked), std::move(predictions));
+    nb::object made = new_ticket(kind, nb::object(), self.mark, std::move(asked));
+    keep_row(*nb::inst_ptr<Ticket>(made), copy_row(x));
+    nb::inst_ptr<Ticket>(made)->predictions = std::move(predictions);
+    return made;
 }
 
 template <class T> nb::object tell_outputs(MultiOutputCore<T>& self, nb::handle ticket, nb::handle y, nb::handle weight) {
     Ticket* valid = valid_ticket(self, ticket);
     if (!valid)
         return to_python(Status::unread);
-    nb::object status = learn(self, valid->x, y, weight);
+    nb::object status = learn(self, row_of(*valid), y, weight);
     valid->told = status.is(to_python(Status::done));
     return status;
 }

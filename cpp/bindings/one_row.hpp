@@ -5,6 +5,7 @@
 #include "numpy_api.hpp"
 
 #include <cmath>
+#include <type_traits>
 #include <vector>
 
 #include <nanobind/nanobind.h>
@@ -39,6 +40,7 @@ class Names {
         return PyErr_Occurred() ? -2 : -1;
     }
     bool known() const { return !order_.empty(); }
+    nb::object list() const { return keep_; }
 
   private:
     nb::dict index_;
@@ -139,6 +141,16 @@ template <class State> bool read_row(PyObject* x, const State& state, const Name
     if (good && state.intercept)
         state.x[features] = 1;
     return good;
+}
+
+// The same from numbers that were read before. Features that came since were 0.
+template <class State> void load_row(const std::vector<double>& row, const State& state) {
+    const Index features = state.d - state.intercept, known = static_cast<Index>(row.size());
+    for (Index j = 0; j < features; ++j)
+        state.x[j] =
+            j < known ? static_cast<std::remove_reference_t<decltype(*state.x)>>(row[static_cast<std::size_t>(j)]) : 0;
+    if (state.intercept)
+        state.x[features] = 1;
 }
 
 } // namespace driftline::bindings

@@ -48,6 +48,8 @@ template <class T> struct ProjectedCore : SecondOrderCore<T> {
             projection.into(this->model->state);
         return good;
     }
+    void numbers() = delete; // those of x are not kept
+    void load() = delete;
     Status replay(const Batch& batch, Outputs& out) {
         projection.row.reserve(features());
         return projection.replay(this->model->state, batch, batch, out);

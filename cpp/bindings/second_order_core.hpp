@@ -20,6 +20,8 @@ template <class T> struct SecondOrderCore : Guarded {
     Index features() const { return model->state.d - model->state.intercept; }
     Index width() const { return model->state.d; }
     bool read(nb::handle x, bool unknown_allowed) { return read_row(x.ptr(), model->state, names, unknown_allowed); }
+    const T* numbers() const { return model->state.x; }
+    void load(const std::vector<double>& row) { load_row(row, model->state); }
     Status predict(double& prediction) { return engine<T>().predict(model->state, prediction, nullptr); }
     Status predict(Outputs& out) {
         auto& state = model->state;

@@ -61,10 +61,13 @@ nb::tuple ends(const Ticket& self, const Level& level) {
 }
 
 // The tickets of rows that wait for their labels, of which x has those that were told too.
-nb::list tickets_of(LateRows& self, nb::object x, std::uint64_t mark, nb::handle type) {
+nb::list tickets_of(LateRows& self, nb::object x, std::uint64_t mark, nb::handle kind) {
     nb::list out;
-    for (Index t = self.told; t < self.asked; ++t)
-        out.append(new_ticket(type, copy_row(x[t]), mark, self.said[static_cast<std::size_t>(t - self.told)]));
+    for (Index t = self.told; t < self.asked; ++t) {
+        nb::object made = new_ticket(kind, nb::object(), mark, self.said[static_cast<std::size_t>(t - self.told)]);
+        keep_row(*nb::inst_ptr<Ticket>(made), copy_row(x[t]));
+        out.append(made);
+    }
     return out;
 }
 
@@ -77,14 +80,16 @@ void bind_ticket(nb::module_& m) {
             "__init__",
             [](Ticket* self, nb::object x, std::uint64_t model, std::optional<Vector> numbers,
                std::optional<Vector> predictions, nb::object parts) {
-                new (self) Ticket{std::move(x), model, numbers ? asked_of(*numbers) : Asked{}, {}, std::move(parts)};
+                new (self) Ticket{nb::object(), model, numbers ? asked_of(*numbers) : Asked{}};
+                keep_row(*self, std::move(x));
+                self->parts = std::move(parts);
                 if (predictions)
                     self->predictions.assign(predictions->data(), predictions->data() + predictions->shape(0));
             },
             arg("x"), arg("model"), arg("numbers") = nb::none(), arg("predictions") = nb::none(), arg("parts") = nb::none())
         .def_prop_ro("prediction", &prediction_of, nb::sig("def prediction(self, /) -> typing.Any"),
                      "The prediction; an array where a row has several labels.")
-        .def_ro("x", &Ticket::x, nb::sig("def x(self, /) -> typing.Any"), "The row as it was given.")
+        .def_prop_ro("x", &row_of, nb::sig("def x(self, /) -> typing.Any"), "The row as it was given.")
         .def_ro("parts", &Ticket::parts, nb::sig("def parts(self, /) -> typing.Any"))
         .def_ro("model", &Ticket::model, "The mark of the model that was asked.")
         .def_rw("label", &Ticket::label, arg("label").none(), "The prediction, where it is a label and no number.")
@@ -102,12 +107,7 @@ void bind_ticket(nb::module_& m) {
                 return copy_out(self.predictions.data(), static_cast<Index>(self.predictions.size()));
             },
             nb::sig("def predictions(self, /) -> typing.Any"))
-        .def("__copy__",
-             [](nb::handle self) {
-                 const Ticket& from = nb::cast<const Ticket&>(self);
-                 return new_ticket(self.type(), from.x, from.model, from.asked, from.predictions, from.parts, from.told,
-                                   from.label);
-             })
+        .def("__copy__", [](nb::handle self) { return new_ticket(self.type(), nb::cast<const Ticket&>(self)); })
         .def("ends", &ends, arg("level"), nb::sig("def ends(self, level: Level) -> tuple[float, float]"));
     nb::class_<LateRows>(m, "LateRows", "How far rows whose labels come late are on their way through a model.")
         .def(

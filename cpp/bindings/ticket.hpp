@@ -13,13 +13,15 @@
 namespace driftline::bindings {
 
 struct Ticket {
-    nb::object x;            // a copy of the row as it was given
+    nb::object x;            // a copy of the row as it was given; none where its numbers are in `row`
     std::uint64_t model = 0; // the mark of the model that was asked
     Asked asked;
+    std::vector<double> row;
+    nb::object names = nb::none();   // of the numbers in `row`, where it was a mapping
     std::vector<double> predictions; // where a row has several labels
     nb::object parts = nb::none();   // tickets of the learners that the model is made of
+    nb::object label = nb::none();   // the prediction, where it is no number
     bool told = false;
-    nb::object label = nb::none(); // the prediction, where it is no number
 };
 
 // A row that its owner cannot change any more.
@@ -38,9 +40,29 @@ inline nb::object copy_row(nb::handle x) {
     return nb::steal(copy);
 }
 
+// Keeps a row that nobody else has: the numbers of an array of doubles, and anything else as it is.
+inline void keep_row(Ticket& ticket, nb::object x) {
+    ArrayOf<const double, 1> numbers;
+    if (PyArray_CheckExact(x.ptr()) && nb::try_cast(x, numbers, false))
+        ticket.row.assign(numbers.data(), numbers.data() + numbers.shape(0));
+    else
+        ticket.x = std::move(x);
+}
+// The row as it was given, or in a form that reads the same.
+inline nb::object row_of(const Ticket& ticket) {
+    if (ticket.x.is_valid())
+        return ticket.x;
+    if (ticket.names.is_none())
+        return copy_out(ticket.row.data(), static_cast<Index>(ticket.row.size()));
+    nb::dict out;
+    for (std::size_t j = 0; j < ticket.row.size(); ++j)
+        out[ticket.names[j]] = ticket.row[j];
+    return out;
+}
+
 // A ticket of the class that Python gives its tickets.
-template <class... Parts> nb::object new_ticket(nb::handle type, Parts&&... parts) {
-    nb::object made = nb::inst_alloc(type);
+template <class... Parts> nb::object new_ticket(nb::handle kind, Parts&&... parts) {
+    nb::object made = nb::inst_alloc(kind);
     new (nb::inst_ptr<Ticket>(made)) Ticket{std::forward<Parts>(parts)...};
     nb::inst_mark_ready(made);
     return made;
@@ -87,15 +109,31 @@ template <class Core, class Learn> Status tell(Core& self, const Asked& asked, d
     return status;
 }
 
-template <class Core> nb::object ask_row(Core& self, nb::handle x, nb::handle ahead, nb::handle type) {
+// The numbers of the row that was read, where the core has them.
+template <class Core> void keep_numbers(const Core& self, Ticket& ticket, bool known) {
+    if constexpr (requires { self.numbers(); })
+        if (const auto* numbers = known ? self.numbers() : nullptr)
+            ticket.row.assign(numbers, numbers + self.features());
+}
+
+template <class Core> nb::object ask_row(Core& self, nb::handle x, nb::handle ahead, nb::handle kind) {
     InUse use(self);
-    if (self.mark == 0 || !self.read(x, true))
+    if (self.mark == 0)
         return nb::none();
-    Asked asked;
-    asked.ahead = ahead.is_none() ? usual_ahead(self) : nb::cast<Index>(ahead);
-    if (ask(self, asked) != Status::done)
+    const bool known = self.read(x, false); // by all its names
+    if (!known && !self.read(x, true))
         return nb::none();
-    return new_ticket(type, copy_row(x), self.mark, std::move(asked));
+    nb::object made = nb::inst_alloc(kind);
+    Ticket& ticket = *new (nb::inst_ptr<Ticket>(made)) Ticket{};
+    nb::inst_mark_ready(made);
+    ticket.model = self.mark;
+    ticket.asked.ahead = ahead.is_none() ? usual_ahead(self) : nb::cast<Index>(ahead);
+    keep_numbers(self, ticket, known);
+    if (ticket.row.empty())
+        keep_row(ticket, copy_row(x));
+    else if (PyDict_CheckExact(x.ptr()))
+        ticket.names = self.names.list();
+    return ask(self, ticket.asked) == Status::done ? made : nb::none();
 }
 
 // The ticket, where it is one that this model can take.
@@ -108,18 +146,14 @@ template <class Core> Ticket* valid_ticket(Core& self, nb::handle handle) {
     return good ? ticket : nullptr;
 }
 
-// Features that came since the row was asked for were 0.
-inline void widen_row(nb::object& x, Index features) {
-    if (!PyArray_CheckExact(x.ptr()))
-        return;
-    PyArrayObject* array = reinterpret_cast<PyArrayObject*>(x.ptr());
-    const Index known = PyArray_NDIM(array) == 1 ? PyArray_DIM(array, 0) : features;
-    if (known >= features || PyArray_TYPE(array) != NPY_DOUBLE)
-        return;
-    double* to;
-    nb::object wide = new_array(features, to);
-    std::fill(std::copy_n(static_cast<const double*>(PyArray_DATA(array)), known, to), to + features, 0.0);
-    x = wide;
+// Puts a ticket's row where the core expects it; false leaves it to Python.
+template <class Core> bool take_row(Core& self, const Ticket& ticket) {
+    if constexpr (requires { self.load(ticket.row); })
+        if (!ticket.x.is_valid()) {
+            self.load(ticket.row);
+            return true;
+        }
+    return self.read(row_of(ticket), false);
 }
 
 template <class Core> nb::object tell_row(Core& self, nb::handle handle, nb::handle y, nb::handle weight) {
@@ -129,8 +163,7 @@ template <class Core> nb::object tell_row(Core& self, nb::handle handle, nb::han
     const double share = weight.is_none() ? 1 : read_number<double>(weight.ptr());
     if (!ticket || !(share > 0) || std::isnan(label))
         return to_python(Status::unread);
-    widen_row(ticket->x, self.features());
-    if (!self.read(ticket->x, false))
+    if (static_cast<Index>(ticket->row.size()) > self.features() || !take_row(self, *ticket))
         return to_python(Status::unread);
     Status status;
     if constexpr (requires { self.tell(ticket->asked, label, share); })

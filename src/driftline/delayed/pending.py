@@ -190,8 +190,10 @@ def _same_row(one: Any, other: Any) -> bool:
     if isinstance(one, SparseRows) and isinstance(other, SparseRows):
         same = one.width == other.width and np.array_equal(one.values, other.values)
         return same and np.array_equal(one.columns, other.columns)
+    if isinstance(one, dict) and isinstance(other, dict):  # a feature that is not there is 0
+        return all(one.get(name, 0.0) == other.get(name, 0.0) for name in {*one, *other})
     if isinstance(one, dict) or isinstance(other, dict):
-        return bool(one == other) if isinstance(one, dict) and isinstance(other, dict) else False
+        return False
     return np.array_equal(np.asarray(one, dtype=np.float64), np.asarray(other, dtype=np.float64), equal_nan=True)
 
 
