@@ -47,7 +47,7 @@ Asked asked_of(Vector numbers) {
 }
 
 nb::object prediction_of(const Ticket& self) {
-    if (!self.label.is_none())
+    if (self.labelled)
         return self.label;
     if (self.predictions.empty())
         return nb::float_(self.asked.prediction);
@@ -92,7 +92,15 @@ void bind_ticket(nb::module_& m) {
         .def_prop_ro("x", &row_of, nb::sig("def x(self, /) -> typing.Any"), "The row as it was given.")
         .def_ro("parts", &Ticket::parts, nb::sig("def parts(self, /) -> typing.Any"))
         .def_ro("model", &Ticket::model, "The mark of the model that was asked.")
-        .def_rw("label", &Ticket::label, arg("label").none(), "The prediction, where it is a label and no number.")
+        .def_prop_ro(
+            "labelled", [](const Ticket& self) { return self.labelled; }, "Whether the prediction is a label.")
+        .def(
+            "set_label",
+            [](Ticket& self, nb::object label) {
+                self.label = std::move(label);
+                self.labelled = true;
+            },
+            arg("label").none(), "Puts a label in the place of the prediction.")
         .def_rw("told", &Ticket::told, "Whether the label was told.")
         .def_prop_ro(
             "ahead", [](const Ticket& self) { return self.asked.ahead; },

@@ -20,7 +20,8 @@ struct Ticket {
     nb::object names = nb::none();   // of the numbers in `row`, where it was a mapping
     std::vector<double> predictions; // where a row has several labels
     nb::object parts = nb::none();   // tickets of the learners that the model is made of
-    nb::object label = nb::none();   // the prediction, where it is no number
+    bool labelled = false;           // the prediction is a label, and no number
+    nb::object label = nb::none();
     bool told = false;
 };
 
@@ -149,7 +150,7 @@ template <class Core> Ticket* valid_ticket(Core& self, nb::handle handle) {
 // Puts a ticket's row where the core expects it; false leaves it to Python.
 template <class Core> bool take_row(Core& self, const Ticket& ticket) {
     if constexpr (requires { self.load(ticket.row); })
-        if (!ticket.x.is_valid()) {
+        if (!ticket.x.is_valid() && (ticket.names.is_none() || ticket.names.is(self.names.list()))) {
             self.load(ticket.row);
             return true;
         }

@@ -216,12 +216,13 @@ def test_a_forged_state_is_refused_or_predicts_finitely(rows):
 
 
 def late_losses(model, X, y, delay, copy_at=None):
-    """Squared errors where each label comes so many rows after the next row was predicted."""
-    losses = []
+    """Squared errors where each label comes so many rows late."""
+    waiting, losses = [], []
     for t in range(len(y)):
-        losses.append((y[t] - model.predict_one(X[t])) ** 2)
+        waiting.append(model.ask(X[t]))
+        losses.append((y[t] - waiting[-1].prediction) ** 2)
         if t >= delay:
-            model.learn_one(X[t - delay], y[t - delay])
+            model.tell(waiting.pop(0), y[t - delay])
         if t == copy_at:
             model = pickle.loads(pickle.dumps(model))
     return np.array(losses)

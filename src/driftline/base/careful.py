@@ -49,11 +49,12 @@ def ask(learner: Learner, x: Any, ahead: int | None) -> Ticket:
     asked._mark()
     assert asked._core is not None
     ticket: Ticket | None = asked._core.ask(kept, ahead, Ticket)
-    if ticket is None:  # there is nothing to say about the row, or an error to raise
-        out = Outputs(replay.room(learner, 1))
-        predict(learner, x, where, out)
-        ticket = Ticket(kept, asked._core.mark)
-    return ticket
+    if ticket is None:
+        predict(
+            asked, x, where, Outputs(replay.room(learner, 1))
+        )  # which gives the core what it needs, or says what is wrong
+        ticket = asked._core.ask(kept, ahead, Ticket)
+    return Ticket(kept, asked._core.mark) if ticket is None else ticket  # of a row that misses a value
 
 
 def _kept(x: Any, row: Any, names: list[Name] | None) -> Any:

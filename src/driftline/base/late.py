@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from driftline._core import LateRows, Level, Outputs, Status
+from driftline.base import careful
 from driftline.base.batch import Batch
 from driftline.base.ticket import Ticket
 from driftline.tables.inputs import Array, Name
@@ -70,7 +71,7 @@ def run(
         if learner._core is None and len(x):
             learner._meet(_first_whole(learner, x, y), names)
         learner._mark()
-        replay = _natively if hasattr(learner._core, "run_late") else _singly
+        replay = _natively if learner._runs_late_natively else _singly
         return out, replay(learner, x, y, ahead, waiting, out, names, where, start)
 
 
@@ -130,7 +131,7 @@ def _singly(
     tickets, labels, told = list(waiting.tickets), [*waiting.labels.tolist(), *y.tolist()], 0
     for t in range(len(x) + 1):
         while told < len(tickets) - ahead + 1:
-            learner.tell(tickets[told], labels[told])
+            careful.tell_part(learner, tickets[told], labels[told], None, where)
             told += 1
         if t < len(x):
             ticket = learner.ask(x[t], ahead)
@@ -145,8 +146,3 @@ def tell_all(learner: Learner, waiting: Waiting, where: str) -> None:
     """Learns the rows that wait, whose labels are all known."""
     if len(waiting):
         run(learner, np.empty((0, learner.n_features_in_)), np.empty(0), 1, waiting, where=where, start=None)
-
-
-def is_one_label(value: Any) -> bool:
-    """Whether a learner predicts one number a row."""
-    return value._estimator_type == "regressor" and value._outputs is None

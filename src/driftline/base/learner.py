@@ -169,6 +169,11 @@ class Learner(Model):
         if core is None or core.tell(ticket, y, sample_weight) is not _DONE:
             careful.tell(self, ticket, y, sample_weight)
 
+    @property
+    def _runs_late_natively(self) -> bool:
+        """Whether the core takes whole tables whose labels come late."""
+        return hasattr(self._core, "run_late")
+
     def _mark(self) -> None:
         """Lets the core recognise the model's tickets."""
         if self._core is not None and not self._core.mark:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
@@ -39,7 +40,7 @@ class Ticket(_core.Ticket):
 
     def interval(self, level: float = 0.9) -> tuple[float, float]:
         """Both ends of the interval that was promised when the row was predicted; infinite while it was not earned."""
-        if self.label is not None:
+        if self.labelled:
             raise ValueError("Ticket.interval: there is no interval around a label")
         if self.predictions.size:
             raise ValueError("Ticket.interval: intervals are for one label a row")
@@ -67,7 +68,7 @@ def mark_of(learner: Learner) -> int:
     try:
         text = json.dumps(codec.encode_model("", learner), sort_keys=True)
     except ValueError:  # a parameter that no file holds, such as a function
-        text = repr(learner)
+        text = re.sub(r" at 0x[0-9a-f]+", "", repr(learner))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little") | 1  # never 0
 
 
@@ -102,10 +103,11 @@ def head_of(ticket: Ticket, prefix: str, arrays: dict[str, Array]) -> dict[str, 
     head: dict[str, Any] = {"model": ticket.model, "told": ticket.told, "missed": bool(np.isnan(ticket.numbers[0]))}
     if ticket.predictions.size:
         arrays[f"{prefix}predictions"] = ticket.predictions
-    if ticket.label is not None:
-        if type(ticket.label) not in (str, int, float, bool):
-            raise ValueError(f"Ticket.to_bytes: the label {ticket.label!r} is neither text nor a number, which bytes need")
-        head["label"] = codec.spell_infinities([ticket.label])
+    if ticket.labelled:
+        label = ticket.prediction
+        if label is not None and type(label) not in (str, int, float, bool):
+            raise ValueError(f"Ticket.to_bytes: the label {label!r} is neither text nor a number, which bytes need")
+        head["label"] = codec.spell_infinities([label])
     x = ticket.x
     if isinstance(x, SparseRows):
         arrays[f"{prefix}x"], arrays[f"{prefix}columns"] = x.values, x.columns
@@ -147,7 +149,7 @@ def ticket_of(head: dict[str, Any], prefix: str, arrays: dict[str, Array]) -> Ti
         x, codec.decode_count(head["model"], "the ticket's mark", 2**64), numbers, arrays.get(f"{prefix}predictions"), parts
     )
     if "label" in head:
-        (ticket.label,) = codec.read_infinities(head["label"])
+        ticket.set_label(*codec.read_infinities(head["label"]))
     ticket.told = bool(head["told"])
     return ticket
 

@@ -272,6 +272,8 @@ class Forecaster:
         models = packed.of_text(arrays["models"])
         if len(models) != forecaster._steps or forecaster._past.ndim != 2 or not np.isfinite(forecaster._past).all():
             raise ModelFileError("the steps do not agree with the models")
+        if forecaster._rows:
+            forecaster._known.check(forecaster._past.shape[1], forecaster._names, "load")
         for number, (inner, tickets) in enumerate(models):
             prefix = f"{number}.model."
             own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

@@ -140,7 +140,7 @@ class Classifier(MetaLearner):
         """Predicts one row whose label is to come, and changes nothing; see :meth:`driftline.Learner.ask`."""
         ticket = super().ask(x, ahead)
         code = ticket.numbers[0]
-        ticket.label = self._labels.known[int(code)] if code >= 0 else None
+        ticket.set_label(self._labels.known[int(code)] if code >= 0 else None)
         return ticket
 
     def tell(self, ticket: Ticket, y: Any, *, sample_weight: float | None = None) -> None:

@@ -1,0 +1,177 @@
+"""Forecasts: each step is a learner that had just the labels it would have had."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import driftline as dl
+from driftline.features import Lags
+
+STEPS = 5
+LEARNERS = {
+    "rls": dl.RLS,
+    "auto": dl.Auto,
+    "pipeline": lambda: Lags(y=[1, 24]) | dl.RLS(),
+    "network": lambda: dl.Network([dl.RLS(), dl.Kalman()]),
+}
+
+
+def stream(rows=300):
+    rng = np.random.default_rng(4)
+    t = np.arange(rows)
+    X = np.column_stack([rng.standard_normal(rows), np.sin(t * np.pi / 12)])
+    return X, 2 * X[:, 1] + X[:, 0] + 0.1 * rng.standard_normal(rows)
+
+
+def plainly(learner, X, y, step, known):
+    """Predictions of one step, by asks and tells in the order of time."""
+    said, waiting = np.full(len(y), np.nan), []
+    for t in range(len(y)):
+        row = X[t].copy()
+        if known is not None:
+            if t < step:
+                said[t] = 0.0 if t == step - 1 else np.nan
+                continue
+            others = [j for j in range(X.shape[1]) if j not in known]
+            row[others] = X[t - step, others]
+        ticket = learner.ask(row, step)
+        said[t] = ticket.prediction if t >= step - 1 else np.nan
+        waiting.append((ticket, y[t]))
+        if len(waiting) == step:
+            learner.tell(*waiting.pop(0))
+    return said, waiting
+
+
+@pytest.mark.parametrize("known", [None, [1]])
+@pytest.mark.parametrize("name", LEARNERS)
+def test_run_is_one_learner_a_step_with_late_labels(name, known):
+    X, y = stream()
+    run = dl.Forecaster(LEARNERS[name](), STEPS, known).run(X, y)
+    for step in range(1, STEPS + 1):
+        said, _ = plainly(LEARNERS[name](), X, y, step, known)
+        np.testing.assert_array_equal(run.predictions[:, step - 1], said)
+    np.testing.assert_array_equal(run.errors, y[:, None] - run.predictions)
+
+
+@pytest.mark.parametrize("known", [None, [1]])
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_forecast_knows_every_label(name, known):
+    """The model of step k, once told the labels that wait, is asked k rows ahead."""
+    X, y = stream()
+    rows = 200
+    forecaster = dl.Forecaster(LEARNERS[name](), STEPS, known)
+    forecaster.run(X[:rows], y[:rows])
+    forecast = forecaster.forecast(X[rows : rows + STEPS] if known is None else X[rows : rows + STEPS, known], level=0.8)
+    for step in range(1, STEPS + 1):
+        learner = LEARNERS[name]()
+        _, waiting = plainly(learner, X[:rows], y[:rows], step, known)
+        for told in waiting:
+            learner.tell(*told)
+        row = X[rows + step - 1].copy()
+        if known is not None:
+            row[0] = X[rows - 1, 0]
+        ticket = learner.ask(row, step)
+        assert forecast.predictions[step - 1] == ticket.prediction
+        assert (forecast.lower[step - 1], forecast.upper[step - 1]) == ticket.interval(0.8)
+
+
+@pytest.mark.parametrize("known", [None, ["wave"]])
+def test_rows_one_by_one_in_tables_and_across_bytes_are_the_same(known, tmp_path):
+    X, y = stream(120)
+    names = ["noise", "wave"]
+    whole, single, cut = (dl.Forecaster(dl.Auto(), STEPS, known) for _ in range(3))
+    frame = pd.DataFrame(X, columns=names)
+    whole.run(frame, y)
+    for x, label in zip(X, y, strict=True):
+        single.learn_one(dict(zip(names, x.tolist(), strict=True)), label)
+    for start in range(0, 120, 17):
+        cut.run(frame[start : start + 17], y[start : start + 17])
+        cut.save(tmp_path / "f.drift")
+        cut = dl.load(tmp_path / "f.drift")
+    assert whole.to_bytes() == single.to_bytes() == cut.to_bytes()
+    ahead = [{"wave": 0.1 * k, "noise": 0.5} for k in range(STEPS)]
+    expected = whole.forecast(ahead).predictions
+    np.testing.assert_array_equal(cut.forecast(pd.DataFrame(ahead)).predictions, expected)
+    np.testing.assert_array_equal(single.forecast(ahead[:2]).predictions, expected[:2])
+
+
+def test_forecasts_change_nothing():
+    X, y = stream(150)
+    asked, quiet = dl.Forecaster(dl.Auto(), 3), dl.Forecaster(dl.Auto(), 3)
+    for t in range(150):
+        asked.learn_one(X[t], y[t])
+        quiet.learn_one(X[t], y[t])
+        if t > 5:
+            asked.forecast(X[:3])
+    assert asked.to_bytes() == quiet.to_bytes()
+
+
+def test_features_that_are_not_known_enter_as_of_the_origin():
+    """Were the first feature of the predicted row used, the error would be next to nothing."""
+    X, y = stream(1000)
+    seen = dl.Forecaster(dl.RLS(), 3).run(X, y).mse
+    unseen = dl.Forecaster(dl.RLS(), 3, known=[1]).run(X, y).mse
+    assert (seen < 0.1).all()
+    assert (unseen > 0.9).all()
+
+
+def test_intervals_are_earned_step_by_step():
+    X, y = stream(100)
+    run = dl.Forecaster(dl.RLS(), 10).run(X, y, level=0.9)
+    for step in range(1, 11):
+        finite = np.isfinite(run.upper[:, step - 1])
+        assert finite.argmax() == 9 + step - 1  # nine labels, the last of them known so many rows before
+        assert finite[9 + step - 1 :].all()
+    assert run.level == 0.9
+    assert run.coverage.shape == (10,)
+
+
+def test_coverage_holds_at_every_step():
+    rng = np.random.default_rng(6)
+    X = rng.standard_normal((6000, 2))
+    y = X @ [1.0, -1.0] + np.cumsum(0.1 * rng.standard_normal(6000))
+    for learner in (dl.Kalman(), dl.Auto()):
+        coverage = dl.Forecaster(learner, 12).run(X, y, level=0.9).coverage
+        assert np.abs(coverage - 0.9).max() < 0.02, learner
+
+
+def test_an_error_leaves_all_steps_as_they_were():
+    X, y = stream(60)
+    forecaster = dl.Forecaster(dl.RLS(), 4)
+    forecaster.run(X, y)
+    before = forecaster.to_bytes()
+    bad = X.copy()
+    bad[40, 1] = np.nan
+    with pytest.raises(ValueError, match="(?i)nan"):
+        forecaster.run(bad, y)
+    with pytest.raises(ValueError, match="(?i)nan"):
+        forecaster.learn_one(X[0], np.nan)
+    assert forecaster.to_bytes() == before
+
+
+def test_bad_input_is_named():
+    X, y = stream(60)
+    forecaster = dl.Forecaster(dl.RLS(), 4, known=["wave"])
+    with pytest.raises(ValueError, match="seen no row"):
+        forecaster.forecast([{"wave": 1.0}])
+    with pytest.raises(ValueError, match="known feature 'wave' is not among"):
+        forecaster.run(X, y)
+    forecaster.run(pd.DataFrame(X, columns=["noise", "wave"]), y)
+    with pytest.raises(ValueError, match="5 rows, but the forecaster has 4 steps"):
+        forecaster.forecast([{"wave": 1.0}] * 5)
+    with pytest.raises(ValueError, match="row 1 of X_next lacks the feature 'wave'"):
+        forecaster.forecast([{"wave": 1.0}, {"noise": 1.0}])
+    with pytest.raises(ValueError, match="X_next lacks the feature 'wave'"):
+        forecaster.forecast(pd.DataFrame({"noise": [1.0]}))
+    with pytest.raises(ValueError, match=r"X_next\[1, 1\] is nan"):
+        forecaster.forecast([{"wave": 1.0}, {"wave": np.nan}])
+    with pytest.raises(ValueError, match="names of the features are not those"):
+        forecaster.learn_one({"noise": 1.0, "other": 2.0}, 1.0)
+    with pytest.raises(ValueError, match="x has 3 features, expected 2"):
+        forecaster.learn_one([1.0, 2.0, 3.0], 1.0)
+    with pytest.raises(TypeError, match="regressor"):
+        dl.Forecaster(dl.Classifier(), 3)
+    with pytest.raises(ValueError, match="steps must be"):
+        dl.Forecaster(dl.RLS(), 0)
+    with pytest.raises(TypeError, match="known must be a list"):
+        dl.Forecaster(dl.RLS(), 1, known="wave")

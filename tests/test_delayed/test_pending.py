@@ -1,0 +1,130 @@
+"""Rows that wait for their labels by id."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import driftline as dl
+
+
+def stream(rows=60):
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-1, 1, (rows, 2))
+    return X, X @ [1.0, 2.0] + 0.1 * rng.standard_normal(rows)
+
+
+@settings(max_examples=30)
+@given(order=st.permutations(range(12)), saves=st.sets(st.integers(0, 11)), make=st.sampled_from([dl.RLS, dl.Auto]))
+def test_labels_in_any_order_are_tickets_in_that_order(order, saves, make):
+    X, y = stream(40)
+    pending, model = dl.Pending(make().fit(X[:20], y[:20])), make().fit(X[:20], y[:20])
+    tickets = {}
+    for number in range(12):
+        tickets[number] = model.ask(X[20 + number])
+        assert pending.predict_one(number, X[20 + number]) == tickets[number].prediction
+        assert pending.predict_interval(number, X[20 + number], 0.8) == tickets[number].interval(0.8)
+    for place, number in enumerate(order):
+        if place in saves:
+            pending = dl.from_bytes(pending.to_bytes())
+        pending.learn_one(number, y[20 + number])
+        model.tell(tickets[number], y[20 + number])
+    assert not len(pending)
+    assert pending.learner.to_bytes() == model.to_bytes()
+
+
+def test_an_id_asked_again_gives_the_same_answer_and_with_another_row_an_error():
+    X, y = stream()
+    pending = dl.Pending(dl.RLS().fit(X, y))
+    first = pending.predict_one("a", X[0])
+    pending.predict_one("b", X[1])
+    pending.learn_one("b", 5.0)
+    assert pending.learner.predict_one(X[0]) != first
+    assert pending.predict_one("a", X[0]) == first
+    with pytest.raises(ValueError, match="'a' waits with another row"):
+        pending.predict_one("a", X[1])
+    assert len(pending) == 1
+
+
+def test_names_that_are_absent_are_0_when_a_row_is_asked_again():
+    pending = dl.Pending(dl.RLS())
+    pending.predict_one(1, {"a": 1.0})
+    pending.predict_one(2, {"b": 1.0})
+    pending.learn_one(2, 1.0)
+    assert pending.predict_one(1, {"a": 1.0, "b": 0.0}) == 0.0
+    pending.learn_one(1, 2.0)
+    assert list(pending.learner.feature_names_in_) == ["b", "a"]
+
+
+def test_unknown_and_told_ids_are_errors_and_nothing_is_learned():
+    X, y = stream()
+    pending = dl.Pending(dl.RLS())
+    pending.predict_one("a", X[0])
+    pending.learn_one("a", y[0])
+    for verb in (pending.learn_one, pending.hold_one):
+        with pytest.raises(ValueError, match="'a' was told before"):
+            verb("a", y[0])
+        with pytest.raises(ValueError, match="'z' is not known"):
+            verb("z", y[0])
+    with pytest.raises(ValueError, match="'a' was told before"):
+        pending.predict_one("a", X[0])
+    assert pending.learner.n_seen_ == 1
+
+
+def test_a_refused_label_leaves_the_row_waiting():
+    X, y = stream()
+    pending = dl.Pending(dl.RLS())
+    pending.predict_one("a", X[0])
+    with pytest.raises(ValueError, match="(?i)nan"):
+        pending.learn_one("a", float("nan"))
+    pending.learn_one("a", y[0])
+    assert pending.learner.n_seen_ == 1
+
+
+def test_the_oldest_are_let_go_and_counted():
+    X, y = stream()
+    pending = dl.Pending(dl.RLS(), most=3)
+    for number in range(5):
+        pending.predict_one(number, X[number])
+    assert (len(pending), pending.n_dropped_, list(pending)) == (3, 2, [2, 3, 4])
+    with pytest.raises(ValueError, match="1 is not known"):
+        pending.learn_one(1, y[1])
+    pending.learn_one(3, y[3])
+    again = dl.from_bytes(pending.to_bytes())
+    assert (len(again), again.n_dropped_, again.most) == (2, 2, 3)
+
+
+def test_a_held_label_is_corrected_or_withdrawn_before_it_is_learned(tmp_path):
+    X, y = stream()
+    pending, plain = dl.Pending(dl.RLS()), dl.RLS()
+    for number in range(4):
+        pending.predict_one(number, X[number])
+    pending.hold_one(1, 1e9)
+    pending.hold_one(0, y[0])
+    pending.hold_one(1, y[1])
+    pending.hold_one(2, y[2])
+    pending.withdraw_one(2)
+    assert pending.learner.n_seen_ == 0
+    pending.save(tmp_path / "pending.drift")
+    pending = dl.load(tmp_path / "pending.drift")
+    assert pending.learn_held() == 2
+    for number in (0, 1):
+        plain.learn_one(X[number], y[number])
+    np.testing.assert_array_equal(pending.learner.coef_, plain.coef_)
+    assert list(pending) == [3]
+    with pytest.raises(ValueError, match="2 was told before"):
+        pending.learn_one(2, y[2])
+
+
+def test_ids_that_no_file_holds_are_named():
+    pending = dl.Pending(dl.RLS())
+    pending.predict_one((1, 2), [0.0])
+    with pytest.raises(ValueError, match=r"the id \(1, 2\) is neither text nor a whole number"):
+        pending.to_bytes()
+
+
+def test_bad_arguments():
+    with pytest.raises(TypeError, match="learner must be a learner"):
+        dl.Pending("rls")
+    with pytest.raises(ValueError, match="most must be"):
+        dl.Pending(dl.RLS(), most=0)

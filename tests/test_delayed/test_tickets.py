@@ -1,0 +1,258 @@
+"""Tickets: any interleaving of questions, labels and copies gives the bits of the plain order of asks and tells."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import driftline as dl
+from driftline.features import Lags, Standardize
+from tests.conftest import VARIANTS
+
+MODELS = {
+    "lms": lambda: dl.LMS(rate=0.05),
+    "rls": dl.RLS,
+    "kalman": dl.Kalman,
+    "arcor": dl.ARCOR,
+    "auto": dl.Auto,
+    "auto of floats": lambda: dl.Auto(dtype="float32"),
+    "kernel": lambda: dl.Kernel(dl.RLS(), budget=10),
+    "sparse_dfop": lambda: dl.SparseDFOP(dim=8),
+    "pipeline": lambda: Standardize() | Lags(y=3) | dl.RLS(),
+    "pipeline of auto": lambda: Lags(x=[0, 1]) | dl.Auto(),
+    "network": lambda: dl.Network([dl.Auto(), dl.RLS(), Lags(y=2) | dl.Kalman()]),
+    "refusing network": VARIANTS["network_that_may_refuse_rows"],
+    "averaged": lambda: dl.Averaged(dl.RLS()),
+}
+STEPS = st.lists(st.sampled_from(["ask", "tell", "tell", "any", "copy", "bytes", "question"]), min_size=20, max_size=120)
+
+
+def stream(rows=120, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (rows, 3))
+    return X, X @ [1.0, -2.0, 0.5] + np.sin(np.arange(rows) / 4) + 0.1 * rng.standard_normal(rows)
+
+
+class Plain:
+    """Asks and tells in their order, and nothing else."""
+
+    def __init__(self, model):
+        self.model, self.waiting = model, []
+
+    def ask(self, x, y):
+        self.waiting.append((self.model.ask(x), y))
+        return self.waiting[-1][0]
+
+    def tell(self, place):
+        self.model.tell(*self.waiting.pop(place))
+
+
+@pytest.mark.parametrize("name", MODELS)
+@settings(max_examples=15)
+@given(steps=STEPS, places=st.randoms(use_true_random=False))
+def test_interleavings_with_copies_and_questions_give_the_bits_of_the_plain_order(name, steps, places):
+    X, y = stream()
+    plain, troubled, rows = Plain(MODELS[name]()), Plain(MODELS[name]()), 0
+    for step in steps:
+        if step == "ask" and rows < len(X):
+            one, other = plain.ask(X[rows], y[rows]), troubled.ask(X[rows], y[rows])
+            assert one.prediction == other.prediction
+            assert one.interval(0.8) == other.interval(0.8)
+            rows += 1
+        elif step in ("tell", "any") and plain.waiting:
+            place = places.randrange(len(plain.waiting)) if step == "any" else 0
+            plain.tell(place)
+            troubled.tell(place)
+        elif step == "copy":
+            troubled.model = pickle.loads(pickle.dumps(troubled.model))
+        elif step == "bytes":
+            troubled.model = dl.from_bytes(troubled.model.to_bytes())
+            troubled.waiting = [(dl.Ticket.from_bytes(ticket.to_bytes()), label) for ticket, label in troubled.waiting]
+        elif step == "question":
+            troubled.model.predict_one(X[places.randrange(len(X))])
+            troubled.model.predict_interval(X[places.randrange(len(X))], 0.95)
+            troubled.model.ask(X[places.randrange(len(X))], ahead=places.randrange(1, 40))
+    assert plain.model.to_bytes() == troubled.model.to_bytes()
+
+
+@pytest.mark.parametrize("ahead", [1, 2, 5, 12, 30])
+def test_label_lags_count_from_the_row_that_is_predicted(ahead):
+    """Against rows that are built here: a lag that is not known yet is one of the newest labels instead."""
+    lags, rows = [1, 2, 3, 12, 24], 200
+    X, y = stream(rows)
+    model, plain = Lags(y=lags) | dl.RLS(forgetting=0.99), dl.RLS(forgetting=0.99)
+    waiting = []
+    for t in range(rows):
+        known = y[: max(t - ahead + 1, 0)]  # the labels through row t - ahead
+
+        def back(count, known=known):
+            return known[-count] if count <= len(known) else 0.0
+
+        row = np.concatenate([[back(lag) if lag < ahead else back(lag - ahead + 1) for lag in lags], X[t]])
+        ticket = model.ask(X[t], ahead)
+        assert ticket.prediction == pytest.approx(plain.predict_one(row), abs=1e-12)
+        waiting.append((ticket, row, y[t]))
+        if len(waiting) == ahead:
+            told, row, label = waiting.pop(0)
+            model.tell(told, label)
+            plain.learn_one(row, label)
+    np.testing.assert_allclose(model.coef_, plain.coef_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("ahead", [1, 3, 20, 24, 30, 100])
+def test_auto_finds_a_season_however_late_its_labels_are(ahead):
+    """A label that repeats itself every 24 rows, which no feature tells."""
+    rng = np.random.default_rng(1)
+    season = rng.standard_normal(24)
+    y = season[np.arange(1500) % 24]
+    model, waiting, errors = dl.Auto(), [], []
+    for t in range(len(y)):
+        waiting.append(model.ask([0.0], ahead))
+        errors.append(y[t] - waiting[-1].prediction)
+        if len(waiting) == ahead:
+            model.tell(waiting.pop(0), y[t - ahead + 1])
+    assert np.mean(np.square(errors[1000:])) < 1e-3 * season.var()
+
+
+def test_ahead_is_as_the_last_ticket_turned_out():
+    X, y = stream()
+    model = dl.RLS()
+    assert model.ask(X[0]).ahead == 1
+    tickets = [model.ask(x) for x in X[:10]]
+    for ticket, label in zip(tickets, y[:10], strict=True):
+        model.tell(ticket, label)
+    assert model.ask(X[0]).ahead == 10
+    model.learn_one(X[0], y[0])
+    assert model.ask(X[0]).ahead == 1
+    model.tell(model.ask(X[1]), y[1])
+    assert model.ask(X[0]).ahead == 1
+    first, second = model.ask(X[1]), model.ask(X[2])
+    model.tell(second, y[2])
+    model.tell(first, y[1])
+    assert model.ask(X[0]).ahead == 2
+    model.run(X, y)
+    assert model.ask(X[0]).ahead == 1
+
+
+def test_what_was_promised_stays_promised():
+    """A ticket's interval does not move with what the model learns meanwhile."""
+    X, y = stream()
+    model = dl.Kalman().fit(X[:100], y[:100])
+    ticket = model.ask(X[100])
+    promised = ticket.interval(0.9)
+    assert promised == model.predict_interval(X[100], 0.9)
+    model.run(X, 100 * y)
+    assert ticket.interval(0.9) == promised != model.predict_interval(X[100], 0.9)
+
+
+def test_several_labels_a_row():
+    rng = np.random.default_rng(2)
+    X, Y = rng.standard_normal((50, 3)), rng.standard_normal((50, 2))
+    late, now = dl.RLS(), dl.RLS()
+    late.learn_one(X[0], Y[0])
+    now.learn_one(X[0], Y[0])
+    waiting = []
+    for t in range(1, 50):
+        waiting.append(dl.Ticket.from_bytes(late.ask(X[t]).to_bytes()))
+        np.testing.assert_array_equal(waiting[-1].prediction, late.predict_one(X[t]))
+        if len(waiting) == 4:
+            late.tell(waiting.pop(0), Y[t - 3])
+            now.learn_one(X[t - 3], Y[t - 3])
+    np.testing.assert_array_equal(late.coef_, now.coef_)
+    with pytest.raises(ValueError, match="one label a row"):
+        waiting[0].interval()
+
+
+def test_classes_that_come_after_the_ticket():
+    X, _ = stream()
+    model = dl.Classifier()
+    for t in range(30):
+        model.learn_one(X[t], "warm" if X[t, 1] > 0 else "cold")
+    early = [model.ask(X[t]) for t in range(30, 40)]
+    assert early[0].prediction in ("warm", "cold")
+    with pytest.raises(ValueError, match="no interval"):
+        early[0].interval()
+    model.tell(early[0], "hot")
+    model.tell(dl.Ticket.from_bytes(early[1].to_bytes()), "icy")
+    for ticket in early[2:]:
+        model.tell(ticket, "hot")
+    assert set(model.classes_) == {"cold", "hot", "icy", "warm"}
+    assert model.n_seen_ == 40
+
+
+def test_tickets_told_at_once_are_rows_to_a_classifier():
+    X, _ = stream()
+    labels = [["cold", "warm", "hot"][int(np.digitize(x[1], [-0.3, 0.4]))] for x in X]
+    by_ticket, by_row = dl.Classifier(dl.Auto()), dl.Classifier(dl.Auto())
+    for x, label in zip(X, labels, strict=True):
+        ticket = by_ticket.ask(x)
+        assert ticket.prediction == by_row.predict_one(x)
+        by_ticket.tell(ticket, label)
+        by_row.learn_one(x, label)
+    assert by_ticket.to_bytes() == by_row.to_bytes()
+
+
+def test_sample_weights_and_rows_without_a_value():
+    X, y = stream()
+    late, now = dl.RLS(missing="skip"), dl.RLS(missing="skip")
+    for t in range(60):
+        late.tell(late.ask(X[t]), y[t], sample_weight=0.5 + t % 3)
+        now.learn_one(X[t], y[t], sample_weight=0.5 + t % 3)
+    hole = late.ask([1.0, np.nan, 0.0])
+    assert np.isnan(hole.prediction)
+    assert np.isnan(hole.interval()).all()
+    late.tell(hole, 1.0)
+    late.tell(late.ask(X[0]), np.nan)
+    late.tell(late.ask(X[0]), 1.0, sample_weight=0.0)
+    assert (late.n_seen_, late.n_skipped_) == (60, 2)
+    np.testing.assert_array_equal(late.coef_, now.coef_)
+
+
+def test_rows_may_change_after_they_were_asked():
+    X, y = stream()
+    for copy in (np.array, list, lambda x: dict(zip("abc", x.tolist(), strict=True))):
+        model, twin = dl.RLS(), dl.RLS()
+        model.learn_one(copy(X[0]), y[0])
+        twin.learn_one(copy(X[0]), y[0])
+        row = copy(X[1])
+        ticket = model.ask(row)
+        row[next(iter(row)) if isinstance(row, dict) else 0] = 1e6
+        model.tell(ticket, y[1])
+        twin.learn_one(copy(X[1]), y[1])
+        np.testing.assert_array_equal(model.coef_, twin.coef_)
+
+
+def test_a_ticket_of_other_parameters_or_of_a_future_state_is_refused():
+    X, y = stream()
+    model = dl.RLS().fit(X, y)
+    ticket = model.ask(X[0])
+    for other in (dl.RLS(forgetting=0.5).fit(X, y), dl.Kalman().fit(X, y)):
+        with pytest.raises(ValueError, match="another model: its class or its parameters differ"):
+            other.tell(ticket, 1.0)
+    with pytest.raises(ValueError, match="120 labels were known when it was asked for, and this one has learned 7"):
+        dl.RLS().fit(X[:7], y[:7]).tell(ticket, 1.0)
+    with pytest.raises(ValueError, match="RLS.ask: ahead must be"):
+        model.ask(X[0], ahead=0)
+    model.tell(ticket, 1.0)
+    with pytest.raises(ValueError, match="told before"):
+        model.tell(ticket, 1.0)
+
+
+@pytest.mark.parametrize("cut", [0, 7, 100, -1])
+def test_damaged_bytes_are_refused(cut):
+    X, y = stream()
+    data = dl.Auto().fit(X, y).ask(X[0]).to_bytes()
+    with pytest.raises(dl.ModelFileError):
+        dl.Ticket.from_bytes(data[:cut])
+    with pytest.raises(dl.ModelFileError, match="altered"):
+        dl.Ticket.from_bytes(data[:-9] + bytes([data[-9] ^ 1]) + data[-8:])
+
+
+def test_bytes_of_another_kind_are_refused():
+    X, y = stream()
+    with pytest.raises(dl.ModelFileError, match="holds a RLS, not a ticket"):
+        dl.Ticket.from_bytes(dl.RLS().fit(X, y).to_bytes())
+    with pytest.raises(TypeError, match="expected bytes"):
+        dl.from_bytes("text")
