@@ -14,6 +14,7 @@ help:  ## this list
 demo: $(VENV)/core  ## the commands on a drifting stream, with a report; then learners side by side: all in demo/
 	$(BIN)/driftline demo
 	$(BIN)/python -m driftline.demo.tracking
+	$(BIN)/python -m driftline.demo.forecasting
 
 test: $(VENV)/test test-native  ## the whole test suite
 	$(BIN)/python -m pytest

@@ -142,9 +142,9 @@ def test_an_error_leaves_all_steps_as_they_were():
     before = forecaster.to_bytes()
     bad = X.copy()
     bad[40, 1] = np.nan
-    with pytest.raises(ValueError, match="(?i)nan"):
+    with pytest.raises(ValueError, match=r"(?i)nan"):
         forecaster.run(bad, y)
-    with pytest.raises(ValueError, match="(?i)nan"):
+    with pytest.raises(ValueError, match=r"(?i)nan"):
         forecaster.learn_one(X[0], np.nan)
     assert forecaster.to_bytes() == before
 

@@ -75,7 +75,7 @@ def test_a_refused_label_leaves_the_row_waiting():
     X, y = stream()
     pending = dl.Pending(dl.RLS())
     pending.predict_one("a", X[0])
-    with pytest.raises(ValueError, match="(?i)nan"):
+    with pytest.raises(ValueError, match=r"(?i)nan"):
         pending.learn_one("a", float("nan"))
     pending.learn_one("a", y[0])
     assert pending.learner.n_seen_ == 1

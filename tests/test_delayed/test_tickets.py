@@ -233,7 +233,7 @@ def test_a_ticket_of_other_parameters_or_of_a_future_state_is_refused():
             other.tell(ticket, 1.0)
     with pytest.raises(ValueError, match="120 labels were known when it was asked for, and this one has learned 7"):
         dl.RLS().fit(X[:7], y[:7]).tell(ticket, 1.0)
-    with pytest.raises(ValueError, match="RLS.ask: ahead must be"):
+    with pytest.raises(ValueError, match=r"RLS.ask: ahead must be"):
         model.ask(X[0], ahead=0)
     model.tell(ticket, 1.0)
     with pytest.raises(ValueError, match="told before"):

@@ -259,12 +259,23 @@ class Learner(Model):
         return self
 
     def predict(self, X: Any) -> Array:
-        """Predictions for many rows, with nothing learned between them."""
-        where = f"{type(self).__name__}.predict"
-        self._require_core("predict")
+        """Predictions for many rows, each as if it were the next one; :class:`driftline.Forecaster` looks further ahead."""
+        return self._predicted(X, "predict").predictions  # type: ignore[no-any-return]
+
+    def predict_intervals(self, X: Any, level: float = 0.9) -> tuple[Array, Array]:
+        """The ends of the intervals of many rows, (lower, upper), each as if it were the next one."""
+        out = self._predicted(X, "predict_intervals", level)
+        return out.lower, out.upper
+
+    def _predicted(self, X: Any, verb: str, level: float | None = None) -> Outputs:
+        where = f"{type(self).__name__}.{verb}"
+        place = None if level is None else levels.as_level(level, where)
+        if place is not None and self._outputs is not None:
+            raise ValueError(f"{where}: intervals are for one label a row")
+        self._require_core(verb)
         table = self._as_table(X, where)
         self._check_table(table, where)
-        return replay.predict_table(self, table, where)
+        return replay.predict_table(self, table, where, place)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R² of :meth:`predict`: 1 is perfect, 0 is as good as the mean of ``y``; the mean over several outputs."""

@@ -120,13 +120,14 @@ def _outputs(learner: Learner, table: Table, y: Array, asked: Asked) -> tuple[Ou
     return out, errors, every
 
 
-def predict_table(learner: Learner, table: Table, where: str) -> Array:
-    """Predictions for all rows of a table, with nothing learned."""
-    out = Outputs(room(learner, table.rows))
+def predict_table(learner: Learner, table: Table, where: str, level: Level | None = None) -> Outputs:
+    """Predictions for all rows of a table, and their intervals where a level is given; nothing is learned."""
+    lower, upper = (None, None) if level is None else np.empty((2, table.rows))
+    out = Outputs(room(learner, table.rows), lower=lower, upper=upper, level=level)
     for start, block in table.blocks(inputs.BLOCK_ROWS):
         batch = Batch(block, None, None, where, start, table.names)
         learner._replay_block(batch, out.part(start, start + len(block)))
-    return cast("Array", out.predictions)
+    return out
 
 
 def replay_natively(learner: Learner, batch: Batch, out: Outputs) -> int:

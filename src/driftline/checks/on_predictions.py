@@ -112,6 +112,8 @@ def predicting_learns_nothing(learner: Learner) -> None:
     before = model.__getstate__()
     X, _ = stream(rows=9, seed=1)
     require_same(model.predict(X), np.array([model.predict_one(x) for x in X]), "predict and predict_one")
+    ends = np.array([model.predict_interval(x, 0.8) for x in X]).T
+    require_same(np.array(model.predict_intervals(X, 0.8)), ends, "predict_intervals and predict_interval")
     require_same(before, model.__getstate__(), "predicting changed the state")
 
 

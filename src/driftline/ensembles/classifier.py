@@ -209,6 +209,10 @@ class Classifier(MetaLearner):
             f"{type(self).__name__}.predict_interval: there is no interval around a label; see predict_proba_one"
         )
 
+    def predict_intervals(self, X: Any, level: float = 0.9) -> tuple[Array, Array]:
+        """Labels have none."""
+        raise ValueError(f"{type(self).__name__}.predict_intervals: there is no interval around a label; see predict_proba")
+
     def decision_one(self, x: Any) -> Any:
         """What decides: positive for the second of two ``classes_``; with more of them a mapping label -> number."""
         decisions = self._score_one(x, "decision_one")[0][0]
