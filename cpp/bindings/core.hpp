@@ -110,6 +110,8 @@ template <class Core, class... Bases> void bind_upkeep(nb::class_<Core, Bases...
             },
             nb::sig("def weights(self) -> typing.Any"))
         .def_rw("mark", &Core::mark)
+        .def_prop_ro(
+            "rows", [](Core& self) { return static_cast<Index>(self.sums().rows); }, "Rows learned.")
         .def_prop_ro("features", [](Core& self) { return self.features(); })
         .def(
             "grow",

@@ -26,6 +26,15 @@ template <class T> struct FirstOrderCore : Guarded {
         sparse = one_sparse_row(x);
         return sparse && read_sparse();
     }
+    // Puts row t of a batch where the model expects it; false where a value is out of range.
+    bool take(const Batch& batch, Index t) {
+        sparse = nullptr;
+        model->form_weights();
+        const bool whole = driftline::read_row<T>(batch, t, features(), model->state.x);
+        if (model->state.intercept)
+            model->state.x[features()] = 1;
+        return whole;
+    }
     const T* numbers() const { return sparse ? nullptr : model->state.x; }
     void load(const std::vector<double>& row) {
         sparse = nullptr;

@@ -52,6 +52,7 @@ template <class T> struct KernelCore : SecondOrderCore<double> {
     Index features() const { return kernel->features(); }
     Index width() const { return 0; } // the weights are those of the points, and there are no snapshots of them
     bool read(nb::handle x, bool unknown_allowed) { return read_row(x.ptr(), buffer_, names, unknown_allowed); }
+    bool take(const Batch& batch, Index t) { return driftline::read_row<T>(batch, t, features(), row_.data()); }
     const T* numbers() const { return row_.data(); }
     void load(const std::vector<double>& row) { load_row(row, buffer_); }
     Status predict(double& prediction) {

@@ -50,6 +50,7 @@ template <class T> struct ProjectedCore : SecondOrderCore<T> {
     }
     void numbers() = delete; // those of x are not kept
     void load() = delete;
+    void take() = delete; // a row of a table is projected by a replay
     Status replay(const Batch& batch, Outputs& out) {
         projection.row.reserve(features());
         return projection.replay(this->model->state, batch, batch, out);

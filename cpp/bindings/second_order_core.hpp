@@ -20,6 +20,14 @@ template <class T> struct SecondOrderCore : Guarded {
     Index features() const { return model->state.d - model->state.intercept; }
     Index width() const { return model->state.d; }
     bool read(nb::handle x, bool unknown_allowed) { return read_row(x.ptr(), model->state, names, unknown_allowed); }
+    // Puts row t of a batch where the model expects it; false where a value is out of range.
+    bool take(const Batch& batch, Index t) {
+        const auto& state = model->state;
+        const bool whole = driftline::read_row<T>(batch, t, features(), state.x);
+        if (state.intercept)
+            state.x[features()] = 1;
+        return whole;
+    }
     const T* numbers() const { return model->state.x; }
     void load(const std::vector<double>& row) { load_row(row, model->state); }
     Status predict(double& prediction) { return engine<T>().predict(model->state, prediction, nullptr); }

@@ -116,6 +116,20 @@ void bind_ticket(nb::module_& m) {
             },
             nb::sig("def predictions(self, /) -> typing.Any"))
         .def("__copy__", [](nb::handle self) { return new_ticket(self.type(), nb::cast<const Ticket&>(self)); })
+        .def(
+            "around",
+            [](nb::handle self, nb::handle x, std::uint64_t model, nb::object parts) {
+                const Asked& said = nb::cast<const Ticket&>(self).asked;
+                nb::object made = new_ticket(self.type(), nb::object(), model,
+                                             Asked{said.prediction + 0.0, said.promise, said.labels, said.ahead, {}});
+                Ticket& ticket = *nb::inst_ptr<Ticket>(made);
+                keep_row(ticket, copy_row(x));
+                ticket.parts = std::move(parts);
+                return made;
+            },
+            arg("x").none(), arg("model"), arg("parts"),
+            nb::sig("def around(self, x: object, model: int, parts: object) -> typing.Any"),
+            "A ticket that says the same about a row of a model which this one's is part of.")
         .def("ends", &ends, arg("level"), nb::sig("def ends(self, level: Level) -> tuple[float, float]"));
     nb::class_<LateRows>(m, "LateRows", "How far rows whose labels come late are on their way through a model.")
         .def(

@@ -252,7 +252,10 @@ template <class Core> class LateReplay {
     Status tell_row(Index t, const Asked& asked, double label, double share) {
         if constexpr (requires { self_.take(batch_, t); }) {
             self_.take(batch_, t);
-            return self_.tell(asked, label, share);
+            if constexpr (requires { self_.tell(asked, label, share); })
+                return self_.tell(asked, label, share);
+            else
+                return tell(self_, asked, label, [&] { return self_.learn(label, share); });
         } else {
             return tell(self_, asked, label, [&] {
                 double ignored = 0;

@@ -203,7 +203,12 @@ class Composite:
     def takes(self, ticket: Any) -> bool:
         """Whether a ticket is one of this model's that was not told yet."""
         fits = isinstance(ticket, Ticket) and not ticket.told and 0 != self.mark == ticket.model
-        return fits and ticket.labels <= self.sums()["rows"]
+        return fits and ticket.labels <= self.rows
+
+    @property
+    def rows(self) -> int:
+        """Rows learned."""
+        return int(core_of((self.above or self.members)[0]).rows)
 
     @property
     def late(self) -> int:

@@ -38,6 +38,8 @@ class Ticket(_core.Ticket):
     1
     """
 
+    __slots__ = ()
+
     def interval(self, level: float = 0.9) -> tuple[float, float]:
         """Both ends of the interval that was promised when the row was predicted; infinite while it was not earned."""
         if self.labelled:

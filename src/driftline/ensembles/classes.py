@@ -94,6 +94,11 @@ class ClassState(Composite):
         """Those of the first member."""
         return self.members[0]._sums()
 
+    @property
+    def rows(self) -> int:
+        """Rows learned."""
+        return int(core_of(self.members[0]).rows)
+
     @exclusive
     def lines(self) -> tuple[Array, Array]:
         """Weights of the decisions, (members, d), and the intercepts, (members,); not every learner has them."""

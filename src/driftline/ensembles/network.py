@@ -17,7 +17,7 @@ from driftline.base.learner import Learner
 from driftline.base.meta import REGRESSOR, MetaLearner
 from driftline.base.registry import learner
 from driftline.base.rules import Rule, sequence
-from driftline.base.ticket import Ticket, copy_of
+from driftline.base.ticket import Ticket
 from driftline.ensembles.network_bound import NETWORK_CONDITION, is_network_top, network_terms
 from driftline.linear.arcor import ARCOR
 from driftline.tables.inputs import Array
@@ -229,9 +229,7 @@ class _Network(Composite):
             return None
         said = self._held([part.prediction for part in parts])
         top = self.marked(self.above[0]).ask(said, ahead, kind)
-        if top is None:
-            return None
-        return kind(copy_of(x), self.mark, top.numbers + 0.0, None, [*parts, top])  # no negative zero
+        return None if top is None else top.around(x, self.mark, [*parts, top])
 
     @exclusive
     def tell(self, ticket: Any, y: Any, weight: Any = None) -> Status:

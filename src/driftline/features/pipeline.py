@@ -16,7 +16,7 @@ from driftline.base.learner import Learner
 from driftline.base.meta import MetaLearner
 from driftline.base.registry import learner
 from driftline.base.rules import Rule
-from driftline.base.ticket import Ticket, copy_of
+from driftline.base.ticket import Ticket
 from driftline.features.chain import Chain
 from driftline.features.hashing import Hashing
 from driftline.features.lags import Lags
@@ -276,7 +276,7 @@ class _Pipeline(Composite):
         """A ticket with the learner's own, for the row as it was transformed."""
         row = self._look(x, ahead=self.late + 1 if ahead is None else ahead) if self.mark else None
         inner = None if row is None else self.marked(self.members[0]).ask(row, ahead, kind)
-        return None if inner is None else kind(copy_of(x), self.mark, inner.numbers, None, [inner])
+        return None if inner is None else inner.around(x, self.mark, [inner])
 
     @exclusive
     def tell(self, ticket: Any, y: Any, weight: Any = None) -> Status:

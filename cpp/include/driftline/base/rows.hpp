@@ -116,16 +116,19 @@ template <int N, class T> class Reader {
     alignas(32) T unit_[panel_width<T>];
 };
 
-// Row t as it would be in T, in doubles; whether all of it is within the range of T.
-template <class T> bool read_row(const Batch& batch, Index t, Index features, double* to) {
-    const Index stride = batch.column_stride, first = t * batch.row_stride;
+// Row t as it would be in T; whether all of it is within the range of T.
+template <class T, class Source, class To> bool read_row(const Source* from, Index stride, Index features, To* to) {
     bool whole = true;
     for (Index j = 0; j < features; ++j) {
-        to[j] = static_cast<T>(batch.floats ? static_cast<const float*>(batch.x)[first + j * stride]
-                                            : static_cast<const double*>(batch.x)[first + j * stride]);
+        to[j] = static_cast<T>(from[j * stride]);
         whole &= std::fabs(to[j]) <= type_max<T>;
     }
     return whole;
+}
+template <class T, class To> bool read_row(const Batch& batch, Index t, Index features, To* to) {
+    const Index stride = batch.column_stride, first = t * batch.row_stride;
+    return batch.floats ? read_row<T>(static_cast<const float*>(batch.x) + first, stride, features, to)
+                        : read_row<T>(static_cast<const double*>(batch.x) + first, stride, features, to);
 }
 
 DRIFTLINE_INLINE double weight_of(const Batch& batch, Index t) { return batch.weight ? batch.weight[t] : 1.0; }
