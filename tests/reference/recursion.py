@@ -32,8 +32,7 @@ def second_order(
         labels: T numbers.
         start: S starts at start I.
         divide: S is divided by it before a row; a number, or a schedule over the rows.
-        keep_prior: where less than I / start is left of the start in S^-1, it is raised to 2 I / start by rows of one
-            feature with the label 0.
+        keep_prior: what is left of I / start in S^-1 is restored, see ``restored``, by rows of one feature with the label 0.
         add: add I is added to S before a row.
         noise: rho, or "complement" for 1 - s.
         shrink: predict f / (1 + s).
@@ -45,7 +44,7 @@ def second_order(
     d = len(rows[0])
     S = identity(d, mpf(start))
     w = [mpf(0)] * d
-    prior = 1 / mpf(start)
+    prior = mpf(1)
     predictions: Vector = []
     resets: list[int] = []
     for t, (x, label) in enumerate(zip(rows, labels, strict=True), start=1):
@@ -64,14 +63,20 @@ def second_order(
         if (every is not None and t % every == 0) or (
             below is not None and is_smaller(S, threshold(below, len(resets) + 1))
         ):
-            S, prior = identity(d, mpf(1)), mpf(1)
+            S, prior = identity(d, mpf(1)), mpf(start)
             resets.append(t - 1)
-        if keep_prior and prior < 1 / mpf(start):
-            w, S = raised(w, S, 2 / mpf(start) - prior)
-            prior = 2 / mpf(start)
+        if keep_prior and (share := restored(prior, factor)) != prior:
+            w, S = raised(w, S, (share - prior) / mpf(start))
+            prior = share
         if radius is not None:
             w = project(w, S, radius)
     return Precise(predictions, w, S, resets)
+
+
+def restored(share: Any, factor: Any) -> Any:
+    """What forgetting leaves of a prior that is kept: below 0.79 it becomes 1 / (share before), or 1 after a reset."""
+    before = share / factor
+    return share if share >= 0.79 else 1 / before if 0.79 <= before <= 1 else 1.0
 
 
 def raised(w: Vector, S: Matrix, amount: mpf) -> tuple[Vector, Matrix]:

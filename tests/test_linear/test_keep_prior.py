@@ -1,4 +1,4 @@
-"""Forgetting that keeps the prior: S stays below its start, whatever the rows are, and everything else holds as ever."""
+"""Forgetting that keeps the prior: S stays near its start or below, whatever the rows are, and all else holds as ever."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def calendar(rows: int = 4000) -> tuple[Array, Array]:
 
 @pytest.mark.parametrize("forgetting", [0.3, 0.9, 0.999])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_s_stays_below_its_start(forgetting, dtype):
+def test_s_never_exceeds_its_start_by_more_than_a_factor(forgetting, dtype):
     X = np.zeros((3000, 3))
     X[:, 0], X[::700, 1] = 1.0, 1e3
     model = dl.RLS(forgetting=forgetting, ridge=0.5, keep_prior=True, dtype=dtype)
@@ -43,9 +43,9 @@ def test_s_stays_below_its_start(forgetting, dtype):
         model.partial_fit(X[start : start + 37], X[start : start + 37, 0])
         eigenvalues = np.linalg.eigvalsh(model.covariance_)
         assert eigenvalues[0] > 0
-        assert eigenvalues[-1] <= 2.0 * (1 + 1e-6)
+        assert eigenvalues[-1] <= 2.0 / 0.79 * (1 + 1e-6)
     assert model.certificate().events == {}
-    assert dl.RLS(forgetting=forgetting, ridge=0.5).fit(X, X[:, 0]).covariance_.max() > 2.0  # it would not without
+    assert dl.RLS(forgetting=forgetting, ridge=0.5).fit(X, X[:, 0]).covariance_.max() > 2.0 / 0.79  # it would not without
 
 
 @pytest.mark.parametrize("d", [2, 13, 40])
@@ -112,13 +112,22 @@ def test_the_parameters_of_a_model_that_has_learned():
     assert np.linalg.eigvalsh(model.covariance_)[-1] <= 1 / 50
 
 
-@pytest.mark.parametrize("ridge", [1.0, 0.1])
-def test_it_lies_between_the_equation_that_adds_a_little_before_each_row_at_the_ridge_and_at_twice_that(ridge):
-    """That equation takes O(d^3) a row."""
-    X, y = drifting(8, rows=2000, d=6, step=0.02)
-    at_ridge, at_twice = (np.mean((y - ideal(with_ones(X), y, 0.95, r)) ** 2) for r in (ridge, 2 * ridge))
-    ours = np.mean(dl.RLS(forgetting=0.95, ridge=ridge, keep_prior=True).run(X, y).losses)
-    assert at_ridge < ours < at_twice
+@pytest.mark.parametrize("d", [3, 12])
+@pytest.mark.parametrize("ridge", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("forgetting", [0.5, 0.9, 0.98, 0.999])
+def test_its_errors_are_those_of_the_equation_that_adds_a_little_before_each_row(forgetting, ridge, d):
+    """Within 5 %, where the loss at twice the ridge is up to 80 % larger. That equation takes O(d^3) a row."""
+    X, y = drifting(8, rows=2000, d=d, step=0.2)
+    exact = np.mean((y - ideal(with_ones(X), y, forgetting, ridge)) ** 2)
+    ours = np.mean(dl.RLS(forgetting=forgetting, ridge=ridge, keep_prior=True).run(X, y).losses)
+    assert ours == pytest.approx(exact, rel=0.05)
+
+
+def test_below_a_factor_of_0_79_it_is_that_equation():
+    """Every row restores the prior."""
+    X, y = drifting(9, rows=200, d=5, step=0.2)
+    ours = dl.RLS(forgetting=0.6, ridge=0.3, keep_prior=True).run(X, y).predictions
+    np.testing.assert_allclose(ours, ideal(with_ones(X), y, 0.6, 0.3), rtol=1e-9, atol=1e-9)
 
 
 def test_a_memory_shorter_than_the_features_runs_away_without_the_prior_and_not_with_it():

@@ -6,17 +6,16 @@ import numpy as np
 from numpy.linalg import inv
 
 from tests.reference import Array, Case, Outcome, Reference, at, outcome
-from tests.reference.recursion import second_order
+from tests.reference.recursion import restored, second_order
 
 
 def kept_ridges(factors: Sequence[float], ridge: float) -> list[float]:
-    """The ridge after each row where the prior is kept: it fades by the row's factor, and is doubled when it falls short."""
-    ridges, now = [], ridge
+    """The ridge after each row where the prior is kept: see :func:`~tests.reference.recursion.restored`."""
+    shares, now = [], 1.0
     for factor in factors:
-        now = factor * now
-        now = 2 * ridge if now < ridge else now
-        ridges.append(now)
-    return ridges
+        now = restored(factor * now, factor)
+        shares.append(now)
+    return [ridge * share for share in shares]
 
 
 def plain(

@@ -7,7 +7,7 @@ from numpy.linalg import eigvalsh, inv
 
 import driftline as dl
 from tests.reference import Array, Case, Outcome, Reference, at, outcome
-from tests.reference.recursion import second_order
+from tests.reference.recursion import restored, second_order
 from tests.test_linear.test_arcor import project, threshold
 
 
@@ -27,7 +27,7 @@ def plain(
     identity = np.eye(X.shape[1])
     S = start * identity
     w: Array = np.zeros(X.shape[1])
-    prior = 1 / start  # of what S^-1 holds, the part that is no row's
+    prior = 1.0  # S^-1 is prior / start I, and what the rows told
     predictions, weights, resets = [], [], []
     for t, (x, label) in enumerate(zip(X, y, strict=True), start=1):
         if isinstance(time, dl.Divide):
@@ -43,12 +43,12 @@ def plain(
         S = inv(inv(S) + np.outer(x, x) / rho)
         below = isinstance(reset, dl.Below) and eigvalsh(S)[0] < threshold(reset.schedule, len(resets) + 1)
         if below or (isinstance(reset, dl.Every) and t % reset.period == 0):
-            S, prior = identity, 1.0
+            S, prior = identity, start
             resets.append(t - 1)
-        if isinstance(time, dl.Divide) and time.keep_prior and prior < 1 / start:
-            A = inv(S)
-            S = inv(A + (2 / start - prior) * identity)
-            w, prior = S @ A @ w, 2 / start
+        if isinstance(time, dl.Divide) and time.keep_prior:
+            A, before, prior = inv(S), prior, restored(prior, at(time.forgetting, t))
+            S = inv(A + (prior - before) / start * identity)
+            w = S @ A @ w
         w = project(w, S, radius)
         weights.append(w)
     return outcome(X, predictions, weights, S, resets)

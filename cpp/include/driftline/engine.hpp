@@ -17,7 +17,7 @@ template <class T> struct Engine {
     Status (*learn)(SecondOrderState<T>&, double y, double weight, double& prediction);
     Status (*predict)(SecondOrderState<T>&, double& prediction, double* s); // s may be null
     Status (*replay)(SecondOrderState<T>&, const Batch&, Outputs&);
-    void (*raise_prior)(SecondOrderState<T>&, T* w, Index outputs);
+    void (*raise_prior)(SecondOrderState<T>&, double keep, T* w, Index outputs);
     Status (*learn_first)(FirstOrderState<T>&, double y, double weight, double& prediction);
     Status (*descend)(FirstOrderState<T>&, double slope);
     double (*score)(FirstOrderState<T>&);

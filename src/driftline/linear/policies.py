@@ -50,7 +50,7 @@ class Divide(Checked):
 
     Attributes:
         forgetting: a number in (0, 1], or a function or sequence of such numbers.
-        keep_prior: forget the rows and not the prior: S stays below its start. See :class:`driftline.RLS`.
+        keep_prior: forget the rows and not the prior: S stays below 1.27 times its start. See :class:`driftline.RLS`.
     """
 
     forgetting: Annotated[float | Schedule, FORGETTING]

@@ -20,14 +20,14 @@ class RLS(Recursive):
     ridge fades like a row: with fewer rows in memory than features, what remains decides nothing, and predictions run away.
 
     With ``keep_prior`` the ridge does not fade: w minimises :math:`\sum_i \lambda^{t-i} (y_i - w \cdot x_i)^2 + r_t |w|^2`
-    with :math:`\text{ridge} \le r_t \le 2\, \text{ridge}`, and S stays below I / ridge:
+    with :math:`r_t = q_t\, \text{ridge}`, :math:`0.79 \le q_t \le 1.27`, and S stays below 1.27 I / ridge. q starts at 1:
 
     .. math::
-        r \leftarrow \lambda_t r; \quad \text{when } r < \text{ridge}: \quad
-        S^{-1} \leftarrow S^{-1} + (2\, \text{ridge} - r) I, \quad w \leftarrow w - (2\, \text{ridge} - r) S w, \quad
-        r \leftarrow 2\, \text{ridge}
+        q' = \lambda_t q; \quad \text{when } q' < 0.79: \quad
+        q \leftarrow 1 / q, \quad a = (q - q')\, \text{ridge}, \quad S^{-1} \leftarrow S^{-1} + a I, \quad w \leftarrow w - a S w;
+        \quad \text{otherwise } q \leftarrow q'
 
-    That costs O(d³) once in about 0.7 / (1 - forgetting) rows: O(d²) a row on average where the memory is no shorter than
+    That costs O(d³) once in about 0.47 / (1 - forgetting) rows: O(d²) a row on average where the memory is no shorter than
     the features.
 
     Args:

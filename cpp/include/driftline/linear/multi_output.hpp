@@ -107,7 +107,7 @@ Status learn_outputs(SecondOrderState<T>& m, OutputWeights<T>& w, const double* 
     sums.value = at_most(before.value * keep + value, DBL_MAX);
     sums.saturated += held;
     if (m.policy.keep_prior)
-        engine<T>().raise_prior(m, w.of(0), w.outputs);
+        engine<T>().raise_prior(m, keep, w.of(0), w.outputs);
     return Status::done;
 }
 

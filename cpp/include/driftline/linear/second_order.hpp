@@ -54,14 +54,16 @@ template <class T> DRIFTLINE_ONCE double add_information(SecondOrderState<T>& m,
     return value;
 }
 
-// Where forgetting, or a reset, left less of the prior than there was at the start, it is raised to raised_prior times that:
-// once in log(raised_prior) / -log(forgetting) rows. The weights follow.
-template <class T> void raise_prior(SecondOrderState<T>& m, T* w, Index outputs) {
+// Restores the prior where forgetting, or a reset, left less than least_prior of it: once in 2 log(least_prior) /
+// log(forgetting) rows. It is raised to the reciprocal of what was left before the row, which kept the share `keep` of it, so
+// that its logarithm has the mean 0 over a cycle; after a reset it is raised to 1. The weights follow.
+template <class T> void raise_prior(SecondOrderState<T>& m, double keep, T* w, Index outputs) {
     Sums& sums = m.sums;
-    if (!(sums.prior < 1))
+    if (!(sums.prior < least_prior))
         return;
-    const double amount = (raised_prior - sums.prior) / m.policy.start;
-    sums.prior = raised_prior;
+    const double before = sums.prior / keep, raised = before >= least_prior && before <= 1 ? 1 / before : 1;
+    const double amount = (raised - sums.prior) / m.policy.start;
+    sums.prior = raised;
     if (m.policy.reset == Reset::below)
         sums.bound += amount;
     sums.value = at_most(sums.value + add_information(m, amount, w, outputs), DBL_MAX);
@@ -102,7 +104,7 @@ template <class T> DRIFTLINE_ONCE void watch(SecondOrderState<T>& m, double rho,
     if (m.policy.reset != Reset::none)
         watch_resets(m, rho, view.growth.grow, view.norm2 * (view.scale * view.scale), next);
     if (m.policy.keep_prior && !m.several)
-        raise_prior(m, m.w, 1);
+        raise_prior(m, view.keep, m.w, 1);
     if (m.policy.radius > 0 && !(std::sqrt(dot(m.w, m.w, padded<T>(m.d))) <= m.policy.radius))
         project_on_ball(m);
 }

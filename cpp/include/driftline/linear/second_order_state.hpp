@@ -95,8 +95,8 @@ template <class T> inline constexpr double modest_growth = sizeof(T) == 8 ? 1e6 
 inline constexpr double modest_room = 16;
 // The largest s for which a row is taken in without scaling it first.
 template <class T> inline constexpr double largest_s = sizeof(T) == 8 ? 1e250 : 1e30;
-// Where less than 1 is left of the prior, a policy that keeps it raises it to this.
-inline constexpr double raised_prior = 2;
+// Where less than this is left of the prior, a policy that keeps it raises it, to the reciprocal at most.
+inline constexpr double least_prior = 0.79;
 // What start and drift may be, and the smallest start and noise: beyond, T cannot hold what they bring about.
 template <class T> inline constexpr double largest_start = sizeof(T) == 8 ? 1e100 : 1e15;
 template <class T> inline constexpr double smallest_start = sizeof(T) == 8 ? 1e-100 : 1e-30;

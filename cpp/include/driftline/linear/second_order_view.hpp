@@ -27,7 +27,7 @@ template <class T> DRIFTLINE_INLINE View usual_view(const SecondOrderState<T>& m
     if (policy.time == Time::divide) {
         view.keep = policy.amount;
         view.growth.grow = 1 / view.keep;
-        if (!policy.keep_prior) // else S stays below its start
+        if (!policy.keep_prior) // else S stays near its start, or below
             view.growth.watch = policy.reset == Reset::none ? policy.start : at_least(1, policy.start);
     } else if (policy.time == Time::add) {
         view.drift = policy.amount;
