@@ -1,5 +1,6 @@
 """Alarms on errors."""
 
+import bisect
 import math
 import pickle
 
@@ -29,28 +30,39 @@ def rank(smaller, equal, known):
     return (smaller + (equal + 1) / 2) / (known + 1)
 
 
+def renew(sample, error, count):
+    """Up to 384 errors; then every fourth takes the place of one, whose rank is a multiple of the golden ratio, modulo 1."""
+    if len(sample) == 384:
+        if count % 4:
+            return
+        del sample[(count // 4 * 0x9E3779B9 % 2**32) * 384 >> 32]
+    bisect.insort(sample, error)
+
+
 def plain_alarms(errors, false_every):
     """The alarm from its definition, for up to 8,192 errors, beyond which the variances forget."""
-    raised, past, logs, scores = [], [], [], []
+    raised, past, sample, logs, scores = [], [], [], [], []
     evidence, shares, later = np.zeros(3), np.ones(3), None
     for place, error in enumerate(errors):
         if np.isnan(error):
             continue
-        seen = np.array(past[-2048:])
+        seen = np.array(sample)
         past.append(error)
+        renew(sample, error, len(past))
         if len(seen) < 64:
             continue
         p = rank(np.sum(np.abs(seen) > abs(error)), np.sum(np.abs(seen) == abs(error)), len(seen))
         if later is not None:
             later.append(p)
             if len(later) == 64:
-                past = past[-64:] if np.mean(later) < 0.43 else past
+                sample = sorted(past[-64:]) if np.mean(later) < 0.43 else sample
                 later = None
             continue
         z = norm.ppf(rank(np.sum(seen < error), np.sum(seen == error), len(seen)))
         most = min(-norm.ppf(p / 2), 3)
         bets = np.array([math.log(0.6 * p**-0.4), 2 * min(z, most) - 2, 2 * min(-z, most) - 2])
-        share = 1 / max(certain_variance(logs), certain_variance(scores)) / (1 + 128 / (len(logs) + 1))
+        if len(logs) % 16 == 0:
+            share = 1 / max(certain_variance(logs), certain_variance(scores)) / (1 + 128 / (len(logs) + 1))
         shares = np.where(evidence == 0, share, shares)
         evidence = np.maximum(0, evidence + shares * bets)
         logs.append(-math.log(p))
@@ -179,6 +191,16 @@ def test_after_a_burst_the_errors_before_it_still_count():
     assert dl.Alarm().update_many(errors).tolist() == [3002, 3102]
 
 
+def test_a_sample_forgets_what_was_long_ago_and_keeps_its_spread():
+    """The shares of old and new errors in it are those of a memory of about 384 times 4 rows."""
+    alarm = dl.Alarm()
+    alarm.update_many(np.full(5000, -1.0))
+    alarm.update_many(np.random.default_rng(0).random(1536))
+    sample = alarm.__getstate__()["sample"]
+    assert np.mean(sample < 0) == pytest.approx(math.exp(-1), abs=0.06)
+    np.testing.assert_allclose(np.quantile(sample[sample >= 0], [0.1, 0.5, 0.9]), [0.1, 0.5, 0.9], atol=0.06)
+
+
 def test_the_jumps_of_the_demo_raise_alarms():
     columns = demand.make()
     X = np.column_stack([columns[name] for name in ("temperature", "wind", "price")])
@@ -242,11 +264,13 @@ def test_bad_errors_change_nothing():
         {"counts": np.array([100.0, 101.0, 0.0, 0.0])},
         {"counts": np.array([100.0, 50.0, 10.0, 0.0])},
         {"counts": np.array([100.0, 50.0, 0.0, 101.0])},
-        {"numbers": np.array([9.0, 65.0])},
+        {"numbers": np.array([9.0, 65.0, 1.0])},
+        {"numbers": np.array([9.0, 0.0, 0.0])},
         {"sign_half": np.full(9, 10.0)},
         {"size_variance": np.full(9, -1.0)},
-        {"errors": np.ones(3)},
-        {"errors": np.full(2048, np.nan)},
+        {"latest": np.ones(3)},
+        {"sample": np.full(384, np.nan)},
+        {"sample": -np.arange(384.0), "counts": np.array([400.0, 384.0, 0.0, 0.0])},
     ],
 )
 def test_impossible_states_are_refused(change):

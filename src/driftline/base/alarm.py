@@ -15,8 +15,9 @@ from driftline.tables.inputs import Array
 class Alarm:
     """Watches errors and tells when they have become larger than they were.
 
-    Each error is ranked among up to 2,048 errors before it, by size and with its sign. As long as the errors are
-    exchangeable, all ranks are equally likely, whatever the distribution. Large errors, or errors shifted to one side,
+    Each error is ranked in a sample of the errors before it, by size and with its sign: up to 384 errors, the first ones
+    and then one in four, each of which takes the place of another. As long as the errors are exchangeable, all ranks are
+    equally likely, whatever the distribution. Large errors, or errors shifted to one side,
     add to the evidence, counted from the row at which it is strongest: a CUSUM of the bets of a conformal test
     martingale. Errors that depend on each other come in stretches; the alarm measures how much more sums of
     neighbouring ranks vary than independent ones would, and counts the evidence for as much less.
