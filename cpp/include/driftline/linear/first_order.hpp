@@ -159,8 +159,8 @@ template <class T> DRIFTLINE_INLINE Status descend(FirstOrderState<T>& m, double
     const Index n = padded<T>(m.d);
     if (policy.space == Space::free) {
         const double step = policy.rate / rate_divisor<T, double>(m, weight, norm2); // done before the slope is known
-        const double product = -step * slope, factor = slope == 0 ? 0 : product, size = std::fabs(product);
-        const bool near = (slope == 0) | ((size >= type_min<T>)&(size <= type_max<T>)&(step >= DBL_MIN)); // one branch
+        const double factor = slope == 0 ? 0 : -step * slope, size = std::fabs(factor);
+        const bool near = slope == 0 || (size >= type_min<T> && size <= type_max<T> && step >= DBL_MIN);
         const bool finite = near ? add_scaled(m.trial, m.w, m.x, static_cast<T>(factor), n) : far_step(m, slope, weight);
         if (!finite)
             return Status::diverged;

@@ -108,8 +108,8 @@ template <class T> Status descend(FirstOrderState<T>& m, const Entries<T>& x, do
     const FirstOrderPolicy& policy = m.policy;
     if (policy.space == Space::free) {
         const double step = policy.rate / rate_divisor<T, double>(m, weight, norm2);
-        const double product = -step * slope, factor = slope == 0 ? 0 : product, size = std::fabs(product);
-        const bool near = (slope == 0) | ((size >= type_min<T>)&(size <= type_max<T>)&(step >= DBL_MIN)); // one branch
+        const double factor = slope == 0 ? 0 : -step * slope, size = std::fabs(factor);
+        const bool near = slope == 0 || (size >= type_min<T> && size <= type_max<T> && step >= DBL_MIN);
         if (!(near ? move_entries<T, T>(m, x, static_cast<T>(factor)) : far_step(m, x, slope, weight)))
             return Status::diverged;
     } else {
