@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from itertools import starmap
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from tests.test_linear.test_keep_prior import calendar
 SHORT = [
     dl.RLS(forgetting=0.8),
     dl.DFOP(forget_rate=0.2),
-    dl.CRRLS(forgetting=0.8),
+    dl.CRRLS(forgetting=0.8, period=1000),
     dl.SecondOrder(time=dl.Divide(0.8)),
     Standardize() | dl.RLS(forgetting=0.8),
     dl.Averaged(dl.RLS(forgetting=0.8)),
@@ -42,18 +43,55 @@ def labels(learner, y):
     return np.where(y > 0, 1, -1) if isinstance(learner, dl.Classifier) else y
 
 
+def collinear(rows, d=5):
+    """Two features are the same for longer than any short memory."""
+    X, y = drifting(0, rows=rows, d=d)
+    X[:, 1] = X[:, 0]
+    return X, y
+
+
 @pytest.mark.parametrize("verb", ["run", "partial_fit", "fit"])
 @pytest.mark.parametrize("learner", SHORT, ids=repr)
-def test_a_memory_shorter_than_the_weights_is_warned_of_once(learner, verb):
-    X, y = drifting(0, rows=30, d=5)
+def test_a_memory_that_does_not_determine_the_weights_is_warned_of_once(learner, verb):
+    X, y = collinear(200)
     model = learner.clone()
-    with pytest.warns(dl.DriftlineWarning, match=r"memory of 5 rows .* 6 weights.*keep_prior=True.*Auto") as caught:
+    with pytest.warns(
+        dl.DriftlineWarning, match=r"memory of 5 rows does not determine 6 weights.*keep_prior=True"
+    ) as caught:
         getattr(model, verb)(X, labels(learner, y))
     assert [str(item.filename) for item in caught] == [__file__]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.partial_fit(X, labels(learner, y))
         model.learn_one(X[0], labels(learner, y)[0])
+
+
+@pytest.mark.parametrize("learner", SHORT, ids=repr)
+def test_a_short_memory_of_rows_that_determine_the_weights_is_no_concern(learner):
+    """The inputs vary in every direction, and the target is so fast that a short memory is right."""
+    X, y = drifting(0, rows=400, d=5, step=1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = learner.clone().fit(X, labels(learner, y))
+        model.partial_fit(X[:1], labels(learner, y)[:1])
+    assert concerns(model) == []
+
+
+def test_the_best_memory_in_hindsight_is_no_concern_where_it_is_shorter_than_the_features():
+    X, y = drifting(3, rows=3000, d=12, step=0.5)
+    losses = {forgetting: np.mean(dl.RLS(forgetting=forgetting).run(X, y).losses) for forgetting in (0.9, 0.95, 0.99, 0.999)}
+    assert min(losses, key=losses.get) == 0.9
+    assert concerns(dl.RLS(forgetting=0.9).fit(X, y)) == []
+
+
+def test_a_later_run_finds_rows_that_do_not_determine_the_weights():
+    X, y = drifting(0, rows=100, d=5)
+    model = dl.RLS(forgetting=0.8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(X, y)
+    with pytest.warns(dl.DriftlineWarning, match="does not determine 6 weights"):
+        model.run(*collinear(200))
 
 
 @pytest.mark.parametrize("learner", CALM, ids=repr)
@@ -65,14 +103,15 @@ def test_other_learners_are_silent(learner):
     assert concerns(model) == []
 
 
-def test_learn_one_warns_when_the_core_is_made_and_when_it_outgrows_its_memory():
+def test_learn_one_warns_of_what_may_come_when_the_core_is_made_and_when_it_outgrows_its_memory():
+    may = r"memory of 5 rows is less than the 6 weights\. If inputs stay constant"
     model = dl.RLS(forgetting=0.8)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.learn_one({"a": 1.0, "b": 2.0}, 1.0)
-    with pytest.warns(dl.DriftlineWarning, match="6 weights"):
+    with pytest.warns(dl.DriftlineWarning, match=may):
         model.learn_one(dict.fromkeys("abcde", 1.0), 1.0)
-    with pytest.warns(dl.DriftlineWarning, match="6 weights"):
+    with pytest.warns(dl.DriftlineWarning, match=may):
         dl.RLS(forgetting=0.8).learn_one(np.ones(5), 1.0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -80,7 +119,7 @@ def test_learn_one_warns_when_the_core_is_made_and_when_it_outgrows_its_memory()
 
 
 def test_a_warning_that_is_an_error_leaves_nothing_learned():
-    X, y = drifting(1, rows=30, d=5)
+    X, y = collinear(200)
     model = dl.RLS(forgetting=0.8)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -93,22 +132,72 @@ def test_a_warning_that_is_an_error_leaves_nothing_learned():
 def test_a_fleet_warns_when_it_begins_to_learn():
     X, y = drifting(2, rows=30, d=5)
     fleet = dl.Fleet(dl.RLS(forgetting=0.8), 3)
-    with pytest.warns(dl.DriftlineWarning, match="6 weights"):
+    with pytest.warns(dl.DriftlineWarning, match="less than the 6 weights"):
         fleet.run(np.arange(30) % 3, X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fleet.run(np.arange(30) % 3, X, y)
 
 
-def test_predictions_far_beyond_the_labels_are_warned_of_at_the_end_of_a_run():
+RUNAWAY = dl.RLS(forgetting=lambda t: 0.9)  # nobody knows what a function will say, so there is no warning beforehand
+FAR = r"predictions missed labels by up to .* no label is larger than"
+
+
+@pytest.mark.parametrize("learner", [RUNAWAY, dl.Averaged(RUNAWAY), dl.Averaged(dl.Averaged(RUNAWAY))], ids=repr)
+def test_predictions_far_beyond_the_labels_are_warned_of_at_the_end_of_a_run(learner):
     X, y = calendar()
-    model = dl.RLS(forgetting=lambda t: 0.9)  # nobody knows what a function will say, so there is no warning beforehand
-    with pytest.warns(dl.DriftlineWarning, match=r"missed labels by up to .* no label is larger than") as caught:
-        run = model.run(X, y)
+    with pytest.warns(dl.DriftlineWarning, match=FAR) as caught:
+        learner.clone().run(X, y)
     assert len(caught) == 1
-    assert np.abs(run.errors).max() > 10 * y.max()
+
+
+def test_other_learners_have_other_remedies():
     with pytest.warns(dl.DriftlineWarning, match="a smaller rate"):
         dl.LMS(rate=0.5).fit(np.full((8, 1), 4.0), np.ones(8))
+
+
+def test_save_warns_of_what_a_loop_of_single_rows_led_to(tmp_path):
+    X, y = calendar(1500)
+    model = dl.RLS(forgetting=[0.9])
+    for x, label in zip(X, y, strict=True):
+        model.learn_one(x, label)
+    with pytest.warns(dl.DriftlineWarning, match=FAR):
+        model.save(tmp_path / "model")
+
+
+@pytest.mark.parametrize("verb", ["run", "learn_many", "learn_one"])
+def test_a_fleet_names_a_model_whose_predictions_ran_away(verb):
+    """That of the key "b"; the others keep to the labels."""
+    X, y = np.ones((24, 1)), np.ones(24)
+    keys = ["abc"[t % 3] for t in range(24)]
+    X[1::3] *= 4
+    fleet = dl.Fleet(dl.LMS(rate=0.5), named=True)
+    calls = zip(keys, X, y, strict=True) if verb == "learn_one" else [(keys, X, y)]
+    with pytest.warns(dl.DriftlineWarning, match=rf"^Fleet: the model of the key 'b': LMS: {FAR}") as caught:
+        list(starmap(getattr(fleet, verb), calls))
+    assert len(caught) == 1
+
+
+def test_a_fleet_has_not_learned_what_a_warning_that_is_an_error_refused():
+    fleet = dl.Fleet(dl.LMS(rate=0.5), 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(dl.DriftlineWarning):
+            fleet.run(np.zeros(8, dtype=int), np.full((8, 1), 4.0), np.ones(8))
+    assert fleet.n_seen_.sum() == 0
+
+
+@pytest.mark.parametrize("learner", [dl.Ridge(), dl.NLMS(), dl.Kalman(), dl.Auto()], ids=repr)
+def test_labels_whose_squares_leave_the_range_are_warned_of(learner):
+    X, y = drifting(4, rows=50)
+    y[30] = 1e200
+    with pytest.warns(dl.DriftlineWarning, match=r"sum of squared errors left the range.*is more than 1e150\. Remedies"):
+        learner.clone().fit(X, y)
+
+
+def test_a_capped_figure_is_not_given_as_the_true_one():
+    with pytest.warns(dl.DriftlineWarning, match=r"by more than 1e150, though no label is larger than 1\. "):
+        dl.Ridge(ridge=1e-90, intercept=False).fit([[1e-30], [1e135]], [1.0, 1.0])
 
 
 def test_a_prediction_a_few_times_too_large_is_no_concern():

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from driftline.base import stability
 from driftline.errors import ModelFileError
 from driftline.storage import codec, model_file
 from driftline.storage.model_file import Record
@@ -18,7 +19,8 @@ _EMPTY = {"empty": np.zeros(1)}  # a file needs an array
 
 
 def of(learner: Learner) -> Record:
-    """What is saved of a learner."""
+    """What is saved of a learner. Saving warns of what a loop of ``learn_one`` led to."""
+    stability.warn_of_range(learner)
     owner, state = type(learner).__name__, learner.__getstate__()
     head = {
         "learner": codec.encode_model(owner, learner),

@@ -5,14 +5,20 @@ from __future__ import annotations
 import math
 import sys
 import warnings
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from driftline.errors import DriftlineWarning
+from driftline.tables.inputs import Array
 
 if TYPE_CHECKING:
     from driftline.base.learner import Learner
 
 _FAR = 10  # times the largest label
+_SQUARES = sys.float_info.max  # where sums of squares are held
+_UNDETERMINED = 1e-9  # of the correlations in S, the smallest eigenvalue: independent inputs have about forgetting^width
 _REMEDIES = "a longer memory, forgetting that keeps the prior (RLS with keep_prior=True), or Auto"
 
 
@@ -23,16 +29,22 @@ def concerns(learner: Learner) -> list[str]:
 
 def warn_of_memory(learner: Learner) -> None:
     """Warns, once for each model, of a memory that is too short. Called when the core is made or grows."""
-    _warn_once(learner, "memory", short_memory(learner))
+    if "memory" not in learner._warned and _hasty(learner) is not None:
+        learner.__dict__["_next_look"] = 2 * learner.n_seen_  # a look takes O(d^3)
+        _warn(learner, "memory", short_memory(learner))
 
 
 def warn_of_range(learner: Learner) -> None:
-    """Warns, once for each model, of predictions far beyond the labels. Called at the end of a run."""
-    _warn_once(learner, "range", far_predictions(learner))
+    """Warns, once for each model, of what a run or a loop of ``learn_one`` led to. Called after a run, and by save."""
+    if "range" not in learner._warned:
+        _warn(learner, "range", far_predictions(learner))
+    due = learner.__dict__.get("_next_look")
+    if due is not None and learner.n_seen_ >= due:
+        warn_of_memory(learner)
 
 
-def _warn_once(learner: Learner, kind: str, words: str) -> None:
-    if words and kind not in learner._warned:
+def _warn(learner: Learner, kind: str, words: str) -> None:
+    if words:
         issue(words)
         learner._warned = learner._warned | {kind}
 
@@ -45,48 +57,87 @@ def issue(words: str) -> None:
     warnings.warn(words, DriftlineWarning, stacklevel=level)
 
 
-def short_memory(learner: Learner, width: int | None = None) -> str:
-    """A sentence where the learner, or one within it, forgets rows faster than they could determine its weights.
+def short_memory(learner: Learner) -> str:
+    """A sentence where the learner, or one within it, forgets rows before they determine its weights.
 
-    Args:
-        learner: with a core, unless the width is given.
-        width: of the weights; None is that of the learner's core.
+    That depends on the rows. Until there are twice as many as weights, the sentence is about what may come.
     """
-    if width is None and learner._core is None:
+    hasty = _hasty(learner)
+    if hasty is None:
         return ""
-    for member in getattr(learner._core, "members", ()):
-        if words := short_memory(member):
-            return words
-    memory = learner._unbounded_memory()
-    if memory is None:
-        return ""
-    width = learner._weights.shape[-1] if width is None else width
-    if memory >= width:
+    width, memory = hasty._weights.shape[-1], hasty._unbounded_memory()
+    if hasty.n_seen_ < 2 * width:
+        return risk_of_memory(hasty, width)
+    if _are_determined(hasty.covariance_):  # type: ignore[attr-defined]
         return ""
     return (
-        f"{type(learner).__name__}: a memory of {memory:.3g} rows is too short to determine {width} weights, so predictions "
-        f"may run away. Remedies: {_REMEDIES}"
+        f"{type(hasty).__name__}: a memory of {memory:.3g} rows does not determine {width} weights: inputs are constant or "
+        f"collinear for longer than that, so predictions may run away. Remedies: {_REMEDIES}"
     )
+
+
+def risk_of_memory(learner: Learner, width: int) -> str:
+    """A sentence on what may come where the memory has fewer rows than there are weights."""
+    memory = learner._unbounded_memory()
+    if memory is None or memory >= width:
+        return ""
+    return (
+        f"{type(learner).__name__}: a memory of {memory:.3g} rows is less than the {width} weights. If inputs stay "
+        f"constant or collinear for longer than that, predictions may run away. Remedies: {_REMEDIES}"
+    )
+
+
+def _hasty(learner: Learner) -> Learner | None:
+    """The learner, or the first within it, that remembers fewer rows than it has weights, with nothing that bounds them."""
+    if learner._core is None:
+        return None
+    for member in getattr(learner._core, "members", ()):
+        if (hasty := _hasty(member)) is not None:
+            return hasty
+    memory = learner._unbounded_memory()
+    return None if memory is None or memory >= learner._weights.shape[-1] else learner
+
+
+def _are_determined(covariance: Array) -> bool:
+    scale = np.sqrt(np.diag(covariance).astype(np.float64))
+    if not (np.isfinite(scale).all() and scale.min() > 0):
+        return False
+    return bool(np.linalg.eigvalsh(covariance / scale / scale[:, None])[0] > _UNDETERMINED)
 
 
 def far_predictions(learner: Learner) -> str:
-    """A sentence where predictions have left the range of the labels by far. O(1), from the sums of the core."""
+    """A sentence where predictions left the range of the labels by far, or squares that of float64. O(1), from the sums."""
     if learner._core is None:
         return ""
+    members: Sequence[Learner] = getattr(learner._core, "members", ())
+    if len(members) == 1 and learner._may_run_away:  # the mean of the weights runs where the weights do
+        return far_predictions(members[0])
     sums = learner._sums()
-    label, error = sums.get("largest_label", 0.0), math.sqrt(sums.get("largest_loss", 0.0))
-    if not 0 < (_FAR + 1) * label < error or not learner._may_run_away:
-        return ""
-    return (
-        f"{type(learner).__name__}: predictions missed labels by up to {error:.3g}, though no label is larger than "
-        f"{label:.3g}. Remedies: {_remedies(learner)}"
-    )
+    return far(learner, sums)
+
+
+def far(learner: Learner, sums: Mapping[str, float]) -> str:
+    """The same, given the sums of a learner like this one."""
+    label, loss = sums.get("largest_label", 0.0), sums["largest_loss"]
+    name, error, held = type(learner).__name__, math.sqrt(loss), sums["loss"] >= _SQUARES
+    if 0 < (_FAR + 1) * label < error and learner._may_run_away:
+        return (
+            f"{name}: predictions missed labels by {_size(error, loss)}, though no label is larger than {label:.3g}. "
+            f"Remedies: {_remedies(learner)}"
+        )
+    if held:
+        return (
+            f"{name}: the sum of squared errors left the range of float64, so RMSE, R² and the certificate mean nothing. "
+            f"The largest error is {_size(error, loss)}. Remedies: leave out rows with such labels, or scale the labels"
+        )
+    return ""
+
+
+def _size(error: float, loss: float) -> str:
+    return "more than 1e150" if loss >= _SQUARES else f"up to {error:.3g}"
 
 
 def _remedies(learner: Learner) -> str:
-    members = getattr(learner._core, "members", None)
-    if members:
-        return _remedies(members[0])
     if learner._unbounded_memory() is not None:
         return _REMEDIES
     return "a smaller rate, or Auto" if "rate" in learner._params else "features of one scale (Standardize), or Auto"

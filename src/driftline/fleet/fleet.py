@@ -68,6 +68,7 @@ class Fleet:
         self._core, self._schedules, self._names = core, schedules, names
         self._keys: Numbers | Names = Names(self._n, keys or ()) if self._named else Numbers(self._n, met)
         self._guard = Guard("Fleet")
+        self._unwatched, self._warned = 0, False
 
     # The verbs.
 
@@ -135,12 +136,14 @@ class Fleet:
     def _learn(self, keys: Any, table: Table, labels: Array, weight: Array | None, where: str) -> Call:
         slots, fresh = self._keys.learned(keys, table.rows, where)
         core, schedules, names = self._fitting(table, where)
-        if self._core is None and (words := stability.short_memory(self._learner, core.features + self._learner.intercept)):
+        width = core.features + self._learner.intercept
+        if self._core is None and (words := stability.risk_of_memory(self._learner, width)):
             stability.issue(words)
         call = Call(where, slots, self._block(core, table, labels, where), labels, weight, self._jobs)
         self._make_room(core, int(slots.max()) + 1, where)
         try:
             call.replay(core, schedules, self._learner, self._model, lambda slot: self._keys.key(slot, fresh))
+            self._watch(core, table.rows, fresh)
             core.accept()
             self._settle(core, schedules, names, fresh, slots)
         except BaseException as error:
@@ -149,6 +152,24 @@ class Fleet:
                 error.add_note(f"{where}: {call.done} of {table.rows} rows were learned")
             raise
         return call
+
+    def _watch(self, core: Any, rows: int, fresh: dict[Key, int]) -> None:
+        """Warns, once, of predictions that left the range of the labels: looks at all models once in 4 rows for each."""
+        self._unwatched += rows
+        if self._warned or self._unwatched < 4 * len(self):
+            return
+        self._unwatched = 0
+        sums = dict(zip(self._learner._sum_names, core.state_part("sums").T, strict=True))
+        if not len(sums["rows"]):
+            return
+        with np.errstate(divide="ignore", invalid="ignore"):
+            worst = np.argmax(np.nan_to_num(np.sqrt(sums["largest_loss"]) / sums["largest_label"]))
+        for place in (worst, np.argmax(sums["loss"])):
+            if words := stability.far(self._learner, {name: float(values[place]) for name, values in sums.items()}):
+                key = self._keys.key(int(core.state_part("slots")[place]), fresh)
+                self._warned = True
+                stability.issue(f"Fleet: the model of the key {key!r}: {words}")
+                return
 
     def _settle(self, core: Any, schedules: Any, names: list[Name] | None, fresh: dict[Key, int], slots: Array) -> None:
         """Takes over what was learned from rows in these slots. Doing it twice is doing it once."""

@@ -6,6 +6,7 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, Any
 
 import numpy as np
@@ -140,6 +141,12 @@ class Policy:
     def winds_up(self) -> bool:
         """Whether forgetting lets S grow without end in directions of which no row says anything."""
         return isinstance(self.time, Divide) and self.time.constant != 1 and not self.time.keep_prior
+
+    @cached_property
+    def unbounded_memory(self) -> float | None:
+        """The memory in rows, where it is constant and nothing bounds the growth of S."""
+        keep = self.time.constant if isinstance(self.time, Divide) and self.winds_up and self.modest == 0 else None
+        return None if keep is None else 1 / (1 - keep)
 
     @property
     def thresholds(self) -> Below | None:

@@ -36,9 +36,18 @@ class Recursive(Learner):
     _knows_outputs = True
 
     _core: SecondOrderCore | None = None
+    _known_policy: tuple[Any, Policy | None] = (None, None)
 
     def _policy(self) -> Policy:
         raise TypeError(f"{type(self).__name__} cannot be used by itself")
+
+    def _current_policy(self) -> Policy:
+        """The policy by the parameters as they are now: made anew when they change, or if the first row decides it too."""
+        values, policy = self._known_policy
+        if policy is None or values is not self._values or self._kept:
+            policy = self._policy()
+            self._known_policy = self._values, policy
+        return policy
 
     def _require_core(self, what: str) -> SecondOrderCore:
         super()._require_core(what)
@@ -52,11 +61,11 @@ class Recursive(Learner):
 
     @property
     def _may_refuse(self) -> bool:  # type: ignore[override]
-        policy = self._policy()
+        policy = self._current_policy()
         return policy.noise is None or bool(policy.functions)
 
     def _make_core(self, width: int) -> SecondOrderCore:
-        policy, intercept = self._policy(), bool(self.intercept)
+        policy, intercept = self._current_policy(), bool(self.intercept)
         double = self.dtype == "float64"
         core: SecondOrderCore
         if self._outputs is None:
@@ -70,17 +79,17 @@ class Recursive(Learner):
     def _serve(self, status: Status, batch: Batch) -> None:
         if status is Status.OUTSIDE_NOISE:
             raise RowRefusedError(self._outside_noise(batch.where, batch.start, batch.x[0]))
-        schedules.supply(self._require_core("learn_one"), self._policy(), type(self).__name__, len(batch))
+        schedules.supply(self._require_core("learn_one"), self._current_policy(), type(self).__name__, len(batch))
 
     def _outside_noise(self, where: str, row: int | None, x: Array) -> str:
         return f"{where}: {numbered(row) or 'the row'} has x'Sx >= 1, for which the noise 1 - x'Sx is not positive"
 
     def _operations(self, width: int) -> int:
-        return int(width**2) if self._policy().radius is None else 16 * int(width**3)
+        return int(width**2) if self._current_policy().radius is None else 16 * int(width**3)
 
     @property
     def _can_reset(self) -> bool:  # type: ignore[override]
-        return self._policy().reset is not None
+        return self._current_policy().reset is not None
 
     def _refresh(self, before: dict[str, Any]) -> None:
         super()._refresh(before)
@@ -88,7 +97,7 @@ class Recursive(Learner):
 
     def _changed_policy(self, before: dict[str, Any]) -> Policy:
         """The policy by the parameters as they are now; ValueError where a schedule would have to change."""
-        policy = self._policy()
+        policy = self._current_policy()
         times = policy.time, before.get("time", Divide(before["forgetting"]) if "forgetting" in before else None)
         scheduled = policy.thresholds is not None or any(isinstance(t, Divide) and t.constant is None for t in times)
         changed = {name for name, value in self.get_params(deep=False).items() if before[name] is not value}
@@ -108,7 +117,7 @@ class Recursive(Learner):
         except BaseException:
             self._outputs = before
             raise
-        schedules.supply(self._require_core("coef_"), self._policy(), type(self).__name__, ahead=0)
+        schedules.supply(self._require_core("coef_"), self._current_policy(), type(self).__name__, ahead=0)
 
     @property
     def covariance_(self) -> Array:
@@ -129,18 +138,16 @@ class Recursive(Learner):
         return float(self._over_time(self._require_core("memory_").memory()[None, :])["memory"][0])
 
     def _unbounded_memory(self) -> float | None:
-        policy = self._policy()
-        keep = policy.time.constant if isinstance(policy.time, Divide) else None
-        return None if keep is None or not policy.winds_up or policy.modest > 0 else 1 / (1 - keep)
+        return self._current_policy().unbounded_memory
 
     @property
     def _may_run_away(self) -> bool:  # type: ignore[override]
-        policy = self._policy()
+        policy = self._current_policy()
         return not policy.shrink and policy.clip is None and policy.radius is None
 
     def _over_time(self, memory: Array) -> dict[str, Array]:
         rows, span = memory.T
-        time = self._policy().time
+        time = self._current_policy().time
         if not isinstance(time, Divide) or time.constant == 1:
             return {"memory": span.copy()}
         keep = time.constant or np.array([time.values(max(int(row), 1), 1)[0] for row in rows])
@@ -171,7 +178,7 @@ class Recursive(Learner):
 
     def _comparator(self, sums: dict[str, float]) -> float | None:
         """The optimal value of the penalised loss that the recursion minimises."""
-        noise = self._policy().noise
+        noise = self._current_policy().noise
         return (1.0 if noise is None else noise) * sums["value"]
 
     def _bound(self, sums: dict[str, float], comparator: float) -> tuple[float | None, dict[str, bool]]:
@@ -180,7 +187,7 @@ class Recursive(Learner):
 
     def _log_det_growth(self, start: float | None = None) -> float:
         """How much the data added to the start's information: log det(start S^-1), whatever the units of the features."""
-        policy = self._policy()
+        policy = self._current_policy()
         if isinstance(policy.time, Add) and policy.time.drift > 0:
             S = self.covariance_
             scale = np.sqrt(np.diag(S))

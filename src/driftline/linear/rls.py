@@ -24,8 +24,8 @@ class RLS(Recursive):
 
     .. math::
         q' = \lambda_t q; \quad \text{when } q' < 0.79: \quad
-        q \leftarrow 1 / q, \quad a = (q - q')\, \text{ridge}, \quad S^{-1} \leftarrow S^{-1} + a I, \quad w \leftarrow w - a S w;
-        \quad \text{otherwise } q \leftarrow q'
+        q \leftarrow 1 / q, \quad a = (q - q')\, \text{ridge}, \quad S^{-1} \leftarrow S^{-1} + a I, \quad
+        w \leftarrow w - a S w; \quad \text{otherwise } q \leftarrow q'
 
     That costs O(d³) once in about 0.47 / (1 - forgetting) rows: O(d²) a row on average where the memory is no shorter than
     the features.

@@ -135,9 +135,10 @@ def sync(file: BinaryIO) -> None:
 
 def sweep(place: Path) -> None:
     """Removes the temporary files that killed writers of a file left behind. Those that cannot be locked stay."""
-    ours = re.compile(re.escape(_stem(place)) + rf"\.driftline-{_TOKEN}\.part")
+    start, end = f"{_stem(place)}.driftline-", ".part"
     with os.scandir(place.parent) as entries:
-        found = [Path(entry.path) for entry in entries if ours.fullmatch(entry.name)]
+        found = [Path(entry.path) for entry in entries if entry.name.startswith(start) and entry.name.endswith(end)]
+    found = [part for part in found if is_token(part.name[len(start) : -len(end)])]
     for part in found:
         try:
             handle = os.open(part, os.O_NOFOLLOW | os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK)
