@@ -14,8 +14,8 @@ AT_REST = "the target is at rest, or moves so slowly that rows of long ago still
 SLOW = "the target moves slowly, if at all"
 NO_SIGN = "there is no sign yet that the target moves"
 DISAGREE = "the experts disagree about the pace of the target"
-DRIFTS = "the target drifts"
-FAST = "the target moves fast"
+DRIFTS = "the target drifts, or its labels have little noise"
+FAST = "the target moves fast, or its labels have so little noise that a few rows tell it"
 JUMPED = re.compile(r"experts started over about ([\d,]+) rows? ago, as after a jump; the target seems to be at rest since")
 
 
@@ -116,7 +116,9 @@ def test_what_is_said_follows_from_the_numbers_that_are_printed(seed, rows, step
     memory = int(memory.replace(",", ""))
     experts = model._core.experts()
     assert memory == round(model.memory_)
-    assert f"The mean drift is {model.drift_:.2g}, " in by_memory
+    drift, rest = re.search(r"The mean drift is ([^,]*?)(?:, and (\S+) without the experts with .*)?\.$", by_memory).groups()
+    assert drift == f"{model.drift_:.2g}"
+    assert rest is None or float(rest) < 0.6 * model.drift_
     for low, high, name in (
         (500, np.inf, "500 rows or more"),
         (100, 500, "100 to 499"),
@@ -134,6 +136,27 @@ def test_what_is_said_follows_from_the_numbers_that_are_printed(seed, rows, step
         assert ago in {round(one.memory) for one in begun}
     else:
         assert shortest[verdict] <= memory <= longest[verdict]
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-9, 1e-6])
+def test_a_target_at_rest_whose_labels_have_no_noise_is_not_said_to_move(noise):
+    """A few rows tell it, so that a short memory is no sign."""
+    for rows in (300, 5000):
+        pace = said(*stream(rows=rows, noise=noise))
+        assert pace in {AT_REST, SLOW, DISAGREE, NO_SIGN} or "little noise" in pace
+
+
+def test_the_drift_of_a_few_fast_experts_is_told_apart():
+    """At rest, their share of the weight is below 1 %, and they have most of the mean drift."""
+    model = learned(*stream(rows=3000))
+    experts = model._core.experts()
+    slow = [one for one in experts if round(one.memory) >= 10]
+    rest = sum(one.share * one.drift for one in slow) / sum(one.share for one in slow)
+    assert rest < 0.5 * model.drift_
+    line = model.explain().split("\n")[1]
+    assert line.endswith(f"The mean drift is {model.drift_:.2g}, and {rest:.2g} without the experts with fewer than 10 rows.")
+    fast = learned(*stream(step=0.5, noise=0.1))
+    assert fast.explain().split("\n")[1].endswith(f"The mean drift is {fast.drift_:.2g}.")
 
 
 def in_words(**options):

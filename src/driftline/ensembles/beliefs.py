@@ -21,13 +21,15 @@ _LOOK_BACK = (-1, 1, 3, 4, 5, 6)  # views with earlier labels or rows in them
 _FEW = 64  # rows, from which units come
 _SINCE_JUMP = 0.4  # of the rows: an expert that reset and remembers less has begun anew
 _PART = 0.2  # of the rows: no sign of a move where the memory is at least as long
+_MINOR = 0.1  # of the weight: a band with less that dominates the mean drift is named
 # Bands of memory: from, to, name, and what a memory of that length says about the target. No expert forgets more slowly
-# than in about 1,000 rows, so that Auto cannot tell a slower target from one at rest.
+# than in about 1,000 rows, so that Auto cannot tell a slower target from one at rest. Without noise a few rows tell all, so
+# that a short memory costs nothing, and does not prove that the target moves.
 _BANDS = (
     (500, math.inf, "500 rows or more", "the target is at rest, or moves so slowly that rows of long ago still count"),
     (100, 500, "100 to 499 rows", "the target moves slowly, if at all"),
-    (10, 100, "10 to 99 rows", "the target drifts"),
-    (0, 10, "fewer than 10 rows", "the target moves fast"),
+    (10, 100, "10 to 99 rows", "the target drifts, or its labels have little noise"),
+    (0, 10, "fewer than 10 rows", "the target moves fast, or its labels have so little noise that a few rows tell it"),
 )
 
 
@@ -90,7 +92,7 @@ def _spread(experts: list[Expert]) -> float:
 
 
 def _shares(experts: list[Expert], drift: float) -> str:
-    """The share of each band, and the band that contributes most to the drift."""
+    """The share of each band, and the mean drift; also without the band that dominates it, where that has little weight."""
     shares, drifts = {}, {}
     for least, most, name, _ in _BANDS:
         band = [expert for expert in experts if least <= round(expert.memory) < most]
@@ -98,7 +100,10 @@ def _shares(experts: list[Expert], drift: float) -> str:
         drifts[name] = sum(expert.share * expert.drift for expert in band)
     by_memory = ", ".join(f"{_percent(share)} on {name}" for name, share in shares.items() if share > 0)
     source = max(drifts, key=lambda name: drifts[name])
-    return f"Weight by memory: {by_memory}. The mean drift is {drift:.2g}, most of it from experts with {source}."
+    rest, others = sum(drifts.values()) - drifts[source], sum(shares.values()) - shares[source]
+    minor = shares[source] < _MINOR and drifts[source] > rest
+    without = f", and {rest / others:.2g} without the experts with {source}" if minor else ""
+    return f"Weight by memory: {by_memory}. The mean drift is {drift:.2g}{without}."
 
 
 def _percent(share: float) -> str:
