@@ -163,7 +163,11 @@ def test_features_and_drop_choose_columns_and_set_chooses_parameters(capsys, tmp
             "classifier is not a regressor, and the command line runs regressors",
         ),
         (["-t", "load", "-m", "Classifier"], 2, "Use driftline.Classifier from Python"),
-        (["-t", "load", "-m", "clasifier"], 2, "Did you mean classifier"),
+        (
+            ["-t", "load", "-m", "clasifier"],
+            2,
+            "there is no model 'clasifier'. Did you mean classifier? classifier is not a regressor",
+        ),
         (["-t", "load", "-m", "forest"], 2, "driftline models lists them"),
         (["-t", "load", "-m", "rls", "-s", "forgeting=0.9"], 2, "Did you mean forgetting?"),
         (["-t", "load", "-m", "rls", "-s", "forgetting=1.2"], 2, "forgetting must be in (0, 1]"),

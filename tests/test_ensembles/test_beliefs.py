@@ -154,7 +154,9 @@ def test_the_drift_of_a_few_fast_experts_is_told_apart():
     rest = sum(one.share * one.drift for one in slow) / sum(one.share for one in slow)
     assert rest < 0.5 * model.drift_
     line = model.explain().split("\n")[1]
-    assert line.endswith(f"The mean drift is {model.drift_:.2g}, and {rest:.2g} without the experts with fewer than 10 rows.")
+    assert line.endswith(
+        f"The mean drift is {model.drift_:.2g}, and {rest:.2g} without the experts with fewer than 10 rows."
+    )
     fast = learned(*stream(step=0.5, noise=0.1))
     assert fast.explain().split("\n")[1].endswith(f"The mean drift is {fast.drift_:.2g}.")
 

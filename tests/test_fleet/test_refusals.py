@@ -104,6 +104,32 @@ def test_wrong_rows_change_nothing(fleet, X, y, words):
     require_untouched(fleet, before)
 
 
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        (([], [1.0], 1.0), "a key must be hashable, got []: "),
+        ((None, [1.0], 1.0), "the key is None"),
+        (("b", [1.0], 1.0), "the row brings the key 'b'"),
+        (("a", [np.nan], 1.0), "x has NaN in feature 0"),
+        (("a", [1.0], np.inf), "y is infinity"),
+    ],
+)
+def test_a_row_that_comes_alone_has_no_number(row, words):
+    fleet = dl.Fleet(dl.RLS(), 1, named=True)
+    fleet.learn_one("a", [1.0], 1.0)
+    with pytest.raises((ValueError, TypeError)) as caught:
+        fleet.learn_one(*row)
+    assert str(caught.value).startswith(f"Fleet.learn_one: {words}")
+    assert "row 0" not in str(caught.value)
+
+
+def test_a_number_and_a_weight_that_come_alone_have_no_row():
+    fleet = dl.Fleet(dl.RLS(), 3)
+    for call in (lambda: fleet.learn_one(9, [1.0], 1.0), lambda: fleet.learn_one(1, [1.0], 1.0, sample_weight=-1.0)):
+        with pytest.raises(ValueError, match=r"^Fleet\.learn_one: (?!.*row)"):
+            call()
+
+
 def test_values_beyond_the_type_are_refused():
     fleet = dl.Fleet(dl.RLS(dtype="float32"), 2)
     with pytest.raises(ValueError, match="X has 1e\\+39 in row 1, feature 0, beyond the range of float32"):

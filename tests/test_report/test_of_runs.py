@@ -54,6 +54,17 @@ def read(text):
     return " ".join(sound.words)
 
 
+@pytest.mark.parametrize("name", ["r.pdf", "r", "r.html.txt", "r.png"])
+def test_a_report_is_not_written_under_the_name_of_another_format(tmp_path, name):
+    run = dl.RLS().run(np.ones((5, 1)), np.ones(5))
+    with pytest.raises(ValueError, match=r"^Run\.report: a report is HTML: path must end in \.html or \.htm, got '.*r"):
+        run.report(tmp_path / name)
+    with pytest.raises(ValueError, match=r"^Chronicle\.write: a report is HTML"):
+        Chronicle.of(run).write(tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+    run.report(tmp_path / "R.HTM")
+
+
 def test_a_run_alone_makes_a_report(tmp_path):
     *_, run = tracked()
     run.report(tmp_path / "report.html", target="load")

@@ -17,6 +17,14 @@ from driftline.tables.inputs import Array
 if TYPE_CHECKING:
     from driftline.base.learner import Learner
 
+PAGES = (".html", ".htm")  # endings of a report's file
+
+
+def require_page(path: str | os.PathLike[str], where: str) -> None:
+    """Raises ValueError for a report's file that is named like another format."""
+    if os.path.splitext(path)[1].lower() not in PAGES:
+        raise ValueError(f"{where}: a report is HTML: path must end in {' or '.join(PAGES)}, got {os.fspath(path)!r}")
+
 
 @dataclass(frozen=True, eq=False)
 class Run:
@@ -82,7 +90,7 @@ class Run:
         A run holds neither its inputs nor the learner. What is given here in addition is shown too.
 
         Args:
-            path: of the file, which is replaced whole.
+            path: of the file, .html or .htm, which is replaced whole.
             X: the inputs of the run, for the best fixed linear model in hindsight and the spread of the features.
             model: the learner after the run, for its parameters, weights, memory and certificate.
             times: of the rows, dates or numbers, for the axis.
@@ -91,6 +99,7 @@ class Run:
             command: how to do the same again, shown at the end.
             title: by default the learner's and the target's name.
         """
+        require_page(path, "Run.report")
         (display,) = extensions.load("report")
         display.write_report(
             self, path, X, model=model, times=times, names=names, target=target, command=command, title=title

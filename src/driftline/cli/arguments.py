@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import math
 from collections.abc import Iterable, Mapping
@@ -73,13 +74,15 @@ def regressor(name: str) -> type[Learner]:
     known, all_known = registry.regressors(), registry.learners()
     if name in known:
         return known[name]
-    found = next((each for each in all_known if each.casefold() == name.casefold()), None)
-    if found is not None and found not in known:
-        raise typer.BadParameter(
-            f"{found} is not a regressor, and the command line runs regressors alone. Use driftline."
-            f"{all_known[found].__name__} from Python, where driftline.files.open_rows reads the same files"
-        )
-    raise typer.BadParameter(f"there is no model {name!r}.{closest(name, all_known) or ' driftline models lists them.'}")
+    unknown = f"there is no model {name!r}."
+    found = next(iter(difflib.get_close_matches(name.casefold(), all_known, n=1)), None)
+    if found is None or found in known:
+        raise typer.BadParameter(unknown + (closest(name, known) or " driftline models lists them."))
+    question = "" if name.casefold() == found else f"{unknown} Did you mean {found}? "
+    raise typer.BadParameter(
+        f"{question}{found} is not a regressor, and the command line runs regressors alone. Use driftline."
+        f"{all_known[found].__name__} from Python, where driftline.files.open_rows reads the same files"
+    )
 
 
 def value_of(text: str) -> Any:

@@ -16,7 +16,6 @@ Names = list[str] | None
 Typed = dict[str, Any]  # options as they were typed, by name
 STDOUT = "-"
 FORMATS = (".csv", ".jsonl", ".parquet")  # of predictions
-PAGES = (".html", ".htm")  # of reports
 
 Source = Annotated[
     str,

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import typer
 
-from driftline.cli.options import FORMATS, PAGES, STDOUT
+from driftline.base.run import PAGES
+from driftline.cli.options import FORMATS, STDOUT
 from driftline.errors import closest
 from driftline.storage import atomic
 

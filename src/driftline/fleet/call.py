@@ -23,7 +23,7 @@ ROW = 300  # nanoseconds to get hold of a model, about; an operation takes about
 
 @dataclass(eq=False)
 class Call:
-    """What one call of a verb brings, and how far it got. Without labels it only predicts."""
+    """What one call of a verb brings, and how far it got. Without labels it only predicts; ``one`` row has no number."""
 
     where: str
     slots: Array
@@ -31,6 +31,7 @@ class Call:
     labels: Array | None = None
     weight: Array | None = None
     jobs: int | None = None
+    one: bool = False
 
     def __post_init__(self) -> None:
         rows = len(self.block)
@@ -73,4 +74,4 @@ class Call:
             ahead = int(np.count_nonzero(self.slots[row:] == slot))
             if schedules is None or not schedules.serve(core, status, stuck._sums(), ahead):
                 where = f"{self.where}, key {key(slot)!r}"
-                stuck._serve(status, Batch(self.block[row:], None, None, where, row))
+                stuck._serve(status, Batch(self.block[row:], None, None, where, None if self.one else row))

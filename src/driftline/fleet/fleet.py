@@ -111,7 +111,7 @@ class Fleet:
         with self._guard.claim(only=True):
             table = self._one_row(x, where, grow=True)
             label = np.array([inputs.as_label(y, where)])
-            self._learn([key], table, label, inputs.as_weights(sample_weight, 1, where), where)
+            self._learn([key], table, label, inputs.as_weights(sample_weight, 1, where, number=False), where, one=True)
 
     def predict_many(self, keys: Any, X: Any) -> Array:
         """Predictions, each by the model of its key. A key that was never learned is predicted by a model at its start."""
@@ -123,23 +123,23 @@ class Fleet:
         """The prediction for one row of one key: an array-like, or a mapping, of which unknown names are ignored."""
         where = "Fleet.predict_one"
         with self._guard.claim(only=True):
-            return float(self._predict([key], self._one_row(x, where, grow=False), where)[0])
+            return float(self._predict([key], self._one_row(x, where, grow=False), where, one=True)[0])
 
-    def _predict(self, keys: Any, table: Table, where: str) -> Array:
-        slots = self._keys.predicted(keys, table.rows, where)
+    def _predict(self, keys: Any, table: Table, where: str, one: bool = False) -> Array:
+        slots = self._keys.predicted(keys, table.rows, where, one)
         core, schedules, _ = self._fitting(table, where)
         self._make_room(core, int(slots.max()) + 1, where)
-        call = Call(where, slots, self._block(core, table, None, where), jobs=self._jobs)
+        call = Call(where, slots, self._block(core, table, None, where, one), jobs=self._jobs, one=one)
         call.replay(core, schedules, self._learner, self._model, lambda slot: self._keys.key(slot, {}))
         return call.predictions
 
-    def _learn(self, keys: Any, table: Table, labels: Array, weight: Array | None, where: str) -> Call:
-        slots, fresh = self._keys.learned(keys, table.rows, where)
+    def _learn(self, keys: Any, table: Table, labels: Array, weight: Array | None, where: str, one: bool = False) -> Call:
+        slots, fresh = self._keys.learned(keys, table.rows, where, one)
         core, schedules, names = self._fitting(table, where)
         width = core.features + self._learner.intercept
         if self._core is None and (words := stability.risk_of_memory(self._learner, width)):
             stability.issue(words)
-        call = Call(where, slots, self._block(core, table, labels, where), labels, weight, self._jobs)
+        call = Call(where, slots, self._block(core, table, labels, where, one), labels, weight, self._jobs, one)
         self._make_room(core, int(slots.max()) + 1, where)
         try:
             call.replay(core, schedules, self._learner, self._model, lambda slot: self._keys.key(slot, fresh))
@@ -188,13 +188,14 @@ class Fleet:
         self._door.check(table, where)
         return self._core, self._schedules, self._names
 
-    def _block(self, core: Any, table: Table, y: Array | None, where: str) -> Array:
+    def _block(self, core: Any, table: Table, y: Array | None, where: str, one: bool) -> Array:
         """All rows at once; what no model takes is refused before any of them learns."""
         block = table.block(0, table.rows)
         if self._learner.missing == "raise":
             bad = core.find_bad_row(block, y)
             if bad >= 0:
-                self._door.refuse_row(block[bad], None if y is None else y[bad], where, bad, table.names)
+                row = None if one else bad
+                self._door.refuse_row(block[bad], None if y is None else y[bad], where, row, table.names)
         return block
 
     def _one_row(self, x: Any, where: str, grow: bool) -> Table:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from driftline.base.batch import numbered
 from driftline.fleet.names import Key, as_key, as_keys, is_missing
 from driftline.tables.inputs import Array
 
@@ -27,7 +28,7 @@ class Numbers:
         """How many models there are."""
         return self._met
 
-    def learned(self, keys: Any, rows: int, where: str) -> tuple[Array, dict[Key, int]]:
+    def learned(self, keys: Any, rows: int, where: str, one: bool = False) -> tuple[Array, dict[Key, int]]:
         """The slot of each row, and the keys that come for the first time with theirs: numbers need not be remembered."""
         numbers = self._as_numbers(keys, where)
         if numbers.shape != (rows,):
@@ -38,13 +39,14 @@ class Numbers:
         if outside.any():
             row = int(outside.argmax())
             raise ValueError(
-                f"{where}: keys must be in [0, {self._end}), got {numbers[row]} in row {row}; {_NAMED} numbers of any size"
+                f"{where}: keys must be in [0, {self._end}), got {numbers[row]}{_in_row(row, one)}; "
+                f"{_NAMED} numbers of any size"
             )
         return np.ascontiguousarray(numbers, dtype=np.int64), {}
 
-    def predicted(self, keys: Any, rows: int, where: str) -> Array:
+    def predicted(self, keys: Any, rows: int, where: str, one: bool = False) -> Array:
         """The slot of each row; beyond the last of a fleet that grows, the one after it, whose model is at its start."""
-        slots = self.learned(keys, rows, where)[0]
+        slots = self.learned(keys, rows, where, one)[0]
         return np.minimum(slots, self._met) if self._grows else slots
 
     def find(self, key: Any) -> int | None:
@@ -94,25 +96,25 @@ class Names:
         """How many models there are."""
         return len(self._slots)
 
-    def learned(self, keys: Any, rows: int, where: str) -> tuple[Array, dict[Key, int]]:
+    def learned(self, keys: Any, rows: int, where: str, one: bool = False) -> tuple[Array, dict[Key, int]]:
         """The slot of each row, and the keys that come for the first time with theirs, in their order."""
         names = as_keys(keys, rows, where)
-        slots: list[Any] = self._look_up(names, where)
+        slots: list[Any] = self._look_up(names, where, one)
         fresh: dict[Key, int] = {}
         if None in slots:
             for row, slot in enumerate(slots):
                 if slot is None:
-                    slots[row] = self._admit(fresh, names[row], row, where)
+                    slots[row] = self._admit(fresh, names[row], row, where, one)
         return np.array(slots, dtype=np.int64), fresh
 
-    def predicted(self, keys: Any, rows: int, where: str) -> Array:
+    def predicted(self, keys: Any, rows: int, where: str, one: bool = False) -> Array:
         """The slot of each row; for an unknown key the next free one, whose model is at its start."""
         names = as_keys(keys, rows, where)
-        slots = self._look_up(names, where)
+        slots = self._look_up(names, where, one)
         if None in slots:
             for row, slot in enumerate(slots):
                 if slot is None:
-                    _refuse_missing(names[row], row, where)
+                    _refuse_missing(names[row], row, where, one)
         return np.array([self.count if slot is None else slot for slot in slots], dtype=np.int64)
 
     def find(self, key: Any) -> int | None:
@@ -140,20 +142,21 @@ class Names:
         """Every key that was learned, in the order of the slots."""
         return list(self._slots)
 
-    def _admit(self, fresh: dict[Key, int], name: Key, row: int, where: str) -> int:
+    def _admit(self, fresh: dict[Key, int], name: Key, row: int, where: str, one: bool) -> int:
         if name in fresh:
             return fresh[name]
-        _refuse_missing(name, row, where)
+        _refuse_missing(name, row, where, one)
         slot = len(self._slots) + len(fresh)
         if self._n is not None and slot >= self._n:
+            which = numbered(None if one else row) or "the row"
             raise ValueError(
-                f"{where}: row {row} brings the key {name!r}, and all {self._n} models have another one; "
+                f"{where}: {which} brings the key {name!r}, and all {self._n} models have another one; "
                 "a fleet without n grows"
             )
         fresh[name] = slot
         return slot
 
-    def _look_up(self, names: list[Key], where: str) -> list[int | None]:
+    def _look_up(self, names: list[Key], where: str, one: bool) -> list[int | None]:
         try:
             return list(map(self._slots.get, names))
         except TypeError:
@@ -161,10 +164,16 @@ class Names:
                 try:
                     hash(name)
                 except TypeError as error:
-                    raise TypeError(f"{where}: a key must be hashable, got {name!r} in row {row}: {error}") from None
+                    raise TypeError(f"{where}: a key must be hashable, got {name!r}{_in_row(row, one)}: {error}") from None
             raise
 
 
-def _refuse_missing(name: Key, row: int, where: str) -> None:
+def _refuse_missing(name: Key, row: int, where: str, one: bool) -> None:
     if is_missing(name):
-        raise ValueError(f"{where}: the key of row {row} is {name!r}, which stands for a missing value")
+        which = numbered(None if one else row, " of ")
+        raise ValueError(f"{where}: the key{which} is {name!r}, which stands for a missing value")
+
+
+def _in_row(row: int, one: bool) -> str:
+    """The words for a row; nothing for one that came alone."""
+    return numbered(None if one else row, " in ")

@@ -13,7 +13,7 @@ import numpy as np
 from driftline.base.alarm import Alarm
 from driftline.base.learner import Learner
 from driftline.base.rules import PROBABILITY, WHOLE, Rule
-from driftline.base.run import Run
+from driftline.base.run import Run, require_page
 from driftline.evaluate.baselines import BASELINES, Baselines, LastValue
 from driftline.report import hindsight, pyramid
 from driftline.report.clock import as_times
@@ -309,10 +309,11 @@ class Chronicle:
         """Writes the report: one HTML file that needs nothing else, and that replaces an older one whole.
 
         Args:
-            path: of the file.
+            path: of the file, .html or .htm.
             command: how to do the same again, shown at the end.
             title: by default the learner's and the target's name.
         """
+        require_page(path, "Chronicle.write")
         Chronicle._write_page(self, path, command=command, title=title)
 
 
