@@ -67,6 +67,43 @@ def test_a_link_leads_to_the_same_lock(capsys, tmp_path):
         assert (code, "in use by process" in err) == (2, True)
 
 
+def test_a_lock_that_was_removed_is_made_again(tmp_path):
+    place = tmp_path / "state"
+    with locks.locked("run", {"--state": place}) as confirm:
+        atomic.lock_file(place).unlink()
+        confirm()
+        assert json.loads(atomic.lock_file(place).read_text())["pid"] == os.getpid()
+        with pytest.raises(locks.InUseError), locks.locked("run", {"--state": place}):
+            pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_of_two_runs_after_a_lock_was_removed_the_first_ends_and_writes_nothing(capsys, tmp_path):
+    state, out = tmp_path / "state", tmp_path / "out.csv"
+    with running(["--state", state, "--out", out], tmp_path) as process:
+        for path in tmp_path.glob("*.driftline-lock"):
+            path.unlink()
+        with locks.locked("run", {"--state": state, "--out": out}):
+            state.write_bytes(b"the second one's")
+            process.stdin.close()
+            assert process.wait(patience.SECONDS) == 2
+            words = f"lock was removed while it was locked, and is now in use by process {os.getpid()} on".encode()
+            assert words in process.stderr.read()
+            assert state.read_bytes() == b"the second one's"
+            assert not out.exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["state"]
+
+
+def test_a_hard_link_is_another_file(capsys, tmp_path):
+    source, state, other = write(mixed(60), tmp_path / "a.csv"), tmp_path / "state", tmp_path / "other"
+    outcome(capsys, "run", source, *RUN, "--state", state)
+    os.link(state, other)
+    before = state.read_bytes()
+    with running(["--state", other], tmp_path):
+        pass
+    assert state.read_bytes() == before != other.read_bytes()
+
+
 def test_predictions_are_not_written_to_a_file_that_a_run_writes(capsys, tmp_path):
     source, model, out = write(mixed(60), tmp_path / "a.csv"), tmp_path / "model", tmp_path / "out.csv"
     outcome(capsys, "run", source, *RUN, "--state", model)

@@ -2,6 +2,8 @@
 
 The lock is on a sidecar file, because the file itself may not exist yet, and is replaced while the command runs. The kernel
 releases it when its process ends, also by ``kill -9``. A sidecar left behind locks nothing; the next command reuses it.
+Where somebody removes a sidecar that is in use, its command makes another before it writes, or ends if a second command
+was quicker.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ import json
 import os
 import socket
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,16 +28,24 @@ class InUseError(Exception):
 
 
 @contextmanager
-def locked(command: str, files: Mapping[str, str | Path | None]) -> Iterator[None]:
+def locked(command: str, files: Mapping[str, str | Path | None]) -> Iterator[Callable[[], None]]:
     """Holds a lock on each file, given by its option. InUseError says who holds one of them.
 
-    Where the file system has no locks, the command goes on after a warning.
+    Yields a function to be called before a file is written: it makes sure that the locks are still held. Where the file
+    system has no locks, the command goes on after a warning.
     """
     with ExitStack() as stack:
-        for option, path in files.items():
-            if path is not None and str(path) != STDOUT:
-                stack.enter_context(_Lock(command, option, atomic.target(path)))
-        yield
+        held = [
+            stack.enter_context(_Lock(command, option, atomic.target(path)))
+            for option, path in files.items()
+            if path is not None and str(path) != STDOUT
+        ]
+
+        def confirm() -> None:
+            for lock in held:
+                lock.confirm()
+
+        yield confirm
 
 
 class _Lock:
@@ -43,25 +53,39 @@ class _Lock:
         self.command, self.option, self.place = command, option, place
         self.path = atomic.lock_file(place)
 
-    def __enter__(self) -> None:
-        while True:
-            self.handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
-            try:
-                if self._take():
-                    return
-            except BaseException:
-                os.close(self.handle)
-                raise
-            os.close(self.handle)
+    def __enter__(self) -> _Lock:
+        self.handle = self._opened()
+        return self
 
-    def _take(self) -> bool:
-        """Takes the lock; False where its file was removed meanwhile by the process that held it."""
-        if not stat.S_ISREG(os.fstat(self.handle).st_mode):
-            raise OSError(f"{self.path}: not a regular file")
-        taken = atomic.lock(self.handle)
-        if taken is False:
-            raise InUseError(f"{self.option} {self.place}: in use by {self._holder()}")
+    def confirm(self) -> None:
+        """Locks a new file where the old one was removed. InUseError where another process did so before."""
         if not atomic.is_at(self.handle, self.path):
+            removed, self.handle = (
+                self.handle,
+                self._opened(f"{self.path.name} was removed while it was locked, and is now "),
+            )
+            os.close(removed)
+
+    def _opened(self, words: str = "") -> int:
+        """The file, locked."""
+        while True:
+            handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
+            try:
+                if self._take(handle, words):
+                    return handle
+            except BaseException:
+                os.close(handle)
+                raise
+            os.close(handle)
+
+    def _take(self, handle: int, words: str) -> bool:
+        """Takes the lock; False where its file was removed meanwhile by the process that held it."""
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(f"{self.path}: not a regular file")
+        taken = atomic.lock(handle)
+        if taken is False:
+            raise InUseError(f"{self.option} {self.place}: {words}in use by {_holder(handle)}")
+        if not atomic.is_at(handle, self.path):
             return False
         if taken is None:
             typer.echo(
@@ -70,22 +94,23 @@ class _Lock:
                 err=True,
             )
         with suppress(OSError):  # a full disk: the lock holds all the same
-            os.ftruncate(self.handle, 0)
-            os.pwrite(self.handle, _own_entry().encode(), 0)
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, _own_entry().encode(), 0)
         return True
-
-    def _holder(self) -> str:
-        """The process that holds the lock, as far as the file says."""
-        try:
-            found = json.loads(os.pread(self.handle, 1000, 0))
-            return f"process {int(found['pid'])} on {str(found['host'])[:100]!r}, since {str(found['since'])[:40]}"
-        except (ValueError, KeyError, TypeError):
-            return "another process"
 
     def __exit__(self, *_: object) -> None:
         if atomic.is_at(self.handle, self.path):
             self.path.unlink()  # while it is locked: whoever opened it meanwhile sees that it is gone
         os.close(self.handle)
+
+
+def _holder(handle: int) -> str:
+    """The process that holds the lock, as far as the file says."""
+    try:
+        found = json.loads(os.pread(handle, 1000, 0))
+        return f"process {int(found['pid'])} on {str(found['host'])[:100]!r}, since {str(found['since'])[:40]}"
+    except (ValueError, KeyError, TypeError):
+        return "another process"
 
 
 def _own_entry() -> str:

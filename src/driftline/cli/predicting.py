@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -53,11 +54,13 @@ def load(path: Path) -> Trained:
 
 def predict(path: Path, source: str, *, out: str, level: float | None, delimiter: str | None) -> int:
     """Writes a prediction for each row, and returns their number."""
-    with locked("predict", {"--out": out}):
-        return _predict(load(path), source, out=out, level=level, delimiter=delimiter)
+    with locked("predict", {"--out": out}) as confirm:
+        return _predict(load(path), source, confirm, out=out, level=level, delimiter=delimiter)
 
 
-def _predict(trained: Trained, source: str, *, out: str, level: float | None, delimiter: str | None) -> int:
+def _predict(
+    trained: Trained, source: str, confirm: Callable[[], None], *, out: str, level: float | None, delimiter: str | None
+) -> int:
     options = trained.options if delimiter is None else replace(trained.options, delimiter=delimiter)
     rows = Rows(source, options, known=trained.known)
     output: Output | None = None
@@ -71,6 +74,7 @@ def _predict(trained: Trained, source: str, *, out: str, level: float | None, de
             count += len(block)
         if not count:
             raise DataError("has names and no rows", source=rows.name)
+        confirm()
         output.place()
     except BaseException:
         rows.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import shlex
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from time import monotonic, perf_counter
@@ -82,16 +82,16 @@ def run(request: Request) -> Outcome:
     if request.report is not None:
         check_jinja()  # at once, not after the work
     outputs = {"--out": request.out, "--report": request.report, "--state": request.state}
-    with locked("run", outputs), Stop() as stop, warnings.catch_warnings():
+    with locked("run", outputs) as confirm, Stop() as stop, warnings.catch_warnings():
         warnings.simplefilter("ignore", DriftlineWarning)  # the summary has them
-        return Job(request, stop).run()
+        return Job(request, stop, confirm).run()
 
 
 class Job:
-    """One run along a source."""
+    """One run along a source. ``confirm`` is called before a file is written: its locks are still held, or it raises."""
 
-    def __init__(self, request: Request, stop: Stop) -> None:
-        self.request, self.stop = request, stop
+    def __init__(self, request: Request, stop: Stop, confirm: Callable[[], None]) -> None:
+        self.request, self.stop, self.confirm = request, stop, confirm
         self.began = perf_counter()
         kept = self._kept()
         self.rows = Rows(
@@ -187,6 +187,7 @@ class Job:
     def _begin_anew(self) -> None:
         """Removes a state that is not resumed: its predictions are about to be overwritten."""
         if self.done == 0 and self.request.state is not None:
+            self.confirm()
             atomic.target(self.request.state).unlink(missing_ok=True)
 
     def _check_end(self) -> None:
@@ -263,6 +264,7 @@ class Job:
         request = self.request
         if request.state is None:
             return
+        self.confirm()
         written = self.output.sync()
         parts: dict[str, dict[str, Any]] = {"score": self.score.state(), "late": self.follower.state()}
         if self.chronicle is not None:
@@ -289,6 +291,7 @@ class Job:
             raise DataError("no row has a target", source=self.rows.name, column=self.request.options.target)
         if self.done > self.resumed_at:
             self._save()
+        self.confirm()
         self.output.place()
         if self.chronicle is not None and self.request.report is not None and self._page_is_due(self.request.report):
             command = shlex.join(["driftline", *self.request.command])
