@@ -129,7 +129,7 @@ def test_compare_gives_each_learner_the_figures_of_its_own_run(capsys, tmp_path)
     arguments = [source, "-t", "load", "--models", "kalman,rls", "-s", "rls.forgetting=0.9", "--delay", 2]
     code, out, err = call(capsys, "compare", *arguments, "--json")
     assert (code, err.splitlines()[1:]) == (0, [])
-    assert err.startswith("driftline compare: rls: RLS: a memory of 10 rows is too short")
+    assert err.startswith("driftline compare: rls: RLS: a memory of 10 rows does not determine 19 weights")
     rows = {row["model"]: row for row in json.loads(out)["rows"]}
     for name, settings in (("kalman", []), ("rls", ["-s", "forgetting=0.9"])):
         code, out, _ = call(capsys, "run", source, "-t", "load", "-m", name, *settings, "--delay", 2, "--json")
