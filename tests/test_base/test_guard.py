@@ -1,5 +1,6 @@
 """Calls that are interrupted, anywhere, or cut off by a fork: the model is whole, and free."""
 
+import copy
 import os
 import sys
 import threading
@@ -22,6 +23,7 @@ MODELS = {
     "averaged": dl.Averaged,
     "pipeline": lambda: Standardize() | dl.RLS(),
     "network": lambda: dl.Network([dl.RLS(), dl.LMS()]),
+    "sparse_dfop": lambda: dl.SparseDFOP(dim=4),
 }
 
 
@@ -78,7 +80,7 @@ def interrupt_everywhere(model, call, y):
         model.learn_one({"a": 1.0, "b": 2.0}, y[0])
     else:
         model.run(ROWS, y)
-    before = model.__getstate__()
+    before = copy.deepcopy(model.__getstate__())  # SparseDFOP's names grow in place; a state takes back as many as it had
     CALLS[call](model, y)
     after = model.__getstate__()
     line = 0
