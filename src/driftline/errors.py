@@ -15,7 +15,7 @@ class DivergenceError(RowRefusedError, FloatingPointError):
 
 
 class DriftlineWarning(UserWarning):
-    """Predictions are not to be trusted: the memory is too short for the features, or predictions ran away."""
+    """Predictions are not to be trusted: rows in memory do not determine the weights, or predictions ran away."""
 
 
 class ModelFileError(ValueError):

@@ -116,7 +116,7 @@ def test_the_parameters_of_a_model_that_has_learned():
 @pytest.mark.parametrize("ridge", [0.1, 1.0, 10.0])
 @pytest.mark.parametrize("forgetting", [0.5, 0.9, 0.98, 0.999])
 def test_its_errors_are_those_of_the_equation_that_adds_a_little_before_each_row(forgetting, ridge, d):
-    """Within 5 %, where the loss at twice the ridge is up to 80 % larger. That equation takes O(d^3) a row."""
+    """Within 5 %. That equation takes O(d^3) a row."""
     X, y = drifting(8, rows=2000, d=d, step=0.2)
     exact = np.mean((y - ideal(with_ones(X), y, forgetting, ridge)) ** 2)
     ours = np.mean(dl.RLS(forgetting=forgetting, ridge=ridge, keep_prior=True).run(X, y).losses)
