@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 NATIVE := $(wildcard cpp/*/*.cpp cpp/*/*.hpp cpp/include/driftline/*.hpp cpp/include/driftline/*/*.hpp) CMakeLists.txt
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
-.PHONY: help demo test test-native attack lint format bench bench-quick bench-capymoa bench-auto bench-auto-peers docs clean
+.PHONY: help demo test test-native attack lint format bench bench-quick bench-capymoa bench-auto bench-auto-peers rivals docs clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -59,12 +59,17 @@ bench-auto-peers: .venv-peers/ready .venv-capymoa/ready  ## Auto beside River an
 	.venv-peers/bin/python -m benchmarks.auto_peers $(DATA)
 	.venv-capymoa/bin/python -m benchmarks.auto_peers $(DATA)
 
+rivals: .venv-rivals/ready .venv-capymoa/ready  ## the DFOP paper's rivals on the files of DATA=DIR, kept in build/rivals; an hour or two
+	.venv-rivals/bin/python -m benchmarks.rivals $(DATA)
+	if java -version 2> build/java.log; then .venv-capymoa/bin/python -m benchmarks.rivals $(DATA); else echo "CapyMOA needs Java, which is not here"; fi
+	.venv-rivals/bin/python -m benchmarks.rivals $(DATA) --gather
+
 docs: $(VENV)/docs  ## the documentation, in docs/_build/html
 	$(BIN)/python -m sphinx -q -W -b doctest docs docs/_build/doctest
 	$(BIN)/python -m sphinx -q -W -b html docs docs/_build/html
 
 clean:  ## remove what the other verbs made
-	rm -rf src/driftline/report/vendor .venv .venv-peers .venv-capymoa build demo docs/_build docs/cli docs/learners
+	rm -rf src/driftline/report/vendor .venv .venv-peers .venv-rivals .venv-capymoa build demo docs/_build docs/cli docs/learners
 
 $(VENV)/made:
 	$(PYTHON) -m venv $(VENV)
@@ -93,6 +98,11 @@ $(VENV)/docs: $(VENV)/core
 .venv-peers/ready: pyproject.toml $(NATIVE) benchmarks/requirements.txt $(wildcard src/driftline/*.py src/driftline/*/*.py)
 	$(PYTHON) -m venv .venv-peers
 	.venv-peers/bin/python -m pip --disable-pip-version-check --quiet install -r benchmarks/requirements.txt .
+	touch $@
+
+.venv-rivals/ready: pyproject.toml $(NATIVE) benchmarks/requirements-rivals.txt $(wildcard src/driftline/*.py src/driftline/*/*.py)
+	$(PYTHON) -m venv .venv-rivals
+	.venv-rivals/bin/python -m pip --disable-pip-version-check --quiet install -r benchmarks/requirements-rivals.txt .
 	touch $@
 
 # CapyMOA needs Java 17 or later, which pip does not bring.

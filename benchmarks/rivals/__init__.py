@@ -1,0 +1,1 @@
+"""The methods that the DFOP paper compares with, and today's, in its protocol."""

@@ -1,0 +1,97 @@
+"""Scores of methods that the library does not have: measured by ``make rivals``, kept in ``rivals.json`` beside this file.
+
+A score belongs to rows, and is used for the same rows only: a data set is recognised by its fingerprint.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+FILE = Path(__file__).with_name("rivals.json")
+PAPER, OURS, TODAY = "the paper's", "driftline's", "today's"
+
+
+class Kept(NamedTuple):
+    """A method's scores on some of the ten subsets of a data set.
+
+    Attributes:
+        subsets: their indices.
+        scores: shares of right labels, or mean squared errors; infinite where a method broke down.
+        microseconds: of processor time a row, for predicting and learning.
+    """
+
+    subsets: tuple[int, ...]
+    scores: NDArray[Any]
+    microseconds: float
+
+
+class About(NamedTuple):
+    """Where a method is from: whose it is, how it is made here, and which library with its version made it."""
+
+    origin: str
+    words: str
+    library: str
+
+
+@dataclass(frozen=True, eq=False)
+class Rivals:
+    """What ``rivals.json`` holds."""
+
+    content: Mapping[str, Any]
+
+    def methods(self, task: str) -> dict[str, About]:
+        """The methods that were run, in the order of the tables."""
+        return {name: About(**about) for name, about in self.content["methods"][task].items()}
+
+    def data_sets(self, task: str) -> dict[str, Mapping[str, Any]]:
+        """Everything about each data set, by its name."""
+        return dict(self.content["data_sets"][task])
+
+    def scores(self, task: str, name: str) -> dict[str, Kept]:
+        """All methods' scores on a data set, whatever rows a caller has."""
+        by_method = self.content["data_sets"][task][name]["methods"]
+        order = [method for method in self.content["methods"][task] if method in by_method]
+        return {method: kept(by_method[method]) for method in order}
+
+    def on(self, task: str, name: str, X: NDArray[Any], y: NDArray[Any]) -> dict[str, Kept]:
+        """The scores on exactly these rows; empty where they were measured on others, or never."""
+        found = self.content["data_sets"][task].get(name)
+        if found is None or not same(found["fingerprint"], fingerprint(X, y)):
+            return {}
+        return self.scores(task, name)
+
+
+def kept(record: Mapping[str, Any]) -> Kept:
+    """A record of the file; null, which stands for a breakdown, becomes infinite."""
+    values = np.array([np.inf if score is None else score for score in record["scores"]])
+    return Kept(tuple(record["subsets"]), values, record["microseconds"])
+
+
+def fingerprint(X: NDArray[Any], y: NDArray[Any]) -> list[float]:
+    """Rows, inputs, and sums that depend on the values and their order.
+
+    >>> fingerprint(np.array([[1.0], [2.0]]), np.array([3.0, 5.0]))
+    [2.0, 1.0, 3.0, 8.0, 23.0]
+    """
+    sums = X.sum(axis=1)
+    order = np.arange(1, len(y) + 1)
+    return [float(v) for v in (*X.shape, sums.sum(), y.sum(), (order * y * sums).sum())]
+
+
+def same(first: list[float], second: list[float]) -> bool:
+    """Whether two fingerprints agree, but for rounding."""
+    return len(first) == len(second) and bool(np.allclose(first, second, rtol=1e-7, atol=1e-6))
+
+
+@cache
+def load() -> Rivals:
+    """The scores that come with the library."""
+    return Rivals(json.loads(FILE.read_text("utf-8")))
