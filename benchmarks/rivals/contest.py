@@ -41,7 +41,8 @@ def score(task: str, predictions: Array, y: Array) -> float | None:
         return None
     if task == CLASSIFICATION:
         return float(np.mean((predictions >= 0) == (y > 0)))
-    error = float(np.mean(np.square(predictions - y)))
+    with np.errstate(over="ignore"):
+        error = float(np.mean(np.square(predictions - y)))
     return error if math.isfinite(error) else None
 
 

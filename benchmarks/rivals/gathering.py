@@ -9,8 +9,9 @@ from typing import Any
 
 from benchmarks import machine
 from benchmarks.rivals.methods import ORDER
+from driftline import streams
 from driftline.reproduce.dfop_fig1 import STAGES
-from driftline.reproduce.rivals import same
+from driftline.reproduce.rivals import fingerprint, same
 
 FILE = Path(__file__).parents[2] / "src/driftline/reproduce/rivals.json"  # of the checkout, wherever driftline is installed
 ABOUT = ("origin", "words", "library")
@@ -36,7 +37,8 @@ def gathered(keep: Path) -> dict[str, Any]:
     for name in STAGES:
         path = keep / f"holdout {name}.json"
         if path.exists():
-            found["holdout"][name] = {"DWM": json.loads(path.read_text())}
+            first = fingerprint(*streams.make(name.lower(), seed=0).take())
+            found["holdout"][name] = {"fingerprint": first, "DWM": json.loads(path.read_text())}
     return found
 
 

@@ -21,9 +21,7 @@ from benchmarks.rivals import (
     svm,
 )
 from benchmarks.rivals.ours import Run
-from driftline.reproduce.rivals import OURS, PAPER, TODAY
-
-CLASSIFICATION, REGRESSION = "classification", "regression"
+from driftline.reproduce.rivals import CLASSIFICATION, OURS, PAPER, REGRESSION, TODAY
 
 
 class Method(NamedTuple):

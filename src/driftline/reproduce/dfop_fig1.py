@@ -17,11 +17,17 @@ from driftline.reproduce.dfop_data import rate_of
 from driftline.reproduce.dfop_published import SOURCE
 from driftline.reproduce.means import half_width
 from driftline.reproduce.pictures import NEUTRAL, band, legend_below, panels
+from driftline.reproduce.rivals import load
 from driftline.reproduce.target import Check, Findings, Target
 
 STAGES = {"SEA": 4, "hyperplane": 9}
 LEARNERS = ("DFOP", "RLS")
+ALL = (*LEARNERS, "DWM")
 REPEATS, FRESH, EVERY = 10, 1000, 100
+DWM = (
+    "DWM has naive Bayes experts, a period of 50 rows, the factor 0.5 and the threshold 0.01. `make rivals` ran it on the "
+    "same rows, and its accuracies on the same fresh rows come with the library."
+)
 NEAR = 1.0  # points below a stage's last accuracy
 
 
@@ -61,7 +67,15 @@ def compute(context: Context) -> Findings:
     jobs = [Job(name, context.seed + i, lengths[name], every, fresh) for name in STAGES for i in range(repeats)]
     found = context.map(holdout, jobs, "repetitions")
     curves = {name: np.array([c for job, c in zip(jobs, found, strict=True) if job.name == name]) for name in STAGES}
-    return judge(curves, every)
+    return judge(
+        curves if context.quick else {name: with_dwm(name, own, context.seed) for name, own in curves.items()}, every
+    )
+
+
+def with_dwm(name: str, curves: NDArray[Any], seed: int) -> NDArray[Any]:
+    """The curves with those of DWM, where it was run on the same stream."""
+    counts = load().holdout(name, *streams.make(name.lower(), seed=seed).take())
+    return curves if counts is None else np.concatenate([curves, 100 / FRESH * counts[:, None, :]], axis=1)
 
 
 def judge(curves: Mapping[str, NDArray[Any]], every: int) -> Findings:
@@ -71,16 +85,17 @@ def judge(curves: Mapping[str, NDArray[Any]], every: int) -> Findings:
     checks: list[Check] = []
     for name, values in curves.items():
         mean, wide = values.mean(axis=0), half_width(values)
-        for k, learner in enumerate(LEARNERS):
+        for k, learner in enumerate(ALL[: len(mean)]):
             for i, (middle, half) in enumerate(zip(mean[k].tolist(), wide[k].tolist(), strict=True)):
                 records.append([name, learner, (i + 1) * every, middle, half])
         own = values.mean(axis=2)
         test = paired_t_test(own[:, 0], own[:, 1])
         parts = np.split(mean, STAGES[name], axis=1)
-        drops = np.array([after[:, 0] - before[:, -1] for before, after in pairwise(parts)])
+        drops = np.array([after[:2, 0] - before[:2, -1] for before, after in pairwise(parts)])
         rises = np.array([part[0, -1] - part[0, 0] for part in parts[1:]])
         delays = [every * (1 + int(np.argmax(part[0] >= part[0, -1] - NEAR))) for part in parts[1:]]
-        rows.append([name, *own.mean(axis=0).tolist(), test.p_value, float(drops[:, 0].mean()), int(np.median(delays))])
+        means = [*own.mean(axis=0).tolist(), ""][: len(ALL)]
+        rows.append([name, *means, test.p_value, float(drops[:, 0].mean()), int(np.median(delays))])
         checks += [
             Check(
                 f"{name}: the accuracy of both falls at every change",
@@ -100,11 +115,21 @@ def judge(curves: Mapping[str, NDArray[Any]], every: int) -> Findings:
                 "repetitions",
             ),
         ]
+        if own.shape[1] == len(ALL):
+            against = paired_t_test(own[:, 0], own[:, 2])
+            checks.append(
+                Check(
+                    f"{name}: DFOP is significantly better than DWM",
+                    bool(against.statistic > 0 and against.p_value < 0.05),
+                    f"{own[:, 0].mean():.2f} against {own[:, 2].mean():.2f} %, p = {against.p_value:.1g}",
+                )
+            )
+    run = all(values.shape[1] == len(ALL) for values in curves.values())
     caption = (
         "Holdout accuracy in per cent, mean over all samples; DFOP's mean fall at a change, in points; the median number of "
         f"rows after which it is within {NEAR:g} point of the stage's last accuracy."
     )
-    columns = ["stream", *LEARNERS, "p-value", "DFOP's fall", "rows to recover"]
+    columns = ["stream", *ALL, "p-value, DFOP and RLS", "DFOP's fall", "rows to recover"]
     return Findings(
         numbers=Table(["stream", "learner", "row", "accuracy", "half_width_95"], records),
         checks=checks,
@@ -116,9 +141,10 @@ def judge(curves: Mapping[str, NDArray[Any]], every: int) -> Findings:
             "Both streams flip labels at random, 10 % of them in SEA and 5 % in hyperplane: no method can have more than "
             "90 % and 95 % here. hyperplane's share was fitted to DFOP's accuracy in the paper's Table 1, so that DFOP's "
             "level on it is no evidence.",
+            *([DWM] if run else []),
         ],
         left_out=[
-            "DWM, the third curve of the paper's panels, which the library does not have.",
+            *([] if run else ["DWM, the third curve of the paper's panels: it was run on other rows than these."]),
             "panel (c): features of the Oxford-IIIT Pet images by a deep network.",
         ],
     )
@@ -132,10 +158,10 @@ def draw(curves: Mapping[str, NDArray[Any]], every: int) -> Any:
         mean, wide = values.mean(axis=0), np.nan_to_num(half_width(values))
         for change in np.linspace(0, at[-1], STAGES[name] + 1)[1:-1]:
             ax.axvline(change, color=NEUTRAL, linewidth=0.8, linestyle=":")
-        for k, learner in enumerate(LEARNERS):
+        for k, learner in enumerate(ALL[: len(mean)]):
             style = {
                 "color": plots.COLOURS[k],
-                "linestyle": "-" if k == 0 else "--",
+                "linestyle": ("-", "--", "-.")[k],
                 "label": f"{learner}, mean and 95 % band",
             }
             band(ax, at, mean[k], mean[k] - wide[k], mean[k] + wide[k], **style)

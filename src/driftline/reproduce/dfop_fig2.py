@@ -13,13 +13,19 @@ from driftline.reproduce.dfop_contest import LEARNERS, ORDER, SETTING, WINDOW_CH
 from driftline.reproduce.dfop_data import FORMAT, Dataset, from_files, made_here, missing
 from driftline.reproduce.dfop_published import METHODS, SOURCE, table_1
 from driftline.reproduce.pictures import panels
+from driftline.reproduce.rival_tables import NOT_HAD, PROTOCOL, READINGS, Rival, rivals_of
 from driftline.reproduce.target import Check, Findings, Target
+
+MOST = "methods that were run on every data set"
+ALL = "data sets that every method was run on"
 
 
 def compute(context: Context) -> Findings:
     """The scores of the paper's printed accuracies, and those of the methods that are run here."""
     datasets = each_once(made_here(context), from_files(context))
-    return judge(datasets, contest(context, datasets), missing(context, datasets))
+    comparison = contest(context, datasets)
+    found = [] if context.quick else rivals_of(datasets, comparison)
+    return judge(datasets, comparison, missing(context, datasets), found)
 
 
 def each_once(made: Sequence[Dataset], files: Sequence[Dataset]) -> list[Dataset]:
@@ -28,15 +34,19 @@ def each_once(made: Sequence[Dataset], files: Sequence[Dataset]) -> list[Dataset
     return list(named.values())
 
 
-def judge(datasets: Sequence[Dataset], comparison: Comparison, left_out: Sequence[str] = ()) -> Findings:
-    """Findings from the comparison's accuracies and from the printed ones."""
+def judge(
+    datasets: Sequence[Dataset], comparison: Comparison, left_out: Sequence[str] = (), found: Sequence[Rival] = ()
+) -> Findings:
+    """Findings from the comparison's accuracies, those of rivals, and the printed ones."""
     all_printed = from_printed(METHODS, list(table_1()))
     same_printed = from_printed(LEARNERS, [dataset.name for dataset in datasets])
     here = comparison.robustness()
     count = len(datasets)
+    wide = over_all(comparison, found)
     records: list[list[Any]] = [["the paper's accuracies", len(table_1()), *item] for item in all_printed.items()]
     records += [["the paper's accuracies, methods and data sets run here", count, *item] for item in same_printed.items()]
     records += [["run here", count, *item] for item in here.items()]
+    records += [[how, len(sets), *item] for how, (sets, scores) in wide.items() for item in scores.items()]
     made = sum(dataset.made_here for dataset in datasets)
     rows: list[list[Any]] = [[name, same_printed[name], here[name]] for name in LEARNERS]
     ranking: list[list[Any]] = [list(item) for item in ordered(all_printed)]
@@ -46,14 +56,19 @@ def judge(datasets: Sequence[Dataset], comparison: Comparison, left_out: Sequenc
         checks=[
             *extremes(all_printed, f"by the paper's own {len(table_1())} x {len(METHODS)} accuracies"),
             *extremes(here, f"among the methods run here, on {count} data sets"),
+            *first_of_the_papers(wide),
         ],
-        draw=lambda: draw(all_printed, here, same_printed, count),
+        draw=lambda: draw(all_printed, here, same_printed, count, wide.get(MOST)),
         summary=[
             Table(["method", "from the paper's accuracies", "run here"], rows, caption),
             Table(
                 ["method", "robustness"],
                 ranking,
                 f"Robustness of all methods over {len(table_1())} data sets, from the accuracies that the paper prints.",
+            ),
+            *(
+                Table(["method", "robustness"], [list(item) for item in ordered(scores)], f"{how}: {len(sets)} data sets.")
+                for how, (sets, scores) in wide.items()
             ),
         ],
         remarks=[
@@ -65,9 +80,44 @@ def judge(datasets: Sequence[Dataset], comparison: Comparison, left_out: Sequenc
             "parameters are.",
             WINDOW_CHOICE,
             "The score depends on which methods are compared.",
+            *([PROTOCOL, READINGS] if found else ()),
         ],
-        left_out=["ten of the paper's methods, which the library does not have: their figures are the paper's.", *left_out],
+        left_out=[*left_out, *NOT_HAD],
     )
+
+
+def over_all(comparison: Comparison, found: Sequence[Rival]) -> dict[str, tuple[list[str], dict[str, float]]]:
+    """Data sets and robustness, of the methods that were run on all data sets, and of all methods where all were run."""
+    if not found:
+        return {}
+    means: dict[tuple[str, str], float] = {(rival.data_set, rival.method): rival.mean for rival in found}
+    own = 100 * comparison.mean()
+    means |= {(s, m): float(own[i, k]) for i, s in enumerate(comparison.streams) for k, m in enumerate(comparison.learners)}
+    methods = list(dict.fromkeys(method for _, method in means))
+    measured = [s for s in comparison.streams if any(rival.data_set == s for rival in found)]
+    complete = [m for m in methods if all((s, m) in means for s in measured)]
+    shared = [s for s in measured if all((s, m) in means for m in methods)]
+    parts = {MOST: (measured, complete)} | ({ALL: (shared, methods)} if shared and len(complete) < len(methods) else {})
+    return {
+        how: (sets, dict(zip(own_methods, scored(means, sets, own_methods), strict=True)))
+        for how, (sets, own_methods) in parts.items()
+    }
+
+
+def scored(means: Mapping[tuple[str, str], float], sets: Sequence[str], methods: Sequence[str]) -> list[float]:
+    """The robustness of each method over some data sets."""
+    table = np.array([[means[name, method] for method in methods] for name in sets])
+    scores: list[float] = robustness(table, lower_is_better=False).tolist()
+    return scores
+
+
+def first_of_the_papers(wide: Mapping[str, tuple[list[str], dict[str, float]]]) -> list[Check]:
+    """Whether DFOP is the most robust of those of the paper's methods that were run."""
+    checks = []
+    for how, (sets, scores) in wide.items():
+        theirs = {method: score for method, score in scores.items() if method in METHODS}
+        checks += extremes(theirs, f"among {len(theirs)} of the paper's methods run here, on {len(sets)} data sets ({how})")
+    return checks
 
 
 def from_printed(methods: Sequence[str], names: Sequence[str]) -> dict[str, float]:
@@ -97,8 +147,21 @@ def extremes(scores: Mapping[str, float], where: str) -> list[Check]:
     ]
 
 
-def draw(printed: Mapping[str, float], here: Mapping[str, float], same: Mapping[str, float], count: int) -> Any:
+def draw(
+    printed: Mapping[str, float],
+    here: Mapping[str, float],
+    same: Mapping[str, float],
+    count: int,
+    wide: tuple[list[str], dict[str, float]] | None = None,
+) -> Any:
     """Bars of all methods by the paper's accuracies, and of those run here."""
+    if wide is not None:
+        figure, (left, right) = panels(2, width=5.6, height=5.4)
+        sets, own = wide
+        plots.draw_bars(printed, "sum over 20 data sets of accuracy / least accuracy", "The paper's accuracies", ax=left)
+        label = f"sum over {len(sets)} data sets of accuracy / least accuracy"
+        plots.draw_bars(own, label, "Run here: the paper's methods and others", ax=right)
+        return figure
     figure, (left, right) = panels(2, width=5.2, height=4.6)
     plots.draw_bars(printed, "sum over 20 data sets of accuracy / least accuracy", "From the paper's accuracies", ax=left)
     names = [name for name, _ in reversed(ordered(here))]

@@ -13,7 +13,6 @@ from driftline.reproduce.dfop_data import Dataset
 from driftline.reproduce.dfop_published import METHODS, Printed, table_1
 
 FIRST, LATE, WHOLE = "before learning", "after learning", "before learning, all rows"
-QUOTED = tuple(name for name in METHODS if name not in LEARNERS)
 CAPTION = (
     "Accuracy in per cent. • DFOP is significantly better, ◦ worse (paired t-tests at 95 %). The last column predicts "
     "each row with weights that have learned it, as line 5 of Algorithm 1 does; the columns before it predict first."
@@ -88,8 +87,9 @@ def records_of(datasets: Sequence[Dataset], comparison: Comparison, besides: Seq
     return found
 
 
-def tables(records: Sequence[Record], comparison: Comparison) -> list[Table]:
-    """The accuracies beside the paper's, DFOP's by the prior, and the paper's of other methods."""
+def tables(records: Sequence[Record], comparison: Comparison, run: Sequence[str] = ()) -> list[Table]:
+    """The accuracies beside the paper's, DFOP's by the prior, and the paper's of methods that are not ``run``."""
+    quoted = [name for name in METHODS if name not in (*LEARNERS, *run)]
     by_key = {(record.label, record.method, record.predicted): record for record in records}
     rows: list[list[Any]] = []
     priors: list[list[Any]] = []
@@ -113,8 +113,8 @@ def tables(records: Sequence[Record], comparison: Comparison) -> list[Table]:
             "DFOP's accuracy by the prior, which the paper does not state; it says that it is typically large.",
         ),
         Table(
-            ["data set", *QUOTED],
-            [[name, *(printed(table_1()[name][method]) for method in QUOTED)] for name in names],
+            ["data set", *quoted],
+            [[name, *(printed(table_1()[name][method]) for method in quoted)] for name in names],
             "The paper's figures for its other methods, which are not run here.",
         ),
     ]

@@ -1,4 +1,4 @@
-"""Sparse-DFOP beside S-RLS, GMF-RLS and DFOP in the protocol of the DFOP paper: what its Table 3 needs."""
+"""Sparse-DFOP beside S-RLS, GMF-RLS, ASVB-L and DFOP in the protocol of the DFOP paper: what its Table 3 needs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 
 from driftline import DFOP, SparseDFOP, streams
 from driftline.evaluate import Accuracy, Comparison, subsets
+from driftline.reproduce.asvb_l import ASVBL
 from driftline.reproduce.context import Context
 from driftline.reproduce.dfop_contest import PRIOR
 from driftline.reproduce.dfop_data import Dataset, from_files
-from driftline.reproduce.sparse_dfop_traces import DIM, RATE, RIVALS, D
+from driftline.reproduce.sparse_dfop_traces import DIM, RATE, D
+from driftline.reproduce.sparse_dfop_traces import RIVALS as SPARSE_RLS
 from driftline.reproduce.sparse_rls import PENALTIES, THRESHOLDS, listed, rivals
 
 NAMES = (
@@ -25,15 +27,16 @@ MADE = "state space"
 SUBSETS, MADE_ROWS = 10, 1000
 WIDEST = 2000  # inputs, beyond which a matrix of their square is left out
 WHOLE, COMPRESSED = "all inputs", "compressed"
+RIVALS = (*SPARSE_RLS, "ASVB-L")
 
 SETTING = (
     "Ten consecutive subsets of 4T/5 rows, as in the paper's Section 6.1 and by the sizes in its Table 2. Sparse-DFOP "
     f"with a Gaussian matrix of {DIM} rows, anew for each subset, the forgetting rate {RATE:g} that the paper "
     f"recommends, and prior {PRIOR:g}; the class is the sign. S-RLS and GMF-RLS with the same forgetting and prior, on "
     f"all inputs, and on rows that a Gaussian matrix compresses to {DIM} numbers; the threshold of S-RLS is the best of "
-    f"{listed(THRESHOLDS)}, the penalty of GMF-RLS the best of {listed(PENALTIES)}, in hindsight for each data set. All "
-    "have an intercept, and predict every row before its label is learned. A prediction that is no number counts as "
-    "wrong."
+    f"{listed(THRESHOLDS)}, the penalty of GMF-RLS the best of {listed(PENALTIES)}, in hindsight for each data set. "
+    "ASVB-L has the same forgetting and no parameter to choose. All have an intercept, and predict every row before its "
+    "label is learned. A prediction that is no number counts as wrong."
 )
 
 
@@ -92,6 +95,7 @@ def scores(job: Job) -> dict[Key, Score]:
         for name, by_value in rivals(RATE, PRIOR).items():
             for value, rival in by_value.items():
                 found[name, reading, value] = scored(rival.predictions(rows, y), y)
+        found["ASVB-L", reading, 0.0] = scored(ASVBL(1 - RATE).predictions(rows, y), y)
     return found
 
 

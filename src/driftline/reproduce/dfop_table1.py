@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,10 +24,23 @@ from driftline.reproduce.dfop_contest import (
     others,
 )
 from driftline.reproduce.dfop_data import FORMAT, Dataset, from_files, made_here, missing
-from driftline.reproduce.dfop_published import SOURCE
+from driftline.reproduce.dfop_published import SOURCE, Printed
 from driftline.reproduce.dfop_records import FIRST, LATE, Record, records_of, tables, with_prior
 from driftline.reproduce.dfop_windup import RATE, WindUp, wind_up
 from driftline.reproduce.pictures import NEUTRAL, panels
+from driftline.reproduce.rival_tables import (
+    NOT_HAD,
+    PROTOCOL,
+    READINGS,
+    Rival,
+    ahead,
+    count,
+    methods_table,
+    paper_methods,
+    rivals_of,
+    scores_table,
+)
+from driftline.reproduce.rivals import CLASSIFICATION, About, load
 from driftline.reproduce.target import Check, Findings, Target
 
 CLOSE = 1.5  # points of accuracy
@@ -39,7 +53,8 @@ def compute(context: Context) -> Findings:
     besides = context.map(others, datasets, "data sets")
     electricity = [dataset for dataset in datasets if dataset.name == "Electricity"]
     winding = wind_up(*electricity[0].taken()) if electricity else None
-    return judge(datasets, comparison, besides, winding, missing(context, datasets))
+    found = [] if context.quick else rivals_of(datasets, comparison)
+    return judge(datasets, comparison, besides, winding, missing(context, datasets), found)
 
 
 def judge(
@@ -48,17 +63,57 @@ def judge(
     besides: Sequence[Others],
     winding: WindUp | None = None,
     left_out: Sequence[str] = (),
+    found: Sequence[Rival] = (),
 ) -> Findings:
-    """Findings from the scores of the comparison and DFOP's other accuracies."""
+    """Findings from the scores of the comparison, DFOP's other accuracies, and those of rivals."""
     records = records_of(datasets, comparison, besides)
+    own = {record.label: record.mean for record in records if (record.method, record.predicted) == ("DFOP", FIRST)}
+    about = load().methods(CLASSIFICATION) if found else {}
+    run = list(dict.fromkeys(rival.method for rival in found))
     return Findings(
-        numbers=Table(Record._fields, records),
-        checks=checks(records, winding),
+        numbers=Table(Record._fields, [*records, *rival_records(records, found)]),
+        checks=[*checks(records, winding), *rival_checks(found)],
         draw=lambda: draw(records),
-        summary=tables(records, comparison),
-        remarks=remarks(records, winding),
-        left_out=left_out,
+        summary=[*tables(records, comparison, run), *rival_summary(found, about)],
+        remarks=[*remarks(records, winding), *([PROTOCOL, READINGS, ahead(found, about, own, False)] if found else ())],
+        left_out=[*left_out, *NOT_HAD],
     )
+
+
+def rival_records(records: Sequence[Record], found: Sequence[Rival]) -> list[Record]:
+    """The rivals' accuracies among the numbers; NaN where the paper has none."""
+    dfop = {record.label: record for record in records}
+    return [
+        Record(
+            *dfop[rival.data_set][:5], rival.method, FIRST, rival.mean, rival.std, rival.p_value, rival.dfop_does,
+            *(rival.paper or Printed(math.nan, math.nan)),
+        )
+        for rival in found
+    ]  # fmt: skip
+
+
+def rival_checks(found: Sequence[Rival]) -> list[Check]:
+    """Whether DFOP wins against each of the paper's rivals as often as there, on the same data sets."""
+    checks = []
+    for method in dict.fromkeys(rival.method for rival in found if rival.paper is not None):
+        own = [rival for rival in found if rival.method == method and rival.paper is not None]
+        here = count([rival.dfop_does for rival in own])
+        there = count([rival.paper.outcome for rival in own if rival.paper is not None])
+        statement = f"DFOP wins against {method} on more data sets than it loses, as in the paper"
+        checks.append(Check(statement, here.win > here.loss, f"wins/ties/losses {here} here, {there} in the paper"))
+    return checks
+
+
+def rival_summary(found: Sequence[Rival], about: Mapping[str, About]) -> list[Table]:
+    """The paper's rivals beside its figures; the methods that it does not have; and all methods with their cost."""
+    if not found:
+        return []
+    rest = [method for method in about if method not in paper_methods(about)]
+    return [
+        scores_table(found, paper_methods(about), "The paper's rivals: accuracy in per cent, the marks as above."),
+        scores_table(found, rest, "Methods that the paper does not have: accuracy in per cent, the marks as above."),
+        methods_table(found, about, "All rivals: on how many data sets DFOP wins, ties and loses, and what a row costs."),
+    ]
 
 
 def checks(records: Sequence[Record], winding: WindUp | None) -> list[Check]:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 FILE = Path(__file__).with_name("rivals.json")
+CLASSIFICATION, REGRESSION = "classification", "regression"
 PAPER, OURS, TODAY = "the paper's", "driftline's", "today's"
 
 
@@ -67,6 +68,13 @@ class Rivals:
         if found is None or not same(found["fingerprint"], fingerprint(X, y)):
             return {}
         return self.scores(task, name)
+
+    def holdout(self, name: str, X: NDArray[Any], y: NDArray[Any]) -> NDArray[Any] | None:
+        """DWM's counts of right labels on fresh rows, (repetition, sample), if its first repetition had these rows."""
+        found = self.content["holdout"].get(name)
+        if found is None or not same(found["fingerprint"], fingerprint(X, y)):
+            return None
+        return np.array(found["DWM"])
 
 
 def kept(record: Mapping[str, Any]) -> Kept:
