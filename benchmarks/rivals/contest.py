@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+import driftline
 from benchmarks.data import Array
 from benchmarks.rivals.methods import CLASSIFICATION, Method, methods
 from driftline.errors import DriftlineWarning
@@ -65,9 +66,14 @@ def measure(task: str, method: Method, X: Array, y: Array) -> dict[str, Any]:
         "microseconds": float(f"{1e6 * seconds / rows:.3g}"),
         "origin": method.origin,
         "words": method.words,
-        "library": f"{method.library} {metadata.version(method.library) if method.library != 'driftline' else ''}".strip(),
+        "library": f"{method.library} {version(method.library)}",
         "fingerprint": fingerprint(X, y),
     }
+
+
+def version(library: str) -> str:
+    """Of a package that is installed, or of driftline, wherever it is imported from."""
+    return driftline.__version__ if library == "driftline" else metadata.version(library)
 
 
 def installed(method: Method) -> bool:

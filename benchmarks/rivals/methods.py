@@ -21,7 +21,7 @@ from benchmarks.rivals import (
     svm,
 )
 from benchmarks.rivals.ours import Run
-from driftline.reproduce.rivals import CLASSIFICATION, OURS, PAPER, REGRESSION, TODAY
+from driftline.reproduce.rivals import BASELINE, CLASSIFICATION, OURS, PAPER, REGRESSION, TODAY
 
 
 class Method(NamedTuple):
@@ -86,11 +86,15 @@ _WORDS = {
     "Auto": "defaults; the class is the sign",
     "Classifier(Auto())": "defaults",
     "ARCOR": "the best of 12 settings on the first tenth of the rows",
+    "the label before": "no method; uses no input",
+    "DFOP, 3 labels": "DFOP with the last three labels as further inputs",
     "Kalman": "the best of 9 drifts on the first tenth of the rows",
 }
+_ORIGINS = {"DFOP": PAPER, "RLS": PAPER, "the label before": BASELINE}
+LABELS = ("the label before", "DFOP, 3 labels")  # what earlier labels alone are worth
 ORDER = {
-    CLASSIFICATION: ["DFOP", "RLS", *CLASSIFIERS, *("Auto", "Classifier(Auto())", "ARCOR", "Kalman")],
-    REGRESSION: ["DFOP", "DFOP, tuned", "RLS", *REGRESSORS, *("Auto", "ARCOR", "Kalman")],
+    CLASSIFICATION: ["DFOP", "RLS", *CLASSIFIERS, *("Auto", "Classifier(Auto())", "ARCOR", "Kalman", *LABELS)],
+    REGRESSION: ["DFOP", "DFOP, tuned", "RLS", *REGRESSORS, *("Auto", "ARCOR", "Kalman", *LABELS)],
 }
 
 
@@ -98,7 +102,7 @@ def methods(task: str, name: str, X: Array, y: Array) -> dict[str, Method]:
     """All methods, as they are run on a data set."""
     made = ours.classifiers if task == CLASSIFICATION else ours.regressors
     own = {
-        method: Method(run, PAPER if method in ("DFOP", "RLS") else OURS, "driftline", _WORDS[method])
+        method: Method(run, _ORIGINS.get(method, OURS), "driftline", _WORDS[method])
         for method, run in made(name, X, y).items()
     }
     found = own | (CLASSIFIERS if task == CLASSIFICATION else REGRESSORS)

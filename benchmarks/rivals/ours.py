@@ -6,7 +6,7 @@ regression is chosen in the same way where the paper states none. Auto has its d
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import product
 
 import numpy as np
@@ -19,6 +19,8 @@ from driftline.reproduce.dfop_table4 import RATES, TUNED_ON
 
 Run = Callable[[Array, Array, int], Array]
 Make = Callable[[], dl.Learner]
+
+LAGS = 3
 
 ARCORS: list[Make] = [
     lambda n=noise, q=power: dl.ARCOR(noise=n, schedule=q)  # type: ignore[misc]
@@ -42,14 +44,30 @@ def mistakes(predictions: Array, y: Array) -> float:
     return float(np.mean(signs(predictions) != y))
 
 
-def best(makers: list[Make], X: Array, y: Array, loss: Callable[[Array, Array], float]) -> Make:
-    """The learner with the least loss on the first tenth of the rows."""
+def best(runs: Iterable[Run], X: Array, y: Array, loss: Callable[[Array, Array], float]) -> Run:
+    """The one with the least loss on the first tenth of the rows."""
     first = max(2, int(TUNED_ON * len(y)))
-    return min(makers, key=lambda make: loss(make().run(X[:first], y[:first]).predictions, y[:first]))
+    return min(runs, key=lambda run: loss(run(X[:first], y[:first], 0), y[:first]))
 
 
 def of(make: Make) -> Run:
     return lambda X, y, seed: make().run(X, y).predictions
+
+
+def label_before(X: Array, y: Array, seed: int) -> Array:
+    """No method at all; the first prediction is 0."""
+    return np.concatenate([[0.0], y[:-1]])
+
+
+def with_labels(run: Run) -> Run:
+    """The same with the last three labels as further inputs, which Auto uses and the paper's methods do not."""
+
+    def wider(X: Array, y: Array, seed: int) -> Array:
+        before = np.concatenate([np.zeros(LAGS), y])
+        lags = [before[LAGS - k : len(before) - k] for k in range(1, LAGS + 1)]
+        return run(np.column_stack([X, *lags]), y, seed)
+
+    return wider
 
 
 def classifiers(name: str, X: Array, y: Array) -> dict[str, Run]:
@@ -58,13 +76,16 @@ def classifiers(name: str, X: Array, y: Array) -> dict[str, Run]:
     def by_classifier(X: Array, y: Array, seed: int) -> Array:
         return np.array([label or 1.0 for label in dl.Classifier(dl.Auto()).run(X, y).predictions])
 
+    dfop = of(lambda: dl.DFOP(forget_rate=rate_of(name), prior=PRIOR))
     return {
-        "DFOP": of(lambda: dl.DFOP(forget_rate=rate_of(name), prior=PRIOR)),
+        "DFOP": dfop,
         "RLS": of(plain_rls),
+        "the label before": label_before,
+        "DFOP, 3 labels": with_labels(dfop),
         "Auto": of(dl.Auto),
         "Classifier(Auto())": by_classifier,
-        "ARCOR": of(best(ARCORS, X, y, mistakes)),
-        "Kalman": of(best(KALMANS, X, y, mistakes)),
+        "ARCOR": best(map(of, ARCORS), X, y, mistakes),
+        "Kalman": best(map(of, KALMANS), X, y, mistakes),
     }
 
 
@@ -72,14 +93,16 @@ def regressors(name: str, X: Array, y: Array) -> dict[str, Run]:
     """Likewise. DFOP and RLS have no intercept, as in the paper; "DFOP, tuned" may have one."""
     rates = [rate_of(name)] if name == "hyperplane" else list(RATES[1:])
     plain, free = (
-        [lambda r=r, i=i: dl.DFOP(forget_rate=r, prior=PRIOR, intercept=i) for r in rates for i in also]  # type: ignore[misc]
+        [of(lambda r=r, i=i: dl.DFOP(forget_rate=r, prior=PRIOR, intercept=i)) for r in rates for i in also]  # type: ignore[misc]
         for also in ((False,), (False, True))
     )
     return {
-        "DFOP": of(best(plain, X, y, squared)),
-        "DFOP, tuned": of(best(free, X, y, squared)),
+        "DFOP": best(plain, X, y, squared),
+        "DFOP, tuned": best(free, X, y, squared),
         "RLS": of(lambda: dl.RLS(forgetting=1.0, ridge=1 / PRIOR, intercept=False)),
+        "the label before": label_before,
+        "DFOP, 3 labels": best(map(with_labels, free), X, y, squared),
         "Auto": of(dl.Auto),
-        "ARCOR": of(best(ARCORS, X, y, squared)),
-        "Kalman": of(best(KALMANS, X, y, squared)),
+        "ARCOR": best(map(of, ARCORS), X, y, squared),
+        "Kalman": best(map(of, KALMANS), X, y, squared),
     }

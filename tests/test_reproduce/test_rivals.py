@@ -38,7 +38,7 @@ def test_what_comes_with_the_library_is_whole():
         about = kept.methods(task)
         for name in kept.data_sets(task):
             for method, own in kept.scores(task, name).items():
-                assert about[method].origin in (rivals.PAPER, rivals.OURS, rivals.TODAY)
+                assert about[method].origin in (rivals.PAPER, rivals.OURS, rivals.TODAY, rivals.BASELINE)
                 assert len(own.subsets) == len(own.scores) >= 2
                 assert set(own.subsets) <= set(range(10))
                 assert own.microseconds > 0

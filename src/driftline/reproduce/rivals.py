@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 FILE = Path(__file__).with_name("rivals.json")
 CLASSIFICATION, REGRESSION = "classification", "regression"
-PAPER, OURS, TODAY = "the paper's", "driftline's", "today's"
+PAPER, OURS, TODAY, BASELINE = "the paper's", "driftline's", "today's", "a baseline"
 
 
 class Kept(NamedTuple):
