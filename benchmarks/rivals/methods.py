@@ -46,22 +46,22 @@ class Method(NamedTuple):
 
 _BAYES = "naive Bayes members"
 _MACHINES = "extreme learning machines of 20 nodes"
-_FOREST = {"budget": 30_000, "longest": 20_000}
-_JAVA = {"budget": 60_000, "longest": 100_000}
+_FOREST = {"budget": 30_000, "longest": 17_000}
+_JAVA = {"budget": 25_000, "longest": 60_000}
 
 CLASSIFIERS = {
-    "SVM-win": Method(svm.sliding, PAPER, "scikit-learn", "Gaussian kernel, last 100 rows, fitted every 10 rows", 200_000),
+    "SVM-win": Method(svm.sliding, PAPER, "scikit-learn", "Gaussian kernel, last 100 rows, fitted every 10 rows", 60_000),
     "1NN-win": Method(nearest.predictions, PAPER, "numba", "nearest of the last 100 rows"),
-    "SVM-fix": Method(svm.fixed, PAPER, "scikit-learn", "linear, last 4 batches of 100 rows"),
+    "SVM-fix": Method(svm.fixed, PAPER, "scikit-learn", "linear, last 4 batches of 100 rows", 400_000),
     "SVM-ada": Method(
-        svm.adaptive, PAPER, "scikit-learn", "linear, the best of 1 to 16 batches by the xi-alpha estimate", 40_000, 100_000
+        svm.adaptive, PAPER, "scikit-learn", "linear, the best of 1 to 16 batches by the xi-alpha estimate", 25_000, 100_000
     ),
     "DWM": Method(dwm.predictions, PAPER, "numba", f"{_BAYES}; period 50, factor 0.5, threshold 0.01"),
     "ECDD-WT": Method(ecdd.with_warning, PAPER, "numba", "discriminant analysis; weight 0.2, false signals 400 rows apart"),
     "ECDD": Method(ecdd.plain, PAPER, "numba", "discriminant analysis; weight 0.2, false signals 400 rows apart"),
     "AdaBoost.OL": Method(adaboost_ol.predictions, PAPER, "numba", "20 linear weak learners"),
     "Learn.NSE": Method(learn_nse.predictions, PAPER, "numba", f"{_BAYES}, batches of 250 rows"),
-    "HAT (River)": Method(river_peers.tree, TODAY, "river", "Hoeffding adaptive tree, defaults", 120_000),
+    "HAT (River)": Method(river_peers.tree, TODAY, "river", "Hoeffding adaptive tree, defaults", 60_000, 100_000),
     "ARF (River)": Method(river_peers.forest, TODAY, "river", "adaptive random forest of 10 trees, defaults", **_FOREST),
     "ARF (CapyMOA)": Method(capymoa_peers.forest, TODAY, "capymoa", "adaptive random forest of 10 trees", **_JAVA),
     "SRP (CapyMOA)": Method(capymoa_peers.patches, TODAY, "capymoa", "streaming random patches of 10 trees", **_JAVA),
@@ -72,18 +72,18 @@ REGRESSORS = {
     "EOS-ELM": Method(bagging.eos_elm, PAPER, "numba", f"10 {_MACHINES}"),
     "Learn++.NSE": Method(learn_nse_regression.predictions, PAPER, "numba", f"{_MACHINES}, batches of 250 rows"),
     "OAUE": Method(oaue.predictions, PAPER, "numba", f"10 {_MACHINES}, blocks of 500 rows"),
-    "HAT (River)": Method(river_peers.tree_regressor, TODAY, "river", "Hoeffding adaptive tree, defaults", 120_000),
+    "HAT (River)": Method(river_peers.tree_regressor, TODAY, "river", "Hoeffding adaptive tree, defaults", 60_000, 100_000),
     "ARF (River)": Method(
         river_peers.forest_regressor, TODAY, "river", "adaptive random forest of 10 trees, defaults", **_FOREST
     ),
-    "ARF (CapyMOA)": Method(capymoa_peers.forest_regressor, TODAY, "capymoa", "adaptive random forest of 10 trees", **_JAVA),
-    "SOKNL (CapyMOA)": Method(capymoa_peers.soknl, TODAY, "capymoa", "neighbours in the leaves of 10 trees", **_JAVA),
+    "ARF (CapyMOA)": Method(capymoa_peers.forest_regressor, TODAY, "capymoa", "adaptive random forest of 10 trees", 25_000),
+    "SOKNL (CapyMOA)": Method(capymoa_peers.soknl, TODAY, "capymoa", "neighbours in the leaves of 10 trees", 25_000),
 }
 _WORDS = {
-    "DFOP": "the paper's rate, or the best on the first tenth of the rows",
+    "DFOP": "the paper's rate; where it states none, one chosen here",
     "DFOP, tuned": "the best rate on the first tenth of the rows, with or without an intercept",
     "RLS": "no forgetting",
-    "Auto": "defaults; the class is the sign",
+    "Auto": "defaults",
     "Classifier(Auto())": "defaults",
     "ARCOR": "the best of 12 settings on the first tenth of the rows",
     "the label before": "no method; uses no input",

@@ -208,7 +208,7 @@ def rival_summary(measured: Mapping[str, Measured], found: Sequence[Rival], also
         words = f"Files that the paper does not have: {unit}. {SIGNS.replace('DFOP', TUNED)}"
         tables += [
             scores_table(also, list(about), words),
-            methods_table(also, about, f"All methods on these files, beside {TUNED}."),
+            methods_table(also, about, "All methods on these files.", TUNED),
         ]
     return tables
 

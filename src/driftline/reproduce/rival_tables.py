@@ -121,8 +121,8 @@ def scores_table(rivals: Sequence[Rival], methods: Sequence[str], caption: str) 
     return Table(header, rows, caption)
 
 
-def methods_table(rivals: Sequence[Rival], about: Mapping[str, About], caption: str) -> Table:
-    """A row for each method: DFOP's wins, ties and losses here and in the paper, and what a row costs."""
+def methods_table(rivals: Sequence[Rival], about: Mapping[str, About], caption: str, reference: str = "DFOP") -> Table:
+    """A row for each method: the reference's wins, ties and losses here and in the paper, and what a row costs."""
     rows: list[list[Any]] = []
     for method, (origin, words, library) in about.items():
         own = [rival for rival in rivals if rival.method == method]
@@ -132,7 +132,7 @@ def methods_table(rivals: Sequence[Rival], about: Mapping[str, About], caption: 
             cost = float(np.median([rival.microseconds for rival in own]))
             here = str(count([rival.dfop_does for rival in own]))
             rows.append([method, origin, words, library, len(own), here, there, cost])
-    header = ["method", "whose", "as run here", "library", "data sets", "DFOP wins/ties/loses", "in the paper", "µs a row"]
+    header = ["method", "whose", "as run here", "library", "data sets", f"{reference}: win/tie/loss", "paper", "µs a row"]
     return Table(header, rows, caption)
 
 
