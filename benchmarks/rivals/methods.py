@@ -47,14 +47,16 @@ class Method(NamedTuple):
 _BAYES = "naive Bayes members"
 _MACHINES = "extreme learning machines of 20 nodes"
 _FOREST = {"budget": 30_000, "longest": 17_000}
-_JAVA = {"budget": 25_000, "longest": 60_000}
+_JAVA = {"budget": 25_000, "longest": 46_000}
 
 CLASSIFIERS = {
-    "SVM-win": Method(svm.sliding, PAPER, "scikit-learn", "Gaussian kernel, last 100 rows, fitted every 10 rows", 60_000),
+    "SVM-win": Method(
+        svm.sliding, PAPER, "scikit-learn", "Gaussian kernel, last 100 rows, fitted every 10 rows", 60_000, 100_000
+    ),
     "1NN-win": Method(nearest.predictions, PAPER, "numba", "nearest of the last 100 rows"),
     "SVM-fix": Method(svm.fixed, PAPER, "scikit-learn", "linear, last 4 batches of 100 rows", 400_000),
     "SVM-ada": Method(
-        svm.adaptive, PAPER, "scikit-learn", "linear, the best of 1 to 16 batches by the xi-alpha estimate", 25_000, 100_000
+        svm.adaptive, PAPER, "scikit-learn", "linear, the best of 1 to 16 batches by the xi-alpha estimate", 25_000, 60_000
     ),
     "DWM": Method(dwm.predictions, PAPER, "numba", f"{_BAYES}; period 50, factor 0.5, threshold 0.01"),
     "ECDD-WT": Method(ecdd.with_warning, PAPER, "numba", "discriminant analysis; weight 0.2, false signals 400 rows apart"),
@@ -76,8 +78,10 @@ REGRESSORS = {
     "ARF (River)": Method(
         river_peers.forest_regressor, TODAY, "river", "adaptive random forest of 10 trees, defaults", **_FOREST
     ),
-    "ARF (CapyMOA)": Method(capymoa_peers.forest_regressor, TODAY, "capymoa", "adaptive random forest of 10 trees", 25_000),
-    "SOKNL (CapyMOA)": Method(capymoa_peers.soknl, TODAY, "capymoa", "neighbours in the leaves of 10 trees", 25_000),
+    "ARF (CapyMOA)": Method(
+        capymoa_peers.forest_regressor, TODAY, "capymoa", "adaptive random forest of 10 trees", 25_000, 20_000
+    ),
+    "SOKNL (CapyMOA)": Method(capymoa_peers.soknl, TODAY, "capymoa", "neighbours in the leaves of 10 trees", 25_000, 20_000),
 }
 _WORDS = {
     "DFOP": "the paper's rate; where it states none, one chosen here",

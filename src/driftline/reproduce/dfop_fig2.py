@@ -16,7 +16,7 @@ from driftline.reproduce.pictures import panels
 from driftline.reproduce.rival_tables import NOT_HAD, PROTOCOL, READINGS, Rival, rivals_of
 from driftline.reproduce.target import Check, Findings, Target
 
-MOST = "methods that were run on every data set"
+MOST = "methods run on every data set"
 ALL = "data sets that every method was run on"
 
 
@@ -58,7 +58,7 @@ def judge(
             *extremes(here, f"among the methods run here, on {count} data sets"),
             *first_of_the_papers(wide),
         ],
-        draw=lambda: draw(all_printed, here, same_printed, count, wide.get(MOST)),
+        draw=lambda: draw_wide(all_printed, wide) if wide else draw(all_printed, here, same_printed, count),
         summary=[
             Table(["method", "from the paper's accuracies", "run here"], rows, caption),
             Table(
@@ -147,21 +147,18 @@ def extremes(scores: Mapping[str, float], where: str) -> list[Check]:
     ]
 
 
-def draw(
-    printed: Mapping[str, float],
-    here: Mapping[str, float],
-    same: Mapping[str, float],
-    count: int,
-    wide: tuple[list[str], dict[str, float]] | None = None,
-) -> Any:
+def draw_wide(printed: Mapping[str, float], wide: Mapping[str, tuple[list[str], dict[str, float]]]) -> Any:
+    """Bars of all methods by the paper's accuracies, and of all that were run here."""
+    figure, axes = panels(1 + len(wide), width=5.2, height=6.4)
+    label = "sum over {} data sets of accuracy / least accuracy"
+    plots.draw_bars(printed, label.format(len(table_1())), "From the paper's accuracies", ax=axes[0])
+    for ax, (how, (sets, scores)) in zip(axes[1:], wide.items(), strict=True):
+        plots.draw_bars(scores, label.format(len(sets)), f"Run here: {how}", ax=ax)
+    return figure
+
+
+def draw(printed: Mapping[str, float], here: Mapping[str, float], same: Mapping[str, float], count: int) -> Any:
     """Bars of all methods by the paper's accuracies, and of those run here."""
-    if wide is not None:
-        figure, (left, right) = panels(2, width=5.6, height=5.4)
-        sets, own = wide
-        plots.draw_bars(printed, "sum over 20 data sets of accuracy / least accuracy", "The paper's accuracies", ax=left)
-        label = f"sum over {len(sets)} data sets of accuracy / least accuracy"
-        plots.draw_bars(own, label, "Run here: the paper's methods and others", ax=right)
-        return figure
     figure, (left, right) = panels(2, width=5.2, height=4.6)
     plots.draw_bars(printed, "sum over 20 data sets of accuracy / least accuracy", "From the paper's accuracies", ax=left)
     names = [name for name, _ in reversed(ordered(here))]
