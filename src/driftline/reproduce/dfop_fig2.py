@@ -14,6 +14,7 @@ from driftline.reproduce.dfop_data import FORMAT, Dataset, from_files, made_here
 from driftline.reproduce.dfop_published import METHODS, SOURCE, table_1
 from driftline.reproduce.pictures import panels
 from driftline.reproduce.rival_tables import NOT_HAD, PROTOCOL, READINGS, Rival, rivals_of
+from driftline.reproduce.rivals import BASELINE, CLASSIFICATION, load
 from driftline.reproduce.target import Check, Findings, Target
 
 MOST = "methods run on every data set"
@@ -87,10 +88,15 @@ def judge(
 
 
 def over_all(comparison: Comparison, found: Sequence[Rival]) -> dict[str, tuple[list[str], dict[str, float]]]:
-    """Data sets and robustness, of the methods that were run on all data sets, and of all methods where all were run."""
+    """Data sets and robustness, of the methods that were run on all data sets, and of all methods where all were run.
+
+    A baseline would be the least accurate nearly everywhere, and set the unit of all scores: it is left out.
+    """
     if not found:
         return {}
-    means: dict[tuple[str, str], float] = {(rival.data_set, rival.method): rival.mean for rival in found}
+    baselines = [method for method, about in load().methods(CLASSIFICATION).items() if about.origin == BASELINE]
+    kept = [rival for rival in found if rival.method not in baselines]
+    means: dict[tuple[str, str], float] = {(rival.data_set, rival.method): rival.mean for rival in kept}
     own = 100 * comparison.mean()
     means |= {(s, m): float(own[i, k]) for i, s in enumerate(comparison.streams) for k, m in enumerate(comparison.learners)}
     methods = list(dict.fromkeys(method for _, method in means))
