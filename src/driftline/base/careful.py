@@ -63,7 +63,8 @@ def _kept(x: Any, row: Any, names: list[Name] | None) -> Any:
     if isinstance(given, Mapping):
         return inputs.as_items(given, "")
     if isinstance(row, SparseRows):
-        return SparseRows(row.values.copy(), row.columns.copy(), np.array([0, len(row.values)]), row.width)
+        columns = row.columns.copy()
+        return SparseRows(row.values.copy(), columns, np.array([0, len(columns)], dtype=columns.dtype), row.width)
     return row if names is None else dict(zip(names, row.tolist(), strict=True))
 
 

@@ -42,7 +42,7 @@ def unpack(heads: list[Any], numbers: Array) -> list[Ticket]:
     for head, layout in heads:
         arrays = {}
         for name, dtype, length in layout:
-            if dtype not in ("<f8", "<f4", "<i8") or type(length) is not int or not 0 <= length <= len(numbers) - at:
+            if dtype not in ("<f8", "<f4", "<i8", "<i4") or type(length) is not int or not 0 <= length <= len(numbers) - at:
                 raise ModelFileError("the tickets do not agree with their numbers")
             arrays[name] = numbers[at : at + length].astype(dtype)
             at += length

@@ -32,6 +32,9 @@ class TakesSparse(Learner):
             super()._meet(row, names)
 
     def _read(self, x: Any, where: str, *, grow: bool) -> tuple[Any, list[Name] | None]:
+        if isinstance(x, SparseRows):  # of a ticket
+            self._check_width(x.width, where)
+            return x, None
         if not inputs.is_sparse(x):
             return super()._read(x, where, grow=grow)
         x = compressed(x, where, "x")
