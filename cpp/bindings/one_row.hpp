@@ -136,7 +136,7 @@ template <class State> bool read_row(PyObject* x, const State& state, const Name
         good = read_array(reinterpret_cast<PyArrayObject*>(x), state.x, features);
     else if (PyList_CheckExact(x) || PyTuple_CheckExact(x))
         good = read_sequence(x, state.x, features);
-    else if (PyDict_CheckExact(x) && names.known())
+    else if (PyDict_CheckExact(x) && (names.known() || features == 0))
         good = read_dict(x, state.x, features, names, unknown_allowed);
     if (good && state.intercept)
         state.x[features] = 1;
