@@ -71,8 +71,13 @@ def run(
         if learner._core is None and len(x):
             learner._meet(_first_whole(learner, x, y), names)
         learner._mark()
-        replay = _natively if learner._runs_late_natively else _singly
+        replay = _natively if is_native(learner) else _singly
         return out, replay(learner, x, y, ahead, waiting, out, names, where, start)
+
+
+def is_native(learner: Learner) -> bool:
+    """Whether a learner that has met a row replays late labels in native code; a refusal then leaves all tickets valid."""
+    return learner._runs_late_natively
 
 
 def _first_whole(learner: Learner, x: Array, y: Array) -> Array:

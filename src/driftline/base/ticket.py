@@ -140,7 +140,12 @@ def ticket_of(head: dict[str, Any], prefix: str, arrays: dict[str, Array]) -> Ti
         x = dict(zip(names, row.tolist(), strict=True))
     elif "width" in head:
         columns = arrays[f"{prefix}columns"]
-        x = SparseRows(row, columns, np.array([0, len(row)], dtype=columns.dtype), codec.decode_count(head["width"], "the ticket's width"))
+        x = SparseRows(
+            row,
+            columns,
+            np.array([0, len(row)], dtype=columns.dtype),
+            codec.decode_count(head["width"], "the ticket's width"),
+        )
     numbers = arrays[f"{prefix}numbers"].copy()
     if head["missed"]:
         numbers[0] = np.nan
