@@ -145,7 +145,7 @@ def test_a_learner_that_refuses_rows_is_out_and_the_others_go_on(capsys, tmp_pat
     source = write(pa.table({"x": x, "y": x + rng.normal(size=300)}), tmp_path / "a.csv")
     code, out, err = call(capsys, "compare", source, "-t", "y", "--models", "lms,rls", "-s", "lms.rate=0.1")
     assert code == 0
-    assert re.fullmatch(r"driftline compare: lms is out: line \d+: LMS.learn_one: the weights left .*\n", err)
+    assert re.fullmatch(r"driftline compare: lms is out: line \d+: LMS.tell: the weights left .*\n", err)
     assert "rls" in out
     code, _, err = call(capsys, "compare", source, "-t", "y", "--models", "lms", "-s", "lms.rate=0.1")
     assert code == 1

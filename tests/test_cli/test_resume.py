@@ -18,7 +18,7 @@ from tests.test_cli.tables import mixed, write
 CHAINS = {
     "csv": ["a.csv", "out.csv", "-m", "rls", "--level", "0.9"],
     "jsonl": ["a.csv.gz", "out.jsonl", "-m", "kalman", "--delay", "7"],
-    "parquet": ["a.parquet", "out.parquet", "-m", "auto", "--missing", "mean"],
+    "parquet": ["a.parquet", "out.parquet", "-m", "auto", "--missing", "mean", "--delay", "30", "--level", "0.9"],
     "pipe of lines": ["a.jsonl", "out.csv", "-m", "nlms"],
 }
 REPORTED = {"csv"}  # chains that gather a report too, which takes longer

@@ -36,12 +36,11 @@ def plainly(table, model, *, delay=0, level=None):
                 x[name] = last if value is None else float(value)
             if name == "wind" and value is not None:
                 last = value
-        said = model.predict_one(x)
-        ends = model.predict_interval(x, level) if level else ()
-        waiting.append((x, math.nan if y is None else y))
+        ticket = model.ask(x, ahead=delay + 1)
+        waiting.append((ticket, math.nan if y is None else y))
         if len(waiting) > delay:
-            model.learn_one(*waiting.pop(0))
-        out.append((said, *ends))
+            model.tell(*waiting.pop(0))
+        out.append((ticket.prediction, *(ticket.interval(level) if level else ())))
     return np.array(out)
 
 
@@ -260,8 +259,8 @@ def test_a_demonstration_that_has_no_place_is_refused(capsys):
 @pytest.mark.parametrize(
     ("column", "value", "words"),
     [
-        (1, "", "RLS.learn_one: y is NaN"),
-        (0, "1e39", "RLS.predict_one: x has 1e+39 in feature 'row 1', beyond the range of float32"),
+        (1, "", "RLS.tell: y is NaN"),
+        (0, "1e39", "RLS.ask: x has 1e+39 in feature 'row 1', beyond the range of float32"),
     ],
 )
 def test_a_row_that_the_learner_refuses_is_named_by_its_line(capsys, tmp_path, column, value, words):
@@ -332,7 +331,7 @@ def test_a_row_that_a_learner_refuses_has_its_line_and_no_other_number(capsys, t
     source.write_text("x,y\n" + "1,1\n" * 69 + "1e150,1\n" * 9)
     code, out, err = call(capsys, "run", source, "-t", "y", "-m", "lms", "-s", "rate=1e10")
     assert (code, out) == (1, "")
-    words = r"LMS\.learn_one: the weights left the range of float64; rate"
+    words = r"LMS\.tell: the weights left the range of float64; rate"
     assert re.match(rf"driftline run: {re.escape(str(source))}, line \d+: {words}", err)
     assert " row " not in err.partition("too large")[0]
 

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driftline.cli.scoring import UNIT, figures, make_scorer
-from driftline.evaluate.baselines import BASELINES, Baselines
-from driftline.evaluate.late import LateLabels, LateRows
+from driftline.evaluate.baselines import BASELINES, Baselines, LateLabels, OneSeasonAgo
 
 
 def rows(count, seed=0, level=0.0):
@@ -53,6 +52,7 @@ def test_totals_are_those_of_their_definitions(delay, level):
     errors = (y - said)[good]
     last = np.array([known[-1] if len(known) else np.nan for known in before])[good]
     mean = np.array([known.mean() if len(known) else np.nan for known in before])[good]
+    season = one_season_ago(y, delay)[good]
     finite = good & np.isfinite(lower)
     expected = {
         "rmse": np.sqrt(np.mean(errors**2)),
@@ -60,6 +60,7 @@ def test_totals_are_those_of_their_definitions(delay, level):
         "r2": 1 - np.sum(errors**2) / np.sum((y[good] - y[good].mean()) ** 2),
         "last_value_rmse": np.sqrt(np.mean((y[good] - last) ** 2)),
         "running_mean_rmse": np.sqrt(np.mean((y[good] - mean) ** 2)),
+        "seasonal_value_rmse": np.sqrt(np.mean((y[good] - season) ** 2)),
         "coverage": np.mean(((lower <= y) & (y <= upper))[finite]),
     }
     assert figures(scorer) == pytest.approx(expected, rel=1e-9)
@@ -110,22 +111,68 @@ def test_a_label_on_its_way_is_a_label():
 
 
 @given(st.lists(st.integers(0, 9), max_size=5), st.integers(0, 7))
-def test_rows_and_labels_are_late_alike(sizes, delay):
+def test_a_label_arrives_once_the_row_delay_rows_later_was_predicted(sizes, delay):
     """Row t is learned once row t + delay was predicted, so that row t + delay + 1 is the first that knows it."""
-    single, blocks = LateRows(delay), LateLabels(delay)
-    y = np.arange(float(sum(sizes)))
-    learned, known = [], []
-    for label in y.tolist():
-        known.append(len(learned))
-        if (row := single.arrived(np.array([label]), label)) is not None:
-            assert row[0].tolist() == [row[1]]
-            learned.append(row[1])
-    assert known == [max(t - delay, 0) for t in range(len(y))]
-    came = 0
-    for part in np.split(y, np.cumsum(sizes)[:-1]) if sizes else []:
-        labels, before = blocks.arrived(part)
-        assert labels.tolist() == learned[came : came + len(labels)]
-        assert (came + before).tolist() == known[: len(part)]
-        came, known = came + len(labels), known[len(part) :]
-    assert came == len(learned)
-    assert [label for _, label in single.rest()] == y[came:].tolist() == blocks.waiting.tolist()
+    late, y = LateLabels(delay), np.arange(float(sum(sizes)))
+    came, row = 0, 0
+    for size in sizes:
+        labels, before = late.arrived(y[row : row + size])
+        assert labels.tolist() == list(range(came, max(came, row + size - delay)))
+        assert (came + before).tolist() == [max(t - delay, 0) for t in range(row, row + size)]
+        came, row = came + len(labels), row + size
+    assert late.waiting.tolist() == y[came:].tolist()
+
+
+def one_season_ago(y, delay):
+    """The seasonal baseline by its definition, one row after the other."""
+    lags = [next(multiple for multiple in range(lag, 10**6, lag) if multiple > delay) for lag in OneSeasonAgo.lags]
+
+    def predictions(row):
+        known = y[: max(row - delay, 0)]
+        known = known[np.isfinite(known)]
+        last = known[-1] if len(known) else np.nan
+        return [y[row - lag] if row >= lag and np.isfinite(y[row - lag]) else last for lag in lags]
+
+    losses, out = [0.0] * len(lags), []
+    for row in range(len(y)):
+        arrived = row - delay - 1
+        if arrived >= 0 and np.isfinite(y[arrived]):
+            said = predictions(arrived)
+            losses = [loss + (0.0 if np.isnan(p) else (y[arrived] - p) ** 2) for loss, p in zip(losses, said, strict=True)]
+        out.append(predictions(row)[int(np.argmin(losses))])
+    return np.array(out)
+
+
+@settings(max_examples=25)
+@given(st.sampled_from([0, 1, 11, 12, 13, 24, 47, 200]), st.sampled_from([7, 12, 24, 48]), st.integers(0, 2**32 - 1))
+def test_the_seasonal_baseline_is_that_of_its_definition(delay, period, seed):
+    rng = np.random.default_rng(seed)
+    y = 5 * np.sin(2 * np.pi * np.arange(700) / period) + rng.normal(size=700)
+    y[rng.random(700) < 0.05] = np.nan
+    y[rng.random(700) < 0.01] = np.inf  # never arrives either
+    baselines, found = Baselines(delay), []
+    for part in np.split(y, np.sort(rng.integers(0, 700, size=5))):
+        found.extend(baselines.predict(part)["season"])
+        baselines = Baselines.restored(baselines.state())
+    np.testing.assert_array_equal(found, one_season_ago(y, delay))
+
+
+def test_the_season_is_found_and_counts_from_the_row_that_is_predicted():
+    """With labels 30 rows late the label of a day ago is not known: that of two days ago is."""
+    y = np.sin(2 * np.pi * np.arange(600) / 24)
+    for delay, rows_ago in ((0, 24), (12, 24), (24, 48), (30, 48), (60, 72)):
+        baselines = Baselines(delay)
+        said = baselines.predict(y)["season"]
+        assert baselines.known["season"].rows_ago == rows_ago
+        np.testing.assert_allclose(said[400:], y[400:], atol=1e-12)
+
+
+def test_the_season_is_chosen_without_the_label_that_is_predicted():
+    """Whatever the labels from row 500 on are, the prediction of row 500 + delay is the same."""
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=600)
+    for delay in (0, 5):
+        before = Baselines(delay).predict(y)["season"]
+        after = Baselines(delay).predict(np.append(y[:500], 1e6 * rng.normal(size=100)))["season"]
+        assert np.array_equal(before[: 501 + delay], after[: 501 + delay], equal_nan=True)
+        assert not np.array_equal(before, after, equal_nan=True)

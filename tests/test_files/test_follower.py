@@ -1,10 +1,14 @@
-"""Rows that a learner refuses: a DataError that carries the row's number and names its place."""
+"""A learner along blocks: refused rows are named, and late labels give the bits of a plain loop."""
+
+from itertools import pairwise
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import driftline as dl
-from driftline.files import Block, DataError, follow
+from driftline.files import Block, DataError, Follower, follow
 
 
 def blocks(labels, size):
@@ -29,7 +33,7 @@ def test_the_row_that_is_refused_is_named(delay, bad, place):
     labels = list(range(30))
     labels[bad] = np.nan
     model = dl.RLS()
-    with pytest.raises(DataError, match=r"RLS\.learn_one: y is NaN") as found:
+    with pytest.raises(DataError, match=r"RLS\.tell: y is NaN") as found:
         list(follow(model, blocks(labels, 10), delay=delay))
     assert (found.value.row, found.value.place) == (bad, place)
     assert model.n_seen_ == bad
@@ -45,3 +49,94 @@ def test_rows_before_the_refused_one_are_learned_as_ever():
     whole = dl.RLS()
     whole.run(np.ones((25, 1)), labels[:25])
     assert model.predict_one({"a": 1.0}) == whole.predict_one([1.0])
+
+
+def births_and_gaps(rows, seed):
+    """Two features from the start, a third from row 30 on, a fourth from row 70 on; labels with gaps."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows, 4))
+    X[:30, 2], X[:70, 3] = 0.0, 0.0
+    y = X @ [1.0, 2.0, 3.0, 4.0] + np.sin(np.arange(rows) / 4) + 0.1 * rng.normal(size=rows)
+    y[rng.random(rows) < 0.05] = np.nan
+    return X, y
+
+
+BORN = [(0, 2), (30, 3), (70, 4)]
+NAMES = ["a", "b", "c", "d"]
+
+
+def cut(X, y, cuts):
+    for start, stop in pairwise([0, *sorted(cuts), len(y)]):
+        width = max((w for row, w in BORN if row < stop), default=0)
+        before = max((w for row, w in BORN if row < start), default=0)
+        born = [(row - start, w) for row, w in BORN if start <= row < stop]
+        place = lambda row, start=start: f"line {start + row}"  # noqa: E731
+        yield Block(X[start:stop, :width], y[start:stop], NAMES[:width], born, None, start, place, None, before)
+
+
+def plainly(model, X, y, delay, level):
+    waiting, said = [], []
+    for t, (row, label) in enumerate(zip(X.tolist(), y.tolist(), strict=True)):
+        width = max(w for born, w in BORN if born <= t)
+        ticket = model.ask(dict(zip(NAMES[:width], row, strict=False)), ahead=delay + 1)
+        said.append((ticket.prediction, *ticket.interval(level)))
+        waiting.append((ticket, label))
+        if len(waiting) > delay:
+            model.tell(*waiting.pop(0))
+    return np.array(said)
+
+
+MODELS = {
+    "rls": lambda: dl.RLS(missing="skip"),
+    "auto": lambda: dl.Auto(missing="skip"),
+    "crrls": lambda: dl.CRRLS(missing="skip"),
+    "network": lambda: dl.Network([dl.RLS(), dl.NLMS()], missing="skip"),
+    "pipeline": lambda: dl.Pipeline([dl.features.Lags(y=3)], dl.Kalman(), missing="skip"),
+}
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.sampled_from(list(MODELS)),
+    st.sampled_from([0, 1, 7, 45]),
+    st.lists(st.integers(1, 149), max_size=4, unique=True),
+    st.booleans(),
+    st.integers(0, 9),
+)
+def test_late_labels_and_births_give_the_bits_of_a_plain_loop_also_after_a_restart(name, delay, cuts, watched, seed):
+    X, y = births_and_gaps(150, seed)
+    plain, model = MODELS[name](), MODELS[name]()
+    expected = plainly(plain, X, y, delay, 0.8)
+    follower, found = Follower(model, delay=delay, level=0.8), []
+    every = (lambda rows: 1) if watched else None  # as for a report
+    for block in cut(X, y, cuts):
+        runs = [stretch.run for stretch in follower.stretches(block, every)]
+        found += [np.column_stack([run.predictions, run.lower, run.upper]) for run in runs]
+        kept = dl.from_bytes(follower.model.to_bytes()), {name: array.copy() for name, array in follower.state().items()}
+        follower = Follower(kept[0], delay=delay, level=0.8)
+        follower.restore(kept[1])
+    assert np.array_equal(np.concatenate(found), expected, equal_nan=True)
+    assert follower.model.n_seen_ == plain.n_seen_
+    assert follower.model.n_skipped_ == plain.n_skipped_
+    row = dict(zip(NAMES, X[-1].tolist(), strict=True))
+    assert follower.model.predict_one(row) == plain.predict_one(row)
+
+
+@pytest.mark.parametrize("delay", [1, 8])
+def test_snapshots_of_late_runs_are_the_weights_of_the_plain_loop(delay):
+    X, y = births_and_gaps(120, 3)
+    plain, waiting, weights = dl.RLS(missing="skip"), [], []
+    for t in range(70, 120):
+        waiting.append((plain.ask(dict(zip(NAMES, X[t].tolist(), strict=True)), delay + 1), y[t]))
+        if len(waiting) > delay:
+            plain.tell(*waiting.pop(0))
+        weights.append(plain._weights if plain._core is not None else None)
+    block = Block(X[70:], y[70:], NAMES, [(0, 4)], None, 0, str, None, 0)
+    rows, seen = 0, 0
+    for stretch in Follower(dl.RLS(missing="skip"), delay=delay).stretches(block, lambda rows: 4):
+        if stretch.run.weights is not None:
+            for place, found in zip(stretch.run.snapshots.tolist(), stretch.run.weights, strict=True):
+                assert np.array_equal(found, weights[rows + place])
+                seen += 1
+        rows += len(stretch.run)
+    assert (rows, seen >= 8) == (50, True)

@@ -66,11 +66,11 @@ def test_every_chart_has_its_series_and_nothing_complains(browser, report):
     found = browser.evaluate("driftlineReport.plots.map(plot => plot.series.slice(1).map(s => [s.label, s.show]))")
     assert browser.evaluate("driftlineReport.data.charts.map(chart => chart.key)") == CHARTS
     labels = dict(zip(CHARTS, ([label for label, show in lines if show] for lines in found), strict=True))
-    assert labels["errors"] == ["best fixed linear model", "running mean", "last value", "CRRLS"]
+    assert labels["errors"] == ["best fixed linear model", "seasonal value", "running mean", "last value", "CRRLS"]
     assert labels["predictions"] == ["prediction", "y", "90 % interval, upper", "90 % interval, lower"]
     assert len(labels["weights"]) == 7
     assert labels["memory"] == ["rows"]
-    assert labels["regret"] == ["against best fixed linear model", "against running mean", "against last value"]
+    assert labels["regret"] == [f"against {name}" for name in labels["errors"][:-1]]
     assert labels["coverage"] == ["share inside"]
 
 
@@ -227,7 +227,7 @@ def test_without_uplot_charts_are_pictures(browser, tmp_path, monkeypatch):
     paths = browser.evaluate(
         "[...document.querySelectorAll('svg.static')].map(svg => svg.querySelectorAll('path.line').length)"
     )
-    assert paths == [4, 4, 7, 1, 3, 1]
+    assert paths == [5, 4, 7, 1, 4, 1]
     assert "still pictures" in browser.evaluate("document.body.innerText")
 
 

@@ -155,7 +155,7 @@ def compare(
     delay: options.Delay = 0,
     json: options.Json = False,
 ) -> None:
-    """Let several learners predict and learn the same rows, beside the last value and the running mean.
+    """Let several learners predict and learn the same rows, beside simple baselines.
 
     \b
     Examples:

@@ -53,7 +53,14 @@ Missing = Annotated[
 ]
 Categories = Annotated[int, typer.Option(min=0, help="Values of a column of text that get a feature of their own.")]
 Delimiter = Annotated[str | None, typer.Option(metavar="MARK", help="What separates values; found out by default.")]
-Delay = Annotated[int, typer.Option(min=0, metavar="ROWS", help="Labels arrive so many rows late.")]
+Delay = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        metavar="ROWS",
+        help="Labels come so many rows late. With 24, the newest label known when a row is predicted is that of 25 rows ago.",
+    ),
+]
 Level = Annotated[
     float | None, typer.Option(metavar="SHARE", help="Give intervals that hold such a share of the labels, e.g. 0.9.")
 ]

@@ -10,7 +10,7 @@ from typing import Any
 from driftline.base.stability import concerns
 from driftline.cli.running import Outcome
 from driftline.cli.scoring import figures, lower_by, r2_in_words
-from driftline.evaluate.baselines import BASELINES
+from driftline.evaluate.baselines import BASELINES, OneSeasonAgo
 from driftline.evaluate.metrics import BaselineRMSE
 
 
@@ -25,7 +25,7 @@ def in_words(outcome: Outcome, files: dict[str, Path | str]) -> str:
     elif outcome.resumed_at:
         lines.append(f"Gone on with from row {outcome.resumed_at:,}")
     if found["rmse"] is not None:
-        lines += _error_lines(found)
+        lines += _error_lines(found, outcome.score.season)
     lines += [f"Warning: {words}" for words in concerns(outcome.model)]
     if outcome.score.skipped:
         lines.append(f"{_count(outcome.score.skipped, 'row')} without a target or a prediction, not learned")
@@ -47,7 +47,7 @@ def in_words(outcome: Outcome, files: dict[str, Path | str]) -> str:
     return "\n".join(lines)
 
 
-def _error_lines(found: dict[str, float | None]) -> list[str]:
+def _error_lines(found: dict[str, float | None], season: int | None) -> list[str]:
     rmse, r2 = found["rmse"], found["r2"]
     lines = [
         f"error (RMSE) {_shown(rmse)}, mean |error| {_shown(found['mae'])}"
@@ -56,7 +56,8 @@ def _error_lines(found: dict[str, float | None]) -> list[str]:
     for name, kind in BASELINES.items():
         error = found[BaselineRMSE(name).name]
         if comparison := lower_by(rmse, error):
-            lines.append(f"  {comparison} the {kind.title}'s, {_shown(error)}")
+            which = f" (now the label of {season:,} rows before)" if kind is OneSeasonAgo else ""
+            lines.append(f"  {comparison} the {kind.title}'s, {_shown(error)}{which}")
     if found["coverage"] is not None:
         lines.append(f"  {100 * found['coverage']:.1f} % of the labels were in their intervals")
     return lines
@@ -72,6 +73,7 @@ def as_plain(outcome: Outcome, files: dict[str, Path | str]) -> dict[str, Any]:
         "rows_scored": outcome.score.scored,
         "features": outcome.names,
         **found,
+        "season_rows": outcome.score.season,
         "resumed_at": outcome.resumed_at,
         "interrupted": bool(outcome.stopped),
         "rows_back_in_time": outcome.backwards,

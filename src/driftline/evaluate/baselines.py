@@ -1,4 +1,4 @@
-"""Predictions that need no model: the last label, and the mean of the labels so far."""
+"""Predictions that need no model: the last label, the mean of the labels so far, and the label one season ago."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from driftline.evaluate.late import LateLabels
 from driftline.tables.inputs import Array
+
+PIECE = 4_096  # labels at once, so that what is computed from them stays in the cache
 
 
 class Baseline(ABC):
@@ -70,7 +71,88 @@ class RunningMean(Baseline):
         return means
 
 
-BASELINES: dict[str, type[Baseline]] = {kind.name: kind for kind in (LastValue, RunningMean)}
+class OneSeasonAgo(Baseline):
+    """The label of the same hour a day or a week ago, or of the same month a year ago: whichever suited best so far.
+
+    The lag counts from the row that is predicted. One whose label has not arrived yet becomes its next multiple: with labels
+    30 rows late, 24 rows ago becomes 48. Where there is no label at the lag, the last one stands in. The lag with the least
+    squared error over the labels that have arrived is chosen, the shortest of several.
+    """
+
+    name, title = "season", "seasonal value"
+    lags: ClassVar[tuple[int, ...]] = (12, 24, 48, 96, 144, 168, 336)  # those of Auto
+
+    def __init__(self, delay: int = 0) -> None:
+        super().__init__(delay)
+        rows = self._rows_ago().max()
+        self.past, self.filled = np.full((2, rows), np.nan)  # the last labels; those missing replaced by the one before
+        self.losses = np.zeros(len(self.lags))
+
+    def _rows_ago(self) -> Array:
+        """Each lag, or its first multiple whose label arrives in time."""
+        lags = np.array(self.lags)
+        rows: Array = lags * -(-(self.delay + 1) // lags)
+        return rows
+
+    @property
+    def rows_ago(self) -> int:
+        """How many rows before the predicted one the label stands that is predicted now."""
+        return int(self._rows_ago()[self.losses.argmin()])
+
+    def after(self, labels: Array) -> Array:
+        """The label one season before the row that is predicted each time."""
+        pieces = [self._after(labels[start : start + PIECE]) for start in range(0, max(len(labels), 1), PIECE)]
+        return np.concatenate([*(piece[:-1] for piece in pieces), pieces[-1][-1:]])
+
+    def _after(self, labels: Array) -> Array:
+        rows, count = len(self.past), len(labels)
+        there = np.isfinite(labels)
+        labels = np.where(there, labels, np.nan)
+        newest = np.where(there, np.arange(1, count + 1), 0)
+        filled = np.append(self.filled[-1], labels)[np.maximum.accumulate(np.append(0, newest))][1:]
+        past, filled = np.append(self.past, labels), np.append(self.filled, filled)
+        whole = bool(np.isfinite(past).all())
+        known = filled[rows - self.delay - 1 : len(filled) - self.delay - 1]  # when the rows of the labels were predicted
+        season, least, losses = np.empty(count + 1), np.full(count + 1, np.inf), np.empty(count + 1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for place, lag in reversed(list(enumerate(self._rows_ago().tolist()))):  # of equals the shortest, which is last
+                said = past[rows - lag : rows - lag + count]
+                losses[0] = self.losses[place]
+                np.square(labels - (said if whole else np.where(np.isfinite(said), said, known)), out=losses[1:])
+                if not whole:
+                    losses[np.isnan(losses)] = 0.0
+                np.cumsum(losses, out=losses)
+                better = losses <= least
+                np.copyto(least, losses, where=better)
+                begin = rows + self.delay - lag
+                np.copyto(season, past[begin : begin + count + 1], where=better)
+                self.losses[place] = losses[-1]
+        season = np.where(np.isfinite(season), season, filled[rows - 1 :])
+        self.past, self.filled = past[count:].copy(), filled[count:].copy()
+        return season
+
+
+BASELINES: dict[str, type[Baseline]] = {kind.name: kind for kind in (LastValue, RunningMean, OneSeasonAgo)}
+
+
+class LateLabels:
+    """Labels that arrive late, block by block: row t is predicted when those up to row t - delay - 1 have arrived.
+
+    Args:
+        delay: rows by which labels are late.
+    """
+
+    def __init__(self, delay: int) -> None:
+        self.delay = delay
+        self.waiting = np.empty(0)
+
+    def arrived(self, y: Array) -> tuple[Array, Array]:
+        """The labels that arrive along a block whose own are ``y``, and how many of them have arrived before each row."""
+        labels = np.concatenate([self.waiting, y])
+        count = max(0, len(labels) - self.delay)
+        before = np.maximum(len(self.waiting) - self.delay + np.arange(len(y)), 0)
+        self.waiting = labels[count:].copy()
+        return labels[:count], before
 
 
 class Baselines:
@@ -80,7 +162,7 @@ class Baselines:
         delay: rows by which labels are late.
 
     >>> {name: said.tolist() for name, said in Baselines().predict(np.array([1.0, 3.0, 8.0])).items()}
-    {'last': [nan, 1.0, 3.0], 'mean': [nan, 1.0, 2.0]}
+    {'last': [nan, 1.0, 3.0], 'mean': [nan, 1.0, 2.0], 'season': [nan, 1.0, 3.0]}
     """
 
     def __init__(self, delay: int = 0) -> None:
@@ -98,7 +180,7 @@ class Baselines:
         return bool(np.isfinite([self.known[LastValue.name].after(np.empty(0))[0], *self.labels.waiting]).any())
 
     def state(self) -> dict[str, Any]:
-        """An array and plain numbers, from which :meth:`restored` goes on exactly."""
+        """Arrays and plain numbers, from which :meth:`restored` goes on exactly."""
         plain = {f"{name}.{key}": value for name, baseline in self.known.items() for key, value in vars(baseline).items()}
         return {"delay": self.labels.delay, "waiting": self.labels.waiting, **plain}
 
@@ -109,5 +191,6 @@ class Baselines:
         baselines.labels.waiting = np.array(state["waiting"])
         for name, baseline in baselines.known.items():
             for key, value in vars(baseline).items():
-                setattr(baseline, key, type(value)(state[f"{name}.{key}"]))
+                kept = state[f"{name}.{key}"]
+                setattr(baseline, key, np.array(kept) if isinstance(value, np.ndarray) else type(value)(kept))
         return baselines

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftline.base import late, levels
+from driftline.base.late import Waiting
+from driftline.base.learner import Learner
 from driftline.evaluate.adapters import Mapped, TrueOrFalse, knows_true_and_false_alone, of_river, predicts_labels
-from driftline.evaluate.late import LateRows
 from driftline.evaluate.sources import Block
+from driftline.tables import inputs
 from driftline.tables.inputs import Array
 
 
@@ -24,8 +28,11 @@ class Answers(NamedTuple):
 class Driver:
     """Asks a learner for each row, then teaches it the row whose label has arrived.
 
+    A learner of this library is asked and told: it learns a row as of when it predicted it. One of another library is given
+    the row and its label by ``learn_one`` when the label arrives.
+
     Args:
-        learner: with ``run``, or with ``predict_one`` and ``learn_one``.
+        learner: with ``predict_one`` and ``learn_one``.
         delay: rows by which labels are late.
         level: ask for intervals of this level too.
         where: who asks, for messages.
@@ -39,30 +46,31 @@ class Driver:
             raise TypeError(f"{where}: {type(learner).__name__} has no predict_one and learn_one{hint}")
         if level is not None and not hasattr(learner, "predict_interval"):
             raise TypeError(f"{where}: {type(learner).__name__} has no predict_interval: coverage and width need it")
-        self.learner, self.delay, self.level = learner, delay, level
+        self.learner, self.delay, self.level, self.where = learner, delay, level, where
         self.classes = predicts_labels(learner)
         self.mapped = isinstance(learner, Mapped) or of_river(learner)
         if knows_true_and_false_alone(learner):
             self.learner = TrueOrFalse(learner)
-        self.native = delay == 0 and hasattr(learner, "run")
+        self.asks = isinstance(learner, Learner)
+        self.native = hasattr(learner, "run") if not delay else self.asks and late.is_one_label(learner)
         self.seconds = 0.0
         self.learned = 0
-        self._late = LateRows(delay)
+        self._waiting: deque[tuple[Any, Any]] = deque()  # rows whose labels have not arrived, or their tickets; their labels
 
     def step(self, block: Block) -> Answers:
         """Predicts and learns the rows of a block in their order."""
         began = perf_counter()
         try:
-            if self.native and not block.mappings:
-                answers = self._run(block)
-                self.learned += len(block)
-            else:
+            if not self.native or block.mappings or (self.delay and inputs.is_sparse(block.X)):
                 answers = self._loop(block)
+            else:
+                answers = self._run_late(block) if self.delay else self._run(block)
         except Exception as error:
             error.add_note(f"while evaluating {self.learner!r} on the block that begins at row {block.start}")
             raise
         finally:
             self.seconds += perf_counter() - began
+        self.learned += len(block)
         return answers
 
     def _run(self, block: Block) -> Answers:
@@ -71,30 +79,54 @@ class Driver:
         run = self.learner.run(block.X, block.y, level=self.level)
         return Answers(self._read(run.predictions), (run.lower, run.upper))
 
+    def _run_late(self, block: Block) -> Answers:
+        learner: Learner = self.learner
+        table = learner._as_table(block.X, self.where)
+        learner._check_table(table, self.where)
+        rows = np.concatenate([rows for _, rows in table.blocks()])
+        labels = inputs.as_vector(block.y, len(block), self.where, "y")
+        level = None if self.level is None else levels.as_level(self.level, self.where)
+        waiting = Waiting([ticket for ticket, _ in self._waiting], np.array([y for _, y in self._waiting], dtype=np.float64))
+        out, waiting = late.run(
+            learner, rows, labels, self.delay + 1, waiting,
+            level=level, names=table.names, where=self.where, start=block.start,
+        )  # fmt: skip
+        self._waiting = deque(zip(waiting.tickets, waiting.labels.tolist(), strict=True))
+        return Answers(out.predictions, None if level is None else (out.lower, out.upper))
+
     def _loop(self, block: Block) -> Answers:
         if isinstance(self.learner, TrueOrFalse):
             self.learner.meet(block.y)
-        predict, learn = self.learner.predict_one, self.learner.learn_one
         said: list[Any] = []
         ends: list[Any] = []
         for x, y in zip(block.rows(self.mapped), block.y.tolist(), strict=True):
-            said.append(predict(x))
-            if self.level is not None:
-                ends.append(self.learner.predict_interval(x, level=self.level))
-            if (row := self._late.arrived(x, y)) is not None:
-                learn(*row)
-        self.learned += len(block)
+            if self.asks:
+                waits = self.learner.ask(x, self.delay + 1)
+                said.append(waits.prediction)
+                if self.level is not None:
+                    ends.append(waits.interval(self.level))
+            else:
+                waits = x.copy() if self.delay else x
+                said.append(self.learner.predict_one(x))
+                if self.level is not None:
+                    ends.append(self.learner.predict_interval(x, level=self.level))
+            self._waiting.append((waits, y))
+            if len(self._waiting) > self.delay:
+                self._teach_oldest()
         interval = None
         if self.level is not None:
             lower, upper = np.array(ends, dtype=np.float64).T
             interval = (lower, upper)
         return Answers(self._read(said), interval)
 
+    def _teach_oldest(self) -> None:
+        (self.learner.tell if self.asks else self.learner.learn_one)(*self._waiting.popleft())
+
     def finish(self) -> None:
         """Teaches the labels that arrive after the last row."""
         began = perf_counter()
-        for row in self._late.rest():
-            self.learner.learn_one(*row)
+        while self._waiting:
+            self._teach_oldest()
         self.seconds += perf_counter() - began
 
     def predict(self, X: Any) -> Array:

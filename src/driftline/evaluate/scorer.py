@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftline.evaluate.baselines import Baselines
+from driftline.evaluate.baselines import Baselines, OneSeasonAgo
 from driftline.evaluate.metrics import Metric, Rows
 from driftline.evaluate.tracker import FLUSH, UNIT, Tracker
 from driftline.tables.inputs import Array, is_missing
@@ -148,6 +148,12 @@ class Scorer:
             return {metric.name: math.nan for metric in self.settings.metrics}
         with np.errstate(all="ignore"):
             return {name: float(values[0]) for name, values in self._values(self._tracker.totals()[None]).items()}
+
+    @property
+    def season(self) -> int | None:
+        """How many rows before the predicted one the label stands that the seasonal baseline predicts now."""
+        season = None if self.baselines is None else self.baselines.known[OneSeasonAgo.name]
+        return season.rows_ago if isinstance(season, OneSeasonAgo) else None
 
     def _values(self, sums: Array) -> dict[str, Array]:
         by_name = dict(zip(self._names, sums[:, 1:].T, strict=True))

@@ -48,6 +48,8 @@ class Block:
         """The rows one by one: mappings where asked for, or where that is what they are."""
         if self.mappings:
             return list(self.X)
+        if inputs.is_sparse(self.X) and not as_mappings:
+            return [self.X[row] for row in range(len(self))]
         values, names = self.table
         if not as_mappings:
             return list(values)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from driftline.base import late, levels
+from driftline.base.late import Waiting
 from driftline.base.learner import Learner
 from driftline.base.run import Run
-from driftline.evaluate.late import LateRows
+from driftline.base.ticket import Ticket
+from driftline.delayed import packed
 from driftline.files.encoder import Block
 from driftline.files.errors import DataError
 from driftline.tables.inputs import Array
@@ -34,7 +36,7 @@ class Stretch(NamedTuple):
 
 
 class Follower:
-    """Predicts each row, then teaches the learner the row whose label has arrived.
+    """Predicts each row, then teaches the learner the row whose label has arrived, as of when it was predicted.
 
     The learner should have ``missing="skip"``: rows whose label is missing are predicted, and not learned. It grows by a
     feature when it learns the row in which the feature is born.
@@ -47,7 +49,7 @@ class Follower:
 
     def __init__(self, model: Learner, *, delay: int = 0, level: float | None = None) -> None:
         self.model, self.delay, self.level = model, delay, level
-        self.late = LateRows(delay)
+        self.waiting: deque[tuple[Ticket, float]] = deque()  # rows whose labels have not arrived, with these labels
 
     def step(self, block: Block) -> Run:
         """Takes the rows of a block."""
@@ -68,19 +70,16 @@ class Follower:
             for begin, end in self._parts(first, last, width, None if weights_every is None else block.start):
                 X, y = block.X[begin:end, :width], block.y[begin:end]
                 every = None if weights_every is None else weights_every(end - begin)
-                run = self._native(X, y, every) if not self.delay and self._knows(width) else None
-                if run is None:
-                    run = self._singly(X, y, block, begin, every)
+                run = self._follow(X, y, block, begin, every)
                 yield Stretch(X, y, None if block.times is None else block.times[begin:end], run, block.zone)
 
     def _parts(self, first: int, last: int, width: int, start: int | None) -> Iterator[tuple[int, int]]:
-        """Single rows until the learner has met all features, then the rest.
+        """A few rows at a time until the learner has met all features, then the rest.
 
         Where snapshots are taken, whose distance divides the row's number, it is cut where that has a larger divisor.
         """
         while first < last:
-            single = width and not self.delay and not self._knows(width)
-            size = 1 if single else last - first
+            size = 1 + self.delay if width and not self._knows(width) else last - first
             if start is not None and (divisor := (start + first) & -(start + first)) < ALIGNED:
                 size = min(size, max(divisor, 1))
             yield first, min(first + size, last)
@@ -90,59 +89,80 @@ class Follower:
         """Whether the learner has met all features, so that arrays are all it needs."""
         return width > 0 and self.model._core is not None and self.model.n_features_in_ == width
 
-    def _native(self, X: Array, y: Array, every: int | None) -> Run | None:
-        """The rows at once; None where one of them is refused, which leaves the learner as it was."""
-        with nameless_rows(), suppress(*REFUSED):
-            return self.model.run(np.ascontiguousarray(X), y, level=self.level, weights_every=every)
-        return None
-
-    def _singly(self, X: Array, y: Array, block: Block, begin: int, every: int | None) -> Run:
-        """Row by row, by their names where the learner has not met them all."""
-        skipped = self.model.n_skipped_
-        said, ends, weights, memory = np.empty(len(y)), np.empty((2, len(y))), [], []
-        for place, (x, label) in enumerate(zip(X, y.tolist(), strict=True)):
-            row = begin + place
-            try:
-                asked = self._row(x, block.names)
-                said[place] = self.model.predict_one(asked)
-                if self.level is not None:
-                    ends[:, place] = self.model.predict_interval(asked, self.level)
-                if (arrived := self.late.arrived(x, label)) is not None:
-                    row -= self.delay
-                    self.model.learn_one(self._row(arrived[0], block.names), arrived[1])
-            except REFUSED as error:
-                at = block.place(row) if row >= 0 else f"row {block.start + row:,}"
-                raise DataError(str(error), place=at, row=block.start + row) from error
-            if every is not None and (place + 1) % every == 0 and self.model._core is not None:
+    def _follow(self, X: Array, y: Array, block: Block, begin: int, every: int | None) -> Run:
+        """Rows at once where the learner can take them so, else one by one; with snapshots every so many."""
+        if not self.delay and self._knows(X.shape[1]):
+            with nameless_rows(), suppress(*REFUSED):  # a refusal leaves the learner as it was
+                return self.model.run(np.ascontiguousarray(X), y, level=self.level, weights_every=every)
+        runs: list[Run] = []
+        weights, memory = [], []
+        for start in range(0, len(y), every or len(y)):
+            piece = slice(start, start + (every or len(y)))
+            runs.append(self._late(X[piece], y[piece]) or self._singly(X[piece], y[piece], block, begin + start))
+            if len(runs[-1]) == every and self.model._core is not None:
                 weights.append(self.model._weights)
                 memory.append(self.model._memory())
-        with np.errstate(over="ignore"):
-            run = Run(said, y - said, *(ends if self.level is not None else (None, None)))
         whole = every is not None and len(weights) == len(y) // every and len({len(each) for each in weights}) == 1
         return replace(
-            run,
+            joined(runs),
             weights=np.array(weights) if whole else None,
             memory=np.array(memory, dtype=np.float64) if whole and None not in memory else None,
             weights_every=every if whole else None,
-            skipped=self.model.n_skipped_ - skipped,
         )
 
-    def _row(self, x: Array, names: list[str]) -> Any:
-        return x if self._knows(len(x)) else dict(zip(names, x.tolist(), strict=False))
+    def _late(self, X: Array, y: Array) -> Run | None:
+        """The rows at once; None where the learner cannot take them so, or refuses one, which leaves it as it was."""
+        if not self.delay or not self._knows(X.shape[1]) or not late.is_native(self.model):
+            return None
+        skipped, where = self.model.n_skipped_, "Follower"
+        level = None if self.level is None else levels.as_level(self.level, where)
+        waiting = Waiting([ticket for ticket, _ in self.waiting], np.array([label for _, label in self.waiting]))
+        with suppress(*REFUSED):
+            out, waiting = late.run(
+                self.model, np.ascontiguousarray(X), y, self.delay + 1, waiting, level=level, where=where
+            )
+            self.waiting = deque(zip(waiting.tickets, waiting.labels.tolist(), strict=True))
+            return _run(y, out.predictions, out.lower, out.upper, self.model.n_skipped_ - skipped)
+        return None
+
+    def _singly(self, X: Array, y: Array, block: Block, begin: int) -> Run:
+        """Row by row, by their names where the learner has not met them all."""
+        skipped = self.model.n_skipped_
+        said, ends = np.empty(len(y)), np.empty((2, len(y)))
+        for place, (x, label) in enumerate(zip(X, y.tolist(), strict=True)):
+            row = begin + place
+            try:
+                known = self._knows(len(x))
+                ticket = self.model.ask(x if known else dict(zip(block.names, x.tolist(), strict=False)), self.delay + 1)
+                said[place] = ticket.prediction
+                if self.level is not None:
+                    ends[:, place] = ticket.interval(self.level)
+                self.waiting.append((ticket, label))
+                if len(self.waiting) > self.delay:
+                    row -= self.delay
+                    self.model.tell(*self.waiting[0])
+                    self.waiting.popleft()
+            except REFUSED as error:
+                at = block.place(row) if row >= 0 else f"row {block.start + row:,}"
+                raise DataError(str(error), place=at, row=block.start + row) from error
+        lower, upper = (None, None) if self.level is None else ends
+        return _run(y, said, lower, upper, self.model.n_skipped_ - skipped)
 
     def state(self) -> dict[str, Array]:
         """The rows whose labels are still on their way."""
-        late = self.late.waiting
-        rows = np.full((len(late), max((len(x) for x, _ in late), default=0)), math.nan)
-        for place, (x, _) in enumerate(late):
-            rows[place, : len(x)] = x
-        widths = np.array([len(x) for x, _ in late], dtype=np.int64)
-        return {"rows": rows, "widths": widths, "labels": np.array([label for _, label in late])}
+        heads, numbers = packed.pack([ticket for ticket, _ in self.waiting])
+        labels = np.array([label for _, label in self.waiting], dtype=np.float64)
+        return {"tickets": packed.text_of(heads), "numbers": numbers, "labels": labels}
 
     def restore(self, state: dict[str, Array]) -> None:
         """Back to the rows that were on their way."""
-        rows, widths, labels = state["rows"], state["widths"].tolist(), state["labels"].tolist()
-        self.late.waiting = deque((row[:width].copy(), y) for row, width, y in zip(rows, widths, labels, strict=True))
+        tickets = packed.unpack(packed.of_text(state["tickets"]), state["numbers"])
+        self.waiting = deque(zip(tickets, state["labels"].tolist(), strict=True))
+
+
+def _run(y: Array, said: Array, lower: Array | None, upper: Array | None, skipped: int) -> Run:
+    with np.errstate(over="ignore"):
+        return Run(said, y - said, lower, upper, skipped=skipped)
 
 
 def follow(

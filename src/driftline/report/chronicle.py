@@ -65,7 +65,7 @@ class Chronicle:
         names: of the features; by default those that the learner knows, or x0, x1, …
         target: the name of the label.
         level: of the intervals in the runs.
-        delay: rows by which labels are late; the baselines, the last label and the running mean, wait for them too.
+        delay: rows by which labels are late; the baselines wait for them too.
 
     >>> import driftline as dl
     >>> from driftline.report import Chronicle

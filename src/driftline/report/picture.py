@@ -14,8 +14,8 @@ from driftline.report.headline import headline
 
 # Those of the page in light colours.
 COLOURS = {
-    "model": "#0072b2", "last": "#d55e00", "mean": "#8a8f98", "fixed": "#009e73", "target": "#3d434d",
-    "alarms": "#c1272d", "resets": "#9a4f86",
+    "model": "#0072b2", "last": "#d55e00", "mean": "#8a8f98", "season": "#cc79a7", "fixed": "#009e73",
+    "target": "#3d434d", "alarms": "#c1272d", "resets": "#9a4f86",
     "weight0": "#0072b2", "weight1": "#d55e00", "weight2": "#009e73", "weight3": "#cc79a7",
     "weight4": "#e69f00", "weight5": "#56b4e9", "weight6": "#333333",
 }  # fmt: skip
