@@ -60,6 +60,18 @@ nb::tuple ends(const Ticket& self, const Level& level) {
     return nb::make_tuple(lower, upper);
 }
 
+nb::object copy_of(nb::handle self) {
+    nb::object made = new_ticket(self.type(), nb::cast<const Ticket&>(self));
+    Ticket& ticket = *nb::inst_ptr<Ticket>(made);
+    if (!ticket.parts.is_none()) {
+        nb::list copies;
+        for (nb::handle part : ticket.parts)
+            copies.append(copy_of(part));
+        ticket.parts = copies;
+    }
+    return made;
+}
+
 // The tickets of rows that wait for their labels, of which x has those that were told too.
 nb::list tickets_of(LateRows& self, nb::object x, std::uint64_t mark, nb::handle kind) {
     nb::list out;
@@ -115,7 +127,7 @@ void bind_ticket(nb::module_& m) {
                 return copy_out(self.predictions.data(), static_cast<Index>(self.predictions.size()));
             },
             nb::sig("def predictions(self, /) -> typing.Any"))
-        .def("__copy__", [](nb::handle self) { return new_ticket(self.type(), nb::cast<const Ticket&>(self)); })
+        .def("__copy__", &copy_of, "With copies of its parts: either can be told.")
         .def(
             "around",
             [](nb::handle self, nb::handle x, std::uint64_t model, nb::object parts) {

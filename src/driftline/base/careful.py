@@ -73,7 +73,7 @@ def tell(learner: Learner, ticket: Any, y: Any, sample_weight: float | None) -> 
     where = f"{type(learner).__name__}.tell"
     tickets.refuse_unfit(learner, ticket, where)
     learner._mark()
-    lesson = _lesson(learner, ticket.x, y, sample_weight, where)
+    lesson = _lesson(learner, _widened(learner, ticket.x), y, sample_weight, where)
     if lesson is None or (learner._core is not None and _told(learner, ticket, lesson)):
         ticket.told = True
         return
@@ -90,9 +90,15 @@ def tell(learner: Learner, ticket: Any, y: Any, sample_weight: float | None) -> 
     ticket.told = True
 
 
+def _widened(learner: Learner, x: Any) -> Any:
+    """A ticket's row as an array has the features that came since then, which were 0."""
+    missing = 0 if learner._core is None else learner._core.features - len(x)
+    return np.append(x, np.zeros(missing)) if isinstance(x, np.ndarray) and missing > 0 else x
+
+
 def tell_part(learner: Learner, ticket: Ticket, y: float, weight: float | None, where: str) -> None:
     """The same for a learner within another, whose transaction this is part of."""
-    lesson = _lesson(learner, ticket.x, y, weight, where)
+    lesson = _lesson(learner, _widened(learner, ticket.x), y, weight, where)
     if lesson is not None and not _told(learner, ticket, lesson):
         learner._tell_block(ticket, lesson.batch)
     ticket.told = True

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from driftline._core import LateRows, Level, Outputs, Status
-from driftline.base import careful
 from driftline.base.batch import Batch
 from driftline.base.ticket import Ticket
 from driftline.tables.inputs import Array, Name
@@ -71,8 +71,9 @@ def run(
         if learner._core is None and len(x):
             learner._meet(_first_whole(learner, x, y), names)
         learner._mark()
-        replay = _natively if is_native(learner) else _singly
-        return out, replay(learner, x, y, ahead, waiting, out, names, where, start)
+        if is_native(learner):
+            return out, _natively(learner, x, y, ahead, waiting, out, names, where, start)
+    return out, _singly(learner, x, y, ahead, waiting, out)
 
 
 def is_native(learner: Learner) -> bool:
@@ -118,32 +119,31 @@ def _natively(
 
 def _array_of(learner: Learner, ticket: Ticket) -> Array:
     """A ticket's row with the features that are known now."""
-    row, _ = learner._door.read(ticket.x, "", grow=False)
+    row = ticket.x
+    if not isinstance(row, np.ndarray):
+        row, _ = learner._door.read(row, "", grow=False)
     return np.concatenate([row, np.zeros(learner.n_features_in_ - len(row))])
 
 
-def _singly(
-    learner: Learner,
-    x: Array,
-    y: Array,
-    ahead: int,
-    waiting: Waiting,
-    out: Outputs,
-    names: list[Name] | None,
-    where: str,
-    start: int | None,
-) -> Waiting:
-    tickets, labels, told = list(waiting.tickets), [*waiting.labels.tolist(), *y.tolist()], 0
-    for t in range(len(x) + 1):
-        while told < len(tickets) - ahead + 1:
-            careful.tell_part(learner, tickets[told], labels[told], None, where)
-            told += 1
-        if t < len(x):
-            ticket = learner.ask(x[t], ahead)
-            out.predictions[t] = ticket.prediction
-            if out.lower is not None:
-                out.lower[t], out.upper[t] = ticket.ends(out.level)
-            tickets.append(ticket)
+def _singly(learner: Learner, x: Array, y: Array, ahead: int, waiting: Waiting, out: Outputs) -> Waiting:
+    tickets = [copy.copy(ticket) for ticket in waiting.tickets]  # which stay valid if the labels are refused
+    labels, told, before = [*waiting.labels.tolist(), *y.tolist()], 0, learner.__getstate__()
+    try:
+        for t in range(len(x) + 1):
+            while told < len(tickets) - ahead + 1:
+                learner.tell(tickets[told], labels[told])
+                told += 1
+            if t < len(x):
+                ticket = learner.ask(x[t] if x.shape[1] else {}, ahead)
+                out.predictions[t] = ticket.prediction
+                if out.lower is not None:
+                    out.lower[t], out.upper[t] = ticket.ends(out.level)
+                tickets.append(ticket)
+    except BaseException:  # each tell is a transaction of its own
+        learner._roll_back(before)
+        if not learner.n_seen_:
+            learner._forget()
+        raise
     return Waiting(tickets[told:], np.array(labels[told:]))
 
 

@@ -115,6 +115,16 @@ class Forecaster:
         names, rows = self._table(table, where)
         return self._learn(rows, labels, names, level, where, start=0)
 
+    def _grow(self, names: list[Name], known: Sequence[Name] | None) -> None:
+        """Adds features behind the others, which were 0 so far; ``known`` are those of all that are known ahead."""
+        for model in self._models:
+            if model._core is not None:
+                model._meet(np.zeros(len(names)), names)
+        self._past = np.pad(self._past, ((0, 0), (0, len(names) - self._past.shape[1])))
+        self._names, self._known = names, Known(known)
+        self._known.check(len(names), names, "Forecaster")
+        self._ready = [None] * self._steps
+
     def _learn(
         self, rows: Array, y: Array, names: list[Name] | None, level: float | None, where: str, start: int | None
     ) -> ForecastRun:
@@ -129,7 +139,7 @@ class Forecaster:
             begin = max(0, ahead - self._rows) if self._known.leaves_out(rows.shape[1]) else 0  # rows without an origin
             out, self._waiting[number] = late.run(
                 self._models[number], seen[begin:], y[begin:], ahead, self._waiting[number],
-                level=place, names=names, where=where, start=None if start is None else begin,
+                level=place, names=names, where=where, start=None if start is None else start + begin,
             )  # fmt: skip
             said, ends = np.full(len(rows), np.nan), np.full((2, len(rows)), np.nan)
             said[begin:] = out.predictions
@@ -171,13 +181,15 @@ class Forecaster:
             level: of the intervals.
         """
         where = "Forecaster.forecast"
+        return self._forecast(self._next_rows(X_next, where), level, where)
+
+    def _forecast(self, rows: Array, level: float, where: str) -> Forecast:
         place = levels.as_level(level, where)
-        rows = self._next_rows(X_next, where)
         if len(rows) > self._steps:
             raise ValueError(f"{where}: X_next has {len(rows)} rows, but the forecaster has {self._steps} steps")
 
         def step(number: int) -> tuple[float, float, float]:
-            ticket = self._current(number, where).ask(rows[number], number + 1)
+            ticket = self._current(number, where).ask(rows[number] if rows.shape[1] else {}, number + 1)
             return (ticket.prediction, *ticket.ends(place))
 
         predictions, lower, upper = np.array(_in_parallel(step, len(rows))).reshape(-1, 3).T
@@ -220,7 +232,7 @@ class Forecaster:
         if self._rows and table.names is not None and self._names is not None:
             rows = rows[:, [table.names.index(name) for name in self._names]]
             return self._names, np.ascontiguousarray(rows, dtype=np.float64)
-        return table.names, np.ascontiguousarray(rows, dtype=np.float64)
+        return table.names or self._names, np.ascontiguousarray(rows, dtype=np.float64)
 
     def _check_width(self, width: int, names: list[Name] | None, where: str) -> None:
         if self._rows and width != self._past.shape[1]:
@@ -270,10 +282,10 @@ class Forecaster:
         forecaster._rows = codec.decode_count(head["rows"], "the number of rows")
         forecaster._past = arrays["past"]
         models = packed.of_text(arrays["models"])
-        if len(models) != forecaster._steps or forecaster._past.ndim != 2 or not np.isfinite(forecaster._past).all():
+        if len(models) != forecaster._steps or forecaster._past.ndim != 2 or np.isinf(forecaster._past).any():
             raise ModelFileError("the steps do not agree with the models")
         if forecaster._rows:
-            forecaster._known.check(forecaster._past.shape[1], forecaster._names, "load")
+            forecaster._known.check(forecaster._past.shape[1], names, "Forecaster")
         for number, (inner, tickets) in enumerate(models):
             prefix = f"{number}.model."
             own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

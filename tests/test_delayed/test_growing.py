@@ -1,0 +1,92 @@
+"""Features that come later, rows without features, and forecasters that were loaded."""
+
+import numpy as np
+import pytest
+
+import driftline as dl
+
+MAKE = {
+    "rls": lambda: dl.RLS(missing="skip"),
+    "network": lambda: dl.Network([dl.RLS(), dl.NLMS()], missing="skip"),
+    "pipeline": lambda: dl.Pipeline([dl.features.Lags(y=2)], dl.Kalman(), missing="skip"),
+}
+
+
+def rows(count=150):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(count, 2))
+    X[:60, 1] = 0.0  # a feature that comes at row 60
+    return X, X @ [1.0, 2.0] + np.sin(np.arange(count) / 4) + 0.1 * rng.normal(size=count)
+
+
+def plainly(model, X, y, step):
+    """Predictions of one step, by mappings of which a name comes at row 60, where the model grows."""
+    said, waiting = [], []
+    for t, (row, label) in enumerate(zip(X.tolist(), y.tolist(), strict=True)):
+        if t == 60:
+            model._meet(np.zeros(2), ["a", "b"])
+        ticket = model.ask(dict(zip("ab" if t >= 60 else "a", row, strict=False)), ahead=step)
+        said.append(ticket.prediction)
+        waiting.append((ticket, label))
+        if len(waiting) >= step:
+            model.tell(*waiting.pop(0))
+    return np.array([np.nan] * (step - 1) + said[step - 1 :])
+
+
+@pytest.mark.parametrize("name", MAKE)
+def test_a_forecaster_that_grows_gives_the_predictions_of_plain_loops(name):
+    X, y = rows()
+    forecaster = dl.Forecaster(MAKE[name](), 4)
+    first = forecaster._learn(X[:60, :1], y[:60], ["a"], None, "test", start=0)
+    forecaster = dl.from_bytes(forecaster.to_bytes())
+    forecaster._grow(["a", "b"], None)
+    second = forecaster._learn(X[60:], y[60:], ["a", "b"], None, "test", start=60)
+    found = np.concatenate([first.predictions, second.predictions])
+    for step in range(1, 5):
+        assert np.array_equal(found[:, step - 1], plainly(MAKE[name](), X, y, step), equal_nan=True)
+
+
+def test_a_loaded_forecaster_still_knows_which_features_are_known_ahead():
+    X, y = rows()
+    forecaster = dl.Forecaster(dl.RLS(), 3, known=[1])
+    forecaster.run(X, y)
+    before = forecaster.forecast(X[:3, 1:]).predictions
+    loaded = dl.from_bytes(forecaster.to_bytes())
+    assert np.array_equal(loaded.forecast(X[:3, 1:]).predictions, before)
+    assert np.array_equal(loaded.forecast(np.column_stack([[9e9] * 3, X[:3, 1]])).predictions, before)
+
+
+def test_a_forecaster_keeps_its_names_when_a_table_has_none():
+    X, y = rows()
+    forecaster = dl.Forecaster(dl.RLS(), 2)
+    for row, label in zip(X[:50].tolist(), y[:50], strict=True):
+        forecaster.learn_one(dict(zip("ab", row, strict=True)), label)
+    forecaster.run(X[50:], y[50:])
+    assert len(forecaster.forecast([{"a": 1.0, "b": 0.0}])) == 1
+
+
+@pytest.mark.parametrize("make", [dl.Auto, dl.RLS], ids=lambda make: make.__name__)
+def test_a_series_without_features_is_forecast(make):
+    y = rows()[1]
+    forecaster = dl.Forecaster(make(), 3)
+    for part in (slice(0, 40), slice(40, 150)):
+        run = forecaster._learn(np.empty((len(y[part]), 0)), y[part], [], 0.8, "test", start=part.start)
+    for step in (1, 2, 3):
+        model, said, waiting = make(), [], []
+        for label in y.tolist():
+            waiting.append((model.ask({}, ahead=step), label))
+            said.append(waiting[-1][0].prediction)
+            if len(waiting) >= step:
+                model.tell(*waiting.pop(0))
+        assert run.predictions[:, step - 1].tolist() == said[40:]
+        for ticket, label in waiting:
+            model.tell(ticket, label)
+        assert forecaster._forecast(np.empty((3, 0)), 0.8, "test").predictions[step - 1] == model.ask({}, step).prediction
+
+
+def test_a_row_with_a_missing_value_does_not_keep_a_forecaster_from_being_saved():
+    X, y = rows()
+    X[-1, 0] = np.nan
+    forecaster = dl.Forecaster(dl.RLS(missing="skip"), 2)
+    forecaster.run(X, y)
+    assert np.isfinite(dl.from_bytes(forecaster.to_bytes()).forecast(X[:2]).predictions).all()
