@@ -151,3 +151,8 @@ def tell_all(learner: Learner, waiting: Waiting, where: str) -> None:
     """Learns the rows that wait, whose labels are all known."""
     if len(waiting):
         run(learner, np.empty((0, learner.n_features_in_)), np.empty(0), 1, waiting, where=where, start=None)
+
+
+def is_one_label(learner: Learner) -> bool:
+    """Whether a learner predicts one number a row."""
+    return learner._estimator_type == "regressor" and learner._outputs is None

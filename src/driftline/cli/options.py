@@ -58,7 +58,7 @@ Delay = Annotated[
     typer.Option(
         min=0,
         metavar="ROWS",
-        help="Labels come so many rows late. With 24, the newest label known when a row is predicted is that of 25 rows ago.",
+        help="Labels come so many rows late. With 24, the newest label when a row is predicted is that of 25 rows ago.",
     ),
 ]
 Level = Annotated[
