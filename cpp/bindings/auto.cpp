@@ -22,9 +22,10 @@ template <class T> struct AutoCore : Guarded {
         return good;
     }
     const double* numbers() const { return wide_.data(); }
-    void load(const std::vector<double>& row) {
-        load_row(row, buffer_);
+    bool load(const std::vector<double>& row) {
+        const bool good = load_row(row, buffer_);
         std::copy(row_.begin(), row_.end(), wide_.begin());
+        return good;
     }
     Status predict(double& prediction) {
         prediction = model->predict(wide_.data(), model->coverage.late + 1);

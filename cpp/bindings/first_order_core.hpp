@@ -36,10 +36,10 @@ template <class T> struct FirstOrderCore : Guarded {
         return whole;
     }
     const T* numbers() const { return sparse ? nullptr : model->state.x; }
-    void load(const std::vector<double>& row) {
+    bool load(const std::vector<double>& row) {
         sparse = nullptr;
-        load_row(row, model->state);
         model->form_weights();
+        return load_row(row, model->state);
     }
     Status predict(double& prediction) {
         double norm2;

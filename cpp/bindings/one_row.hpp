@@ -4,6 +4,7 @@
 
 #include "numpy_api.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <type_traits>
 #include <vector>
@@ -144,13 +145,16 @@ template <class State> bool read_row(PyObject* x, const State& state, const Name
 }
 
 // The same from numbers that were read before. Features that came since were 0.
-template <class State> void load_row(const std::vector<double>& row, const State& state) {
+template <class State> bool load_row(const std::vector<double>& row, const State& state) {
+    using T = std::remove_reference_t<decltype(*state.x)>;
     const Index features = state.d - state.intercept, known = static_cast<Index>(row.size());
-    for (Index j = 0; j < features; ++j)
-        state.x[j] =
-            j < known ? static_cast<std::remove_reference_t<decltype(*state.x)>>(row[static_cast<std::size_t>(j)]) : 0;
+    if (known > features ||
+        !copy_checked<T, double>(state.x, reinterpret_cast<const char*>(row.data()), known, sizeof(double)))
+        return false;
+    std::fill(state.x + known, state.x + features, T(0));
     if (state.intercept)
         state.x[features] = 1;
+    return true;
 }
 
 } // namespace driftline::bindings

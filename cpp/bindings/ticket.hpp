@@ -150,10 +150,8 @@ template <class Core> Ticket* valid_ticket(Core& self, nb::handle handle) {
 // Puts a ticket's row where the core expects it; false leaves it to Python.
 template <class Core> bool take_row(Core& self, const Ticket& ticket) {
     if constexpr (requires { self.load(ticket.row); })
-        if (!ticket.x.is_valid() && (ticket.names.is_none() || ticket.names.is(self.names.list()))) {
-            self.load(ticket.row);
-            return true;
-        }
+        if (!ticket.x.is_valid() && (ticket.names.is_none() || ticket.names.is(self.names.list())))
+            return self.load(ticket.row);
     return self.read(row_of(ticket), false);
 }
 
@@ -164,7 +162,7 @@ template <class Core> nb::object tell_row(Core& self, nb::handle handle, nb::han
     const double share = weight.is_none() ? 1 : read_number<double>(weight.ptr());
     if (!ticket || !(share > 0) || std::isnan(label))
         return to_python(Status::unread);
-    if (static_cast<Index>(ticket->row.size()) > self.features() || !take_row(self, *ticket))
+    if (!take_row(self, *ticket))
         return to_python(Status::unread);
     Status status;
     if constexpr (requires { self.tell(ticket->asked, label, share); })

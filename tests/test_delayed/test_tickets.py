@@ -256,3 +256,16 @@ def test_bytes_of_another_kind_are_refused():
         dl.Ticket.from_bytes(dl.RLS().fit(X, y).to_bytes())
     with pytest.raises(TypeError, match="expected bytes"):
         dl.from_bytes("text")
+
+
+@pytest.mark.parametrize("name", ["rls", "auto", "lms", "kernel", "network", "pipeline"])
+def test_a_row_that_misses_a_value_is_skipped_when_it_is_told(name):
+    X, y = stream()
+    model, twin = MODELS[name]().clone({"missing": "skip"}), MODELS[name]().clone({"missing": "skip"})
+    for t in range(80):
+        x = X[t].copy()
+        x[1] = np.nan if t in (3, 50) else x[1]
+        model.tell(model.ask(x, 1), y[t])
+        twin.learn_one(x, y[t])
+    assert model.n_skipped_ == 2
+    assert model.to_bytes() == twin.to_bytes()

@@ -203,7 +203,7 @@ class Composite:
     def takes(self, ticket: Any) -> bool:
         """Whether a ticket is one of this model's that was not told yet."""
         fits = isinstance(ticket, Ticket) and not ticket.told and 0 != self.mark == ticket.model
-        return fits and ticket.labels <= self.rows
+        return fits and ticket.parts is not None and ticket.labels <= self.rows
 
     @property
     def rows(self) -> int:
