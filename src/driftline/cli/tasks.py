@@ -1,0 +1,232 @@
+"""What a run does with the rows of a block: predict and learn each, or forecast it from several rows before."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from driftline.base.learner import Learner
+from driftline.base.run import Run
+from driftline.base.stability import concerns
+from driftline.cli.scoring import add_run, figures, make_scorer
+from driftline.delayed import Forecaster
+from driftline.delayed.forecast import ForecastRun
+from driftline.evaluate.scorer import Scorer
+from driftline.files import Block, Encoder, Follower
+from driftline.files.errors import DataError
+from driftline.files.follower import REFUSED, Stretch, joined
+from driftline.report import Chronicle
+from driftline.report.clock import InUTC
+from driftline.tables.inputs import Array
+
+Columns = dict[str, Array]
+
+
+class Task(ABC):
+    """Takes the blocks of a run.
+
+    Attributes:
+        model: what learns, and is saved.
+        chronicle: gathers the report; None where none is asked for.
+    """
+
+    def __init__(self, model: Any, chronicle: Chronicle | None) -> None:
+        self.model, self.chronicle = model, chronicle
+
+    @property
+    @abstractmethod
+    def score(self) -> Scorer:
+        """The figures of the summary."""
+
+    @property
+    @abstractmethod
+    def learner(self) -> Learner:
+        """The learner that the summary speaks of."""
+
+    @property
+    def title(self) -> str:
+        """What learned, in words."""
+        return type(self.learner).__name__
+
+    @property
+    def by_step(self) -> list[dict[str, float | None]]:
+        """The figures at each step; none where rows are not forecast."""
+        return []
+
+    def warnings(self) -> list[str]:
+        """What is wrong with the learner, in words."""
+        return concerns(self.learner)
+
+    @abstractmethod
+    def take(self, block: Block) -> Columns:
+        """Takes the rows of a block; what is written of them. DataError where a row is refused."""
+
+    def state(self) -> dict[str, dict[str, Any]]:
+        """The parts of a run's state, but for the model."""
+        return {} if self.chronicle is None else {"report": self.chronicle.state()}
+
+    @abstractmethod
+    def restore(self, parts: dict[str, dict[str, Any]]) -> None:
+        """Back to a state, whose model this one has."""
+
+    def _tell_report(self, run: Run, X: Array, y: Array, block: Block, times: Array | None) -> None:
+        if self.chronicle is not None:
+            moments = times if times is None or block.zone is None else InUTC(times)
+            self.chronicle.add(run, X if X.shape[1] else None, y, times=moments, model=self.learner)
+
+
+class Following(Task):
+    """Predicts each row, then learns it, or the row whose label has come."""
+
+    def __init__(self, model: Learner, delay: int, level: float | None, chronicle: Chronicle | None) -> None:
+        super().__init__(model, chronicle)
+        self.follower = Follower(model, delay=delay, level=level)
+        self._score = make_scorer(delay, level)
+
+    @property
+    def score(self) -> Scorer:
+        """Of the predictions."""
+        return self._score
+
+    @property
+    def learner(self) -> Learner:
+        """The model itself."""
+        model: Learner = self.model
+        return model
+
+    def take(self, block: Block) -> Columns:
+        """Predicts and learns the rows."""
+        runs: list[Run] = []
+        watched = self.chronicle is not None and self.learner._by_feature  # there are weights to be shown
+        every = self.chronicle.weights_every if self.chronicle is not None and watched else None
+        for stretch in self.follower.stretches(block, every):
+            self._report(stretch, block)
+            runs.append(stretch.run)
+        run = joined(runs)
+        add_run(self.score, run, block)
+        columns = {**beginning(block), "prediction": run.predictions}
+        if run.lower is not None and run.upper is not None:
+            columns |= {"lower": run.lower, "upper": run.upper}
+        return columns
+
+    def _report(self, stretch: Stretch, block: Block) -> None:
+        self._tell_report(stretch.run, stretch.X, stretch.y, block, stretch.times)
+
+    def state(self) -> dict[str, dict[str, Any]]:
+        """Sums, and the rows that wait for their labels."""
+        return {"score": self.score.state(), "late": self.follower.state(), **super().state()}
+
+    def restore(self, parts: dict[str, dict[str, Any]]) -> None:
+        """Back to them."""
+        self.score.restore(parts["score"])
+        self.follower.restore(parts["late"])
+
+
+class Forecasting(Task):
+    """Forecasts each row from 1, 2, …, steps rows before it, and learns it.
+
+    Args:
+        model: the forecaster.
+        encoder: makes the features, and says which column each is of.
+        known: the columns that are known ahead; None for all.
+        level: of the intervals.
+        chronicle: follows the first step.
+    """
+
+    def __init__(
+        self,
+        model: Forecaster,
+        encoder: Encoder,
+        known: Sequence[str] | None,
+        level: float | None,
+        chronicle: Chronicle | None,
+    ) -> None:
+        super().__init__(model, chronicle)
+        self.encoder, self.known, self.level = encoder, known, level
+        self.scores = [make_scorer(step, level) for step in range(model.steps)]
+
+    @property
+    def score(self) -> Scorer:
+        """Of the first step."""
+        return self.scores[0]
+
+    @property
+    def learner(self) -> Learner:
+        """The model of the first step."""
+        learners: list[Learner] = self.model.learners_
+        return learners[0]
+
+    @property
+    def title(self) -> str:
+        """The learner, and how far it looks ahead."""
+        return f"{super().title}, {self.model.steps:,} step{'' if self.model.steps == 1 else 's'} ahead"
+
+    @property
+    def by_step(self) -> list[dict[str, float | None]]:
+        """The figures at each step."""
+        return [figures(score) for score in self.scores]
+
+    def warnings(self) -> list[str]:
+        """What is wrong at any step, once."""
+        return list(dict.fromkeys(words for learner in self.model.learners_ for words in concerns(learner)))
+
+    def take(self, block: Block) -> Columns:
+        """Forecasts and learns the rows."""
+        assert block.y is not None
+        runs = []
+        for first, last, width in block.between_births():
+            X, y = np.ascontiguousarray(block.X[first:last, :width]), block.y[first:last]
+            run = self._learn(X, y, block, first)
+            one = Run(run.predictions[:, 0], run.errors[:, 0], _column(run.lower, 0), _column(run.upper, 0))
+            self._tell_report(one, X, y, block, None if block.times is None else block.times[first:last])
+            runs.append(run)
+        columns = beginning(block)
+        for step, score in enumerate(self.scores):
+            said, lower, upper = (
+                np.concatenate([getattr(run, name)[:, step] for run in runs]) for name in ("predictions", "lower", "upper")
+            )
+            columns |= {f"prediction_{step + 1}": said, f"lower_{step + 1}": lower, f"upper_{step + 1}": upper}
+            score.add(block.y, said, (lower, upper), lambda: np.ones(len(block), dtype=bool))
+        return columns
+
+    def _learn(self, X: Array, y: Array, block: Block, first: int) -> ForecastRun:
+        names: list[Any] = block.names[: X.shape[1]]
+        model: Forecaster = self.model
+        if len(names) != len(model._names or ()):
+            model._grow(names, self._known(len(names)))
+        try:
+            return model._learn(X, y, names, self.level, "Forecaster", block.start + first)
+        except REFUSED as error:
+            raise DataError(str(error), place=f"from {block.place(first)} on", row=block.start + first) from error
+
+    def _known(self, width: int) -> list[str] | None:
+        if self.known is None:
+            return None
+        features = zip(self.encoder.features[:width], self.encoder.names, strict=False)
+        return [name for (column, _), name in features if column in self.known]
+
+    def state(self) -> dict[str, dict[str, Any]]:
+        """The sums of each step."""
+        return {**{f"score {step}": score.state() for step, score in enumerate(self.scores)}, **super().state()}
+
+    def restore(self, parts: dict[str, dict[str, Any]]) -> None:
+        """Back to them."""
+        for step, score in enumerate(self.scores):
+            score.restore(parts[f"score {step}"])
+
+
+def beginning(block: Block) -> Columns:
+    """The columns that every output has: the row's number, its time and its label."""
+    columns = {"row": np.arange(block.start, block.start + len(block))}
+    if block.times is not None:
+        columns["time"] = block.times
+    if block.y is not None:
+        columns["target"] = block.y
+    return columns
+
+
+def _column(values: Array | None, place: int) -> Array | None:
+    return None if values is None else values[:, place]

@@ -1,0 +1,266 @@
+"""``run --steps`` and ``forecast``: the figures of plain loops, and clear errors."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import driftline as dl
+from tests.test_cli.calling import call, outcome, predictions
+from tests.test_cli.tables import mixed, write
+from tests.test_evaluate.test_scorer import one_season_ago
+
+STEPS = 4
+
+
+def series(rows=400, seed=0):
+    rng = np.random.default_rng(seed)
+    hours = np.arange(rows)
+    frame = pd.DataFrame({"hour": hours % 24.0, "wind": rng.normal(size=rows)})
+    frame["load"] = 10 + 3 * np.sin(hours * np.pi / 12) + frame["wind"] + 0.3 * rng.normal(size=rows)
+    return frame
+
+
+def plainly(model, encoder, blocks, known, step, level):
+    """One step ahead by ask and tell; the model grows with the file's features, those not known are as of the origin."""
+    past, waiting, said = [], [], []
+    for block in blocks:
+        for first, last, width in block.between_births():
+            names = block.names[:width]
+            if model._core is not None:
+                model._meet(np.zeros(width), names)
+            ahead = [known is None or column in known for column, _ in encoder.features[:width]]
+            for row in range(first, last):
+                past.append(block.X[row])
+                t = len(past) - 1
+                if not all(ahead) and t < step:
+                    said.append((0.0, -np.inf, np.inf) if t == step - 1 else (np.nan,) * 3)
+                    continue
+                origin = past[t - step] if t >= step else past[t]
+                x = [(past[t] if k else np.pad(origin, (0, width)))[place] for place, k in enumerate(ahead)]
+                if model._core is None:
+                    model._meet(np.array(x), names)
+                ticket = model.ask(dict(zip(names, x, strict=True)), ahead=step)
+                said.append((ticket.prediction, *ticket.interval(level)) if t >= step - 1 else (np.nan,) * 3)
+                waiting.append((ticket, block.y[row]))
+                if len(waiting) >= step:
+                    model.tell(*waiting.pop(0))
+    return np.array(said)
+
+
+@pytest.mark.parametrize(("name", "known"), [("rls", None), ("rls", ("on", "when")), ("auto", ("when",))])
+def test_the_run_is_that_of_plain_loops(capsys, tmp_path, name, known):
+    """Text and gaps bring features on the way; labels are missing here and there."""
+    source, out = write(mixed(300), tmp_path / "a.csv"), tmp_path / "out.parquet"
+    more = [] if known is None else ["--known", ",".join(known)]
+    outcome(capsys, "run", source, "-t", "load", "-m", name, "--steps", STEPS, "--level", 0.8, "--out", out, *more)
+    found = predictions(out)
+    for step in range(1, STEPS + 1):
+        rows = dl.files.open_rows(source, target="load")
+        blocks = list(rows)
+        model = {"rls": dl.RLS, "auto": dl.Auto}[name](missing="skip")
+        expected = plainly(model, rows.encoder, blocks, known, step, 0.8)
+        columns = [found[f"{column}_{step}"].to_numpy() for column in ("prediction", "lower", "upper")]
+        np.testing.assert_allclose(np.transpose(columns), expected, rtol=1e-9)
+
+
+def test_the_figures_of_each_step_are_those_of_its_predictions(capsys, tmp_path):
+    frame = series()
+    frame.loc[[5, 77, 200], "load"] = np.nan
+    source, out = tmp_path / "a.csv", tmp_path / "out.csv"
+    frame.to_csv(source, index=False)
+    found = outcome(capsys, "run", source, "-t", "load", "-m", "kalman", "--steps", STEPS, "--out", out)
+    table, y = pd.read_csv(out), frame["load"].to_numpy()
+    assert [own["step"] for own in found["steps"]] == [1, 2, 3, 4]
+    assert found["rmse"] == found["steps"][0]["rmse"]
+    for step, own in enumerate(found["steps"], 1):
+        late = pd.Series(y).shift(step)
+        last, mean = late.ffill().to_numpy(), late.expanding().mean().ffill().to_numpy()
+        counted = np.isfinite(y) & np.isfinite(last)
+        said = table[f"prediction_{step}"].to_numpy()
+
+        def rmse(values, counted=counted):
+            return np.sqrt(np.mean((y - values)[counted] ** 2))
+
+        assert own["rmse"] == pytest.approx(rmse(said))
+        assert own["last_value_rmse"] == pytest.approx(rmse(last))
+        assert own["running_mean_rmse"] == pytest.approx(rmse(mean))
+        assert own["seasonal_value_rmse"] == pytest.approx(rmse(one_season_ago(y, step - 1)))
+        lower, upper = table[f"lower_{step}"].to_numpy(), table[f"upper_{step}"].to_numpy()
+        judged = counted & np.isfinite(lower)
+        assert own["coverage"] == pytest.approx(np.mean(((lower <= y) & (y <= upper))[judged]))
+        assert 0.8 < own["coverage"] < 0.97
+
+
+def test_the_summary_has_a_line_for_some_steps(capsys, tmp_path):
+    source = tmp_path / "a.csv"
+    series().to_csv(source, index=False)
+    code, out, err = call(capsys, "run", source, "-t", "load", "-m", "rls", "--steps", 6)
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0].endswith("400 rows, 2 features, RLS, 6 steps ahead")
+    assert lines[1].split("  ")[0] == "step"
+    assert [int(line.split()[0]) for line in lines[2:6]] == [1, 2, 4, 6]
+
+
+def trained(capsys, tmp_path, frame, *more):
+    past, state = tmp_path / "past.csv", tmp_path / "m.drift"
+    frame.to_csv(past, index=False)
+    outcome(capsys, "run", past, "-t", "load", "-m", "rls", "--steps", STEPS, "--state", state, *more)
+    return state
+
+
+@pytest.mark.parametrize("known", [None, ["hour"]])
+def test_the_forecast_is_the_librarys(capsys, tmp_path, known):
+    frame = series()
+    state = trained(capsys, tmp_path, frame[:396], *([] if known is None else ["--known", "hour"]))
+    before = state.read_bytes()
+    future = frame[396:].drop(columns="load" if known is None else ["load", "wind"])
+    future.to_csv(tmp_path / "future.csv", index=False)
+    code, out, err = call(capsys, "forecast", state, tmp_path / "future.csv", "--level", 0.8)
+    assert (code, err) == (0, "")
+    forecaster = dl.Forecaster(dl.RLS(missing="skip"), STEPS, known=known)
+    forecaster.run(frame[:396][["hour", "wind"]], frame["load"][:396])
+    expected = forecaster.forecast(future, level=0.8)
+    rows = [line.split(",") for line in out.splitlines()]
+    assert [name.strip('"') for name in rows[0]] == ["row", "step", "prediction", "lower", "upper"]
+    found = np.array(rows[1:], dtype=float)
+    assert found[:, :2].tolist() == [[396, 1], [397, 2], [398, 3], [399, 4]]
+    np.testing.assert_allclose(
+        found[:, 2:], np.transpose([expected.predictions, expected.lower, expected.upper]), rtol=1e-12
+    )
+    assert state.read_bytes() == before
+
+
+def test_fewer_rows_texts_and_times_are_forecast_as_they_were_learned(capsys, tmp_path):
+    table = mixed(400)
+    state = tmp_path / "m.drift"
+    past, future = write(table.slice(0, 397), tmp_path / "past.csv"), table.slice(397).drop_columns(["load", "wind", "one"])
+    options = ["--steps", STEPS, "--known", "where,on", "--time", "when", "--state", state]
+    outcome(capsys, "run", past, "-t", "load", "-m", "rls", *options)
+    for name in ("future.jsonl", "future.csv", "future.parquet"):
+        out = tmp_path / "out.parquet"
+        call(capsys, "forecast", state, write(future, tmp_path / name), "--out", out, "--quiet")
+        found = predictions(out)
+        assert found["step"].to_pylist() == [1, 2, 3]
+        assert found["time"].to_pylist() == table["when"].slice(397).to_pylist()
+        encoded = dl.files.open_rows(write(table, tmp_path / "all.csv"), target="load", time="when")
+        X, names = np.concatenate([block.X for block in encoded]), encoded.names
+        model = dl.load(state)
+        said = model.forecast([dict(zip(names, x.tolist(), strict=True)) for x in X[397:400]])
+        np.testing.assert_allclose(found["prediction"].to_numpy(), said.predictions, rtol=1e-12)
+
+
+def test_a_series_alone_needs_no_file_of_the_next_rows(capsys, tmp_path):
+    frame = series()[["load"]]
+    state = trained(capsys, tmp_path, frame)
+    code, out, _ = call(capsys, "forecast", state)
+    assert (code, len(out.splitlines())) == (0, 1 + STEPS)
+    model = dl.load(state)
+    assert float(out.splitlines()[1].split(",")[2]) == model._forecast(np.empty((STEPS, 0)), 0.9, "").predictions[0]
+    state = trained(capsys, tmp_path, series(), "--known", "")
+    assert len(call(capsys, "forecast", state)[1].splitlines()) == 1 + STEPS
+    state = trained(capsys, tmp_path, series())
+    code, out, err = call(capsys, "forecast", state)
+    assert (code, out) == (1, "")
+    assert "needs a file with the next rows" in err
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda future: future, "future.csv: has more rows than the 4 steps that were learned"),
+        (lambda future: future[:2].drop(columns="hour"), "there is no column, which is known ahead (run --known says which"),
+        (lambda future: future[:0], "future.csv: has names and no rows"),
+    ],
+)
+def test_files_that_do_not_fit_are_refused(capsys, tmp_path, change, words):
+    frame = series()
+    state = trained(capsys, tmp_path, frame[:390])
+    change(frame[390:]).to_csv(tmp_path / "future.csv", index=False)
+    out = tmp_path / "out.csv"
+    code, printed, err = call(capsys, "forecast", state, tmp_path / "future.csv", "--out", out)
+    assert (code, printed, out.exists()) == (1, "", False)
+    assert err.startswith("driftline forecast: ")
+    assert words in err
+    assert len(err.splitlines()) == 1
+
+
+def test_rows_of_the_past_are_no_forecast(capsys, tmp_path):
+    table, state = mixed(100), tmp_path / "m.drift"
+    past = write(table, tmp_path / "past.csv")
+    outcome(capsys, "run", past, "-t", "load", "-m", "rls", "--steps", 2, "--time", "when", "--state", state)
+    code, _, err = call(capsys, "forecast", state, write(table.slice(50, 2), tmp_path / "future.csv"))
+    assert (code, "goes back in time" in err) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--known", "hour"], "--known goes with --steps"),
+        (["--steps", "4", "--delay", "3"], "--steps counts from the last label, so that --delay 3 is 3 steps more"),
+        (["--steps", "4", "--known", "load"], "load is the target"),
+        (
+            ["--steps", "4", "--known", "hour", "--drop", "hour"],
+            "hour is among --known, but --features or --drop",
+        ),
+        (["--steps", "4", "--known", "hou"], "there is no column, which --known names, 'hou'. Did you mean hour?"),
+        (["--steps", "0"], "greater than or equal to 1"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(capsys, tmp_path, more, words):
+    source = tmp_path / "a.csv"
+    series(50).to_csv(source, index=False)
+    code, _, err = call(capsys, "run", source, "-t", "load", "-m", "rls", *more)
+    assert code in (1, 2)
+    assert words in " ".join(err.replace("│", " ").split())
+
+
+def test_each_kind_of_model_is_asked_by_its_own_command(capsys, tmp_path):
+    frame = series()
+    state = trained(capsys, tmp_path, frame)
+    frame[:2].to_csv(tmp_path / "b.csv", index=False)
+    code, _, err = call(capsys, "predict", state, tmp_path / "b.csv")
+    assert (code, "holds a forecaster of 4 steps; driftline forecast asks it" in err) == (1, True)
+    plain = tmp_path / "plain.drift"
+    outcome(capsys, "run", tmp_path / "past.csv", "-t", "load", "-m", "rls", "--state", plain)
+    code, _, err = call(capsys, "forecast", plain, tmp_path / "b.csv")
+    assert (code, "which is no forecaster; driftline run --steps makes one" in err) == (1, True)
+    code, out, _ = call(capsys, "inspect", state, "--json")
+    assert (code, json.loads(out)["steps"]) == (0, STEPS)
+    assert "4 steps ahead" in call(capsys, "inspect", state)[1]
+
+
+def test_a_forecaster_that_was_saved_from_python_is_asked_by_its_names(capsys, tmp_path):
+    frame = series()
+    forecaster = dl.Forecaster(dl.RLS(), 3, known=["hour"])
+    forecaster.run(frame[["wind", "hour"]], frame["load"])
+    forecaster.save(tmp_path / "m.drift")
+    frame[["hour"]][:3].to_csv(tmp_path / "next.csv", index=False)
+    _, out, _ = call(capsys, "forecast", tmp_path / "m.drift", tmp_path / "next.csv")
+    said = [float(line.split(",")[2]) for line in out.splitlines()[1:]]
+    np.testing.assert_allclose(said, forecaster.forecast(frame[["hour"]][:3]).predictions, rtol=1e-12)
+
+
+@pytest.mark.parametrize("delay", [0, 5])
+def test_predict_asks_for_each_row_as_so_many_rows_ahead(capsys, tmp_path, delay):
+    """Auto's lags count from the row that is predicted; the interval of the next row alone was earned."""
+    frame, state = series(), tmp_path / "m.drift"
+    frame[:390].to_csv(tmp_path / "past.csv", index=False)
+    frame[390:].to_csv(tmp_path / "future.csv", index=False)
+    outcome(capsys, "run", tmp_path / "past.csv", "-t", "load", "--delay", delay, "--state", state)
+    code, out, err = call(capsys, "predict", state, tmp_path / "future.csv", "--level", 0.8)
+    assert code == 0
+    assert err == (
+        "driftline predict: the interval of the first row alone is given: none was earned further ahead. "
+        "driftline run --steps learns to look further, and driftline forecast gives such intervals\n"
+    )
+    model = dl.load(state)
+    tickets = [model.ask(x, ahead=delay + k) for k, x in enumerate(frame[["hour", "wind"]][390:].to_numpy(), 1)]
+    rows = [line.split(",") for line in out.splitlines()[1:]]
+    np.testing.assert_allclose([float(row[2]) for row in rows], [ticket.prediction for ticket in tickets], rtol=1e-12)
+    np.testing.assert_allclose([float(cell) for cell in rows[0][3:]], tickets[0].interval(0.8), rtol=1e-12)
+    assert [row[3:] for row in rows[1:]] == [["", ""]] * 9
+    assert len({ticket.prediction for ticket in tickets}) > 1
+    assert call(capsys, "predict", state, tmp_path / "future.csv", "--level", 0.8, "--quiet")[2] == ""
