@@ -143,7 +143,11 @@ RUNAWAY = dl.RLS(forgetting=lambda t: 0.9)  # nobody knows what a function will 
 FAR = r"predictions missed labels by up to .* no label is larger than"
 
 
-@pytest.mark.parametrize("learner", [RUNAWAY, dl.Averaged(RUNAWAY), dl.Averaged(dl.Averaged(RUNAWAY))], ids=repr)
+@pytest.mark.parametrize(
+    "learner",
+    [RUNAWAY, dl.Averaged(RUNAWAY), dl.Averaged(dl.Averaged(RUNAWAY))],
+    ids=["alone", "averaged", "averaged twice"],
+)
 def test_predictions_far_beyond_the_labels_are_warned_of_at_the_end_of_a_run(learner):
     X, y = calendar()
     with pytest.warns(dl.DriftlineWarning, match=FAR) as caught:
