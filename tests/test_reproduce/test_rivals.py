@@ -14,6 +14,7 @@ from driftline.reproduce.rivals import CLASSIFICATION, REGRESSION, About, Kept, 
 from .test_dfop_table4 import invented as errors_of
 
 ABOUT = {"DWM": About("the paper's", "experts", "numba 1"), "Auto": About("driftline's", "defaults", "driftline")}
+ABOUT |= {name: About("the paper's", "", "driftline") for name in ("RLS", "1NN-win")}
 
 
 def test_rows_are_known_by_their_values_and_their_order():
@@ -121,6 +122,10 @@ def test_table_1_shows_rivals_and_checks_the_papers(monkeypatch):
     assert not dfop_table1.judge(datasets, own, besides, None, (), some(dwm=0.97)).checks[-1].holds
     records = [r for r in findings.numbers.records() if r["method"] == "Auto"]
     assert [r["dfop_does"] for r in records] == ["loss", "loss"]
+    near = comparison()[1]
+    near.scores["accuracy"][0, 2] = 0.999
+    beaten = dfop_table1.judge(datasets, near, besides, None, (), some(auto=0.5))
+    assert any("on 1 of 2 data sets. The best of them: SEA, file: 1NN-win 99.9" in words for words in beaten.remarks)
     quoted = next(table for table in findings.summary if "not run here" in table.caption)
     assert "DWM" not in quoted.columns
     assert "ADL" in quoted.columns

@@ -38,6 +38,7 @@ from driftline.reproduce.rival_tables import (
     methods_table,
     paper_methods,
     rivals_of,
+    run_live,
     scores_table,
 )
 from driftline.reproduce.rivals import CLASSIFICATION, About, load
@@ -70,12 +71,13 @@ def judge(
     own = {record.label: record.mean for record in records if (record.method, record.predicted) == ("DFOP", FIRST)}
     about = load().methods(CLASSIFICATION) if found else {}
     run = list(dict.fromkeys(rival.method for rival in found))
+    words = [PROTOCOL, READINGS, ahead([*run_live(datasets, comparison), *found], about, own, False)] if found else []
     return Findings(
         numbers=Table(Record._fields, [*records, *rival_records(records, found)]),
         checks=[*checks(records, winding), *rival_checks(found)],
         draw=lambda: draw(records),
         summary=[*tables(records, comparison, run), *rival_summary(found, about)],
-        remarks=[*remarks(records, winding), *([PROTOCOL, READINGS, ahead(found, about, own, False)] if found else ())],
+        remarks=[*remarks(records, winding), *words],
         left_out=[*left_out, *NOT_HAD],
     )
 

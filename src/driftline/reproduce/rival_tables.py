@@ -93,6 +93,16 @@ def rivals_of(datasets: Sequence[Dataset], comparison: Comparison) -> list[Rival
     return found
 
 
+def run_live(datasets: Sequence[Dataset], comparison: Comparison) -> list[Rival]:
+    """Likewise those of RLS and 1NN-win, which the comparison has itself; their time is not known."""
+    found: list[Rival] = []
+    for dataset, scores in zip(datasets, comparison.scores["accuracy"], strict=True):
+        subsets = tuple(range(scores.shape[1]))
+        kept = {method: Kept(subsets, own, np.nan) for method, own in zip(LEARNERS, scores, strict=True) if method != "DFOP"}
+        found += compared(dataset.label, kept, points(scores[0]), table_1()[dataset.name])
+    return found
+
+
 def count(outcomes: Sequence[str]) -> WinTieLoss:
     """How often DFOP wins, ties and loses.
 
