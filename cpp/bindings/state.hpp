@@ -8,33 +8,51 @@
 
 namespace driftline::bindings {
 
-// As it is saved: the quantiles, the scale, the largest loss and three counts. Whatever was noted is taken in first.
-inline constexpr Index coverage_size = level_count + 5;
+// As it is saved: bounds, quantiles, bins, the weight of the zeros, the key of the first bin, the largest loss and two counts.
+// Whatever was noted is taken in first.
+inline constexpr Index coverage_size = 2 * level_count + bin_count + 5;
 
 inline nb::object copy_coverage(Coverage& c) {
     catch_up(c);
-    double flat[coverage_size];
-    std::copy(std::begin(c.quantile), std::end(c.quantile), flat);
-    const double rest[] = {c.scale, c.largest_loss, static_cast<double>(c.streak), static_cast<double>(c.noted),
-                           static_cast<double>(c.late)};
-    std::copy(std::begin(rest), std::end(rest), flat + level_count);
-    return copy_out(flat, coverage_size);
+    double* to;
+    nb::object out = new_array(coverage_size, to);
+    to = std::copy(std::begin(c.bound), std::end(c.bound), to);
+    to = std::copy(std::begin(c.base), std::end(c.base), to);
+    to = std::copy(std::begin(c.weight), std::end(c.weight), to);
+    const double rest[] = {static_cast<double>(c.weight_of_zeros), static_cast<double>(c.first_key), c.largest_loss,
+                           static_cast<double>(c.noted), static_cast<double>(c.late)};
+    std::copy(std::begin(rest), std::end(rest), to);
+    return out;
+}
+
+// The first bin's key is that of a score's, up to the places that lie below the median.
+inline bool is_first_key(double key) {
+    return key == 0 || (key == std::floor(key) && key > 0 && key <= static_cast<double>(key_of(most_score)));
 }
 
 inline void set_coverage(const nb::dict& from, Coverage& c) {
     double flat[coverage_size];
     copy_in(from, "coverage", flat, coverage_size);
-    std::copy(flat, flat + level_count, c.quantile);
-    const double *rest = flat + level_count, streak = rest[2], noted = rest[3], late = rest[4];
-    c.scale = rest[0];
-    c.largest_loss = rest[1];
-    bool good = c.scale == 0 || (c.scale >= least_scale && c.scale <= most_scale);
-    for (double quantile : c.quantile)
-        good = good && quantile >= least_quantile && quantile <= most_quantile;
-    good = good && c.largest_loss >= 0 && noted < 9e15 && std::fabs(streak) <= noted && late >= 0 && late <= noted;
+    const double *weights = flat + 2 * level_count, *rest = weights + bin_count;
+    const double key = rest[1], noted = rest[3], late = rest[4];
+    double total = 0;
+    bool good = true;
+    for (const double* bound = flat; bound < weights; ++bound)
+        good = good && *bound >= 0 && *bound <= most_factor * most_score;
+    for (const double* weight = weights; weight <= rest; ++weight) { // the zeros' is the last
+        good = good && *weight >= 0 && *weight == std::floor(*weight);
+        total += *weight;
+    }
+    good = good && total <= most_weight && is_first_key(key) && (key > 0 || total == rest[0]);
+    good = good && rest[2] >= 0 && noted >= 0 && noted < 9e15 && late >= 0 && late <= noted;
     if (!good)
         throw nb::value_error("the state's coverage is out of range");
-    c.streak = static_cast<Index>(streak);
+    std::copy_n(flat, level_count, c.bound);
+    std::copy_n(flat + level_count, level_count, c.base);
+    std::copy_n(weights, bin_count, c.weight);
+    c.weight_of_zeros = static_cast<std::uint32_t>(rest[0]);
+    c.first_key = static_cast<Index>(key);
+    c.largest_loss = rest[2];
     c.taken = c.noted = static_cast<Index>(noted);
     c.late = static_cast<Index>(late);
     c.due = c.noted + taken_at_once;

@@ -4,14 +4,14 @@
 namespace driftline::bindings {
 namespace {
 
-// What was said, as numbers: seven of their own, the bounds of all levels, and the model's notes.
-constexpr Index own_numbers = 7, said_numbers = own_numbers + level_count;
+// What was said, as numbers: six of their own, the bounds of all levels, and the model's notes.
+constexpr Index own_numbers = 6, said_numbers = own_numbers + level_count;
 
 nb::object numbers_of(const Ticket& self) {
     const Asked& asked = self.asked;
     const Promise& promise = asked.promise;
     const double own[own_numbers] = {
-        asked.prediction, asked.labels,         static_cast<double>(asked.ahead),   promise.scale,
+        asked.prediction, asked.labels,         static_cast<double>(asked.ahead),
         promise.variance, promise.largest_loss, static_cast<double>(promise.labels)};
     double* to;
     nb::object out = new_array(said_numbers + static_cast<Index>(asked.notes.size()), to);
@@ -26,7 +26,7 @@ bool is_count(double value) { return value >= 0 && value < 9e15 && value == std:
 Asked asked_of(Vector numbers) {
     const double* from = numbers.data();
     const auto size = static_cast<Index>(numbers.shape(0));
-    bool good = size >= said_numbers && is_count(from[1]) && from[2] >= 1 && is_count(from[2]) && is_count(from[6]);
+    bool good = size >= said_numbers && is_count(from[1]) && from[2] >= 1 && is_count(from[2]) && is_count(from[5]);
     for (Index i = 0; good && i < size; ++i)
         good = std::isfinite(from[i]) || (i == 0 && std::isnan(from[i]));
     for (Index i = 3; good && i < said_numbers; ++i)
@@ -37,10 +37,9 @@ Asked asked_of(Vector numbers) {
     asked.prediction = from[0];
     asked.labels = from[1];
     asked.ahead = static_cast<Index>(from[2]);
-    asked.promise.scale = from[3];
-    asked.promise.variance = from[4];
-    asked.promise.largest_loss = from[5];
-    asked.promise.labels = static_cast<Index>(from[6]);
+    asked.promise.variance = from[3];
+    asked.promise.largest_loss = from[4];
+    asked.promise.labels = static_cast<Index>(from[5]);
     std::copy(from + own_numbers, from + said_numbers, asked.promise.bound);
     asked.notes.assign(from + said_numbers, from + size);
     return asked;

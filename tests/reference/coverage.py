@@ -1,12 +1,16 @@
-"""Quantiles of scores that are followed step by step, written plainly: one level at a time, in logarithms."""
+"""Bounds on scores, written plainly: one row at a time, quantiles from bins of scores, factors in logarithms."""
 
 import math
 from statistics import NormalDist
 
+LEVELS = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.925, 0.95, 0.975, 0.99, 0.995, 0.999]
+STEP, IN_FLIGHT, FORESIGHT, MEMORY = 0.3, 6, 0.3, 512
+UNIT, ALL_KEPT = 1024, 4096  # a row's weight, and a share that is kept, are counted in whole numbers
+
 
 def step_of(level):
-    """Larger where scores above the quantile are rare: 0.12 up to the level 0.95, three times as much from 0.99 on."""
-    return 0.12 * (1 + 2 * min(max((level - 0.95) / 0.04, 0), 1))
+    """Relative to that of most levels; larger where scores above the bound are rare, three times as much from 0.99 on."""
+    return 1 + 2 * min(max((level - 0.95) / 0.04, 0), 1)
 
 
 def squared_half_width(level):
@@ -15,23 +19,88 @@ def squared_half_width(level):
     return (quantile((1 + level) / 2) / quantile(0.75)) ** 2
 
 
+def key_of(score):
+    """Numbers the quarters of powers of two."""
+    mantissa, power = math.frexp(score)  # mantissa in [1/2, 1)
+    return 4 * power + math.floor((2 * mantissa - 1) * 4)
+
+
+def edge_of(key):
+    """The least score with this key."""
+    return math.ldexp(1 + key % 4 / 4, key // 4 - 1)
+
+
+def flat_log(ratio):
+    z = (ratio - 1) / (ratio + 1)
+    return 2 * (z + z**3 / 3 + z**5 / 5)
+
+
+class Bounds:
+    """The bounds of all levels. There are 192 bins; scores beyond them are counted in the first or the last."""
+
+    def __init__(self):
+        self.rows, self.zeros, self.bins, self.first = 0, 0, [0] * 192, None
+        self.base = [0.0] * len(LEVELS)
+        self.log_factor = [0.0] * len(LEVELS)
+
+    def issued(self):
+        """Bounds of higher levels are no lower than those of lower ones."""
+        own = [base * math.exp(log) for base, log in zip(self.base, self.log_factor, strict=True)]
+        return [max(own[: k + 1]) for k in range(len(own))]
+
+    def take(self, score, issued=None, late=0):
+        """One more score, judged by what was issued ``late`` labels ago; at once by what is issued now."""
+        today = self.issued()
+        issued = today if issued is None else issued
+        for k, level in enumerate(LEVELS):
+            if today[k] > 0 and issued[k] > 0:
+                expected = 1 - level + FORESIGHT * level * (1 - level) * flat_log(today[k] / issued[k])
+                step = min(STEP, IN_FLIGHT / late) if late else STEP
+                self.log_factor[k] += step * step_of(level) * ((score > issued[k]) - expected)
+        if score == 0:
+            self.zeros += UNIT
+        else:
+            self.first = key_of(score) - 64 if self.first is None else self.first
+            self.bins[min(max(key_of(score) - self.first, 0), 191)] += UNIT
+        self.rows += 1
+        if self.rows < 32 or self.rows % (8 if self.rows < 512 else 64) == 0:
+            self._read()
+
+    def _read(self):
+        positive = sum(self.bins)
+        if positive:
+            self.base = [self._quantile(level * (self.zeros + positive))[1] for level in LEVELS]
+            least, most = math.log(1e-6), math.log(1e12)
+            self.log_factor = [min(max(log, least), most) for log in self.log_factor]
+            median, _ = self._quantile(self.zeros + positive // 2 + 1)
+        since = 1 if self.rows <= 32 else 8 if self.rows <= 512 else 64
+        keep = int((1 - since / min(max(2, self.rows / 2), MEMORY)) * ALL_KEPT)
+        self.zeros = self.zeros * keep // ALL_KEPT
+        self.bins = [weight * keep // ALL_KEPT for weight in self.bins]
+        if positive and not 48 <= median < 96:
+            self._move(median - 64)
+
+    def _quantile(self, wanted):
+        """The bin in which so much weight is reached, and where in it."""
+        below = self.zeros
+        for place, weight in enumerate(self.bins):
+            if weight and below + weight >= wanted:
+                low, high = edge_of(self.first + place), edge_of(self.first + place + 1)
+                return place, low + (high - low) * max(0, (wanted - below) / weight)
+            below += weight
+        raise AssertionError("no level is 1")
+
+    def _move(self, by):
+        moved = [0] * 192
+        for place, weight in enumerate(self.bins):
+            moved[min(max(place - by, 0), 191)] += weight
+        self.bins, self.first = moved, self.first + by
+
+
 def follow(scores, level):
-    """The bound on each score that was known before it; all scores are positive."""
-    log_quantile, log_scale, streak = math.log(squared_half_width(level)), None, 0
-    bounds = []
-    for count, score in enumerate(scores):
-        bounds.append(math.nan if log_scale is None else math.exp(log_quantile + log_scale))
-        if log_scale is None:
-            log_scale = math.log(score)
-        relative = math.log(score) - log_scale
-        step = step_of(level)
-        log_quantile += step * level if relative > log_quantile else -step * (1 - level)
-        side = 1 if relative > 0 else -1
-        streak = streak + side if streak * side > 0 else side
-        move = math.log(1.04)
-        if abs(streak) > 5 or count < 125:
-            move += math.log(1 + min(0.01 * max(0, abs(streak) - 5) ** 2, 3))
-            if count < 125:
-                move += math.log(1 + min(0.5, 5 / (count + 1)))
-        log_scale += side * move
-    return bounds
+    """The bound on each score that was issued before it."""
+    bounds, out = Bounds(), []
+    for score in scores:
+        out.append(bounds.issued()[LEVELS.index(level)])
+        bounds.take(score)
+    return out

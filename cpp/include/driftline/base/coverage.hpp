@@ -1,12 +1,13 @@
 // How wide an interval must be to hold a given share of the labels, learned from the errors themselves.
 //
-// The score of a row is its squared error over the variance that the model gave it. For each level the quantile of the
-// scores is followed by steps in its logarithm: up by step * level after a score above it, down by step * (1 - level) after
-// one below. Over any n rows the share of scores above it then differs from 1 - level by log(last / first) / (step n),
-// whatever the scores do. Quantiles are kept relative to a scale, the median of the scores that are not zero, which moves
-// faster: when the errors of all rows grow or shrink together, the quantiles need not move.
+// The score of a row is its squared error over the variance that the model gave it. The bound of a level is a quantile of the
+// recent scores times a factor. The factor answers to what was issued: it grows by exp(step * level) when a label fell outside
+// its interval, and shrinks by exp(-step * (1 - level)) when it fell inside. Over any n rows whose labels came at once, the
+// share outside then differs from 1 - level by log(last / first factor) / (step n), whatever the scores do. Where labels come
+// late, the step is smaller, and a factor that has moved since the interval was issued is held back.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 #include "driftline/base/range.hpp"
@@ -21,15 +22,18 @@ inline constexpr double levels[level_count] = {0.1,  0.2, 0.3,   0.4,  0.5,   0.
 inline constexpr Index taken_at_once = 32, never = INT64_MAX;
 static_assert((taken_at_once & (taken_at_once - 1)) == 0, "places are found by masking");
 
+// Scores of recent rows by size, four bins to a power of two. A row's weight fades; it is counted in units of 1 / row_weight.
+inline constexpr Index bin_count = 192, median_bin = 64, memory_rows = 512;
+inline constexpr std::uint32_t row_weight = 1024, all_kept = 4096, most_weight = 600 * row_weight;
+static_assert(most_weight <= UINT32_MAX / all_kept, "fading must not overflow");
+inline constexpr double least_score = 1e-290, most_score = 1e300, least_factor = 1e-6, most_factor = 1e12;
+
 struct Coverage {
-    // Of a Gaussian's scores to begin with.
-    alignas(32) double quantile[level_count] = {
-        0.03470984799403696, 0.1410851086118283, 0.3263573859715383, 0.6044710507959871, 1.0,
-        1.556978656366281,   2.361196238128532,  3.610118538954938,  4.555033957519767,  5.947080331671536,
-        6.968123700228816,   8.443946506530777,  11.04305114298234,  14.58422817747731,  17.31986751597481,
-        23.80017431098737};
-    double scale = 0;                  // 0: no error yet
-    Index streak = 0;                  // scores above the scale in a row, or minus those below it
+    alignas(32) double bound[level_count] = {}; // scores above it are misses: base times factor; 0: no error yet
+    alignas(32) double base[level_count] = {};  // quantiles of the recent scores
+    std::uint32_t weight[bin_count] = {};
+    std::uint32_t weight_of_zeros = 0;
+    Index first_key = 0;               // of bin 0; see key_of
     Index taken = 0;                   // scores that were taken in
     Index noted = 0;                   // all scores
     Index due = taken_at_once;         // scores are taken in when so many are noted; never, where nobody will ask
@@ -37,88 +41,143 @@ struct Coverage {
     double largest_loss = 0;           // of the rows whose labels came late
     double recent[taken_at_once] = {}; // score number i at i % taken_at_once
 };
-inline constexpr double least_quantile = 1e-6, most_quantile = 1e12, least_scale = 1e-290, most_scale = 1e290;
 
-// Where a level lies among those that are followed: quantile[at]^(1 - share) quantile[at + 1]^share factor.
+// Where a level lies among those that are followed: bound[at]^(1 - share) bound[at + 1]^share factor.
 struct Level {
     Index at = 0;
     double share = 0, factor = 1;
     Index enough = 0; // labels without which nothing is said about this level
 };
 
-// What the quantiles are multiplied by after a score above, or not above, them.
+// Where one score in a hundred is above the bound, little is learned of it a row: steps are larger from 0.95 to 0.99.
+inline constexpr double step_at_once = 0.3, steps_in_flight = 6, foresight = 0.3;
+inline constexpr double relative_step(double level) {
+    const double beyond = (level - 0.95) / 0.04;
+    return 1 + 2 * (beyond < 0 ? 0 : beyond > 1 ? 1 : beyond);
+}
+// exp(x) by its series, for |x| up to 1; x may be a vector.
+template <class V> inline constexpr V exponential(V x) {
+    constexpr double inverse[] = {1, 1 / 2., 1 / 3., 1 / 4., 1 / 5., 1 / 6., 1 / 7., 1 / 8., 1 / 9., 1 / 10., 1 / 11., 1 / 12.};
+    V sum = 1 + x * (1 / 13.);
+    for (int n = 12; n > 0; --n)
+        sum = 1 + sum * (x * inverse[n - 1]);
+    return sum;
+}
+// What the bounds are multiplied by after a score that the first so many levels missed.
 struct CoverageSteps {
-    alignas(32) double up[level_count] = {};
-    alignas(32) double down[level_count] = {};
+    alignas(32) double after[level_count + 1][level_count] = {};
     constexpr CoverageSteps() {
-        for (Index k = 0; k < level_count; ++k) {
-            up[k] = exponential(step_of(levels[k]) * levels[k]);
-            down[k] = exponential(-step_of(levels[k]) * (1 - levels[k]));
-        }
-    }
-    // Where one score in a hundred is above the quantile, little is learned of it a row: steps are larger from 0.95 to 0.99.
-    static constexpr double step_of(double level) {
-        const double beyond = (level - 0.95) / 0.04;
-        return 0.12 + 0.24 * (beyond < 0 ? 0 : beyond > 1 ? 1 : beyond);
-    }
-    static constexpr double exponential(double x) {
-        double sum = 1, term = 1;
-        for (int n = 1; n < 16; ++n)
-            sum += term *= x / n;
-        return sum;
+        for (Index missed = 0; missed <= level_count; ++missed)
+            for (Index k = 0; k < level_count; ++k) {
+                const double share = k < missed ? levels[k] : levels[k] - 1;
+                after[missed][k] = exponential(step_at_once * relative_step(levels[k]) * share);
+            }
     }
 };
 inline constexpr CoverageSteps coverage_steps;
 
 inline namespace DRIFTLINE_ISA {
 
-// The scale moves by more over the first scores, and where score after score falls on the same side of it.
-DRIFTLINE_ONCE inline double faster_scale(double scale, Index streak, Index count) {
-    const double beyond = at_least(0, static_cast<double>(streak > 0 ? streak : -streak) - 5);
-    const double early = 1 + at_most(0.5, 5 / static_cast<double>(count + 1));
-    const double factor = (count < 125 ? early : 1) * (1 + at_most(0.01 * beyond * beyond, 3));
-    return at_most(at_least(least_scale, streak > 0 ? scale * factor : scale / factor), most_scale);
+// A positive score's exponent and the first two digits after its leading one; the lower end of the scores that share a key.
+DRIFTLINE_INLINE Index key_of(double score) { return static_cast<Index>(std::bit_cast<std::uint64_t>(score) >> 50); }
+DRIFTLINE_INLINE double edge_of(Index key) {
+    return std::bit_cast<double>(static_cast<std::uint64_t>(key > 1 ? key : 1) << 50);
+}
+DRIFTLINE_INLINE Index bin_of(Index place) { return place < 0 ? 0 : place >= bin_count ? bin_count - 1 : place; }
+
+DRIFTLINE_INLINE void count_score(Coverage& c, double score) {
+    if (!(score >= least_score)) [[unlikely]] {
+        c.weight_of_zeros += row_weight;
+        return;
+    }
+    if (c.first_key == 0) [[unlikely]]
+        c.first_key = key_of(score) - median_bin;
+    c.weight[bin_of(key_of(score) - c.first_key)] += row_weight;
 }
 
-// Half of the scores are above the scale, so nothing branches on that. A score of 0 says nothing about the scale.
+// The bins are read after every row at first, and then less and less often.
+DRIFTLINE_INLINE bool reading_is_due(Index rows) { return rows < 32 || rows % (rows < 512 ? 8 : 64) == 0; }
+DRIFTLINE_INLINE Index rows_since_reading(Index rows) { return rows <= 32 ? 1 : rows <= 512 ? 8 : 64; }
+
+// Bins move where the median of the scores that are not zero is no longer among those in the middle.
+DRIFTLINE_ONCE inline void centre_bins(Coverage& c, Index median) {
+    const Index by = median - median_bin;
+    std::uint32_t moved[bin_count] = {};
+    for (Index i = 0; i < bin_count; ++i)
+        moved[bin_of(i - by)] += c.weight[i];
+    std::memcpy(c.weight, moved, sizeof moved);
+    c.first_key += by;
+}
+
+DRIFTLINE_ONCE inline void read_bins(Coverage& c) {
+    std::uint32_t up_to[bin_count + 1]; // weight of the zeros and of the bins before
+    up_to[0] = c.weight_of_zeros;
+    for (Index i = 0; i < bin_count; ++i)
+        up_to[i + 1] = up_to[i] + c.weight[i];
+    const std::uint32_t total = up_to[bin_count];
+    if (total > c.weight_of_zeros) {
+        Index i = 0;
+        while (c.weight[i] == 0)
+            ++i;
+        for (Index k = 0; k < level_count; ++k) {
+            const double wanted = levels[k] * total;
+            while (up_to[i + 1] < wanted)
+                ++i;
+            const double within = at_least(0, (wanted - up_to[i]) / c.weight[i]);
+            const double low = edge_of(c.first_key + i), high = edge_of(c.first_key + i + 1);
+            const double factor = c.base[k] > 0 ? c.bound[k] / c.base[k] : 1;
+            c.base[k] = low + (high - low) * within;
+            c.bound[k] = c.base[k] * at_most(at_least(least_factor, factor), most_factor);
+        }
+    }
+    const double rows = static_cast<double>(c.taken), memory = at_most(at_least(2, 0.5 * rows), memory_rows);
+    const double kept = 1 - static_cast<double>(rows_since_reading(c.taken)) / memory;
+    const auto keep = static_cast<std::uint32_t>(kept * all_kept);
+    for (std::uint32_t& weight : c.weight)
+        weight = weight * keep / all_kept;
+    const std::uint32_t middle = c.weight_of_zeros + (total - c.weight_of_zeros) / 2;
+    c.weight_of_zeros = c.weight_of_zeros * keep / all_kept;
+    if (total > up_to[0]) {
+        Index median = 0;
+        while (up_to[median + 1] <= middle)
+            ++median;
+        if (median < median_bin - 16 || median >= median_bin + 32)
+            centre_bins(c, median);
+    }
+}
+
+// Intervals of higher levels contain those of lower ones. So a score is a miss of the levels before the first whose own bound
+// it does not exceed.
 DRIFTLINE_ONCE inline void take_in_noted(Coverage& c) {
     constexpr Index parts = level_count / lanes<double>;
-    constexpr double up = 1.04, down = 1 / up;
-    Doubles quantile[parts];
+    Doubles bound[parts];
     for (Index k = 0; k < parts; ++k)
-        quantile[k] = wide(c.quantile + k * lanes<double>);
-    double scale = c.scale;
-    Index streak = c.streak;
-    for (Index i = c.taken; i < c.noted; ++i) {
-        const double score = c.recent[i % taken_at_once];
-        if (scale == 0) [[unlikely]]
-            scale = score > 0 ? at_most(at_least(least_scale, score), most_scale) : 0;
-        const Doubles relative = all(score > 0 ? score / scale : 0.0);
-        for (Index k = 0; k < parts; ++k) {
-            const Doubles higher = wide(coverage_steps.up + k * lanes<double>);
-            const Doubles lower = wide(coverage_steps.down + k * lanes<double>);
-            const Doubles moved = quantile[k] * (relative > quantile[k] ? higher : lower);
-            quantile[k] = smaller(larger(moved, all(least_quantile)), all(most_quantile));
-        }
-        if (score > 0) [[likely]] {
-            const Index side = 2 * static_cast<Index>(score > scale) - 1, broken = (streak ^ side) >> 63;
-            scale = at_most(at_least(least_scale, scale * (score > scale ? up : down)), most_scale);
-            streak = (streak & ~broken) + side;
-            if (streak > 5 || streak < -5 || i < 125) [[unlikely]]
-                scale = faster_scale(scale, streak, i);
+        bound[k] = wide(c.bound + k * lanes<double>);
+    while (c.taken < c.noted) {
+        const double score = c.recent[c.taken % taken_at_once];
+        unsigned above = 0;
+        for (Index k = 0; k < parts; ++k)
+            above |= bits_of(all(score) > bound[k]) << (k * lanes<double>);
+        const double* after = coverage_steps.after[std::countr_one(above)];
+        for (Index k = 0; k < parts; ++k)
+            bound[k] *= wide(after + k * lanes<double>);
+        count_score(c, score);
+        if (reading_is_due(++c.taken)) [[unlikely]] {
+            for (Index k = 0; k < parts; ++k)
+                store(c.bound + k * lanes<double>, bound[k]);
+            read_bins(c);
+            for (Index k = 0; k < parts; ++k)
+                bound[k] = wide(c.bound + k * lanes<double>);
         }
     }
     for (Index k = 0; k < parts; ++k)
-        store(c.quantile + k * lanes<double>, quantile[k]);
-    c.scale = scale;
-    c.streak = streak;
-    c.taken = c.noted;
+        store(c.bound + k * lanes<double>, bound[k]);
     c.due = c.noted + taken_at_once;
 }
 
 // The score of one more row, whose label came at once.
 DRIFTLINE_INLINE void note(Coverage& c, double score) {
-    c.recent[c.noted & (taken_at_once - 1)] = at_most(score, DBL_MAX);
+    c.recent[c.noted & (taken_at_once - 1)] = at_most(score, most_score);
     if (++c.noted == c.due) [[unlikely]]
         take_in_noted(c);
 }
@@ -131,18 +190,19 @@ DRIFTLINE_INLINE void catch_up(Coverage& c) {
 // What an interval promises. It is kept with the prediction, and judged when the label comes.
 struct Promise {
     double bound[level_count] = {}; // a score above it is a miss of the level
-    double scale = 0;
-    double variance = 1;     // of the label, by the model; a score is a squared error over it
-    double largest_loss = 0; // so far
-    Index labels = 0;        // known so far
+    double variance = 1;            // of the label, by the model; a score is a squared error over it
+    double largest_loss = 0;        // so far
+    Index labels = 0;               // known so far
 };
+inline void issue(const Coverage& c, double* bound) {
+    double below = 0;
+    for (Index k = 0; k < level_count; ++k)
+        bound[k] = below = at_least(below, c.bound[k]);
+}
 inline Promise promise(Coverage& c, double variance, double largest_loss) {
     catch_up(c);
     Promise out;
-    double below = 0; // intervals of higher levels contain those of lower ones
-    for (Index k = 0; k < level_count; ++k)
-        out.bound[k] = (below = at_least(below, c.quantile[k])) * c.scale;
-    out.scale = c.scale;
+    issue(c, out.bound);
     out.variance = variance;
     out.largest_loss = at_least(largest_loss, c.largest_loss);
     out.labels = c.noted;
@@ -159,23 +219,48 @@ inline double half_width(const Promise& promise, const Level& level) {
     return at_most(half, 10 * std::sqrt(promise.largest_loss));
 }
 
+// log(a / b) for positive numbers, flattened where they differ more than tenfold.
+DRIFTLINE_INLINE Doubles flat_log(Doubles a, Doubles b) {
+    const Doubles z = (a - b) / (a + b), square = z * z;
+    return 2 * z * (1 + square * (1.0 / 3 + square * 0.2));
+}
+struct LateSteps {
+    alignas(32) double step[level_count] = {}, outside[level_count] = {}, density[level_count] = {};
+    constexpr LateSteps() {
+        for (Index k = 0; k < level_count; ++k) {
+            step[k] = relative_step(levels[k]);
+            outside[k] = 1 - levels[k];
+            density[k] = foresight * levels[k] * outside[k];
+        }
+    }
+};
+inline constexpr LateSteps late_steps;
+
 // The label of a row that was predicted some labels ago: what was promised then is what is judged. The step of the model has
-// noted a score of its own, which does not count.
+// noted a score of its own, which does not count. Intervals that were issued narrower than today's will still be missed more
+// often, so their misses count for less: by log(today's / issued bound) times the density of log scores at the level, which is
+// level (1 - level) for a log-logistic law.
 inline void judge(Coverage& c, double square, const Promise& promise) {
     --c.noted;
-    const double score = at_most(square / promise.variance, DBL_MAX);
-    c.late = c.noted - promise.labels;
+    c.late = c.noted > promise.labels ? c.noted - promise.labels : 0;
     c.largest_loss = at_least(c.largest_loss, at_most(square, DBL_MAX));
-    for (Index k = 0; k < level_count; ++k) {
-        const double moved = c.quantile[k] * (score > promise.bound[k] ? coverage_steps.up[k] : coverage_steps.down[k]);
-        c.quantile[k] = at_most(at_least(least_quantile, moved), most_quantile);
+    const bool beyond = square > 100 * promise.largest_loss; // see half_width
+    const double score = at_most(square / promise.variance, most_score);
+    const double step = at_most(step_at_once, steps_in_flight / static_cast<double>(c.late));
+    alignas(32) double today[level_count], issued[level_count];
+    issue(c, today);
+    std::memcpy(issued, promise.bound, sizeof issued);
+    for (Index k = 0; k < level_count; k += lanes<double>) {
+        const Doubles now = wide(today + k), then = wide(issued + k), zero = all(0.0);
+        const Doubles missed = all(beyond ? most_score : score) > then ? all(1.0) : zero;
+        const Doubles expected = wide(late_steps.outside + k) + wide(late_steps.density + k) * flat_log(now, then);
+        const Doubles moved = exponential(step * wide(late_steps.step + k) * (missed - expected));
+        store(c.bound + k, wide(c.bound + k) * (smaller(now, then) > zero ? moved : all(1.0)));
     }
-    if (score > 0) {
-        constexpr double up = 1.04;
-        c.scale = c.scale == 0 ? score : score > promise.scale ? c.scale * up : c.scale / up;
-        c.scale = at_most(at_least(least_scale, c.scale), most_scale);
-    }
+    count_score(c, score);
     c.taken = ++c.noted;
+    if (reading_is_due(c.taken))
+        read_bins(c);
     c.due = c.due == never ? never : c.noted + taken_at_once;
 }
 

@@ -205,6 +205,20 @@ template <class M> DRIFTLINE_INLINE bool any(M mask) {
 #endif
 }
 
+// One bit for each element of a comparison of doubles, the first one lowest.
+DRIFTLINE_INLINE unsigned bits_of(Vec<std::int64_t, lanes<double>> mask) {
+#if defined(__AVX2__)
+    return static_cast<unsigned>(_mm256_movemask_pd(reinterpret_cast<__m256d>(mask)));
+#elif defined(__SSE2__)
+    return static_cast<unsigned>(_mm_movemask_pd(reinterpret_cast<__m128d>(mask)));
+#else
+    unsigned bits = 0;
+    for (int i = 0; i < lanes<double>; ++i)
+        bits |= static_cast<unsigned>(mask[i] != 0) << i;
+    return bits;
+#endif
+}
+
 // total + a * b, with one way of rounding.
 template <class V> DRIFTLINE_INLINE void accumulate(V& total, V a, V b) { total = rounded(total + a * b); }
 
