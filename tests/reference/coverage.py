@@ -8,11 +8,6 @@ STEP, IN_FLIGHT, FORESIGHT, MEMORY = 0.3, 6, 0.3, 512
 UNIT, ALL_KEPT = 1024, 4096  # a row's weight, and a share that is kept, are counted in whole numbers
 
 
-def step_of(level):
-    """Relative to that of most levels; larger where scores above the bound are rare, three times as much from 0.99 on."""
-    return 1 + 2 * min(max((level - 0.95) / 0.04, 0), 1)
-
-
 def squared_half_width(level):
     """Of a standard Gaussian's interval, over that of the level 0.5."""
     quantile = NormalDist().inv_cdf
@@ -56,7 +51,7 @@ class Bounds:
             if today[k] > 0 and issued[k] > 0:
                 expected = 1 - level + FORESIGHT * level * (1 - level) * flat_log(today[k] / issued[k])
                 step = min(STEP, IN_FLIGHT / late) if late else STEP
-                self.log_factor[k] += step * step_of(level) * ((score > issued[k]) - expected)
+                self.log_factor[k] += step * ((score > issued[k]) - expected)
         if score == 0:
             self.zeros += UNIT
         else:

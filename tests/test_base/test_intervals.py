@@ -77,17 +77,76 @@ def test_the_half_width_is_the_followed_quantile_times_the_variance(seed, level)
         S = replica.covariance_ if replica.n_seen_ else np.eye(3) / replica.ridge
         variances.append(2.0 + x @ S @ x)
         replica.learn_one(x, label)
-    bounds = np.array(coverage.follow(run.errors**2 / variances, level))
+    bounds = np.array(coverage.follow(run.errors**2 / variances, level))  # no lower than those of lower levels
     largest = np.sqrt(np.maximum.accumulate(np.append(0, run.errors[:-1] ** 2)))
     half = np.minimum(np.sqrt(bounds * variances), 10 * largest)
     enough = math.ceil(level / (1 - level) - 1e-9)
-    uppers = [
-        dl.AROWR(noise=2.0, intercept=False).run(X, y, level=one).upper[enough:] for one in _core.levels if one < level
-    ]
     assert np.isinf(run.upper[:enough]).all()
-    wanted = np.max([run.predictions[enough:] + half[enough:], *uppers], axis=0)
-    assert run.upper[enough:] == pytest.approx(wanted, rel=1e-9)
+    assert run.upper[enough:] == pytest.approx(run.predictions[enough:] + half[enough:], rel=1e-9)
     assert run.predictions - run.lower == pytest.approx(run.upper - run.predictions, rel=1e-9, abs=1e-12)
+
+
+def late_intervals(model, X, y, late, level):
+    """Each row is asked, and its ticket told `late` rows later: the tickets and whether labels lay inside."""
+    tickets = []
+    for t, x in enumerate(X):
+        tickets.append(model.ask(x, ahead=1 + late))
+        if t >= late:
+            model.tell(tickets[t - late], y[t - late])
+    ends = np.array([ticket.interval(level) for ticket in tickets])
+    return tickets, (ends[:, 0] <= y) & (y <= ends[:, 1]), np.isfinite(ends[:, 0])
+
+
+@pytest.mark.parametrize("late", [1, 7, 60])
+@pytest.mark.parametrize("zeros", [0.0, 0.4])
+def test_a_late_label_is_judged_by_the_bounds_that_were_issued(late, zeros):
+    """Around a prediction of 0 every score is the label's square, so the plain formula needs no model."""
+    rng = np.random.default_rng(late)
+    y = rng.standard_t(3, 1500) * np.exp(2 * np.sin(np.arange(1500) / 200)) * (rng.random(1500) >= zeros)
+    tickets, *_ = late_intervals(dl.NLMS(intercept=False), np.zeros((1500, 1)), y, late, 0.9)
+    bounds, issued = coverage.Bounds(), []
+    for t, ticket in enumerate(tickets):
+        issued.append(bounds.issued())
+        assert ticket.prediction == 0
+        assert ticket.numbers[6:22] == pytest.approx(issued[-1], rel=1e-9)
+        if t >= late:
+            bounds.take(y[t - late] ** 2, issued[t - late], late)
+
+
+@pytest.mark.parametrize(("late", "most"), [(1, 0.03), (12, 0.03), (24, 0.03), (96, 0.05)])
+@pytest.mark.parametrize("make", [dl.Kalman, dl.RLS, dl.Auto])
+def test_coverage_holds_when_labels_are_late(make, late, most):
+    rng = np.random.default_rng(late)
+    X, t = rng.standard_normal((8000, D)), np.arange(8000)
+    weights = np.cumsum(0.02 * rng.standard_normal((8000, D)), axis=0)
+    y = (X * weights).sum(axis=1) + np.sin(2 * np.pi * t / 24) + rng.standard_t(3, 8000)
+    for level in (0.8, 0.95):
+        _, inside, earned = late_intervals(make(), X, y, late, level)
+        assert earned[late + math.ceil(level / (1 - level) - 1e-9) :].all()
+        inside = inside[earned]
+        assert abs(inside.mean() - level) < 0.02
+        share = np.convolve(inside, np.ones(WINDOW) / WINDOW, mode="valid")
+        assert np.abs(share - level).max() < most
+
+
+@pytest.mark.parametrize("size", [1e-145, 1e-30, 1.0, 1e30, 1e140])
+def test_late_intervals_keep_to_the_scale_of_the_labels(size):
+    rng = np.random.default_rng(8)
+    X, y = np.zeros((3000, 1)), rng.standard_normal(3000)
+    _, plain, _ = late_intervals(dl.NLMS(intercept=False), X, y, 24, 0.9)
+    _, scaled, _ = late_intervals(dl.NLMS(intercept=False), X, y * size, 24, 0.9)
+    assert abs(scaled[100:].mean() - 0.9) < 0.02
+    assert np.mean(plain == scaled) > 0.98  # bins are cut at powers of two, which a factor moves
+
+
+def test_intervals_follow_errors_that_leave_all_bins():
+    """Sizes that change by 10^20 at once: the bins have to be moved twice, down and up."""
+    rng = np.random.default_rng(9)
+    size = np.repeat([1.0, 1e-20, 1e20], 4000)
+    y = size * rng.standard_normal(12_000)
+    _, inside, _ = late_intervals(dl.NLMS(intercept=False), np.zeros((12_000, 1)), y, 0, 0.9)
+    for part in range(3):
+        assert abs(inside[4000 * part + 2000 : 4000 * (part + 1)].mean() - 0.9) < 0.02
 
 
 @pytest.mark.parametrize(

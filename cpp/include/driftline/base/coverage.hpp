@@ -26,7 +26,7 @@ static_assert((taken_at_once & (taken_at_once - 1)) == 0, "places are found by m
 inline constexpr Index bin_count = 192, median_bin = 64, memory_rows = 512;
 inline constexpr std::uint32_t row_weight = 1024, all_kept = 4096, most_weight = 600 * row_weight;
 static_assert(most_weight <= UINT32_MAX / all_kept, "fading must not overflow");
-inline constexpr double least_score = 1e-290, most_score = 1e300, least_factor = 1e-6, most_factor = 1e12;
+inline constexpr double least_score = 1e-290, most_score = 1e290, least_factor = 1e-6, most_factor = 1e12;
 
 struct Coverage {
     alignas(32) double bound[level_count] = {}; // scores above it are misses: base times factor; 0: no error yet
@@ -49,12 +49,8 @@ struct Level {
     Index enough = 0; // labels without which nothing is said about this level
 };
 
-// Where one score in a hundred is above the bound, little is learned of it a row: steps are larger from 0.95 to 0.99.
+// At once; late, where 6 is the product of step and delay; and how much of the misses that are to be expected is left out.
 inline constexpr double step_at_once = 0.3, steps_in_flight = 6, foresight = 0.3;
-inline constexpr double relative_step(double level) {
-    const double beyond = (level - 0.95) / 0.04;
-    return 1 + 2 * (beyond < 0 ? 0 : beyond > 1 ? 1 : beyond);
-}
 // exp(x) by its series, for |x| up to 1; x may be a vector.
 template <class V> inline constexpr V exponential(V x) {
     constexpr double inverse[] = {1, 1 / 2., 1 / 3., 1 / 4., 1 / 5., 1 / 6., 1 / 7., 1 / 8., 1 / 9., 1 / 10., 1 / 11., 1 / 12.};
@@ -70,7 +66,7 @@ struct CoverageSteps {
         for (Index missed = 0; missed <= level_count; ++missed)
             for (Index k = 0; k < level_count; ++k) {
                 const double share = k < missed ? levels[k] : levels[k] - 1;
-                after[missed][k] = exponential(step_at_once * relative_step(levels[k]) * share);
+                after[missed][k] = exponential(step_at_once * share);
             }
     }
 };
@@ -225,10 +221,9 @@ DRIFTLINE_INLINE Doubles flat_log(Doubles a, Doubles b) {
     return 2 * z * (1 + square * (1.0 / 3 + square * 0.2));
 }
 struct LateSteps {
-    alignas(32) double step[level_count] = {}, outside[level_count] = {}, density[level_count] = {};
+    alignas(32) double outside[level_count] = {}, density[level_count] = {};
     constexpr LateSteps() {
         for (Index k = 0; k < level_count; ++k) {
-            step[k] = relative_step(levels[k]);
             outside[k] = 1 - levels[k];
             density[k] = foresight * levels[k] * outside[k];
         }
@@ -254,7 +249,7 @@ inline void judge(Coverage& c, double square, const Promise& promise) {
         const Doubles now = wide(today + k), then = wide(issued + k), zero = all(0.0);
         const Doubles missed = all(beyond ? most_score : score) > then ? all(1.0) : zero;
         const Doubles expected = wide(late_steps.outside + k) + wide(late_steps.density + k) * flat_log(now, then);
-        const Doubles moved = exponential(step * wide(late_steps.step + k) * (missed - expected));
+        const Doubles moved = exponential(step * (missed - expected));
         store(c.bound + k, wide(c.bound + k) * (smaller(now, then) > zero ? moved : all(1.0)));
     }
     count_score(c, score);

@@ -1,0 +1,152 @@
+"""Intervals where labels come late: ``python -m benchmarks.intervals_late [DIR]``, with the files that DIR/INDEX.md lists.
+
+Every row is asked, and its ticket told ``--late`` rows later. Only rows whose interval is finite count. Coverage is the
+share of labels inside; Winkler's interval score is the width plus 2 / (1 - level) times the distance of a label outside, as
+a mean over rows. A file takes part if it has at least 20 times as many rows as the delay. Needs driftline alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+import driftline as dl
+from benchmarks import auto_streams
+from benchmarks.auto_streams import Rows
+from benchmarks.data import Array
+from benchmarks.report import Cell, Table
+
+LEVELS = (0.8, 0.9, 0.95)
+LATE = (1, 12, 24, 96, 200)
+WINDOW, D = 2000, 5
+OVERALL = 0.02
+LEARNERS = {"RLS": dl.RLS, "Kalman": dl.Kalman, "Auto": dl.Auto}
+
+
+def in_a_window(late: int) -> float:
+    """The deviation that a window of 2,000 rows may have."""
+    return 0.03 if late <= 24 else 0.05
+
+
+@dataclass(frozen=True)
+class Figures:
+    """One learner on one stream, at one delay and level. A stream shorter than the window has no worst window."""
+
+    stream: str
+    learner: str
+    late: int
+    level: float
+    rows: int
+    deviation: float
+    worst_window: float | None
+    winkler: float
+    width: float
+
+
+def generated(seed: int, rows: int = 20_000) -> Iterator[tuple[str, Rows]]:
+    rng = np.random.default_rng(seed)
+    t = np.arange(rows)
+
+    def stream(weights: Array, noise: Array, shift: Array | float = 0.0) -> Rows:
+        X = rng.standard_normal((rows, D))
+        return X, (X * weights).sum(axis=1) + shift + noise
+
+    def walk(step: float) -> Array:
+        return rng.standard_normal(D) + np.cumsum(step * rng.standard_normal((rows, D)), axis=0)
+
+    gauss, fixed = rng.standard_normal((6, rows)), rng.standard_normal(D)
+    season = 3 * np.sin(2 * np.pi * t / 24) + 2 * np.sin(2 * np.pi * t / 168)
+    yield "stationary", stream(fixed, gauss[0])
+    yield "random walk", stream(walk(0.03), 0.5 * gauss[1])
+    yield "jumps", stream(np.repeat(rng.standard_normal((rows // 1000, D)), 1000, axis=0), 0.3 * gauss[2])
+    yield "seasons", stream(fixed, 0.5 * gauss[3], season)
+    yield "heavy tails", stream(walk(0.01), rng.standard_t(2, rows))
+    yield "size in waves", stream(fixed, np.exp(1.5 * np.sin(t / 400)) * gauss[4])
+    yield "size jumps", stream(fixed, np.where(t // 1500 % 2, 3.0, 1.0) * gauss[5])
+
+
+def figures(name: str, learner: str, X: Array, y: Array, late: int) -> Iterator[Figures]:
+    model, waiting = LEARNERS[learner](), deque[dl.Ticket]()
+    errors, halves = np.empty(len(y)), np.empty((len(LEVELS), len(y)))
+    for t, (x, label) in enumerate(zip(X, y, strict=True)):
+        ticket = model.ask(x, ahead=1 + late)
+        errors[t] = label - ticket.prediction
+        for k, level in enumerate(LEVELS):
+            halves[k, t] = ticket.interval(level)[1] - ticket.prediction
+        waiting.append(ticket)
+        if t >= late:
+            model.tell(waiting.popleft(), y[t - late])
+    for level, half in zip(LEVELS, halves, strict=True):
+        earned = np.isfinite(half)
+        error, width = np.abs(errors[earned]), 2 * half[earned]
+        inside = error <= half[earned]
+        windows = np.convolve(inside, np.ones(WINDOW) / WINDOW, mode="valid") - level if len(inside) >= WINDOW else None
+        yield Figures(
+            name,
+            learner,
+            late,
+            level,
+            len(inside),
+            float(inside.mean() - level),
+            None if windows is None else float(windows[np.abs(windows).argmax()]),
+            float(np.mean(width + 2 / (1 - level) * np.maximum(0, error - width / 2))),
+            float(width.mean()),
+        )
+
+
+def table(found: list[Figures], title: str) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for late in sorted({one.late for one in found}):
+        for learner in LEARNERS:
+            these = [one for one in found if one.late == late and one.learner == learner]
+            if not these:
+                continue
+            overall = max(these, key=lambda one: abs(one.deviation))
+            windowed = [one for one in these if one.worst_window is not None]
+            worst = max(windowed, key=lambda one: abs(one.worst_window or 0.0), default=None)
+            rows.append(
+                (
+                    late,
+                    learner,
+                    f"{sum(abs(one.deviation) > OVERALL for one in these)} of {len(these)}",
+                    f"{100 * overall.deviation:+.1f} ({overall.stream}, {overall.level})",
+                    f"{sum(abs(one.worst_window or 0.0) > in_a_window(late) for one in windowed)} of {len(windowed)}",
+                    "" if worst is None else f"{100 * (worst.worst_window or 0.0):+.1f} ({worst.stream}, {worst.level})",
+                )
+            )
+    header = ("rows late", "learner", "off by > 2 points", "worst", "worst window beyond its limit", "worst window")
+    return Table(title, header, rows, f"Deviations in points. Windows of {WINDOW:,} rows: 3 points up to 24 late, then 5.")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "data", type=Path, nargs="?", metavar="DIR", help="a folder of files, with an INDEX.md that lists them"
+    )
+    parser.add_argument("--late", type=int, nargs="+", default=LATE, metavar="K", help="rows that labels are late")
+    parser.add_argument("--learners", nargs="+", default=list(LEARNERS), choices=list(LEARNERS), metavar="NAME")
+    parser.add_argument("--seed", type=int, default=9000, help="of the generated streams")
+    parser.add_argument("--json", type=Path, help="writes every figure there")
+    options = parser.parse_args()
+    source = generated(options.seed) if options.data is None else auto_streams.files(options.data)
+    found = [
+        one
+        for name, (X, y) in source
+        for late in options.late
+        if len(y) >= 20 * late
+        for learner in options.learners
+        for one in figures(name, learner, X, y, late)
+    ]
+    print(table(found, "Generated streams" if options.data is None else "Files").text())
+    if options.json is not None:
+        options.json.write_text(json.dumps([asdict(one) for one in found], indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+// Bounds on scores: the same bits however often they are asked for, and finite whatever the scores are.
+#include <vector>
+
+#include "check.hpp"
+#include "driftline/base/coverage.hpp"
+
+namespace {
+
+using namespace driftline;
+
+// Numbers from 0 to 1, the same on every machine.
+double uniform(Index i) {
+    const double value = std::sin(static_cast<double>(i)) * 43758.5453;
+    return value - std::floor(value);
+}
+bool same(const Coverage& a, const Coverage& b) {
+    return std::memcmp(a.bound, b.bound, sizeof a.bound) == 0 && std::memcmp(a.base, b.base, sizeof a.base) == 0 &&
+           std::memcmp(a.weight, b.weight, sizeof a.weight) == 0 && a.weight_of_zeros == b.weight_of_zeros &&
+           a.first_key == b.first_key && a.noted == b.noted;
+}
+
+void scores_are_taken_in_early_with_the_same_bits(Index every) {
+    Coverage seldom, often;
+    for (Index i = 0; i < 3000; ++i) {
+        const double score = uniform(i) < 0.2 ? 0 : std::exp(20 * uniform(i + 5000) - 10);
+        note(seldom, score);
+        note(often, score);
+        if (i % every == 0)
+            promise(often, 1, 1);
+    }
+    catch_up(seldom);
+    catch_up(often);
+    CHECK(same(seldom, often));
+}
+
+void bounds_are_finite_and_ordered(double least, double most, Index late) {
+    Coverage c;
+    std::vector<Promise> said;
+    double largest = 0;
+    for (Index i = 0; i < 4000; ++i) {
+        said.push_back(promise(c, 1, largest));
+        for (Index k = 0; k < level_count; ++k) {
+            CHECK(std::isfinite(said.back().bound[k]) && said.back().bound[k] >= 0);
+            CHECK(k == 0 || said.back().bound[k - 1] <= said.back().bound[k]);
+        }
+        if (i < late)
+            continue;
+        const double square = i / 100 % 2 ? least : most * uniform(i);
+        largest = at_least(largest, square);
+        note(c, square);
+        if (late > 0)
+            judge(c, square, said[static_cast<std::size_t>(i - late)]);
+    }
+    Index total = c.weight_of_zeros;
+    for (const std::uint32_t weight : c.weight)
+        total += weight;
+    CHECK(total <= most_weight);
+}
+
+// log(last / first factor) / step is the number of misses less the number expected, between two readings of the bins.
+void the_factor_counts_the_misses(Index late) {
+    Coverage c;
+    std::vector<Promise> said;
+    for (Index i = 0; i < 640 + late; ++i) {
+        said.push_back(promise(c, 1, 1e9));
+        if (i >= late) {
+            note(c, uniform(i));
+            if (late > 0)
+                judge(c, uniform(i), said[static_cast<std::size_t>(i - late)]);
+        }
+    }
+    catch_up(c);
+    double before[level_count], expected[level_count] = {};
+    std::memcpy(before, c.bound, sizeof before);
+    for (Index i = 0; i < 60; ++i) {
+        const Promise now = promise(c, 1, 1e9);
+        for (Index k = 0; k < level_count; ++k)
+            expected[k] += (uniform(i) > now.bound[k] ? 1 : 0) - (1 - levels[k]);
+        note(c, uniform(i));
+    }
+    catch_up(c);
+    for (Index k = 0; k < level_count; ++k)
+        CHECK_NEAR(std::log(c.bound[k] / before[k]), step_at_once * expected[k], 1e-8L);
+}
+
+} // namespace
+
+int main() {
+    for (const Index every : {1, 3, 31, 32, 33, 100})
+        scores_are_taken_in_early_with_the_same_bits(every);
+    for (const Index late : {0, 1, 30, 500}) {
+        bounds_are_finite_and_ordered(0, 1, late);
+        bounds_are_finite_and_ordered(1e-290, 1e290, late);
+        bounds_are_finite_and_ordered(5e-324, DBL_MAX, late);
+        the_factor_counts_the_misses(late);
+    }
+    return checks::result();
+}
