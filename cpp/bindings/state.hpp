@@ -25,7 +25,7 @@ inline nb::object copy_coverage(Coverage& c) {
     return out;
 }
 
-// The first bin's key is that of a score's, up to the places that lie below the median.
+// 0 while there was no error.
 inline bool is_first_key(double key) {
     return key == 0 || (key == std::floor(key) && key > 0 && key <= static_cast<double>(key_of(most_score)));
 }

@@ -88,7 +88,8 @@ class Bounds:
     def _move(self, by):
         moved = [0] * 192
         for place, weight in enumerate(self.bins):
-            moved[min(max(place - by, 0), 191)] += weight
+            end = 0 if by < 0 else 191  # its scores may lie anywhere beyond
+            moved[place if place == end else min(max(place - by, 0), 191)] += weight
         self.bins, self.first = moved, self.first + by
 
 

@@ -99,8 +99,10 @@ DRIFTLINE_INLINE Index rows_since_reading(Index rows) { return rows <= 32 ? 1 : 
 DRIFTLINE_ONCE inline void centre_bins(Coverage& c, Index median) {
     const Index by = median - median_bin;
     std::uint32_t moved[bin_count] = {};
-    for (Index i = 0; i < bin_count; ++i)
-        moved[bin_of(i - by)] += c.weight[i];
+    for (Index i = 0; i < bin_count; ++i) {
+        const bool at_an_end = by < 0 ? i == 0 : i == bin_count - 1; // its scores may lie anywhere beyond
+        moved[at_an_end ? i : bin_of(i - by)] += c.weight[i];
+    }
     std::memcpy(c.weight, moved, sizeof moved);
     c.first_key += by;
 }
