@@ -59,9 +59,9 @@ class Bounds:
             self.bins[min(max(key_of(score) - self.first, 0), 191)] += UNIT
         self.rows += 1
         if self.rows < 32 or self.rows % (8 if self.rows < 512 else 64) == 0:
-            self._read()
+            self._read(score)
 
-    def _read(self):
+    def _read(self, score):
         positive = sum(self.bins)
         if positive:
             self.base = [self._quantile(level * (self.zeros + positive))[1] for level in LEVELS]
@@ -73,7 +73,7 @@ class Bounds:
         self.zeros = self.zeros * keep // ALL_KEPT
         self.bins = [weight * keep // ALL_KEPT for weight in self.bins]
         if positive and not 48 <= median < 96:
-            self._move(median - 64)
+            self._centre(median, score)
 
     def _quantile(self, wanted):
         """The bin in which so much weight is reached, and where in it."""
@@ -85,12 +85,19 @@ class Bounds:
             below += weight
         raise AssertionError("no level is 1")
 
-    def _move(self, by):
+    def _centre(self, median, score):
+        """Where the median is at an end, its scores are taken to be like the last one, if that lies there too."""
+        centre, at_an_end = median, median in (0, 191)
+        if at_an_end:
+            centre = key_of(score) - self.first if score else median
+            if min(max(centre, 0), 191) != median:
+                return
         moved = [0] * 192
         for place, weight in enumerate(self.bins):
-            end = 0 if by < 0 else 191  # its scores may lie anywhere beyond
-            moved[place if place == end else min(max(place - by, 0), 191)] += weight
-        self.bins, self.first = moved, self.first + by
+            beyond = place == (0 if centre < 64 else 191)  # of the end towards which the bins move
+            to = min(max(place - centre + 64, 0), 191)
+            moved[to if not beyond else 64 if at_an_end else place] += weight
+        self.bins, self.first = moved, self.first + centre - 64
 
 
 def follow(scores, level):

@@ -95,19 +95,28 @@ DRIFTLINE_INLINE void count_score(Coverage& c, double score) {
 DRIFTLINE_INLINE bool reading_is_due(Index rows) { return rows < 32 || rows % (rows < 512 ? 8 : 64) == 0; }
 DRIFTLINE_INLINE Index rows_since_reading(Index rows) { return rows <= 32 ? 1 : rows <= 512 ? 8 : 64; }
 
-// Bins move where the median of the scores that are not zero is no longer among those in the middle.
-DRIFTLINE_ONCE inline void centre_bins(Coverage& c, Index median) {
-    const Index by = median - median_bin;
+// Bins move where the median of the scores that are not zero is no longer among those in the middle. Where it is at an end, its
+// scores may lie anywhere beyond; they are taken to be like the last score, if that one lies there too.
+DRIFTLINE_ONCE inline void centre_bins(Coverage& c, Index median, double score) {
+    const bool at_an_end = median == 0 || median == bin_count - 1;
+    Index centre = median;
+    if (at_an_end) {
+        centre = score >= least_score ? key_of(score) - c.first_key : median;
+        if (bin_of(centre) != median)
+            return;
+    }
+    const Index by = centre - median_bin;
     std::uint32_t moved[bin_count] = {};
     for (Index i = 0; i < bin_count; ++i) {
-        const bool at_an_end = by < 0 ? i == 0 : i == bin_count - 1; // its scores may lie anywhere beyond
-        moved[at_an_end ? i : bin_of(i - by)] += c.weight[i];
+        const bool beyond = i == (by < 0 ? 0 : bin_count - 1); // of the end towards which the bins move
+        moved[!beyond ? bin_of(i - by) : at_an_end ? median_bin : i] += c.weight[i];
     }
     std::memcpy(c.weight, moved, sizeof moved);
     c.first_key += by;
 }
 
-DRIFTLINE_ONCE inline void read_bins(Coverage& c) {
+// After the given score was counted.
+DRIFTLINE_ONCE inline void read_bins(Coverage& c, double score) {
     std::uint32_t up_to[bin_count + 1]; // weight of the zeros and of the bins before
     up_to[0] = c.weight_of_zeros;
     for (Index i = 0; i < bin_count; ++i)
@@ -140,7 +149,7 @@ DRIFTLINE_ONCE inline void read_bins(Coverage& c) {
         while (up_to[median + 1] <= middle)
             ++median;
         if (median < median_bin - 16 || median >= median_bin + 32)
-            centre_bins(c, median);
+            centre_bins(c, median, score);
     }
 }
 
@@ -163,7 +172,7 @@ DRIFTLINE_ONCE inline void take_in_noted(Coverage& c) {
         if (reading_is_due(++c.taken)) [[unlikely]] {
             for (Index k = 0; k < parts; ++k)
                 store(c.bound + k * lanes<double>, bound[k]);
-            read_bins(c);
+            read_bins(c, score);
             for (Index k = 0; k < parts; ++k)
                 bound[k] = wide(c.bound + k * lanes<double>);
         }
@@ -257,7 +266,7 @@ inline void judge(Coverage& c, double square, const Promise& promise) {
     count_score(c, score);
     c.taken = ++c.noted;
     if (reading_is_due(c.taken))
-        read_bins(c);
+        read_bins(c, score);
     c.due = c.due == never ? never : c.noted + taken_at_once;
 }
 
