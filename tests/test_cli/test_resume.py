@@ -109,8 +109,8 @@ class StopAt:
     def __init__(self, monkeypatch, row):
         learn = running.Job._take
 
-        def take(job, block, run):
-            learn(job, block, run)
+        def take(job, block, *written):
+            learn(job, block, *written)
             if block.start + len(block) >= row:
                 job.stop.asked = "a test"
 

@@ -12,6 +12,7 @@ EVERY = {
     "target": "y",
     "features": ("a", "b"),
     "drop": ("c",),
+    "id": "order",
     "time": "when",
     "time_format": "%Y",
     "text": ("a",),
@@ -31,7 +32,14 @@ def test_every_option_survives_a_state():
 
 def test_every_option_can_be_typed():
     assert READING.keys() == EVERY.keys()
-    typed = dict.fromkeys(READING) | {"target": "y", "features": ["a,b"], "drop": ["c"], "time": "when", "time_format": "%Y"}
+    typed = dict.fromkeys(READING) | {
+        "target": "y",
+        "features": ["a,b"],
+        "drop": ["c"],
+        "id": "order",
+        "time": "when",
+        "time_format": "%Y",
+    }
     typed |= {"text": ["a"], "na": ["-", "a,b"], "missing": ["mean,a=zero"], "categories": 3, "delimiter": ";"}
     assert reading_of(typed) == Options(**EVERY)
     assert reading_of(dict.fromkeys(READING)) == Options()

@@ -60,6 +60,7 @@ def run(
     level: options.Level = None,
     steps: options.Steps = None,
     known: options.Known = None,
+    labels: options.Labels = None,
     out: options.Out = None,
     report: Annotated[Path | None, typer.Option(metavar="FILE", help="A page that shows what happened, .html.")] = None,
     state: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep the model and the run's state here.")] = None,
@@ -81,6 +82,7 @@ def run(
       driftline run load.parquet -t load -m rls -s forgetting=0.99 --out predictions.csv
       cat sensor.jsonl | driftline run - -t temperature --state model.drift --resume --out -
       driftline run meters.csv -t kwh --delay 24 --level 0.9
+      driftline run orders.csv -t days --id order --labels delivered.csv --time when --state model.drift
       driftline run past.csv -t load --steps 48 --known holiday --time when --state model.drift
     """
     from driftline.cli import commands
@@ -94,6 +96,7 @@ def run(
         level=level,
         steps=steps,
         known=known,
+        labels=labels,
         out=out,
         report=report,
         state=state,
@@ -151,6 +154,7 @@ def forecast(
 
     \b
     Examples:
+      driftline run orders.csv -t days --id order --labels delivered.csv --time when --state model.drift
       driftline run past.csv -t load --steps 48 --state model.drift
       driftline forecast model.drift future.csv --level 0.9 --out forecast.csv
     """

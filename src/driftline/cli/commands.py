@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import typer
@@ -26,6 +27,7 @@ def run(
     level: float | None,
     steps: int | None,
     known: list[str] | None,
+    labels: str | None,
     out: str | None,
     report: Path | None,
     state: Path | None,
@@ -44,8 +46,11 @@ def run(
     check_folder("--state", state)
     if resume and state is None:
         raise typer.BadParameter("--resume needs --state, the file to go on from")
-    check_distinct({"SOURCE": source, "--out": out, "--report": report, "--state": state})
+    check_distinct({"SOURCE": source, "--labels": labels, "--out": out, "--report": report, "--state": state})
     options = reading_of(reading)
+    if labels is not None:
+        options = replace(options, target_needed=False)
+    _check_matching(labels, options, {"--steps": steps, "--delay": delay, "--report": report})
     ahead = _known_ahead(steps, known, delay, options)
     level = FORECAST_LEVEL if steps is not None and level is None else level
     request = running.Request(
@@ -60,6 +65,7 @@ def run(
         level=level,
         steps=steps,
         known=ahead,
+        labels=labels,
         out=out,
         report=report,
         state=state,
@@ -77,6 +83,19 @@ def run(
         typer.echo(json.dumps(summary.as_plain(outcome, there)), err=to_stderr)
     elif not quiet:
         typer.echo(summary.in_words(outcome, there), err=to_stderr)
+
+
+def _check_matching(labels: str | None, options: Options, others: dict[str, object]) -> None:
+    """What goes with labels that come by id."""
+    if options.id is None and labels is not None:
+        raise typer.BadParameter("--labels needs --id, the column that says which row a label is of")
+    if labels is not None and options.time is None:
+        raise typer.BadParameter(
+            "--labels needs --time, a column of both files: without it there is no telling which labels were known when"
+        )
+    for option, value in others.items():
+        if options.id is not None and value:
+            raise typer.BadParameter(f"{option} does not go with --id")
 
 
 def _known_ahead(steps: int | None, known: list[str] | None, delay: int, options: Options) -> tuple[str, ...] | None:

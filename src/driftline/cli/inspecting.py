@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from driftline.base.learner import Learner
-from driftline.delayed import Forecaster
+from driftline.delayed import Forecaster, Pending
 from driftline.errors import ModelFileError
 from driftline.evaluate.tables import Table
 from driftline.storage import model_file
@@ -21,6 +21,9 @@ def describe(path: Path) -> dict[str, Any]:
     model, extra = model_file.load_with_extra(path)
     if isinstance(model, Forecaster):
         return _describe_forecaster(model, extra, path)
+    waiting = {"rows_waiting": len(model)} if isinstance(model, Pending) else {}
+    if isinstance(model, Pending):
+        model = model.learner
     if not isinstance(model, Learner):
         raise ModelFileError(f"{path}: holds a {type(model).__name__}, which is looked at from Python")
     found: dict[str, Any] = {
@@ -29,6 +32,7 @@ def describe(path: Path) -> dict[str, Any]:
         "model": repr(model),
         "rows_learned": model.n_seen_,
         "rows_skipped": model.n_skipped_,
+        **waiting,
     }
     if model._core is None:
         return found
@@ -97,6 +101,8 @@ def in_words(found: dict[str, Any], top: int) -> str:
     run = found.get("run")
     if run:
         lines.append(f"A run towards {run['target']!r}, {found['rows_done']:,} rows done; run --resume goes on with it")
+    if "rows_waiting" in found:
+        lines.append(f"{found['rows_waiting']:,} rows wait for their labels")
     if "steps" in found:
         ahead = "all of its features" if found["known"] is None else ", ".join(found["known"]) or "none of its features"
         lines.append(f"It looks {found['steps']:,} steps ahead, and knows {ahead} ahead; driftline forecast asks it")

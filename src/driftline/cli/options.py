@@ -28,6 +28,14 @@ Features = Annotated[
     Names, typer.Option(metavar="A,B", help="Columns to use; all by default.", autocompletion=completion.columns)
 ]
 Drop = Annotated[Names, typer.Option(metavar="A,B", help="Columns to do without.", autocompletion=completion.columns)]
+Id = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="The column of ids, no feature. A row without a label waits, and a later row or --labels brings the label.",
+        autocompletion=completion.columns,
+    ),
+]
 Time = Annotated[
     str | None,
     typer.Option(
@@ -76,6 +84,10 @@ Known = Annotated[
         autocompletion=completion.columns,
     ),
 ]
+Labels = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="Labels by --id in a file of their own, merged with the rows by --time."),
+]
 Out = Annotated[
     str | None,
     typer.Option(metavar="FILE", help="Predictions, as .csv, .jsonl or .parquet; - is the standard output."),
@@ -99,6 +111,7 @@ def _reading(
     target: Target,
     features: Features = None,
     drop: Drop = None,
+    id: Id = None,  # noqa: A002 - the option's name
     time: Time = None,
     time_format: TimeFormat = None,
     text: Text = None,

@@ -346,7 +346,8 @@ def as_lines(columns: dict[str, Array], ending: str, header: bool, zone: str | N
         return _as_json_lines(columns, "" if zone is None else "Z")
     out = pa.BufferOutputStream()
     shown = {name: _in_seconds(values) for name, values in columns.items()}
-    options = pyarrow.csv.WriteOptions(include_header=header, quoting_style="none")
+    texts = any(values.dtype.kind == "O" for values in columns.values())
+    options = pyarrow.csv.WriteOptions(include_header=header, quoting_style="needed" if texts else "none")
     pyarrow.csv.write_csv(as_table(shown, zone), out, options)
     return bytes(out.getvalue().to_pybytes())
 

@@ -14,7 +14,7 @@ from driftline.cli import checkpoint
 from driftline.cli.locks import locked
 from driftline.cli.outputs import Output, open_output
 from driftline.cli.tasks import beginning
-from driftline.delayed import Forecaster
+from driftline.delayed import Forecaster, Pending
 from driftline.errors import ModelFileError
 from driftline.files import DataError, Options, Rows
 from driftline.files.encoder import Block
@@ -50,6 +50,8 @@ def load(path: Path) -> Trained:
     model, extra = model_file.load_with_extra(path)
     if isinstance(model, Forecaster):
         raise ModelFileError(f"{path}: holds a forecaster of {model.steps:,} steps; driftline forecast asks it")
+    if isinstance(model, Pending):
+        model = model.learner
     if not isinstance(model, Learner):
         raise ModelFileError(f"{path}: holds a {type(model).__name__}, which is asked from Python")
     if model._core is None:
@@ -58,7 +60,7 @@ def load(path: Path) -> Trained:
         names = None if model._names is None else tuple(map(str, model._names))
         return Trained(model, Options(features=names, missing={"": SKIP}), None)
     kept = checkpoint.of(model, extra, path)
-    return Trained(model, replace(kept.options, target_needed=False), kept.known)
+    return Trained(model, replace(kept.options, target_needed=False, id=None), kept.known)
 
 
 def predict(path: Path, source: str, *, out: str, level: float | None, delimiter: str | None) -> int:

@@ -15,16 +15,18 @@ from driftline.base.learner import Learner
 from driftline.cli import checkpoint
 from driftline.cli.checkpoint import Checkpoint, StateError
 from driftline.cli.locks import locked
+from driftline.cli.matching import Matching
 from driftline.cli.outputs import Mark, Output, open_output
 from driftline.cli.scoring import standing
 from driftline.cli.signals import Stop
 from driftline.cli.tasks import Columns, Following, Forecasting, Task
-from driftline.delayed import Forecaster
+from driftline.delayed import Forecaster, Pending
 from driftline.errors import DriftlineWarning
 from driftline.evaluate import Progress
-from driftline.files import Block, DataError, Options, Rows
+from driftline.files import DataError, Options, Rows
 from driftline.files.errors import no_column
 from driftline.files.follower import ALIGNED
+from driftline.files.ids import Labels
 from driftline.files.opening import JSON_LINES
 from driftline.files.raw import RawBlock
 from driftline.files.rows import same_source
@@ -49,6 +51,7 @@ class Request:
     level: float | None = None
     steps: int | None = None  # how many rows ahead is forecast; None to predict each row
     known: tuple[str, ...] | None = None  # the columns that are known ahead; None for all
+    labels: str | None = None  # a file of labels by id
     out: str | None = None
     report: Path | None = None
     state: Path | None = None
@@ -67,6 +70,7 @@ class Outcome:
     names: list[str]
     rows: int
     resumed_at: int
+    more: bool
     stopped: str
     seconds: float
     reading: float
@@ -100,6 +104,7 @@ class Job:
             skip=0 if kept is None else kept.rows,
         )
         self.done = self.resumed_at = 0
+        self.more = False  # whether there was more to learn after the last row
         self.learning = 0.0
         self.speed = 1000.0  # rows a second, at first a guess
         self.saved_at, self.saved_rows = monotonic(), 0
@@ -114,6 +119,10 @@ class Job:
 
     def _make_task(self, kept: Checkpoint | None) -> Task:
         request, chronicle = self.request, None
+        if request.options.id is not None:
+            before = None if kept is None else kept.parts.get("labels")
+            labels = None if request.labels is None else Labels(request.labels, request.options, before)
+            return Matching(Pending(request.model) if kept is None else kept.model, request.level, labels)
         if request.report is not None:
             chronicle = Chronicle(target=request.options.target or "y", level=request.level, delay=request.delay)
         if kept is not None and request.report is not None:
@@ -180,6 +189,7 @@ class Job:
             raise
         finally:
             self.rows.close()
+            self.task.close()
         return self._outcome()
 
     def _arriving(self) -> Iterator[RawBlock]:
@@ -191,6 +201,7 @@ class Job:
                 continue
             if raw is None:
                 self._check_end()
+                self.more = self.task.finish()
                 return
             self._begin_anew()
             yield raw
@@ -214,12 +225,11 @@ class Job:
             end = min(len(raw), begin + self._next_rows(raw.start + begin))
             piece = raw.piece(begin, end)
             began = perf_counter()
-            block = self.rows.encode(piece)
-            columns = self._follow(block)
+            columns, zone = self._follow(piece)
             spent = perf_counter() - began
             self.learning += spent
             self.speed = (end - begin) / max(spent, 1e-6)
-            self._take(block, columns)
+            self._take(piece, columns, zone)
             self.done, begin = piece.start + len(piece), end
             bar.advance(len(piece), self.rows.share(piece.consumed), lambda: standing(self.task.score, self.task.learner))
             self._save_if_due()
@@ -233,14 +243,14 @@ class Job:
             rows -= (row + rows) % min(ALIGNED, 1 << (rows.bit_length() - 1))
         return rows
 
-    def _follow(self, block: Block) -> Columns:
+    def _follow(self, piece: RawBlock) -> tuple[Columns, str | None]:
         try:
-            return self.task.take(block)
+            return self.task.take_raw(self.rows, piece)
         except DataError as error:
             raise error.within(self.rows.name) from error
 
-    def _take(self, block: Block, columns: Columns) -> None:
-        self.output.write(columns, block.zone)
+    def _take(self, piece: RawBlock, columns: Columns, zone: str | None) -> None:
+        self.output.write(columns, zone)
 
     def _save_if_due(self) -> None:
         if self.request.state is None or self.done == self.saved_rows:
@@ -277,7 +287,7 @@ class Job:
         baselines = self.task.score.baselines
         if baselines is not None and not baselines.any_label and not self.stop:
             raise DataError("no row has a target", source=self.rows.name, column=self.request.options.target)
-        if self.done > self.resumed_at:
+        if self.done > self.resumed_at or self.more:
             self._save()
         self.confirm()
         self.output.place()
@@ -299,6 +309,7 @@ class Job:
             names=self.rows.names,
             rows=self.done,
             resumed_at=self.resumed_at,
+            more=self.more,
             stopped=self.stop.asked,
             seconds=perf_counter() - self.began,
             reading=self.rows.seconds,

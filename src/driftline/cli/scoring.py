@@ -25,6 +25,12 @@ def make_scorer(delay: int, level: float | None = None) -> Scorer:
     return Scorer(settings, baselines=Baselines(delay))
 
 
+def make_plain_scorer(level: float | None = None) -> Scorer:
+    """The same without baselines, for labels that come in any order."""
+    intervals = [] if level is None else [Coverage(finite=True)]
+    return Scorer(Settings((RMSE(), MAE(), R2(), *intervals), points=0, unit=UNIT))
+
+
 def figures(scorer: Scorer) -> dict[str, float | None]:
     """The figures of a summary, by name; None where there is nothing to measure."""
     totals = scorer.totals()

@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+from driftline.cli.matching import Matching
 from driftline.cli.running import Outcome
 from driftline.cli.scoring import figures, lower_by, r2_in_words
 from driftline.evaluate.baselines import BASELINES, OneSeasonAgo
@@ -21,10 +22,12 @@ def in_words(outcome: Outcome, files: dict[str, Path | str]) -> str:
     lines = [f"{outcome.source}: {_count(outcome.rows, 'row')}, {_count(len(outcome.names), 'feature')}, {task.title}"]
     if outcome.stopped:
         lines.append(f"Stopped by {outcome.stopped} after row {outcome.rows - 1:,}; what was asked for is saved")
-    elif outcome.resumed_at == outcome.rows:
+    elif outcome.resumed_at == outcome.rows and not outcome.more:
         lines.append("Nothing to do: every row was done before")
     elif outcome.resumed_at:
         lines.append(f"Gone on with from row {outcome.resumed_at:,}")
+    if isinstance(task, Matching):
+        lines.append(_waiting(task))
     if task.by_step:
         lines += str(step_table(task.by_step)).split("\n")
     elif found["rmse"] is not None:
@@ -50,6 +53,12 @@ def in_words(outcome: Outcome, files: dict[str, Path | str]) -> str:
     return "\n".join(lines)
 
 
+def _waiting(task: Matching) -> str:
+    labels = f"{_count(task.learned, 'label')} learned, {_count(len(task.model), 'row')} waiting for theirs"
+    dropped = task.model.n_dropped_
+    return labels + (f"; the {_count(dropped, 'row')} that waited longest were let go" if dropped else "")
+
+
 def _error_lines(found: dict[str, float | None], season: int | None) -> list[str]:
     rmse, r2 = found["rmse"], found["r2"]
     lines = [
@@ -57,7 +66,7 @@ def _error_lines(found: dict[str, float | None], season: int | None) -> list[str
         + (f", R² {r2_in_words(r2)}" if r2 is not None else "")
     ]
     for name, kind in BASELINES.items():
-        error = found[BaselineRMSE(name).name]
+        error = found.get(BaselineRMSE(name).name)
         if comparison := lower_by(rmse, error):
             which = f" (now the label of {season:,} rows before)" if kind is OneSeasonAgo else ""
             lines.append(f"  {comparison} the {kind.title}'s, {_shown(error)}{which}")
@@ -80,6 +89,7 @@ def as_plain(outcome: Outcome, files: dict[str, Path | str]) -> dict[str, Any]:
         **found,
         "season_rows": task.score.season,
         **({"steps": steps} if steps else {}),
+        **({"labels_learned": task.learned, "rows_waiting": len(task.model)} if isinstance(task, Matching) else {}),
         "resumed_at": outcome.resumed_at,
         "interrupted": bool(outcome.stopped),
         "rows_back_in_time": outcome.backwards,

@@ -15,9 +15,10 @@ from driftline.cli.scoring import add_run, figures, make_scorer
 from driftline.delayed import Forecaster
 from driftline.delayed.forecast import ForecastRun
 from driftline.evaluate.scorer import Scorer
-from driftline.files import Block, Encoder, Follower
+from driftline.files import Block, Encoder, Follower, Rows
 from driftline.files.errors import DataError
 from driftline.files.follower import REFUSED, Stretch, joined
+from driftline.files.raw import RawBlock
 from driftline.report import Chronicle
 from driftline.report.clock import InUTC
 from driftline.tables.inputs import Array
@@ -63,6 +64,18 @@ class Task(ABC):
     @abstractmethod
     def take(self, block: Block) -> Columns:
         """Takes the rows of a block; what is written of them. DataError where a row is refused."""
+
+    def take_raw(self, rows: Rows, raw: RawBlock) -> tuple[Columns, str | None]:
+        """Takes rows as they stand in the file; what is written of them, and the zone of their times."""
+        block = rows.encode(raw)
+        return self.take(block), block.zone
+
+    def finish(self) -> bool:
+        """Is told that the rows have ended; whether there was more to learn."""
+        return False
+
+    def close(self) -> None:  # noqa: B027 - most have nothing to end
+        """Ends what was begun."""
 
     def state(self) -> dict[str, dict[str, Any]]:
         """The parts of a run's state, but for the model."""

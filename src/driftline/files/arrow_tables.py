@@ -35,7 +35,7 @@ class TypedTables(Reader):
                 raise DataError(f"two columns are called {name!r}; rename one", source=opened.name)
         for name in self._wanted():
             kind = self._kind(name)
-            if kind != TEXT or name in self.options.text:
+            if kind != TEXT or name in self.options.texts:
                 self.types[name] = kind
             elif self.types.get(name, "").partition(" ")[0] not in (TEXT, WRITTEN):
                 self.types.pop(name, None)  # until there is a text, that says what it is
@@ -57,7 +57,7 @@ class TypedTables(Reader):
         return [name for name in self._names if self.options.wants(name)]
 
     def _kind(self, name: str) -> str:
-        if name in self.options.text:
+        if name in self.options.texts:
             return TEXT
         kind = self.schema.field(name).type
         try:

@@ -28,11 +28,13 @@ def to_numpy(values: Any, dtype: Any, missing: Any) -> Array:
 
 
 def from_numpy(values: Array, zone: str | None = None) -> Any:
-    """Numbers or times as an array of Arrow; NaN and NaT are nothing. Times are in UTC where they have a zone.
+    """Numbers, times or texts as an array of Arrow; NaN and NaT are nothing. Times are in UTC where they have a zone.
 
     >>> from_numpy(np.array([1.5, np.nan])).to_pylist()
     [1.5, None]
     """
+    if values.dtype.kind == "O":
+        return pa.array(values.tolist(), pa.string())
     if values.dtype.kind == "M":
         unit = np.datetime_data(values.dtype)[0]
         kind, known, plain = pa.timestamp(unit, tz=zone), ~np.isnat(values), values.astype(np.int64)

@@ -119,7 +119,7 @@ class Delimited(Reader):
 
     def _parse(self, data: bytes, line: int) -> Any:
         types = {name: arrow_type(kind) for name, kind in self.types.items()}
-        texts = [*self.options.text, *([self.options.time] if self.options.time_format else [])]
+        texts = [*self.options.texts, *([self.options.time] if self.options.time_format else [])]
         types |= {name: pa.string() for name in texts if name in self._names and name not in types}
         try:
             table = self._read(data, types)
@@ -159,7 +159,7 @@ class Delimited(Reader):
             if name in self.types:
                 continue
             column = table[name]
-            if name in self.options.text:
+            if name in self.options.texts:
                 self.types[name] = TEXT
             elif pa.types.is_null(column.type):
                 continue

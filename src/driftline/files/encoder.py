@@ -89,7 +89,7 @@ class Encoder:
             born += [(row, place, name, key) for row, key in births]
         births_by_row = self._give_birth(born)
         X = self._rows([vectors.get(feature) for feature in self.features], rows)
-        labels, times = self._labels(raw), self._times(raw)
+        labels, times = self.labels(raw), self._times(raw)
         names, zone = list(self.names), None if times is None else zone_of(raw.table.column(self.options.time))
         return Block(X, labels, names, births_by_row, times, raw.start, raw.place, raw.consumed, before, zone)
 
@@ -161,7 +161,8 @@ class Encoder:
             widths[row] = len(self.names)
         return list(widths.items())
 
-    def _labels(self, raw: RawBlock) -> Array | None:
+    def labels(self, raw: RawBlock) -> Array | None:
+        """The labels of a block, NaN where one is missing; None where the file has no target."""
         name = self.options.target
         if name is None or name not in raw.table.schema.names:
             return None

@@ -57,7 +57,7 @@ class JsonLines(Reader):
     def _parse(self, data: bytes, line: int) -> Any:
         self._check_depth(data, line)
         types = {name: arrow_type(kind) for name, kind in self.types.items()}
-        types |= dict.fromkeys(self.options.text, pa.string())
+        types |= dict.fromkeys(self.options.texts, pa.string())
         try:
             table = self._read(data, types)
             times = [name for name in table.column_names if name not in types and pa.types.is_timestamp(table[name].type)]
@@ -99,7 +99,7 @@ class JsonLines(Reader):
                 self._names.append(name)
             if name in self.types or not self.options.wants(name):
                 continue
-            if name in self.options.text:
+            if name in self.options.texts:
                 self.types[name] = TEXT
             elif pa.types.is_string(table[name].type):
                 kind = Texts(name, table[name], self.options, place, self.opened.name).kind()

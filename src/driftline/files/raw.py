@@ -35,6 +35,13 @@ class RawBlock:
         table = self.table.slice(begin, end - begin)
         return RawBlock(table, self.start + begin, self.kinds, lambda row: place(begin + row), self.consumed)
 
+    def only(self, rows: list[int]) -> RawBlock:
+        """Some of the rows."""
+        if len(rows) == len(self):
+            return self
+        place = self.place
+        return RawBlock(self.table.take(rows), self.start, self.kinds, lambda row: place(rows[row]), self.consumed)
+
 
 class Reader(ABC):
     """Reads a source in blocks, in bounded memory.

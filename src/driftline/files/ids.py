@@ -1,0 +1,139 @@
+"""Rows that are known by an id: which of them bring features, and which a label alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow.compute
+
+from driftline.files.columns import as_texts
+from driftline.files.encoder import Block, Encoder
+from driftline.files.errors import DataError
+from driftline.files.options import Options
+from driftline.files.raw import RawBlock
+from driftline.files.rows import Rows, same_source
+from driftline.tables.inputs import Array
+
+
+class Label(NamedTuple):
+    """A line of a file of labels. The time is a number that orders the lines."""
+
+    id: str
+    y: float
+    time: float
+    place: str
+
+
+@dataclass(frozen=True)
+class Identified:
+    """Some rows of a file, each with an id.
+
+    Attributes:
+        ids: of the rows.
+        labels: NaN where there is none.
+        block: the rows that have features.
+        places: where the rows of the block stand among all.
+    """
+
+    ids: list[str]
+    labels: Array
+    block: Block
+    places: Array
+
+
+def identified(raw: RawBlock, rows: Rows) -> Identified:
+    """Reads rows with ids. One in which every feature is missing brings a label alone; the time does not count."""
+    ids, labels = ids_of(raw, rows.options), labels_of(raw, rows.encoder)
+    named = raw.table.schema.names
+    features = [name for name in named if rows.options.is_feature(name) and name != rows.options.time]
+    there = np.isnan(labels)  # a row without a label is there to be predicted, whatever it lacks
+    for name in features:
+        valid = pyarrow.compute.is_valid(raw.table.column(name))
+        there |= np.asarray(valid.to_pylist(), dtype=bool)
+    places = np.flatnonzero(there)
+    return Identified(ids, labels, rows.encode(raw.only(places.tolist())), places)
+
+
+def ids_of(raw: RawBlock, options: Options) -> list[str]:
+    """The ids of some rows; DataError where one is missing."""
+    ids: list[str | None] = as_texts(raw.table.column(options.id)).to_pylist()
+    if None in ids:
+        raise DataError("the id is missing", place=raw.place(ids.index(None)), column=options.id)
+    return [str(found) for found in ids]
+
+
+def labels_of(raw: RawBlock, encoder: Encoder) -> Array:
+    """The labels of some rows, NaN where there is none."""
+    labels = encoder.labels(raw)
+    return np.full(len(raw), np.nan) if labels is None else labels
+
+
+def as_numbers(times: Array | None, place: Any) -> Array:
+    """Times as numbers that order rows; DataError where one is missing."""
+    if times is None:
+        raise DataError("has no times, by which rows and labels are put in order")
+    missing = np.isnat(times) if times.dtype.kind == "M" else np.isnan(times)
+    if missing.any():
+        raise DataError("the time is missing", place=place(int(missing.argmax())))
+    return times.astype("datetime64[us]").astype(np.float64) if times.dtype.kind == "M" else times
+
+
+class Labels:
+    """A file of labels in the order of time.
+
+    Args:
+        source: its path.
+        options: how the rows are read; the columns of id, target and time have the same names here.
+        kept: what :meth:`state` gave, to go on behind the lines that were taken.
+    """
+
+    def __init__(self, source: str, options: Options, kept: dict[str, Any] | None) -> None:
+        named = {name: getattr(options, name) for name in ("target", "id", "time", "time_format", "na")}
+        own = Options(**named, features=())
+        self.taken = 0 if kept is None else int(kept["rows"])
+        self.rows = Rows(source, own, known=None if kept is None else kept["known"], skip=self.taken)
+        if kept is not None and not same_source(kept["source"], self.rows):
+            self.rows.close()
+            raise DataError("is not the file of labels that the state was saved with", source=self.rows.name)
+        self._lines = self._read()
+        self._next: Label | None = None
+
+    def _read(self) -> Iterator[Label]:
+        latest = -np.inf
+        self.rows.start()
+        while (raw := self.rows.next_raw()) is not None:
+            try:
+                ids, labels, block = ids_of(raw, self.rows.options), labels_of(raw, self.rows.encoder), self.rows.encode(raw)
+                times = as_numbers(block.times, raw.place)
+            except DataError as error:
+                raise error.within(self.rows.name) from None
+            for number, line in enumerate(zip(ids, labels.tolist(), times.tolist(), strict=True)):
+                label = Label(*line, f"{self.rows.name}, {raw.place(number)}")
+                if np.isnan(label.y):
+                    raise DataError("has no label", place=label.place)
+                if label.time < latest:
+                    raise DataError("goes back in time, and --labels needs both files in its order", place=label.place)
+                latest = label.time
+                yield label
+
+    def before(self, time: float) -> Iterator[Label]:
+        """The labels that came before a time, each once."""
+        while True:
+            if self._next is None:
+                self._next = next(self._lines, None)
+            if self._next is None or self._next.time >= time:
+                return
+            label, self._next = self._next, None
+            self.taken += 1
+            yield label
+
+    def state(self) -> dict[str, Any]:
+        """How many lines were taken, of which file."""
+        return {"rows": self.taken, "known": self.rows.state(), "source": self.rows.fingerprint()}
+
+    def close(self) -> None:
+        """Ends the reading."""
+        self.rows.close()

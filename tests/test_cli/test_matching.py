@@ -1,0 +1,197 @@
+"""``run --id``: labels that come in rows or in a file of their own, beside a plain loop of a Pending."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import driftline as dl
+from tests.test_cli.calling import call, outcome, predictions
+from tests.test_cli.test_resume import StopAt, parts
+
+
+def orders(rows=300, seed=0):
+    """Orders with two features, of which the second is a text; each is delivered some hours later, in another order."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({"order": [f"o {t}" for t in range(rows)], "hour": np.arange(rows, dtype=float)})
+    frame["items"] = rng.integers(1, 9, size=rows).astype(float)
+    frame["where"] = [("north", "south, far", "east")[min(int(rng.integers(0, 3)), t // 40)] for t in range(rows)]
+    frame["days"] = 3 * frame["items"] + 5 * (frame["where"] == "east") + rng.normal(size=rows)
+    frame["came"] = frame["hour"] + rng.integers(0, 30, size=rows)
+    return frame
+
+
+def in_one_file(frame):
+    """Orders and deliveries as rows of one file, in the order of time; of the same time, orders first."""
+    asked = frame.assign(days=np.nan, at=frame["hour"], kind=0)
+    told = frame.assign(items=np.nan, where=None, at=frame["came"], kind=1)
+    rows = pd.concat([asked, told]).sort_values(["at", "kind"], kind="stable")
+    return rows[["order", "at", "items", "where", "days"]].reset_index(drop=True)
+
+
+def plainly(frame, model, level):
+    """The same events told to a Pending by hand."""
+    pending, said, told = dl.Pending(model), [], []
+    for row in in_one_file(frame).itertuples():
+        if np.isnan(row.days):
+            names = ["items", *dict.fromkeys(f"where={w}" for w in frame["where"][: len(said) + 1])]
+            x = dict.fromkeys(names, 0.0) | {"items": row.items, f"where={row.where}": 1.0}
+            ends = pending.predict_interval(row.order, x, level)
+            said.append((row.order, pending.predict_one(row.order, x), *ends))
+        else:
+            told.append((row.days, *next(s[1:] for s in said if s[0] == row.order), pending._tickets[row.order].labels))
+            pending.learn_one(row.order, row.days)
+    return pending, pd.DataFrame(said, columns=["id", "prediction", "lower", "upper"]), np.array(told)
+
+
+def files(tmp_path, frame, separate):
+    if separate:
+        frame[["order", "hour", "items", "where"]].rename(columns={"hour": "at"}).to_csv(tmp_path / "a.csv", index=False)
+        told = frame.sort_values("came", kind="stable")[["order", "came", "days"]].rename(columns={"came": "at"})
+        told.to_csv(tmp_path / "labels.csv", index=False)
+        return [tmp_path / "a.csv", "--labels", tmp_path / "labels.csv"]
+    in_one_file(frame).to_csv(tmp_path / "a.csv", index=False)
+    return [tmp_path / "a.csv"]
+
+
+OPTIONS = ["-t", "days", "--id", "order", "--time", "at", "--level", "0.8"]
+
+
+@pytest.mark.parametrize("separate", [False, True])
+@pytest.mark.parametrize("name", ["rls", "auto"])
+def test_labels_by_id_are_learned_as_by_hand(capsys, tmp_path, name, separate):
+    frame, out, state = orders(), tmp_path / "out.csv", tmp_path / "m.drift"
+    found = outcome(capsys, "run", *files(tmp_path, frame, separate), *OPTIONS, "-m", name, "--out", out, "--state", state)
+    model = {"rls": dl.RLS, "auto": dl.Auto}[name](missing="skip")
+    pending, expected, told = plainly(frame, model, 0.8)
+    table = pd.read_csv(out)
+    assert table["id"].tolist() == expected["id"].tolist()
+    for column in ("prediction", "lower", "upper"):
+        np.testing.assert_allclose(table[column], expected[column], rtol=1e-12)
+    assert table["time"].tolist() == frame["hour"].tolist()
+    y, said, lower, upper, labels = told.T
+    counted = labels > 0
+    judged = counted & np.isfinite(lower)
+    assert found["rmse"] == pytest.approx(np.sqrt(np.mean((y - said)[counted] ** 2)))
+    assert found["coverage"] == pytest.approx(np.mean(((lower <= y) & (y <= upper))[judged]))
+    assert (found["labels_learned"], found["rows_waiting"], found["rows_scored"]) == (300, 0, counted.sum())
+    assert dl.load(state).learner.n_seen_ == pending.learner.n_seen_ == 300
+
+
+def test_rows_whose_labels_have_not_come_wait_in_the_state(capsys, tmp_path):
+    """Day by day: labels that come later are told to rows that were predicted by an earlier process."""
+    frame, state, out = orders(100), tmp_path / "m.drift", tmp_path / "out.jsonl"
+    arguments = ["run", *files(tmp_path, frame, True), *OPTIONS, "-m", "rls", "--state", state, "--resume", "--out", out]
+    lines = (tmp_path / "labels.csv").read_text().splitlines(keepends=True)
+    (tmp_path / "labels.csv").write_text("".join(lines[:41]))
+    first = outcome(capsys, *arguments)
+    assert (first["labels_learned"], first["rows_waiting"]) == (40, 60)
+    assert len(dl.load(state)) == 60
+    assert "60 rows wait for their labels" in call(capsys, "inspect", state)[1]
+    written = out.read_bytes()
+    (tmp_path / "labels.csv").write_text("".join(lines))
+    code, text, _ = call(capsys, *arguments)
+    assert (code, "60 labels learned, 0 rows waiting for theirs" in text) == (0, True)
+    assert out.read_bytes() == written
+    assert dl.load(state).learner.n_seen_ == 100
+    again = outcome(capsys, *arguments)
+    assert (again["labels_learned"], again["rmse"] is not None) == (0, True)
+    code, predicted, _ = call(capsys, "predict", state, tmp_path / "a.csv")
+    assert (code, len(predicted.splitlines())) == (0, 101)
+
+
+@pytest.mark.parametrize("separate", [False, True])
+def test_a_run_that_stops_goes_on_with_the_same_bits(capsys, tmp_path, monkeypatch, separate):
+    frame = orders()
+    arguments = ["run", *files(tmp_path, frame, separate), *OPTIONS, "-m", "auto", "--save-every", "41"]
+    (tmp_path / "whole").mkdir()
+    outcome(capsys, *arguments, "--out", tmp_path / "whole" / "out.csv", "--state", tmp_path / "whole" / "state")
+    more = ["--out", tmp_path / "out.csv", "--state", tmp_path / "state", "--resume"]
+    for stop in (3, 90, 91, 200):
+        with monkeypatch.context() as patch:
+            StopAt(patch, stop)
+            outcome(capsys, *arguments, *more)
+    outcome(capsys, *arguments, *more)
+    assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "whole" / "out.csv").read_bytes()
+    (model, extra), (expected, kept) = parts(tmp_path / "state"), parts(tmp_path / "whole" / "state")
+    assert model == expected
+    assert extra.plain == kept.plain
+
+
+@pytest.mark.parametrize("separate", [False, True])
+def test_a_run_that_is_killed_goes_on_with_the_same_bits(tmp_path, separate):
+    source = [str(part) for part in files(tmp_path, orders(), separate)]
+    (tmp_path / "whole").mkdir()
+    arguments = ["run", *source, *OPTIONS, "-m", "rls", "--save-every", "20", "--quiet"]
+    whole, killed = (
+        [*arguments, "--out", str(folder / "out.csv"), "--state", str(folder / "state")]
+        for folder in (tmp_path / "whole", tmp_path)
+    )
+    command = [sys.executable, "-m", "tests.test_cli.killing", "1", "12", *whole, "--", *killed, "--resume"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout) > 0
+    assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "whole" / "out.csv").read_bytes()
+    assert parts(tmp_path / "state")[0] == parts(tmp_path / "whole" / "state")[0]
+
+
+def test_a_row_with_features_and_label_is_predicted_and_learned_at_once(capsys, tmp_path):
+    frame = orders(60)
+    frame[["order", "items", "days"]].to_csv(tmp_path / "a.csv", index=False)
+    out = tmp_path / "out.parquet"
+    outcome(capsys, "run", tmp_path / "a.csv", "-t", "days", "--id", "order", "-m", "rls", "--out", out)
+    run = dl.RLS().run(frame[["items"]].to_numpy(), frame["days"].to_numpy())
+    np.testing.assert_allclose(predictions(out)["prediction"].to_numpy(), run.predictions, rtol=1e-9)
+
+
+ROWS = "id,at,x,y\na,1,1,\nb,2,2,\n"
+
+
+@pytest.mark.parametrize(
+    ("rows", "labels", "words"),
+    [
+        (ROWS + "c,3,,5\n", None, "a.csv, line 4: Pending.learn_one: the id 'c' is not known"),
+        (ROWS + "a,3,,5\na,4,,6\n", None, "a.csv, line 5: Pending.learn_one: the id 'a' was told before"),
+        (ROWS + "a,3,7,\n", None, "a.csv, line 4: the id 'a' stood in an earlier row, which waits for its label"),
+        (ROWS + "a,3,,5\na,4,7,\n", None, "a.csv, line 5: Pending.predict_one: the id 'a' was told before"),
+        (ROWS + ",3,7,\n", None, "a.csv, line 4, column 'id': the id is missing"),
+        (ROWS, "id,at,y\na,3,1\nz,3,1\n", "labels.csv, line 3: Pending.learn_one: the id 'z' is not known"),
+        (ROWS, "id,at,y\na,3,1\na,3,1\n", "labels.csv, line 3: Pending.learn_one: the id 'a' was told before"),
+        (ROWS, "id,at,y\na,3,\n", "labels.csv, line 2: has no label"),
+        (ROWS, "id,at,y\na,3,1\nb,2,1\n", "labels.csv, line 3: goes back in time"),
+        (ROWS, "id,at,y\na,3,1\nb,,1\n", "labels.csv, line 3: the time is missing"),
+        (ROWS, "id,y\na,3\n", "labels.csv: there is no column 'at'"),
+        (ROWS + "c,1,7,\n", "id,at,y\na,3,1\n", "a.csv, line 4: goes back in time"),
+    ],
+)
+def test_ids_that_do_not_fit_are_named_by_their_place(capsys, tmp_path, rows, labels, words):
+    (tmp_path / "a.csv").write_text(rows)
+    more = []
+    if labels is not None:
+        (tmp_path / "labels.csv").write_text(labels)
+        more = ["--labels", tmp_path / "labels.csv"]
+    arguments = [tmp_path / "a.csv", "-t", "y", "--id", "id", "--time", "at", "-m", "rls", *more]
+    code, out, err = call(capsys, "run", *arguments)
+    assert (code, out) == (1, "")
+    assert words in err
+    assert len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--labels", "b.csv", "--time", "at"], "--labels needs --id"),
+        (["--labels", "b.csv", "--id", "id"], "--labels needs --time, a column of both files"),
+        (["--id", "id", "--delay", "3"], "--delay does not go with --id"),
+        (["--id", "id", "--steps", "3"], "--steps does not go with --id"),
+        (["--id", "y"], "y is the id: it cannot be the target"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(capsys, tmp_path, more, words):
+    (tmp_path / "a.csv").write_text(ROWS)
+    code, _, err = call(capsys, "run", tmp_path / "a.csv", "-t", "y", "-m", "rls", *more)
+    assert code == 2
+    assert words in " ".join(err.split())
