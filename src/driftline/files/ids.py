@@ -132,7 +132,8 @@ class Labels:
 
     def state(self) -> dict[str, Any]:
         """How many lines were taken, of which file."""
-        return {"rows": self.taken, "known": self.rows.state(), "source": self.rows.fingerprint()}
+        known = self.rows.state() | {"encoder": Encoder(self.rows.options).state()}  # it makes no features, and is ahead
+        return {"rows": self.taken, "known": known, "source": self.rows.fingerprint()}
 
     def close(self) -> None:
         """Ends the reading."""
