@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import driftline as dl
+from driftline import cli
 from driftline.report import Chronicle, page
 
 CHARTS = ["errors", "predictions", "weights", "memory", "regret", "coverage"]
@@ -243,3 +244,55 @@ def test_a_million_rows_stay_below_five_megabytes(browser, tmp_path):
     browser.open(tmp_path / "long.html")
     clean(browser)
     assert browser.evaluate("document.querySelectorAll('.u-over, svg.static').length") == 6
+
+
+@pytest.fixture(scope="module")
+def forecast(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("forecast")
+    rng = np.random.default_rng(0)
+    y = 10 + 3 * np.sin(np.arange(900) * np.pi / 12) + 0.5 * rng.normal(size=900)
+    (folder / "a.csv").write_text("y\n" + "\n".join(map(str, y.tolist())))
+    with pytest.raises(SystemExit):
+        cli.main(["run", str(folder / "a.csv"), "-t", "y", "--steps", "40", "--report", str(folder / "page.html"), "--json"])
+    return folder / "page.html"
+
+
+def test_a_forecast_is_shown_step_by_step(browser, forecast, tmp_path):
+    """The numbers of the panel are those that the command prints."""
+    browser.open(forecast)
+    clean(browser)
+    paths = "[...document.querySelectorAll('#steps svg.static')].map(svg => svg.querySelectorAll('path.line').length)"
+    assert browser.evaluate(paths) == [4, 2]
+    assert browser.evaluate("[...document.querySelectorAll('#steps h3')].map(h => h.textContent)") == [
+        "Error by step",
+        "Calibration by step",
+    ]
+    head = browser.evaluate("[...document.querySelectorAll('#steps thead th')].map(cell => cell.textContent)")
+    assert head == ["step", "Auto", "last value", "running mean", "seasonal value", "share inside"]
+    lines = browser.evaluate(
+        "[...document.querySelectorAll('#steps tbody tr')].map(row => [...row.children].map(cell => cell.textContent))"
+    )
+    source = forecast.parent / "a.csv"
+    y = np.loadtxt(source, skiprows=1)
+    forecaster = dl.Forecaster(dl.Auto(missing="skip"), 40)
+    run = forecaster._learn(np.empty((900, 0)), y, [], 0.9, "test", start=0)
+    assert [int(line[0]) for line in lines] == [*range(1, 41, 2), 40]
+    for step, *cells in lines:
+        place = int(step) - 1
+        errors = run.errors[place + 1 :, place]
+        assert float(cells[0]) == pytest.approx(np.sqrt(np.mean(errors**2)), rel=1e-2)
+        assert float(cells[4]) == pytest.approx(run.coverage[place], abs=2e-3)
+        last = y[place + 1 :] - y[: -place - 1]
+        assert float(cells[1]) == pytest.approx(np.sqrt(np.mean(last**2)), rel=1e-2)
+    assert "At step 40 the error is" in browser.evaluate("document.querySelector('.headline').textContent")
+    assert "forecast 40 steps ahead" in browser.evaluate("document.querySelector('.subtitle').textContent")
+
+
+def test_the_panel_by_step_fits_a_phone(browser, forecast):
+    browser.open(forecast, width=390, height=800)
+    assert browser.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_a_run_that_forecasts_nothing_has_no_panel_by_step(browser, report):
+    browser.open(report)
+    assert not browser.evaluate("!!document.querySelector('#steps')")

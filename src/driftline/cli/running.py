@@ -294,7 +294,7 @@ class Job:
         chronicle = self.task.chronicle
         if chronicle is not None and self.request.report is not None and self._page_is_due(self.request.report):
             command = shlex.join(["driftline", *self.request.command])
-            write_page(chronicle, self.request.report, command=command)
+            write_page(chronicle, self.request.report, command=command, steps=self.task.by_step)
 
     def _page_is_due(self, page: Path) -> bool:
         """Not where every row was done before, and the page was written after the state that says so."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, TextIO
 
 import numpy as np
@@ -15,6 +16,7 @@ from driftline.evaluate.progress import Progress
 from driftline.evaluate.results import Prequential
 from driftline.evaluate.scorer import Scorer, Settings
 from driftline.evaluate.sources import ARRAY_ROWS, Block, Source, has_labels
+from driftline.evaluate.steps import StepBaselines, StepDriver
 from driftline.tables import inputs
 from driftline.tables.inputs import Array
 
@@ -30,6 +32,7 @@ def prequential(
     window: int | None = 1_000,
     fading: float | None = 0.999,
     delay: int = 0,
+    steps: int | None = None,
     rows: int | None = None,
     points: int | None = 1_000,
     level: float | None = None,
@@ -41,9 +44,9 @@ def prequential(
 ) -> Prequential:
     """Lets learners predict each row and then learn it, and measures the predictions.
 
-    The learners learn: afterwards they know the stream. Arrays go through the learner's native ``run``. Late labels,
-    intervals, mappings and learners of other libraries go through ``predict_one`` and ``learn_one``. Memory does not grow
-    with the stream.
+    The learners learn: afterwards they know the stream. Arrays go through native code, with late labels too; mappings are
+    asked and told one by one, and learners of other libraries go through ``predict_one`` and ``learn_one``. Memory does not
+    grow with the stream.
 
     Args:
         learners: one learner, a list, or a mapping from names to learners. Anything with ``predict_one(x)`` and
@@ -54,6 +57,9 @@ def prequential(
         window: rows of the sliding window; None for none.
         fading: the weight of a row relative to the next one; None for none.
         delay: labels arrive so many rows late: row t is predicted when those up to row t - delay - 1 have been learned.
+        steps: forecast each row from 1, 2, …, so many rows before it, by a :class:`driftline.Forecaster` of each learner,
+            and measure every step (``by_step``), beside the baselines with the same labels. The other figures are those of
+            step 1. Learners are regressors of this library, which stay as they are, or forecasters.
         rows: how many rows to take; needed for a stream without an end.
         points: at most so many points of each curve are kept, beside the last; None keeps every row, 0 the last alone.
         level: ask for intervals of this level, and measure their coverage and width.
@@ -75,6 +81,11 @@ def prequential(
     source = Source(data, rows, WHERE)
     delay = WHOLE.require(WHERE, "delay", delay)
     settings, level = _settings(metrics, window, fading, points, level, named, data)
+    if steps is not None:
+        if delay or holdout:
+            raise ValueError(f"{WHERE}: steps counts from the last label, and goes with neither delay nor holdout")
+        ahead = COUNT.require(WHERE, "steps", steps)
+        return _by_steps(named, source, settings, ahead, level, keep_predictions, progress)
     drivers = {name: Driver(learner, delay, level, WHERE) for name, learner in named.items()}
     samples = Holdout.plan(data, settings.metrics, holdout, holdout_every, seed, source.rows, WHERE)
     runner = _Runner(settings, drivers, source.rows, samples, keep_predictions)
@@ -83,6 +94,46 @@ def prequential(
         for block in source.blocks(samples.every if samples else None, most):
             runner.step(block, bar)
     return runner.result(settings, delay)
+
+
+def _by_steps(
+    named: dict[str, Any],
+    source: Source,
+    settings: Settings,
+    steps: int,
+    level: float | None,
+    keep: bool,
+    progress: bool | TextIO,
+) -> Prequential:
+    drivers = {name: StepDriver(learner, steps, level, settings, WHERE) for name, learner in named.items()}
+    scorers = {name: Scorer(settings, rows=source.rows) for name in drivers}
+    baselines, rows = StepBaselines(steps, settings), 0
+    kept: dict[str, list[Array]] = {name: [] for name in drivers}
+    with Progress(source.rows, "rows", show=progress) as bar:
+        for block in source.blocks(None, SLOW_ROWS):
+            y = inputs.as_vector(block.y, len(block), WHERE, "y")
+            for name, driver in drivers.items():
+                lost = driver.lost(block, 1)  # before the block is taken
+                said, lower, upper = driver.step(block, y)
+                ends = None if lower is None or upper is None else (lower[:, 0], upper[:, 0])
+                scorers[name].add(y, said[:, 0], ends, partial(np.asarray, lost))
+                if keep:
+                    kept[name].append(said)
+            baselines.step(y)
+            rows = block.start + len(block)
+            bar.advance(len(block))
+    if not rows:
+        raise ValueError(f"{WHERE}: there are no rows")
+    return Prequential.of(
+        settings,
+        {name: scorer.finish() for name, scorer in scorers.items()},
+        rows=rows,
+        seconds={name: driver.seconds for name, driver in drivers.items()},
+        predictions={name: np.concatenate(parts) for name, parts in kept.items() if parts},
+        by_step={name: driver.figures() for name, driver in drivers.items()},
+        baselines_by_step=baselines.figures(),
+        forecasters={name: driver.forecaster for name, driver in drivers.items()},
+    )
 
 
 def _settings(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from driftline.base.rules import choice
+from driftline.delayed import Forecaster
 from driftline.evaluate import plots
 from driftline.evaluate.metrics import Metric
 from driftline.evaluate.scorer import Curve, Scores, Settings
@@ -35,7 +36,10 @@ class Prequential:
         skipped: learner -> rows that could not be scored, because a value was missing.
         seconds: learner -> time spent predicting and learning.
         window, fading, delay: as they were asked for.
-        predictions: learner -> (T,) predictions, where they were asked for.
+        predictions: learner -> (T,) predictions, where they were asked for; (T, steps) of forecasts.
+        by_step: learner -> metric -> (steps,) values, of forecasts; the other figures are those of step 1.
+        baselines_by_step: baseline -> metric -> (steps,) values, with the labels that were known at the step.
+        forecasters: learner -> the forecaster that was measured, as it has learned.
     """
 
     rows: int
@@ -48,6 +52,9 @@ class Prequential:
     fading: float | None = None
     delay: int = 0
     predictions: dict[str, Array] = field(default_factory=dict)
+    by_step: dict[str, dict[str, Array]] = field(default_factory=dict)
+    baselines_by_step: dict[str, dict[str, Array]] = field(default_factory=dict)
+    forecasters: dict[str, Forecaster] = field(default_factory=dict)
     _scores: dict[str, Scores] = field(default_factory=dict, repr=False)
     _holdout: dict[str, dict[str, Curve]] = field(default_factory=dict, repr=False)
 
@@ -104,7 +111,7 @@ class Prequential:
             cells = [Cell(value, shown(value), learner in best[metric]) for metric, value in total.items()]
             seconds = self.seconds.get(learner, 0.0)
             rows.append([learner, *cells, self.rows / seconds if seconds else None])
-        late = f", labels {self.delay:,} rows late" if self.delay else ""
+        late = f", labels {self.delay:,} rows late" if self.delay else ", one step ahead" if self.by_step else ""
         return Table(["learner", *self.metrics, "rows/s"], rows, f"{self.rows:,} rows, each predicted, then learned{late}")
 
     def _best(self, metric: Metric) -> list[str]:
@@ -113,6 +120,22 @@ class Prequential:
             return []
         best = (min if metric.lower_is_better else max)(values.values())
         return [name for name, value in values.items() if value == best]
+
+    def step_table(self) -> Table:
+        """The metrics of forecasts, one step and learner a row, the baselines among them in parentheses."""
+        if not self.by_step:
+            raise ValueError("Prequential.step_table: nothing was forecast: give prequential steps")
+        found = self.by_step | {f"({title})": own for title, own in self.baselines_by_step.items()}
+        steps = len(next(iter(next(iter(self.by_step.values())).values())))
+        rows: list[list[Any]] = []
+        for step in range(steps):
+            for name, own in found.items():
+                rows.append(
+                    [step + 1, name, *(float(own[metric][step]) if metric in own else None for metric in self.metrics)]
+                )
+        return Table(
+            ["step", "learner", *self.metrics], rows, f"{self.rows:,} rows, each forecast from so many rows before it"
+        )
 
     def curve_table(self) -> Table:
         """Every curve, one point a row: kind, learner, metric, rows, value."""
@@ -146,6 +169,9 @@ class Prequential:
             place["values"].append(value)
         names = ("rows", "window", "fading", "delay", "totals", "loss", "skipped", "seconds")
         content = {name: getattr(self, name) for name in names} | {"curves": curves}
+        for name in ("by_step", "baselines_by_step") if self.by_step else ():
+            of_all = getattr(self, name).items()
+            content[name] = {who: {metric: values.tolist() for metric, values in own.items()} for who, own in of_all}
         return write(json.dumps(finite(content), ensure_ascii=False) + "\n", path)
 
     def plot(self, metric: str | None = None, kind: str | None = None, *, ax: Any = None, path: Any = None) -> Any:

@@ -122,7 +122,9 @@ class Tracker:
         self._width = self._read + len(spreads)
         self._spreads = [(self._read + i, 1 + column) for i, column in enumerate(spreads)]
         self._rows = 0  # summed so far: a multiple of the unit
-        self._buffer = np.empty((self._read, min(FLUSH + SPARE * UNIT, rows or FLUSH + SPARE * UNIT)))
+        self._full, most = (FLUSH, UNIT) if points != 0 else (min(FLUSH, 8 * unit), unit)
+        room = self._full + SPARE * most
+        self._buffer = np.empty((self._read, min(room, rows or room)))
         self._waiting = 0  # rows in the buffer
         self._all_count = True  # every row in the buffer counts: its first column is not filled in
         self._total, self._faded = np.zeros(self._width), np.zeros(self._width)
@@ -141,7 +143,7 @@ class Tracker:
         """Adds rows: their columns, and which of them count (1.0 or 0.0; None: all). Columns of rows that do not are 0."""
         start = 0
         while start < len(columns[0]):
-            piece = slice(start, start + FLUSH - self._waiting)  # as many as the buffer takes before it is flushed
+            piece = slice(start, start + self._full - self._waiting)  # as many as the buffer takes before it is flushed
             self._gather([column[piece] for column in columns], None if count is None else count[piece])
             start = piece.stop
 
@@ -155,7 +157,7 @@ class Tracker:
         for i, column in enumerate(columns, 1):
             self._buffer[i, start:stop] = column
         self._waiting = stop
-        if stop >= FLUSH:
+        if stop >= self._full:
             self._flush(SPARE)
             while self.points and len(self._kept) > self.points:
                 self._thin()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from driftline.evaluate.baselines import BASELINES as KINDS
+from driftline.evaluate.metrics import BaselineRMSE
 from driftline.report import words
 from driftline.report.facts import BASELINES, Facts
 from driftline.report.influence import most_moving
@@ -43,6 +46,7 @@ class Chart:
     level: float | None = None  # a horizontal line
     log: bool = False
     missing: str = ""  # why there is nothing to draw
+    height: float = 0.0  # the least that the scale spans, so that small differences look small
 
 
 def limits(chart: Chart) -> tuple[float, float] | None:
@@ -56,12 +60,40 @@ def limits(chart: Chart) -> tuple[float, float] | None:
                 most = np.quantile(values, (0.05, 0.95))
                 low, high = max(low, 2 * most[0] - most[1]), min(high, 2 * most[1] - most[0])
             found += [low, high]
-    return (min(found), max(found)) if found else None
+    if not found:
+        return None
+    more = max(0.0, chart.height - (max(found) - min(found))) / 2
+    return min(found) - more, max(found) + more
 
 
 def charts(facts: Facts) -> list[Chart]:
     """All of them, in the order of the page."""
     return [errors(facts), predictions(facts), weights(facts), memory(facts), regret(facts), coverage(facts)]
+
+
+def by_step(figures: Sequence[Mapping[str, float | None]], facts: Facts) -> list[Chart]:
+    """Error and coverage at each step ahead, from the figures of each."""
+    steps = np.arange(1.0, len(figures) + 1)
+
+    def values(name: str) -> Array:
+        return np.array([np.nan if own[name] is None else own[name] for own in figures], dtype=np.float64)
+
+    model = facts.portrait.get("learner", "model")
+    lines = [Line(kind.title, values(BaselineRMSE(name).name), name, dashed=name == "mean") for name, kind in KINDS.items()]
+    errors = (*reversed(lines), Line(model, values("rmse"), "model"))
+    about = (
+        "Root mean squared error of the rows as they were forecast from so many rows before, with the labels through there."
+    )
+    found = [Chart("step_errors", "Error by step", about, f"error of {facts.chronicle.target}", steps, errors)]
+    level = facts.chronicle.level
+    if level is not None and np.isfinite(values("coverage")).any():
+        asked = Line(f"asked for: {words.level(level)}", np.full(len(steps), level), "mean", dashed=True)
+        inside = Line("share inside", values("coverage"), "model")
+        about = "The share of labels inside the intervals that were given so many rows before."
+        found.append(
+            Chart("step_coverage", "Calibration by step", about, "share inside", steps, (asked, inside), height=0.1)
+        )
+    return found
 
 
 def _marks(facts: Facts, *kinds: str) -> dict[str, Array]:

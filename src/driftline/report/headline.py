@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
+from driftline.evaluate.baselines import OneSeasonAgo
+from driftline.evaluate.metrics import BaselineRMSE
 from driftline.report import words
 from driftline.report.facts import Facts
 
@@ -49,6 +53,16 @@ def _drift(facts: Facts) -> list[str]:
     if resets:
         found.append(f"The covariance was reset {words.times(resets)}, first {facts.place(facts.marked('resets')[0])}.")
     return found
+
+
+def steps_ahead(figures: Sequence[Mapping[str, float | None]]) -> str:
+    """How a forecast does at its last step."""
+    error, season = figures[-1]["rmse"], figures[-1][BaselineRMSE(OneSeasonAgo.name).name]
+    if error is None or not season:
+        return "This is about the first step."
+    than = words.compared(error, season)
+    of = "that of the" if "times" in than else "the"
+    return f"This is about the first step. At step {len(figures):,} the error is {than} {of} seasonal value."
 
 
 def intervals(facts: Facts) -> str:

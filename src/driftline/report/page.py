@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,10 @@ import numpy as np
 import driftline
 from driftline.errors import missing_extra
 from driftline.report import svg, words
-from driftline.report.charts import MOST_WEIGHTS, Chart, charts
+from driftline.report.charts import MOST_WEIGHTS, Chart, by_step, charts
 from driftline.report.chronicle import Chronicle
 from driftline.report.facts import BASELINES, Facts
-from driftline.report.headline import headline, intervals
+from driftline.report.headline import headline, intervals, steps_ahead
 from driftline.report.influence import ranked
 from driftline.storage import atomic
 from driftline.tables.inputs import Array
@@ -28,16 +29,26 @@ BARS = 30
 ROLES = ("model", "target", *BASELINES, *(f"weight{n}" for n in range(MOST_WEIGHTS)))  # of lines, each with a colour
 
 
-def write_page(chronicle: Chronicle, path: str | os.PathLike[str], *, command: str | None, title: str | None = None) -> None:
+Figures = Sequence[Mapping[str, float | None]]  # of each step ahead
+
+
+def write_page(
+    chronicle: Chronicle,
+    path: str | os.PathLike[str],
+    *,
+    command: str | None,
+    title: str | None = None,
+    steps: Figures = (),
+) -> None:
     """Writes the page so that a reader finds the old file or the new one, never a part."""
-    atomic.write(path, render(chronicle, command=command, title=title).encode())
+    atomic.write(path, render(chronicle, command=command, title=title, steps=steps).encode())
 
 
 Chronicle._write_page = write_page
 
 
-def render(chronicle: Chronicle, *, command: str | None = None, title: str | None = None) -> str:
-    """The page as text."""
+def render(chronicle: Chronicle, *, command: str | None = None, title: str | None = None, steps: Figures = ()) -> str:
+    """The page as text; ``steps`` are the figures of a forecast at each step, of which the chronicle followed the first."""
     check_jinja()
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -49,10 +60,11 @@ def render(chronicle: Chronicle, *, command: str | None = None, title: str | Non
     )
     facts = Facts(chronicle)
     drawn = charts(facts)
+    ahead = by_step(steps, facts) if steps else []
     return environment.get_template("report.html").render(
         title=title or f"{facts.portrait.get('learner', 'A model')} following {chronicle.target}",
-        subtitle=_subtitle(facts),
-        headline=headline(facts),
+        subtitle=[*_subtitle(facts), *([f"forecast {words.count(len(steps), 'step')} ahead"] if steps else [])],
+        headline=[*headline(facts), *([steps_ahead(steps)] if steps else [])],
         tiles=_tiles(facts),
         charts=drawn,
         pictures={} if script else {chart.key: svg.chart(chart, facts.by_date) for chart in drawn if not chart.missing},
@@ -65,6 +77,8 @@ def render(chronicle: Chronicle, *, command: str | None = None, title: str | Non
         )
         if script
         else "",
+        steps=[(chart, svg.chart(chart, False)) for chart in ahead],
+        step_lines=_step_lines(ahead),
         places=_places(facts),
         intervals=intervals(facts),
         **_table(facts),
@@ -194,6 +208,18 @@ def _places(facts: Facts) -> str:
 def _table(facts: Facts) -> dict[str, Any]:
     features, others, rest = ranked(facts, SHOWN_FEATURES)
     return {"features": features, "others": others, "others_share": words.share(rest)}
+
+
+def _step_lines(ahead: list[Chart]) -> list[list[str]]:
+    """The charts by step as a table, its head first: up to 32 lines."""
+    if not ahead:
+        return []
+    lines = [line for chart in ahead for line in reversed(chart.lines) if not line.label.startswith("asked for")]
+    steps = len(ahead[0].x)
+    each = -(-steps // 32)
+    shown = [step for step in range(steps) if step % each == 0 or step == steps - 1]
+    head = ["step", *(line.label for line in lines)]
+    return [head, *([f"{step + 1:,}", *(words.number(float(line.values[step])) for line in lines)] for step in shown)]
 
 
 def _windows(facts: Facts) -> list[list[str]]:

@@ -1,0 +1,119 @@
+"""Forecasts measured at every step, beside a forecaster of its own and plain formulas."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import driftline as dl
+from driftline import evaluate
+from tests.test_evaluate.test_scorer import one_season_ago
+
+STEPS = 3
+
+
+def rows(count=400):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(count, 2))
+    return X, X @ [1.0, 2.0] + 4 * np.sin(np.arange(count) * np.pi / 12) + 0.2 * rng.normal(size=count)
+
+
+def mappings(X):
+    return [dict(zip("ab", row, strict=True)) for row in X.tolist()]
+
+
+@pytest.mark.parametrize("shape", ["array", "blocks", "frame", "mappings"])
+def test_every_step_has_the_figures_of_a_forecaster(shape):
+    X, y = rows()
+    data = {
+        "array": (X, y),
+        "blocks": [(X[:1], y[:1]), (X[1:130], y[1:130]), (X[130:], y[130:])],
+        "frame": (pd.DataFrame(X, columns=["a", "b"]), y),
+        "mappings": (mappings(X), y),
+    }[shape]
+    learner = dl.Auto()
+    result = evaluate.prequential({"it": learner}, data, steps=STEPS, level=0.8, keep_predictions=True)
+    run = dl.Forecaster(dl.Auto(), STEPS).run(X, y, level=0.8)
+    assert np.array_equal(result.predictions["it"], run.predictions, equal_nan=True)
+    for step in range(STEPS):
+        there = slice(step, None)  # earlier rows have no forecast from so far back
+        errors, inside = run.errors[there, step], (run.lower <= y[:, None]) & (y[:, None] <= run.upper)
+        assert result.by_step["it"]["mse"][step] == pytest.approx(np.mean(errors**2))
+        assert result.by_step["it"]["mae"][step] == pytest.approx(np.mean(np.abs(errors)))
+        assert result.by_step["it"]["coverage"][step] == pytest.approx(np.mean(inside[there, step]))
+    assert result.totals["it"] == pytest.approx({name: own[0] for name, own in result.by_step["it"].items()})
+    assert learner.n_seen_ == 0
+    after = result.forecasters["it"].forecast(mappings(X[:2]) if shape in ("frame", "mappings") else X[:2])
+    expected = dl.Forecaster(dl.Auto(), STEPS)
+    expected.run(X, y)
+    assert np.array_equal(after.predictions, expected.forecast(X[:2]).predictions)
+
+
+def test_baselines_know_the_labels_of_their_step():
+    X, y = rows()
+    result = evaluate.prequential(dl.RLS(), (X, y), steps=STEPS)
+    for step in range(1, STEPS + 1):
+        late = pd.Series(y).shift(step)
+        expected = {
+            "last value": y - late,
+            "running mean": y - late.expanding().mean(),
+            "seasonal value": y - one_season_ago(y, step - 1),
+        }
+        for title, errors in expected.items():
+            found = result.baselines_by_step[title]
+            assert found["mse"][step - 1] == pytest.approx(np.nanmean(errors**2))
+            assert found["mae"][step - 1] == pytest.approx(np.nanmean(np.abs(errors)))
+
+
+def test_what_cannot_be_forecast_is_skipped_and_what_breaks_down_is_not():
+    X, y = rows()
+    X[200, 0] = np.nan
+    y[300] = np.nan
+    model = dl.Forecaster(dl.RLS(missing="skip"), STEPS, known=[1])
+    result = evaluate.prequential({"it": model}, (X, y), steps=STEPS, keep_predictions=True)
+    said = result.predictions["it"]
+    for step in range(1, STEPS + 1):
+        assert np.flatnonzero(np.isnan(said[:, step - 1])).tolist() == [*range(step - 1), 200 + step]
+        scored = np.isfinite(said[:, step - 1]) & np.isfinite(y)
+        assert scored[200]  # its missing value is not one that is known ahead
+        assert result.by_step["it"]["mse"][step - 1] == pytest.approx(np.mean((y - said[:, step - 1])[scored] ** 2))
+    broken = dl.LMS(rate=1e3, missing="skip")  # runs away within some rows
+    with pytest.raises(FloatingPointError):
+        evaluate.prequential(broken, rows(), steps=STEPS)
+
+
+def test_tables_and_json_have_every_step():
+    X, y = rows()
+    result = evaluate.prequential([dl.RLS(), dl.Kalman()], (X, y), steps=2)
+    table = result.step_table()
+    assert [row[:2] for row in table.rows[:5]] == [
+        [1, "RLS"], [1, "Kalman"], [1, "(last value)"], [1, "(running mean)"], [1, "(seasonal value)"],
+    ]  # fmt: skip
+    assert len(table.rows) == 10
+    assert "one step ahead" in str(result)
+    found = json.loads(result.to_json())
+    assert found["by_step"]["Kalman"]["mse"] == result.by_step["Kalman"]["mse"].tolist()
+    with pytest.raises(ValueError, match="nothing was forecast"):
+        evaluate.prequential(dl.RLS(), (X, y)).step_table()
+
+
+@pytest.mark.parametrize(
+    ("learner", "options", "error", "words"),
+    [
+        (dl.RLS(), {"delay": 2}, ValueError, "goes with neither delay nor holdout"),
+        (dl.RLS(), {"steps": 0}, ValueError, "steps must be"),
+        (dl.Forecaster(dl.RLS(), 5), {}, ValueError, "steps is 3, but"),
+        (dl.Classifier(dl.RLS()), {}, TypeError, "must be a regressor"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(learner, options, error, words):
+    with pytest.raises(error, match=words):
+        evaluate.prequential(learner, rows(), **{"steps": STEPS} | options)
+
+
+def test_names_that_change_are_refused():
+    X, y = rows()
+    data = [*zip(mappings(X[:10]), y[:10], strict=True), ({"a": 1.0, "c": 2.0}, 1.0)]
+    with pytest.raises(ValueError, match="the names of the features are not those of the first row"):
+        evaluate.prequential(dl.RLS(), data, steps=STEPS)
