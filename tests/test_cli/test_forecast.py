@@ -217,6 +217,13 @@ def test_options_that_do_not_go_together_are_refused(capsys, tmp_path, more, wor
     assert words in " ".join(err.replace("│", " ").split())
 
 
+def test_a_known_column_that_no_line_has_is_refused(capsys, tmp_path):
+    source = tmp_path / "a.jsonl"
+    source.write_text("".join(f'{{"x": {t}, "y": {t}}}\n' for t in range(50)))
+    code, _, err = call(capsys, "run", source, "-t", "y", "-m", "rls", "--steps", 2, "--known", "z")
+    assert (code, "there is no column, which --known names, 'z'" in err) == (1, True)
+
+
 def test_each_kind_of_model_is_asked_by_its_own_command(capsys, tmp_path):
     frame = series()
     state = trained(capsys, tmp_path, frame)

@@ -195,3 +195,9 @@ def test_options_that_do_not_go_together_are_refused(capsys, tmp_path, more, wor
     code, _, err = call(capsys, "run", tmp_path / "a.csv", "-t", "y", "-m", "rls", *more)
     assert code == 2
     assert words in " ".join(err.split())
+
+
+def test_compare_takes_labels_in_their_own_rows(capsys, tmp_path):
+    (tmp_path / "a.csv").write_text(ROWS)
+    code, _, err = call(capsys, "compare", tmp_path / "a.csv", "-t", "y", "--id", "id")
+    assert (code, "compare takes labels in their own rows alone" in " ".join(err.split())) == (2, True)

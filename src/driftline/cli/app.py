@@ -154,7 +154,6 @@ def forecast(
 
     \b
     Examples:
-      driftline run orders.csv -t days --id order --labels delivered.csv --time when --state model.drift
       driftline run past.csv -t load --steps 48 --state model.drift
       driftline forecast model.drift future.csv --level 0.9 --out forecast.csv
     """

@@ -163,6 +163,8 @@ def compare(source: str, reading: Typed, *, models: list[str], settings: list[st
     from driftline.cli import comparing
 
     options = reading_of(reading)
+    if options.id is not None:
+        raise typer.BadParameter("--id: compare takes labels in their own rows alone. --drop leaves the column out")
     names = list(dict.fromkeys(names_in(models)))
     given: dict[str, list[str]] = {name: [] for name in names}
     for setting in settings:

@@ -203,6 +203,7 @@ class Job:
                 self._check_end()
                 self.more = self.task.finish()
                 return
+            self._check_known()  # of JSON lines the columns are known now
             self._begin_anew()
             yield raw
 
