@@ -17,8 +17,8 @@ from driftline.reproduce.rival_tables import NOT_HAD, PROTOCOL, READINGS, Rival,
 from driftline.reproduce.rivals import BASELINE, CLASSIFICATION, load
 from driftline.reproduce.target import Check, Findings, Target
 
-MOST = "methods run on every data set"
-ALL = "data sets that every method was run on"
+MOST = "Methods run here on every data set"
+ALL = "Data sets run here with every method"
 
 
 def compute(context: Context) -> Findings:
@@ -159,7 +159,7 @@ def draw_wide(printed: Mapping[str, float], wide: Mapping[str, tuple[list[str], 
     label = "sum over {} data sets of accuracy / least accuracy"
     plots.draw_bars(printed, label.format(len(table_1())), "From the paper's accuracies", ax=axes[0])
     for ax, (how, (sets, scores)) in zip(axes[1:], wide.items(), strict=True):
-        plots.draw_bars(scores, label.format(len(sets)), f"Run here: {how}", ax=ax)
+        plots.draw_bars(scores, label.format(len(sets)), how, ax=ax)
     return figure
 
 
