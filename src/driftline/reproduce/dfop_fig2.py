@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -90,7 +91,8 @@ def judge(
 def over_all(comparison: Comparison, found: Sequence[Rival]) -> dict[str, tuple[list[str], dict[str, float]]]:
     """Data sets and robustness, of the methods that were run on all data sets, and of all methods where all were run.
 
-    A baseline would be the least accurate nearly everywhere, and set the unit of all scores: it is left out.
+    A baseline would be the least accurate nearly everywhere, and set the unit of all scores: it is left out. So are methods
+    that were run on less than half of the data sets.
     """
     if not found:
         return {}
@@ -99,8 +101,9 @@ def over_all(comparison: Comparison, found: Sequence[Rival]) -> dict[str, tuple[
     means: dict[tuple[str, str], float] = {(rival.data_set, rival.method): rival.mean for rival in kept}
     own = 100 * comparison.mean()
     means |= {(s, m): float(own[i, k]) for i, s in enumerate(comparison.streams) for k, m in enumerate(comparison.learners)}
-    methods = list(dict.fromkeys(method for _, method in means))
     measured = [s for s in comparison.streams if any(rival.data_set == s for rival in found)]
+    run = Counter(method for name, method in means if name in measured)
+    methods = [method for method, times in run.items() if 2 * times >= len(measured)]
     complete = [m for m in methods if all((s, m) in means for s in measured)]
     shared = [s for s in measured if all((s, m) in means for m in methods)]
     parts = {MOST: (measured, complete)} | ({ALL: (shared, methods)} if shared and len(complete) < len(methods) else {})
