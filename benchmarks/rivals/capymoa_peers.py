@@ -1,12 +1,17 @@
-"""CapyMOA's forests, which need Java: adaptive random forests, streaming random patches and SOKNL, of ten trees each."""
+"""CapyMOA's forests, which need Java: adaptive random forests, streaming random patches and SOKNL, of ten trees each.
+
+The regressors get scaled rows and labels.
+"""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from benchmarks.data import Array
+from benchmarks.rivals.scaling import scaled
 
 TREES = 10
 
@@ -26,13 +31,13 @@ def patches(X: Array, y: Array, seed: int) -> Array:
 def forest_regressor(X: Array, y: Array, seed: int) -> Array:
     from capymoa.regressor import AdaptiveRandomForestRegressor
 
-    return _numbers(AdaptiveRandomForestRegressor, X, y, seed)
+    return scaled(partial(_numbers, AdaptiveRandomForestRegressor, seed), X, y)
 
 
 def soknl(X: Array, y: Array, seed: int) -> Array:
     from capymoa.regressor import SOKNL
 
-    return _numbers(SOKNL, X, y, seed)
+    return scaled(partial(_numbers, SOKNL, seed), X, y)
 
 
 def _classes(kind: Any, X: Array, y: Array, seed: int) -> Array:
@@ -50,7 +55,7 @@ def _classes(kind: Any, X: Array, y: Array, seed: int) -> Array:
     return found
 
 
-def _numbers(kind: Any, X: Array, y: Array, seed: int) -> Array:
+def _numbers(kind: Any, seed: int, X: Array, y: Array) -> Array:
     from capymoa.core import RegressionInstance
     from capymoa.stream import Schema
 

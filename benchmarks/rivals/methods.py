@@ -46,7 +46,7 @@ class Method(NamedTuple):
 
 _BAYES = "naive Bayes members"
 _MACHINES = "extreme learning machines of 20 nodes"
-_FOREST = {"budget": 30_000, "longest": 17_000}
+_FOREST = {"budget": 30_000, "longest": 2_500}
 _JAVA = {"budget": 25_000, "longest": 100_000}
 
 CLASSIFIERS = {
@@ -74,12 +74,27 @@ REGRESSORS = {
     "EOS-ELM": Method(bagging.eos_elm, PAPER, "numba", f"10 {_MACHINES}"),
     "Learn++.NSE": Method(learn_nse_regression.predictions, PAPER, "numba", f"{_MACHINES}, batches of 250 rows"),
     "OAUE": Method(oaue.predictions, PAPER, "numba", f"10 {_MACHINES}, blocks of 500 rows"),
-    "HAT (River)": Method(river_peers.tree_regressor, TODAY, "river", "Hoeffding adaptive tree, defaults", 60_000, 100_000),
-    "ARF (River)": Method(
-        river_peers.forest_regressor, TODAY, "river", "adaptive random forest of 10 trees, defaults", **_FOREST
+    "HAT (River)": Method(
+        river_peers.tree_regressor,
+        TODAY,
+        "river",
+        "Hoeffding adaptive tree, defaults, scaled rows and labels",
+        60_000,
+        100_000,
     ),
-    "ARF (CapyMOA)": Method(capymoa_peers.forest_regressor, TODAY, "capymoa", "adaptive random forest of 10 trees", **_JAVA),
-    "SOKNL (CapyMOA)": Method(capymoa_peers.soknl, TODAY, "capymoa", "neighbours in the leaves of 10 trees", **_JAVA),
+    "ARF (River)": Method(
+        river_peers.forest_regressor, TODAY, "river", "adaptive random forest of 10 trees, scaled rows and labels", **_FOREST
+    ),
+    "ARF (CapyMOA)": Method(
+        capymoa_peers.forest_regressor,
+        TODAY,
+        "capymoa",
+        "adaptive random forest of 10 trees, scaled rows and labels",
+        **_JAVA,
+    ),
+    "SOKNL (CapyMOA)": Method(
+        capymoa_peers.soknl, TODAY, "capymoa", "neighbours in the leaves of 10 trees, scaled rows and labels", **_JAVA
+    ),
 }
 _WORDS = {
     "DFOP": "the paper's rate; where it states none, one chosen here",

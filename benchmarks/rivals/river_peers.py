@@ -1,12 +1,14 @@
-"""River's forest and adaptive tree, with its defaults."""
+"""River's forest and adaptive tree, with its defaults; the regressors on scaled rows and labels."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from benchmarks.data import Array
+from benchmarks.rivals.scaling import scaled
 
 
 def forest(X: Array, y: Array, seed: int) -> Array:
@@ -24,13 +26,13 @@ def tree(X: Array, y: Array, seed: int) -> Array:
 def forest_regressor(X: Array, y: Array, seed: int) -> Array:
     from river.forest import ARFRegressor
 
-    return _numbers(ARFRegressor(seed=seed), X, y)
+    return scaled(partial(_numbers, ARFRegressor(seed=seed)), X, y)
 
 
 def tree_regressor(X: Array, y: Array, seed: int) -> Array:
     from river.tree import HoeffdingAdaptiveTreeRegressor
 
-    return _numbers(HoeffdingAdaptiveTreeRegressor(seed=seed), X, y)
+    return scaled(partial(_numbers, HoeffdingAdaptiveTreeRegressor(seed=seed)), X, y)
 
 
 def _rows(X: Array) -> Any:
