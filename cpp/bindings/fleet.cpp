@@ -34,13 +34,15 @@ template <class T> Index find_bad_row(const Table2& x, const std::optional<Vecto
 // row.
 template <class Model>
 nb::tuple run_keyed(Held<Model>& self, Indices keys, Table2 x, std::optional<Vector> y, std::optional<Vector> weight,
-                    bool skip, OutVector predictions, OutMarks resets, OutIndices at, Index until) {
+                    bool skip, const OutputArrays& out, nb::object alarms, OutIndices at, Index until) {
     InUse use(self);
     FleetModel<Model>& fleet = *self.model;
     KeyedRows rows;
     rows.batch = make_batch(x, y, weight, skip, fleet.features());
     const std::size_t count = static_cast<std::size_t>(rows.batch.rows);
-    require(keys.shape(0) == count && predictions.shape(0) == count && resets.shape(0) == count && at.shape(0) >= 1);
+    require(keys.shape(0) == count && at.shape(0) >= 1);
+    const Outputs arrays = make_outputs(rows.batch, out, 0, fleet.width());
+    require(arrays.resets != nullptr && (y || !arrays.lower || fleet.keeps().intervals));
     const Index from = *std::min_element(at.data(), at.data() + at.shape(0));
     if (from < 0 || until < from || until > rows.batch.rows)
         throw nb::value_error("the rows are out of range");
@@ -49,8 +51,12 @@ nb::tuple run_keyed(Held<Model>& self, Indices keys, Table2 x, std::optional<Vec
             throw nb::index_error("a key is out of range");
     rows.batch.rows = until;
     rows.keys = keys.data();
-    rows.predictions = predictions.data();
-    rows.resets = resets.data();
+    rows.predictions = arrays.predictions;
+    rows.resets = arrays.resets;
+    rows.lower = arrays.lower;
+    rows.upper = arrays.upper;
+    rows.level = arrays.level;
+    rows.alarms = data_of<std::uint8_t>(alarms, count);
     std::vector<KeyedDone> done(at.shape(0));
     for (std::size_t i = 0; i < done.size(); ++i)
         done[i].row = at.data()[i];
@@ -77,8 +83,7 @@ template <class Model> nb::tuple model_state(Held<Model>& self, Index slot) {
     FleetModel<Model>& fleet = *self.model;
     if (slot < 0 || slot >= fleet.size())
         throw nb::index_error("a key is out of range");
-    const auto worker = fleet.new_worker();
-    take_from_slot(worker->state, fleet.layout(), fleet.content(slot));
+    const auto worker = fleet.model(slot);
     return nb::make_tuple(state_of(*worker), static_cast<Index>(fleet.head(slot).skipped));
 }
 
@@ -110,23 +115,74 @@ template <class Model> nb::tuple counts(Held<Model>& self, Index count) {
     return nb::make_tuple(indices_out(rows), indices_out(skipped));
 }
 
+// Of the first `count` models: rows, loss, judged, inside, alarms and when the last of them was; -1 for what is not kept.
+template <class Model> nb::object summary(Held<Model>& self, Index count) {
+    InUse use(self);
+    FleetModel<Model>& fleet = *self.model;
+    require_models(fleet, count);
+    double* to;
+    nb::object table = new_table(count, 6, to);
+    for (Index i = 0; i < count; ++i, to += 6) {
+        std::memcpy(to, fleet.content(i) + fleet.layout().sums, 2 * sizeof(double)); // the first of the sums
+        const Tracker* const tracker = fleet.tracker(i);
+        const Watch* const watch = fleet.watch(i);
+        to[2] = tracker ? tracker->judged : -1;
+        to[3] = tracker ? tracker->inside : -1;
+        to[4] = watch ? static_cast<double>(watch->raised) : -1;
+        to[5] = watch ? static_cast<double>(watch->last) - 1 : -1;
+    }
+    return table;
+}
+
+template <class Model> void drop(Held<Model>& self, Indices slots, Index count, bool close) {
+    InUse use(self);
+    FleetModel<Model>& fleet = *self.model;
+    require_models(fleet, count);
+    const std::vector<Index> listed(slots.data(), slots.data() + slots.shape(0));
+    for (std::size_t i = 0; i < listed.size(); ++i)
+        if (listed[i] < (i ? listed[i - 1] + 1 : 0) || listed[i] >= count)
+            throw nb::index_error("the slots are not in ascending order, or out of range");
+    close ? fleet.remove(listed, count) : fleet.clear(listed);
+}
+
+// Marks the errors that raise the alarm of their slot, which begins with the first of them.
+nb::object find_alarms(Indices slots, Vector errors, double limit, Index threads) {
+    const Index count = static_cast<Index>(errors.shape(0));
+    require(static_cast<Index>(slots.shape(0)) == count && threads >= 1);
+    npy_intp shape[] = {static_cast<npy_intp>(count)};
+    PyObject* const array = PyArray_ZEROS(1, shape, NPY_UINT8, 0);
+    if (!array)
+        throw nb::python_error();
+    const nb::object out = nb::steal(array);
+    auto* const marks = static_cast<std::uint8_t*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(array)));
+    nb::gil_scoped_release released;
+    const auto work = [&](Index part) {
+        watch_errors(limit, slots.data(), errors.data(), count, static_cast<std::uint32_t>(part),
+                     static_cast<std::uint32_t>(threads), marks);
+    };
+    in_threads(static_cast<std::size_t>(threads), [&](std::size_t part) { work(static_cast<Index>(part)); });
+    return out;
+}
+
 template <class T, class Model> nb::class_<Held<Model>> bind(nb::module_& m, const char* name) {
     using nb::arg;
     using Policy = typename FleetModel<Model>::Policy;
     return nb::class_<Held<Model>>(m, name, "Models of one kind, each in a slot.")
         .def(
             "__init__",
-            [](Held<Model>* self, Index n, Index d, bool intercept, const Policy& policy) {
-                new (self) Held<Model>(std::make_unique<FleetModel<Model>>(n, d, intercept, policy));
+            [](Held<Model>* self, Index n, Index d, bool intercept, const Policy& policy, bool intervals,
+               double alarm_limit) {
+                const Keeps keeps{intervals, alarm_limit};
+                new (self) Held<Model>(std::make_unique<FleetModel<Model>>(n, d, intercept, policy, keeps));
             },
-            arg("n"), arg("d"), arg("intercept"), arg("policy"))
+            arg("n"), arg("d"), arg("intercept"), arg("policy"), arg("intervals"), arg("alarm_limit"))
         .def_prop_ro("features", [](Held<Model>& self) { return self.model->features(); })
         .def_prop_ro(
-            "slot_bytes", [](Held<Model>& self) { return self.model->layout().size; }, "Memory of one model.")
+            "slot_bytes", [](Held<Model>& self) { return self.model->bytes_each(); }, "Memory of one model.")
         .def_static("find_bad_row", &find_bad_row<T>, arg("x"), arg("y").none(),
                     "The first row with a value that no model takes, or -1.")
         .def("run", &run_keyed<Model>, arg("keys"), arg("x"), arg("y").none(), arg("weight").none(), arg("skip"),
-             arg("predictions"), arg("resets"), arg("at"), arg("until"),
+             arg("out"), arg("alarms").none(), arg("at"), arg("until"),
              "Replays rows, with a thread for each entry of `at`; returns status and rows skipped.")
         .def("accept",
              [](Held<Model>& self) {
@@ -142,6 +198,9 @@ template <class T, class Model> nb::class_<Held<Model>> bind(nb::module_& m, con
              "The state of one model, as a model of its own exports it, and its skipped rows.")
         .def("weights", &weights<T, Model>, arg("count"))
         .def("counts", &counts<Model>, arg("count"))
+        .def("summary", &summary<Model>, arg("count"))
+        .def("drop", &drop<Model>, arg("slots"), arg("count"), arg("close"),
+             "Puts slots back to their start, or removes them from the first `count` and closes the gaps.")
         .def(
             "reserve",
             [](Held<Model>& self, Index n) {
@@ -195,6 +254,7 @@ template <class T> void bind_second_order_fleet(nb::module_& m, const char* name
 } // namespace
 
 void bind_fleet(nb::module_& m) {
+    m.def("find_alarms", &find_alarms, nb::arg("slots"), nb::arg("errors"), nb::arg("limit"), nb::arg("threads"));
     bind_second_order_fleet<double>(m, "SecondOrderFleet64");
     bind_second_order_fleet<float>(m, "SecondOrderFleet32");
     bind<double, FirstOrderModel<double>>(m, "FirstOrderFleet64");

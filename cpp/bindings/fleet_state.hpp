@@ -1,6 +1,7 @@
 // The state of a fleet on its way out and in: an array for each field of a slot, a row of it for each model that learned.
 #pragma once
 
+#include "alarm_state.hpp"
 #include "first_order_core.hpp"
 #include "second_order_core.hpp"
 
@@ -89,10 +90,56 @@ inline nb::object indices_out(const std::vector<Index>& values) {
     return nb::steal(array);
 }
 
-inline constexpr const char *slots_part = "slots", *skipped_part = "skipped";
+inline constexpr const char *slots_part = "slots", *skipped_part = "skipped", *coverage_part = "coverage",
+                            *judged_part = "judged", *alarms_part = "alarms";
+
+// The numbers of an alarm, then how often it was raised and when.
+inline constexpr Index watch_size = 13 + 4 * alarm_scales + alarm_warm_up + alarm_sample + 2;
+
+inline void write_watch(const Watch& watch, double* to) {
+    write_alarm(watch.alarm, [&](const char*, const double* from, Index count) { to = std::copy(from, from + count, to); });
+    to[0] = static_cast<double>(watch.raised);
+    to[1] = static_cast<double>(watch.last);
+}
+inline Watch read_watch(const double* from, double limit) {
+    Watch out;
+    if (std::all_of(from, from + watch_size, [](double number) { return number == 0; }))
+        return out; // it has seen no error
+    out.alarm = read_alarm([&](const char*, double* to, Index count) {
+        std::copy(from, from + count, to);
+        from += count;
+    });
+    const double raised = from[0], last = from[1];
+    if (!(raised >= 0 && raised == std::floor(raised) && last >= raised && last == std::floor(last) &&
+          last <= static_cast<double>(out.alarm.count)) ||
+        out.alarm.limit != limit)
+        throw nb::value_error("the alarm's state is out of range");
+    out.raised = static_cast<Index>(raised);
+    out.last = static_cast<Index>(last);
+    return out;
+}
+
+// A row for each of the slots, written by `write`.
+template <class Write> nb::object rows_out(const std::vector<Index>& slots, Index count, Write&& write) {
+    double* to;
+    nb::object table = new_table(static_cast<Index>(slots.size()), count, to);
+    for (std::size_t r = 0; r < slots.size(); ++r)
+        write(slots[r], to + static_cast<Index>(r) * count);
+    return table;
+}
+template <class Model> nb::object coverage_out(FleetModel<Model>& fleet, const std::vector<Index>& slots) {
+    return rows_out(slots, coverage_size, [&](Index slot, double* to) {
+        const nb::object row = copy_coverage(fleet.tracker(slot)->coverage);
+        std::copy_n(nb::cast<Vector>(row).data(), coverage_size, to);
+    });
+}
 
 template <class Model> std::vector<std::string> state_names(FleetModel<Model>& fleet) {
     std::vector<std::string> names{slots_part, skipped_part};
+    if (fleet.keeps().intervals)
+        names.insert(names.end(), {coverage_part, judged_part});
+    if (fleet.keeps().alarm_limit > 0)
+        names.emplace_back(alarms_part);
     for (const Field& field : fields_of(fleet.new_worker()->state, fleet.layout()))
         names.emplace_back(field.name);
     return names;
@@ -121,11 +168,49 @@ template <class T, class Model> nb::object state_part(FleetModel<Model>& fleet, 
             skipped.push_back(static_cast<Index>(fleet.head(slot).skipped));
         return indices_out(skipped);
     }
+    if (name == coverage_part && fleet.keeps().intervals)
+        return coverage_out(fleet, used);
+    if (name == judged_part && fleet.keeps().intervals)
+        return rows_out(used, 2, [&](Index slot, double* to) {
+            to[0] = fleet.tracker(slot)->judged;
+            to[1] = fleet.tracker(slot)->inside;
+        });
+    if (name == alarms_part && fleet.keeps().alarm_limit > 0)
+        return rows_out(used, watch_size, [&](Index slot, double* to) { write_watch(*fleet.watch(slot), to); });
     restart_broken_slots<T>(fleet, used);
     for (const Field& field : fields_of(fleet.new_worker()->state, fleet.layout()))
         if (name == field.name)
             return field.doubles ? field_out<double>(fleet, used, field) : field_out<T>(fleet, used, field);
     throw nb::key_error(name.c_str());
+}
+
+inline void set_coverage_row(Coverage& coverage, const double* row) {
+    nb::dict one;
+    one[coverage_part] = copy_out(row, coverage_size);
+    set_coverage(one, coverage);
+}
+
+// What the fleet keeps besides the models, for rows of the state in their slots.
+template <class Model> void fill_kept(FleetModel<Model>& fleet, const nb::dict& from, const Indices& slots) {
+    const Index rows = static_cast<Index>(slots.shape(0));
+    if (fleet.keeps().intervals) {
+        const double* const coverage = field_in<double>(from, {coverage_part, 0, coverage_size, true}, rows);
+        const double* const judged = field_in<double>(from, {judged_part, 0, 2, true}, rows);
+        for (Index r = 0; r < rows; ++r) {
+            Tracker& tracker = *fleet.tracker(slots.data()[r]);
+            tracker = Tracker{};
+            set_coverage_row(tracker.coverage, coverage + r * coverage_size);
+            tracker.judged = judged[2 * r];
+            tracker.inside = judged[2 * r + 1];
+            if (!(tracker.inside >= 0 && tracker.judged >= tracker.inside))
+                throw nb::value_error("the state's judged is out of range");
+        }
+    }
+    if (fleet.keeps().alarm_limit > 0) {
+        const double* const alarms = field_in<double>(from, {alarms_part, 0, watch_size, true}, rows);
+        for (Index r = 0; r < rows; ++r)
+            *fleet.watch(slots.data()[r]) = read_watch(alarms + r * watch_size, fleet.keeps().alarm_limit);
+    }
 }
 
 // Fills a fresh fleet; what is wrong is thrown, and the fleet then of no use.
@@ -155,6 +240,7 @@ template <class T, class Model> void fill_fleet(FleetModel<Model>& fleet, const 
         const SlotHead head{fleet.call(), static_cast<std::uint64_t>(skipped.data()[r])};
         std::memcpy(slot, &head, sizeof head);
     }
+    fill_kept(fleet, from, slots);
     fleet.accept();
 }
 

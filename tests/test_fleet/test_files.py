@@ -140,8 +140,11 @@ def test_forged_keys_are_refused(keys, path):
     refuse(path)
 
 
-def test_the_learner_of_a_forged_file_must_be_one_of_fixed_size(path):
-    dl.Fleet(dl.RLS(), 5).save(path)
-    arrays, _, head = parts(path)
-    forge(path, arrays, {**head, "learner": {"object": "auto", "fields": {}}}, "fleet")
-    refuse(path, "Auto is not a learner of fixed size")
+def test_the_learner_of_a_forged_file_must_suit_its_models(path):
+    for learner, other in ((dl.RLS(), dl.Auto()), (dl.Auto(), dl.RLS()), (dl.Auto(), dl.Averaged(dl.RLS()))):
+        fleet, names = dl.Fleet(learner, 5), {dl.RLS: "rls", dl.Auto: "auto", dl.Averaged: "averaged"}
+        fleet.learn_many([1, 2], np.ones((2, 2)), [1.0, 2.0])
+        fleet.save(path)
+        arrays, _, head = parts(path)
+        forge(path, arrays, {**head, "learner": {"object": names[type(other)], "fields": {}}}, "fleet")
+        refuse(path)

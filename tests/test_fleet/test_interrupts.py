@@ -62,15 +62,15 @@ def test_the_rows_before_an_interrupt_stay_learned(verb, number, when, learned, 
     first = 0 if fresh else 50
     if first:
         fleet.learn_many(NAMES[keys[:first]], X[:first], y[:first])
-    fitting = fleet._fitting
+    fitting = fleet._models._fitting
     with monkeypatch.context() as patch:
         patch.setattr(
-            fleet, "_fitting", lambda *a: (lambda c, s, n: (Interrupting(c, verb, number, when), s, n))(*fitting(*a))
+            fleet._models, "_fitting", lambda *a: (lambda c, s, n: (Interrupting(c, verb, number, when), s, n))(*fitting(*a))
         )
         with pytest.raises(KeyboardInterrupt) as caught:
             fleet.learn_many(NAMES[keys[first : first + 950]], X[first : first + 950], y[first : first + 950])
-    if fleet._core is not None:
-        fleet._core = getattr(fleet._core, "_core", fleet._core)
+    core = fleet._models.core
+    fleet._models.core = getattr(core, "_core", core)
     done = first + learned
     models, _ = run_apart(dl.RLS(), NAMES[keys[:done]], X[:done], y[:done]) if done else ({}, None)
     assert fleet.keys_ == list(models)
@@ -91,12 +91,12 @@ def test_learners_that_may_refuse_a_row_are_as_before_an_interrupt(verb, number,
     fleet = dl.Fleet(dl.LMS(rate=0.1), named=True)
     fleet.learn_many(NAMES[keys[:50]], X[:50], y[:50])
     before = fleet.keys_, [fleet[key] for key in fleet.keys_]
-    core = fleet._core
-    fleet._core = Interrupting(core, verb, number, when)
+    core = fleet._models.core
+    fleet._models.core = Interrupting(core, verb, number, when)
     monkeypatch.setattr("driftline.fleet.call.STRETCH", 100 * 4)
     with pytest.raises(KeyboardInterrupt) as caught:
         fleet.learn_many(NAMES[keys[50:]], X[50:], y[50:])
-    fleet._core = core
+    fleet._models.core = core
     assert fleet.keys_ == before[0]
     for key, model in zip(*before, strict=True):
         require_same(fleet[key], model)

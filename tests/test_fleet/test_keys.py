@@ -196,7 +196,7 @@ def test_a_key_is_the_same_wherever_it_comes_from(kinds):
 
 
 def test_a_fleet_without_n_grows_with_its_keys(monkeypatch):
-    monkeypatch.setattr("driftline.fleet.fleet.FIRST_ROOM", 2)
+    monkeypatch.setattr("driftline.fleet.packed.FIRST_ROOM", 2)
     keys, X, y = keyed_rows(keys=700, count=3000)
     models, predictions = run_apart(dl.RLS(), keys, X, y)
     named, numbered = dl.Fleet(dl.RLS(), named=True), dl.Fleet(dl.RLS())

@@ -8,7 +8,6 @@ import pytest
 import driftline as dl
 from tests import patience
 
-from ..conftest import OwnLoss
 from .apart import keyed_rows, require_same
 
 
@@ -32,18 +31,11 @@ def require_untouched(fleet, before):
 @pytest.mark.parametrize(
     ("learner", "error", "words"),
     [
-        (dl.Auto(), TypeError, "Auto is not a learner of fixed size"),
-        (dl.SparseDFOP(), TypeError, "SparseDFOP is not a learner of fixed size"),
-        (dl.Averaged(dl.RLS()), TypeError, "Averaged is not"),
-        (dl.Network([dl.RLS()]), TypeError, "Network is not"),
-        (dl.Classifier(dl.RLS()), TypeError, "Classifier is not"),
-        (dl.GD(loss=OwnLoss()), TypeError, "GD has a loss that only Python knows"),
-        (dl.WEMM(), ValueError, "WEMM's ridge would be set by each model's first row; give one that suits all"),
         (dl.RLS, TypeError, "learner must be a driftline learner"),
         (None, TypeError, "learner must be a driftline learner, got None"),
     ],
 )
-def test_learners_without_a_fixed_size(learner, error, words):
+def test_what_is_no_learner(learner, error, words):
     with pytest.raises(error, match=rf"^Fleet: {words}"):
         dl.Fleet(learner, 3)
 
@@ -54,7 +46,7 @@ def test_a_number_of_models_that_is_none(n):
         dl.Fleet(dl.RLS(), n)
 
 
-@pytest.mark.parametrize("options", [{"jobs": 0}, {"jobs": True}, {"named": 1}])
+@pytest.mark.parametrize("options", [{"jobs": 0}, {"jobs": True}, {"named": 1}, {"alarms": 1}, {"intervals": None}])
 def test_options_that_are_none(options):
     with pytest.raises(ValueError, match=rf"^Fleet: {next(iter(options))} must be"):
         dl.Fleet(dl.RLS(), 3, **options)

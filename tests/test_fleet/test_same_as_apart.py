@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 import driftline as dl
 from driftline.base import registry
 from driftline.base.processors import cores
-from driftline.fleet.call import Call
+from driftline.fleet.call import threads_for
+from driftline.fleet.core import has_fixed_size
 
 from ..conftest import VARIANTS
-from .apart import in_a_fleet, keyed_rows, require_same, run_apart
+from .apart import keyed_rows, require_same, run_apart
 
 LEARNERS = [
     dl.RLS(forgetting=0.9),
@@ -31,7 +32,7 @@ LEARNERS = [
 EVERY = {**registry.regressors(), **VARIANTS}
 
 
-@pytest.mark.parametrize("name", [name for name, make in EVERY.items() if in_a_fleet(make())])
+@pytest.mark.parametrize("name", list(EVERY))
 def test_every_kind_of_learner(name):
     variant = EVERY[name]()
     keys, X, y = keyed_rows()
@@ -48,10 +49,10 @@ def test_every_kind_of_learner(name):
     assert np.array_equal(fleet.predict_many(keys[:40], ahead), expected)
 
 
-def test_the_linear_learners_of_the_registry_can_be_in_a_fleet():
-    out = {name for name, make in registry.regressors().items() if not in_a_fleet(make())}
-    assert {"rls", "kalman", "arcor", "laser", "lms", "eg"}.isdisjoint(out)
-    assert {"auto", "network", "averaged", "sparse_dfop", "wemm"} <= out
+def test_the_linear_learners_of_the_registry_lie_in_one_block():
+    apart = {name for name, make in registry.learners().items() if not has_fixed_size(make())}
+    assert {"rls", "kalman", "arcor", "laser", "lms", "eg"}.isdisjoint(apart)
+    assert {"auto", "network", "averaged", "sparse_dfop", "wemm", "classifier", "pipeline", "kernel"} <= apart
 
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=repr)
@@ -81,8 +82,7 @@ def test_threads_change_nothing(learner, jobs, monkeypatch):
 
 
 def test_there_are_no_more_threads_than_cores():
-    call = Call("here", np.zeros(10**5, dtype=np.int64), np.ones((10**5, 1)), jobs=5000)
-    assert len(call._at) <= cores()
+    assert 1 <= threads_for(10**5, jobs=5000) <= cores()
 
 
 @settings(max_examples=40)

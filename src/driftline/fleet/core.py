@@ -9,6 +9,7 @@ import numpy as np
 
 from driftline import _core
 from driftline.base.learner import Learner
+from driftline.fleet.run import LIMIT
 from driftline.linear.descent import Descending
 from driftline.linear.recursion import Recursive
 from driftline.linear.schedules import SharedSchedules
@@ -18,19 +19,13 @@ _SECOND = {"float64": _core.SecondOrderFleet64, "float32": _core.SecondOrderFlee
 _FIRST = {"float64": _core.FirstOrderFleet64, "float32": _core.FirstOrderFleet32}
 
 
-def require_fixed_size(learner: Any) -> None:
-    """Raises TypeError where such a learner's state is more than weights, sums and a matrix of fixed size."""
-    if not isinstance(learner, Learner):
-        raise TypeError(f"Fleet: learner must be a driftline learner, got {learner!r}")
-    name = type(learner).__name__
+def has_fixed_size(learner: Learner) -> bool:
+    """Whether such a learner's state is weights, sums and a matrix of fixed size, which native code alone changes."""
     if type(learner)._make_core not in (Recursive._make_core, Descending._make_core):
-        raise TypeError(f"Fleet: {name} is not a learner of fixed size; the linear learners of first and second order are")
+        return False
     if isinstance(learner, Descending) and learner._custom_loss() is not None:
-        raise TypeError(f"Fleet: {name} has a loss that only Python knows; the losses of driftline.losses are native")
-    for kept in learner._kept:
-        parameter = kept.removesuffix("_")
-        if getattr(learner, parameter) is None:
-            raise ValueError(f"Fleet: {name}'s {parameter} would be set by each model's first row; give one that suits all")
+        return False
+    return all(getattr(learner, kept.removesuffix("_")) is not None for kept in learner._kept)  # else the first row sets it
 
 
 class Parts(Mapping[str, Array]):
@@ -50,14 +45,15 @@ class Parts(Mapping[str, Array]):
         return len(self._core.state_names)
 
 
-def make_core(learner: Learner, n: int, width: int) -> tuple[Any, SharedSchedules | None]:
+def make_core(learner: Learner, n: int, width: int, alarms: bool, intervals: bool) -> tuple[Any, SharedSchedules | None]:
     """A native fleet of ``n`` models with ``width`` weights each, the intercept's included, and their schedules."""
+    keeps = intervals, LIMIT if alarms else 0.0
     if isinstance(learner, Recursive):
         learner._see_first_row(np.zeros(width))
         policy = learner._policy()
         schedules = SharedSchedules(policy, type(learner).__name__)
-        core = _SECOND[learner.dtype](n, width, bool(learner.intercept), policy.native())
+        core = _SECOND[learner.dtype](n, width, bool(learner.intercept), policy.native(), *keeps)
         schedules.start(core)
         return core, schedules
     assert isinstance(learner, Descending)
-    return _FIRST[learner.dtype](n, width, bool(learner.intercept), learner._policy()), None
+    return _FIRST[learner.dtype](n, width, bool(learner.intercept), learner._policy(), *keeps), None

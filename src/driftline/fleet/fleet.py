@@ -3,44 +3,46 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from driftline._core import Guard
-from driftline.base import stability
-from driftline.base.door import Door
+from driftline.base import levels
 from driftline.base.learner import Learner
 from driftline.base.model import as_objects
 from driftline.base.rules import BOOLEAN, COUNT
-from driftline.base.run import Run
 from driftline.errors import not_fitted
-from driftline.fleet import core as fleet_core
-from driftline.fleet import record
-from driftline.fleet.call import Call
+from driftline.fleet import parts, record
+from driftline.fleet.call import Answer, Rows
+from driftline.fleet.core import has_fixed_size
 from driftline.fleet.keys import Names, Numbers
 from driftline.fleet.names import Key
+from driftline.fleet.packed import Options, Packed
+from driftline.fleet.run import FleetRun
+from driftline.fleet.separate import Separate
 from driftline.storage import model_file
 from driftline.tables import inputs
-from driftline.tables.inputs import Array, Name, Table
-
-FIRST_ROOM = 1024  # models for which a fleet that grows has room at first
+from driftline.tables.inputs import Array
 
 
 class Fleet:
-    """Independent models of one kind in one block of memory, one for each key.
+    """Independent models of one kind, one for each key.
 
     Every model gives the same predictions and ends with the same weights, bit for bit, as a learner of its own that is given
-    the rows of its key. What a model of a fleet does not have is the tracker behind ``predict_interval``.
+    the rows of its key. Linear learners of first or second order lie in one block of memory and learn in native code. Any
+    other learner is kept as it is.
 
     Args:
-        learner: says the kind and the parameters. It is not changed. Any linear learner of first or second order.
+        learner: says the kind and the parameters. It is not changed.
         n: how many models there are at most; None for as many as keys come. Memory is taken as keys are met.
         named: False where keys are the whole numbers 0 to n - 1. True where they are anything hashable: each new key that is
             learned gets the next free model, and a key beyond the n-th is refused.
         jobs: threads, among which the keys are divided; None for as many as there are cores, and never more.
+        alarms: keep an alarm for each key from call to call, 4 kB a key. Without, ``run(...).alarms`` begin with the run.
+        intervals: keep the intervals' trackers from call to call, less than 1 kB a key; :meth:`predict_intervals` needs
+            them. Without, those of ``run(..., level=)`` begin with the run. Learners without a fixed size always keep them.
 
     >>> import numpy as np
     >>> import driftline as dl
@@ -54,167 +56,134 @@ class Fleet:
 
     __iter__ = None  # keys_ lists the keys
 
-    def __init__(self, learner: Learner, n: int | None = None, *, named: bool = False, jobs: int | None = None) -> None:
-        fleet_core.require_fixed_size(learner)
-        self._learner = learner.clone()
-        self._n = COUNT.or_none().require("Fleet", "n", n)
-        self._named = BOOLEAN.require("Fleet", "named", named)
-        self._jobs = COUNT.or_none().require("Fleet", "jobs", jobs)
-        self._begin(None, None, None)
-
-    def _begin(
-        self, core: Any, schedules: Any, names: list[Name] | None, keys: list[Key] | None = None, met: int = 0
+    def __init__(
+        self,
+        learner: Learner,
+        n: int | None = None,
+        *,
+        named: bool = False,
+        jobs: int | None = None,
+        alarms: bool = False,
+        intervals: bool = False,
     ) -> None:
-        self._core, self._schedules, self._names = core, schedules, names
-        self._keys: Numbers | Names = Names(self._n, keys or ()) if self._named else Numbers(self._n, met)
+        if not isinstance(learner, Learner):
+            raise TypeError(f"Fleet: learner must be a driftline learner, got {learner!r}")
+        self._learner = learner.clone()
+        self._options = Options(
+            n=COUNT.or_none().require("Fleet", "n", n),
+            named=BOOLEAN.require("Fleet", "named", named),
+            jobs=COUNT.or_none().require("Fleet", "jobs", jobs),
+            alarms=BOOLEAN.require("Fleet", "alarms", alarms),
+            intervals=BOOLEAN.require("Fleet", "intervals", intervals),
+        )
+        if intervals and learner._estimator_type == "classifier":
+            raise ValueError("Fleet: intervals are for regressors: there is none around a class")
+        self._models: Packed | Separate = (Packed if has_fixed_size(learner) else Separate)(self._learner, self._options)
+        self._keys: Numbers | Names = Names(n) if named else Numbers(n)
         self._guard = Guard("Fleet")
-        self._unwatched, self._warned = 0, False
 
     # The verbs.
 
-    def run(self, keys: Any, X: Any, y: Any, *, sample_weight: Any = None) -> Run:
+    def run(self, keys: Any, X: Any, y: Any, *, sample_weight: Any = None, level: float | None = None) -> FleetRun:
         """Predicts, then learns, row by row in the order given, each with the model of its key.
 
-        All rows are learned, or, where an error is raised, none. An interrupt is heeded after about 0.1 s. Learners that may
-        refuse a row are then as they were before the call. Of the others the rows so far stay learned, and a note on the
-        KeyboardInterrupt says how many.
+        All rows are learned, or, where an error is raised, none. An interrupt is heeded after about 0.1 s. Linear learners
+        that cannot refuse a row then keep the rows so far, and a note on the KeyboardInterrupt says how many. All others
+        are as they were before the call.
 
         Args:
             keys: (T,) the key of each row.
             X: (T, d) array or frame.
             y: (T,) labels.
             sample_weight: (T,) weights of the rows; a row of weight 0 is predicted and not learned.
+            level: keep the ends of the intervals that contain the label with this probability.
         """
-        where = "Fleet.run"
         with self._guard.claim(only=True):
-            table = inputs.as_table(X, where)
-            labels = inputs.as_vector(y, table.rows, where, "y")
-            call = self._learn(keys, table, labels, inputs.as_weights(sample_weight, table.rows, where), where)
-        with np.errstate(over="ignore"):
-            errors = labels - call.predictions
-        return Run(call.predictions, errors, resets=np.flatnonzero(call.marks), skipped=call.skipped)
+            slots, answer = self._learn_many(keys, X, y, sample_weight, "Fleet.run", level)
+        assert answer.errors is not None
+        return FleetRun(
+            answer.predictions,
+            answer.errors,
+            answer.lower,
+            answer.upper,
+            resets=answer.resets,
+            skipped=answer.skipped,
+            level=None if level is None else float(level),
+            slots=slots,
+            jobs=self._options.jobs,
+            raised=answer.alarms,
+        )
 
     def learn_many(self, keys: Any, X: Any, y: Any, *, sample_weight: Any = None) -> None:
         """Learns the rows in the order given, each with the model of its key; all of them, or none, as :meth:`run` does."""
-        where = "Fleet.learn_many"
         with self._guard.claim(only=True):
-            table = inputs.as_table(X, where)
-            labels = inputs.as_vector(y, table.rows, where, "y")
-            self._learn(keys, table, labels, inputs.as_weights(sample_weight, table.rows, where), where)
+            self._learn_many(keys, X, y, sample_weight, "Fleet.learn_many", None)
 
     def learn_one(self, key: Any, x: Any, y: Any, *, sample_weight: float | None = None) -> None:
         """Learns one row of one key: an array-like, or a mapping feature name -> number, of which a missing one is 0.
 
-        The first row of all decides which features there are.
+        The first row of all decides which features there are, where the learner's state has a fixed size.
         """
-        where = "Fleet.learn_one"
+        where, models = "Fleet.learn_one", self._models
         with self._guard.claim(only=True):
-            table = self._one_row(x, where, grow=True)
-            label = np.array([inputs.as_label(y, where)])
-            self._learn([key], table, label, inputs.as_weights(sample_weight, 1, where, number=False), where, one=True)
+            table = models.one_row(x, where, grow=True)
+            slots, fresh = self._keys.learned([key], 1, where, one=True)
+            weight = inputs.as_weights(sample_weight, 1, where, number=False)
+            label = models.label(y, where)
+            self._learn(Rows(where, table, slots, self._key_of(fresh), label, weight, None, len(self), True, x), fresh)
+
+    def _learn_many(
+        self, keys: Any, X: Any, y: Any, sample_weight: Any, where: str, level: float | None
+    ) -> tuple[Array, Answer]:
+        if level is not None:
+            levels.as_level(level, where)
+        table = self._models.table(X, where)
+        labels = self._models.labels(y, table.rows, where)
+        weight = inputs.as_weights(sample_weight, table.rows, where)
+        slots, fresh = self._keys.learned(keys, table.rows, where)
+        rows = Rows(where, table, slots, self._key_of(fresh), labels, weight, level, len(self), source=X)
+        return slots, self._learn(rows, fresh)
+
+    def _learn(self, rows: Rows, fresh: dict[Key, int]) -> Answer:
+        return self._models.learn(rows, lambda count: self._keys.accept(fresh, rows.slots[:count]))
 
     def predict_many(self, keys: Any, X: Any) -> Array:
         """Predictions, each by the model of its key. A key that was never learned is predicted by a model at its start."""
-        where = "Fleet.predict_many"
         with self._guard.claim(only=True):
-            return self._predict(keys, inputs.as_table(X, where), where)
+            return self._predict_many(keys, X, "Fleet.predict_many").predictions
 
-    def predict_one(self, key: Any, x: Any) -> float:
+    def predict_intervals(self, keys: Any, X: Any, level: float = 0.9) -> tuple[Array, Array]:
+        """The ends of intervals that contain the label with this probability, (lower, upper), each by the model of its key.
+
+        Infinite where a key has too few labels for the level.
+        """
+        where = "Fleet.predict_intervals"
+        levels.as_level(level, where)
+        if isinstance(self._models, Packed) and not self._options.intervals:
+            raise ValueError(f"{where}: the fleet keeps no intervals; make it with intervals=True")
+        with self._guard.claim(only=True):
+            answer = self._predict_many(keys, X, where, level)
+        assert answer.lower is not None
+        assert answer.upper is not None
+        return answer.lower, answer.upper
+
+    def predict_one(self, key: Any, x: Any) -> Any:
         """The prediction for one row of one key: an array-like, or a mapping, of which unknown names are ignored."""
         where = "Fleet.predict_one"
         with self._guard.claim(only=True):
-            return float(self._predict([key], self._one_row(x, where, grow=False), where, one=True)[0])
+            table = self._models.one_row(x, where, grow=False)
+            slots = self._keys.predicted([key], 1, where, one=True)
+            rows = Rows(where, table, slots, self._key_of({}), one=True, source=x)
+            said = self._models.predict(rows).predictions[0]
+        return float(said) if isinstance(said, np.floating) else said
 
-    def _predict(self, keys: Any, table: Table, where: str, one: bool = False) -> Array:
-        slots = self._keys.predicted(keys, table.rows, where, one)
-        core, schedules, _ = self._fitting(table, where)
-        self._make_room(core, int(slots.max()) + 1, where)
-        call = Call(where, slots, self._block(core, table, None, where, one), jobs=self._jobs, one=one)
-        call.replay(core, schedules, self._learner, self._model, lambda slot: self._keys.key(slot, {}))
-        return call.predictions
+    def _predict_many(self, keys: Any, X: Any, where: str, level: float | None = None) -> Answer:
+        table = self._models.table(X, where)
+        slots = self._keys.predicted(keys, table.rows, where)
+        return self._models.predict(Rows(where, table, slots, self._key_of({}), level=level, source=X))
 
-    def _learn(self, keys: Any, table: Table, labels: Array, weight: Array | None, where: str, one: bool = False) -> Call:
-        slots, fresh = self._keys.learned(keys, table.rows, where, one)
-        core, schedules, names = self._fitting(table, where)
-        width = core.features + self._learner.intercept
-        if self._core is None and (words := stability.risk_of_memory(self._learner, width)):
-            stability.issue(words)
-        call = Call(where, slots, self._block(core, table, labels, where, one), labels, weight, self._jobs, one)
-        self._make_room(core, int(slots.max()) + 1, where)
-        try:
-            call.replay(core, schedules, self._learner, self._model, lambda slot: self._keys.key(slot, fresh))
-            self._watch(core, table.rows, fresh)
-            core.accept()
-            self._settle(core, schedules, names, fresh, slots)
-        except BaseException as error:
-            if not core.undo() and call.done:
-                self._settle(core, schedules, names, fresh, slots[: call.done])
-                error.add_note(f"{where}: {call.done} of {table.rows} rows were learned")
-            raise
-        return call
-
-    def _watch(self, core: Any, rows: int, fresh: dict[Key, int]) -> None:
-        """Warns, once, of predictions that left the range of the labels: looks at all models once in 4 rows for each."""
-        self._unwatched += rows
-        if self._warned or self._unwatched < 4 * len(self):
-            return
-        self._unwatched = 0
-        sums = dict(zip(self._learner._sum_names, core.state_part("sums").T, strict=True))
-        if not len(sums["rows"]):
-            return
-        with np.errstate(divide="ignore", invalid="ignore"):
-            worst = np.argmax(np.nan_to_num(np.sqrt(sums["largest_loss"]) / sums["largest_label"]))
-        for place in (worst, np.argmax(sums["loss"])):
-            if words := stability.far(self._learner, {name: float(values[place]) for name, values in sums.items()}):
-                key = self._keys.key(int(core.state_part("slots")[place]), fresh)
-                self._warned = True
-                stability.issue(f"Fleet: the model of the key {key!r}: {words}")
-                return
-
-    def _settle(self, core: Any, schedules: Any, names: list[Name] | None, fresh: dict[Key, int], slots: Array) -> None:
-        """Takes over what was learned from rows in these slots. Doing it twice is doing it once."""
-        self._core, self._schedules, self._names = core, schedules, names
-        self._keys.accept(fresh, slots)
-
-    @property
-    def _door(self) -> Door:
-        features = None if self._core is None else self._core.features
-        return Door("Fleet", features, self._names, self._learner.dtype)
-
-    def _fitting(self, table: Table, where: str) -> tuple[Any, Any, list[Name] | None]:
-        """A core, its schedules and its names, for rows like these."""
-        if self._core is None:
-            return *self._make_core(table.columns, where), table.names
-        self._door.check(table, where)
-        return self._core, self._schedules, self._names
-
-    def _block(self, core: Any, table: Table, y: Array | None, where: str, one: bool) -> Array:
-        """All rows at once; what no model takes is refused before any of them learns."""
-        block = table.block(0, table.rows)
-        if self._learner.missing == "raise":
-            bad = core.find_bad_row(block, y)
-            if bad >= 0:
-                row = None if one else bad
-                self._door.refuse_row(block[bad], None if y is None else y[bad], where, row, table.names)
-        return block
-
-    def _one_row(self, x: Any, where: str, grow: bool) -> Table:
-        row, names = self._door.read(x, where, grow=grow)
-        if self._core is not None and len(row) > self._core.features:
-            new = (names or [])[self._core.features]
-            raise ValueError(f"{where}: the feature {new!r} is new; the features of a fleet are those of its first row")
-        return Table(row[None, :], 1, row.size, names, where)
-
-    def _make_core(self, columns: int, where: str) -> tuple[Any, Any]:
-        """There is one slot more than models where keys may come that have none: they are predicted from it."""
-        models, spare = (FIRST_ROOM, True) if self._n is None else (self._n, self._named)
-        with _memory(models, columns, where):
-            return fleet_core.make_core(self._learner, models + spare, columns + self._learner.intercept)
-
-    def _make_room(self, core: Any, models: int, where: str) -> None:
-        if self._n is None:
-            with _memory(models, core.features, where):
-                core.reserve(models + 1)
+    def _key_of(self, fresh: dict[Key, int]) -> Any:
+        return lambda slot: self._keys.key(slot, fresh)
 
     # What was learned.
 
@@ -239,43 +208,69 @@ class Fleet:
     def __getitem__(self, key: Any) -> Learner:
         """A copy of the model of one key, as a learner of the usual kind."""
         with self._guard.claim(only=True):
-            slot = self._keys.find(key)
-            if slot is None:
-                raise KeyError(f"Fleet: {self._keys.unknown(key)}")
-            if self._core is None:
-                return self._learner.clone()
-            model = self._model(self._core, slot)
-            if model.n_seen_ > 0:
-                return model
-            fresh = self._learner.clone()
-            fresh._skipped = model.n_skipped_
-            return fresh
+            return self._models.model(self._slot(key))
 
-    def _model(self, core: Any, slot: int) -> Learner:
-        state, skipped = core.model_state(slot)
-        learner = self._learner
-        model = learner.clone()
-        kept = {name: getattr(learner, name) for name in learner._kept}
-        model.__setstate__(
-            {
-                "params": learner.get_params(deep=False),
-                "core": state,
-                "kept": kept,
-                "names": self._names,
-                "skipped": skipped,
-            }
-        )
-        return model
+    def _slot(self, key: Any) -> int:
+        slot = self._keys.find(key)
+        if slot is None:
+            raise KeyError(f"Fleet: {self._keys.unknown(key)}")
+        return slot
 
-    def _require_core(self, what: str) -> Any:
-        if self._core is None:
+    def summary(self) -> dict[str, Array]:
+        """What became of each key, as columns in the order of ``keys_``; any frame library makes a table of them.
+
+        Columns:
+            key: the key.
+            rows: rows learned.
+            mse: mean of their squared errors; for classes the share of mistakes. NaN before the first row.
+            coverage: the share of labels inside the intervals of ``run(..., level=)``, where these were finite. NaN where
+                there were none, or where they are not kept.
+            memory: bytes.
+            alarms: how often the alarm went off; -1 where alarms are not kept.
+            last_alarm: the row that raised the last of them, counted from 0 among the rows of its key; -1 where none did.
+        """
+        with self._guard.claim(only=True):
+            table = self._models.summary(len(self))
+        rows, loss, judged, inside, alarms, last, memory = table.T
+        with np.errstate(divide="ignore", invalid="ignore"):
+            mse, coverage = loss / rows, np.where(judged > 0, inside / judged, np.nan)
+        counts = {"alarms": alarms, "last_alarm": last}
+        return {
+            "key": as_objects(self.keys_) if self._options.named else np.arange(len(self)),
+            "rows": rows.astype(np.int64),
+            "mse": mse,
+            "coverage": coverage,
+            "memory": memory.astype(np.int64),
+            **{name: column.astype(np.int64) for name, column in counts.items()},
+        }
+
+    def drop(self, keys: Iterable[Any]) -> None:
+        """Lets the models of these keys go, all or none, with all that was kept for them.
+
+        Names are forgotten, and their memory goes back to the system. Numbers stay, with models at their start.
+        """
+        with self._guard.claim(only=True):
+            slots = np.unique(np.array([self._slot(key) for key in keys], dtype=np.int64))
+            if self._options.named:
+                names = Names(self._options.n, self._keys.listed)
+                names.drop(slots)
+                self._models.drop(slots, len(self), close=True)
+                self._keys = names
+            else:
+                self._models.drop(slots, len(self), close=False)
+
+    def _core(self, what: str) -> Any:
+        if isinstance(self._models, Separate):
+            name = type(self._learner).__name__
+            raise AttributeError(f"Fleet.{what}: models of {name} have no common weights; fleet[key] is one of them")
+        if self._models.core is None:
             raise not_fitted(f"Fleet.{what}: the fleet has seen no row")
-        return self._core
+        return self._models.core
 
     @property
     def coef_(self) -> Array:
         """The weights of every model, (models, d), in the order of ``keys_``, the intercepts' not included."""
-        core = self._require_core("coef_")
+        core = self._core("coef_")
         with self._guard.claim(only=True):
             weights: Array = core.weights(len(self))
         return weights[:, : core.features]
@@ -283,7 +278,7 @@ class Fleet:
     @property
     def intercept_(self) -> Array:
         """The intercepts of every model, in the order of ``keys_``."""
-        core = self._require_core("intercept_")
+        core = self._core("intercept_")
         with self._guard.claim(only=True):
             weights = core.weights(len(self))
         return weights[:, -1] if self._learner.intercept else np.zeros(len(weights))
@@ -291,96 +286,103 @@ class Fleet:
     @property
     def n_seen_(self) -> Array:
         """How many rows each model has learned, in the order of ``keys_``."""
-        return self._counts("n_seen_", 0)
+        with self._guard.claim(only=True):
+            return self._models.counts(len(self))[0]
 
     @property
     def n_skipped_(self) -> Array:
         """How many rows of each model were skipped because a value was missing, in the order of ``keys_``."""
-        return self._counts("n_skipped_", 1)
-
-    def _counts(self, what: str, place: int) -> Array:
-        if self._core is None:
-            return np.zeros(len(self), dtype=np.int64)
         with self._guard.claim(only=True):
-            counts: Array = self._core.counts(len(self))[place]
-        return counts
+            return self._models.counts(len(self))[1]
 
     @property
     def n_features_in_(self) -> int:
         """The number of features, the constant one not counted."""
-        return int(self._require_core("n_features_in_").features)
+        return int(self._core("n_features_in_").features)
 
     @property
     def feature_names_in_(self) -> Array:
         """The names of the features, where they have any."""
-        self._require_core("feature_names_in_")
-        if self._names is None:
+        self._core("feature_names_in_")
+        assert isinstance(self._models, Packed)
+        if self._models.names is None:
             raise AttributeError("Fleet: the features have no names")
-        return as_objects(self._names)
+        return as_objects(self._models.names)
 
     @property
     def nbytes(self) -> int:
         """Memory that the models take once all n keys are met, or, without n, for those so far; 0 before the first row."""
-        return 0 if self._core is None else self._core.slot_bytes * (self._n or len(self))
+        if isinstance(self._models, Separate):
+            return sum(entry.nbytes for entry in self._models.entries.values())
+        core = self._models.core
+        return 0 if core is None else core.slot_bytes * (self._options.n or len(self))
 
     # Keeping and copying.
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes all models to one file, atomically; :func:`driftline.load` reads it back."""
         with self._guard.claim(only=True):
-            model_file.save(record.of(self), path)
+            model_file.save(record.of(self._state()), path)
+
+    def to_bytes(self) -> bytes:
+        """What :meth:`save` would write; :func:`driftline.from_bytes` reads it back."""
+        with self._guard.claim(only=True):
+            return model_file.to_bytes(record.of(self._state()))
+
+    def split(self, n: int) -> list[Fleet]:
+        """As many fleets, each with the keys of which a hash has the same remainder; :meth:`merge` undoes it.
+
+        The hash is the same on every machine and in every process. Together the parts take as much memory as the fleet where
+        keys are names, and each of them as much where they are numbers.
+        """
+        COUNT.require("Fleet.split", "n", n)
+        with self._guard.claim(only=True):
+            return [_made(state) for state in parts.split(self._state(), n)]
+
+    @staticmethod
+    def merge(fleets: Iterable[Fleet]) -> Fleet:
+        """One fleet with the keys of several, which must be of one kind and have no key in common."""
+        fleets = list(fleets)
+        if not fleets or not all(isinstance(fleet, Fleet) for fleet in fleets):
+            raise TypeError("Fleet.merge: expected one fleet or more")
+        return _made(parts.merged([fleet.__getstate__() for fleet in fleets]))
 
     def __getstate__(self) -> dict[str, Any]:
         with self._guard.claim(only=True):
             state = self._state()
-            parts = state["core"]
-            return state if parts is None else {**state, "core": {name: parts[name] for name in parts}}
+            core = state["core"]
+            return state if core is None else {**state, "core": {name: core[name] for name in core}}
 
     def _state(self) -> dict[str, Any]:
         """All that a copy needs, for as long as nothing changes; the arrays of the core are made when they are asked for."""
+        names, core = self._models.state()
         return {
             "learner": self._learner,
-            "n": self._n,
-            "named": self._named,
-            "jobs": self._jobs,
-            "names": self._names,
-            "keys": self._keys.listed if self._named else None,
-            "core": None if self._core is None else fleet_core.Parts(self._core),
+            **vars(self._options),
+            "names": names,
+            "keys": self._keys.listed if self._options.named else None,
+            "core": core,
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(state["learner"], state["n"], named=state["named"], jobs=state["jobs"])  # type: ignore[misc]
-        core, schedules, met = None, None, 0
-        if state["core"] is not None:
-            core, schedules = self._make_core(state["core"]["weights"].shape[1] - self._learner.intercept, "Fleet")
-            met = int(state["core"]["slots"].max(initial=-1)) + 1
-            self._make_room(core, met, "Fleet")
-            core.fill(state["core"])
-            if self._named and met > len(state["keys"]):
-                raise ValueError("the state has models without a key")
-        self._begin(core, schedules, state["names"], state["keys"], met)
+        self.__init__(state["learner"], **{name: state[name] for name in vars(Options())})  # type: ignore[misc]
+        reach = self._models.fill(state["names"], state["core"])
+        n, named = self._options.n, self._options.named
+        if named and reach > len(state["keys"]):
+            raise ValueError("the state has models without a key")
+        self._keys = Names(n, state["keys"]) if named else Numbers(n, reach)
 
     def __repr__(self) -> str:
-        models = "" if self._n is None else f", {self._n}"
-        named = ", named=True" if self._named else ""
-        return f"Fleet({self._learner!r}{models}{named})"
+        options = self._options
+        models = "" if options.n is None else f", {options.n}"
+        flags = "".join(f", {name}=True" for name in ("named", "alarms", "intervals") if getattr(options, name))
+        return f"Fleet({self._learner!r}{models}{flags})"
 
 
-@contextmanager
-def _memory(models: int, columns: int, where: str) -> Iterator[None]:
-    try:
-        yield
-    except MemoryError:
-        raise MemoryError(
-            f"{where}: the system has no memory for {models:,} models of {columns} features; without n and with named=True "
-            "a fleet takes memory for the keys that come, whatever they are"
-        ) from None
-
-
-def _read(saved: model_file.Record) -> Fleet:
+def _made(state: dict[str, Any]) -> Fleet:
     fleet = Fleet.__new__(Fleet)
-    fleet.__setstate__(record.state_in(saved))
+    fleet.__setstate__(state)
     return fleet
 
 
-model_file.register("fleet", _read)
+model_file.register("fleet", lambda saved: _made(record.state_in(saved)))

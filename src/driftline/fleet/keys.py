@@ -67,6 +67,9 @@ class Numbers:
         if self._grows:
             self._met = max(self._met, int(slots.max()) + 1)
 
+    def drop(self, slots: Array) -> None:
+        """Forgets the keys of these slots: numbers stay, with models at their start."""
+
     @property
     def listed(self) -> list[Key]:
         """Every key, in the order of the slots."""
@@ -136,6 +139,12 @@ class Names:
         """Remembers the keys of rows that were learned, all or some of those that ``learned`` was asked for."""
         last = int(slots.max())
         self._slots.update({name: slot for name, slot in fresh.items() if slot <= last})
+
+    def drop(self, slots: Array) -> None:
+        """Forgets the keys of these slots; those that follow move up."""
+        gone = set(slots.tolist())
+        left = [name for name, slot in self._slots.items() if slot not in gone]
+        self._slots = {name: slot for slot, name in enumerate(left)}
 
     @property
     def listed(self) -> list[Key]:

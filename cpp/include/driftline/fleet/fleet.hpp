@@ -43,20 +43,36 @@ DRIFTLINE_INLINE Status replay_row(State& m, const Slots& slots, const KeyedRows
     std::byte* const slot = slots.bytes + key * slots.layout.size;
     SlotHead* const head = reinterpret_cast<SlotHead*>(slot);
     const std::byte* const from = head->call ? slot : slots.blank;
+    Tracker* const tracker = slots.trackers ? slots.trackers + key : nullptr;
     Outputs out;
     out.predictions = rows.predictions + t;
+    if (rows.lower) {
+        out.lower = rows.lower + t;
+        out.upper = rows.upper + t;
+        out.level = rows.level;
+    }
+    if (tracker)
+        m.coverage = slots.has_tracked(*head) ? tracker->coverage : *slots.untold;
     if (!rows.batch.y) {
-        weights_suffice(m) ? take_weights(m, slots.layout, from) : take_from_slot(m, slots.layout, from);
+        weights_suffice(m) && !rows.lower ? take_weights(m, slots.layout, from) : take_from_slot(m, slots.layout, from);
         return replay_one(m, row_of(rows.batch, t), out);
     }
     unsigned char reset = 0;
     out.resets = &reset;
     take_from_slot(m, slots.layout, from);
+    const double learned = m.sums.rows;
     if (const Status status = replay_one(m, row_of(rows.batch, t), out); status != Status::done)
         return status;
     if (slots.keep && head->call != slots.call)
         slots.keep(done.journal, key);
     put_in_slot(m, slots.layout, slot);
+    if (tracker) {
+        tracker->coverage = m.coverage;
+        if (rows.lower && m.sums.rows > learned && *out.upper < HUGE_VAL) {
+            tracker->judged += 1;
+            tracker->inside += rows.batch.y[t] >= *out.lower && rows.batch.y[t] <= *out.upper;
+        }
+    }
     head->call = slots.call;
     head->skipped += static_cast<std::uint64_t>(out.skipped);
     done.skipped += out.skipped;

@@ -23,6 +23,20 @@ class LazyZeros {
 
     std::byte* data() const { return data_; }
 
+    // Zeros again from a place on. Whole pages go back to the system.
+    void clear_from(std::size_t place) {
+        if (place >= size_)
+            return;
+        const std::size_t page = 4096, pages = (place + page - 1) / page * page;
+#ifdef __linux__
+        std::memset(data_ + place, 0, pages - place);
+        if (pages < size_)
+            madvise(data_ + pages, size_ - pages, MADV_DONTNEED);
+#else
+        std::memset(data_ + place, 0, size_ - place);
+#endif
+    }
+
     // What was written stays, though it may lie elsewhere; where there is no memory, nothing changes.
     void grow(std::size_t bytes) {
         bytes = whole(bytes);

@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 #include <new>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "driftline/engine.hpp"
 #include "driftline/linear/first_order_model.hpp"
 #include "driftline/fleet/memory.hpp"
+#include "driftline/fleet/watch.hpp"
 #include "driftline/linear/second_order_model.hpp"
 
 namespace driftline {
@@ -30,10 +32,40 @@ template <class T> bool may_refuse(const SecondOrderState<T>& m) {
 }
 template <class T> bool may_refuse(const FirstOrderState<T>& m) { return m.policy.space == Space::free; }
 
-// What slots held before a call changed them, in chunks that are never copied.
-struct Journal {
+// Calls work(i) for i below `threads`, each in a thread of its own; throws what the first of them threw.
+template <class Work> void in_threads(std::size_t threads, Work&& work) {
+    std::vector<std::exception_ptr> errors(threads);
+    const auto guarded = [&](std::size_t i) {
+        try {
+            work(i);
+        } catch (...) {
+            errors[i] = std::current_exception();
+        }
+    };
+    std::vector<std::jthread> others;
+    for (std::size_t i = 1; i < threads; ++i)
+        try {
+            others.emplace_back(guarded, i);
+        } catch (const std::system_error&) { // no more threads to be had
+            guarded(i);
+        }
+    guarded(0);
+    others.clear();
+    for (const std::exception_ptr& error : errors)
+        if (error)
+            std::rethrow_exception(error);
+}
+
+// A block of memory with a piece of the same size for each slot.
+struct Pieces {
     std::byte* bytes;
     std::size_t size;
+    std::byte* at(Index slot) const { return bytes + static_cast<std::size_t>(slot) * size; }
+};
+
+// What slots held before a call changed them, in chunks that are never copied.
+struct Journal {
+    std::vector<Pieces> blocks;
     std::vector<Index> slots;
     std::vector<std::vector<std::byte>> chunks;
 
@@ -41,28 +73,44 @@ struct Journal {
         constexpr std::size_t few = 16, many = 4096;
         Journal& journal = *static_cast<Journal*>(self);
         if (journal.chunks.empty() || journal.chunks.back().size() == journal.chunks.back().capacity()) {
+            std::size_t size = 0;
+            for (const Pieces& block : journal.blocks)
+                size += block.size;
             journal.chunks.emplace_back();
-            journal.chunks.back().reserve(std::clamp(journal.slots.size(), few, many) * journal.size);
+            journal.chunks.back().reserve(std::clamp(journal.slots.size(), few, many) * size);
         }
         journal.slots.push_back(slot);
-        const std::byte* from = journal.bytes + static_cast<std::size_t>(slot) * journal.size;
-        journal.chunks.back().insert(journal.chunks.back().end(), from, from + journal.size);
+        for (const Pieces& block : journal.blocks)
+            journal.chunks.back().insert(journal.chunks.back().end(), block.at(slot), block.at(slot) + block.size);
     }
     void put_back() const {
         auto slot = slots.begin();
         for (const std::vector<std::byte>& chunk : chunks)
-            for (std::size_t at = 0; at < chunk.size(); at += size)
-                std::memcpy(bytes + static_cast<std::size_t>(*slot++) * size, chunk.data() + at, size);
+            for (const std::byte* from = chunk.data(); from != chunk.data() + chunk.size(); ++slot)
+                for (const Pieces& block : blocks) {
+                    std::memcpy(block.at(*slot), from, block.size);
+                    from += block.size;
+                }
     }
+};
+
+// What a fleet keeps for each model besides the model.
+struct Keeps {
+    bool intervals = false;
+    double alarm_limit = 0; // 0: no alarms
 };
 
 template <class Model> class FleetModel {
   public:
     using Policy = decltype(Model::state.policy);
 
-    FleetModel(Index n, Index d, bool intercept, const Policy& policy)
-        : n_(n), d_(d), intercept_(intercept), policy_(policy), blank_worker_(d, intercept, policy),
+    FleetModel(Index n, Index d, bool intercept, const Policy& policy, const Keeps& keeps = {})
+        : n_(n), d_(d), intercept_(intercept), policy_(policy), keeps_(keeps), blank_worker_(d, intercept, policy),
           layout_(layout_of(blank_worker_.state)), memory_(bytes_for(n, layout_.size)), blank_(layout_.size) {
+        if (keeps.intervals)
+            trackers_.emplace(bytes_for(n, sizeof(Tracker)));
+        if (keeps.alarm_limit > 0)
+            watches_.emplace(bytes_for(n, sizeof(Watch)));
         put_in_slot(blank_worker_.state, layout_, blank_.data());
     }
     FleetModel(const FleetModel&) = delete;
@@ -77,6 +125,22 @@ template <class Model> class FleetModel {
     const SlotHead& head(Index i) { return *reinterpret_cast<const SlotHead*>(slot(i)); }
     // What a slot stands for: the content of its own, or the start's.
     const std::byte* content(Index i) { return head(i).call ? slot(i) : blank_.data(); }
+    const Keeps& keeps() const { return keeps_; }
+    // Null where the fleet does not keep it.
+    Tracker* tracker(Index i) { return keeps_.intervals ? trackers() + i : nullptr; }
+    Watch* watch(Index i) { return watches_ ? watches() + i : nullptr; }
+    Index bytes_each() const {
+        return layout_.size + (keeps_.intervals ? static_cast<Index>(sizeof(Tracker)) : 0) +
+               (watches_ ? static_cast<Index>(sizeof(Watch)) : 0);
+    }
+    // A model of the usual kind as a slot has it.
+    std::unique_ptr<Model> model(Index i) {
+        auto worker = new_worker();
+        take_from_slot(worker->state, layout_, content(i));
+        if (keeps_.intervals && head(i).call)
+            worker->state.coverage = tracker(i)->coverage;
+        return worker;
+    }
     // A fresh model of the usual kind.
     std::unique_ptr<Model> new_worker() const {
         auto worker = std::make_unique<Model>(d_, intercept_, policy_);
@@ -90,13 +154,35 @@ template <class Model> class FleetModel {
             return;
         const Index ample = std::max(n, 2 * n_);
         try {
-            memory_.grow(bytes_for(ample, layout_.size));
-            n_ = ample;
+            grow(ample);
         } catch (const std::bad_alloc&) { // then no more than are needed
-            memory_.grow(bytes_for(n, layout_.size));
-            n_ = n;
+            grow(n);
         }
         journals_.clear();
+    }
+
+    // Puts these slots, in ascending order, back to their start.
+    void clear(const std::vector<Index>& slots) {
+        for (const Pieces& block : blocks())
+            for (const Index slot : slots)
+                std::memset(block.at(slot), 0, block.size);
+    }
+    // Removes them from the first `count`, which are all that are in use: those that follow move up.
+    void remove(const std::vector<Index>& slots, Index count) {
+        for (const Pieces& block : blocks()) {
+            Index to = slots.empty() ? count : slots.front();
+            for (std::size_t i = 0; i < slots.size(); ++i) {
+                const Index from = slots[i] + 1, until = i + 1 < slots.size() ? slots[i + 1] : count;
+                std::memmove(block.at(to), block.at(from), static_cast<std::size_t>(until - from) * block.size);
+                to += until - from;
+            }
+        }
+        const std::size_t left = static_cast<std::size_t>(count) - slots.size();
+        memory_.clear_from(left * static_cast<std::size_t>(layout_.size));
+        if (trackers_)
+            trackers_->clear_from(left * sizeof(Tracker));
+        if (watches_)
+            watches_->clear_from(left * sizeof(Watch));
     }
 
     // Schedules are by a model's own rows and segments, so that tables begin at 1. There is one for all, which grows.
@@ -120,31 +206,14 @@ template <class Model> class FleetModel {
     Status run(const KeyedRows& rows, std::vector<KeyedDone>& done) {
         const std::size_t threads = done.size();
         open_ = rows.batch.y != nullptr;
+        if (rows.lower && !trackers_)
+            trackers_.emplace(bytes_for(n_, sizeof(Tracker)));
         while (workers_.size() < threads)
             workers_.push_back(new_worker());
         if (journals_.size() < threads)
-            journals_.resize(threads, Journal{memory_.data(), static_cast<std::size_t>(layout_.size), {}, {}});
+            journals_.resize(threads, Journal{blocks(), {}, {}});
         std::vector<Status> outcomes(threads, Status::done);
-        std::vector<std::exception_ptr> errors(threads);
-        const auto work = [&](std::size_t i) {
-            try {
-                outcomes[i] = run_part(rows, i, threads, done[i]);
-            } catch (...) {
-                errors[i] = std::current_exception();
-            }
-        };
-        std::vector<std::jthread> others;
-        for (std::size_t i = 1; i < threads; ++i)
-            try {
-                others.emplace_back(work, i);
-            } catch (const std::system_error&) { // no more threads to be had
-                work(i);
-            }
-        work(0);
-        others.clear();
-        for (const std::exception_ptr& error : errors)
-            if (error)
-                std::rethrow_exception(error);
+        in_threads(threads, [&](std::size_t i) { outcomes[i] = run_part(rows, i, threads, done[i]); });
         return first_of(outcomes, done);
     }
     // A call that learns consists of one or several runs, and ends in one of these.
@@ -152,6 +221,8 @@ template <class Model> class FleetModel {
         ++call_;
         open_ = false;
         journals_.clear();
+        if (!keeps_.intervals)
+            trackers_.reset();
     }
     // False where no call is under way, or it was of a kind that cannot fail, so that nothing was kept to go back to: what
     // was learned stays.
@@ -171,6 +242,25 @@ template <class Model> class FleetModel {
             throw std::bad_alloc();
         return static_cast<std::size_t>(n) * static_cast<std::size_t>(size);
     }
+    void grow(Index n) {
+        memory_.grow(bytes_for(n, layout_.size));
+        if (trackers_)
+            trackers_->grow(bytes_for(n, sizeof(Tracker)));
+        if (watches_)
+            watches_->grow(bytes_for(n, sizeof(Watch)));
+        n_ = n;
+    }
+    Tracker* trackers() { return reinterpret_cast<Tracker*>(trackers_->data()); }
+    Watch* watches() { return reinterpret_cast<Watch*>(watches_->data()); }
+    // All that belongs to a model from call to call.
+    std::vector<Pieces> blocks() {
+        std::vector<Pieces> out{{memory_.data(), static_cast<std::size_t>(layout_.size)}};
+        if (keeps_.intervals)
+            out.push_back({trackers_->data(), sizeof(Tracker)});
+        if (watches_)
+            out.push_back({watches_->data(), sizeof(Watch)});
+        return out;
+    }
     static Status first_of(const std::vector<Status>& outcomes, std::vector<KeyedDone>& done) {
         std::size_t first = 0;
         for (std::size_t i = 1; i < done.size(); ++i)
@@ -182,9 +272,20 @@ template <class Model> class FleetModel {
         rows.part = static_cast<std::uint32_t>(i);
         rows.parts = static_cast<std::uint32_t>(threads);
         auto& state = workers_[i]->state;
-        const Slots slots{memory_.data(), blank_.data(), layout_, call_, may_refuse(state) ? &Journal::keep : nullptr};
+        const Slots slots{memory_.data(),
+                          blank_.data(),
+                          layout_,
+                          call_,
+                          may_refuse(state) ? &Journal::keep : nullptr,
+                          trackers_ ? trackers() : nullptr,
+                          &blank_worker_.state.coverage,
+                          keeps_.intervals};
         done.journal = &journals_[i];
-        return replay_keyed(state, slots, rows, done);
+        const Index from = done.row;
+        const Status status = replay_keyed(state, slots, rows, done);
+        if (watches_ && rows.batch.y)
+            watch_rows(watches(), keeps_.alarm_limit, rows, from, done.row);
+        return status;
     }
     void set_tables(Model& worker) const {
         if constexpr (requires { worker.state.forgetting; }) {
@@ -203,9 +304,12 @@ template <class Model> class FleetModel {
     Index n_, d_;
     bool intercept_;
     Policy policy_;
+    Keeps keeps_;
     Model blank_worker_; // never learns
     SlotLayout layout_;
     LazyZeros memory_;
+    std::optional<LazyZeros> trackers_; // of one call, where intervals are not kept
+    std::optional<LazyZeros> watches_;
     Aligned<std::byte> blank_;
     std::uint64_t call_ = 1;
     bool open_ = false; // a call that learns is under way

@@ -3,10 +3,11 @@
 // A slot keeps what a model cannot do without: the weights, the sums, and of each triangle the entries above the diagonal,
 // column after column, without the padding that the kernels work on. Fields are written in the order of their places, in
 // whole registers: what runs over the end of one is overwritten by the next, and the sums at the end are longer than any
-// register. The interval tracker is not kept.
+// register. Interval trackers, where a fleet has them, lie in a block of their own.
 #pragma once
 
 #include <cstddef>
+#include <type_traits>
 
 #include "driftline/linear/first_order.hpp"
 #include "driftline/linear/second_order_state.hpp"
@@ -49,6 +50,13 @@ template <class T> SlotLayout layout_of(const FirstOrderState<T>& m) {
     return out;
 }
 
+// The interval tracker of a slot.
+struct Tracker {
+    Coverage coverage;
+    double judged = 0, inside = 0; // labels whose interval was finite; of these, those inside it
+};
+static_assert(std::is_trivially_copyable_v<Tracker>);
+
 // The models' memory. Slots that no row has reached stand for the model in `blank`.
 struct Slots {
     std::byte* bytes = nullptr;
@@ -57,6 +65,11 @@ struct Slots {
     std::uint64_t call = 0;
     // Told of a slot before this call changes it for the first time; null where no row can be refused any more.
     void (*keep)(void* journal, Index slot) = nullptr;
+    Tracker* trackers = nullptr;       // null where no interval is asked for or kept
+    const Coverage* untold = nullptr; // that of a model at its start
+    bool keeps_trackers = false;       // else each call starts with fresh ones
+
+    bool has_tracked(const SlotHead& head) const { return keeps_trackers ? head.call != 0 : head.call == call; }
 };
 
 // The share of a call that one thread takes: the rows of the keys that part_of gives it.
@@ -64,7 +77,10 @@ struct KeyedRows {
     Batch batch;
     const Index* keys = nullptr;
     double* predictions = nullptr;
-    std::uint8_t* resets = nullptr; // marks the rows after which a model was reset
+    std::uint8_t* resets = nullptr;            // marks the rows after which a model was reset
+    double *lower = nullptr, *upper = nullptr; // ends of the intervals of `level`; null where not asked for
+    Level level;
+    std::uint8_t* alarms = nullptr; // marks the rows that raised the alarm of their key; null where alarms are not kept
     std::uint32_t part = 0, parts = 1;
 };
 

@@ -1,0 +1,229 @@
+"""The models of a fleet in one native block of memory, for learners of fixed size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from driftline.base import stability
+from driftline.base.door import Door
+from driftline.base.learner import Learner
+from driftline.fleet import core as fleet_core
+from driftline.fleet.call import Answer, Call, Rows
+from driftline.tables import inputs
+from driftline.tables.inputs import Array, Name, Table
+
+FIRST_ROOM = 1024  # models for which a fleet that grows has room at first
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a fleet was made with, besides its learner; :class:`driftline.Fleet` explains each."""
+
+    n: int | None = None
+    named: bool = False
+    jobs: int | None = None
+    alarms: bool = False
+    intervals: bool = False
+
+
+class Packed:
+    """Models of fixed size, each in a slot of the core."""
+
+    def __init__(self, learner: Learner, options: Options) -> None:
+        self.learner, self._options = learner, options
+        self.core: Any = None
+        self.names: list[Name] | None = None
+        self._schedules: Any = None
+        self._unwatched, self._warned = 0, False
+
+    # Rows at the door.
+
+    @property
+    def _door(self) -> Door:
+        features = None if self.core is None else self.core.features
+        return Door("Fleet", features, self.names, self.learner.dtype)
+
+    def table(self, X: Any, where: str) -> Table:
+        """Many rows."""
+        return inputs.as_table(X, where)
+
+    def labels(self, y: Any, rows: int, where: str) -> Array:
+        """Their labels."""
+        return inputs.as_vector(y, rows, where, "y")
+
+    def label(self, y: Any, where: str) -> Array:
+        """The label of one row."""
+        return np.array([inputs.as_label(y, where)])
+
+    def one_row(self, x: Any, where: str, grow: bool) -> Table:
+        """One row, an array-like or a mapping."""
+        row, names = self._door.read(x, where, grow=grow)
+        if self.core is not None and len(row) > self.core.features:
+            new = (names or [])[self.core.features]
+            raise ValueError(f"{where}: the feature {new!r} is new; the features of a fleet are those of its first row")
+        return Table(row[None, :], 1, row.size, names, where)
+
+    def _fitting(self, table: Table, where: str) -> tuple[Any, Any, list[Name] | None]:
+        """A core, its schedules and its names, for rows like these."""
+        if self.core is None:
+            return *self._make_core(table.columns, where), table.names
+        self._door.check(table, where)
+        return self.core, self._schedules, self.names
+
+    def _block(self, core: Any, rows: Rows) -> Array:
+        """All rows at once; what no model takes is refused before any of them learns."""
+        block = rows.table.block(0, rows.table.rows)
+        if self.learner.missing == "raise":
+            bad = core.find_bad_row(block, rows.labels)
+            if bad >= 0:
+                label = None if rows.labels is None else rows.labels[bad]
+                self._door.refuse_row(block[bad], label, rows.where, None if rows.one else bad, rows.table.names)
+        return block
+
+    # The verbs.
+
+    def predict(self, rows: Rows) -> Answer:
+        """Predicts, and learns nothing."""
+        core, schedules, _ = self._fitting(rows.table, rows.where)
+        self._make_room(core, int(rows.slots.max()) + 1, rows.where)
+        call = Call(rows, self._block(core, rows), self._options.jobs)
+        call.replay(core, schedules, self.learner, self._model)
+        return call.answer()
+
+    def learn(self, rows: Rows, settle: Callable[[int], None]) -> Answer:
+        """Predicts, then learns; tells ``settle`` how many rows were learned, more than once where it is interrupted."""
+        core, schedules, names = self._fitting(rows.table, rows.where)
+        width = core.features + self.learner.intercept
+        if self.core is None and (words := stability.risk_of_memory(self.learner, width)):
+            stability.issue(words)
+        call = Call(rows, self._block(core, rows), self._options.jobs, self._options.alarms)
+        self._make_room(core, int(rows.slots.max()) + 1, rows.where)
+
+        def accept(count: int) -> None:
+            self.core, self._schedules, self.names = core, schedules, names
+            settle(count)
+
+        try:
+            call.replay(core, schedules, self.learner, self._model)
+            self._watch(core, rows)
+            core.accept()
+            accept(rows.table.rows)
+        except BaseException as error:
+            if not core.undo() and call.done:
+                accept(call.done)
+                error.add_note(f"{rows.where}: {call.done} of {rows.table.rows} rows were learned")
+            raise
+        return call.answer()
+
+    def _watch(self, core: Any, rows: Rows) -> None:
+        """Warns, once, of predictions that left the range of the labels: looks at all models once in 4 rows for each."""
+        self._unwatched += rows.table.rows
+        if self._warned or self._unwatched < 4 * rows.models:
+            return
+        self._unwatched = 0
+        sums = dict(zip(self.learner._sum_names, core.state_part("sums").T, strict=True))
+        if not len(sums["rows"]):
+            return
+        with np.errstate(divide="ignore", invalid="ignore"):
+            worst = np.argmax(np.nan_to_num(np.sqrt(sums["largest_loss"]) / sums["largest_label"]))
+        for place in (worst, np.argmax(sums["loss"])):
+            if words := stability.far(self.learner, {name: float(values[place]) for name, values in sums.items()}):
+                key = rows.key(int(core.state_part("slots")[place]))
+                self._warned = True
+                stability.issue(f"Fleet: the model of the key {key!r}: {words}")
+                return
+
+    def _make_core(self, columns: int, where: str) -> tuple[Any, Any]:
+        """There is one slot more than models where keys may come that have none: they are predicted from it."""
+        options = self._options
+        models, spare = (FIRST_ROOM, True) if options.n is None else (options.n, options.named)
+        with _memory(models, columns, where):
+            return fleet_core.make_core(
+                self.learner, models + spare, columns + self.learner.intercept, options.alarms, options.intervals
+            )
+
+    def _make_room(self, core: Any, models: int, where: str) -> None:
+        if self._options.n is None:
+            with _memory(models, core.features, where):
+                core.reserve(models + 1)
+
+    # What was learned.
+
+    def model(self, slot: int) -> Learner:
+        """A copy of the model in a slot."""
+        if self.core is None:
+            return self.learner.clone()
+        model = self._model(self.core, slot)
+        if model.n_seen_ > 0:
+            return model
+        fresh = self.learner.clone()
+        fresh._skipped = model.n_skipped_
+        return fresh
+
+    def _model(self, core: Any, slot: int) -> Learner:
+        state, skipped = core.model_state(slot)
+        learner = self.learner
+        model = learner.clone()
+        kept = {name: getattr(learner, name) for name in learner._kept}
+        model.__setstate__(
+            {
+                "params": learner.get_params(deep=False),
+                "core": state,
+                "kept": kept,
+                "names": self.names,
+                "skipped": skipped,
+            }
+        )
+        return model
+
+    def counts(self, count: int) -> tuple[Array, Array]:
+        """Of the first models: rows learned, and rows skipped."""
+        if self.core is None:
+            return np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+        rows, skipped = self.core.counts(count)
+        return rows, skipped
+
+    def summary(self, count: int) -> Array:
+        """Of the first models, (count, 7): rows, loss, judged, inside, alarms, last alarm (-1 if not kept), and bytes."""
+        if self.core is None:
+            kept = [0.0 if self._options.intervals else -1.0] * 2 + [0.0 if self._options.alarms else -1.0]
+            return np.tile([0.0, 0.0, *kept, -1.0, 0.0], (count, 1))
+        return np.column_stack([self.core.summary(count), np.full(count, float(self.core.slot_bytes))])
+
+    def drop(self, slots: Array, count: int, close: bool) -> None:
+        """Removes models and closes the gaps, or puts them back to their start."""
+        if self.core is not None:
+            self.core.drop(slots, count, close)
+
+    # Keeping and copying.
+
+    def state(self) -> tuple[list[Name] | None, Mapping[str, Array] | None]:
+        """The names, and the arrays of the core, each of which is made when it is asked for."""
+        return self.names, None if self.core is None else fleet_core.Parts(self.core)
+
+    def fill(self, names: list[Name] | None, arrays: Mapping[str, Array] | None) -> int:
+        """Takes what :meth:`state` gave; returns how many slots that reaches."""
+        if arrays is None:
+            return 0
+        core, schedules = self._make_core(arrays["weights"].shape[1] - self.learner.intercept, "Fleet")
+        reach = int(arrays["slots"].max(initial=-1)) + 1
+        self._make_room(core, reach, "Fleet")
+        core.fill(dict(arrays))
+        self.core, self._schedules, self.names = core, schedules, names
+        return reach
+
+
+@contextmanager
+def _memory(models: int, columns: int, where: str) -> Iterator[None]:
+    try:
+        yield
+    except MemoryError:
+        raise MemoryError(
+            f"{where}: the system has no memory for {models:,} models of {columns} features; without n and with named=True "
+            "a fleet takes memory for the keys that come, whatever they are"
+        ) from None

@@ -1,0 +1,89 @@
+"""Fleets taken apart by a hash of the key, and put together again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from driftline.fleet import hashes
+from driftline.storage import codec
+from driftline.tables.inputs import Array
+
+_NONE: dict[str, Any] = {"slots": np.empty(0, dtype=np.int64)}
+
+
+def split(state: dict[str, Any], parts: int) -> list[dict[str, Any]]:
+    """The states of ``parts`` fleets. A key's part depends on the key and on ``parts`` alone."""
+    arrays: Mapping[str, Any] = state["core"] or _NONE
+    slots = arrays["slots"]
+    keys = state["keys"] if state["named"] else slots.tolist()
+    part = hashes.part_of(keys, parts, "Fleet.split")
+    out = []
+    for number in range(parts):
+        own = np.flatnonzero(part == number)  # among the keys
+        rows = np.flatnonzero(np.isin(slots, own)) if state["named"] else own
+        core = _taken(arrays, rows) if state["core"] is not None else None
+        if core is not None and state["named"]:
+            core["slots"] = np.searchsorted(own, core["slots"])
+        out.append({**state, "keys": [keys[i] for i in own] if state["named"] else None, "core": core})
+    return out
+
+
+def merged(states: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The state of one fleet with all keys; raises ValueError where the fleets do not go together."""
+    first = next((state for state in states if state["core"] is not None), states[0])
+    for number, state in enumerate(states):
+        _require_alike(first, state, number)
+    learned = [state for state in states if state["core"] is not None]
+    if not learned:
+        return first
+    keys: list[Any] | None = None
+    if first["named"]:
+        keys = [key for state in states for key in state["keys"]]
+        if len(set(keys)) < len(keys):
+            twice = next(key for i, key in enumerate(keys) if key in set(keys[:i]))
+            raise ValueError(f"Fleet.merge: the key {twice!r} is in more than one part")
+    before = np.cumsum([0, *(len(state["keys"]) for state in learned)]) if first["named"] else [0] * len(learned)
+    core = _joined([{**state["core"], "slots": state["core"]["slots"] + start} for state, start in zip(learned, before)])
+    order = np.argsort(core["slots"], kind="stable")
+    core = _taken(core, order)
+    twice = np.flatnonzero(np.diff(core["slots"]) == 0)
+    if len(twice):
+        raise ValueError(f"Fleet.merge: the key {int(core['slots'][twice[0]])} is in more than one part")
+    return {**first, "keys": keys, "core": core}
+
+
+def _require_alike(first: dict[str, Any], other: dict[str, Any], number: int) -> None:
+    def kind(state: dict[str, Any]) -> Any:
+        return codec.encode_model("Fleet", state["learner"])
+
+    differences = [name for name in ("named", "n", "alarms", "intervals") if first[name] != other[name]]
+    if kind(first) != kind(other):
+        differences.insert(0, "learner")
+    if other["core"] is not None and (first["names"] != other["names"] or _width(first) != _width(other)):
+        differences.append("features")
+    if differences:
+        raise ValueError(f"Fleet.merge: part {number} has another {differences[0]} than the others")
+
+
+def _width(state: dict[str, Any]) -> int | None:
+    weights = state["core"].get("weights")
+    return None if weights is None else int(weights.shape[1])
+
+
+def _taken(arrays: Mapping[str, Any], rows: Array) -> dict[str, Any]:
+    return {name: _some(arrays[name], rows) for name in arrays}
+
+
+def _some(part: Any, rows: Array) -> Any:
+    return part[rows] if isinstance(part, np.ndarray) else [part[row] for row in rows]
+
+
+def _joined(cores: list[dict[str, Any]]) -> dict[str, Any]:
+    out = {}
+    for name in cores[0]:
+        parts = [core[name] for core in cores]
+        out[name] = np.concatenate(parts) if isinstance(parts[0], np.ndarray) else [item for part in parts for item in part]
+    return out

@@ -1,0 +1,320 @@
+"""The models of a fleet as learners of their own, for learners whose state has no fixed size."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from driftline.base import levels
+from driftline.base.alarm import Alarm
+from driftline.base.door import Door
+from driftline.base.learner import Learner
+from driftline.base.run import Run
+from driftline.fleet.call import Answer, Rows
+from driftline.fleet.packed import Options
+from driftline.fleet.run import sizes
+from driftline.tables import inputs
+from driftline.tables.inputs import Array, FrameTable, Name, Table
+
+_ALARM_BYTES = sum(np.asarray(value).nbytes for value in Alarm().__getstate__().values())
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """A model and what is kept with it. Nothing changes an entry: a call that learns makes others.
+
+    Attributes:
+        model: of one key.
+        alarm: None where alarms are not kept.
+        raised: alarms so far.
+        last: the row of the key that raised the last of them, -1 where there was none.
+        judged: labels whose interval was finite.
+        inside: of these, those inside the interval.
+    """
+
+    model: Learner
+    alarm: Alarm | None = None
+    raised: int = 0
+    last: int = -1
+    judged: int = 0
+    inside: int = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the model's state and the alarm."""
+        state = self.model.__getstate__().get("core", {})
+        return sum(part.nbytes for part in state.values()) + (0 if self.alarm is None else _ALARM_BYTES)
+
+
+class Separate:
+    """Learners by slot."""
+
+    def __init__(self, learner: Learner, options: Options) -> None:
+        self.learner, self._options = learner, options
+        self.entries: dict[int, Entry] = {}
+        self._warned: frozenset[str] = frozenset()  # once for the whole fleet
+
+    # Rows at the door. The models read them; what is checked here is what a message has to name the row of.
+
+    def table(self, X: Any, where: str) -> Table:
+        """Many rows."""
+        return self.learner._as_table(X, where)
+
+    def labels(self, y: Any, rows: int, where: str) -> Array:
+        """Their labels, of any kind and any number a row."""
+        if y is None:
+            raise ValueError(f"{where}: y is missing: it requires y to be passed, but the target y is None")
+        labels = inputs.as_array(y, where, "y")
+        if labels.ndim == 0 or len(labels) != rows:
+            raise ValueError(f"{where}: X has {rows} rows, y has {len(labels) if labels.ndim else 'none'}")
+        return labels
+
+    def label(self, y: Any, where: str) -> Any:
+        """The label of one row."""
+        return y
+
+    def one_row(self, x: Any, where: str, grow: bool) -> Table:
+        """One row, which its model reads."""
+        return Table(None, 1, 1, None, where)
+
+    def _parts(self, rows: Rows) -> Callable[[Array], Any]:
+        """Gives some of the rows, as a model takes them."""
+        table, source = rows.table, rows.source
+        if type(table) in (Table, FrameTable):
+            block = table.block(0, table.rows)
+            self._refuse_bad(rows, block)
+            return lambda mine: Table(block[mine], len(mine), table.columns, table.names, rows.where)
+        if inputs.is_sparse(source):
+            compressed = source.tocsr()
+            return lambda mine: compressed[mine]
+        if isinstance(source, (list, tuple)):
+            return lambda mine: [source[row] for row in mine]
+        plain = inputs.as_table(source, rows.where)
+        if isinstance(plain, FrameTable):
+            return lambda mine: plain.frame[mine.tolist()].to_native()
+        return lambda mine: plain.block(0, plain.rows)[mine]
+
+    def _refuse_bad(self, rows: Rows, block: Array) -> None:
+        if self.learner.missing != "raise":
+            return
+        door = Door("Fleet", None, rows.table.names, self.learner.dtype)
+        whole = door.whole_rows(block)
+        labels = None if self.learner._estimator_type == "classifier" else rows.labels
+        if labels is not None:
+            labels = inputs.as_numbers(labels, rows.where, "y")
+            known = np.abs(labels) <= door.largest
+            whole = whole & (known if known.ndim == 1 else known.all(axis=1))
+        if not whole.all():
+            row = int(whole.argmin())
+            door.refuse_row(block[row], None if labels is None else labels[row], rows.where, row)
+
+    # The verbs.
+
+    def predict(self, rows: Rows) -> Answer:
+        """Predicts, and learns nothing."""
+        if rows.one:
+            model = self.model(int(rows.slots[0]))
+            if rows.level is not None:
+                lower, upper = (np.array([end]) for end in model.predict_interval(rows.source, rows.level))
+                return Answer(np.empty(1), lower=lower, upper=upper)
+            return Answer(_column([model.predict_one(rows.source)]))
+        part, found = self._parts(rows), []
+        for slot, mine in _groups(rows.slots):
+            with _named(rows, slot):
+                found.append((mine, self._predicted(self._entry(slot).model, part(mine), rows.level)))
+        return _joined(len(rows.slots), found)
+
+    def _predicted(self, model: Learner, X: Any, level: float | None) -> Answer:
+        if model._core is None:
+            model = _at_its_start(model, X)
+        if level is None:
+            return Answer(model.predict(X))
+        lower, upper = model.predict_intervals(X, level)
+        return Answer(np.zeros(len(lower)), lower=lower, upper=upper)
+
+    def learn(self, rows: Rows, settle: Callable[[int], None]) -> Answer:
+        """Predicts, then learns; tells ``settle`` how many rows were learned, more than once where it is interrupted."""
+        if rows.level is not None:
+            levels.as_level(rows.level, rows.where)
+        part = None if rows.one else self._parts(rows)
+        fresh: dict[int, Entry] = {}
+        found = []
+        for slot, mine in _groups(rows.slots):
+            with _named(rows, slot):
+                entry = self._copy(slot)
+                answer = self._learned_one(entry, rows) if part is None else self._learned(entry, rows, part(mine), mine)
+            fresh[slot], answer = _watched(entry, answer, rows, mine)
+            found.append((mine, answer))
+            self._warned |= entry.model._warned
+        answer = _joined(len(rows.slots), found)
+        try:
+            self.entries.update(fresh)
+            settle(len(rows.slots))
+        except BaseException:  # an interrupt
+            self.entries.update(fresh)
+            settle(len(rows.slots))
+            raise
+        return answer
+
+    def _learned(self, entry: Entry, rows: Rows, X: Any, mine: Array) -> Answer:
+        weight = None if rows.weight is None else rows.weight[mine]
+        run: Run = entry.model.run(X, rows.labels[mine], sample_weight=weight, level=rows.level)
+        return Answer(run.predictions, run.errors, run.lower, run.upper, run.resets, skipped=run.skipped)
+
+    def _learned_one(self, entry: Entry, rows: Rows) -> Answer:
+        error = np.nan
+        if entry.alarm is not None:
+            said = entry.model.predict_one(rows.source)
+            classes = self.learner._estimator_type == "classifier"
+            error = float(said != rows.labels) if classes else np.asarray(rows.labels - said, dtype=np.float64)
+        weight = None if rows.weight is None else float(rows.weight[0])
+        entry.model.learn_one(rows.source, rows.labels, sample_weight=weight)
+        return Answer(np.empty(1), np.array([error]))
+
+    # What was learned.
+
+    def _entry(self, slot: int) -> Entry:
+        found = self.entries.get(slot)
+        return found or Entry(self.learner.clone(), Alarm() if self._options.alarms else None)
+
+    def _copy(self, slot: int) -> Entry:
+        entry = self._entry(slot)
+        if slot in self.entries:
+            entry = replace(entry, model=copy.copy(entry.model), alarm=copy.copy(entry.alarm))
+        entry.model._warned = self._warned
+        return entry
+
+    def model(self, slot: int) -> Learner:
+        """A copy of the model in a slot."""
+        return self._copy(slot).model
+
+    def counts(self, count: int) -> tuple[Array, Array]:
+        """Of the first models: rows learned, and rows skipped."""
+        rows, skipped = np.zeros((2, count), dtype=np.int64)
+        for slot, entry in self.entries.items():
+            rows[slot], skipped[slot] = entry.model.n_seen_, entry.model.n_skipped_
+        return rows, skipped
+
+    def summary(self, count: int) -> Array:
+        """Of the first models, (count, 7): rows, loss, judged, inside, alarms, last alarm (-1 if not kept), and bytes."""
+        table = np.tile([0.0, 0.0, 0.0, 0.0, 0.0 if self._options.alarms else -1.0, -1.0, 0.0], (count, 1))
+        for slot, entry in self.entries.items():
+            model, raised = entry.model, float(entry.raised if self._options.alarms else -1)
+            table[slot] = (
+                model.n_seen_, model.certificate().loss, entry.judged, entry.inside, raised, entry.last, entry.nbytes,
+            )  # fmt: skip
+        return table
+
+    def drop(self, slots: Array, count: int, close: bool) -> None:
+        """Removes models and closes the gaps, or puts them back to their start."""
+        gone = set(slots.tolist())
+        left = {slot: entry for slot, entry in self.entries.items() if slot not in gone}
+        if close:
+            left = {slot - int(np.searchsorted(slots, slot)): entry for slot, entry in left.items()}
+        self.entries = left
+
+    # Keeping and copying.
+
+    def state(self) -> tuple[None, Mapping[str, Any] | None]:
+        """The entries in the order of the slots. Entries do not change, so that copies may share them."""
+        slots = sorted(self.entries)
+        listed = [self.entries[slot] for slot in slots]
+        return None, {"slots": np.array(slots, dtype=np.int64), "entries": listed} if slots else None
+
+    def fill(self, names: list[Name] | None, arrays: Mapping[str, Any] | None) -> int:
+        """Takes what :meth:`state` gave; returns how many slots that reaches."""
+        if arrays is None:
+            return 0
+        slots = arrays["slots"].tolist()
+        if len(slots) != len(arrays["entries"]) or slots != sorted(set(slots)) or min(slots, default=0) < 0:
+            raise ValueError("the state's slots are out of range")
+        if self._options.n is not None and max(slots, default=-1) >= self._options.n:
+            raise ValueError("the state's slots are out of range")
+        if any((entry.alarm is not None) != self._options.alarms for entry in arrays["entries"]):
+            raise ValueError("the state's alarms are not those that the fleet keeps")
+        self.entries = dict(zip(slots, arrays["entries"], strict=True))
+        return max(slots, default=-1) + 1
+
+
+def _groups(slots: Array) -> Iterator[tuple[int, Array]]:
+    """Each slot with its rows, in their order."""
+    order = np.argsort(slots, kind="stable")
+    ends = np.flatnonzero(np.diff(slots[order])) + 1
+    for mine in np.split(order, ends):
+        yield int(slots[mine[0]]), mine
+
+
+def _watched(entry: Entry, answer: Answer, rows: Rows, mine: Array) -> tuple[Entry, Answer]:
+    """The entry with its counts, and the answer with the rows that raised the alarm."""
+    if answer.upper is not None and answer.lower is not None:
+        y = np.asarray(rows.labels[mine], dtype=np.float64)
+        judged = np.isfinite(answer.upper) & np.isfinite(answer.errors)
+        if rows.weight is not None:
+            judged &= rows.weight[mine] > 0
+        inside = judged & (y >= answer.lower) & (y <= answer.upper)
+        entry = replace(entry, judged=entry.judged + int(judged.sum()), inside=entry.inside + int(inside.sum()))
+    if entry.alarm is not None:
+        assert answer.errors is not None
+        errors, before = sizes(answer.errors), int(entry.alarm.__getstate__()["counts"][0])
+        raised = entry.alarm.update_many(errors)
+        answer.alarms = np.zeros(len(errors), dtype=np.uint8)
+        answer.alarms[raised] = 1
+        if len(raised):
+            last = before + int(np.count_nonzero(~np.isnan(errors[: raised[-1] + 1]))) - 1
+            entry = replace(entry, raised=entry.raised + len(raised), last=last)
+    return entry, answer
+
+
+@contextmanager
+def _named(rows: Rows, slot: int) -> Iterator[None]:
+    """Adds the key to the errors of its model."""
+    try:
+        yield
+    except Exception as error:
+        count = "" if rows.one else "; it counts the rows of this key alone"
+        error.add_note(f"{rows.where}: raised by the model of the key {rows.key(slot)!r}{count}")
+        raise
+
+
+def _at_its_start(model: Learner, X: Any) -> Learner:
+    """A model that has learned nothing, for rows like these."""
+    fresh = model.clone()
+    table = fresh._as_table(X, "Fleet")
+    fresh._meet(np.zeros(table.columns), table.names)
+    return fresh
+
+
+def _joined(count: int, found: list[tuple[Array, Answer]]) -> Answer:
+    """The answers of all keys in the order of the rows."""
+    resets = [mine[answer.resets] for mine, answer in found]
+    return Answer(
+        _scattered(count, [(mine, answer.predictions) for mine, answer in found]),  # type: ignore[arg-type]
+        _scattered(count, [(mine, answer.errors) for mine, answer in found]),
+        _scattered(count, [(mine, answer.lower) for mine, answer in found]),
+        _scattered(count, [(mine, answer.upper) for mine, answer in found]),
+        np.sort(np.concatenate(resets)),
+        _scattered(count, [(mine, answer.alarms) for mine, answer in found]),
+        sum(answer.skipped for _, answer in found),
+    )
+
+
+def _scattered(count: int, parts: list[tuple[Array, Array | None]]) -> Array | None:
+    first = parts[0][1]
+    if first is None:
+        return None
+    kinds = {part.dtype for _, part in parts if part is not None}
+    out = np.empty((count, *first.shape[1:]), dtype=kinds.pop() if len(kinds) == 1 else object)
+    for mine, part in parts:
+        out[mine] = part
+    return out
+
+
+def _column(values: list[Any]) -> Array:
+    out = np.empty(len(values), dtype=object)
+    out[:] = values
+    return out
