@@ -149,6 +149,9 @@ template <class Model> void drop(Held<Model>& self, Indices slots, Index count, 
 nb::object find_alarms(Indices slots, Vector errors, double limit, Index threads) {
     const Index count = static_cast<Index>(errors.shape(0));
     require(static_cast<Index>(slots.shape(0)) == count && threads >= 1);
+    for (Index t = 0; t < count; ++t)
+        if (slots.data()[t] < 0 || slots.data()[t] > UINT32_MAX)
+            throw nb::index_error("a slot is out of range");
     npy_intp shape[] = {static_cast<npy_intp>(count)};
     PyObject* const array = PyArray_ZEROS(1, shape, NPY_UINT8, 0);
     if (!array)
@@ -181,8 +184,8 @@ template <class T, class Model> nb::class_<Held<Model>> bind(nb::module_& m, con
             "slot_bytes", [](Held<Model>& self) { return self.model->bytes_each(); }, "Memory of one model.")
         .def_static("find_bad_row", &find_bad_row<T>, arg("x"), arg("y").none(),
                     "The first row with a value that no model takes, or -1.")
-        .def("run", &run_keyed<Model>, arg("keys"), arg("x"), arg("y").none(), arg("weight").none(), arg("skip"),
-             arg("out"), arg("alarms").none(), arg("at"), arg("until"),
+        .def("run", &run_keyed<Model>, arg("keys"), arg("x"), arg("y").none(), arg("weight").none(), arg("skip"), arg("out"),
+             arg("alarms").none(), arg("at"), arg("until"),
              "Replays rows, with a thread for each entry of `at`; returns status and rows skipped.")
         .def("accept",
              [](Held<Model>& self) {

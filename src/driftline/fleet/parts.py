@@ -45,10 +45,12 @@ def merged(states: Sequence[dict[str, Any]]) -> dict[str, Any]:
         if len(set(keys)) < len(keys):
             twice = next(key for i, key in enumerate(keys) if key in set(keys[:i]))
             raise ValueError(f"Fleet.merge: the key {twice!r} is in more than one part")
-    before = np.cumsum([0, *(len(state["keys"]) for state in learned)]) if first["named"] else [0] * len(learned)
-    core = _joined([{**state["core"], "slots": state["core"]["slots"] + start} for state, start in zip(learned, before)])
-    order = np.argsort(core["slots"], kind="stable")
-    core = _taken(core, order)
+    cores, before = [], 0
+    for state in learned:
+        cores.append({**state["core"], "slots": state["core"]["slots"] + before})
+        before += len(state["keys"]) if first["named"] else 0
+    core = _joined(cores)
+    core = _taken(core, np.argsort(core["slots"], kind="stable"))
     twice = np.flatnonzero(np.diff(core["slots"]) == 0)
     if len(twice):
         raise ValueError(f"Fleet.merge: the key {int(core['slots'][twice[0]])} is in more than one part")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -38,9 +39,10 @@ class FleetRun(Run):
         If the fleet keeps alarms, they continue from the calls before. Otherwise they are found when first asked for, from
         the errors of this run alone.
         """
-        raised = self.raised
+        raised: Any = self.raised
         if raised is None:
-            raised = _core.find_alarms(self.slots, sizes(self.errors), LIMIT, threads_for(len(self), self.jobs))
+            slots = self.slots if self.slots.max(initial=0) < 2**32 else np.unique(self.slots, return_inverse=True)[1]
+            raised = _core.find_alarms(slots, sizes(self.errors), LIMIT, threads_for(len(self), self.jobs))
         return np.flatnonzero(raised)
 
 

@@ -48,7 +48,7 @@ class Entry:
     def nbytes(self) -> int:
         """Memory of the model's state and the alarm."""
         state = self.model.__getstate__().get("core", {})
-        return sum(part.nbytes for part in state.values()) + (0 if self.alarm is None else _ALARM_BYTES)
+        return sum(int(part.nbytes) for part in state.values()) + (0 if self.alarm is None else _ALARM_BYTES)
 
 
 class Separate:
@@ -82,22 +82,22 @@ class Separate:
         """One row, which its model reads."""
         return Table(None, 1, 1, None, where)
 
-    def _parts(self, rows: Rows) -> Callable[[Array], Any]:
-        """Gives some of the rows, as a model takes them."""
+    def _parts(self, rows: Rows) -> Callable[[Learner, Array], Any]:
+        """Gives a model some of the rows."""
         table, source = rows.table, rows.source
         if type(table) in (Table, FrameTable):
             block = table.block(0, table.rows)
             self._refuse_bad(rows, block)
-            return lambda mine: Table(block[mine], len(mine), table.columns, table.names, rows.where)
+            return lambda model, mine: _table(model, block[mine], table.names, rows.where)
         if inputs.is_sparse(source):
             compressed = source.tocsr()
-            return lambda mine: compressed[mine]
+            return lambda _, mine: compressed[mine]
         if isinstance(source, (list, tuple)):
-            return lambda mine: [source[row] for row in mine]
+            return lambda _, mine: [source[row] for row in mine]
         plain = inputs.as_table(source, rows.where)
         if isinstance(plain, FrameTable):
-            return lambda mine: plain.frame[mine.tolist()].to_native()
-        return lambda mine: plain.block(0, plain.rows)[mine]
+            return lambda _, mine: plain.frame[mine.tolist()].to_native()
+        return lambda _, mine: plain.block(0, plain.rows)[mine]
 
     def _refuse_bad(self, rows: Rows, block: Array) -> None:
         if self.learner.missing != "raise":
@@ -126,7 +126,8 @@ class Separate:
         part, found = self._parts(rows), []
         for slot, mine in _groups(rows.slots):
             with _named(rows, slot):
-                found.append((mine, self._predicted(self._entry(slot).model, part(mine), rows.level)))
+                model = self._entry(slot).model
+                found.append((mine, self._predicted(model, part(model, mine), rows.level)))
         return _joined(len(rows.slots), found)
 
     def _predicted(self, model: Learner, X: Any, level: float | None) -> Answer:
@@ -147,7 +148,10 @@ class Separate:
         for slot, mine in _groups(rows.slots):
             with _named(rows, slot):
                 entry = self._copy(slot)
-                answer = self._learned_one(entry, rows) if part is None else self._learned(entry, rows, part(mine), mine)
+                if part is None:
+                    answer = self._learned_one(entry, rows)
+                else:
+                    answer = self._learned(entry, rows, part(entry.model, mine), mine)
             fresh[slot], answer = _watched(entry, answer, rows, mine)
             found.append((mine, answer))
             self._warned |= entry.model._warned
@@ -167,7 +171,7 @@ class Separate:
         return Answer(run.predictions, run.errors, run.lower, run.upper, run.resets, skipped=run.skipped)
 
     def _learned_one(self, entry: Entry, rows: Rows) -> Answer:
-        error = np.nan
+        error: Any = np.nan
         if entry.alarm is not None:
             said = entry.model.predict_one(rows.source)
             classes = self.learner._estimator_type == "classifier"
@@ -251,7 +255,7 @@ def _groups(slots: Array) -> Iterator[tuple[int, Array]]:
 
 def _watched(entry: Entry, answer: Answer, rows: Rows, mine: Array) -> tuple[Entry, Answer]:
     """The entry with its counts, and the answer with the rows that raised the alarm."""
-    if answer.upper is not None and answer.lower is not None:
+    if answer.lower is not None and answer.upper is not None and answer.errors is not None:
         y = np.asarray(rows.labels[mine], dtype=np.float64)
         judged = np.isfinite(answer.upper) & np.isfinite(answer.errors)
         if rows.weight is not None:
@@ -279,6 +283,14 @@ def _named(rows: Rows, slot: int) -> Iterator[None]:
         count = "" if rows.one else "; it counts the rows of this key alone"
         error.add_note(f"{rows.where}: raised by the model of the key {rows.key(slot)!r}{count}")
         raise
+
+
+def _table(model: Learner, block: Array, names: list[Name] | None, where: str) -> Table:
+    """Rows for a model. Names are left out, or added, where only one of the two has them: a fleet warns of neither."""
+    if model._core is not None and (names is None or model._names is None):
+        known = model._names
+        names = known if known is None or len(known) == block.shape[1] else None
+    return Table(block, len(block), block.shape[1], names, where)
 
 
 def _at_its_start(model: Learner, X: Any) -> Learner:

@@ -65,9 +65,9 @@ struct Slots {
     std::uint64_t call = 0;
     // Told of a slot before this call changes it for the first time; null where no row can be refused any more.
     void (*keep)(void* journal, Index slot) = nullptr;
-    Tracker* trackers = nullptr;       // null where no interval is asked for or kept
+    Tracker* trackers = nullptr;      // null where no interval is asked for or kept
     const Coverage* untold = nullptr; // that of a model at its start
-    bool keeps_trackers = false;       // else each call starts with fresh ones
+    bool keeps_trackers = false;      // else each call starts with fresh ones
 
     bool has_tracked(const SlotHead& head) const { return keeps_trackers ? head.call != 0 : head.call == call; }
 };
