@@ -1,0 +1,351 @@
+"""The one thread that decides: calls in the order of the log, committed together, answered after they are on disk."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from driftline.errors import ModelFileError
+from driftline.serve.limits import Limits
+from driftline.serve.models import Model, Told
+from driftline.serve.problems import Problem, StoreError
+from driftline.serve.requests import Row, rows_of
+from driftline.serve.scores import Answer
+from driftline.serve.store import Entry, FullError, Group, Snapshot, Store, setting
+from driftline.serve.unit import Unit
+
+_log = logging.getLogger("driftline.serve")
+_SLICE = 0.02  # seconds that saving may take between two groups
+_TOGETHER = 1_000  # calls that are committed together, at most
+
+
+class Engine:
+    """All models of a service, and the log behind them. :meth:`call` is for the event loop; the rest runs in its thread.
+
+    A group of calls is applied in memory, then committed. Where the commit fails, memory is ahead of the log: everything is
+    recovered from the log again, and the calls are refused.
+
+    Args:
+        store: where the log is.
+        limits: of the service.
+    """
+
+    def __init__(self, store: Store, limits: Limits) -> None:
+        self.store, self.limits = store, limits
+        self.counts = {"commits": 0, "entries": 0, "learned": 0, "snapshots": 0, "refused_full": 0}
+        self.full = False
+        self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name="driftline-engine", daemon=True)
+        self._probed = 0.0
+        self.recover()
+
+    # Recovery.
+
+    def recover(self) -> None:
+        """Snapshots, then the log from there on, through the same code that made it; StoreError where it does not fit."""
+        store = self.store
+        self.models: dict[str, Model] = {}
+        self._numbered: dict[int, Model] = {}
+        self._dirty: dict[tuple[int, str], int] = {}  # units that changed, and the first entry after their snapshot
+        self._group, self._fresh = Group(), dict[tuple[int, str], Told]()
+        for number, name, config, since, labels in store.models():
+            model = self._numbered[number] = self.models[name] = Model(number, name, config, since, self.limits)
+            model.labels = labels
+        self._number = store.newest_number()
+        self._forgetting: dict[int, int] = {}  # models, and the label up to which their ids need not be known
+        self._untidy = True
+        for snapshot in store.snapshots():
+            try:
+                self._numbered[snapshot.model].add(Unit.from_bytes(snapshot.data))
+            except (ModelFileError, KeyError) as error:
+                raise StoreError(
+                    f"the snapshot of model {snapshot.model}, key {snapshot.key!r} is damaged: {error}"
+                ) from error
+        for model in self._numbered.values():
+            model.order_ids()
+        self.last = self._cut = store.cut()
+        self._saving = False
+        moved = store.written_by != setting()
+        different = sum(self._replay(entry, moved) for entry in store.entries())
+        for model in self._numbered.values():
+            model.order_ids()
+        if moved:
+            words = "the log was written by %s and replayed by %s; %d answers differ in their last bits, and stay as given"
+            _log.warning(words, store.written_by, setting(), different)
+            store.settle()
+        self._checked = self.last
+
+    def _replay(self, entry: Entry, moved: bool) -> int:
+        """Applies an entry; how many answers differ from those that were given."""
+        self.last = entry.number
+        model = self._numbered.get(entry.model)
+        if model is None:  # deleted since
+            return 0
+        rows = rows_of(entry.body)
+        note = json.loads(entry.note) if entry.note else {}
+        new = note.get("rows", range(len(rows)))
+        different = 0
+        try:
+            if entry.kind == "learn":
+                model.learn(rows, list(new), entry.number, entry.at)
+            else:
+                given = dict(zip(new, map(tuple, note["answers"]), strict=True))
+                for index, answer in model.wait(rows, list(new), note.get("gone", []), entry.number):
+                    if answer != given[index]:
+                        different += 1
+                        model.correct(rows[index].id or "", given[index])
+        except Problem as problem:
+            raise StoreError(f"entry {entry.number} of the log does not replay: {problem.detail}") from problem
+        if different and not moved:
+            raise StoreError(f"entry {entry.number} of the log replays to another answer than was given")
+        self._mark(model, entry.number)
+        return different
+
+    def _mark(self, model: Model, number: int) -> None:
+        for key in model.changed:
+            self._dirty.setdefault((model.number, key), number)
+        model.changed.clear()
+
+    # Calls. What they raise is a Problem, and then they have changed nothing.
+
+    def model(self, name: str) -> Model:
+        """The model of a name; Problem 404 where there is none."""
+        try:
+            return self.models[name]
+        except KeyError:
+            raise Problem(404, f"there is no model {name!r}") from None
+
+    def put(self, name: str, config: dict[str, Any]) -> tuple[bool, dict[str, Any]]:
+        """Makes a model; whether it is new, and what it is."""
+        known = self.models.get(name)
+        if known is not None:
+            if known.config != config:
+                raise Problem(409, f"the model {name} exists, and is configured differently")
+            return False, known.status()
+        if len(self.models) >= self.limits.models:
+            raise Problem(422, f"the service has {self.limits.models} models, which is the most")
+        model = Model(self._number + 1, name, config, time.time(), self.limits)
+        self._room()
+        self._number += 1
+        self.models[name] = self._numbered[model.number] = model
+        self._group.created.append((model.number, name, config, model.since))
+        return True, model.status()
+
+    def delete(self, name: str) -> None:
+        """Removes a model and all that it learned."""
+        model = self.model(name)
+        self._room()
+        del self.models[name], self._numbered[model.number]
+        self._dirty = {place: first for place, first in self._dirty.items() if place[0] != model.number}
+        self._group.deleted.append(model.number)
+        self._untidy = True
+
+    def predict(self, name: str, rows: list[Row], body: bytes) -> list[Answer]:
+        """Answers rows; those with an id wait for their labels."""
+        model = self.model(name)
+        new, answers = model.new_questions(rows, partial(self._remembered, model.number))
+        if new:
+            self._room()
+            gone, number = model.overdue(len(new)), self.last + 1
+            found = model.wait(rows, new, gone, number)
+            note: dict[str, Any] = {"answers": [answer for _, answer in found]}
+            note |= {"rows": new} if len(new) < len(rows) else {}
+            self._append(model, "predict", time.time(), body, {**note, "gone": gone} if gone else note)
+            for index, answer in found:
+                answers[index] = answer
+        for index, row in enumerate(rows):
+            if answers[index] is None:
+                waiting = None if row.id is None else model.waiting(row.id)
+                answers[index] = model.ask(row, index) if waiting is None else waiting.answer
+        return [answer for answer in answers if answer is not None]
+
+    def learn(self, name: str, rows: list[Row], body: bytes) -> dict[str, int]:
+        """Learns rows, all or none; how many, and how many were known."""
+        model = self.model(name)
+        new = model.new_labels(rows, partial(self._remembered, model.number))
+        if new:
+            self._room()
+            at = time.time()
+            told = model.learn(rows, new, self.last + 1, at)
+            self._append(model, "learn", at, body, {"rows": new} if len(new) < len(rows) else {})
+            for row in told:
+                model.labels += 1
+                self._fresh[model.number, row.id] = row
+                self._group.told.append((model.number, model.labels, row))
+            self.counts["learned"] += len(new)
+            if model.labels // 1_000 > (model.labels - len(told)) // 1_000:
+                self._forgetting[model.number] = model.labels - self.limits.remembered
+        return {"learned": len(new), "known": len(rows) - len(new)}
+
+    def _remembered(self, model: int, id: str) -> Told | None:
+        return self._fresh.get((model, id)) or self.store.remembered(model, id)
+
+    def _append(self, model: Model, kind: str, at: float, body: bytes, note: dict[str, Any]) -> None:
+        self.last += 1
+        text = json.dumps(note).encode() if note else b""
+        self._group.entries.append(Entry(self.last, model.number, kind, at, body, text))
+        self._mark(model, self.last)
+
+    def _room(self) -> None:
+        """Refuses writes while there is no room on disk."""
+        if self.full and time.monotonic() - self._probed > 1:
+            self._probed = time.monotonic()
+            self.full = not self.store.probe()
+        if self.full:
+            self.counts["refused_full"] += 1
+            raise Problem(507, "there is no room on disk; nothing was changed, and what was acknowledged is safe")
+
+    # The thread.
+
+    async def call(self, work: Callable[..., Any], *arguments: Any) -> Any:
+        """Has the thread do something, a method of this class for the most part, and waits until it is on disk."""
+        if not self._thread.is_alive():
+            raise Problem(503, "the service is stopping, or has failed")
+        if self._queue.qsize() >= self.limits.queue:
+            raise Problem(503, f"{self.limits.queue} calls wait already")
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Any] = loop.create_future()
+        self._queue.put((loop, future, work, arguments))
+        return await future
+
+    def start(self) -> None:
+        """Starts the thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Finishes the calls that wait, saves what changed, and closes the store."""
+        self._queue.put(None)
+        self._thread.join()
+
+    @property
+    def alive(self) -> bool:
+        """Whether calls are taken."""
+        return self._thread.is_alive()
+
+    def _work(self) -> None:
+        try:
+            while (calls := self._next_calls()) is not None:
+                if calls:
+                    self._take(calls)
+                    self._keep_short()
+                else:
+                    self._tidy()
+            self._save(seconds=30.0)
+        except BaseException:
+            _log.critical("the engine failed; the log holds all that was acknowledged", exc_info=True)
+            raise
+        finally:
+            self.store.close()
+            while not self._queue.empty():
+                _deliver_all([(call, Problem(503, "the service has stopped")) for call in [self._queue.get()] if call])
+
+    def _next_calls(self) -> list[Any] | None:
+        """The calls that wait; none of them after half a second without one, None once it is time to stop."""
+        calls: list[Any] = []
+        try:
+            calls.append(self._queue.get(timeout=0.5))
+            while len(calls) < _TOGETHER and calls[-1] is not None:
+                calls.append(self._queue.get_nowait())
+        except queue.Empty:
+            return calls
+        if calls[-1] is not None:
+            return calls
+        self._take(calls[:-1])
+        return None
+
+    def _take(self, calls: list[Any]) -> None:
+        """Applies calls, commits them, and answers."""
+        done = [(call, _outcome(call)) for call in calls]
+        if self._group:
+            try:
+                self.store.commit(self._group)
+                self.counts["commits"] += 1
+                self.counts["entries"] += len(self._group.entries)
+            except FullError as error:
+                _log.error("the log cannot be written: %s; calls are refused until it can", error)
+                self.full, self._probed = True, time.monotonic()
+                self.recover()
+                done = [(call, _outcome(call)) for call in calls]  # questions still have answers; changes are refused
+            self._group, self._fresh = Group(), {}
+        _deliver_all(done)
+
+    # Keeping the log short.
+
+    def _keep_short(self) -> None:
+        """Saves the units that changed longest ago while the log is long, a slice of time after each group."""
+        for number, through in self._forgetting.items():
+            self.store.forget(number, through)
+        self._forgetting.clear()
+        if self.last - self._checked < 100 and not self._saving:
+            return
+        self._checked = self.last
+        waiting = sum(len(model.ids) for model in self.models.values())
+        most = self.limits.entries + 4 * waiting  # saving takes long where many rows wait, and pays less often then
+        self._saving = self.last - self._cut > (most // 2 if self._saving else most)
+        if self._saving and not self.full:
+            self._save(_SLICE)
+
+    def _save(self, seconds: float) -> None:
+        """Saves units, those that changed longest ago first, and cuts the log behind them."""
+        end = time.monotonic() + seconds
+        snapshots, places = [], []
+        for place in self._dirty:
+            unit = self._numbered[place[0]].units[place[1]]
+            snapshots.append(Snapshot(*place, unit.place, unit.to_bytes()))
+            places.append(place)
+            if time.monotonic() > end:
+                break
+        rest = {place: first for place, first in self._dirty.items() if place not in set(places)}
+        cut = min(rest.values(), default=self.last + 1) - 1
+        try:
+            if snapshots or cut > self._cut:
+                self.store.save(snapshots, cut)
+        except FullError as error:
+            _log.error("snapshots cannot be written: %s", error)
+            return
+        self._dirty, self._cut = rest, cut
+        self.counts["snapshots"] += len(snapshots)
+
+    def _tidy(self) -> None:
+        if self._untidy and not self.full:
+            self._untidy = self.store.tidy()
+
+
+def _outcome(call: Any) -> Any:
+    _, _, work, arguments = call
+    try:
+        return work(*arguments)
+    except Problem as problem:
+        return problem
+    except Exception:
+        _log.exception("a call failed")
+        return Problem(500, "this should not have happened; nothing was changed")
+
+
+def _deliver_all(done: list[tuple[Any, Any]]) -> None:
+    """Hands outcomes to their event loops, with one wake-up for each."""
+    loops: dict[Any, list[tuple[Any, Any]]] = {}
+    for (loop, future, _, _), outcome in done:
+        loops.setdefault(loop, []).append((future, outcome))
+    for loop, pairs in loops.items():
+        try:
+            loop.call_soon_threadsafe(_deliver, pairs)
+        except RuntimeError:  # the loop is closed: nobody waits any more
+            continue
+
+
+def _deliver(pairs: list[tuple[asyncio.Future[Any], Any]]) -> None:
+    for future, outcome in pairs:
+        if future.done():  # the client left
+            continue
+        if isinstance(outcome, Problem):
+            future.set_exception(outcome)
+        else:
+            future.set_result(outcome)

@@ -1,0 +1,361 @@
+"""Models as the service knows them: what a call means for them, and its effect, live and in a replay of the log."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from driftline.base import registry
+from driftline.base.learner import Learner
+from driftline.delayed import Forecaster
+from driftline.errors import RowRefusedError, closest
+from driftline.serve.limits import Limits
+from driftline.serve.problems import Problem
+from driftline.serve.requests import Row
+from driftline.serve.scores import Answer, Outcome, Scores, summary
+from driftline.serve.unit import Unit, Waiting
+
+_REFUSALS = (RowRefusedError, ValueError, TypeError, FloatingPointError)
+_KEPT, _SHOWN = 300, 12  # rows and weights for the live page
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What is remembered of an id whose label was learned."""
+
+    id: str
+    key: str
+    digest: bytes
+    y: float
+    answer: Answer
+
+
+Remembered = Callable[[str], Told | None]
+
+
+def learner_of(spec: dict[str, Any], field: str = "learner") -> Learner:
+    """A learner from its name and its parameters; Problem 422 where there is no such learner."""
+    known, name = registry.regressors(), spec["learner"]
+    if name not in known:
+        raise Problem(422, f"there is no learner {name!r}.{closest(name, known)}", field=field)
+    try:
+        return known[name](**{key: _value_of(value) for key, value in spec.get("params", {}).items()})
+    except (TypeError, ValueError, OverflowError) as error:
+        raise Problem(422, f"{error}", field="params") from None
+
+
+def _value_of(value: Any) -> Any:
+    """A parameter; an object that names a learner is that learner."""
+    if isinstance(value, list):
+        return [_value_of(item) for item in value]
+    if isinstance(value, dict) and isinstance(value.get("learner"), str) and value.keys() <= {"learner", "params"}:
+        if not isinstance(value.get("params", {}), dict):
+            raise Problem(422, "params must be an object", field="params")
+        return learner_of(value, "params")
+    return value
+
+
+class Model:
+    """A served model: one learner, or one for each key.
+
+    Args:
+        number: told apart by it from an earlier model of the same name.
+        config: as it was put.
+        since: when, in seconds since 1970.
+    """
+
+    def __init__(self, number: int, name: str, config: dict[str, Any], since: float, limits: Limits) -> None:
+        self.number, self.name, self.config, self.since, self.limits = number, name, config, since, limits
+        base = learner_of(config)
+        self.base: Learner | Forecaster = base if config["steps"] is None else Forecaster(base, config["steps"])
+        self.base.to_bytes()  # refuses now what could never be saved
+        self.units: dict[str, Unit] = {} if config["keyed"] else {"": self._new_unit("")}
+        self.ids: dict[str, str] = {}  # of the rows that wait, the oldest first, and their keys
+        self.labels = 0  # that came with an id
+        self.changed: set[str] = set()  # keys whose units changed since the log was told
+        self.recent: deque[tuple[Any, ...]] = deque(maxlen=_KEPT)
+        self.alarms: deque[dict[str, Any]] = deque(maxlen=_KEPT)
+
+    def _new_unit(self, key: str) -> Unit:
+        return Unit(key, self.base.clone(), self.config["level"])
+
+    def add(self, unit: Unit) -> None:
+        """Puts a unit from a snapshot in its place; :meth:`order_ids` once all are there."""
+        self.units[unit.key] = unit
+
+    def order_ids(self) -> None:
+        """Finds the order of the rows that wait from the units."""
+        rows = [(row.asked, id, unit.key) for unit in self.units.values() for id, row in unit.waiting.items()]
+        self.ids = {id: key for _, id, key in sorted(rows)}
+
+    # What a call means: which of its rows have an effect.
+
+    def new_questions(self, rows: list[Row], remembered: Remembered) -> tuple[list[int], list[Answer | None]]:
+        """The rows that will wait, and the answers to those that are known already; Problem 409 where they differ."""
+        new, answers, batch = [], [], dict[str, Row]()
+        for index, row in enumerate(rows):
+            self._check_key(row, index, needed=True)
+            answer: Answer | None = None
+            if row.id is not None:
+                waiting = self.waiting(row.id)
+                told = None if waiting is not None else remembered(row.id)
+                first = batch.setdefault(row.id, row)
+                if waiting is not None:
+                    self._refuse_other(row, index, self.ids[row.id], waiting.digest)
+                    answer = waiting.answer
+                elif told is not None:
+                    self._refuse_other(row, index, told.key, told.digest)
+                    answer = told.answer
+                elif first is row:
+                    new.append(index)
+                else:
+                    self._refuse_other(row, index, first.key, first.digest())
+            answers.append(answer)
+        return new, answers
+
+    def new_labels(self, rows: list[Row], remembered: Remembered) -> list[int]:
+        """The rows to learn: all but those that are known already; Problem 404 or 409 where an id does not fit."""
+        new, batch = [], dict[str, Row]()
+        for index, row in enumerate(rows):
+            self._check_key(row, index, needed=row.x is not None)
+            if row.id is None:
+                new.append(index)
+                continue
+            waiting, first = self.waiting(row.id), batch.setdefault(row.id, row)
+            told = remembered(row.id) if waiting is None else None
+            if first is not row:
+                if (first.y, first.key or row.key, first.x or row.x) != (row.y, row.key or first.key, row.x or first.x):
+                    raise Problem(409, f"the id {row.id!r} is in the batch twice, with other content", row=index, field="id")
+            elif told is not None:
+                self._refuse_other(row, index, told.key, told.digest)
+                if row.y != told.y:
+                    raise Problem(409, f"the id {row.id!r} was learned with another label", row=index, field="y")
+            elif waiting is not None:
+                self._refuse_other(row, index, self.ids[row.id], waiting.digest)
+                new.append(index)
+            elif row.x is None:
+                raise Problem(404, f"the id {row.id!r} is not known: no row waits under it", row=index, field="id")
+            else:
+                new.append(index)
+        return new
+
+    def waiting(self, id: str) -> Waiting | None:
+        """The row that waits under an id."""
+        key = self.ids.get(id)
+        return None if key is None else self.units[key].waiting[id]
+
+    def _check_key(self, row: Row, index: int, *, needed: bool) -> None:
+        if row.key and not self.config["keyed"]:
+            raise Problem(422, f"the model {self.name} is not keyed", row=index, field="key")
+        if needed and not row.key and self.config["keyed"]:
+            raise Problem(422, f"the model {self.name} is keyed, and the row has no key", row=index, field="key")
+
+    def _refuse_other(self, row: Row, index: int, key: str, digest: bytes) -> None:
+        if row.key and row.key != key:
+            raise Problem(409, f"the id {row.id!r} is known with another key", row=index, field="key")
+        if row.x is not None and row.digest() != digest:
+            raise Problem(409, f"the id {row.id!r} is known with other features", row=index, field="x")
+
+    # The effect of a call. A replay of the log takes the same way.
+
+    def ask(self, row: Row, index: int) -> Answer:
+        """Answers a row that does not wait."""
+        return self._asked(self._unit(row.key, {}), row, index)[1]
+
+    def wait(self, rows: list[Row], new: list[int], overdue: list[str], entry: int) -> list[tuple[int, Answer]]:
+        """Answers rows, which then wait for their labels, all or none; and lets rows go that waited too long.
+
+        Units that know the entry already, from a snapshot, are skipped.
+        """
+        made: dict[str, Unit] = {}
+        gone = [(id, self.units[self.ids[id]]) for id in overdue if id in self.ids]
+        gone = [(id, unit) for id, unit in gone if unit.place < entry]
+        found = []
+        for index in new:
+            row = rows[index]
+            unit = self._unit(row.key, made)
+            if unit.place < entry:
+                ticket, answer = self._asked(unit, row, index)
+                waiting = Waiting(ticket, row.digest(), answer, unit.scores.naive(), (entry, index))
+                found.append((row.id or "", unit, waiting))
+        self.units |= made
+        for id, unit in gone:
+            del unit.waiting[id], self.ids[id]
+            unit.dropped += 1
+            self._touch(unit, entry)
+        for id, unit, waiting in found:
+            unit.waiting[id] = waiting
+            self.ids[id] = unit.key
+            self._touch(unit, entry)
+        return [(waiting.asked[1], waiting.answer) for _, _, waiting in found]
+
+    def _touch(self, unit: Unit, entry: int) -> None:
+        unit.place = entry
+        self.changed.add(unit.key)
+
+    def correct(self, id: str, answer: Answer) -> None:
+        """Puts an answer that was given in the place of one that was computed again."""
+        waiting = self.waiting(id)
+        assert waiting is not None
+        waiting.answer = answer
+
+    def overdue(self, coming: int) -> list[str]:
+        """The ids of the rows that are let go when so many more wait: the oldest."""
+        return list(islice(self.ids, max(len(self.ids) + coming - self.limits.waiting, 0)))
+
+    def learn(self, rows: list[Row], new: list[int], entry: int, at: float) -> list[Told]:
+        """Learns rows in their order, all or none; what is to be remembered of those with ids.
+
+        Units that know the entry already, from a snapshot, are skipped.
+        """
+        made: dict[str, Unit] = {}
+        todo = []
+        for index in new:
+            row = rows[index]
+            key = row.key or self.ids.get(row.id or "", "")
+            unit = self._unit(key, made) if key or not self.config["keyed"] else None
+            if unit is not None and unit.place < entry:  # a keyed row that no longer waits was learned before the snapshot
+                todo.append((index, row, unit))
+        outcomes: dict[str, list[Outcome]] = {}
+        told, tickets = [], []
+        with ExitStack() as stack:
+            if len(todo) > 1:
+                for unit in {unit.key: unit for _, _, unit in todo}.values():
+                    stack.enter_context(unit.transaction())
+            try:
+                for index, row, unit in todo:
+                    waiting = unit.waiting.get(row.id) if row.id is not None else None
+                    outcome, ticket, digest = self._learned(unit, row, index, waiting)
+                    tickets.append(ticket)
+                    outcomes.setdefault(unit.key, []).append(outcome)
+                    if row.id is not None:
+                        told.append(Told(row.id, unit.key, digest, outcome.y, outcome.answer))
+            except BaseException:
+                for ticket in tickets:
+                    if not isinstance(self.base, Forecaster):
+                        ticket.told = False
+                raise
+        self.units |= made
+        self._settle(told, outcomes, entry, at)
+        return told
+
+    def _settle(self, told: list[Told], outcomes: dict[str, list[Outcome]], entry: int, at: float) -> None:
+        """Enters what was learned: ids that wait no longer, scores, alarms."""
+        for row in told:
+            self.units[row.key].waiting.pop(row.id, None)
+            self.ids.pop(row.id, None)
+        for key, of_unit in outcomes.items():
+            unit = self.units[key]
+            first = unit.scores.rows
+            self._touch(unit, entry)
+            raised = unit.scores.take(of_unit, at)
+            self.alarms.extend({"key": key, "row": row, "at": at} if key else {"row": row, "at": at} for row in raised)
+            last = of_unit[-_KEPT:]
+            start = first + len(of_unit) - len(last) + 1
+            self.recent.extend((start + n, *outcome.answer, outcome.y, key) for n, outcome in enumerate(last))
+
+    def _learned(self, unit: Unit, row: Row, index: int, waiting: Waiting | None) -> tuple[Outcome, Any, bytes]:
+        y = row.y
+        assert y is not None
+        if waiting is None:
+            self._check_width(unit, row, index)
+            ticket, answer = self._asked(unit, row, index, 1)
+            naive, digest = unit.scores.naive(), row.digest() if row.id is not None else b""
+        else:
+            ticket, answer, naive, digest = waiting.ticket, waiting.answer, waiting.naive, waiting.digest
+        try:
+            unit.tell(ticket, y)
+        except _REFUSALS as error:
+            raise Problem(422, str(error), row=index, field="y" if row.x is None else "x") from None
+        return Outcome(answer, naive, y), ticket, digest
+
+    def _asked(self, unit: Unit, row: Row, index: int, ahead: int | None = None) -> tuple[Any, Answer]:
+        assert row.x is not None
+        if row.id is not None:
+            self._check_width(unit, row, index)
+        try:
+            return unit.ask(row.x, ahead)
+        except _REFUSALS as error:
+            raise Problem(422, str(error), row=index, field="x") from None
+
+    def _check_width(self, unit: Unit, row: Row, index: int) -> None:
+        assert row.x is not None
+        if unit.too_wide(row.x, self.limits.features):
+            words = f"the model {self.name} would have more than {self.limits.features} features"
+            raise Problem(422, words, row=index, field="x")
+
+    def forecast(self, rows: list[Row]) -> list[Answer]:
+        """The next rows, all of one key."""
+        if self.config["steps"] is None:
+            raise Problem(409, f"the model {self.name} has no steps: it does not forecast")
+        for index, row in enumerate(rows):
+            self._check_key(row, index, needed=True)
+            if row.key != rows[0].key:
+                raise Problem(422, "the rows of a forecast have one key", row=index, field="key")
+        forecaster: Any = self._unit(rows[0].key, {}).learner
+        if not forecaster.n_seen_:
+            return [(0.0, None, None)] * len(rows)
+        try:
+            said = forecaster.forecast([row.x for row in rows], self.config["level"])
+        except _REFUSALS as error:
+            raise Problem(422, str(error), field="rows") from None
+        ends = [[float(end) if np.isfinite(end) else None for end in side] for side in (said.lower, said.upper)]
+        return list(zip(said.predictions.tolist(), *ends, strict=True))
+
+    def _unit(self, key: str, made: dict[str, Unit]) -> Unit:
+        """The unit of a key; one that is not there yet is made, and entered by the caller if it is to stay."""
+        unit = self.units.get(key) or made.get(key)
+        if unit is None:
+            if len(self.units) + len(made) >= self.limits.keys:
+                raise Problem(422, f"the model {self.name} has {self.limits.keys} keys, which is the most", field="key")
+            unit = made[key] = self._new_unit(key)
+        return unit
+
+    # What it says about itself.
+
+    def status(self, key: str | None = None) -> dict[str, Any]:
+        """As ``GET /v1/models/{name}`` answers, of all keys or of one."""
+        units = list(self.units.values()) if key is None else [self._known(key)]
+        scores: list[Scores] = [unit.scores for unit in units]
+        memory = _memory(units[0].learner) if len(units) == 1 else None
+        found = {
+            "name": self.name, **self.config, "since": self.since, **summary(scores),
+            "waiting": sum(len(unit.waiting) for unit in units), "dropped": sum(unit.dropped for unit in units),
+            "memory": memory, "weights": _weights(units[0].learner) if len(units) == 1 else None,
+        }  # fmt: skip
+        return {**found, "keys": len(self.units)} if self.config["keyed"] and key is None else found
+
+    def _known(self, key: str) -> Unit:
+        if key not in self.units:
+            raise Problem(404, f"the model {self.name} knows no key {key!r}", field="key")
+        return self.units[key]
+
+    def export(self, key: str | None) -> bytes:
+        """The model file of the learner."""
+        if self.config["keyed"] and key is None:
+            raise Problem(422, f"the model {self.name} is keyed: say which key, as in export?key=…", field="key")
+        return self._known(key or "").learner.to_bytes()
+
+
+def _memory(learner: Learner | Forecaster) -> float | None:
+    """Roughly how many rows the weights rest on, where that is known."""
+    if isinstance(learner, Forecaster) or learner._core is None:
+        return None
+    memory = learner._memory()
+    return float(memory) if memory is not None and np.isfinite(memory) else None
+
+
+def _weights(learner: Learner | Forecaster) -> dict[str, float] | None:
+    """The largest weights, by the names of their features."""
+    if isinstance(learner, Forecaster) or learner._core is None or not learner._by_feature:
+        return None
+    weights = np.asarray(learner.coef_, dtype=np.float64)
+    names = [str(number) for number in range(len(weights))] if learner._names is None else [str(n) for n in learner._names]
+    largest = np.argsort(-np.abs(weights), kind="stable")[:_SHOWN]
+    return {names[at]: float(weights[at]) for at in sorted(largest.tolist()) if np.isfinite(weights[at])}

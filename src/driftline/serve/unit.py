@@ -1,0 +1,172 @@
+"""One learner of a model, with the rows that wait for their labels: what a snapshot holds."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from driftline.base.learner import Learner
+from driftline.base.levels import as_level
+from driftline.base.ticket import Ticket
+from driftline.delayed import Forecaster, packed
+from driftline.serve.scores import Answer, Naive, Scores
+from driftline.storage import codec, model_file
+from driftline.storage.model_file import Record
+from driftline.tables.inputs import Array
+
+Features = dict[str, float] | list[float]
+_KIND = "served"
+
+
+@dataclass(slots=True)
+class Waiting:
+    """A row that was predicted under an id.
+
+    Attributes:
+        ticket: of the learner; the row itself where the learner is a forecaster.
+        digest: of the row, by which it is known again.
+        answer: what was said.
+        naive: what the baselines said.
+        asked: the entry of the log, and the row in it.
+    """
+
+    ticket: Any
+    digest: bytes
+    answer: Answer
+    naive: Naive
+    asked: tuple[int, int]
+
+
+class Unit:
+    """A learner, its rows that wait, and how well it did. A plain model has one unit, a keyed one has one for each key.
+
+    Attributes:
+        place: the last entry of the log that changed it.
+    """
+
+    __slots__ = ("dropped", "key", "learner", "level", "place", "scores", "waiting")
+
+    def __init__(self, key: str, learner: Learner | Forecaster, level: float) -> None:
+        self.key, self.learner, self.level = key, learner, level
+        self.waiting: dict[str, Waiting] = {}
+        self.scores = Scores()
+        self.dropped = self.place = 0
+
+    @property
+    def features(self) -> int:
+        """How many features the learner knows."""
+        if isinstance(self.learner, Forecaster):
+            return int(self.learner._past.shape[1])
+        return 0 if self.learner._core is None else self.learner.n_features_in_
+
+    def ask(self, x: Features, ahead: int | None = None) -> tuple[Any, Answer]:
+        """A ticket and what is said about a row; nothing changes. ValueError where the learner refuses the row."""
+        if isinstance(self.learner, Forecaster):
+            if not self.learner.n_seen_:
+                return x, (0.0, None, None)
+            said = self.learner.forecast([x], self.level)
+            return x, _answer(float(said.predictions[0]), float(said.lower[0]), float(said.upper[0]))
+        ticket = self.learner.ask(x, ahead)
+        return ticket, _answer(ticket.prediction, *ticket.ends(as_level(self.level, "ask")))
+
+    def tell(self, ticket: Any, y: float) -> None:
+        """Learns a label. ValueError where the learner refuses it; nothing has changed then."""
+        if isinstance(self.learner, Forecaster):
+            self.learner.learn_one(ticket, y)
+        else:
+            self.learner.tell(ticket, y)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Restores the learner if the block raises. Tickets that were told are the caller's to restore."""
+        forecasts = isinstance(self.learner, Forecaster)
+        kept: Any = copy.deepcopy(self.learner) if forecasts else self.learner.__getstate__()
+        try:
+            yield
+        except BaseException:
+            if isinstance(self.learner, Forecaster):
+                self.learner = kept
+            else:
+                self.learner._roll_back(kept)
+            raise
+
+    def too_wide(self, x: Features, most: int) -> bool:
+        """Whether learning a row would take the learner beyond so many features."""
+        known = self.features
+        if not isinstance(x, dict) or known + len(x) <= most or isinstance(self.learner, Forecaster):
+            return len(x) > most
+        names = set(self.learner.feature_names_in_.tolist()) if known else set()
+        return len(names | x.keys()) > most
+
+    # As bytes.
+
+    def to_bytes(self) -> bytes:
+        """All of it, in the format of a model file."""
+        rows = list(self.waiting.values())
+        tickets = [row.ticket for row in rows]
+        heads, numbers = (tickets, np.empty(0)) if isinstance(self.learner, Forecaster) else packed.pack(tickets)
+        waiting = {
+            "ids": list(self.waiting),
+            "tickets": heads,
+            "digests": [row.digest.hex() for row in rows],
+            "answers": codec.spell_infinities([[*row.answer, *map(_none_if_nan, row.naive)] for row in rows]),
+            "asked": [row.asked for row in rows],
+        }
+        scores = {name: _none_if_nan(value) for name, value in self.scores.plain().items()}
+        head = {"key": self.key, "level": self.level, "dropped": self.dropped, "place": self.place}
+        head["scores"] = codec.spell_infinities(scores)
+        arrays = {
+            "learner": np.frombuffer(self.learner.to_bytes(), dtype=np.uint8),
+            "waiting": packed.text_of(waiting),
+            "numbers": numbers,
+            **self.scores.arrays(),
+        }
+        return model_file.to_bytes(Record(_KIND, head, arrays))
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Unit:
+        """What :meth:`to_bytes` wrote; raises ModelFileError where it is not sound."""
+        unit: Unit = model_file.from_bytes(data)
+        return unit
+
+
+def _read(record: Record) -> Unit:
+    head, arrays = record.head, dict(record.arrays)
+    learner = model_file.from_bytes(arrays["learner"].tobytes())
+    unit = Unit(head["key"], learner, head["level"])
+    unit.dropped, unit.place = head["dropped"], head["place"]
+    plain = codec.read_infinities(head["scores"])
+    unit.scores = Scores.restored({**plain, "newest": _nan_if_none(plain["newest"])}, arrays)
+    unit.waiting = _read_waiting(packed.of_text(arrays["waiting"]), arrays["numbers"], isinstance(learner, Forecaster))
+    return unit
+
+
+def _read_waiting(rows: dict[str, Any], numbers: Array, forecasts: bool) -> dict[str, Waiting]:
+    tickets: list[Ticket] = rows["tickets"] if forecasts else packed.unpack(rows["tickets"], numbers)
+    parts = zip(rows["ids"], tickets, rows["digests"], codec.read_infinities(rows["answers"]), rows["asked"], strict=True)
+    found = {}
+    for id, ticket, digest, (prediction, lower, upper, last, mean), asked in parts:
+        naive = (_nan_if_none(last), _nan_if_none(mean))
+        found[id] = Waiting(ticket, bytes.fromhex(digest), (prediction, lower, upper), naive, (asked[0], asked[1]))
+    return found
+
+
+def _answer(prediction: float, lower: float, upper: float) -> Answer:
+    return prediction, lower if isfinite(lower) else None, upper if isfinite(upper) else None
+
+
+def _none_if_nan(value: Any) -> Any:
+    return None if value != value else value
+
+
+def _nan_if_none(value: float | None) -> float:
+    return float("nan") if value is None else value
+
+
+model_file.register(_KIND, _read)

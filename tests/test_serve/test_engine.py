@@ -1,0 +1,317 @@
+"""The log, the models and recovery, without HTTP."""
+
+import shutil
+import sqlite3
+
+import numpy as np
+import pytest
+
+import driftline as dl
+from driftline.serve.engine import Engine
+from driftline.serve.problems import Problem, StoreError
+from driftline.serve.store import FILE, Entry, SqliteStore, backup
+from tests.test_serve.tools import Direct, library_account, same_bits
+
+
+def drive(service, name, rng, count, keys=("",)):
+    """Questions and labels in a random order; the ids that still wait."""
+    waiting = []
+    for number in range(count):
+        key = {"key": str(rng.choice(keys))} if keys != ("",) else {}
+        x = dict(zip("abc", rng.normal(size=3).round(3).tolist(), strict=True))
+        if rng.random() < 0.7:
+            service.predict(name, id=f"{name}{number}", x=x, **key)
+            waiting.append(f"{name}{number}")
+        else:
+            service.learn(name, x=x, y=float(rng.normal()), **key)
+        while len(waiting) > 5 or (waiting and rng.random() < 0.3):
+            one = waiting.pop(int(rng.integers(len(waiting))))
+            service.learn(name, id=one, y=float(rng.normal()))
+    return waiting
+
+
+def copy_of(folder, to):
+    """What a disk holds when the process is killed: no lock, no farewell."""
+    shutil.copytree(folder, to)
+    return to
+
+
+@pytest.mark.parametrize("learner", ["rls", "auto", "lms"])
+def test_a_recovered_model_has_the_bits_of_the_library(tmp_path, learner):
+    with Direct(tmp_path / "a") as service:
+        service.put("m", learner=learner)
+        waiting = drive(service, "m", np.random.default_rng(0), 60)
+        before, model = service.status("m"), service.export("m")
+        killed = copy_of(tmp_path / "a", tmp_path / "b")
+    account, answers = library_account(killed)["m", ""]
+    assert same_bits(model, account)
+    with Direct(killed) as again:
+        assert again.status("m") == before
+        assert same_bits(again.export("m"), account)
+        for one in waiting:
+            again.learn("m", id=one, y=1.0)
+        assert again.status("m")["waiting"] == 0
+    assert answers
+
+
+def test_answers_are_the_librarys_and_stay_what_they_were(tmp_path):
+    rng = np.random.default_rng(1)
+    with Direct(tmp_path / "a") as service:
+        service.put("m", learner="rls", level=0.5)
+        drive(service, "m", rng, 30)
+        said = {f"q{n}": service.predict("m", id=f"q{n}", x={"a": n, "b": 1, "c": 2})[0] for n in range(5)}
+        service.learn("m", id="q0", y=4.0)
+        told = service.predict("m", id="q0", x={"c": 2.0, "b": 1.0, "a": 0.0})
+        killed = copy_of(tmp_path / "a", tmp_path / "b")
+    answers = library_account(killed)["m", ""][1]
+    assert said == {one: answers[one] for one in said}
+    assert told == [said["q0"]]
+    with Direct(killed) as again:
+        assert [again.predict("m", id=f"q{n}", x={"a": n, "b": 1, "c": 2})[0] for n in range(5)] == list(said.values())
+
+
+@pytest.mark.parametrize("entries", [1, 7])
+def test_snapshots_and_a_log_cut_behind_them_change_nothing(tmp_path, entries, monkeypatch):
+    """One unit at a time is saved, so that units differ in how much of the log they know."""
+    monkeypatch.setattr("driftline.serve.engine._SLICE", 0.0)
+    monkeypatch.setattr(Engine, "_keep_short", lambda self: self.last % entries or self._save(0.0))
+    keys = ("u", "v", "w")
+    with Direct(tmp_path / "plain", entries=10**6) as service, monkeypatch.context() as patch:
+        patch.setattr(Engine, "_keep_short", lambda self: None)
+        service.put("k", learner="rls", keyed=True)
+        drive(service, "k", np.random.default_rng(2), 80, keys)
+        expected = [service.export("k", key) for key in keys], service.status("k")["mse"]
+    with Direct(tmp_path / "cut") as service:
+        service.put("k", learner="rls", keyed=True)
+        waiting = drive(service, "k", np.random.default_rng(2), 80, keys)
+        assert service.engine.counts["snapshots"] > 5
+        killed = copy_of(tmp_path / "cut", tmp_path / "killed")
+    with Direct(killed) as again:
+        assert again.engine._cut > 0
+        assert ([again.export("k", key) for key in keys], again.status("k")["mse"]) == expected
+        assert list(again.engine.models["k"].ids) == waiting
+
+
+def test_a_refused_batch_learns_nothing_and_says_where(tmp_path):
+    with Direct(tmp_path) as service:
+        service.put("m", learner="rls")
+        service.predict("m", id="w", x={"a": 1.0})
+        service.learn("m", x={"a": 2.0}, y=1.0)
+        before, last = service.export("m"), service.engine.last
+        rows = [{"id": "w", "y": 1.0}, {"x": {"a": 3.0}, "y": 2.0}]
+        for bad, status in (
+            ({"x": [1.0, 2.0], "y": 0.0}, 422),
+            ({"id": "nobody", "y": 1.0}, 404),
+            ({"id": "w", "y": 2.0}, 409),
+            ({"key": "k", "x": {"a": 1.0}, "y": 2.0}, 422),
+        ):
+            with pytest.raises(Problem) as refused:
+                service.learn("m", *rows, bad)
+            assert (refused.value.status, refused.value.row) == (status, 2)
+        assert service.export("m") == before
+        assert service.engine.last == last
+        assert service.learn("m", *rows) == {"learned": 2, "known": 0}
+
+
+def test_a_learner_that_refuses_a_row_leaves_the_batch_unlearned(tmp_path):
+    with Direct(tmp_path) as service:
+        service.put("m", learner="lms", params={"rate": 1e200})
+        before = service.status("m")
+        with pytest.raises(Problem) as refused:
+            service.learn("m", *[{"x": [1e150], "y": 1e150}] * 3)
+        assert refused.value.status == 422
+        assert service.status("m") == before
+
+
+def test_the_same_call_again_is_known_and_another_one_is_refused(tmp_path):
+    with Direct(tmp_path) as service:
+        service.put("m")
+        assert service.learn("m", id="a", x={"u": 1}, y=2) == {"learned": 1, "known": 0}
+        assert service.learn("m", id="a", x={"u": 1.0}, y=2.0) == {"learned": 0, "known": 1}
+        assert service.learn("m", id="a", y=2.0) == {"learned": 0, "known": 1}
+        batch = [{"id": "b", "x": {"u": 1}, "y": 0}, {"id": "a", "y": 2}, {"id": "b", "x": {"u": 1}, "y": 0}]
+        assert service.learn("m", *batch) == {"learned": 1, "known": 2}
+        for other in ({"y": 3.0}, {"x": {"u": 2}, "y": 2.0}):
+            with pytest.raises(Problem, match="'a'") as refused:
+                service.learn("m", id="a", **other)
+            assert refused.value.status == 409
+        assert service.status("m")["rows"] == 2
+
+
+def test_a_damaged_entry_is_named_and_stops_the_start(tmp_path):
+    with Direct(tmp_path / "a") as service:
+        service.put("m", learner="rls")
+        drive(service, "m", np.random.default_rng(3), 20)
+        killed = copy_of(tmp_path / "a", tmp_path / "b")
+    for statement, words in (
+        ("UPDATE log SET body = replace(body, '1', '2') WHERE number = 5", "entry 5 of the log is damaged"),
+        ("UPDATE log SET at = at + 1 WHERE number = 6", "entry 6 of the log is damaged"),
+        ("DELETE FROM log WHERE number = 7", "entry 7 of the log is missing"),
+    ):
+        spoiled = copy_of(killed, tmp_path / words[:7])
+        with sqlite3.connect(spoiled / FILE) as database:
+            assert database.execute(statement).rowcount == 1
+        database.close()
+        with pytest.raises(StoreError, match=words):
+            Direct(spoiled)
+
+
+def test_a_half_written_tail_is_dropped_and_a_damaged_middle_is_not(tmp_path):
+    with Direct(tmp_path / "a") as service:
+        service.put("m", learner="rls")
+        for number in range(40):
+            service.learn("m", x=[float(number)], y=1.0)
+        killed = copy_of(tmp_path / "a", tmp_path / "b")
+    log = killed / f"{FILE}-wal"
+    whole = log.read_bytes()
+    seen = set()
+    for kept in (len(whole) - 100, len(whole) - 4096, len(whole) // 2):
+        log.write_bytes(whole[:kept])
+        with Direct(copy_of(killed, tmp_path / f"tail{kept}")) as again:
+            learner, last = dl.from_bytes(again.export("m")), again.engine.last
+        expected = dl.RLS()
+        for number in range(last):
+            expected.learn_one([float(number)], 1.0)
+        assert learner.to_bytes() == expected.to_bytes()
+        seen.add(last)
+    assert max(seen) == 39
+    assert min(seen) < 30
+    for at in (len(whole) // 2, 40):
+        log.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        with pytest.raises(StoreError, match="damaged at frame"):
+            Direct(copy_of(killed, tmp_path / f"middle{at}"))
+
+
+def test_a_full_disk_refuses_with_507_and_loses_nothing(tmp_path):
+    with Direct(tmp_path / "a") as service:
+        service.put("m", learner="rls")
+        service.predict("m", id="w", x=[1.0])
+        database = service.engine.store._db
+        pages = database.execute("PRAGMA page_count").fetchone()[0]
+        database.execute(f"PRAGMA max_page_count = {pages + 3}")
+        learned = 0
+        with pytest.raises(Problem) as refused:  # noqa: PT012 - which of them is refused depends on SQLite's pages
+            for _ in range(1000):
+                service.learn("m", x=[float(learned)], y=1.0)
+                learned += 1
+        assert refused.value.status == 507
+        for _ in range(3):
+            with pytest.raises(Problem, match="no room"):
+                service.learn("m", id="w", y=2.0)
+        assert service.status("m")["rows"] == learned > 0
+        assert service.predict("m", x=[1.0])
+        database.execute("PRAGMA max_page_count = 1000000")
+        service.engine._probed = 0.0
+        assert service.learn("m", id="w", y=2.0) == {"learned": 1, "known": 0}
+        killed = copy_of(tmp_path / "a", tmp_path / "b")
+        model = service.export("m")
+    with Direct(killed) as again:
+        assert again.export("m") == model
+
+
+def test_rows_that_wait_too_long_are_let_go_and_counted_after_a_restart_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(Engine, "_keep_short", lambda self: self._save(0.0))
+    with Direct(tmp_path / "a", waiting=4, rows=4) as service:
+        service.put("k", learner="rls", keyed=True)
+        for number in range(9):
+            service.predict("k", id=str(number), key="uvw"[number % 3], x=[1.0])
+        before = service.status("k"), list(service.engine.models["k"].ids)
+        killed = copy_of(tmp_path / "a", tmp_path / "b")
+    assert before[0]["dropped"] == 5
+    assert before[1] == ["5", "6", "7", "8"]
+    with Direct(killed, waiting=4, rows=4) as again:
+        assert (again.status("k"), list(again.engine.models["k"].ids)) == before
+        with pytest.raises(Problem) as refused:
+            again.learn("k", id="0", y=1.0)
+        assert refused.value.status == 404
+
+
+def test_ids_are_remembered_for_as_many_labels_as_promised(tmp_path):
+    with Direct(tmp_path, remembered=2000) as service:
+        service.put("m", learner="lms")
+        for start in range(0, 4000, 500):
+            service.learn("m", *[{"id": str(n), "x": [0.1], "y": 0.0} for n in range(start, start + 500)])
+        oldest = 4000 - 2000
+        known = service.learn("m", *[{"id": str(n), "y": 0.0} for n in range(oldest, 4000)])
+        assert known == {"learned": 0, "known": 2000}
+        with pytest.raises(Problem, match="not known"):
+            service.learn("m", id="0", y=0.0)
+
+
+def test_a_deleted_model_is_gone_and_its_name_is_free(tmp_path):
+    with Direct(tmp_path / "a") as service:
+        service.put("m", learner="rls")
+        service.learn("m", id="a", x=[1.0], y=1.0)
+        with pytest.raises(Problem, match="configured differently"):
+            service.put("m", learner="lms")
+        service.delete("m")
+        service.put("m", learner="lms")
+        assert service.learn("m", id="a", x=[1.0], y=2.0) == {"learned": 1, "known": 0}
+        killed = copy_of(tmp_path / "a", tmp_path / "b")
+    with Direct(killed) as again:
+        assert again.status("m")["rows"] == 1
+        assert again.status("m")["learner"] == "lms"
+
+
+def test_a_second_service_on_the_folder_is_refused(tmp_path):
+    with Direct(tmp_path), pytest.raises(StoreError, match="another service"):
+        SqliteStore(tmp_path)
+
+
+def test_a_log_of_another_processor_is_replayed_and_its_answers_stay(tmp_path, caplog):
+    with Direct(tmp_path / "a") as service:
+        service.put("m", learner="rls")
+        service.learn("m", x=[1.0], y=1.0)
+        answer = service.predict("m", id="q", x=[1.0])[0]
+        killed = copy_of(tmp_path / "a", tmp_path / "b")
+    given = repr(answer[0])
+    other = repr(float(np.nextafter(answer[0], 2)))
+    with sqlite3.connect(killed / FILE) as database:
+        row = database.execute("SELECT number, model, kind, at, body, note FROM log WHERE kind = 'predict'").fetchone()
+        entry = Entry(*row[:5], row[5].replace(given.encode(), other.encode()))
+        assert entry.note != row[5]
+        database.execute("UPDATE log SET note = ?, checksum = ? WHERE number = ?", (entry.note, entry.checksum(), row[0]))
+    database.close()
+    with pytest.raises(StoreError, match="replays to another answer"):
+        Direct(copy_of(killed, tmp_path / "same"))
+    with sqlite3.connect(killed / FILE) as database:
+        database.execute('UPDATE meta SET value = replace(value, \'"machine": "\', \'"machine": "other \')')
+    database.close()
+    with Direct(killed) as again:
+        assert again.predict("m", id="q", x=[1.0])[0][0] == float(other)
+    assert "1 answers differ" in caplog.text
+
+
+def test_a_backup_of_a_running_service_holds_what_was_acknowledged(tmp_path):
+    with Direct(tmp_path / "a") as service:
+        service.put("m", learner="rls")
+        drive(service, "m", np.random.default_rng(4), 30)
+        model = service.export("m")
+        backup(tmp_path / "a", tmp_path / "copy")
+        service.learn("m", x={"a": 1.0}, y=1.0)
+    with Direct(tmp_path / "copy") as again:
+        assert again.export("m") == model
+    with pytest.raises(FileExistsError):
+        backup(tmp_path / "a", tmp_path / "copy")
+
+
+def test_a_model_with_steps_learns_by_id_and_recovers(tmp_path):
+    rng = np.random.default_rng(5)
+    with Direct(tmp_path / "a") as service:
+        service.put("f", learner="rls", steps=2)
+        expected = dl.Forecaster(dl.RLS(), steps=2)
+        for number in range(12):
+            x, y = {"a": float(rng.normal())}, float(rng.normal())
+            said = service.predict("f", id=str(number), x=x)[0][0]
+            assert said == (float(expected.forecast([x]).predictions[0]) if number else 0.0)
+            service.learn("f", id=str(number), y=y)
+            expected.learn_one(x, y)
+        assert service.export("f") == expected.to_bytes()
+        service.predict("f", id="w", x={"a": 1.0})
+        with pytest.raises(Problem):
+            service.learn("f", {"id": "w", "y": 1.0}, {"x": {"b": 1.0}, "y": 1.0})
+        assert service.export("f") == expected.to_bytes()
+        killed = copy_of(tmp_path / "a", tmp_path / "b")
+    with Direct(killed) as again:
+        assert again.export("f") == expected.to_bytes()
+        assert again.learn("f", id="w", y=1.0)["learned"] == 1

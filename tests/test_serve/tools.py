@@ -1,0 +1,97 @@
+"""An engine without HTTP around it, and the library's own account of the same calls."""
+
+import asyncio
+import json
+import sqlite3
+from pathlib import Path
+
+import driftline as dl
+from driftline.base.registry import regressors
+from driftline.serve.engine import Engine
+from driftline.serve.limits import Limits
+from driftline.serve.requests import Requests
+from driftline.serve.store import FILE, SqliteStore
+
+
+class Direct:
+    """An engine on a folder, called as the service calls it. Limits may be given by name."""
+
+    def __init__(self, folder: Path, **limits):
+        self.limits = Limits(**limits)
+        self.requests = Requests(self.limits)
+        self.engine = Engine(SqliteStore(folder), self.limits)
+        self.engine.start()
+
+    def put(self, name, **config):
+        return self._do(self.engine.put, name, self.requests.read_model(json.dumps(config).encode()))
+
+    def predict(self, name, *rows, **row):
+        return self._rows("predict", self.engine.predict, name, rows, row)
+
+    def learn(self, name, *rows, **row):
+        return self._rows("learn", self.engine.learn, name, rows, row)
+
+    def delete(self, name):
+        return self._do(self.engine.delete, name)
+
+    def status(self, name):
+        return self._do(lambda: self.engine.model(name).status())
+
+    def export(self, name, key=None):
+        return self._do(lambda: self.engine.model(name).export(key))
+
+    def close(self):
+        self.engine.stop()
+
+    def _rows(self, kind, work, name, rows, row):
+        body = json.dumps({"rows": rows} if rows else row).encode()
+        return self._do(work, name, self.requests.read_rows(kind, body)[0], body)
+
+    def _do(self, work, *arguments):
+        return asyncio.run(self.engine.call(work, *arguments))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def library_account(folder: Path):
+    """What plain asks and tells give, in the order of an uncut log: by model and key, the learner and its answers by id.
+
+    It reads the tables by itself, and shares no code with the service but the library.
+    """
+    database = sqlite3.connect(folder / FILE)
+    assert database.execute("SELECT value FROM meta WHERE name = 'cut'").fetchone()[0] == "0"
+    names = {number: (name, json.loads(config)) for number, name, config in
+             database.execute("SELECT number, name, config FROM models")}  # fmt: skip
+    accounts, waiting = {}, {}
+    for model, kind, body, note in database.execute("SELECT model, kind, body, note FROM log ORDER BY number"):
+        name, config = names[model]
+        sent, said = json.loads(body), json.loads(note) if note else {}
+        rows = sent.get("rows", [sent])
+        for index in said.get("rows", range(len(rows))):
+            row = rows[index]
+            ticket = None
+            if kind == "learn" and row.get("id") in waiting:
+                key, ticket = waiting.pop(row["id"])
+            else:
+                key = row.get("key", "")
+            learner, answers = accounts.setdefault(
+                (name, key), (regressors()[config["learner"]](**config["params"]), {})
+            )  # fmt: skip
+            if kind == "predict":
+                ticket = learner.ask(row["x"])
+                answers[row["id"]] = (ticket.prediction, *ticket.interval(config["level"]))
+                waiting[row["id"]] = (key, ticket)
+            elif ticket is None:
+                learner.learn_one(row["x"], row["y"])
+            else:
+                learner.tell(ticket, row["y"])
+    database.close()
+    return accounts
+
+
+def same_bits(one: bytes, other: dl.Learner) -> bool:
+    return one == other.to_bytes()
