@@ -225,6 +225,11 @@ class Engine:
         self._thread.join()
 
     @property
+    def log_length(self) -> int:
+        """How many entries a recovery would replay."""
+        return self.last - self._cut
+
+    @property
     def alive(self) -> bool:
         """Whether calls are taken."""
         return self._thread.is_alive()

@@ -78,9 +78,10 @@ class Model:
         self.units: dict[str, Unit] = {} if config["keyed"] else {"": self._new_unit("")}
         self.ids: dict[str, str] = {}  # of the rows that wait, the oldest first, and their keys
         self.labels = 0  # that came with an id
+        self.learned = 0  # rows since the service started
         self.changed: set[str] = set()  # keys whose units changed since the log was told
         self.recent: deque[tuple[Any, ...]] = deque(maxlen=_KEPT)
-        self.alarms: deque[dict[str, Any]] = deque(maxlen=_KEPT)
+        self.alarms: deque[tuple[int, dict[str, Any]]] = deque(maxlen=_KEPT)
 
     def _new_unit(self, key: str) -> Unit:
         return Unit(key, self.base.clone(), self.config["level"])
@@ -255,7 +256,8 @@ class Model:
             first = unit.scores.rows
             self._touch(unit, entry)
             raised = unit.scores.take(of_unit, at)
-            self.alarms.extend({"key": key, "row": row, "at": at} if key else {"row": row, "at": at} for row in raised)
+            self.alarms.extend((self.learned, {"key": key, "row": row, "at": at}) for row in raised)
+            self.learned += len(of_unit)
             last = of_unit[-_KEPT:]
             start = first + len(of_unit) - len(last) + 1
             self.recent.extend((start + n, *outcome.answer, outcome.y, key) for n, outcome in enumerate(last))
@@ -330,6 +332,15 @@ class Model:
             "memory": memory, "weights": _weights(units[0].learner) if len(units) == 1 else None,
         }  # fmt: skip
         return {**found, "keys": len(self.units)} if self.config["keyed"] and key is None else found
+
+    def news(self, seen: int, key: str | None) -> tuple[int, dict[str, Any], list[dict[str, Any]]]:
+        """What happened since so many rows were learned: how many now, the status with the latest rows, and the alarms."""
+        count = min(self.learned - seen, len(self.recent))
+        latest = list(self.recent)[len(self.recent) - count :]
+        alarms = [alarm for learned, alarm in self.alarms if learned >= seen and key in (None, alarm["key"])]
+        shown = [row for row in latest if key in (None, row[-1])]
+        status = {**self.status(key), "recent": shown}
+        return self.learned, status, alarms
 
     def _known(self, key: str) -> Unit:
         if key not in self.units:

@@ -1,0 +1,234 @@
+"""The calls of the service over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import re
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from driftline.serve import arrow, metrics, openapi, page
+from driftline.serve.engine import Engine
+from driftline.serve.events import Events
+from driftline.serve.problems import Problem
+from driftline.serve.requests import NAME, Requests, Row
+from driftline.serve.scores import Answer
+from driftline.serve.tokens import Tokens
+
+_log = logging.getLogger("driftline.serve")
+_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+class Api:
+    """The service's calls, as a Starlette application.
+
+    Args:
+        engine: that does the work.
+        tokens: who may do what; without them every caller may do everything, as long as it calls a loopback name.
+        ending: whether the service stops.
+    """
+
+    def __init__(self, engine: Engine, tokens: Tokens | None = None, ending: Callable[[], bool] = lambda: False) -> None:
+        self.engine, self.tokens = engine, tokens
+        self.requests = Requests(engine.limits)
+        self.events = Events(engine, engine.limits.streams, ending)
+        self.statuses: Counter[int] = Counter()
+        self._name = re.compile(NAME)
+        self._contract = json.dumps(openapi.document(self.requests)).encode()
+        one = "/v1/models/{name}"
+        self.app = Starlette(
+            routes=[
+                Route(f"{one}/predict", self._guarded("read", self._predict), methods=["POST"]),
+                Route(f"{one}/learn", self._guarded("write", self._learn), methods=["POST"]),
+                Route(f"{one}/forecast", self._guarded("read", self._forecast), methods=["POST"]),
+                Route(f"{one}/events", self._guarded("read", self._stream), methods=["GET"]),
+                Route(f"{one}/export", self._guarded("read", self._export), methods=["GET"]),
+                Route(one, self._guarded("read", self._get), methods=["GET"]),
+                Route(one, self._guarded("admin", self._put), methods=["PUT"]),
+                Route(one, self._guarded("admin", self._delete), methods=["DELETE"]),
+                Route("/v1/models", self._guarded("read", self._list), methods=["GET"]),
+                Route("/metrics", self._guarded("read", self._metrics), methods=["GET"]),
+                Route("/healthz", self._guarded(None, self._healthy), methods=["GET"]),
+                Route("/readyz", self._guarded(None, self._ready), methods=["GET"]),
+                Route("/openapi.json", self._guarded(None, self._openapi), methods=["GET"]),
+                Route("/", self._guarded(None, self._page), methods=["GET"]),
+            ],
+            exception_handlers={HTTPException: self._unknown},
+        )
+
+    def _guarded(self, scope: str | None, endpoint: Endpoint) -> Endpoint:
+        """A call that answers with problem documents, for callers who may."""
+
+        async def answer(request: Request) -> Response:
+            try:
+                if self.tokens is None:
+                    _require_loopback(request)
+                elif scope is not None:
+                    self.tokens.require(request.headers.get("authorization"), scope)
+                response = await endpoint(request)
+            except Problem as problem:
+                response = _problem(problem)
+            except ClientDisconnect:
+                response = _problem(Problem(400, "the client left before the body was complete"))
+            except Exception:
+                _log.exception("a call failed")
+                response = _problem(Problem(500, "this should not have happened"))
+            self.statuses[response.status_code] += 1
+            return response
+
+        return answer
+
+    async def _unknown(self, request: Request, error: Exception) -> Response:
+        """No such path, or no such verb."""
+        assert isinstance(error, HTTPException)
+        self.statuses[error.status_code] += 1
+        words = {404: "there is nothing at this path", 405: f"{request.method} is not known here"}
+        response = _problem(Problem(error.status_code, words.get(error.status_code, error.detail)))
+        response.headers.update(error.headers or {})
+        return response
+
+    # Models.
+
+    async def _list(self, _: Request) -> Response:
+        return _json({"models": await self.engine.call(self._statuses)})
+
+    def _statuses(self) -> list[dict[str, Any]]:
+        return [model.status() for model in self.engine.models.values()]
+
+    async def _get(self, request: Request) -> Response:
+        name, key = request.path_params["name"], request.query_params.get("key")
+        return _json(await self.engine.call(lambda: self.engine.model(name).status(key)))
+
+    async def _put(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        most = self.engine.limits.text
+        if len(name) > most or not self._name.fullmatch(name):
+            raise Problem(422, f"a model's name must match {NAME} and have at most {most} characters", field="name")
+        config = self.requests.read_model(await self._body(request))
+        made, status = await self.engine.call(self.engine.put, name, config)
+        return _json(status, 201 if made else 200)
+
+    async def _delete(self, request: Request) -> Response:
+        await self.engine.call(self.engine.delete, request.path_params["name"])
+        return Response(status_code=204)
+
+    async def _export(self, request: Request) -> Response:
+        name, key = request.path_params["name"], request.query_params.get("key")
+        data = await self.engine.call(lambda: self.engine.model(name).export(key))
+        file = {"content-disposition": f'attachment; filename="{name}.drift"'}
+        return Response(data, media_type="application/octet-stream", headers=file)
+
+    # Rows.
+
+    async def _predict(self, request: Request) -> Response:
+        rows, batch, body = await self._rows("predict", request)
+        if self.tokens is not None and any(row.id is not None for row in rows):
+            self.tokens.require(request.headers.get("authorization"), "write")  # rows that wait are changes
+        answers = await self.engine.call(self.engine.predict, request.path_params["name"], rows, body)
+        return _answers(rows, answers, batch)
+
+    async def _learn(self, request: Request) -> Response:
+        rows, _, body = await self._rows("learn", request)
+        return _json(await self.engine.call(self.engine.learn, request.path_params["name"], rows, body))
+
+    async def _forecast(self, request: Request) -> Response:
+        rows, _, _ = await self._rows("forecast", request)
+        name = request.path_params["name"]
+        answers = await self.engine.call(lambda: self.engine.model(name).forecast(rows))
+        return _answers(rows, answers, True)
+
+    async def _rows(self, kind: str, request: Request) -> tuple[list[Row], bool, bytes]:
+        body = await self._body(request)
+        if _media_type(request) == arrow.TYPE:
+            body = arrow.as_json(body, self.engine.limits.rows)
+        return *self.requests.read_rows(kind, body), body
+
+    async def _body(self, request: Request) -> bytes:
+        limits = self.engine.limits
+        if _media_type(request) not in (
+            "application/json",
+            arrow.TYPE,
+        ):  # a page of another origin cannot send these unasked
+            raise Problem(415, f"the body must be application/json or {arrow.TYPE}")
+        length = request.headers.get("content-length", "0")
+        if not length.isdigit() or int(length) > limits.body:
+            raise Problem(413, f"a body has at most {limits.body} bytes")
+        chunks, size = [], 0
+        try:
+            async with asyncio.timeout(limits.seconds):
+                async for chunk in request.stream():
+                    size += len(chunk)
+                    if size > limits.body:
+                        raise Problem(413, f"a body has at most {limits.body} bytes")
+                    chunks.append(chunk)
+        except TimeoutError:
+            raise Problem(408, f"the body took longer than {limits.seconds:g} s") from None
+        return b"".join(chunks)
+
+    # Watching.
+
+    async def _stream(self, request: Request) -> Response:
+        stream = await self.events.open(request.path_params["name"], request.query_params.get("key"))
+        return StreamingResponse(stream, media_type="text/event-stream", headers={"cache-control": "no-store"})
+
+    async def _metrics(self, _: Request) -> Response:
+        models = await self.engine.call(self._statuses)
+        gauges = {"event_streams": self.events.count, "log_entries": self.engine.log_length, "full": int(self.engine.full)}
+        text = metrics.text(self.engine.counts, models, self.statuses, gauges)
+        return Response(text, media_type="text/plain; version=0.0.4")
+
+    async def _healthy(self, _: Request) -> Response:
+        return _json({"status": "ok"})
+
+    async def _ready(self, _: Request) -> Response:
+        if not self.engine.alive:
+            raise Problem(503, "the service is stopping, or has failed")
+        if self.engine.full:
+            raise Problem(503, "there is no room on disk")
+        return _json({"status": "ready"})
+
+    async def _openapi(self, _: Request) -> Response:
+        return Response(self._contract, media_type="application/json")
+
+    async def _page(self, _: Request) -> Response:
+        return Response(page.HTML, media_type="text/html", headers=page.HEADERS)
+
+
+def _media_type(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def _require_loopback(request: Request) -> None:
+    """Refuses other names of this machine, by which a page of another origin may reach it."""
+    host = request.headers.get("host", "")
+    if (host if host.endswith("]") else host.rpartition(":")[0] or host) not in _LOOPBACK:
+        raise Problem(403, f"without tokens the service answers to {', '.join(_LOOPBACK)} alone")
+
+
+def _json(content: Any, status: int = 200) -> Response:
+    return Response(json.dumps(content, allow_nan=False).encode(), status, media_type="application/json")
+
+
+def _problem(problem: Problem) -> Response:
+    headers = {401: {"www-authenticate": "Bearer"}, 503: {"retry-after": "1"}}.get(problem.status)
+    text = json.dumps(problem.document()).encode()
+    return Response(text, problem.status, headers, "application/problem+json")
+
+
+def _answers(rows: list[Row], answers: list[Answer], batch: bool) -> Response:
+    found = []
+    for row, (prediction, lower, upper) in zip(rows, answers, strict=True):
+        answer: dict[str, Any] = {} if row.id is None else {"id": row.id}
+        found.append({**answer, "prediction": prediction, "lower": lower, "upper": upper})
+    return _json({"rows": found} if batch else found[0])

@@ -1,0 +1,41 @@
+"""Batches as Arrow streams: columns ``id``, ``key`` and ``y``, and a column for each feature."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from driftline.errors import missing_extra
+from driftline.serve.problems import Problem
+
+TYPE = "application/vnd.apache.arrow.stream"
+_OWN = ("id", "key", "y")
+
+
+def as_json(data: bytes, most: int) -> bytes:
+    """The same batch as JSON has it. A feature that is null is left out of its row."""
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise Problem(415, str(missing_extra("Arrow streams need", "pyarrow", "files"))) from None
+    try:
+        with pa.ipc.open_stream(pa.BufferReader(data)) as stream:
+            batches, rows = [], 0
+            for batch in stream:
+                rows += batch.num_rows
+                if rows > most:
+                    raise Problem(413, f"a batch has at most {most} rows", field="rows")
+                batches.append(batch)
+    except (pa.ArrowException, OSError, EOFError, ValueError) as error:
+        raise Problem(422, f"the body is not an Arrow stream: {error}") from None
+    listed = [_row(row) for batch in batches for row in batch.to_pylist()]
+    try:
+        return json.dumps({"rows": listed}, allow_nan=False).encode()
+    except (TypeError, ValueError) as error:
+        raise Problem(422, f"a column holds values that are no finite numbers: {error}", field="rows") from None
+
+
+def _row(row: dict[str, Any]) -> dict[str, Any]:
+    own = {name: row[name] for name in _OWN if row.get(name) is not None}
+    x = {name: value for name, value in row.items() if name not in _OWN and value is not None}
+    return {**own, "x": x} if x else own

@@ -1,0 +1,84 @@
+"""``driftline serve``, ``driftline backup`` and ``driftline token``. What they need is imported when they run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from driftline.cli import errors
+
+Folder = Annotated[Path, typer.Argument(help="The service's folder: its log and its models.", metavar="DIR")]
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands to a command line."""
+    app.command(short_help="Serve models that learn, over HTTP; nothing acknowledged is lost.")(serve)
+    app.command(short_help="Copy a service's folder while it runs.")(backup)
+    app.command(short_help="Make a token for a service.")(token)
+
+
+def serve(
+    folder: Folder,
+    host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Where to listen; 0: any free port.", min=0, max=65535)] = 8440,
+    tokens: Annotated[Path | None, typer.Option(help="Hashes of tokens, by `driftline token`.")] = None,
+    remember: Annotated[int, typer.Option(help="Labels of a model whose ids are known again.", min=1)] = 1_000_000,
+    waiting: Annotated[int, typer.Option(help="Rows of a model that may wait for labels.", min=1)] = 100_000,
+) -> None:
+    """Serve models that learn, over HTTP. What was acknowledged survives kill -9 and loss of power.
+
+    \b
+    Examples:
+      driftline serve models/
+      driftline serve models/ --host 0.0.0.0 --tokens tokens.txt
+    """
+    from driftline.serve.limits import Limits
+    from driftline.serve.problems import StoreError
+    from driftline.serve.server import serve as run
+
+    with errors.told("serve"):
+        try:
+            run(folder, host, port, tokens, Limits(remembered=remember, waiting=waiting))
+        except StoreError as error:
+            typer.echo(f"driftline serve: {error}", err=True)
+            raise typer.Exit(errors.DATA) from error
+
+
+def backup(
+    folder: Folder, to: Annotated[Path, typer.Argument(help="A folder for the copy; `driftline serve` takes it.")]
+) -> None:
+    """Copy a service's folder while it runs, with all that was acknowledged before.
+
+    \b
+    Example:
+      driftline backup models/ backups/monday
+    """
+    from driftline.serve.store import backup as copy
+
+    with errors.told("backup"):
+        copy(folder, to)
+
+
+def token(
+    file: Annotated[Path, typer.Argument(help="The file that --tokens names; a line is added.")],
+    scope: Annotated[str, typer.Option(help="read, write or admin; each may do what those before it may.")] = "write",
+    name: Annotated[str, typer.Option(help="To find the line again.")] = "",
+) -> None:
+    """Make a token, print it once, and add its hash to a file. A running service takes it within seconds.
+
+    \b
+    Example:
+      driftline token tokens.txt --scope admin --name deploy
+    """
+    from driftline.serve.tokens import SCOPES, digest_of, new_token
+
+    if scope not in SCOPES:
+        raise typer.BadParameter(f"--scope must be one of {', '.join(SCOPES)}, got {scope!r}")
+    made = new_token()
+    with errors.told("token"):
+        file.touch(mode=0o600)
+        with open(file, "a") as lines:
+            lines.write(f"{digest_of(made)} {scope} {' '.join(name.split())}".rstrip() + "\n")
+    typer.echo(made)

@@ -1,0 +1,120 @@
+"""The OpenAPI document, from the definitions that check requests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import driftline
+from driftline.serve.requests import NAME, Requests
+from driftline.serve.schema import Schema
+
+_NUMBER_OR_NULL = {"anyOf": [{"type": "number"}, {"type": "null"}]}
+_ANSWER: Schema = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "string"}, "prediction": {"type": "number"}, "lower": _NUMBER_OR_NULL, "upper": _NUMBER_OR_NULL,
+    },
+    "required": ["prediction", "lower", "upper"],
+}  # fmt: skip
+_COUNT: Schema = {"type": "integer", "minimum": 0}
+_LEARNED: Schema = {"type": "object", "properties": {"learned": _COUNT, "known": _COUNT}, "required": ["learned", "known"]}
+_PROBLEM: Schema = {
+    "type": "object",
+    "properties": {
+        "type": {"type": "string"}, "title": {"type": "string"}, "status": {"type": "integer"},
+        "detail": {"type": "string"}, "row": {"type": "integer"}, "field": {"type": "string"},
+    },
+    "required": ["type", "title", "status", "detail"],
+}  # fmt: skip
+_PROBLEMS = {
+    "400": "The request is malformed.",
+    "401": "A token is needed.",
+    "403": "The token may not do this.",
+    "404": "Unknown model or id.",
+    "408": "The body came too slowly.",
+    "409": "Known with other content.",
+    "413": "Too large.",
+    "415": "Another media type is needed.",
+    "422": "Bad input; the answer names row and field.",
+    "503": "Too busy, or stopping.",
+    "507": "No room on disk.",
+}
+
+
+def document(requests: Requests) -> dict[str, Any]:
+    """The contract of a service with these limits."""
+    name = {"type": "string", "pattern": NAME, "maxLength": requests.limits.text}
+    one = {"name": "name", "in": "path", "required": True, "schema": name}
+    key = {"name": "key", "in": "query", "schema": {"type": "string"}, "description": "Of a keyed model: which key."}
+    status: Schema = {"type": "object", "additionalProperties": True}
+    answers: Schema = {"oneOf": [_ANSWER, _rows(_ANSWER)]}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "driftline", "version": driftline.__version__},
+        "components": {
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "schemas": {"Problem": _PROBLEM, "Question": requests.question, "Label": requests.label, "Model": requests.model,
+                        "NextRow": requests.next_row},
+        },
+        "security": [{}, {"token": []}],
+        "paths": {
+            "/v1/models": {"get": _call("All models.", {"200": _json({"type": "object"})})},
+            "/v1/models/{name}": {
+                "parameters": [one],
+                "get": {**_call("A model, or one of its keys.", {"200": _json(status)}), "parameters": [key]},
+                "put": _call("Makes a model.", {"200": _json(status), "201": _json(status)}, _ref("Model")),
+                "delete": _call("Removes a model.", {"204": {"description": "Gone."}}),
+            },
+            "/v1/models/{name}/predict": {
+                "parameters": [one],
+                "post": _call("Predicts; rows with an id wait for their labels.", {"200": _json(answers)},
+                              _single_or_batch(requests, "Question")),
+            },
+            "/v1/models/{name}/learn": {
+                "parameters": [one],
+                "post": _call("Learns labels, all or none.", {"200": _json(_LEARNED)}, _single_or_batch(requests, "Label")),
+            },
+            "/v1/models/{name}/forecast": {
+                "parameters": [one],
+                "post": _call("Forecasts the next rows.", {"200": _json(_rows(_ANSWER))},
+                              requests.batch(_ref("NextRow"))),
+            },
+            "/v1/models/{name}/events": {
+                "parameters": [one, key],
+                "get": _call("Server-sent events: status, alarm.", {"200": _content("text/event-stream")}),
+            },
+            "/v1/models/{name}/export": {
+                "parameters": [one, key],
+                "get": _call("The model file.", {"200": _content("application/octet-stream")}),
+            },
+        },
+    }  # fmt: skip
+
+
+def _ref(name: str) -> Schema:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _rows(row: Schema) -> Schema:
+    return {"type": "object", "properties": {"rows": {"type": "array", "items": row}}, "required": ["rows"]}
+
+
+def _single_or_batch(requests: Requests, name: str) -> Schema:
+    return {"oneOf": [_ref(name), requests.batch(_ref(name))]}
+
+
+def _json(schema: Schema) -> dict[str, Any]:
+    return {"description": "Done, and on disk.", "content": {"application/json": {"schema": schema}}}
+
+
+def _content(kind: str) -> dict[str, Any]:
+    return {"description": "Done.", "content": {kind: {"schema": {"type": "string"}}}}
+
+
+def _call(summary: str, answers: dict[str, Any], body: Schema | None = None) -> dict[str, Any]:
+    problem = {"application/problem+json": {"schema": _ref("Problem")}}
+    problems = {status: {"description": about, "content": problem} for status, about in _PROBLEMS.items()}
+    call: dict[str, Any] = {"summary": summary, "responses": {**answers, **problems}}
+    if body is not None:
+        call["requestBody"] = {"required": True, "content": {"application/json": {"schema": body}}}
+    return call

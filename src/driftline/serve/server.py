@@ -1,0 +1,94 @@
+"""The process: logs, sockets, a graceful stop."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import logging
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from driftline.errors import missing_extra
+from driftline.serve.engine import Engine
+from driftline.serve.limits import Limits
+from driftline.serve.problems import StoreError
+from driftline.serve.store import SqliteStore, Store
+from driftline.serve.tokens import Tokens
+
+_log = logging.getLogger("driftline.serve")
+
+
+class _Lines(logging.Formatter):
+    """Each record as one line of JSON."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        line: dict[str, Any] = {
+            "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.created)),
+            "level": record.levelname.lower(),
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps({**line, **getattr(record, "more", {})})
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address is one that other machines cannot reach."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def open_store(folder: Path) -> Store:
+    """The store of a folder."""
+    return SqliteStore(folder)
+
+
+def serve(folder: Path, host: str, port: int, tokens: Path | None, limits: Limits) -> None:
+    """Serves until it is told to stop; StoreError where it cannot start."""
+    try:
+        import httptools as _  # noqa: F401
+        import uvicorn
+
+        from driftline.serve.api import Api
+    except ImportError as error:
+        raise missing_extra("the service needs", str(error.name), "serve") from None
+    if tokens is None and not is_loopback(host):
+        raise StoreError(f"--host {host} can be reached from other machines: --tokens FILE is needed, or a loopback address")
+    _set_up_logs()
+    known = None if tokens is None else Tokens(tokens)
+    engine = Engine(open_store(folder), limits)
+    config: uvicorn.Config
+    ending: list[uvicorn.Server] = []
+    api = Api(engine, known, lambda: bool(ending) and ending[0].should_exit)
+    config = uvicorn.Config(
+        api.app, host=host, port=port, loop="auto", http="httptools", ws="none", lifespan="off", log_config=None,
+        access_log=False, server_header=False, limit_concurrency=limits.connections, timeout_keep_alive=75,
+        timeout_graceful_shutdown=10, backlog=1024,
+    )  # fmt: skip
+    server = uvicorn.Server(config)
+    ending.append(server)
+    socket = config.bind_socket()
+    bound = socket.getsockname()[1]
+    engine.start()
+    _log.info("serving on http://%s:%d", host, bound, extra={"more": {"port": bound, "entries": engine.last}})
+    try:
+        server.run(sockets=[socket])
+    finally:
+        engine.stop()
+        _log.info("stopped", extra={"more": {"entries": engine.last}})
+
+
+def _set_up_logs() -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Lines())
+    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+    logging.captureWarnings(True)
+    for name in ("uvicorn.error", "uvicorn.access", "asyncio"):
+        logging.getLogger(name).setLevel(logging.WARNING)

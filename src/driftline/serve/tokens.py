@@ -1,0 +1,78 @@
+"""Tokens: who may do what. A file holds their hashes alone."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import secrets
+import time
+from pathlib import Path
+
+from driftline.serve.problems import Problem, StoreError
+
+SCOPES = ("read", "write", "admin")  # each may do what those before it may
+_EVERY = 1.0  # seconds between two looks at the file
+
+
+def digest_of(token: str) -> str:
+    """What the file keeps of a token. Tokens are random, so that a plain hash cannot be searched for."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def new_token() -> str:
+    """A token that nobody can guess."""
+    return f"dl_{secrets.token_urlsafe(32)}"
+
+
+class Tokens:
+    """The tokens of a file, which is read again when it changes. A line: the hash, the scope, and a name of your choice.
+
+    Args:
+        path: of the file; ``#`` begins a comment.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._known = self._read()
+        self._looked, self._stamp = time.monotonic(), self._changed()
+
+    def _changed(self) -> tuple[int, int]:
+        status = os.stat(self.path)
+        return status.st_mtime_ns, status.st_size
+
+    def _read(self) -> list[tuple[bytes, int]]:
+        found = []
+        for number, line in enumerate(self.path.read_text().splitlines(), 1):
+            words = line.partition("#")[0].split()
+            if not words:
+                continue
+            if len(words) < 2 or len(words[0]) != 64 or words[1] not in SCOPES:
+                raise StoreError(f"{self.path}: line {number} is not a hash, a scope ({', '.join(SCOPES)}) and a name")
+            found.append((words[0].lower().encode(), SCOPES.index(words[1])))
+        return found
+
+    def require(self, header: str | None, scope: str) -> None:
+        """Refuses a call without a token (401), or with one that does not reach so far (403)."""
+        self._look()
+        kind, _, token = (header or "").partition(" ")
+        given = digest_of(token.strip()).encode() if kind.lower() == "bearer" and token else b""
+        rank = -1
+        for known, reach in self._known:  # all of them, always: time tells nothing
+            rank = max(rank, reach) if hmac.compare_digest(known, given) else rank
+        if rank < 0:
+            raise Problem(401, "a token is needed: Authorization: Bearer …")
+        if rank < SCOPES.index(scope):
+            raise Problem(403, f"the token may not do this: it needs the scope {scope}")
+
+    def _look(self) -> None:
+        now = time.monotonic()
+        if now - self._looked < _EVERY:
+            return
+        self._looked = now
+        try:
+            stamp = self._changed()
+            if stamp != self._stamp:
+                self._known, self._stamp = self._read(), stamp
+        except (OSError, StoreError, UnicodeDecodeError):
+            return  # the tokens of before stay valid while the file is being replaced
