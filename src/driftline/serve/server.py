@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import json
 import logging
+import signal
 import sys
 import time
 from pathlib import Path
@@ -64,7 +65,6 @@ def serve(folder: Path, host: str, port: int, tokens: Path | None, limits: Limit
     _set_up_logs()
     known = None if tokens is None else Tokens(tokens)
     engine = Engine(open_store(folder), limits)
-    config: uvicorn.Config
     ending: list[uvicorn.Server] = []
     api = Api(engine, known, lambda: bool(ending) and ending[0].should_exit)
     config = uvicorn.Config(
@@ -76,6 +76,9 @@ def serve(folder: Path, host: str, port: int, tokens: Path | None, limits: Limit
     ending.append(server)
     socket = config.bind_socket()
     bound = socket.getsockname()[1]
+    socket.listen(config.backlog)  # calls are taken from the line below on
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)  # uvicorn raises the signal again once it has stopped, with more to do here
     engine.start()
     _log.info("serving on http://%s:%d", host, bound, extra={"more": {"port": bound, "entries": engine.last}})
     try:

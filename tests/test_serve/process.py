@@ -1,0 +1,84 @@
+"""A service in a process of its own, and clients that speak HTTP to it over a socket."""
+
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+from tests import patience
+
+RUN = """
+import sys, typer
+from driftline.serve.command import register
+app = typer.Typer()
+register(app)
+app(sys.argv[1:])
+"""
+
+
+class Process:
+    """``driftline serve FOLDER`` on a free port of the loopback address. It ends with the ``with`` block."""
+
+    def __init__(self, folder, *options, environment=None):
+        command = [sys.executable, "-c", RUN, "serve", str(folder), "--port", "0", *options]
+        env = {**os.environ, **(environment or {})}
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=env)
+        self.lines, self.connections = [], []
+        for line in self.process.stderr:
+            self.lines.append(line)
+            if '"port"' in line:
+                self.port = json.loads(line)["port"]
+                break
+        else:
+            raise AssertionError(f"the service did not start: {''.join(self.lines)}")
+        self._reader = threading.Thread(target=lambda: self.lines.extend(self.process.stderr), daemon=True)
+        self._reader.start()
+
+    def client(self, token=None):
+        """A connection, closed when the service ends."""
+        self.connections.append(Connection(self.port, token))
+        return self.connections[-1]
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self._ended()
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        self._ended()
+        return self.process.returncode
+
+    def _ended(self):
+        self.process.wait(patience.SECONDS)
+        self._reader.join(patience.SECONDS)
+        for connection in self.connections:
+            connection.close()
+        self.process.stderr.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.kill()
+
+
+class Connection:
+    """One connection that stays open."""
+
+    def __init__(self, port, token=None):
+        self.http = http.client.HTTPConnection("127.0.0.1", port, timeout=patience.SECONDS)
+        self.headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {token}"} if token else {})
+
+    def call(self, method, path, body=None):
+        """The status and the answer as plain values, or bytes where it is not JSON. OSError where the service is gone."""
+        self.http.request(method, path, None if body is None else json.dumps(body), self.headers)
+        answer = self.http.getresponse()
+        data = answer.read()
+        return answer.status, json.loads(data) if "json" in answer.headers.get("content-type", "") else data
+
+    def close(self):
+        self.http.close()
