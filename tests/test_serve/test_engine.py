@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import driftline as dl
+from driftline.base import registry
+from driftline.serve import unit
 from driftline.serve.engine import Engine
 from driftline.serve.problems import Problem, StoreError
 from driftline.serve.store import FILE, Entry, SqliteStore, backup
@@ -315,3 +317,57 @@ def test_a_model_with_steps_learns_by_id_and_recovers(tmp_path):
     with Direct(killed) as again:
         assert again.export("f") == expected.to_bytes()
         assert again.learn("f", id="w", y=1.0)["learned"] == 1
+
+
+@pytest.mark.parametrize("learner", registry.regressors())
+def test_a_batch_learned_as_a_table_has_the_bits_of_its_rows(tmp_path, learner):
+    """The widest table that is learned at once, and one whose names come in another order."""
+    rng, config = np.random.default_rng(6), {"learner": learner}
+    if learner in ("kernel", "averaged", "network"):
+        within = {"learner": "rls"}
+        config["params"] = {"learners": [within, {"learner": "lms"}]} if learner == "network" else {"learner": within}
+    for width in (3, unit._ROW_BY_ROW):
+        names = [f"f{number}" for number in range(width)]
+        X = rng.uniform(-0.3, 0.3, size=(60, width))
+        y = X[:, 0] + 0.1 * rng.normal(size=60)
+        rows = [{"x": dict(zip(names, x.tolist(), strict=True)), "y": label} for x, label in zip(X, y.tolist(), strict=True)]
+        with Direct(tmp_path / f"{width}", entries=10**6) as service:
+            try:
+                service.put("m", **config)
+            except Problem as problem:
+                pytest.skip(problem.detail)
+            service.learn("m", *rows[:3])
+            service.learn("m", *rows[3:40])
+            mixed = [{"x": dict(reversed(row["x"].items())), "y": row["y"]} for row in rows[40:]]
+            service.learn("m", *mixed)
+            status = service.status("m")
+            account = library_account(tmp_path / f"{width}")["m", ""][0]
+            assert same_bits(service.export("m"), account)
+            killed = copy_of(tmp_path / f"{width}", tmp_path / f"killed{width}")
+        with Direct(killed) as again:
+            assert again.status("m") == status
+        if width > 3:
+            continue
+        with Direct(tmp_path / "single", entries=10**6) as service:
+            service.put("m", **config)
+            for row in rows:
+                service.learn("m", **row)
+            one_by_one = service.status("m")
+        for name in ("rows", "coverage", "alarms", "last_alarm"):
+            assert one_by_one[name] == status[name]
+        for name in ("mse", "mae"):
+            assert one_by_one[name] == pytest.approx(status[name], rel=1e-12)
+        assert one_by_one["baselines"] == pytest.approx(status["baselines"], rel=1e-12)
+
+
+def test_a_table_with_a_bad_row_is_refused_whole_and_the_row_is_named(tmp_path):
+    with Direct(tmp_path) as service:
+        service.put("m", learner="lms", params={"rate": 0.1})
+        service.learn("m", x=[1.0], y=0.0)
+        before = service.export("m")
+        rows = [{"x": [1.0], "y": 1.0}] * 12
+        rows[7] = {"x": [1e160], "y": 1e160}
+        with pytest.raises(Problem) as refused:
+            service.learn("m", *rows)
+        assert (refused.value.status, refused.value.row) == (422, 7)
+        assert service.export("m") == before

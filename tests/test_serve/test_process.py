@@ -50,15 +50,15 @@ class Load(threading.Thread):
             connection.close()
 
     def _step(self, connection):
-        id = f"c{self.number}-{self.made}"
+        one = f"c{self.number}-{self.made}"
         self.made += 1
         x = {"a": self.rng.gauss(0, 1), "b": self.rng.gauss(0, 1)}
         key = {"key": self.rng.choice("uvw")} if self.keyed else {}
-        waiting = [one for one in self.asked if one not in self.told]
+        waiting = [asked for asked in self.asked if asked not in self.told]
         if self.rng.random() < 0.3:
-            calls = [("learn", {"rows": [{"id": f"{id}/{n}", "x": x, "y": float(n), **key} for n in range(3)]})]
+            calls = [("learn", {"rows": [{"id": f"{one}/{n}", "x": x, "y": float(n), **key} for n in range(3)]})]
         else:
-            calls = [("predict", {"id": id, "x": x, **key})]
+            calls = [("predict", {"id": one, "x": x, **key})]
             if waiting and self.rng.random() < 0.8:
                 calls.append(("learn", {"id": self.rng.choice(waiting), "y": self.rng.gauss(0, 1)}))
         for call in calls:
@@ -111,20 +111,20 @@ def test_kill_9_under_load_loses_nothing_and_learns_nothing_twice(tmp_path, keye
         client = service.client()
         assert [load.bad for load in loads] == [[]] * CLIENTS
         account = library_account(folder)
-        answers = {id: answer for _, of_unit in account.values() for id, answer in of_unit.items()}
-        acknowledged = {id: answer for load in loads for id, answer in load.asked.items()}
+        answers = {one: answer for _, of_unit in account.values() for one, answer in of_unit.items()}
+        acknowledged = {one: answer for load in loads for one, answer in load.asked.items()}
         assert len(acknowledged) > 100
-        for id, answer in acknowledged.items():
-            prediction, lower, upper = answers[id]
+        for one, answer in acknowledged.items():
+            prediction, lower, upper = answers[one]
             assert answer["prediction"] == prediction
             if answer["lower"] is not None:
                 assert (answer["lower"], answer["upper"]) == (lower, upper)
-        told = {id: y for load in loads for id, y in load.told.items()}
+        told = {one: y for load in loads for one, y in load.told.items()}
         labels = learned_ids(folder)
         assert len(labels) == len(set(labels)), "learned twice"
         assert told.keys() <= set(labels), "an acknowledged label is lost"
-        for id, y in list(told.items())[:200]:
-            assert client.call("POST", "/v1/models/m/learn", {"id": id, "y": y})[1] == {"learned": 0, "known": 1}
+        for one, y in list(told.items())[:200]:
+            assert client.call("POST", "/v1/models/m/learn", {"id": one, "y": y})[1] == {"learned": 0, "known": 1}
         for (_, key), (learner, _) in account.items():
             assert client.call("GET", f"/v1/models/m/export?key={key}")[1] == learner.to_bytes()
         assert client.call("GET", "/v1/models/m")[1]["rows"] == len(labels)

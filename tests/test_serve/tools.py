@@ -78,9 +78,7 @@ def library_account(folder: Path):
                 key, ticket = waiting.pop(row["id"])
             else:
                 key = row.get("key", "")
-            learner, answers = accounts.setdefault(
-                (name, key), (regressors()[config["learner"]](**config["params"]), {})
-            )  # fmt: skip
+            learner, answers = accounts.setdefault((name, key), (made_of(config), {}))
             if kind == "predict":
                 ticket = learner.ask(row["x"])
                 answers[row["id"]] = (ticket.prediction, *ticket.interval(config["level"]))
@@ -91,6 +89,15 @@ def library_account(folder: Path):
                 learner.tell(ticket, row["y"])
     database.close()
     return accounts
+
+
+def made_of(spec):
+    """The learner of a configuration, learners within it too."""
+    if isinstance(spec, list):
+        return [made_of(item) for item in spec]
+    if not isinstance(spec, dict):
+        return spec
+    return regressors()[spec["learner"]](**{name: made_of(value) for name, value in spec.get("params", {}).items()})
 
 
 def same_bits(one: bytes, other: dl.Learner) -> bool:

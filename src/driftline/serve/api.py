@@ -7,27 +7,38 @@ import json
 import logging
 import re
 from collections import Counter
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Protocol
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from driftline.serve import arrow, metrics, openapi, page
 from driftline.serve.engine import Engine
 from driftline.serve.events import Events
 from driftline.serve.problems import Problem
 from driftline.serve.requests import NAME, Requests, Row
-from driftline.serve.scores import Answer
+from driftline.serve.scores import Answer as Said
 from driftline.serve.tokens import Tokens
 
 _log = logging.getLogger("driftline.serve")
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
-Endpoint = Callable[[Request], Awaitable[Response]]
+
+class Answer(Protocol):
+    """What Starlette's responses have, and ours."""
+
+    status_code: int
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Sends it."""
+
+
+Endpoint = Callable[[Request], Awaitable[Answer]]
 
 
 class Api:
@@ -67,27 +78,9 @@ class Api:
             exception_handlers={HTTPException: self._unknown},
         )
 
-    def _guarded(self, scope: str | None, endpoint: Endpoint) -> Endpoint:
+    def _guarded(self, scope: str | None, endpoint: Endpoint) -> Any:
         """A call that answers with problem documents, for callers who may."""
-
-        async def answer(request: Request) -> Response:
-            try:
-                if self.tokens is None:
-                    _require_loopback(request)
-                elif scope is not None:
-                    self.tokens.require(request.headers.get("authorization"), scope)
-                response = await endpoint(request)
-            except Problem as problem:
-                response = _problem(problem)
-            except ClientDisconnect:
-                response = _problem(Problem(400, "the client left before the body was complete"))
-            except Exception:
-                _log.exception("a call failed")
-                response = _problem(Problem(500, "this should not have happened"))
-            self.statuses[response.status_code] += 1
-            return response
-
-        return answer
+        return _Call(self, scope, endpoint)
 
     async def _unknown(self, request: Request, error: Exception) -> Response:
         """No such path, or no such verb."""
@@ -100,30 +93,30 @@ class Api:
 
     # Models.
 
-    async def _list(self, _: Request) -> Response:
-        return _json({"models": await self.engine.call(self._statuses)})
+    async def _list(self, _: Request) -> Answer:
+        return _Json({"models": await self.engine.call(self._statuses)})
 
     def _statuses(self) -> list[dict[str, Any]]:
         return [model.status() for model in self.engine.models.values()]
 
-    async def _get(self, request: Request) -> Response:
+    async def _get(self, request: Request) -> Answer:
         name, key = request.path_params["name"], request.query_params.get("key")
-        return _json(await self.engine.call(lambda: self.engine.model(name).status(key)))
+        return _Json(await self.engine.call(lambda: self.engine.model(name).status(key)))
 
-    async def _put(self, request: Request) -> Response:
+    async def _put(self, request: Request) -> Answer:
         name = request.path_params["name"]
         most = self.engine.limits.text
         if len(name) > most or not self._name.fullmatch(name):
             raise Problem(422, f"a model's name must match {NAME} and have at most {most} characters", field="name")
         config = self.requests.read_model(await self._body(request))
         made, status = await self.engine.call(self.engine.put, name, config)
-        return _json(status, 201 if made else 200)
+        return _Json(status, 201 if made else 200)
 
-    async def _delete(self, request: Request) -> Response:
+    async def _delete(self, request: Request) -> Answer:
         await self.engine.call(self.engine.delete, request.path_params["name"])
         return Response(status_code=204)
 
-    async def _export(self, request: Request) -> Response:
+    async def _export(self, request: Request) -> Answer:
         name, key = request.path_params["name"], request.query_params.get("key")
         data = await self.engine.call(lambda: self.engine.model(name).export(key))
         file = {"content-disposition": f'attachment; filename="{name}.drift"'}
@@ -131,24 +124,24 @@ class Api:
 
     # Rows.
 
-    async def _predict(self, request: Request) -> Response:
+    async def _predict(self, request: Request) -> Answer:
         rows, batch, body = await self._rows("predict", request)
         if self.tokens is not None and any(row.id is not None for row in rows):
             self.tokens.require(request.headers.get("authorization"), "write")  # rows that wait are changes
         answers = await self.engine.call(self.engine.predict, request.path_params["name"], rows, body)
         return _answers(rows, answers, batch)
 
-    async def _learn(self, request: Request) -> Response:
+    async def _learn(self, request: Request) -> Answer:
         rows, _, body = await self._rows("learn", request)
-        return _json(await self.engine.call(self.engine.learn, request.path_params["name"], rows, body))
+        return _Json(await self.engine.call(self.engine.learn, request.path_params["name"], rows, body))
 
-    async def _forecast(self, request: Request) -> Response:
+    async def _forecast(self, request: Request) -> Answer:
         rows, _, _ = await self._rows("forecast", request)
         name = request.path_params["name"]
         answers = await self.engine.call(lambda: self.engine.model(name).forecast(rows))
         return _answers(rows, answers, True)
 
-    async def _rows(self, kind: str, request: Request) -> tuple[list[Row], bool, bytes]:
+    async def _rows(self, kind: str, request: Request) -> tuple[Sequence[Row], bool, bytes]:
         body = await self._body(request)
         if _media_type(request) == arrow.TYPE:
             body = arrow.as_json(body, self.engine.limits.rows)
@@ -178,31 +171,69 @@ class Api:
 
     # Watching.
 
-    async def _stream(self, request: Request) -> Response:
+    async def _stream(self, request: Request) -> Answer:
         stream = await self.events.open(request.path_params["name"], request.query_params.get("key"))
         return StreamingResponse(stream, media_type="text/event-stream", headers={"cache-control": "no-store"})
 
-    async def _metrics(self, _: Request) -> Response:
+    async def _metrics(self, _: Request) -> Answer:
         models = await self.engine.call(self._statuses)
         gauges = {"event_streams": self.events.count, "log_entries": self.engine.log_length, "full": int(self.engine.full)}
         text = metrics.text(self.engine.counts, models, self.statuses, gauges)
         return Response(text, media_type="text/plain; version=0.0.4")
 
-    async def _healthy(self, _: Request) -> Response:
-        return _json({"status": "ok"})
+    async def _healthy(self, _: Request) -> Answer:
+        return _Json({"status": "ok"})
 
-    async def _ready(self, _: Request) -> Response:
+    async def _ready(self, _: Request) -> Answer:
         if not self.engine.alive:
             raise Problem(503, "the service is stopping, or has failed")
         if self.engine.full:
             raise Problem(503, "there is no room on disk")
-        return _json({"status": "ready"})
+        return _Json({"status": "ready"})
 
-    async def _openapi(self, _: Request) -> Response:
+    async def _openapi(self, _: Request) -> Answer:
         return Response(self._contract, media_type="application/json")
 
-    async def _page(self, _: Request) -> Response:
+    async def _page(self, _: Request) -> Answer:
         return Response(page.HTML, media_type="text/html", headers=page.HEADERS)
+
+
+class _Call:
+    """A call as an ASGI application of its own, which Starlette calls without more around it."""
+
+    def __init__(self, api: Api, scope: str | None, endpoint: Endpoint) -> None:
+        self._api, self._scope, self._endpoint = api, scope, endpoint
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request, api = Request(scope, receive), self._api
+        try:
+            if api.tokens is None:
+                _require_loopback(request)
+            elif self._scope is not None:
+                api.tokens.require(request.headers.get("authorization"), self._scope)
+            response = await self._endpoint(request)
+        except Problem as problem:
+            response = _problem(problem)
+        except ClientDisconnect:
+            response = _problem(Problem(400, "the client left before the body was complete"))
+        except Exception:
+            _log.exception("a call failed")
+            response = _problem(Problem(500, "this should not have happened"))
+        api.statuses[response.status_code] += 1
+        await response(scope, receive, send)
+
+
+class _Json:
+    """An answer in JSON, without the generality of Starlette's."""
+
+    def __init__(self, content: Any, status: int = 200) -> None:
+        self.status_code = status
+        self._body = json.dumps(content, allow_nan=False).encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = [(b"content-length", str(len(self._body)).encode()), (b"content-type", b"application/json")]
+        await send({"type": "http.response.start", "status": self.status_code, "headers": headers})
+        await send({"type": "http.response.body", "body": self._body})
 
 
 def _media_type(request: Request) -> str:
@@ -216,19 +247,15 @@ def _require_loopback(request: Request) -> None:
         raise Problem(403, f"without tokens the service answers to {', '.join(_LOOPBACK)} alone")
 
 
-def _json(content: Any, status: int = 200) -> Response:
-    return Response(json.dumps(content, allow_nan=False).encode(), status, media_type="application/json")
-
-
 def _problem(problem: Problem) -> Response:
     headers = {401: {"www-authenticate": "Bearer"}, 503: {"retry-after": "1"}}.get(problem.status)
     text = json.dumps(problem.document()).encode()
     return Response(text, problem.status, headers, "application/problem+json")
 
 
-def _answers(rows: list[Row], answers: list[Answer], batch: bool) -> Response:
+def _answers(rows: Sequence[Row], answers: list[Said], batch: bool) -> _Json:
     found = []
     for row, (prediction, lower, upper) in zip(rows, answers, strict=True):
         answer: dict[str, Any] = {} if row.id is None else {"id": row.id}
         found.append({**answer, "prediction": prediction, "lower": lower, "upper": upper})
-    return _json({"rows": found} if batch else found[0])
+    return _Json({"rows": found} if batch else found[0])

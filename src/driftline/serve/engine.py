@@ -8,7 +8,7 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -147,7 +147,7 @@ class Engine:
         self._group.deleted.append(model.number)
         self._untidy = True
 
-    def predict(self, name: str, rows: list[Row], body: bytes) -> list[Answer]:
+    def predict(self, name: str, rows: Sequence[Row], body: bytes) -> list[Answer]:
         """Answers rows; those with an id wait for their labels."""
         model = self.model(name)
         new, answers = model.new_questions(rows, partial(self._remembered, model.number))
@@ -166,7 +166,7 @@ class Engine:
                 answers[index] = model.ask(row, index) if waiting is None else waiting.answer
         return [answer for answer in answers if answer is not None]
 
-    def learn(self, name: str, rows: list[Row], body: bytes) -> dict[str, int]:
+    def learn(self, name: str, rows: Sequence[Row], body: bytes) -> dict[str, int]:
         """Learns rows, all or none; how many, and how many were known."""
         model = self.model(name)
         new = model.new_labels(rows, partial(self._remembered, model.number))

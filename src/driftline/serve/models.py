@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
@@ -11,18 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from driftline.base import registry
 from driftline.base.learner import Learner
 from driftline.delayed import Forecaster
-from driftline.errors import RowRefusedError, closest
+from driftline.errors import RowRefusedError
+from driftline.serve.learners import learner_of
 from driftline.serve.limits import Limits
 from driftline.serve.problems import Problem
-from driftline.serve.requests import Row
+from driftline.serve.recent import KEPT, Chunk
+from driftline.serve.requests import Block, Row
 from driftline.serve.scores import Answer, Outcome, Scores, summary
 from driftline.serve.unit import Unit, Waiting
 
 _REFUSALS = (RowRefusedError, ValueError, TypeError, FloatingPointError)
-_KEPT, _SHOWN = 300, 12  # rows and weights for the live page
+_SHOWN = 12  # weights for the live page
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,28 +38,6 @@ class Told:
 
 
 Remembered = Callable[[str], Told | None]
-
-
-def learner_of(spec: dict[str, Any], field: str = "learner") -> Learner:
-    """A learner from its name and its parameters; Problem 422 where there is no such learner."""
-    known, name = registry.regressors(), spec["learner"]
-    if name not in known:
-        raise Problem(422, f"there is no learner {name!r}.{closest(name, known)}", field=field)
-    try:
-        return known[name](**{key: _value_of(value) for key, value in spec.get("params", {}).items()})
-    except (TypeError, ValueError, OverflowError) as error:
-        raise Problem(422, f"{error}", field="params") from None
-
-
-def _value_of(value: Any) -> Any:
-    """A parameter; an object that names a learner is that learner."""
-    if isinstance(value, list):
-        return [_value_of(item) for item in value]
-    if isinstance(value, dict) and isinstance(value.get("learner"), str) and value.keys() <= {"learner", "params"}:
-        if not isinstance(value.get("params", {}), dict):
-            raise Problem(422, "params must be an object", field="params")
-        return learner_of(value, "params")
-    return value
 
 
 class Model:
@@ -80,8 +59,8 @@ class Model:
         self.labels = 0  # that came with an id
         self.learned = 0  # rows since the service started
         self.changed: set[str] = set()  # keys whose units changed since the log was told
-        self.recent: deque[tuple[Any, ...]] = deque(maxlen=_KEPT)
-        self.alarms: deque[tuple[int, dict[str, Any]]] = deque(maxlen=_KEPT)
+        self.recent: deque[Chunk] = deque(maxlen=KEPT)
+        self.alarms: deque[tuple[int, dict[str, Any]]] = deque(maxlen=KEPT)
 
     def _new_unit(self, key: str) -> Unit:
         return Unit(key, self.base.clone(), self.config["level"])
@@ -97,7 +76,7 @@ class Model:
 
     # What a call means: which of its rows have an effect.
 
-    def new_questions(self, rows: list[Row], remembered: Remembered) -> tuple[list[int], list[Answer | None]]:
+    def new_questions(self, rows: Sequence[Row], remembered: Remembered) -> tuple[list[int], list[Answer | None]]:
         """The rows that will wait, and the answers to those that are known already; Problem 409 where they differ."""
         new, answers, batch = [], [], dict[str, Row]()
         for index, row in enumerate(rows):
@@ -120,8 +99,10 @@ class Model:
             answers.append(answer)
         return new, answers
 
-    def new_labels(self, rows: list[Row], remembered: Remembered) -> list[int]:
+    def new_labels(self, rows: Sequence[Row], remembered: Remembered) -> list[int]:
         """The rows to learn: all but those that are known already; Problem 404 or 409 where an id does not fit."""
+        if isinstance(rows, Block) and not self.config["keyed"]:
+            return list(range(len(rows)))
         new, batch = [], dict[str, Row]()
         for index, row in enumerate(rows):
             self._check_key(row, index, needed=row.x is not None)
@@ -169,7 +150,7 @@ class Model:
         """Answers a row that does not wait."""
         return self._asked(self._unit(row.key, {}), row, index)[1]
 
-    def wait(self, rows: list[Row], new: list[int], overdue: list[str], entry: int) -> list[tuple[int, Answer]]:
+    def wait(self, rows: Sequence[Row], new: list[int], overdue: list[str], entry: int) -> list[tuple[int, Answer]]:
         """Answers rows, which then wait for their labels, all or none; and lets rows go that waited too long.
 
         Units that know the entry already, from a snapshot, are skipped.
@@ -210,11 +191,13 @@ class Model:
         """The ids of the rows that are let go when so many more wait: the oldest."""
         return list(islice(self.ids, max(len(self.ids) + coming - self.limits.waiting, 0)))
 
-    def learn(self, rows: list[Row], new: list[int], entry: int, at: float) -> list[Told]:
+    def learn(self, rows: Sequence[Row], new: list[int], entry: int, at: float) -> list[Told]:
         """Learns rows in their order, all or none; what is to be remembered of those with ids.
 
         Units that know the entry already, from a snapshot, are skipped.
         """
+        if isinstance(rows, Block) and (told := self._learn_block(rows, entry, at)) is not None:
+            return told
         made: dict[str, Unit] = {}
         todo = []
         for index in new:
@@ -246,6 +229,20 @@ class Model:
         self._settle(told, outcomes, entry, at)
         return told
 
+    def _learn_block(self, block: Block, entry: int, at: float) -> list[Told] | None:
+        """Learns a table at once, with the bits of its rows one by one; None where that is to be done instead."""
+        unit = self.units[""]
+        if unit.place >= entry:
+            return []
+        run = unit.learn_table(block.names, block.X, block.y)
+        if run is None:
+            return None
+        first, self.learned = self.learned, self.learned + len(block)
+        self._touch(unit, entry)
+        self.alarms.extend((first, {"key": "", "row": row, "at": at}) for row in unit.scores.take_table(run, block.y, at))
+        self.recent.append(Chunk(first, unit.scores.rows - len(block), "", run, block.y))
+        return []
+
     def _settle(self, told: list[Told], outcomes: dict[str, list[Outcome]], entry: int, at: float) -> None:
         """Enters what was learned: ids that wait no longer, scores, alarms."""
         for row in told:
@@ -257,10 +254,8 @@ class Model:
             self._touch(unit, entry)
             raised = unit.scores.take(of_unit, at)
             self.alarms.extend((self.learned, {"key": key, "row": row, "at": at}) for row in raised)
+            self.recent.append(Chunk(self.learned, first, key, of_unit))
             self.learned += len(of_unit)
-            last = of_unit[-_KEPT:]
-            start = first + len(of_unit) - len(last) + 1
-            self.recent.extend((start + n, *outcome.answer, outcome.y, key) for n, outcome in enumerate(last))
 
     def _learned(self, unit: Unit, row: Row, index: int, waiting: Waiting | None) -> tuple[Outcome, Any, bytes]:
         y = row.y
@@ -268,14 +263,14 @@ class Model:
         if waiting is None:
             self._check_width(unit, row, index)
             ticket, answer = self._asked(unit, row, index, 1)
-            naive, digest = unit.scores.naive(), row.digest() if row.id is not None else b""
+            digest = row.digest() if row.id is not None else b""
         else:
-            ticket, answer, naive, digest = waiting.ticket, waiting.answer, waiting.naive, waiting.digest
+            ticket, answer, digest = waiting.ticket, waiting.answer, waiting.digest
         try:
             unit.tell(ticket, y)
         except _REFUSALS as error:
             raise Problem(422, str(error), row=index, field="y" if row.x is None else "x") from None
-        return Outcome(answer, naive, y), ticket, digest
+        return Outcome(answer, None if waiting is None else waiting.naive, y), ticket, digest
 
     def _asked(self, unit: Unit, row: Row, index: int, ahead: int | None = None) -> tuple[Any, Answer]:
         assert row.x is not None
@@ -292,7 +287,7 @@ class Model:
             words = f"the model {self.name} would have more than {self.limits.features} features"
             raise Problem(422, words, row=index, field="x")
 
-    def forecast(self, rows: list[Row]) -> list[Answer]:
+    def forecast(self, rows: Sequence[Row]) -> list[Answer]:
         """The next rows, all of one key."""
         if self.config["steps"] is None:
             raise Problem(409, f"the model {self.name} has no steps: it does not forecast")
@@ -335,12 +330,10 @@ class Model:
 
     def news(self, seen: int, key: str | None) -> tuple[int, dict[str, Any], list[dict[str, Any]]]:
         """What happened since so many rows were learned: how many now, the status with the latest rows, and the alarms."""
-        count = min(self.learned - seen, len(self.recent))
-        latest = list(self.recent)[len(self.recent) - count :]
+        chunks = [chunk for chunk in self.recent if chunk.learned >= seen and key in (None, chunk.key)]
+        latest = [row for chunk in chunks for row in chunk.rows()]
         alarms = [alarm for learned, alarm in self.alarms if learned >= seen and key in (None, alarm["key"])]
-        shown = [row for row in latest if key in (None, row[-1])]
-        status = {**self.status(key), "recent": shown}
-        return self.learned, status, alarms
+        return self.learned, {**self.status(key), "recent": latest[-KEPT:]}, alarms
 
     def _known(self, key: str) -> Unit:
         if key not in self.units:

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import chain
 from typing import Any
+
+import numpy as np
 
 from driftline.serve.limits import Limits
 from driftline.serve.problems import Problem
 from driftline.serve.schema import Schema, compile_schema, parse
+from driftline.tables.inputs import Array
 
 NAME = "^[A-Za-z0-9][A-Za-z0-9._-]*$"
+_LABELLED = {"x", "y"}
+_TABLE = 8  # rows from which a batch is worth a table
 _NO_CONTROLS = "^[^\\x00-\\x1f\\x7f\\ud800-\\udfff]+$"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Row:
     """One row of a call: a question where it has no label."""
 
@@ -28,6 +35,50 @@ class Row:
         x = self.x or ()
         plain = [(name, float(x[name])) for name in sorted(x)] if isinstance(x, dict) else [float(value) for value in x]
         return blake2b(repr(plain).encode(), digest_size=16).digest()
+
+
+class Block(Sequence[Row]):
+    """Labels without ids, all with the same features: a batch as a table.
+
+    Attributes:
+        names: of the features; None where they come in their order.
+        X: the features, one row each.
+        y: the labels.
+    """
+
+    def __init__(self, names: list[str] | None, X: Array, y: Array) -> None:
+        self.names, self.X, self.y = names, X, y
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def __getitem__(self, index: Any) -> Any:
+        row = self.X[index].tolist()
+        return Row(None, "", row if self.names is None else dict(zip(self.names, row, strict=True)), float(self.y[index]))
+
+
+def block_of(parts: list[dict[str, Any]]) -> Block | None:
+    """A batch as a table, where it is one and all of it is sound but for the names of its features; None otherwise."""
+    if len(parts) < _TABLE or not all(type(part) is dict and part.keys() == _LABELLED for part in parts):
+        return None
+    xs, ys = [part["x"] for part in parts], [part["y"] for part in parts]
+    kinds = set(map(type, xs))
+    names: list[str] | None = None
+    if kinds == {dict}:
+        first = xs[0].keys()
+        if not all(x.keys() == first for x in xs):
+            return None
+        names = list(first)
+        xs = [[x[name] for name in names] for x in xs]
+    elif kinds != {list} or len(set(map(len, xs))) > 1:
+        return None
+    if not xs[0] or not {*map(type, chain.from_iterable(xs)), *map(type, ys)} <= {int, float}:
+        return None
+    try:
+        X, y = np.array(xs, dtype=np.float64), np.array(ys, dtype=np.float64)
+    except OverflowError:
+        return None
+    return Block(names, X, y) if np.isfinite(X).all() and np.isfinite(y).all() else None
 
 
 class Requests:
@@ -91,7 +142,7 @@ class Requests:
         self._model(given, "")
         return {name: given.get(name, part["default"]) for name, part in self.model["properties"].items()}
 
-    def read_rows(self, kind: str, data: bytes) -> tuple[list[Row], bool]:
+    def read_rows(self, kind: str, data: bytes) -> tuple[Sequence[Row], bool]:
         """The rows of a call that predicts, learns or forecasts, and whether they came as a batch."""
         given = parse(data)
         check = self._rows[kind]
@@ -109,12 +160,15 @@ class Requests:
             raise Problem(422, "rows must be an array of one row at least", field="rows")
         if len(parts) > self.limits.rows:
             raise Problem(413, f"a batch has at most {self.limits.rows} rows, got {len(parts)}", field="rows")
-        for index, part in enumerate(parts):
+        block = block_of(parts) if kind == "learn" else None
+        for index, part in enumerate(parts if block is None else parts[:1]):  # the others have the same names
             try:
                 check(part, "")
             except Problem as problem:
                 problem.row = index
                 raise
+        if block is not None:
+            return block, True
         rows = [row_of(part) for part in parts]
         if kind == "learn":
             _require_content(rows)
@@ -127,10 +181,11 @@ def row_of(part: dict[str, Any]) -> Row:
     return Row(part.get("id"), part.get("key", ""), part.get("x"), None if y is None else float(y))
 
 
-def rows_of(data: bytes) -> list[Row]:
+def rows_of(data: bytes) -> Sequence[Row]:
     """The rows of a body that was checked when it was logged."""
     given = parse(data)
-    return [row_of(part) for part in given.get("rows", [given])]
+    parts = given.get("rows", [given])
+    return block_of(parts) or [row_of(part) for part in parts]
 
 
 def _require_content(rows: list[Row]) -> None:

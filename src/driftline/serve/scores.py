@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from driftline.base.alarm import Alarm
+from driftline.base.run import Run
 from driftline.tables.inputs import Array
 
 Answer = tuple[float, float | None, float | None]  # the prediction and the ends of its interval, None until it is earned
@@ -17,10 +18,16 @@ Naive = tuple[float, float]  # what the baselines said: the last label known, an
 
 @dataclass(slots=True)
 class Outcome:
-    """A label beside what was said about it."""
+    """A label beside what was said about it.
+
+    Attributes:
+        answer: what was said.
+        naive: what the baselines said; None where the row was predicted only now.
+        y: the label.
+    """
 
     answer: Answer
-    naive: Naive
+    naive: Naive | None
     y: float
 
 
@@ -53,6 +60,7 @@ class Scores:
         for outcome in outcomes:
             prediction, lower, upper = outcome.answer
             y, error = outcome.y, outcome.y - prediction
+            last, mean = outcome.naive or self.naive()
             errors.append(error)
             self.rows += 1
             self.squared += error * error
@@ -60,13 +68,39 @@ class Scores:
             if lower is not None and upper is not None:
                 self.judged += 1
                 self.inside += lower <= y <= upper
-            last, mean = outcome.naive
             if last == last:
                 self.compared += 1
                 self.last_squared += (y - last) * (y - last)
                 self.mean_squared += (y - mean) * (y - mean)
             self.newest = y
             self.total += y
+        return self._watch(errors, at)
+
+    def take_table(self, run: Run, y: Array, at: float) -> list[int]:
+        """Adds the labels of a run; the numbers of those that raised the alarm."""
+        errors, lower, upper = run.errors, run.lower, run.upper
+        assert lower is not None
+        assert upper is not None
+        judged = np.isfinite(lower) & np.isfinite(upper)
+        totals = self.total + np.concatenate([[0.0], np.cumsum(y)])
+        counts = np.arange(self.rows, self.rows + len(y))
+        start = 0 if self.rows else 1  # the first label of all has no baseline
+        last = np.concatenate([[self.newest], y[:-1]])[start:]
+        mean = totals[:-1][start:] / counts[start:]
+        with np.errstate(over="ignore"):
+            self.squared += float(errors @ errors)
+            self.last_squared += float(np.square(y[start:] - last).sum())
+            self.mean_squared += float(np.square(y[start:] - mean).sum())
+        self.absolute += float(np.abs(errors).sum())
+        self.judged += int(judged.sum())
+        self.inside += int((judged & (lower <= y) & (y <= upper)).sum())
+        self.compared += len(y) - start
+        self.rows += len(y)
+        self.newest, self.total = float(y[-1]), float(totals[-1])
+        return self._watch(errors, at)
+
+    def _watch(self, errors: Any, at: float) -> list[int]:
+        """Shows the alarm the errors of the latest labels; the numbers of those that raised it."""
         first = self.rows - len(errors) + 1
         raised = [first + int(index) for index in self.alarm.update_many(errors)]
         if raised:

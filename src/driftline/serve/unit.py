@@ -13,15 +13,17 @@ import numpy as np
 
 from driftline.base.learner import Learner
 from driftline.base.levels import as_level
+from driftline.base.run import Run
 from driftline.base.ticket import Ticket
 from driftline.delayed import Forecaster, packed
 from driftline.serve.scores import Answer, Naive, Scores
 from driftline.storage import codec, model_file
 from driftline.storage.model_file import Record
-from driftline.tables.inputs import Array
+from driftline.tables.inputs import Array, Table
 
 Features = dict[str, float] | list[float]
 _KIND = "served"
+_ROW_BY_ROW = 64  # features up to which every learner replays a table row by row
 
 
 @dataclass(slots=True)
@@ -81,6 +83,27 @@ class Unit:
             self.learner.learn_one(ticket, y)
         else:
             self.learner.tell(ticket, y)
+
+    def learn_table(self, names: list[str] | None, X: Array, y: Array) -> Run | None:
+        """Learns rows at once, all or none; None where they are to be learned one by one instead.
+
+        That is so before the first row, where names are new or missing, and where the learner refuses a row, to find it.
+        The bits are those of single rows, as long as the matrix is small enough for the learner to go row by row itself.
+        """
+        learner = self.learner
+        if isinstance(learner, Forecaster) or learner._core is None or learner.missing == "skip":
+            return None
+        known, width = learner._names, X.shape[1]
+        if width != learner.n_features_in_ or width > _ROW_BY_ROW:
+            return None
+        if (known is None) != (names is None) or (known and names and {*known} != {*names}):
+            return None
+        if known is not None and names is not None and known != names:
+            X = X[:, [names.index(str(name)) for name in known]]
+        try:
+            return learner.run(Table(np.ascontiguousarray(X), len(X), width, known, "learn"), y, level=self.level)
+        except (ValueError, FloatingPointError):
+            return None
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -158,7 +181,12 @@ def _read_waiting(rows: dict[str, Any], numbers: Array, forecasts: bool) -> dict
 
 
 def _answer(prediction: float, lower: float, upper: float) -> Answer:
-    return prediction, lower if isfinite(lower) else None, upper if isfinite(upper) else None
+    return prediction, finite_or_none(lower), finite_or_none(upper)
+
+
+def finite_or_none(value: float) -> float | None:
+    """An end of an interval, None until it is earned."""
+    return value if isfinite(value) else None
 
 
 def _none_if_nan(value: Any) -> Any:

@@ -1,0 +1,44 @@
+"""The latest rows of a model, for the live page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from driftline.base.run import Run
+from driftline.serve.scores import Outcome
+from driftline.serve.unit import finite_or_none
+from driftline.tables.inputs import Array
+
+KEPT = 300  # rows that the page shows
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Rows that were learned together, for the live page.
+
+    Attributes:
+        learned: rows of the model before them, since the service started.
+        before: rows of the unit before them.
+        key: of the unit.
+        said: what was said of each, or the run of a table.
+        y: the labels of a table.
+    """
+
+    learned: int
+    before: int
+    key: str
+    said: list[Outcome] | Run
+    y: Array | None = None
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """The latest of them: number, prediction, ends of the interval, label, key."""
+        if isinstance(self.said, list):
+            all_rows = [(*outcome.answer, outcome.y) for outcome in self.said]
+        else:
+            columns = (self.said.predictions, self.said.lower, self.said.upper, self.y)
+            plain = zip(*(column[-KEPT:].tolist() for column in columns if column is not None), strict=True)
+            all_rows = [(said, finite_or_none(lower), finite_or_none(upper), y) for said, lower, upper, y in plain]
+        count = len(self.said)
+        start = self.before + count - len(all_rows) + 1
+        return [(start + number, *row, self.key) for number, row in enumerate(all_rows)][-KEPT:]
