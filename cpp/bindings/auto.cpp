@@ -98,11 +98,14 @@ template <class T> nb::dict get_state(AutoCore<T>& self) {
     for (auto& expert : model.models())
         restart_where_broken(expert->state);
     restart_where_broken(model.mixer().top().state);
+    model.team().each_model([](auto& one) { restart_where_broken(one.state); });
     model.visit(all);
-    const double shape[] = {static_cast<double>(model.inputs.born()), static_cast<double>(model.warm_count())};
+    std::vector<double> shape{static_cast<double>(model.inputs.born()), static_cast<double>(model.warm_count())};
+    const std::vector<double> layout = model.team().layout();
+    shape.insert(shape.end(), layout.begin(), layout.end());
     nb::dict out;
     out["weights"] = self.weights();
-    out["shape"] = copy_out(shape, 2);
+    out["shape"] = copy_out(shape.data(), static_cast<Index>(shape.size()));
     out["coverage"] = copy_coverage(model.coverage);
     out["numbers"] = copy_out(all.numbers.data(), static_cast<Index>(all.numbers.size()));
     if (!all.entries.empty())
@@ -121,8 +124,11 @@ template <class T> void check_expert(const SecondOrderState<T>& state) {
 template <class T> void set_state(AutoCore<T>& self, const nb::dict& from) {
     InUse use(self);
     const AutoModel<T>& old = *self.model;
-    double shape[2];
-    copy_in(from, "shape", shape, 2);
+    ArrayOf<const double, 1> sizes;
+    if (!from.contains("shape") || !nb::try_cast(from["shape"], sizes, false) || sizes.shape(0) < 2)
+        throw nb::value_error("the state's shape is missing");
+    std::vector<double> shape(sizes.shape(0));
+    copy_in(from, "shape", shape.data(), static_cast<Index>(shape.size()));
     std::vector<T> effective(static_cast<std::size_t>(self.width()));
     copy_in(from, "weights", effective.data(), self.width());
     const Index features = old.features(), born = static_cast<Index>(shape[0]), warm = static_cast<Index>(shape[1]);
@@ -133,6 +139,8 @@ template <class T> void set_state(AutoCore<T>& self, const nb::dict& from) {
     AutoModel<T>& model = *fresh;
     set_coverage(from, model.coverage);
     model.expect_warm(warm);
+    if (!model.team().set_layout({shape.begin() + 2, shape.end()}))
+        throw nb::value_error("the state's shape is out of range");
     Counter count;
     model.visit(count);
     std::vector<double> numbers(count.numbers);
@@ -148,12 +156,16 @@ template <class T> void set_state(AutoCore<T>& self, const nb::dict& from) {
     for (auto& expert : model.models())
         check_expert(expert->state);
     check_expert(model.mixer().top().state);
+    model.team().each_model([](auto& one) { check_expert(one.state); });
+    if (!model.team().has_good_counts() || !model.team().complete(rows))
+        throw nb::value_error("the state's experts are not what learning leads to");
     model.mixer().weigh();
     self.model = std::move(fresh);
     self.make_room();
 }
 
-// One of the experts as Python sees it. A view of -1 is the last label, of -2 the mean of the labels.
+// One of the experts as Python sees it. A view of -1 is the last label, of -2 the mean of the labels; -3 and below are the
+// experts beside the linear core, in the order of Member.
 struct ExpertReport {
     int view;
     Time time;
@@ -162,19 +174,42 @@ struct ExpertReport {
 
 template <class T> std::vector<ExpertReport> experts(AutoCore<T>& self) {
     InUse use(self);
-    AutoModel<T>& model = *self.model;
-    std::vector<double> shares(model.experts());
-    model.mixer().shares(shares.data());
+    const AutoModel<T>& model = *self.model;
+    const std::vector<double> shares = model.shares();
     std::vector<ExpertReport> out;
-    const std::size_t last = model.kinds().size();
-    for (std::size_t k = 0; k < shares.size(); ++k) {
-        const ExpertKind kind = k < last ? model.kinds()[k] : ExpertKind{};
-        const int view = k < last ? static_cast<int>(kind.sight) : k == last ? -1 : -2;
-        const Time time = k < last ? kind.time : Time::none;
-        out.push_back(
-            {view, time, kind.amount, kind.start, kind.reset, kind.sudden, shares[k], model.memory(k), model.drift(k)});
+    const Index modelled = static_cast<Index>(model.kinds().size());
+    for (Index k = 0; k < model.experts(); ++k) {
+        const ExpertKind kind = k < modelled ? model.kinds()[static_cast<std::size_t>(k)] : ExpertKind{};
+        const int view = k < modelled ? static_cast<int>(kind.sight) : static_cast<int>(modelled - k - 1);
+        const Time time = k < modelled ? kind.time : Time::none;
+        out.push_back({view, time, kind.amount, kind.start, kind.reset, kind.sudden, shares[static_cast<std::size_t>(k)],
+                       model.memory(k), model.drift(k)});
     }
     return out;
+}
+
+// The keys of the profiles as (first feature, second or -1, share of the variance that the level explains), the best first.
+template <class T> nb::list profiles(AutoCore<T>& self) {
+    InUse use(self);
+    nb::list out;
+    for (Index s = 0; s < profile_slots; ++s) {
+        const Profiles::Choice choice = self.model->team().profiles().choice(s);
+        if (choice.first >= 0)
+            out.append(nb::make_tuple(choice.first, choice.second, 1 - choice.left));
+    }
+    return out;
+}
+
+// How much of what the splits gained each column gave, of the trees on labels and profiles, and of those on the residuals.
+template <class T> nb::tuple importance(AutoCore<T>& self) {
+    InUse use(self);
+    const Team& team = self.model->team();
+    std::vector<double> first(static_cast<std::size_t>(team.trees().columns()));
+    std::vector<double> second(static_cast<std::size_t>(team.residual_trees().columns()));
+    team.trees().importance(first.data());
+    team.residual_trees().importance(second.data());
+    return nb::make_tuple(copy_out(first.data(), static_cast<Index>(first.size())),
+                          copy_out(second.data(), static_cast<Index>(second.size())));
 }
 
 template <class T> nb::object memory(AutoCore<T>& self) {
@@ -198,7 +233,9 @@ template <class T> void bind(nb::module_& m, const char* name) {
              "Rows of memory, and the drift of a weight a row.")
         .def("get_state", &get_state<T>)
         .def("set_state", &set_state<T>, arg("state"))
-        .def("experts", &experts<T>);
+        .def("experts", &experts<T>)
+        .def("profiles", &profiles<T>, nb::sig("def profiles(self) -> list[tuple[int, int, float]]"))
+        .def("importance", &importance<T>, nb::sig("def importance(self) -> tuple[typing.Any, typing.Any]"));
 }
 
 } // namespace

@@ -10,13 +10,14 @@
 #include "driftline/ensembles/auto_upkeep.hpp"
 #include "driftline/ensembles/auto_inputs.hpp"
 #include "driftline/ensembles/auto_mixer.hpp"
+#include "driftline/ensembles/team.hpp"
 
 namespace driftline {
 
 template <class T> class AutoModel {
   public:
     AutoModel(Index features, Index born, bool intercept)
-        : inputs(features, born, intercept), kinds_(experts_for(born)), mixer_(initial_log_weights(kinds_)),
+        : inputs(features, born, intercept), kinds_(experts_for(born)), mixer_(initial_log_weights(kinds_)), team_(features, born),
           watches_(kinds_.size()), predictions_(kinds_.size() + experts_without_model) {
         for (const ExpertKind& kind : kinds_)
             models_.push_back(std::make_unique<SecondOrderModel<T>>(inputs.width(kind.sight), false, kind.policy()));
@@ -26,7 +27,9 @@ template <class T> class AutoModel {
     }
     AutoModel(const AutoModel&) = delete;
 
-    Index experts() const { return static_cast<Index>(kinds_.size()) + experts_without_model; }
+    // Those of the linear core, and those of the team beside it.
+    Index experts() const { return linear_experts() + team_experts; }
+    Index linear_experts() const { return static_cast<Index>(kinds_.size()) + experts_without_model; }
     const std::vector<ExpertKind>& kinds() const { return kinds_; }
     Index features() const { return inputs.features(); }
 
@@ -35,7 +38,7 @@ template <class T> class AutoModel {
         inputs.recall(x, ahead, past_);
         ask_experts(x);
         complete(inputs.label_memory);
-        return inputs.leaning(x, mixer_.mix(predictions_.data()));
+        return team_.predict(x, ahead, inputs.leaning(x, mixer_.mix(predictions_.data())));
     }
     // The same, with what its label is to be learned from.
     double ask(const double* x, Index ahead, std::vector<double>& notes) {
@@ -44,23 +47,28 @@ template <class T> class AutoModel {
         notes.resize(static_cast<std::size_t>(Past::size(inputs.rows_back(), features())));
         past_.write(notes.data());
         mixer_.note(predictions_.data(), notes);
+        notes.insert(notes.end(), team_.notes(), team_.notes() + team_.notes_size());
         return prediction;
     }
-    Index notes_size(Index features) const { return Past::size(inputs.rows_back(), features) + mixer_.note_size(); }
+    Index notes_size(Index features) const {
+        return Past::size(inputs.rows_back(), features) + mixer_.note_size() + team_.notes_size(features);
+    }
     // The features that there were when these notes were taken; -1: they are not this model's.
     Index features_then(const std::vector<double>& notes) const {
-        const Index own = static_cast<Index>(notes.size()) - notes_size(0), back = inputs.rows_back();
-        const Index then = back > 0 ? own / back : features();
-        return own >= 0 && own == back * (back > 0 ? then : 0) && then <= features() ? then : -1;
+        const Index own = static_cast<Index>(notes.size()) - notes_size(0), each = notes_size(1) - notes_size(0);
+        return own >= 0 && own % each == 0 && own / each <= features() ? own / each : -1;
     }
     // The label of a row that was predicted `prediction`, some labels ago.
     void tell(const double* x, double y, double weight, double prediction, const std::vector<double>& notes) {
-        const double* said = past_.read(notes.data(), inputs.rows_back(), features_then(notes), features());
+        const Index then = features_then(notes);
+        const double* said = past_.read(notes.data(), inputs.rows_back(), then, features());
+        const double* of_team = said + mixer_.note_size();
         std::copy_n(said, predictions_.size(), predictions_.begin());
         show_experts(x);
         if (is_outlier(x, y))
-            return overlook(x, y, prediction);
+            return overlook(x, y, prediction, team_.core_of(of_team));
         mixer_.learn_late(said, y, weight);
+        team_.learn(of_team, then, x, y, weight);
         take_in(x, y, weight, prediction);
     }
     // The label of a row that was predicted before the first label: everyone said 0, and nobody is judged by that.
@@ -71,7 +79,8 @@ template <class T> class AutoModel {
         std::fill(predictions_.begin(), predictions_.end(), 0.0);
         show_experts(x);
         if (is_outlier(x, y))
-            return overlook(x, y, 0);
+            return overlook(x, y, 0, 0);
+        team_.remember(x, y);
         take_in(x, y, weight, 0);
     }
     double learn(const double* x, double y, double weight) {
@@ -80,11 +89,12 @@ template <class T> class AutoModel {
         const bool outlier = is_outlier(x, y);
         complete(inputs.label_memory);
         if (outlier) {
-            const double prediction = saturate(mixer_.mix(predictions_.data()), DBL_MAX);
-            overlook(x, y, prediction);
+            const double core = saturate(mixer_.mix(predictions_.data()), DBL_MAX);
+            const double prediction = team_.predict(x, 1, core);
+            overlook(x, y, prediction, core);
             return prediction;
         }
-        const double prediction = inputs.leaning(x, mix_and_learn(y, weight));
+        const double prediction = predict_and_learn(x, inputs.leaning(x, mix_and_learn(y, weight)), y, weight);
         take_in(x, y, weight, prediction);
         return prediction;
     }
@@ -106,7 +116,7 @@ template <class T> class AutoModel {
 
     // The linear model that the experts make together at this moment: slopes, then what does not depend on x.
     void weights(double* out) const {
-        std::vector<double> shares(experts());
+        std::vector<double> shares(static_cast<std::size_t>(linear_experts()));
         mixer_.slopes(shares.data());
         double offset = 0;
         std::fill(out, out + features(), 0.0);
@@ -122,6 +132,7 @@ template <class T> class AutoModel {
     void grow(Index more) {
         const Index before = features();
         inputs.grow(more);
+        team_.grow(more);
         warm_.grow(before, more, inputs.rows_back());
         for (std::size_t k = 0; k < kinds_.size(); ++k)
             models_[k] = models_[k]->grown(more * extent_of(kinds_[k].sight, inputs.born()).group);
@@ -130,21 +141,39 @@ template <class T> class AutoModel {
 
     bool warm() const { return sums.rows < warm_rows; }
     // Rows that an expert looks back on: of those without a model the last one, or all.
-    double memory(std::size_t k) const {
-        if (k >= kinds_.size())
-            return k == kinds_.size() ? 1 : at_least(1, sums.rows);
-        const double all = kinds_[k].reset > 0 ? watches_[k].since : sums.rows, own = kinds_[k].memory();
+    double memory(Index k) const {
+        const auto kind = static_cast<std::size_t>(k);
+        if (k >= linear_experts())
+            return at_least(1, at_most(member_memory[k - linear_experts()], sums.rows));
+        if (kind >= kinds_.size())
+            return kind == kinds_.size() ? 1 : at_least(1, sums.rows);
+        const double all = kinds_[kind].reset > 0 ? watches_[kind].since : sums.rows, own = kinds_[kind].memory();
         return at_least(1, own > 0 ? at_most(own, all) : all);
     }
-    double drift(std::size_t k) const { return k < kinds_.size() ? kinds_[k].drift() : k == kinds_.size() ? 1 : 0; }
+    double drift(Index k) const {
+        const auto kind = static_cast<std::size_t>(k);
+        if (k >= linear_experts())
+            return 1 / (member_memory[k - linear_experts()] * member_memory[k - linear_experts()]);
+        return kind < kinds_.size() ? kinds_[kind].drift() : kind == kinds_.size() ? 1 : 0;
+    }
+    // Of all experts; the core counts as its own, cut off or not.
+    std::vector<double> shares() const {
+        std::vector<double> out(static_cast<std::size_t>(experts()));
+        double of_team[members];
+        mixer_.shares(out.data());
+        team_.shares(of_team);
+        for (Index k = 0; k < linear_experts(); ++k)
+            out[static_cast<std::size_t>(k)] *= of_team[0] + of_team[1];
+        std::copy_n(of_team + members - team_experts, team_experts, out.end() - team_experts);
+        return out;
+    }
     // By the experts' shares: the geometric mean of their memories, and the mean of their drifts.
     void memory_statistics(double* out) const {
-        std::vector<double> shares(experts());
-        mixer_.shares(shares.data());
+        const std::vector<double> share = shares();
         out[0] = out[1] = 0;
-        for (std::size_t k = 0; k < shares.size(); ++k) {
-            out[0] += shares[k] * std::log(memory(k));
-            out[1] += shares[k] * drift(k);
+        for (Index k = 0; k < experts(); ++k) {
+            out[0] += share[static_cast<std::size_t>(k)] * std::log(memory(k));
+            out[1] += share[static_cast<std::size_t>(k)] * drift(k);
         }
         out[0] = std::exp(out[0]);
     }
@@ -154,6 +183,7 @@ template <class T> class AutoModel {
         act(reinterpret_cast<double*>(&sums), auto_sums_count);
         inputs.visit(act);
         mixer_.visit(act);
+        team_.visit(act);
         act(reinterpret_cast<double*>(watches_.data()), static_cast<Index>(4 * watches_.size()));
         warm_.visit(act);
         for (auto& model : models_) {
@@ -168,6 +198,8 @@ template <class T> class AutoModel {
     Index warm_count() const { return warm_.count(); }
     std::vector<std::unique_ptr<SecondOrderModel<T>>>& models() { return models_; }
     Mixer& mixer() { return mixer_; }
+    Team& team() { return team_; }
+    const Team& team() const { return team_; }
 
     AutoInputs inputs;
     AutoSums sums;
@@ -176,6 +208,7 @@ template <class T> class AutoModel {
   private:
     std::vector<ExpertKind> kinds_;
     Mixer mixer_;
+    Team team_;
 
     void measure_columns() {
         widest_ = 1;
@@ -215,12 +248,19 @@ template <class T> class AutoModel {
         return memory.unusual(y) && inputs.ordinary(x) && !memory.foreseen(y, predictions_);
     }
     // Nobody learns from an outlier. To the rows that follow its label is what was predicted.
-    void overlook(const double* x, double y, double prediction) {
+    void overlook(const double* x, double y, double prediction, double core) {
         count(y, prediction);
         sums.outliers += 1;
-        mixer_.overlook((y - prediction) * (y - prediction));
-        inputs.remember_outlier(x, y, prediction);
+        mixer_.overlook((y - core) * (y - core));
+        inputs.remember_outlier(x, y, core);
+        team_.remember(x, prediction);
         rescale_when_due();
+    }
+    // The team on a row whose label comes at once.
+    double predict_and_learn(const double* x, double core, double y, double weight) {
+        const double prediction = team_.predict(x, 1, core);
+        team_.learn(team_.notes(), features(), x, y, weight);
+        return prediction;
     }
     // What a label changes but the mixer: its row and its past are in hand.
     void take_in(const double* x, double y, double weight, double prediction) {
@@ -372,7 +412,8 @@ template <class T> class AutoModel {
             for (Index k = 0; k < columns; ++k)
                 predictions_[k] = table_[k * rows + t - first];
             complete(memories_[t - first]);
-            show(out, t, mix_and_learn(batch.y[t], weight_of(batch, t)));
+            const double core = mix_and_learn(batch.y[t], weight_of(batch, t));
+            show(out, t, predict_and_learn(rows_.data() + (t - first) * features(), core, batch.y[t], weight_of(batch, t)));
             count(batch.y[t], out.predictions[t]);
         }
         rescale_when_due();

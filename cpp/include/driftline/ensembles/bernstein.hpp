@@ -1,0 +1,85 @@
+// Bernstein online aggregation (Wintenberger 2017) on linearised squared losses: exponential weights, each prediction with a
+// rate of its own by the second moment of its regrets.
+#pragma once
+
+#include <cmath>
+#include <vector>
+
+#include "driftline/base/range.hpp"
+
+namespace driftline {
+
+class Bernstein {
+  public:
+    explicit Bernstein(std::vector<double> prior) : prior_(std::move(prior)), parts_(prior_.size()), weights_(prior_) {}
+
+    Index count() const { return static_cast<Index>(prior_.size()); }
+    const std::vector<double>& weights() const { return weights_; }
+    double mix(const double* said) const {
+        double total = 0;
+        for (Index k = 0; k < count(); ++k)
+            total += weights_[k] * said[k];
+        return total;
+    }
+    // `mixed` is what was made of them when they were said, `ahead` of the label. Regrets of labels that come late follow one
+    // another alike: their squares count more.
+    void learn(const double* said, double mixed, double y, double weight, Index ahead) {
+        const double alike = std::sqrt(static_cast<double>(ahead));
+        double most = 0; // that one row counts, once there is something usual
+        for (const Part& part : parts_)
+            most = at_least(most, far_out * std::sqrt(part.squares / rows_));
+        most = rows_ >= enough && most > 0 ? most : 1e145;
+        rows_ += 1;
+        for (Index k = 0; k < count(); ++k) {
+            Part& part = parts_[k];
+            const double regret = saturate(weight * regret_of(said[k], mixed, y), most);
+            part.most = at_least(part.most, std::fabs(regret));
+            part.squares = at_most(part.squares + alike * regret * regret, 1e290);
+            if (part.most > 0) {
+                const double eta = rate(part, prior_[k]);
+                const double bonus = eta * regret > 0.5 ? bound(part) : 0;
+                part.sum = saturate(part.sum + 0.5 * (regret - eta * regret * regret + bonus), 1e290);
+            }
+        }
+        weigh();
+    }
+    template <class Act> void visit(Act&& act) {
+        act(&rows_, 1);
+        act(reinterpret_cast<double*>(parts_.data()), 3 * count());
+    }
+    void weigh() {
+        double most = -HUGE_VAL, total = 0;
+        for (Index k = 0; k < count(); ++k) {
+            const double eta = rate(parts_[k], prior_[k]);
+            weights_[k] = saturate(std::log(prior_[k] * eta) + eta * parts_[k].sum, DBL_MAX);
+            most = at_least(most, weights_[k]);
+        }
+        for (double& weight : weights_)
+            total += weight = std::exp(weight - most);
+        for (double& weight : weights_)
+            weight /= total;
+    }
+
+  private:
+    static constexpr double far_out = 100, enough = 64;
+    struct Part {
+        double sum = 0, squares = 0, most = 0; // of regrets
+    };
+    static double regret_of(double said, double mixed, double y) {
+        return 2 * saturate(mixed - y, 1e70) * saturate(mixed - said, 1e70);
+    }
+    static double bound(const Part& part) { return std::exp2(std::ceil(std::log2(part.most))); }
+    static double rate(const Part& part, double prior) {
+        if (!(part.most > 0))
+            return 1;
+        const double least = 1 / bound(part), own = std::sqrt(-std::log(prior) / part.squares);
+        return own < least ? own : least;
+    }
+
+    double rows_ = 0;
+    std::vector<double> prior_;
+    std::vector<Part> parts_;
+    std::vector<double> weights_;
+};
+
+} // namespace driftline

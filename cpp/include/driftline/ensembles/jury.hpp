@@ -1,0 +1,67 @@
+// How one prediction is made of those of the linear core and of the experts beside it.
+//
+// Mixtures by likelihood at three rates of forgetting, and Bernstein's, all of which lean on the core to begin with; and
+// Bernstein's mixture of these four. The first ones follow what is best of late, the last one keeps to what was best so far.
+#pragma once
+
+#include "driftline/ensembles/auto_mixer.hpp"
+#include "driftline/ensembles/bernstein.hpp"
+
+namespace driftline {
+
+class Jury {
+  public:
+    static constexpr Index layers = 4;
+
+    explicit Jury(Index count)
+        : count_(count), likely_(count, {0.99, 0.998, 0.9998}, leaning(count)), cautious_(halved(count)),
+          last_(std::vector<double>(layers, 1.0 / layers)) {}
+
+    double mix(const double* said, double* layer) const {
+        for (Index r = 0; r < layers - 1; ++r)
+            layer[r] = likely_.mixed(r, said);
+        layer[layers - 1] = cautious_.mix(said);
+        return last_.mix(layer);
+    }
+    // All is as it was said when the row was predicted. Labels that come late tell less, each of them.
+    void learn(const double* said, const double* layer, double mixed, double y, double weight, Index ahead) {
+        likely_.learn(said, y, weight / std::sqrt(std::sqrt(static_cast<double>(ahead))));
+        cautious_.learn(said, layer[layers - 1], y, weight, ahead);
+        last_.learn(layer, mixed, y, weight, ahead);
+    }
+    void shares(double* out) const {
+        for (Index k = 0; k < count_; ++k) {
+            out[k] = last_.weights()[layers - 1] * cautious_.weights()[k];
+            for (Index r = 0; r < layers - 1; ++r)
+                out[k] += last_.weights()[r] * likely_.weights(r)[k];
+        }
+    }
+    template <class Act> void visit(Act&& act) {
+        likely_.visit(act);
+        cautious_.visit(act);
+        last_.visit(act);
+    }
+    void weigh() {
+        likely_.weigh();
+        cautious_.weigh();
+        last_.weigh();
+    }
+
+  private:
+    static std::vector<double> leaning(Index count) {
+        std::vector<double> out(static_cast<std::size_t>(count));
+        out[0] = 3;
+        return out;
+    }
+    static std::vector<double> halved(Index count) {
+        std::vector<double> out(static_cast<std::size_t>(count), 0.5 / static_cast<double>(count - 1));
+        out[0] = 0.5;
+        return out;
+    }
+
+    Index count_;
+    Mixtures likely_;
+    Bernstein cautious_, last_;
+};
+
+} // namespace driftline

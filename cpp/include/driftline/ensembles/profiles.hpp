@@ -1,0 +1,303 @@
+// What the label usually is, and how it usually changes, where a feature or a pair of features has a certain value.
+//
+// A feature of few values is a key by itself, and together with one of at most seven values; any other feature is a key by
+// the quantiles of its last rows. For each key, and each of its values, there is a running mean of the label and of its
+// change from the newest label known. The keys that predict best by themselves enter a least squares regression, with the
+// features and a few differences of labels. Nothing is known of calendars: an hour and a weekday are features like others.
+#pragma once
+
+#include <bit>
+
+#include "driftline/ensembles/regression.hpp"
+#include "driftline/ensembles/trail.hpp"
+
+namespace driftline {
+
+inline constexpr Index profile_slots = 12, profile_columns = 2 * profile_slots;
+
+// The values that a feature has had, or the quantiles between which they are.
+class Catalog {
+  public:
+    static constexpr Index most_values = 64, bins = 16;
+
+    Index values() const { return many_ ? 0 : static_cast<Index>(values_.size()); }
+    bool many() const { return many_; }
+    void meet(double value) {
+        if (many_ || place(value) >= 0)
+            return;
+        if (values() < most_values)
+            return values_.push_back(value);
+        many_ = true;
+        values_.clear();
+    }
+    // The number of a value, or of the bin that it falls into; -1: not known.
+    Index place(double value) const {
+        if (many_)
+            return values_.empty() ? -1 : std::lower_bound(values_.begin(), values_.end(), value) - values_.begin();
+        const auto found = std::find(values_.begin(), values_.end(), value);
+        return found == values_.end() ? -1 : found - values_.begin();
+    }
+    void divide(std::vector<double>& sample) {
+        std::sort(sample.begin(), sample.end());
+        values_.clear();
+        for (Index b = 1; b < bins; ++b) {
+            const double edge = sample[static_cast<std::size_t>(b) * sample.size() / bins];
+            if (values_.empty() || edge > values_.back())
+                values_.push_back(edge);
+        }
+    }
+    double layout() const { return static_cast<double>(values_.size()) + (many_ ? most_values + 1 : 0); }
+    bool set_layout(double size) {
+        many_ = size > most_values;
+        const double count = many_ ? size - most_values - 1 : size;
+        if (!(count >= 0 && count <= (many_ ? bins - 1 : most_values) && count == std::floor(count)))
+            return false;
+        values_.assign(static_cast<std::size_t>(count), 0);
+        return true;
+    }
+    template <class Act> void visit(Act&& act) { act(values_.data(), static_cast<Index>(values_.size())); }
+    bool good() const { return !many_ || std::is_sorted(values_.begin(), values_.end()); }
+
+  private:
+    bool many_ = false;
+    std::vector<double> values_; // in the order in which they were met, or the edges of the bins
+};
+
+class Profiles {
+  public:
+    explicit Profiles(Index features) : features_(features), fit_(profile_columns + label_columns + features, 0.999, 1) {
+        std::fill(slots_, slots_ + profile_slots, -1);
+        follow_features();
+    }
+
+    Index columns() const { return fit_.columns(); }
+    bool ready() const { return fit_.ready(); }
+    // The usual level and the usual change, both from the newest label, for each key that was chosen; then the labels and the
+    // features.
+    void write(const Outlook& outlook, double mean, double* row) const {
+        const double last = outlook.near[0];
+        for (const double slot : slots_) {
+            const Key* key = slot < 0 ? nullptr : &keys_[static_cast<std::size_t>(slot)];
+            const Index at = key ? place(*key, outlook.x) : -1;
+            const Cell cell = at >= 0 && at < static_cast<Index>(key->cells.size()) ? key->cells[static_cast<std::size_t>(at)]
+                                                                                    : Cell{};
+            *row++ = cell.usual_level(mean) - last;
+            *row++ = cell.usual_change();
+        }
+        *row++ = last;
+        for (Index k = 1; k < label_columns; ++k)
+            *row++ = outlook.near[k - 1] - outlook.near[k];
+        std::copy_n(outlook.x, features_, row);
+    }
+    double predict(const double* row, double last) { return last + fit_.predict(row); }
+    void learn(const double* row, double last, double y, double weight) { fit_.learn(row, y - last, weight); }
+    // Takes a row with its label into the tables. `change` is that of the label from the newest one known when the row was
+    // predicted, null where none was.
+    void remember(const double* x, double y, const double* change, double mean) {
+        const Index width = static_cast<Index>(catalogs_.size()), at = static_cast<Index>(rows_) % recent_rows;
+        for (Index j = 0; j < width; ++j) {
+            catalogs_[j].meet(x[j]);
+            recent_[at * width + j] = x[j];
+        }
+        rows_ += 1;
+        for (Key& key : keys_)
+            update(key, x, y, change, mean);
+        if (rows_ >= first_choice && std::has_single_bit(static_cast<std::size_t>(rows_)))
+            choose();
+    }
+    void grow(Index more) {
+        const Index before = static_cast<Index>(catalogs_.size());
+        std::vector<double> recent = std::move(recent_);
+        fit_.grow(more, profile_columns + label_columns + features_);
+        features_ += more;
+        follow_features();
+        const Index width = static_cast<Index>(catalogs_.size());
+        for (Index t = 0; t < recent_rows; ++t)
+            std::copy_n(recent.begin() + t * before, before, recent_.begin() + t * width);
+    }
+
+    // The features of the key in slot s, -1 where there is none, and the share of the labels' variance that it leaves.
+    struct Choice {
+        Index first = -1, second = -1;
+        double left = 1;
+    };
+    Choice choice(Index s) const {
+        if (slots_[s] < 0)
+            return {};
+        const Key& key = keys_[static_cast<std::size_t>(slots_[s])];
+        return {static_cast<Index>(key.first), static_cast<Index>(key.second),
+                key.spread > 0 ? at_most(key.level_loss / key.spread, 1) : 1};
+    }
+
+    // Sizes of what follows: one number for each catalog, then three for each key.
+    void layout(std::vector<double>& out) const {
+        for (const Catalog& catalog : catalogs_)
+            out.push_back(catalog.layout());
+        out.push_back(static_cast<double>(keys_.size()));
+        for (const Key& key : keys_)
+            out.insert(out.end(), {key.first, key.second, static_cast<double>(key.cells.size())});
+    }
+    // Room for numbers of these sizes; null where they are none. Else what follows them.
+    const double* set_layout(const double* from, const double* end) {
+        const Index width = static_cast<Index>(catalogs_.size());
+        if (end - from < width + 1)
+            return nullptr;
+        for (Catalog& catalog : catalogs_)
+            if (!catalog.set_layout(*from++))
+                return nullptr;
+        const double count = *from++;
+        if (!(count >= static_cast<double>(width) && count <= static_cast<double>(width + most_pairs)) ||
+            count != std::floor(count) || static_cast<double>(end - from) < 3 * count)
+            return nullptr;
+        keys_.assign(static_cast<std::size_t>(count), Key{});
+        for (Key& key : keys_) {
+            key.first = *from++;
+            key.second = *from++;
+            const double cells = *from++;
+            if (!is_feature(key.first) || !(key.second == -1 || is_feature(key.second)) || !(cells >= 0 && cells <= most_cells) ||
+                cells != std::floor(cells))
+                return nullptr;
+            key.cells.assign(static_cast<std::size_t>(cells), Cell{});
+        }
+        return from;
+    }
+    template <class Act> void visit(Act&& act) {
+        act(&rows_, 1);
+        act(slots_, profile_slots);
+        act(recent_.data(), static_cast<Index>(recent_.size()));
+        for (Catalog& catalog : catalogs_)
+            catalog.visit(act);
+        for (Key& key : keys_) {
+            act(&key.level_loss, 3);
+            act(reinterpret_cast<double*>(key.cells.data()), static_cast<Index>(3 * key.cells.size()));
+        }
+        fit_.visit(act);
+    }
+    bool good(double rows) const {
+        bool fine = rows_ == rows;
+        for (const double slot : slots_)
+            fine = fine && slot >= -1 && slot < static_cast<double>(keys_.size()) && slot == std::floor(slot);
+        for (const Catalog& catalog : catalogs_)
+            fine = fine && catalog.good();
+        return fine;
+    }
+    Regression& fit() { return fit_; }
+
+  private:
+    static constexpr Index label_columns = 4, most_features = 48, most_partners = 7, recent_rows = 256, most_pairs = 24,
+                           first_choice = 32, most_cells = Catalog::most_values * most_partners;
+    static constexpr double least_rate = 0.05, keep = 0.998;
+    struct Cell {
+        double rows = 0, level = 0, change = 0;
+        double usual_level(double mean) const { return (rows * level + mean) / (rows + 1); }
+        double usual_change() const { return rows * change / (rows + 1); }
+        void add(double y, const double* moved, double share) {
+            rows += share;
+            const double step = share * at_least(least_rate, 1 / at_least(1, rows));
+            level += step * (y - level);
+            change += moved ? step * (*moved - change) : 0;
+        }
+    };
+    struct Key {
+        double first = 0, second = -1;                      // features; the second may be none
+        double level_loss = 0, change_loss = 0, spread = 0; // discounted sums of squares
+        std::vector<Cell> cells{};
+        double loss() const { return at_most(level_loss, change_loss); }
+    };
+
+    bool is_feature(double j) const { return j >= 0 && j < static_cast<double>(catalogs_.size()) && j == std::floor(j); }
+    void follow_features() {
+        for (Index j = static_cast<Index>(catalogs_.size()); j < std::min(features_, most_features); ++j)
+            keys_.push_back({static_cast<double>(j), -1});
+        catalogs_.resize(static_cast<std::size_t>(std::min(features_, most_features)));
+        recent_.assign(catalogs_.size() * recent_rows, 0);
+    }
+    Index place(const Key& key, const double* x) const {
+        const auto a = static_cast<std::size_t>(key.first);
+        const Index first = catalogs_[a].place(x[a]);
+        if (key.second < 0 || first < 0)
+            return first;
+        const auto b = static_cast<std::size_t>(key.second);
+        if (catalogs_[a].many() || catalogs_[b].many() || catalogs_[b].values() > most_partners)
+            return -1;
+        const Index second = catalogs_[b].place(x[b]);
+        return second < 0 ? -1 : first * most_partners + second;
+    }
+    void update(Key& key, const double* x, double y, const double* change, double mean) {
+        const Index at = place(key, x);
+        if (at < 0)
+            return;
+        if (at >= static_cast<Index>(key.cells.size()))
+            key.cells.resize(static_cast<std::size_t>(at + 1));
+        Cell* cell = key.cells.data() + at;
+        const auto add = [&](double& sum, double error) { sum = at_most(keep * sum + error * error, 1e290); };
+        add(key.level_loss, y - cell->usual_level(mean));
+        add(key.change_loss, change ? *change - cell->usual_change() : y - cell->usual_level(mean));
+        add(key.spread, y - mean);
+        cell->add(y, change, 1);
+        if (catalogs_[static_cast<std::size_t>(key.first)].many()) { // neighbours count half
+            if (at > 0)
+                cell[-1].add(y, change, 0.5);
+            if (at + 1 < static_cast<Index>(key.cells.size()))
+                cell[1].add(y, change, 0.5);
+        }
+    }
+    void choose() {
+        divide_features();
+        meet_pairs();
+        std::vector<Index> best;
+        for (std::size_t k = 0; k < keys_.size(); ++k)
+            if (keys_[k].level_loss > 0)
+                best.push_back(static_cast<Index>(k));
+        std::stable_sort(best.begin(), best.end(), [&](Index a, Index b) { return keys_[a].loss() < keys_[b].loss(); });
+        best.resize(std::min<std::size_t>(best.size(), profile_slots));
+        for (double& slot : slots_) { // those that stay keep their place
+            const auto found = std::find(best.begin(), best.end(), static_cast<Index>(slot));
+            if (found == best.end())
+                slot = -1;
+            else
+                best.erase(found);
+        }
+        for (double& slot : slots_)
+            if (slot < 0 && !best.empty()) {
+                slot = static_cast<double>(best.front());
+                best.erase(best.begin());
+            }
+    }
+    void divide_features() {
+        const Index width = static_cast<Index>(catalogs_.size());
+        std::vector<double> sample(static_cast<std::size_t>(std::min<Index>(static_cast<Index>(rows_), recent_rows)));
+        for (Index j = 0; j < width; ++j) {
+            if (!catalogs_[j].many())
+                continue;
+            for (std::size_t t = 0; t < sample.size(); ++t)
+                sample[t] = recent_[static_cast<Index>(t) * width + j];
+            catalogs_[j].divide(sample);
+        }
+    }
+    void meet_pairs() {
+        const Index width = static_cast<Index>(catalogs_.size());
+        for (Index a = 0; a < width; ++a)
+            for (Index b = 0; b < width; ++b) {
+                const Index values = catalogs_[a].values(), others = catalogs_[b].values();
+                const bool pair = a != b && values > 1 && others > 1 && others <= most_partners;
+                const bool twice = values <= most_partners && b < a;
+                const auto same = [&](const Key& key) {
+                    return key.first == static_cast<double>(a) && key.second == static_cast<double>(b);
+                };
+                if (pair && !twice && static_cast<Index>(keys_.size()) < width + most_pairs &&
+                    std::none_of(keys_.begin(), keys_.end(), same))
+                    keys_.push_back({static_cast<double>(a), static_cast<double>(b)});
+            }
+    }
+
+    Index features_;
+    std::vector<Catalog> catalogs_;
+    std::vector<double> recent_; // the last rows
+    std::vector<Key> keys_;
+    double slots_[profile_slots]; // places among the keys; -1: none
+    double rows_ = 0;
+    Regression fit_;
+};
+
+} // namespace driftline

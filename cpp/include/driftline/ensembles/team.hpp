@@ -1,0 +1,252 @@
+// The experts beside the linear core of Auto: autoregression in differences, profiles, what is usual, two ensembles of trees,
+// and a stack of them all; and the jury that makes one prediction of what they say.
+//
+// What a row's label teaches them is what was known when the row was predicted: everything that they look at is noted then.
+#pragma once
+
+#include "driftline/ensembles/differences.hpp"
+#include "driftline/ensembles/jury.hpp"
+#include "driftline/ensembles/profiles.hpp"
+#include "driftline/ensembles/stack.hpp"
+#include "driftline/ensembles/trees.hpp"
+
+namespace driftline {
+
+enum class Member : int { core, cut, differences, profiles, usual, trees, residual_trees, stack };
+inline constexpr Index members = 8, team_experts = members - 2; // all but the core, cut off or not
+inline constexpr double member_memory[team_experts] = {5000, 1000, 500, 2048, 4096, 1000}; // rows, of each of these
+
+class Team {
+  public:
+    Team(Index features, Index born)
+        : features_(features), lags_(Differences::lags(born)), trail_(features, std::max<Index>(lags_, 1)),
+          differences_(features, lags_), profiles_(features),
+          usual_(usual_columns, {0.998}, std::vector<double>(usual_columns)),
+          trees_(tree_columns + 2 * features, {2048, 0.25, 0.2}), residual_trees_(residual_columns + 2 * features, {4096, 1, 0.1}),
+          stack_(members - 1), jury_(members) {
+        make_room();
+    }
+
+    // What is made of the core's prediction and those of the others. What their learning needs is noted.
+    double predict(const double* x, Index ahead, double core) {
+        Outlook outlook;
+        trail_.look(x, ahead, outlook);
+        Note note = view(notes_.data());
+        note.head[0] = static_cast<double>(outlook.known);
+        note.head[1] = static_cast<double>(ahead);
+        note.head[2] = outlook.near[0];
+        note.head[3] = outlook.base;
+        double* said = note.said;
+        std::fill_n(said, members, core);
+        differences_.write(outlook, note.differences);
+        profiles_.write(outlook, trail_.mean(), note.profiles);
+        write_usual(outlook, note);
+        if (outlook.known > 0)
+            ask_linear(outlook, note);
+        write_trees(outlook, note);
+        if (trees_.ready())
+            said[at(Member::trees)] = outlook.base + trees_.predict(tree_row(note.trees, trees_.columns()));
+        if (residual_trees_.ready())
+            said[at(Member::residual_trees)] =
+                core + residual_trees_.predict(tree_row(note.residual_trees, residual_trees_.columns()));
+        if (range_.known()) {
+            said[at(Member::cut)] = range_.hold(core, 0.1);
+            for (Index k = 2; k < members - 1; ++k)
+                said[k] = range_.hold(said[k], 0.5);
+        }
+        said[members - 1] = stack_.predict(said);
+        return note.head[4] = saturate(jury_.mix(said, note.layer), DBL_MAX);
+    }
+    // The notes of the last prediction, and how many of them there are.
+    const double* notes() const { return notes_.data(); }
+    Index notes_size() const { return notes_size(features_); }
+    Index notes_size(Index features) const {
+        return head_size + members + Jury::layers + usual_columns + near_labels + features * lags_ + profile_fixed + features +
+               tree_columns + 2 * features + residual_columns + 2 * features;
+    }
+
+    // The label of a row. Notes that were taken when there were fewer features teach the jury alone.
+    void learn(const double* notes, Index features_then, const double* x, double y, double weight) {
+        Note note = view(const_cast<double*>(notes));
+        const auto known = static_cast<Index>(note.head[0]);
+        const double last = note.head[2];
+        if (known > 0) {
+            const auto ahead = static_cast<Index>(note.head[1]);
+            jury_.learn(note.said, note.layer, note.head[4], y, weight, ahead);
+            stack_.learn(note.said, y, weight);
+            usual_.learn(note.usual, y, weight);
+            if (features_then == features_)
+                teach(note, known, y, weight);
+        }
+        remember(x, y, known > 0 ? &last : nullptr);
+    }
+    // `last` is what was the newest label known when the row was predicted; null where the label tells nobody anything: that
+    // of a row predicted before the first, or a value in the place of an outlier.
+    void remember(const double* x, double y, const double* last = nullptr) {
+        trail_.remember(x, y, last);
+        const double change = last ? y - *last : 0;
+        profiles_.remember(x, y, last ? &change : nullptr, trail_.mean());
+        range_.add(y);
+    }
+    static double core_of(const double* notes) { return notes[head_size]; }
+
+    void grow(Index more) {
+        trail_.grow(more);
+        differences_.grow(more);
+        profiles_.grow(more);
+        trees_.grow(2 * more);
+        residual_trees_.grow(2 * more);
+        features_ += more;
+        make_room();
+    }
+
+    void shares(double* out) const { jury_.shares(out); }
+    const Profiles& profiles() const { return profiles_; }
+    const Trees& trees() const { return trees_; }
+    const Trees& residual_trees() const { return residual_trees_; }
+    static constexpr Index head_size = 5, usual_columns = profile_columns + far_count + 2, profile_fixed = profile_columns + 4,
+                           tree_columns = 1 + 4 + 3 + far_count + profile_columns + 3, residual_columns = 5;
+
+    std::vector<double> layout() const {
+        std::vector<double> out;
+        profiles_.layout(out);
+        trees_.layout(out);
+        residual_trees_.layout(out);
+        return out;
+    }
+    bool set_layout(const std::vector<double>& from) {
+        const double *at = from.data(), *end = at + from.size();
+        at = profiles_.set_layout(at, end);
+        at = at ? trees_.set_layout(at, end) : nullptr;
+        at = at ? residual_trees_.set_layout(at, end) : nullptr;
+        return at == end;
+    }
+    template <class Act> void visit(Act&& act) {
+        trail_.visit(act);
+        range_.visit(act);
+        differences_.visit(act);
+        profiles_.visit(act);
+        usual_.visit(act);
+        trees_.visit(act);
+        residual_trees_.visit(act);
+        stack_.visit(act);
+        jury_.visit(act);
+    }
+    // Completes a state that was read; false where it is not what learning so many rows leads to.
+    bool complete(double rows) {
+        usual_.weigh();
+        jury_.weigh();
+        return trail_.count() == rows && range_.count() == rows && profiles_.good(rows) && trees_.complete() &&
+               residual_trees_.complete();
+    }
+    // Calls act with every second-order model.
+    template <class Act> void each_model(Act&& act) {
+        act(differences_.fit().model());
+        act(profiles_.fit().model());
+        act(stack_.model());
+    }
+    bool has_good_counts() {
+        const auto good = [](double rows) { return rows >= 0 && rows < 9e15 && rows == std::floor(rows); };
+        return good(differences_.fit().rows()) && good(profiles_.fit().rows());
+    }
+
+  private:
+    // Places in notes.
+    struct Note {
+        double *head, *said, *layer, *usual, *differences, *profiles, *trees, *residual_trees;
+    };
+    static constexpr Index at(Member member) { return static_cast<Index>(member); }
+    Note view(double* from) const {
+        Note out{};
+        const auto take = [&](double*& place, Index count) {
+            place = from;
+            from += count;
+        };
+        take(out.head, head_size); // labels known, ahead, the newest of them, the base, the prediction
+        take(out.said, members);
+        take(out.layer, Jury::layers);
+        take(out.usual, usual_columns);
+        take(out.differences, differences_.columns());
+        take(out.profiles, profiles_.columns());
+        take(out.trees, trees_.columns());
+        take(out.residual_trees, residual_trees_.columns());
+        return out;
+    }
+    void make_room() {
+        notes_.resize(static_cast<std::size_t>(notes_size()));
+        row_.resize(static_cast<std::size_t>(std::max(trees_.columns(), residual_trees_.columns())));
+    }
+    void ask_linear(const Outlook& outlook, Note& note) {
+        const double last = outlook.near[0];
+        if (differences_.ready() && Differences::sees(outlook))
+            note.said[at(Member::differences)] = differences_.predict(note.differences, last);
+        if (profiles_.ready())
+            note.said[at(Member::profiles)] = profiles_.predict(note.profiles, last);
+        note.said[at(Member::usual)] = usual_.mixed(0, note.usual);
+    }
+    // Levels, changes from the newest label, labels of a season ago, that label and the mean.
+    void write_usual(const Outlook& outlook, Note& note) const {
+        double* to = note.usual;
+        for (Index k = 0; k < profile_columns; ++k)
+            *to++ = range_.known() ? range_.hold(note.profiles[k] + outlook.near[0], 0.5) : outlook.near[0];
+        to = std::copy_n(outlook.seasons, far_count, to);
+        *to++ = outlook.near[0];
+        *to++ = trail_.mean();
+    }
+    void write_trees(const Outlook& outlook, Note& note) const {
+        const double *near = outlook.near, base = outlook.base, *said = note.said;
+        double* to = note.trees;
+        *to++ = near[0];
+        for (Index k = 0; k < 4; ++k)
+            *to++ = near[k] - base;
+        *to++ = near[0] - 2 * near[1] + near[2];
+        *to++ = near[1] - near[2];
+        *to++ = near[2] - near[3];
+        for (Index k = 0; k < far_count; ++k)
+            *to++ = outlook.seasons[k] - base;
+        to = std::copy_n(note.profiles, profile_columns, to);
+        for (const Member member : {Member::differences, Member::profiles, Member::usual})
+            *to++ = said[at(member)] - base;
+        to = write_changes(outlook, to);
+        to = note.residual_trees;
+        for (const double value : {near[0] - said[0], near[1] - said[0], near[0], said[at(Member::differences)] - said[0],
+                                   said[at(Member::profiles)] - said[0]})
+            *to++ = value;
+        write_changes(outlook, to);
+    }
+    double* write_changes(const Outlook& outlook, double* to) const {
+        for (Index j = 0; j < features_; ++j) {
+            *to++ = outlook.x[j];
+            *to++ = outlook.x[j] - outlook.before[j];
+        }
+        return to;
+    }
+    const float* tree_row(const double* from, Index count) {
+        for (Index j = 0; j < count; ++j)
+            row_[j] = static_cast<float>(saturate(from[j], 1e30));
+        return row_.data();
+    }
+    void teach(const Note& note, Index known, double y, double weight) {
+        const double last = note.head[2], base = note.head[3];
+        profiles_.learn(note.profiles, last, y, weight);
+        if (known < near_labels)
+            return;
+        differences_.learn(note.differences, last, y, weight);
+        trees_.learn(tree_row(note.trees, trees_.columns()), y - base, weight);
+        residual_trees_.learn(tree_row(note.residual_trees, residual_trees_.columns()), y - note.said[0], weight);
+    }
+
+    Index features_, lags_;
+    Trail trail_;
+    RecentRange range_;
+    Differences differences_;
+    Profiles profiles_;
+    Mixtures usual_;
+    Trees trees_, residual_trees_; // of the label from its base, and of what the core leaves
+    GuardedStack stack_;
+    Jury jury_;
+    std::vector<double> notes_;
+    std::vector<float> row_;
+};
+
+} // namespace driftline

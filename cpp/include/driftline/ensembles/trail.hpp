@@ -1,0 +1,123 @@
+// What the experts beside the linear ones know of the past: the labels and rows told so far.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "driftline/base/range.hpp"
+#include "driftline/ensembles/auto_experts.hpp"
+
+namespace driftline {
+
+inline constexpr Index near_labels = 16; // the newest ones that an expert looks at
+
+// What was known when a row was predicted, in its own units.
+struct Outlook {
+    Index known = 0;                // labels
+    Index ahead = 1;                // of the row, beyond the newest of them
+    double near[near_labels]{};     // the newest first; the oldest known where there are fewer
+    double seasons[far_count]{};    // see label_place; the newest where there is none so old
+    double base = 0;                // what the newest label and the mean let expect
+    const double* x = nullptr;      // the row itself
+    const double* before = nullptr; // the row told last, then those before it
+};
+
+class Trail {
+  public:
+    Trail(Index features, Index depth) : features_(features), depth_(depth), rows_(features * depth) {}
+
+    Index known() const { return static_cast<Index>(count_); }
+    double mean() const { return mean_; }
+
+    void look(const double* x, Index ahead, Outlook& out) const {
+        out.known = known();
+        out.ahead = ahead;
+        out.x = x;
+        out.before = known() > 0 ? rows_.data() : x;
+        for (Index k = 0; k < near_labels; ++k)
+            out.near[k] = known() > 0 ? label(std::min(k + 1, known())) : 0;
+        for (Index k = 0; k < far_count; ++k) {
+            const Index back = label_place(most_labels + k, ahead);
+            out.seasons[k] = back <= known() ? label(back) : out.near[0];
+        }
+        out.base = known() < enough || !(squares_ > 0)
+                       ? out.near[0]
+                       : mean_ + at_most(at_least(0, products_ / squares_), 1) * (out.near[0] - mean_);
+    }
+    // `last` is the label that was the newest known when the row was predicted; null: none.
+    void remember(const double* x, double y, const double* last) {
+        std::copy_backward(rows_.begin(), rows_.end() - features_, rows_.end());
+        std::copy_n(x, features_, rows_.begin());
+        for (Index k = 1; known() == 0 && k < depth_; ++k)
+            std::copy_n(x, features_, rows_.begin() + k * features_);
+        labels_[known() % history] = y;
+        count_ += 1;
+        mean_ += (y - mean_) * at_least(mean_rate, 1 / count_);
+        if (last) {
+            products_ = saturate(keep * products_ + held(y - mean_) * held(*last - mean_), 1e290);
+            squares_ = at_most(keep * squares_ + held(*last - mean_) * held(*last - mean_), 1e290);
+        }
+    }
+    void grow(Index more) {
+        std::vector<double> wider(static_cast<std::size_t>((features_ + more) * depth_));
+        for (Index k = 0; k < depth_; ++k)
+            std::copy_n(rows_.begin() + k * features_, features_, wider.begin() + k * (features_ + more));
+        rows_ = std::move(wider);
+        features_ += more;
+    }
+    template <class Act> void visit(Act&& act) {
+        act(&count_, 1);
+        act(&mean_, 1);
+        act(&products_, 1);
+        act(&squares_, 1);
+        act(labels_, history);
+        act(rows_.data(), static_cast<Index>(rows_.size()));
+    }
+    double count() const { return count_; }
+
+  private:
+    static constexpr double keep = 0.999, mean_rate = 0.002;
+    static constexpr Index enough = 32; // labels, for the newest one to be shrunk towards the mean
+    static double held(double value) { return saturate(value, 1e140); }
+    double label(Index back) const { return labels_[(known() - back) % history]; } // 1: the newest
+
+    Index features_, depth_;
+    double count_ = 0;
+    double mean_ = 0, products_ = 0, squares_ = 0; // of labels, and of what was known to be the newest when they were predicted
+    double labels_[history] = {};                  // label number i at i % history
+    std::vector<double> rows_;                     // the latest first
+};
+
+// The range of the last 1,000 labels, to an eighth of that.
+class RecentRange {
+  public:
+    void add(double y) {
+        const Index at = static_cast<Index>(count_) / part % parts;
+        const bool first = static_cast<Index>(count_) % part == 0;
+        low_[at] = first ? y : at_most(low_[at], y);
+        high_[at] = first ? y : at_least(high_[at], y);
+        count_ += 1;
+    }
+    bool known() const { return count_ > 1; }
+    double low() const { return *std::min_element(low_, low_ + used()); }
+    double high() const { return *std::max_element(high_, high_ + used()); }
+    // Where a value is within the range and so many widths of it.
+    double hold(double value, double widths) const {
+        const double more = widths * (0.5 * high() - 0.5 * low()) * 2;
+        return saturate(at_most(at_least(low() - more, value), high() + more), DBL_MAX);
+    }
+    template <class Act> void visit(Act&& act) {
+        act(&count_, 1);
+        act(low_, parts);
+        act(high_, parts);
+    }
+    double count() const { return count_; }
+
+  private:
+    static constexpr Index part = 125, parts = 8;
+    Index used() const { return std::min<Index>((static_cast<Index>(count_) + part - 1) / part, parts); }
+    double count_ = 0, low_[parts] = {}, high_[parts] = {};
+};
+
+} // namespace driftline
