@@ -164,8 +164,7 @@ template <class T> void set_state(AutoCore<T>& self, const nb::dict& from) {
     self.make_room();
 }
 
-// One of the experts as Python sees it. A view of -1 is the last label, of -2 the mean of the labels; -3 and below are the
-// experts beside the linear core, in the order of Member.
+// One of the core's experts as Python sees it. A view of -1 is the last label, of -2 the mean of the labels.
 struct ExpertReport {
     int view;
     Time time;
@@ -174,21 +173,30 @@ struct ExpertReport {
 
 template <class T> std::vector<ExpertReport> experts(AutoCore<T>& self) {
     InUse use(self);
-    const AutoModel<T>& model = *self.model;
-    const std::vector<double> shares = model.shares();
+    AutoModel<T>& model = *self.model;
+    std::vector<double> shares(model.experts());
+    model.mixer().shares(shares.data());
     std::vector<ExpertReport> out;
-    const Index modelled = static_cast<Index>(model.kinds().size());
-    for (Index k = 0; k < model.experts(); ++k) {
-        const ExpertKind kind = k < modelled ? model.kinds()[static_cast<std::size_t>(k)] : ExpertKind{};
-        const int view = k < modelled ? static_cast<int>(kind.sight) : static_cast<int>(modelled - k - 1);
-        const Time time = k < modelled ? kind.time : Time::none;
-        out.push_back({view, time, kind.amount, kind.start, kind.reset, kind.sudden, shares[static_cast<std::size_t>(k)],
-                       model.memory(k), model.drift(k)});
+    const std::size_t last = model.kinds().size();
+    for (std::size_t k = 0; k < shares.size(); ++k) {
+        const ExpertKind kind = k < last ? model.kinds()[k] : ExpertKind{};
+        const int view = k < last ? static_cast<int>(kind.sight) : k == last ? -1 : -2;
+        const Time time = k < last ? kind.time : Time::none;
+        out.push_back(
+            {view, time, kind.amount, kind.start, kind.reset, kind.sudden, shares[k], model.memory(k), model.drift(k)});
     }
     return out;
 }
 
-// The keys of the profiles as (first feature, second or -1, share of the variance that the level explains), the best first.
+// The shares of the linear core, of the core cut off, and of the experts beside it, in the order of Member.
+template <class T> nb::object team(AutoCore<T>& self) {
+    InUse use(self);
+    double shares[members];
+    self.model->team().shares(shares);
+    return copy_out(shares, members);
+}
+
+// The keys of the profiles as (first feature, second or -1, share of the variance that the level explains).
 template <class T> nb::list profiles(AutoCore<T>& self) {
     InUse use(self);
     nb::list out;
@@ -234,6 +242,7 @@ template <class T> void bind(nb::module_& m, const char* name) {
         .def("get_state", &get_state<T>)
         .def("set_state", &set_state<T>, arg("state"))
         .def("experts", &experts<T>)
+        .def("team", &team<T>, nb::sig("def team(self) -> typing.Any"))
         .def("profiles", &profiles<T>, nb::sig("def profiles(self) -> list[tuple[int, int, float]]"))
         .def("importance", &importance<T>, nb::sig("def importance(self) -> tuple[typing.Any, typing.Any]"));
 }

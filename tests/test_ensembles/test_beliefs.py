@@ -176,5 +176,21 @@ def test_nothing_is_said_too_early():
 def test_it_says_whether_the_past_helps_and_which_labels_did_not_count():
     assert in_words(wave=5.0)[2].startswith("Earlier labels and rows help a lot: ")
     assert in_words()[2].startswith("Earlier labels and rows help little: ")
-    assert len(in_words()) == 4
-    assert in_words(outlier=1e4)[4] == "1 label far from all others, and explained by nothing, did not count."
+    assert in_words(outlier=1e4)[-1] == "1 label far from all others, and explained by nothing, did not count."
+
+
+def test_it_says_what_the_experts_beside_the_core_found():
+    rng = np.random.default_rng(3)
+    rows = 4000
+    hour, weekday = np.arange(rows) % 24, np.arange(rows) // 24 % 7
+    table = rng.normal(size=(24, 7)) * 10
+    y = table[hour, weekday] + rng.normal(size=rows)
+    model = dl.Auto()
+    for t in range(rows):
+        model.learn_one({"hour": hour[t], "weekday": weekday[t], "noise": rng.normal()}, y[t])
+    words = model.explain()
+    share = int(re.search(r"hour and weekday together explain (\d+) % of the labels' variance", words)[1])
+    assert 90 <= share <= 100
+    core = int(re.search(r"The linear core has (?:less than )?(\d+) % of the weight; beside it: ", words)[1])
+    assert core < 20
+    assert sum(model.weights_.values()) == pytest.approx(1.0)

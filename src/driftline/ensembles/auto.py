@@ -11,7 +11,7 @@ from driftline.base.certificate import Certificate
 from driftline.base.learner import Learner
 from driftline.base.native import NativeCore
 from driftline.base.registry import learner
-from driftline.ensembles.beliefs import in_words, name_of
+from driftline.ensembles.beliefs import TEAM, Team, in_words, name_of
 from driftline.tables.inputs import Array, Name
 
 _NONE = np.empty(0)
@@ -24,7 +24,16 @@ class AutoCore(NativeCore, Protocol):
         """Rows of memory, and the drift of a weight a row."""
 
     def experts(self) -> list[_core.Expert]:
-        """The experts with their shares."""
+        """The experts of the linear core, with their shares of it."""
+
+    def team(self) -> Array:
+        """The shares of the linear core and of the experts beside it."""
+
+    def profiles(self) -> list[tuple[int, int, float]]:
+        """The keys of the profiles, with the share of the labels' variance that each explains."""
+
+    def importance(self) -> tuple[Array, Array]:
+        """The share of each column in what the splits of the trees gained."""
 
 
 @learner
@@ -75,7 +84,10 @@ class Auto(Learner):
     @property
     def weights_(self) -> dict[str, float]:
         """The share of each expert in the mixture, by what it sees and how it forgets. They sum to 1."""
-        return {name_of(expert): expert.share for expert in self._require_core("weights_").experts()}
+        core = self._require_core("weights_")
+        team = core.team().tolist()
+        linear = {name_of(expert): team[0] * expert.share for expert in core.experts()}
+        return {**linear, **dict(zip(TEAM[1:], team[1:], strict=True))}
 
     @property
     def memory_(self) -> float:
@@ -100,7 +112,10 @@ class Auto(Learner):
         """What the learner believes about the stream, in words."""
         if self._core is None:
             return "Auto has seen no row yet."
-        return in_words(self._core.experts(), self.n_seen_, self.memory_, self.drift_, self._sums())
+        core = self._core
+        names = [f"feature {j}" for j in range(self.n_features_in_)] if self._names is None else list(map(str, self._names))
+        team = Team(core.team(), core.profiles(), core.importance(), names)
+        return in_words(core.experts(), team, self.n_seen_, self.memory_, self.drift_, self._sums())
 
     def _certify(self, sums: dict[str, float]) -> Certificate:
         events = {name: int(sums[name]) for name in ("expert_resets", "rescalings", "outliers") if sums[name] > 0}

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from driftline._core import Expert, Time
+from driftline.tables.inputs import Array
 
 _VIEWS = {
     -2: "the mean of the labels",
@@ -20,6 +22,7 @@ _VIEWS = {
 _LOOK_BACK = (-1, 1, 3, 4, 5, 6)  # views with earlier labels or rows in them
 _FEW = 64  # rows, from which units come
 _SINCE_JUMP = 0.4  # of the rows: an expert that reset and remembers less has begun anew
+_SHOWN = 0.05  # of the weight or the variance: less is not mentioned
 _PART = 0.2  # of the rows: no sign of a move where the memory is at least as long
 _MINOR = 0.1  # of the weight: a band with less that dominates the mean drift is named
 # Bands of memory: from, to, name, and what a memory of that length says about the target. No expert forgets more slowly
@@ -46,8 +49,39 @@ def name_of(expert: Expert) -> str:
     return f"{_VIEWS[expert.view]}, {memory}, start {expert.start:g}"
 
 
-def in_words(experts: list[Expert], rows: int, memory: float, drift: float, sums: dict[str, float]) -> str:
-    """Sentences on the pace of the target, the shares by memory, earlier labels, the top experts, and outliers.
+TEAM = (
+    "the linear core",
+    "autoregression in differences",
+    "profiles",
+    "what is usual",
+    "trees",
+    "trees on what the core leaves",
+    "the linear core within the labels' range",
+    "a stack of all",
+)
+
+
+@dataclass(frozen=True)
+class Team:
+    """The experts beside the linear core, and what they found.
+
+    Attributes:
+        shares: of the weight, in the order of ``TEAM``.
+        profiles: keys as (first feature, second or -1, share of the labels' variance that they explain).
+        gains: of each column of the trees, and of the trees on what the core leaves, the share of what splits gained.
+        names: of the features.
+    """
+
+    shares: Array
+    profiles: list[tuple[int, int, float]]
+    gains: tuple[Array, Array]
+    names: list[str]
+
+
+def in_words(
+    experts: list[Expert], team: Team, rows: int, memory: float, drift: float, sums: dict[str, float]
+) -> str:
+    """Sentences on the pace of the target, the shares by memory, earlier labels, the top experts, the team, and outliers.
 
     The pace follows from the numbers that are printed: the memory as rounded, and the shares.
     """
@@ -57,10 +91,43 @@ def in_words(experts: list[Expert], rows: int, memory: float, drift: float, sums
         _shares(experts, drift),
         _past(sum(expert.share for expert in experts if expert.view in _LOOK_BACK)),
         "The most weight is on: " + "; ".join(f"{name_of(expert)} ({_percent(expert.share)})" for expert in ranked) + ".",
+        *_beside(team),
     ]
     if outliers := int(sums["outliers"]):
         lines.append(f"{_count(outliers, 'label')} far from all others, and explained by nothing, did not count.")
     return "\n".join(lines)
+
+
+def _beside(team: Team) -> list[str]:
+    """The weight of the experts beside the core, what profiles explain, and what trees split on."""
+    core = float(team.shares[0])
+    others = sorted(zip(team.shares[1:].tolist(), TEAM[1:], strict=True), reverse=True)
+    shown = ", ".join(f"{name} {_percent(share)}" for share, name in others if share >= _SHOWN)
+    lines = [f"The linear core has {_percent(core)} of the weight" + (f"; beside it: {shown}." if shown else ".")]
+    if best := max(team.profiles, key=lambda key: key[2], default=None):
+        first, second, explained = best
+        both = f"{team.names[first]} and {team.names[second]} together explain"
+        if explained >= _SHOWN:
+            lines.append(
+                f"{f'{team.names[first]} alone explains' if second < 0 else both} {_percent(explained)} of the labels' variance."
+            )
+    if team.shares[4] + team.shares[5] >= _SHOWN:
+        gains = _gains(team)
+        top = sorted(gains.items(), key=lambda item: -item[1])[:3]
+        lines.append("Trees split mostly on " + ", ".join(f"{name} ({_percent(gain)})" for name, gain in top) + ".")
+    return lines
+
+
+def _gains(team: Team) -> dict[str, float]:
+    """The share of each input in what splits gained, by the weight of the two ensembles of trees."""
+    fixed = ("the last labels",) * 8 + ("labels of a season ago",) * 7 + ("profiles",) * 24 + ("other experts",) * 3
+    few = ("the last labels",) * 3 + ("other experts",) * 2
+    total = {name: 0.0 for name in (*team.names, *fixed)}
+    for share, gains, columns in zip(team.shares[4:6], team.gains, (fixed, few), strict=True):
+        names = [*columns, *(name for name in team.names for _ in range(2))]
+        for name, gain in zip(names, gains.tolist(), strict=True):
+            total[name] += float(share) * gain / float(team.shares[4] + team.shares[5])
+    return total
 
 
 def _count(number: float, what: str) -> str:

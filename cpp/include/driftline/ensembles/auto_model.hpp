@@ -27,9 +27,8 @@ template <class T> class AutoModel {
     }
     AutoModel(const AutoModel&) = delete;
 
-    // Those of the linear core, and those of the team beside it.
-    Index experts() const { return linear_experts() + team_experts; }
-    Index linear_experts() const { return static_cast<Index>(kinds_.size()) + experts_without_model; }
+    // Of the linear core.
+    Index experts() const { return static_cast<Index>(kinds_.size()) + experts_without_model; }
     const std::vector<ExpertKind>& kinds() const { return kinds_; }
     Index features() const { return inputs.features(); }
 
@@ -116,7 +115,7 @@ template <class T> class AutoModel {
 
     // The linear model that the experts make together at this moment: slopes, then what does not depend on x.
     void weights(double* out) const {
-        std::vector<double> shares(static_cast<std::size_t>(linear_experts()));
+        std::vector<double> shares(static_cast<std::size_t>(experts()));
         mixer_.slopes(shares.data());
         double offset = 0;
         std::fill(out, out + features(), 0.0);
@@ -141,39 +140,21 @@ template <class T> class AutoModel {
 
     bool warm() const { return sums.rows < warm_rows; }
     // Rows that an expert looks back on: of those without a model the last one, or all.
-    double memory(Index k) const {
-        const auto kind = static_cast<std::size_t>(k);
-        if (k >= linear_experts())
-            return at_least(1, at_most(member_memory[k - linear_experts()], sums.rows));
-        if (kind >= kinds_.size())
-            return kind == kinds_.size() ? 1 : at_least(1, sums.rows);
-        const double all = kinds_[kind].reset > 0 ? watches_[kind].since : sums.rows, own = kinds_[kind].memory();
+    double memory(std::size_t k) const {
+        if (k >= kinds_.size())
+            return k == kinds_.size() ? 1 : at_least(1, sums.rows);
+        const double all = kinds_[k].reset > 0 ? watches_[k].since : sums.rows, own = kinds_[k].memory();
         return at_least(1, own > 0 ? at_most(own, all) : all);
     }
-    double drift(Index k) const {
-        const auto kind = static_cast<std::size_t>(k);
-        if (k >= linear_experts())
-            return 1 / (member_memory[k - linear_experts()] * member_memory[k - linear_experts()]);
-        return kind < kinds_.size() ? kinds_[kind].drift() : kind == kinds_.size() ? 1 : 0;
-    }
-    // Of all experts; the core counts as its own, cut off or not.
-    std::vector<double> shares() const {
-        std::vector<double> out(static_cast<std::size_t>(experts()));
-        double of_team[members];
-        mixer_.shares(out.data());
-        team_.shares(of_team);
-        for (Index k = 0; k < linear_experts(); ++k)
-            out[static_cast<std::size_t>(k)] *= of_team[0] + of_team[1];
-        std::copy_n(of_team + members - team_experts, team_experts, out.end() - team_experts);
-        return out;
-    }
-    // By the experts' shares: the geometric mean of their memories, and the mean of their drifts.
+    double drift(std::size_t k) const { return k < kinds_.size() ? kinds_[k].drift() : k == kinds_.size() ? 1 : 0; }
+    // By the shares of the core's experts: the geometric mean of their memories, and the mean of their drifts.
     void memory_statistics(double* out) const {
-        const std::vector<double> share = shares();
+        std::vector<double> shares(experts());
+        mixer_.shares(shares.data());
         out[0] = out[1] = 0;
-        for (Index k = 0; k < experts(); ++k) {
-            out[0] += share[static_cast<std::size_t>(k)] * std::log(memory(k));
-            out[1] += share[static_cast<std::size_t>(k)] * drift(k);
+        for (std::size_t k = 0; k < shares.size(); ++k) {
+            out[0] += shares[k] * std::log(memory(k));
+            out[1] += shares[k] * drift(k);
         }
         out[0] = std::exp(out[0]);
     }

@@ -1,5 +1,5 @@
 // Bernstein online aggregation (Wintenberger 2017) on linearised squared losses: exponential weights, each prediction with a
-// rate of its own by the second moment of its regrets.
+// rate of its own by the second moment of its regrets. Regrets fade, since experts change.
 #pragma once
 
 #include <cmath>
@@ -29,16 +29,16 @@ class Bernstein {
         for (const Part& part : parts_)
             most = at_least(most, far_out * std::sqrt(part.squares / rows_));
         most = rows_ >= enough && most > 0 ? most : 1e145;
-        rows_ += 1;
+        rows_ = keep * rows_ + 1;
         for (Index k = 0; k < count(); ++k) {
             Part& part = parts_[k];
             const double regret = saturate(weight * regret_of(said[k], mixed, y), most);
-            part.most = at_least(part.most, std::fabs(regret));
-            part.squares = at_most(part.squares + alike * regret * regret, 1e290);
+            part.most = at_least(keep * part.most, std::fabs(regret));
+            part.squares = at_most(keep * part.squares + alike * regret * regret, 1e290);
             if (part.most > 0) {
                 const double eta = rate(part, prior_[k]);
                 const double bonus = eta * regret > 0.5 ? bound(part) : 0;
-                part.sum = saturate(part.sum + 0.5 * (regret - eta * regret * regret + bonus), 1e290);
+                part.sum = saturate(keep * part.sum + 0.5 * (regret - eta * regret * regret + bonus), 1e290);
             }
         }
         weigh();
@@ -61,7 +61,7 @@ class Bernstein {
     }
 
   private:
-    static constexpr double far_out = 100, enough = 64;
+    static constexpr double far_out = 100, enough = 64, keep = 0.998;
     struct Part {
         double sum = 0, squares = 0, most = 0; // of regrets
     };

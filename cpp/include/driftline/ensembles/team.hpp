@@ -12,9 +12,9 @@
 
 namespace driftline {
 
-enum class Member : int { core, cut, differences, profiles, usual, trees, residual_trees, stack };
-inline constexpr Index members = 8, team_experts = members - 2; // all but the core, cut off or not
-inline constexpr double member_memory[team_experts] = {5000, 1000, 500, 2048, 4096, 1000}; // rows, of each of these
+// The stack is made of those before the core that is cut off where labels have not been of late.
+enum class Member : int { core, differences, profiles, usual, trees, residual_trees, cut, stack };
+inline constexpr Index members = 8;
 
 class Team {
   public:
@@ -23,7 +23,7 @@ class Team {
           differences_(features, lags_), profiles_(features),
           usual_(usual_columns, {0.998}, std::vector<double>(usual_columns)),
           trees_(tree_columns + 2 * features, {2048, 0.25, 0.2}), residual_trees_(residual_columns + 2 * features, {4096, 1, 0.1}),
-          stack_(members - 1), jury_(members) {
+          stack_(at(Member::cut)), jury_(members) {
         make_room();
     }
 
@@ -51,10 +51,10 @@ class Team {
                 core + residual_trees_.predict(tree_row(note.residual_trees, residual_trees_.columns()));
         if (range_.known()) {
             said[at(Member::cut)] = range_.hold(core, 0.1);
-            for (Index k = 2; k < members - 1; ++k)
+            for (Index k = 1; k < at(Member::cut); ++k)
                 said[k] = range_.hold(said[k], 0.5);
         }
-        said[members - 1] = stack_.predict(said);
+        said[at(Member::stack)] = stack_.predict(said);
         return note.head[4] = saturate(jury_.mix(said, note.layer), DBL_MAX);
     }
     // The notes of the last prediction, and how many of them there are.

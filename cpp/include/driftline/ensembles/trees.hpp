@@ -23,7 +23,7 @@ struct TreesKind {
 class Trees {
   public:
     static constexpr Index most_trees = 96, depth = 5, splits = (1 << depth) - 1, leaves = 1 << depth, most_bins = 32,
-                           sample = 512, first_rows = 32, growing = 4, rolling = 16;
+                           sample = 512, first_rows = 32, most_chosen = 32, growing = 4, rolling = 16;
 
     Trees(Index columns, TreesKind kind) : columns_(columns), kind_(kind), edges_(columns) {}
 
@@ -249,7 +249,8 @@ class Trees {
         find_all(at);
     }
     void choose(Draw draw) {
-        const Index n = kept(), part = std::min(columns_, std::max<Index>(4, static_cast<Index>(kind_.part * static_cast<double>(columns_))));
+        const Index n = kept(), share = static_cast<Index>(kind_.part * static_cast<double>(columns_));
+        const Index part = std::min({columns_, std::max<Index>(4, share), most_chosen});
         who_.resize(static_cast<std::size_t>(std::min(n, sample)));
         for (std::size_t i = 0; i < who_.size(); ++i)
             who_[i] = n <= sample ? static_cast<Index>(i) : draw(n);
@@ -285,6 +286,8 @@ class Trees {
             const Index width = Index(1) << level, first = width - 1;
             bars_.resize(static_cast<std::size_t>(width * most_bins));
             Best best[leaves];
+            for (Index i = 0; i < rows; ++i)
+                add(best[nodes_[i]].all, terms_[i]);
             for (Index j = 0; j < part; ++j) {
                 fill_bars(bins_[chosen_[j]].data(), width);
                 for (Index m = 0; m < width; ++m)
@@ -320,21 +323,23 @@ class Trees {
     }
     // The best split of a node so far: by how much it lowers the squares, shrinkage included.
     struct Best {
+        Bin all{0, 0};
         double gain = 0;
         Index column = -1, edge = 0;
         void look(const Bin* bars, Index j, Index last) {
-            Bin all{0, 0}, left{0, 0};
-            for (Index b = 0; b <= last; ++b)
-                add(all, bars[b]);
+            if (all.weight < 2 * least_rows)
+                return;
             const double whole = all.sum * all.sum / (all.weight + ridge) * (1 + 1e-9);
+            Bin left{0, 0};
             for (Index b = 0; b < last; ++b) {
                 add(left, bars[b]);
-                const double rest = all.weight - left.weight, sum = all.sum - left.sum;
+                const double rest = all.weight - left.weight;
                 if (left.weight < least_rows || rest < least_rows)
                     continue;
-                const double value = left.sum * left.sum / (left.weight + ridge) + sum * sum / (rest + ridge) - whole;
-                if (value > gain) {
-                    gain = value;
+                const double sum = all.sum - left.sum, here = left.weight + ridge, there = rest + ridge;
+                const double value = left.sum * left.sum * there + sum * sum * here; // times here there
+                if (value > (gain + whole) * (here * there)) {
+                    gain = value / (here * there) - whole;
                     column = j;
                     edge = b;
                 }
