@@ -8,8 +8,8 @@
 
 namespace driftline::bindings {
 
-// As it is saved: bounds, quantiles, bins, the weight of the zeros, the key of the first bin, the largest loss and two counts.
-// Whatever was noted is taken in first.
+// As it is saved: bounds, quantiles, bins, the weight of the zeros, the key of the first bin, the largest loss and two
+// counts. Whatever was noted is taken in first.
 inline constexpr Index coverage_size = 2 * level_count + bin_count + 5;
 
 inline nb::object copy_coverage(Coverage& c) {

@@ -10,9 +10,8 @@ constexpr Index own_numbers = 6, said_numbers = own_numbers + level_count;
 nb::object numbers_of(const Ticket& self) {
     const Asked& asked = self.asked;
     const Promise& promise = asked.promise;
-    const double own[own_numbers] = {
-        asked.prediction, asked.labels,         static_cast<double>(asked.ahead),
-        promise.variance, promise.largest_loss, static_cast<double>(promise.labels)};
+    const double own[own_numbers] = {asked.prediction, asked.labels,         static_cast<double>(asked.ahead),
+                                     promise.variance, promise.largest_loss, static_cast<double>(promise.labels)};
     double* to;
     nb::object out = new_array(said_numbers + static_cast<Index>(asked.notes.size()), to);
     to = std::copy(std::begin(own), std::end(own), to);

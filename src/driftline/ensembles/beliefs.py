@@ -78,9 +78,7 @@ class Team:
     names: list[str]
 
 
-def in_words(
-    experts: list[Expert], team: Team, rows: int, memory: float, drift: float, sums: dict[str, float]
-) -> str:
+def in_words(experts: list[Expert], team: Team, rows: int, memory: float, drift: float, sums: dict[str, float]) -> str:
     """Sentences on the pace of the target, the shares by memory, earlier labels, the top experts, the team, and outliers.
 
     The pace follows from the numbers that are printed: the memory as rounded, and the shares.
@@ -108,9 +106,8 @@ def _beside(team: Team) -> list[str]:
         first, second, explained = best
         both = f"{team.names[first]} and {team.names[second]} together explain"
         if explained >= _SHOWN:
-            lines.append(
-                f"{f'{team.names[first]} alone explains' if second < 0 else both} {_percent(explained)} of the labels' variance."
-            )
+            who = f"{team.names[first]} alone explains" if second < 0 else both
+            lines.append(f"{who} {_percent(explained)} of the labels' variance.")
     if team.shares[4] + team.shares[5] >= _SHOWN:
         gains = _gains(team)
         top = sorted(gains.items(), key=lambda item: -item[1])[:3]
@@ -122,7 +119,7 @@ def _gains(team: Team) -> dict[str, float]:
     """The share of each input in what splits gained, by the weight of the two ensembles of trees."""
     fixed = ("the last labels",) * 8 + ("labels of a season ago",) * 7 + ("profiles",) * 24 + ("other experts",) * 3
     few = ("the last labels",) * 3 + ("other experts",) * 2
-    total = {name: 0.0 for name in (*team.names, *fixed)}
+    total = dict.fromkeys((*team.names, *fixed), 0.0)
     for share, gains, columns in zip(team.shares[4:6], team.gains, (fixed, few), strict=True):
         names = [*columns, *(name for name in team.names for _ in range(2))]
         for name, gain in zip(names, gains.tolist(), strict=True):

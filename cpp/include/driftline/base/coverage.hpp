@@ -1,10 +1,10 @@
 // How wide an interval must be to hold a given share of the labels, learned from the errors themselves.
 //
-// The score of a row is its squared error over the variance that the model gave it. The bound of a level is a quantile of the
-// recent scores times a factor. The factor answers to what was issued: it grows by exp(step * level) when a label fell outside
-// its interval, and shrinks by exp(-step * (1 - level)) when it fell inside. Over any n rows whose labels came at once, the
-// share outside then differs from 1 - level by log(last / first factor) / (step n), whatever the scores do. Where labels come
-// late, the step is smaller, and a factor that has moved since the interval was issued is held back.
+// The score of a row is its squared error over the variance that the model gave it. The bound of a level is a quantile of
+// the recent scores times a factor. The factor answers to what was issued: it grows by exp(step * level) when a label fell
+// outside its interval, and shrinks by exp(-step * (1 - level)) when it fell inside. Over any n rows whose labels came at
+// once, the share outside then differs from 1 - level by log(last / first factor) / (step n), whatever the scores do. Where
+// labels come late, the step is smaller, and a factor that has moved since the interval was issued is held back.
 #pragma once
 
 #include <bit>
@@ -22,7 +22,8 @@ inline constexpr double levels[level_count] = {0.1,  0.2, 0.3,   0.4,  0.5,   0.
 inline constexpr Index taken_at_once = 32, never = INT64_MAX;
 static_assert((taken_at_once & (taken_at_once - 1)) == 0, "places are found by masking");
 
-// Scores of recent rows by size, four bins to a power of two. A row's weight fades; it is counted in units of 1 / row_weight.
+// Scores of recent rows by size, four bins to a power of two. A row's weight fades; it is counted in units of 1 /
+// row_weight.
 inline constexpr Index bin_count = 192, median_bin = 64, memory_rows = 512;
 inline constexpr std::uint32_t row_weight = 1024, all_kept = 4096, most_weight = 600 * row_weight;
 static_assert(most_weight <= UINT32_MAX / all_kept, "fading must not overflow");
@@ -53,7 +54,8 @@ struct Level {
 inline constexpr double step_at_once = 0.3, steps_in_flight = 6, foresight = 0.3;
 // exp(x) by its series, for |x| up to 1; x may be a vector.
 template <class V> inline constexpr V exponential(V x) {
-    constexpr double inverse[] = {1, 1 / 2., 1 / 3., 1 / 4., 1 / 5., 1 / 6., 1 / 7., 1 / 8., 1 / 9., 1 / 10., 1 / 11., 1 / 12.};
+    constexpr double inverse[] = {1,      1 / 2., 1 / 3., 1 / 4.,  1 / 5.,  1 / 6.,
+                                  1 / 7., 1 / 8., 1 / 9., 1 / 10., 1 / 11., 1 / 12.};
     V sum = 1 + x * (1 / 13.);
     for (int n = 12; n > 0; --n)
         sum = 1 + sum * (x * inverse[n - 1]);
@@ -95,8 +97,8 @@ DRIFTLINE_INLINE void count_score(Coverage& c, double score) {
 DRIFTLINE_INLINE bool reading_is_due(Index rows) { return rows < 32 || rows % (rows < 512 ? 8 : 64) == 0; }
 DRIFTLINE_INLINE Index rows_since_reading(Index rows) { return rows <= 32 ? 1 : rows <= 512 ? 8 : 64; }
 
-// Bins move where the median of the scores that are not zero is no longer among those in the middle. Where it is at an end, its
-// scores may lie anywhere beyond; they are taken to be like the last score, if that one lies there too.
+// Bins move where the median of the scores that are not zero is no longer among those in the middle. Where it is at an end,
+// its scores may lie anywhere beyond; they are taken to be like the last score, if that one lies there too.
 DRIFTLINE_ONCE inline void centre_bins(Coverage& c, Index median, double score) {
     const bool at_an_end = median == 0 || median == bin_count - 1;
     Index centre = median;
@@ -153,8 +155,8 @@ DRIFTLINE_ONCE inline void read_bins(Coverage& c, double score) {
     }
 }
 
-// Intervals of higher levels contain those of lower ones. So a score is a miss of the levels before the first whose own bound
-// it does not exceed.
+// Intervals of higher levels contain those of lower ones. So a score is a miss of the levels before the first whose own
+// bound it does not exceed.
 DRIFTLINE_ONCE inline void take_in_noted(Coverage& c) {
     constexpr Index parts = level_count / lanes<double>;
     Doubles bound[parts];
@@ -244,8 +246,8 @@ inline constexpr LateSteps late_steps;
 
 // The label of a row that was predicted some labels ago: what was promised then is what is judged. The step of the model has
 // noted a score of its own, which does not count. Intervals that were issued narrower than today's will still be missed more
-// often, so their misses count for less: by log(today's / issued bound) times the density of log scores at the level, which is
-// level (1 - level) for a log-logistic law.
+// often, so their misses count for less: by log(today's / issued bound) times the density of log scores at the level, which
+// is level (1 - level) for a log-logistic law.
 inline void judge(Coverage& c, double square, const Promise& promise) {
     --c.noted;
     c.late = c.noted > promise.labels ? c.noted - promise.labels : 0;

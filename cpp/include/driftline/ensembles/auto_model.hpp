@@ -17,8 +17,8 @@ namespace driftline {
 template <class T> class AutoModel {
   public:
     AutoModel(Index features, Index born, bool intercept)
-        : inputs(features, born, intercept), kinds_(experts_for(born)), mixer_(initial_log_weights(kinds_)), team_(features, born),
-          watches_(kinds_.size()), predictions_(kinds_.size() + experts_without_model) {
+        : inputs(features, born, intercept), kinds_(experts_for(born)), mixer_(initial_log_weights(kinds_)),
+          team_(features, born), watches_(kinds_.size()), predictions_(kinds_.size() + experts_without_model) {
         for (const ExpertKind& kind : kinds_)
             models_.push_back(std::make_unique<SecondOrderModel<T>>(inputs.width(kind.sight), false, kind.policy()));
         for (auto& model : models_)

@@ -21,8 +21,8 @@ class Bernstein {
             total += weights_[k] * said[k];
         return total;
     }
-    // `mixed` is what was made of them when they were said, `ahead` of the label. Regrets of labels that come late follow one
-    // another alike: their squares count more.
+    // `mixed` is what was made of them when they were said, `ahead` of the label. Regrets of labels that come late follow
+    // one another alike: their squares count more.
     void learn(const double* said, double mixed, double y, double weight, Index ahead) {
         const double alike = std::sqrt(static_cast<double>(ahead));
         double most = 0; // that one row counts, once there is something usual

@@ -72,15 +72,15 @@ class Profiles {
 
     Index columns() const { return fit_.columns(); }
     bool ready() const { return fit_.ready(); }
-    // The usual level and the usual change, both from the newest label, for each key that was chosen; then the labels and the
-    // features.
+    // The usual level and the usual change, both from the newest label, for each key that was chosen; then the labels and
+    // the features.
     void write(const Outlook& outlook, double mean, double* row) const {
         const double last = outlook.near[0];
         for (const double slot : slots_) {
             const Key* key = slot < 0 ? nullptr : &keys_[static_cast<std::size_t>(slot)];
             const Index at = key ? place(*key, outlook.x) : -1;
-            const Cell cell = at >= 0 && at < static_cast<Index>(key->cells.size()) ? key->cells[static_cast<std::size_t>(at)]
-                                                                                    : Cell{};
+            const Cell cell =
+                at >= 0 && at < static_cast<Index>(key->cells.size()) ? key->cells[static_cast<std::size_t>(at)] : Cell{};
             *row++ = cell.usual_level(mean) - last;
             *row++ = cell.usual_change();
         }
@@ -154,8 +154,8 @@ class Profiles {
             key.first = *from++;
             key.second = *from++;
             const double cells = *from++;
-            if (!is_feature(key.first) || !(key.second == -1 || is_feature(key.second)) || !(cells >= 0 && cells <= most_cells) ||
-                cells != std::floor(cells))
+            if (!is_feature(key.first) || !(key.second == -1 || is_feature(key.second)) ||
+                !(cells >= 0 && cells <= most_cells) || cells != std::floor(cells))
                 return nullptr;
             key.cells.assign(static_cast<std::size_t>(cells), Cell{});
         }

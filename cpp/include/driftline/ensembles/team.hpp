@@ -1,5 +1,5 @@
-// The experts beside the linear core of Auto: autoregression in differences, profiles, what is usual, two ensembles of trees,
-// and a stack of them all; and the jury that makes one prediction of what they say.
+// The experts beside the linear core of Auto: autoregression in differences, profiles, what is usual, two ensembles of
+// trees, and a stack of them all; and the jury that makes one prediction of what they say.
 //
 // What a row's label teaches them is what was known when the row was predicted: everything that they look at is noted then.
 #pragma once
@@ -22,8 +22,8 @@ class Team {
         : features_(features), lags_(Differences::lags(born)), trail_(features, std::max<Index>(lags_, 1)),
           differences_(features, lags_), profiles_(features),
           usual_(usual_columns, {0.998}, std::vector<double>(usual_columns)),
-          trees_(tree_columns + 2 * features, {2048, 0.25, 0.2}), residual_trees_(residual_columns + 2 * features, {4096, 1, 0.1}),
-          stack_(at(Member::cut)), jury_(members) {
+          trees_(tree_columns + 2 * features, {2048, 0.25, 0.2}),
+          residual_trees_(residual_columns + 2 * features, {4096, 1, 0.1}), stack_(at(Member::cut)), jury_(members) {
         make_room();
     }
 
@@ -61,8 +61,8 @@ class Team {
     const double* notes() const { return notes_.data(); }
     Index notes_size() const { return notes_size(features_); }
     Index notes_size(Index features) const {
-        return head_size + members + Jury::layers + usual_columns + near_labels + features * lags_ + profile_fixed + features +
-               tree_columns + 2 * features + residual_columns + 2 * features;
+        return head_size + members + Jury::layers + usual_columns + near_labels + features * lags_ + profile_fixed +
+               features + tree_columns + 2 * features + residual_columns + 2 * features;
     }
 
     // The label of a row. Notes that were taken when there were fewer features teach the jury alone.
@@ -104,8 +104,9 @@ class Team {
     const Profiles& profiles() const { return profiles_; }
     const Trees& trees() const { return trees_; }
     const Trees& residual_trees() const { return residual_trees_; }
-    static constexpr Index head_size = 5, usual_columns = profile_columns + far_count + 2, profile_fixed = profile_columns + 4,
-                           tree_columns = 1 + 4 + 3 + far_count + profile_columns + 3, residual_columns = 5;
+    static constexpr Index head_size = 5, usual_columns = profile_columns + far_count + 2,
+                           profile_fixed = profile_columns + 4, tree_columns = 1 + 4 + 3 + far_count + profile_columns + 3,
+                           residual_columns = 5;
 
     std::vector<double> layout() const {
         std::vector<double> out;

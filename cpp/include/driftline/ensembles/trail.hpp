@@ -84,9 +84,10 @@ class Trail {
 
     Index features_, depth_;
     double count_ = 0;
-    double mean_ = 0, products_ = 0, squares_ = 0; // of labels, and of what was known to be the newest when they were predicted
-    double labels_[history] = {};                  // label number i at i % history
-    std::vector<double> rows_;                     // the latest first
+    double mean_ = 0, products_ = 0,
+           squares_ = 0;          // of labels, and of what was known to be the newest when they were predicted
+    double labels_[history] = {}; // label number i at i % history
+    std::vector<double> rows_;    // the latest first
 };
 
 // The range of the last 1,000 labels, to an eighth of that.

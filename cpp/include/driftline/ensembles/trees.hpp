@@ -51,7 +51,8 @@ class Trees {
             found_[k][at] = places_[k];
         rows_ += 1;
         const Index rows = static_cast<Index>(rows_);
-        if (rows >= first_rows && (rows < kind_.ring ? std::has_single_bit(static_cast<std::size_t>(rows)) : at + 1 == kind_.ring))
+        if (rows >= first_rows &&
+            (rows < kind_.ring ? std::has_single_bit(static_cast<std::size_t>(rows)) : at + 1 == kind_.ring))
             take_edges();
         else
             bin(at);
@@ -211,7 +212,7 @@ class Trees {
             edges.clear();
             if (static_cast<Index>(distinct.size()) <= most_bins)
                 edges.assign(distinct.begin(), distinct.end() - 1);
-            for (std::size_t b = 1; b < most_bins && static_cast<Index>(distinct.size()) > most_bins; ++b) {
+            for (std::size_t b = 1; b<most_bins&& static_cast<Index>(distinct.size())> most_bins; ++b) {
                 const float edge = column[b * column.size() / most_bins];
                 if (edges.empty() || edge > edges.back())
                     edges.push_back(edge);
