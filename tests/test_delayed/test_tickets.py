@@ -269,3 +269,24 @@ def test_a_row_that_misses_a_value_is_skipped_when_it_is_told(name):
         twin.learn_one(x, y[t])
     assert model.n_skipped_ == 2
     assert model.to_bytes() == twin.to_bytes()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Lags(y=2) | dl.RLS(),
+        lambda: Standardize() | dl.Auto(),
+        lambda: dl.Network([Standardize() | dl.RLS(), dl.Kalman()]),
+        lambda: dl.Averaged(dl.RLS()),
+        dl.Auto,
+    ],
+    ids=["lags", "standardize", "network", "averaged", "auto"],
+)
+def test_a_ticket_told_at_once_that_brings_a_name_is_the_row_learned(make):
+    X, y = stream()
+    by_ticket, by_row = make(), make()
+    for t in range(60):
+        row = dict(zip(["a", "b", "c"][: 1 + t // 20], X[t].tolist(), strict=False))
+        by_ticket.tell(by_ticket.ask(row, ahead=1), y[t])
+        by_row.learn_one(row, y[t])
+    assert by_ticket.to_bytes() == by_row.to_bytes()

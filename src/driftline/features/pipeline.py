@@ -281,7 +281,7 @@ class _Pipeline(Composite):
     @exclusive
     def tell(self, ticket: Any, y: Any, weight: Any = None) -> Status:
         """The learner learns the row as it was transformed then; the transformers learn the row itself."""
-        if not self.takes(ticket) or self._look(ticket.x, unknown_allowed=False) is None:
+        if not self.takes(ticket) or not self._look_again(ticket):
             return Status.UNREAD
         if self.marked(self.members[0]).tell(ticket.parts[0], y, weight) is not Status.DONE:
             return Status.UNREAD
@@ -289,9 +289,19 @@ class _Pipeline(Composite):
         ticket.told = True
         return Status.DONE
 
+    def _look_again(self, ticket: Ticket) -> bool:
+        """Makes ready for the transformers to learn a ticket's row; False where Python must read it or it leaves the range.
+
+        Features that were not known when the row was asked for enter as they are transformed now.
+        """
+        row, inner = self._look(ticket.x, unknown_allowed=False), ticket.parts[0]
+        if row is not None and inner.width < len(row):
+            inner.extend(np.ascontiguousarray(row[inner.width :]))
+        return row is not None
+
     def tell_parts(self, ticket: Ticket, batch: Batch) -> None:
         """The same, where the learner may refuse."""
-        if self._look(ticket.x, unknown_allowed=False) is None:
+        if not self._look_again(ticket):
             self._refuse_left(batch.where, None)
         tell_each(self.members, ticket.parts[:1], batch)
         assert batch.y is not None
