@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from driftline.fleet import Fleet as Fleet
     from driftline.kernels import Kernel as Kernel
     from driftline.linear import *
+    from driftline.moments import Moments as Moments
     from driftline.storage.model_file import from_bytes as from_bytes
     from driftline.storage.model_file import load as load
 
@@ -56,6 +57,7 @@ _HOMES = {  # of the public names; those of the linear learners are in driftline
     "Kernel": "kernels",
     "Learner": "base.learner",
     "ModelFileError": "errors",
+    "Moments": "moments",
     "Network": "ensembles",
     "Pending": "delayed",
     "Pipeline": "features",
@@ -72,7 +74,9 @@ _LEARNERS = (
     "driftline.ensembles.auto", "driftline.linear", "driftline.ensembles", "driftline.features", "driftline.kernels",
 )  # fmt: skip
 extensions.provide("learners", *_LEARNERS)
-extensions.provide("models", *_LEARNERS, "driftline.fleet", "driftline.delayed", "driftline.base.ticket")
+extensions.provide(
+    "models", *_LEARNERS, "driftline.fleet", "driftline.moments", "driftline.delayed", "driftline.base.ticket"
+)
 extensions.provide("report", "driftline.report.display")
 
 

@@ -1,0 +1,5 @@
+"""Sums over rows that can be merged, and the models that they determine."""
+
+from driftline.moments.moments import Moments
+
+__all__ = ["Moments"]
