@@ -1,10 +1,11 @@
-"""A model for each of a million keys: rows a second by a Fleet, by dictionaries of models, and by two threads."""
+"""A model for each of a million keys: rows a second by a Fleet, by dictionaries of models, and by two threads; alarms."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from benchmarks.timing import Case, compare, on_all_cores
 KEYS, ROWS, D = 1_000_000, 10_000_000, 8
 DICTIONARY_KEYS, DICTIONARY_ROWS = 100_000, 200_000
 MEGABYTES = 600.0
+ALARM_ROWS, ALARM_KEYS, DRIFTING = 1_000_000, (5000, 2000), 50
 ONE, TWO = "Fleet, one thread", "Fleet, two threads"
 
 
@@ -51,7 +53,50 @@ def measure(quick: bool) -> Report:
         Verdict(f"{KEYS:,} models of {D} features in float32", megabytes * KEYS / keys_count, MEGABYTES, "MB"),
         Verdict("two threads / one thread", timed.ratio(TWO, ONE), 1.0, "ratio"),
     ]
-    return Report([table], verdicts)
+    alarms, more = _alarms(quick)
+    return Report([table, alarms], [*verdicts, *more])
+
+
+def _alarms(quick: bool) -> tuple[Table, list[Verdict]]:
+    """Keys of which some get other weights half-way: how many are named, and what finding them costs."""
+    count = ALARM_ROWS // 10 if quick else ALARM_ROWS
+    rows, verdicts = [], []
+    for keys_count in ALARM_KEYS:
+        keys_count = keys_count // 10 if quick else keys_count
+        keys, X, y, drifting = drifting_rows(keys_count, count)
+        fleet = partial(dl.Fleet, dl.RLS(forgetting=0.99), keys_count, jobs=1)
+        cases = [
+            Case("run", lambda: fleet().run(keys, X, y), count),  # noqa: B023 - called within the loop
+            Case("run, then its alarms", lambda: fleet().run(keys, X, y).alarms, count),  # noqa: B023
+            Case("run with alarms kept", lambda: fleet(alarms=True).run(keys, X, y), count),  # noqa: B023
+        ]
+        timed = compare(cases, 3, clock=process_time)
+        named = set(keys[fleet().run(keys, X, y).alarms].tolist())
+        missed, others = len(drifting - named), len(named - drifting)
+        for label in timed.rounds:
+            rows.append(
+                (f"{keys_count:,} keys, {label}", 1e9 * timed.median(label), timed.ratio(label, "run"), missed, others)
+            )
+        verdicts += [
+            Verdict(
+                f"alarms of {keys_count:,} keys / run without", timed.ratio("run, then its alarms", "run"), 1.5, "ratio"
+            ),
+            Verdict(f"{len(drifting)} of {keys_count:,} keys drift half-way: not named", missed, 0, "keys"),
+            Verdict(f"{len(drifting)} of {keys_count:,} keys drift half-way: others named", others, 2, "keys"),
+        ]
+    note = f"RLS, {D} features, {count:,} rows in random order; the weights of {DRIFTING} keys jump half-way. CPU time of one thread."
+    columns = ("what", "ns a row", "ratio", "drifting keys not named", "others named")
+    return Table("Alarms by key", columns, rows, note), verdicts
+
+
+def drifting_rows(keys_count: int, count: int) -> tuple[Array, Array, Array, set[int]]:
+    rng = np.random.default_rng(5)
+    keys, X = rng.integers(0, keys_count, count), rng.standard_normal((count, D))
+    weights, moves = rng.standard_normal((2, keys_count, D))
+    drifting = rng.choice(keys_count, DRIFTING, replace=False)
+    moved = np.isin(keys, drifting) & (np.arange(count) >= count // 2)
+    y = np.einsum("td,td->t", X, weights[keys] + moved[:, None] * moves[keys]) + 0.3 * rng.standard_normal(count)
+    return keys, X, y, set(drifting.tolist())
 
 
 def keyed_rows(keys_count: int, count: int) -> tuple[Array, Array, Array]:
