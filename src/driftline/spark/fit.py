@@ -1,0 +1,77 @@
+"""One model of one long history."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.types import BinaryType, StructField, StructType
+
+from driftline.base.learner import Learner
+from driftline.linear.ridge import Ridge
+from driftline.linear.rls import RLS
+from driftline.moments import Moments
+from driftline.spark.rows import Columns, columns_of
+from driftline.storage.model_file import from_bytes
+
+
+def fit(df: DataFrame, learner: Learner, *, order: str, features: Sequence[str], label: str) -> Learner:
+    """The model that would have learned all rows in their order, by the merged moments of the partitions.
+
+    Rows are sorted by ``order`` over the whole cluster, each partition is summed up in one :class:`driftline.Moments`, and
+    the driver merges those: O(d²) for each partition, whatever the number of rows.
+
+    Args:
+        df: the history.
+        learner: Ridge, or RLS with a constant forgetting; it says the parameters.
+        order: the column that orders the rows, without ties where rows are forgotten.
+        features: the columns of the features.
+        label: the column of the labels.
+    """
+    columns = columns_of("spark.fit", None, order, features, label)
+    columns.require(df, learner)
+    empty, ridge = _moments_for(learner)
+    used = df.select(order, *(name for name in dict.fromkeys((*columns.features, label)) if name != order)).orderBy(order)
+    schema = StructType([StructField("first", df.schema[order].dataType), StructField("moments", BinaryType())])
+    parts = used.mapInArrow(_work(empty, learner.clone(), columns), schema).collect()
+    whole = empty
+    for part in sorted(parts, key=lambda row: row["first"]):
+        whole = whole.then(from_bytes(bytes(part["moments"])))
+    return whole.model(ridge)
+
+
+def _moments_for(learner: Learner) -> tuple[Moments, float]:
+    forgetting: Any = 1.0
+    if isinstance(learner, RLS):
+        forgetting = learner.forgetting
+        if callable(forgetting) or not isinstance(forgetting, (int, float)) or learner.keep_prior:
+            raise ValueError("spark.fit: RLS must have a constant forgetting and no keep_prior: others have no moments")
+    elif not isinstance(learner, Ridge):
+        raise TypeError(f"spark.fit: learner must be Ridge or RLS, got {type(learner).__name__}; replay takes any learner")
+    if learner.dtype != "float64":
+        raise ValueError("spark.fit: the model is one of float64; dtype must be 'float64'")
+    if learner.missing != "raise":
+        raise ValueError("spark.fit: missing must be 'raise'; drop rows with missing values first")
+    return Moments(forgetting=float(forgetting), intercept=bool(learner.intercept)), float(learner.ridge)
+
+
+def _work(
+    empty: Moments, learner: Learner, columns: Columns
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    forgetting, intercept = empty.forgetting, empty.intercept
+
+    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        moments, first = Moments(forgetting=forgetting, intercept=intercept), None
+        for batch in batches:
+            if not len(batch):
+                continue
+            if nulls := batch.column(columns.order).null_count:
+                raise ValueError(f"{columns.where}: the column {columns.order!r} has {nulls} null values")
+            first = batch.column(columns.order)[:1] if first is None else first
+            moments.learn_many(columns.table(batch, learner), columns.labels(batch, learner))
+        if first is not None:
+            yield pa.RecordBatch.from_arrays([first, pa.array([moments.to_bytes()])], names=["first", "moments"])
+
+    return work

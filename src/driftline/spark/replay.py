@@ -1,0 +1,58 @@
+"""A fleet over history."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from driftline.base.learner import Learner
+from driftline.spark.rows import Columns, columns_of, new_fleet, output_schema, run
+
+
+def replay(
+    df: DataFrame,
+    learner: Learner,
+    *,
+    key: str,
+    order: str,
+    features: Sequence[str],
+    label: str,
+    level: float | None = None,
+) -> DataFrame:
+    """Predicts, then learns, the rows of each key in their order; returns them with ``prediction``.
+
+    Each key has a model of its own, and predictions are the bits of one :class:`driftline.Fleet`. Rows are repartitioned by
+    key and sorted within, and a task keeps only the models of one batch: its memory does not grow with the number of keys.
+
+    Args:
+        df: the history.
+        learner: says the kind and the parameters of the models.
+        key: the column of the keys.
+        order: the column that orders the rows of a key, without ties: tied rows are learned in any order.
+        features: the columns of the features.
+        label: the column of the labels.
+        level: adds ``lower`` and ``upper``, the ends of the intervals at this level.
+    """
+    columns = columns_of("spark.replay", key, order, features, label)
+    columns.require(df, learner)
+    schema = output_schema(df, columns, learner, level)
+    return df.repartition(key).sortWithinPartitions(key, order).mapInArrow(_work(learner.clone(), columns, level), schema)
+
+
+def _work(
+    learner: Learner, columns: Columns, level: float | None
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        fleet = new_fleet(learner, level)
+        for batch in batches:
+            if not len(batch):
+                continue
+            added = run(fleet, batch, columns, level)
+            names = [*batch.schema.names, *("prediction", "lower", "upper")[: len(added)]]
+            yield pa.RecordBatch.from_arrays([*batch.columns, *added], names=names)
+            last = batch.column(columns.key)[-1].as_py()  # rows are sorted by key: no other key comes again
+            fleet.drop([name for name in fleet.keys_ if name != last])
+
+    return work
