@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 NATIVE := $(wildcard cpp/*/*.cpp cpp/*/*.hpp cpp/include/driftline/*.hpp cpp/include/driftline/*/*.hpp) CMakeLists.txt
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
-.PHONY: help demo test test-native attack lint format bench bench-quick bench-capymoa bench-auto bench-auto-peers rivals docs clean
+.PHONY: help demo test test-native test-spark attack lint format bench bench-quick bench-capymoa bench-auto bench-auto-peers rivals docs clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -23,6 +23,10 @@ test-native: $(VENV)/test  ## the native core's own tests, under address and und
 	cmake -S . -B build/native -DDRIFTLINE_TESTS=ON -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS="$(SANITIZE)" > build/native.log || (cat build/native.log; false)
 	cmake --build build/native --parallel 2 >> build/native.log || (cat build/native.log; false)
 	ctest --test-dir build/native --output-on-failure
+
+test-spark: .venv-spark/ready  ## driftline.spark on a local Spark; it needs Java 17, and is skipped where none can be had
+	java -version 2> build/java.log || apt-get install -y --no-install-recommends openjdk-17-jre-headless > build/java.log 2>&1 || true
+	if java -version 2> build/java.log; then .venv-spark/bin/python -m pytest -o addopts="" -q tests/test_spark; else echo "skipped: Spark needs Java, which is not here"; fi
 
 attack: $(VENV)/test  ## ten minutes of interrupts, forged files, kills, rival processes and wild numbers; SEED=1 for others
 	$(BIN)/python -m tests.attack --seconds 600 --seed $(or $(SEED),0)
@@ -69,7 +73,7 @@ docs: $(VENV)/docs  ## the documentation, in docs/_build/html
 	$(BIN)/python -m sphinx -q -W -b html docs docs/_build/html
 
 clean:  ## remove what the other verbs made
-	rm -rf src/driftline/report/vendor .venv .venv-peers .venv-rivals .venv-capymoa build demo docs/_build docs/cli docs/learners
+	rm -rf src/driftline/report/vendor .venv .venv-peers .venv-rivals .venv-capymoa .venv-spark build demo docs/_build docs/cli docs/learners
 
 $(VENV)/made:
 	$(PYTHON) -m venv $(VENV)
@@ -103,6 +107,12 @@ $(VENV)/docs: $(VENV)/core
 .venv-rivals/ready: pyproject.toml $(NATIVE) benchmarks/requirements-rivals.txt $(wildcard src/driftline/*.py src/driftline/*/*.py)
 	$(PYTHON) -m venv .venv-rivals
 	.venv-rivals/bin/python -m pip --disable-pip-version-check --quiet install -r benchmarks/requirements-rivals.txt .
+	touch $@
+
+.venv-spark/ready: pyproject.toml $(NATIVE) $(wildcard src/driftline/*.py src/driftline/*/*.py)
+	$(PYTHON) -m venv .venv-spark
+	.venv-spark/bin/python -m pip --disable-pip-version-check --quiet install ".[spark]" pytest
+	mkdir -p build
 	touch $@
 
 # CapyMOA needs Java 17 or later, which pip does not bring.

@@ -1,5 +1,12 @@
 """Fleets on Spark: over history, and along a stream. It needs the extra ``spark`` and Java 17."""
 
+import importlib.util
+
+from driftline.errors import missing_extra
+
+if importlib.util.find_spec("pyspark") is None:
+    raise missing_extra("driftline.spark needs", "pyspark", "spark")
+
 from driftline.spark.fit import fit
 from driftline.spark.follow import follow
 from driftline.spark.replay import replay

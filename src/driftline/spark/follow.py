@@ -77,7 +77,7 @@ class _Follower(StatefulProcessor):
         """Opens the state: the bytes of a fleet."""
         self._state = handle.getValueState("fleet", StructType([StructField("bytes", BinaryType())]))
 
-    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803
+    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802
         """Predicts and learns the rows of one batch."""
         columns = self._columns
         table = pd.concat(list(rows))[self._names].sort_values([columns.order], kind="stable", ignore_index=True)
@@ -100,7 +100,6 @@ class _Follower(StatefulProcessor):
         if wanted != found:
             raise ValueError(f"{self._columns.where}: the checkpoint is one of {fleet.learner!r}, not of {self._learner!r}")
         if fleet._options.intervals != (self._level is not None):
-            raise ValueError(
-                f"{self._columns.where}: the checkpoint was made {'with' if self._level is None else 'without'} level"
-            )
+            other = "with a level" if self._level is None else "without a level"
+            raise ValueError(f"{self._columns.where}: the checkpoint was made {other}")
         return fleet

@@ -53,9 +53,7 @@ class Columns:
         """The features of a batch; nulls are NaN, and refused here unless the learner skips them."""
         for name in (self.key, *((*self.features, self.label) if learner.missing == "raise" else ())):
             if name is not None and (nulls := batch.column(name).null_count):
-                raise ValueError(
-                    f"{self.where}: the column {name!r} has {nulls} null values in a batch of {len(batch)} rows"
-                )
+                raise ValueError(f"{self.where}: the column {name!r} has {nulls} null values among {len(batch)} rows")
         values = np.column_stack([_numbers(batch.column(name)) for name in self.features])
         return Table(values, len(batch), len(self.features), list(self.features), self.where)
 

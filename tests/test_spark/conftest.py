@@ -1,0 +1,16 @@
+"""One Spark session for all tests: starting it takes longer than any of them."""
+
+import sys
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from .session import make_session
+
+
+@pytest.fixture(scope="session")
+def spark():
+    session = make_session("local[2]", sys.executable)
+    yield session
+    session.stop()

@@ -1,0 +1,41 @@
+"""A local Spark, and rows of sensors, for tests and for the process that a test kills."""
+
+import os
+
+import numpy as np
+import pandas as pd
+from pyspark.sql import SparkSession
+
+SCHEMA = "sensor string, t long, a double, b double, y double"
+COLUMNS = {"key": "sensor", "order": "t", "features": ["a", "b"], "label": "y"}
+
+
+def make_session(master, python):
+    os.environ["PYSPARK_PYTHON"] = python
+    session = (
+        SparkSession.builder.master(master)
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.shuffle.partitions", "3")
+        .config("spark.sql.execution.arrow.maxRecordsPerBatch", "700")
+        .config("spark.driver.memory", "1g")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("OFF")
+    return session
+
+
+def sensor_rows(count=4000, sensors=30, seed=0):
+    rng = np.random.default_rng(seed)
+    rows = pd.DataFrame({"sensor": [f"s{i}" for i in rng.integers(0, sensors, count)], "t": np.arange(count)})
+    rows["a"], rows["b"] = rng.standard_normal((2, count))
+    rows["y"] = 2 * rows["a"] - rows["b"] + 0.1 * rng.standard_normal(count)
+    return rows
+
+
+def write_parts(rows, folder, parts):
+    """Files that a stream reads one by one, in the order of their times."""
+    folder.mkdir()
+    for number, part in enumerate(np.array_split(np.arange(len(rows)), parts)):
+        path = folder / f"{number}.parquet"
+        rows.iloc[part].sample(frac=1, random_state=number).to_parquet(path, index=False)
+        os.utime(path, (10_000 + number, 10_000 + number))
