@@ -1,0 +1,109 @@
+"""The live page in a real browser."""
+
+import json
+import random
+import time
+
+import pytest
+
+pytest.importorskip("starlette")
+pytest.importorskip("uvicorn")
+
+from tests import patience
+from tests.test_report.conftest import browser  # noqa: F401 - a fixture
+from tests.test_serve.process import Process
+
+
+def rows(rng, start, count):
+    """A target that jumps at row 300."""
+    found = []
+    for number in range(start, start + count):
+        x = {"wind": rng.gauss(0, 1), "load": rng.gauss(0, 1)}
+        y = 2 * x["wind"] - x["load"] + (40 if number >= 300 else 0) + rng.gauss(0, 0.3)
+        found.append({"x": x, "y": y})
+    return found
+
+
+def open_page(browser, service, width=1280, height=900, dark=False):  # noqa: F811
+    browser.call("Page.navigate", url="about:blank")  # the page before this one has no more to say
+    browser.settle()
+    browser.events.clear()
+    browser.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
+    browser.dark(dark)
+    browser.call("Page.navigate", url=f"http://127.0.0.1:{service.port}/")
+
+
+def wait_for(browser, expression, value):  # noqa: F811
+    until = time.monotonic() + patience.SECONDS
+    while (found := browser.evaluate(expression)) != value:
+        assert time.monotonic() < until, f"{expression} is {found}"
+        time.sleep(0.05)
+
+
+ROWS = "document.querySelector('#tiles b')?.textContent"
+
+
+def test_the_page_follows_a_model_and_comes_back_after_a_restart(browser, tmp_path):  # noqa: F811
+    rng = random.Random(0)
+    with Process(tmp_path / "s") as service:
+        client = service.client()
+        client.call("PUT", "/v1/models/demand", {"learner": "rls"})
+        client.call("PUT", "/v1/models/shops", {"keyed": True})
+        client.call("POST", "/v1/models/demand/learn", {"rows": rows(rng, 0, 250)})
+        client.call("POST", "/v1/models/shops/learn", {"rows": [{"key": "a", "x": [1.0], "y": 1.0}] * 3})
+        open_page(browser, service)
+        wait_for(browser, ROWS, "250")
+        assert browser.evaluate("document.querySelectorAll('#models tr').length") == 2
+        assert browser.evaluate("document.querySelectorAll('#charts path.line').length") >= 4
+        client.call("POST", "/v1/models/demand/learn", {"rows": rows(rng, 250, 200)})
+        wait_for(browser, ROWS, "450")
+        wait_for(browser, "document.querySelectorAll('#charts .mark').length > 0", True)
+        wait_for(browser, "document.querySelectorAll('#models .alarm').length", 1)
+        browser.screenshot(tmp_path / "light.png")
+        left, top, width, height = browser.box("#charts svg")
+        browser.move(left + width / 2, top + height / 2)
+        assert "prediction" in browser.evaluate("document.querySelector('figcaption').textContent.split('row ')[1]")
+        browser.evaluate("document.querySelectorAll('#models a')[1].focus()")
+        for kind in ("keyDown", "keyUp"):
+            browser.call("Input.dispatchKeyEvent", type=kind, key="Enter", code="Enter", windowsVirtualKeyCode=13, text="\r")
+        wait_for(browser, "document.querySelector('#name').textContent", "shops")
+        wait_for(browser, ROWS, "3")
+        assert browser.complaints() == []
+        address = f"http://127.0.0.1:{service.port}/"
+        assert all(url.startswith((address, "data:")) for url in browser.requests())
+        service.kill()
+        wait_for(browser, "document.querySelector('#state').className", "lost")
+        port = service.port
+    with Process(tmp_path / "s", "--port", str(port)) as service:
+        wait_for(browser, "document.querySelector('#state').textContent", "2 models")
+        service.client().call("POST", "/v1/models/shops/learn", {"key": "a", "x": [1.0], "y": 1.0})
+        wait_for(browser, ROWS, "4")
+
+
+@pytest.mark.parametrize(("width", "dark"), [(390, False), (390, True), (1280, True)])
+def test_nothing_sticks_out_on_narrow_screens_and_in_the_dark(browser, tmp_path, width, dark):  # noqa: F811
+    with Process(tmp_path / "s") as service:
+        client = service.client()
+        client.call("PUT", "/v1/models/m", {"learner": "rls"})
+        client.call("POST", "/v1/models/m/learn", {"rows": rows(random.Random(1), 0, 100)})
+        open_page(browser, service, width, 800, dark)
+        wait_for(browser, ROWS, "100")
+        assert browser.evaluate("document.documentElement.scrollWidth") <= width
+        paper = browser.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (max(json.loads(paper.replace("rgb(", "[").replace(")", "]"))) < 60) == dark
+        browser.screenshot(tmp_path / "page.png")
+        assert browser.complaints() == []
+
+
+def test_the_page_asks_for_a_token_and_shows_nothing_before(browser, tmp_path):  # noqa: F811
+    from driftline.serve.tokens import digest_of
+
+    (tmp_path / "tokens").write_text(f"{digest_of('secret')} admin\n")
+    with Process(tmp_path / "s", "--tokens", str(tmp_path / "tokens")) as service:
+        service.client("secret").call("PUT", "/v1/models/m", {"learner": "rls"})
+        open_page(browser, service)
+        wait_for(browser, "document.querySelector('#sign')?.hidden", False)
+        assert browser.evaluate("document.querySelectorAll('#models tr').length") == 0
+        browser.evaluate("document.querySelector('#token').value = 'secret'; document.querySelector('#sign button').click()")
+        wait_for(browser, "document.querySelectorAll('#models tr').length", 1)
+        wait_for(browser, "document.querySelector('#sign')?.hidden", True)
