@@ -196,6 +196,15 @@ template <class T> nb::object team(AutoCore<T>& self) {
     return copy_out(shares, members);
 }
 
+// What the linear core and the experts beside it say about a row so many rows beyond the last label, in the order of Member.
+template <class T> nb::object said(AutoCore<T>& self, ArrayOf<const double, 1> x, Index ahead) {
+    InUse use(self);
+    if (static_cast<Index>(x.shape(0)) != self.features() || ahead < 1)
+        throw nb::value_error("the row has another length");
+    self.model->predict(x.data(), ahead);
+    return copy_out(self.model->team().notes() + Team::head_size, members);
+}
+
 // The keys of the profiles as (first feature, second or -1, share of the variance that the level explains).
 template <class T> nb::list profiles(AutoCore<T>& self) {
     InUse use(self);
@@ -243,6 +252,7 @@ template <class T> void bind(nb::module_& m, const char* name) {
         .def("set_state", &set_state<T>, arg("state"))
         .def("experts", &experts<T>)
         .def("team", &team<T>, nb::sig("def team(self) -> typing.Any"))
+        .def("said", &said<T>, nb::arg("x"), nb::arg("ahead"), nb::sig("def said(self, x: typing.Any, ahead: int) -> typing.Any"))
         .def("profiles", &profiles<T>, nb::sig("def profiles(self) -> list[tuple[int, int, float]]"))
         .def("importance", &importance<T>, nb::sig("def importance(self) -> tuple[typing.Any, typing.Any]"));
 }

@@ -29,6 +29,9 @@ class AutoCore(NativeCore, Protocol):
     def team(self) -> Array:
         """The shares of the linear core and of the experts beside it."""
 
+    def said(self, x: Array, ahead: int) -> Array:
+        """What the linear core and the experts beside it say about a row."""
+
     def profiles(self) -> list[tuple[int, int, float]]:
         """The keys of the profiles, with the share of the labels' variance that each explains."""
 

@@ -37,7 +37,7 @@ class Bernstein {
             part.squares = at_most(keep * part.squares + alike * regret * regret, 1e290);
             if (part.most > 0) {
                 const double eta = rate(part, prior_[k]);
-                const double bonus = eta * regret > 0.5 ? bound(part) : 0;
+                const double bonus = eta * regret > 0.5 ? bound(part.most) : 0;
                 part.sum = saturate(keep * part.sum + 0.5 * (regret - eta * regret * regret + bonus), 1e290);
             }
         }
@@ -48,9 +48,11 @@ class Bernstein {
         act(reinterpret_cast<double*>(parts_.data()), 3 * count());
     }
     void weigh() {
-        double most = -HUGE_VAL, total = 0;
+        double most = -HUGE_VAL, total = 0, largest = 0;
+        for (const Part& part : parts_)
+            largest = at_least(largest, part.most);
         for (Index k = 0; k < count(); ++k) {
-            const double eta = rate(parts_[k], prior_[k]);
+            const double eta = parts_[k].most > 0 ? rate(parts_[k], prior_[k]) : largest > 0 ? 1 / bound(largest) : 1;
             weights_[k] = saturate(std::log(prior_[k] * eta) + eta * parts_[k].sum, DBL_MAX);
             most = at_least(most, weights_[k]);
         }
@@ -68,11 +70,9 @@ class Bernstein {
     static double regret_of(double said, double mixed, double y) {
         return 2 * saturate(mixed - y, 1e70) * saturate(mixed - said, 1e70);
     }
-    static double bound(const Part& part) { return std::exp2(std::ceil(std::log2(part.most))); }
+    static double bound(double most) { return std::exp2(std::ceil(std::log2(most))); }
     static double rate(const Part& part, double prior) {
-        if (!(part.most > 0))
-            return 1;
-        const double least = 1 / bound(part), own = std::sqrt(-std::log(prior) / part.squares);
+        const double least = 1 / bound(part.most), own = std::sqrt(-std::log(prior) / part.squares);
         return own < least ? own : least;
     }
 

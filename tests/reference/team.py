@@ -1,0 +1,151 @@
+"""The experts beside Auto's linear core again, plainly: full matrices and loops over all that was seen."""
+
+import numpy as np
+
+from .traces import Array
+
+NEAR = 16
+
+
+class Fit:
+    """Least squares with forgetting, in the units of the rows at which each column first varied."""
+
+    def __init__(self, columns: int, forgetting: float, ridge: float) -> None:
+        self.rows: list[Array] = []
+        self.forgetting = forgetting
+        self.w, self.S = np.zeros(columns + 1), np.eye(columns + 1) / ridge
+
+    def learn(self, row: Array, y: float) -> None:
+        self.rows.append(row)
+        if len(self.rows) < 8:
+            return
+        if len(self.rows) == 8:
+            self.centre, self.size = np.mean(self.rows, axis=0), np.std(self.rows, axis=0)
+        z = self._seen(row)
+        self.S /= self.forgetting
+        k = self.S @ z
+        self.w += k * (y - self.w @ z) / (1 + z @ k)
+        self.S -= np.outer(k, k) / (1 + z @ k)
+
+    def predict(self, row: Array) -> float:
+        return float(self.w @ self._seen(row))
+
+    def ready(self) -> bool:
+        return len(self.rows) > 8
+
+    def _seen(self, row: Array) -> Array:
+        return np.concatenate([[1.0], (row - self.centre) / self.size])
+
+
+def differences(values: Array) -> Array:
+    """Of order 0, 1, 2, ..., at the newest; values come the newest first."""
+    out, now = [], values
+    while len(now):
+        out.append(now[0])
+        now = now[:-1] - now[1:]
+    return np.array(out)
+
+
+def by_differences(X: Array, y: Array, core: Array, ahead: int) -> Array:
+    """What autoregression in differences says about each row; the core's prediction where it says nothing."""
+    d = X.shape[1]
+    lags = max(1, min(16, 16 // d))
+    fit, said = Fit(NEAR + d * lags, 0.9998, 1e-3), core.copy()
+    waiting: list[tuple[Array, float, float] | None] = []
+    for t in range(len(y)):
+        known = max(t - ahead + 1, 0)
+        row = None
+        if known >= NEAR:
+            past = y[:known][::-1][:NEAR]
+            columns = [np.array([X[t], *X[:known][::-1][: lags - 1]])[:, j] for j in range(d)]
+            row = np.concatenate([differences(past), np.column_stack([differences(c) for c in columns]).ravel()])
+            if fit.ready():
+                said[t] = past[0] + fit.predict(row)
+        if known > 1:  # half a range outside the labels nobody is believed
+            low, high = y[:known].min(), y[:known].max()
+            said[t] = np.clip(said[t], low - 0.5 * (high - low), high + 0.5 * (high - low))
+        waiting.append(None if row is None else (row, y[known - 1], y[t]))
+        if t >= ahead - 1 and (told := waiting[t - ahead + 1]) is not None:
+            fit.learn(told[0], told[2] - told[1])
+    return said
+
+
+def stack(said: Array, y: Array) -> Array:
+    """The stack of the first six predictions of each row, labels coming at once."""
+    S, w, squares, rows, out = np.eye(5) / 10, np.zeros(5), 0.0, 0.0, []
+    for t, (row, label) in enumerate(zip(said[:, :6], y, strict=True)):
+        size = np.sqrt(squares / rows) if rows else 0.0
+        z = np.clip((row[1:] - row[0]) / size, -30, 30) if size else np.zeros(5)
+        low, high = row.min(), row.max()
+        out.append(np.clip(row[0] + size * (w @ z), low - 0.1 * (high - low), high + 0.1 * (high - low)))
+        if t == 0:
+            continue  # nothing was known when it was predicted
+        squares, rows = 0.999 * squares + (label - row[0]) ** 2, 0.999 * rows + 1
+        size = np.sqrt(squares / rows)
+        z = np.clip((row[1:] - row[0]) / size, -30, 30)
+        S = S / 0.999
+        k = S @ z
+        w = w + k * (np.clip((label - row[0]) / size, -30, 30) - w @ z) / (1 + z @ k)
+        S = S - np.outer(k, k) / (1 + z @ k)
+    return np.array(out)
+
+
+class Bernstein:
+    """Bernstein online aggregation whose regrets fade; no regret is far out here."""
+
+    def __init__(self, prior: Array) -> None:
+        self.prior, self.weights = prior, prior
+        self.sums, self.squares, self.most = np.zeros((3, len(prior)))
+
+    def learn(self, said: Array, mixed: float, y: float) -> None:
+        regret = 2 * (mixed - y) * (mixed - said)
+        self.most = np.maximum(0.998 * self.most, np.abs(regret))
+        self.squares = 0.998 * self.squares + regret**2
+        with np.errstate(divide="ignore", invalid="ignore"):
+            bound = 2 ** np.ceil(np.log2(self.most))
+            eta = np.minimum(1 / bound, np.sqrt(-np.log(self.prior) / self.squares))
+        moved = 0.998 * self.sums + 0.5 * (regret - eta * regret**2 + np.where(eta * regret > 0.5, bound, 0))
+        self.sums = np.where(self.most > 0, moved, 0.0)
+        eta = np.where(self.most > 0, eta, 1 / bound.max() if self.most.any() else 1.0)
+        logs = np.log(self.prior * eta) + eta * self.sums
+        self.weights = np.exp(logs - logs.max())
+        self.weights /= self.weights.sum()
+
+
+class Likely:
+    """A mixture by likelihood, in which one row counts at most 1,000 times the best mean so far."""
+
+    def __init__(self, prior: Array, keep: float) -> None:
+        self.prior, self.keep, self.rows, self.losses = prior, keep, 0.0, np.zeros(len(prior))
+        self._weigh()
+
+    def learn(self, said: Array, y: float) -> None:
+        squares = (y - said) ** 2
+        least = self.losses.min()
+        usual = 1e3 * least / self.rows if least > 0 else 1e280
+        self.losses = self.keep * self.losses + np.minimum(squares, usual)
+        self.rows = self.keep * self.rows + 1
+        self.prior = self.keep * self.prior
+        self._weigh()
+
+    def _weigh(self) -> None:
+        logs = self.prior - 0.5 * self.rows * np.log(self.losses + 1e-9 * self.losses.mean() + 2.3e-308)
+        self.weights = np.exp(logs - logs.max())
+        self.weights /= self.weights.sum()
+
+
+def jury(said: Array, y: Array) -> Array:
+    """What is made of the eight predictions of each row, labels coming at once, and no two far out in succession."""
+    prior = np.full(8, 0.5 / 7)
+    prior[0] = 0.5
+    likely = [Likely(np.array([3.0] + 7 * [0.0]), keep) for keep in (0.99, 0.998, 0.9998)]
+    cautious, last, out = Bernstein(prior), Bernstein(np.full(4, 0.25)), []
+    for t, (row, label) in enumerate(zip(said, y, strict=True)):
+        layer = np.array([*(one.weights @ row for one in likely), cautious.weights @ row])
+        out.append(last.weights @ layer)
+        if t > 0:
+            for one in likely:
+                one.learn(row, label)
+            cautious.learn(row, layer[3], label)
+            last.learn(layer, out[-1], label)
+    return np.array(out)

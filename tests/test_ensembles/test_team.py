@@ -1,0 +1,149 @@
+"""The experts beside Auto's linear core: against their plain forms, and what they may not know."""
+
+import numpy as np
+import pytest
+
+import driftline as dl
+from tests.reference import team as plain
+
+CORE, DIFFERENCES, PROFILES, USUAL, TREES, RESIDUAL_TREES, CUT, STACK = range(8)
+
+
+def seasonal(rows, seed=0, d=2):
+    """Hours, a weekday and noise; the label depends on both of the former, and on its own past."""
+    rng = np.random.default_rng(seed)
+    t = np.arange(rows)
+    X = np.column_stack([t % 24, t // 24 % 7, *rng.normal(size=(d, rows))]).astype(float)
+    own = np.zeros(rows)
+    for i in range(1, rows):
+        own[i] = 0.8 * own[i - 1] + rng.normal()
+    return X, 50 + 10 * np.sin(X[:, 0] / 4) * (X[:, 1] < 5) + 2 * X[:, 2] + own
+
+
+def all_said(X, y, ahead=1):
+    """What each expert says about each row, and the prediction, where labels come ``ahead`` rows after they are due."""
+    model, said, predictions, waiting = dl.Auto(), np.zeros((len(y), 8)), [], []
+    for t in range(len(y)):
+        waiting.append(model.ask(X[t], ahead=ahead))
+        predictions.append(waiting[-1].prediction)
+        if model._core is not None:
+            said[t] = model._core.said(X[t], ahead)
+        if t >= ahead - 1:
+            model.tell(waiting[t - ahead + 1], y[t - ahead + 1])
+    return said, np.array(predictions)
+
+
+@pytest.mark.parametrize("ahead", [1, 5, 24])
+@pytest.mark.parametrize("k", [150, 401])
+def test_no_expert_knows_a_label_before_it_is_told(ahead, k):
+    """Labels that differ from row k on change no prediction before row k + ahead, of any expert."""
+    X, y = seasonal(500)
+    other = y.copy()
+    other[k:] = np.random.default_rng(1).normal(size=500 - k) * 30
+    (said, predictions), (others, different) = all_said(X, y, ahead), all_said(X, other, ahead)
+    np.testing.assert_array_equal(said[: k + ahead], others[: k + ahead])
+    np.testing.assert_array_equal(predictions[: k + ahead], different[: k + ahead])
+    later = said[k + ahead :] != others[k + ahead :]
+    assert later.any(axis=0).all()  # each of them learns from these labels once they are told
+
+
+@pytest.mark.parametrize("ahead", [1, 7])
+@pytest.mark.parametrize("d", [1, 3])
+def test_differences_are_those_of_the_plain_form(ahead, d):
+    rng = np.random.default_rng(d)
+    X, y = rng.normal(size=(300, d)) * 10.0 ** np.arange(d), np.cumsum(rng.normal(size=300)) + 100
+    said, _ = all_said(X, y, ahead)
+    np.testing.assert_allclose(said[:, DIFFERENCES], plain.by_differences(X, y, said[:, CORE], ahead), rtol=1e-6)
+
+
+def test_the_stack_and_the_jury_are_those_of_the_plain_form():
+    X, y = seasonal(400, seed=2)
+    said, predictions = all_said(X, y)
+    np.testing.assert_allclose(said[:, STACK], plain.stack(said, y), rtol=1e-8)
+    np.testing.assert_allclose(predictions, plain.jury(said, y), rtol=1e-8)
+
+
+def test_profiles_learn_a_table_of_two_features_that_no_line_fits():
+    rng = np.random.default_rng(3)
+    t = np.arange(4000)
+    table = 10 * rng.normal(size=(24, 5))  # a week of five days, which no lag of the core's experts tells
+    X = np.column_stack([t % 24, t // 24 % 5, rng.normal(size=4000)]).astype(float)
+    y = table[t % 24, t // 24 % 5] + rng.normal(size=4000)
+    said, predictions = all_said(X, y)
+    errors = np.mean(np.square(said[2000:] - y[2000:, None]), axis=0)
+    assert errors[PROFILES] < 1.3  # the noise has variance 1
+    assert errors[USUAL] < 2
+    assert errors[CORE] > 10
+    assert np.mean(np.square(predictions[2000:] - y[2000:])) < 1.2
+
+
+def test_trees_learn_what_is_neither_linear_nor_seasonal():
+    rng = np.random.default_rng(4)
+    X = rng.uniform(-1, 1, size=(5000, 3))
+    y = 5 * np.where(X[:, 0] * X[:, 1] > 0, 1.0, -1.0) + rng.normal(size=5000)
+    run = dl.Auto().run(X, y)
+    assert run.losses[4000:].mean() < 0.25 * y.var()
+
+
+def test_what_leaves_the_labels_range_is_cut_off_where_that_paid():
+    """Levels that stay: nothing beyond a tenth outside the labels of late has ever paid."""
+    rng = np.random.default_rng(5)
+    y = np.repeat(rng.choice([0.0, 1.0, 5.0], size=80), rng.integers(5, 60, size=80))
+    y = y + 0.01 * rng.normal(size=len(y))
+    X = rng.normal(size=(len(y), 2))
+    run = dl.Auto().run(X, y)
+    low, high = y.min() - 0.1 * np.ptp(y), y.max() + 0.1 * np.ptp(y)
+    assert ((run.predictions[300:] > low) & (run.predictions[300:] < high)).all()
+    last_value = np.mean(np.square(np.diff(y))[299:])
+    assert run.losses[300:].mean() < 1.1 * last_value
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_run_is_the_loop_and_a_copy_goes_on_alike(dtype, weighted):
+    X, y = seasonal(1200, seed=6)
+    weight = np.random.default_rng(7).uniform(0, 3, size=1200) if weighted else None
+    whole, loop = dl.Auto(dtype=dtype), dl.Auto(dtype=dtype)
+    wanted = whole.run(X, y, sample_weight=weight).predictions
+    got = []
+    for t in range(1200):
+        got.append(loop.predict_one(X[t]))
+        loop.learn_one(X[t], y[t], sample_weight=None if weight is None else weight[t])
+        if t in (40, 700):
+            loop = dl.from_bytes(loop.to_bytes())
+    np.testing.assert_array_equal(got, wanted)
+    assert whole.to_bytes() == loop.to_bytes()
+
+
+def test_a_feature_that_comes_late_is_taken_up_by_all():
+    rng = np.random.default_rng(8)
+    model, losses = dl.Auto(), []
+    for t in range(3000):
+        hour, new = float(t % 24), rng.normal()
+        x = {"hour": hour} if t < 600 else {"hour": hour, "new": new}
+        y = 3 * np.sin(hour) + (4 * np.sign(new) if t >= 600 else 0) + 0.1 * rng.normal()
+        losses.append((y - model.predict_one(x)) ** 2)
+        model.learn_one(x, y)
+        if t == 605:
+            model = dl.from_bytes(model.to_bytes())
+    assert np.mean(losses[2500:]) < 1.0  # a line leaves 16 (1 - 2 / pi) = 5.8
+
+
+def test_forged_numbers_of_trees_and_tables_are_refused_or_predict_finitely():
+    X, y = seasonal(300, seed=9)
+    model = dl.Auto()
+    model.run(X, y)
+    state, rng, refused = model.__getstate__(), np.random.default_rng(10), 0
+    for trial in range(120):
+        part = ("entries", "shape", "numbers")[trial % 3]
+        forged = {key: value.copy() for key, value in state["core"].items()}
+        at = rng.integers(forged[part].size, size=3)
+        forged[part][at] = rng.choice([0.0, -1.0, 0.5, 7.0, 1e30, -1e30], size=3)
+        other = dl.Auto()
+        try:
+            other.__setstate__({**state, "core": forged})
+        except ValueError:
+            refused += 1
+            continue
+        assert np.isfinite(other.run(X, y).predictions).all()
+    assert refused > 20
