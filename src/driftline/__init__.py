@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from driftline.ensembles import Averaged as Averaged
     from driftline.ensembles import Classifier as Classifier
     from driftline.ensembles import Network as Network
+    from driftline.ensembles import Refit as Refit
     from driftline.errors import DivergenceError as DivergenceError
     from driftline.errors import DriftlineWarning as DriftlineWarning
     from driftline.errors import ModelFileError as ModelFileError
@@ -60,6 +61,7 @@ _HOMES = {  # of the public names; those of the linear learners are in driftline
     "Moments": "moments",
     "Network": "ensembles",
     "Pending": "delayed",
+    "Refit": "ensembles",
     "Pipeline": "features",
     "RowRefusedError": "errors",
     "Run": "base.run",

@@ -4,5 +4,6 @@ from driftline.ensembles.auto import Auto
 from driftline.ensembles.averaged import Averaged
 from driftline.ensembles.classifier import Classifier
 from driftline.ensembles.network import Network
+from driftline.ensembles.refit import Refit
 
-__all__ = ["Auto", "Averaged", "Classifier", "Network"]
+__all__ = ["Auto", "Averaged", "Classifier", "Network", "Refit"]

@@ -1,0 +1,129 @@
+"""Refit: a scikit-learn regressor as a learner, against the loop that it stands for."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.linear_model import LinearRegression
+from sklearn.tree import DecisionTreeRegressor
+
+import driftline as dl
+
+
+def stream(rows=700, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(size=(rows, 2))
+    y = np.where(X[:, 0] > 0.5, 3.0, 0.0) + np.sin(np.arange(rows) / 3) + 0.1 * rng.normal(size=rows)
+    return X, y
+
+
+def by_hand(estimator, X, y, every, window, lags, ahead=1):
+    """The predictions of a loop that refits, from the first row that a fit serves on; NaN before."""
+    out, serving, coming, rows = np.full(len(y), np.nan), None, None, {}
+    for t in range(len(y)):
+        known = max(t - ahead + 1, 0)  # labels at hand
+        back = [(ahead + lag - 1) // lag * lag for lag in lags]
+        if all(t - place >= 0 and t - place < known for place in back):
+            rows[t] = np.concatenate([X[t], [y[t - place] for place in back]])
+        if serving is not None and t in rows:
+            model, low, high = serving
+            said, reach = model.predict(rows[t][None])[0], 0.5 * (high - low)
+            out[t] = np.clip(said, low - reach, high + reach)
+        count = t - ahead + 2  # labels told once this row's turn has passed
+        if count < 1:
+            continue
+        if coming is not None and count >= coming[0]:
+            serving, coming = coming[1], None
+        if count % every == 0:
+            at = [i for i in range(count) if i in rows][-window:]
+            if at:
+                model = type(estimator)(**estimator.get_params()).fit([rows[i] for i in at], y[at])
+                coming = (count + every // 10, (model, y[at].min(), y[at].max()))
+                if every < 10:
+                    serving, coming = coming[1], None
+    return out
+
+
+@pytest.mark.parametrize(("every", "window", "lags"), [(100, 5000, ()), (50, 120, (1, 2, 24)), (7, 40, (3,))])
+def test_predictions_are_those_of_the_loop_by_hand(every, window, lags):
+    X, y = stream()
+    estimator = DecisionTreeRegressor(max_depth=4, random_state=0)
+    model = dl.Refit(estimator, every=every, window=window, lags=lags)
+    wanted = by_hand(estimator, X, y, every, window, lags)
+    served = ~np.isnan(wanted)
+    assert served.sum() > 500
+    np.testing.assert_array_equal(model.run(X, y).predictions[served], wanted[served])
+    assert model.certificate().events["fits"] == len(y) // every
+    assert not hasattr(estimator, "tree_")  # the one that was given is not fitted
+
+
+@pytest.mark.parametrize("ahead", [2, 30])
+def test_labels_that_come_late_are_learned_as_of_when_they_were_asked(ahead):
+    X, y = stream()
+    estimator = DecisionTreeRegressor(max_depth=4, random_state=0)
+    model, waiting, said = dl.Refit(estimator, every=50, window=300, lags=(1, 24)), [], []
+    for t in range(len(y)):
+        waiting.append(model.ask(X[t], ahead=ahead))
+        said.append(waiting[-1].prediction)
+        if t >= ahead - 1:
+            model.tell(waiting[t - ahead + 1], y[t - ahead + 1])
+    wanted = by_hand(estimator, X, y, 50, 300, (1, 24), ahead)
+    served = ~np.isnan(wanted)
+    assert served.sum() > 500
+    np.testing.assert_array_equal(np.array(said)[served], wanted[served])
+
+
+@pytest.mark.parametrize("lags", [(), (1, 5)])
+def test_run_is_the_loop_and_parts_are_the_whole(lags):
+    X, y = stream(rows=400)
+    make = lambda: dl.Refit(DecisionTreeRegressor(max_depth=3, random_state=0), every=60, lags=lags)  # noqa: E731
+    whole, loop, parts = make(), make(), make()
+    wanted = whole.run(X, y, level=0.9)
+    for t in range(400):
+        assert loop.predict_one(X[t]) == wanted.predictions[t]
+        assert loop.predict_interval(X[t], 0.9) == (wanted.lower[t], wanted.upper[t])
+        loop.learn_one(X[t], y[t])
+        if t in (100, 123):
+            loop = pickle.loads(pickle.dumps(loop))
+    got = [parts.run(X[at : at + 57], y[at : at + 57]).predictions for at in range(0, 400, 57)]
+    np.testing.assert_array_equal(np.concatenate(got), wanted.predictions)
+    np.testing.assert_array_equal(loop.predict(X[:5]), whole.predict(X[:5]))
+    assert wanted.coverage == pytest.approx(0.9, abs=0.05)
+
+
+def test_a_call_that_fails_leaves_no_trace():
+    X, y = stream(rows=300)
+    model = dl.Refit(LinearRegression(), every=50)
+    model.run(X, y)
+    before = model.predict(X[:5])
+    bad = X.copy()
+    bad[120, 1] = np.nan
+    with pytest.raises(ValueError, match="120"):
+        model.run(bad, y)
+    np.testing.assert_array_equal(model.predict(X[:5]), before)
+    assert model.n_seen_ == 300
+
+
+def test_it_is_not_saved_and_says_what_to_do():
+    model = dl.Refit(LinearRegression())
+    with pytest.raises(ValueError, match="LinearRegression cannot be saved safely; pickle"):
+        model.to_bytes()
+    with pytest.raises(ValueError, match=r"Refit\.save"):
+        model.save("model.drift")
+    with pytest.raises(ValueError, match="estimator must be a scikit-learn regressor"):
+        dl.Refit(3)
+    with pytest.raises(ValueError, match="lags must be"):
+        dl.Refit(LinearRegression(), lags=[0])
+
+
+def test_features_that_come_later_and_a_network():
+    rng = np.random.default_rng(2)
+    model = dl.Refit(DecisionTreeRegressor(max_depth=3), every=50, window=200)
+    for t in range(400):
+        x = {"a": rng.normal()} if t < 120 else {"a": rng.normal(), "b": rng.normal()}
+        model.learn_one(x, 5.0 * (x.get("b", 0.0) > 0))
+    assert model.predict_one({"a": 0.0, "b": 1.0}) > 4
+    X, y = stream()
+    network = dl.Network([dl.RLS(), dl.Refit(HistGradientBoostingRegressor(max_iter=20), every=100)], top=dl.RLS())
+    assert network.run(X, y).losses[300:].mean() < dl.RLS().run(X, y).losses[300:].mean()
