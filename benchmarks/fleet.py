@@ -84,7 +84,7 @@ def _alarms(quick: bool) -> tuple[Table, list[Verdict]]:
             Verdict(f"{len(drifting)} of {keys_count:,} keys drift half-way: not named", missed, 0, "keys"),
             Verdict(f"{len(drifting)} of {keys_count:,} keys drift half-way: others named", others, 2, "keys"),
         ]
-    note = f"RLS, {D} features, {count:,} rows in random order; the weights of {DRIFTING} keys jump half-way. CPU time of one thread."
+    note = f"RLS, {D} features, {count:,} rows in random order; the weights of {DRIFTING} keys jump half-way. One thread."
     columns = ("what", "ns a row", "ratio", "drifting keys not named", "others named")
     return Table("Alarms by key", columns, rows, note), verdicts
 

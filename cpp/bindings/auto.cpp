@@ -252,7 +252,8 @@ template <class T> void bind(nb::module_& m, const char* name) {
         .def("set_state", &set_state<T>, arg("state"))
         .def("experts", &experts<T>)
         .def("team", &team<T>, nb::sig("def team(self) -> typing.Any"))
-        .def("said", &said<T>, nb::arg("x"), nb::arg("ahead"), nb::sig("def said(self, x: typing.Any, ahead: int) -> typing.Any"))
+        .def("said", &said<T>, nb::arg("x"), nb::arg("ahead"),
+             nb::sig("def said(self, x: typing.Any, ahead: int) -> typing.Any"))
         .def("profiles", &profiles<T>, nb::sig("def profiles(self) -> list[tuple[int, int, float]]"))
         .def("importance", &importance<T>, nb::sig("def importance(self) -> tuple[typing.Any, typing.Any]"));
 }

@@ -26,7 +26,7 @@ def alarms_apart(keys, errors):
     return sorted(found)
 
 
-@pytest.mark.parametrize("learner", LEARNERS, ids=repr)
+@pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: type(learner).__name__)
 def test_a_run_names_the_rows_at_which_the_alarm_of_their_key_goes_off(learner):
     keys, X, y = drifting_rows()
     run = dl.Fleet(learner, 6).run(keys, X, y)
@@ -35,7 +35,7 @@ def test_a_run_names_the_rows_at_which_the_alarm_of_their_key_goes_off(learner):
     assert dl.Alarm().update_many(run.errors).tolist() != run.alarms.tolist()
 
 
-@pytest.mark.parametrize("learner", LEARNERS, ids=repr)
+@pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: type(learner).__name__)
 @pytest.mark.parametrize("named", [True, False])
 def test_alarms_that_are_kept_go_on_from_call_to_call(learner, named, tmp_path):
     keys, X, y = drifting_rows()
@@ -65,7 +65,7 @@ def test_alarms_that_are_kept_go_on_from_call_to_call(learner, named, tmp_path):
         assert last == (raised[-1] if len(raised) else -1)
 
 
-@pytest.mark.parametrize("learner", [dl.RLS(), dl.Auto()], ids=repr)
+@pytest.mark.parametrize("learner", [dl.RLS(), dl.Auto()], ids=lambda learner: type(learner).__name__)
 def test_learning_without_a_run_feeds_the_alarms_too(learner):
     keys, X, y = drifting_rows(keys=2, count=700)
     many, one, run = (dl.Fleet(learner, 2, alarms=True) for _ in range(3))
@@ -117,7 +117,7 @@ def test_a_call_that_is_refused_leaves_the_alarms_alone():
         assert broken.summary()["alarms"].tolist() == whole.summary()["alarms"].tolist()
 
 
-@pytest.mark.parametrize("learner", [dl.RLS(), dl.Auto()], ids=repr)
+@pytest.mark.parametrize("learner", [dl.RLS(), dl.Auto()], ids=lambda learner: type(learner).__name__)
 def test_several_labels_a_row_are_refused(learner):
     keys, X, y = drifting_rows()
     with pytest.raises(ValueError, match=r"y (has 2 labels a row|must have one dimension)"):

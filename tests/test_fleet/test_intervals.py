@@ -33,7 +33,7 @@ def run_apart(learner, keys, X, y, level):
     return models, lower, upper
 
 
-@pytest.mark.parametrize("learner", LEARNERS, ids=repr)
+@pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: type(learner).__name__)
 @pytest.mark.parametrize("kept", [True, False])
 def test_a_run_gives_the_intervals_of_models_apart(learner, kept):
     keys, X, y = keyed_rows(count=600)
@@ -48,7 +48,7 @@ def test_a_run_gives_the_intervals_of_models_apart(learner, kept):
         require_same(fleet[key], model, intervals=kept)
 
 
-@pytest.mark.parametrize("learner", LEARNERS, ids=repr)
+@pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: type(learner).__name__)
 def test_intervals_that_are_kept_go_on_from_call_to_call(learner):
     keys, X, y = keyed_rows(count=600)
     fleet = dl.Fleet(learner, named=True, intervals=True)
@@ -81,7 +81,7 @@ def test_intervals_of_a_run_begin_with_it_where_they_are_not_kept():
         fleet.predict_intervals(keys, X)
 
 
-@pytest.mark.parametrize("learner", [dl.RLS(), dl.LMS(), dl.Auto()], ids=repr)
+@pytest.mark.parametrize("learner", [dl.RLS(), dl.LMS(), dl.Auto()], ids=lambda learner: type(learner).__name__)
 def test_a_key_that_was_never_learned_has_no_interval(learner):
     fleet = dl.Fleet(learner, named=True, intervals=True)
     fleet.learn_many(["a"] * 30, np.ones((30, 2)), np.arange(30.0))
@@ -91,7 +91,7 @@ def test_a_key_that_was_never_learned_has_no_interval(learner):
     assert fleet.keys_ == ["a"]
 
 
-@pytest.mark.parametrize("learner", [dl.RLS(), dl.Auto()], ids=repr)
+@pytest.mark.parametrize("learner", [dl.RLS(), dl.Auto()], ids=lambda learner: type(learner).__name__)
 def test_coverage_is_the_share_of_labels_inside_finite_intervals(learner):
     keys, X, y = keyed_rows(count=900)
     weight = np.tile([1.0, 1.0, 0.0], 300)
@@ -108,7 +108,7 @@ def test_coverage_is_the_share_of_labels_inside_finite_intervals(learner):
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, 1.5, "0.9", np.nan])
-@pytest.mark.parametrize("learner", [dl.RLS(), dl.Auto()], ids=repr)
+@pytest.mark.parametrize("learner", [dl.RLS(), dl.Auto()], ids=lambda learner: type(learner).__name__)
 def test_a_level_that_is_none_is_refused(learner, level):
     fleet = dl.Fleet(learner, 2, intervals=True)
     for verb in (lambda: fleet.run([0], [[1.0]], [1.0], level=level), lambda: fleet.predict_intervals([0], [[1.0]], level)):

@@ -25,7 +25,7 @@ LEARNERS = [
 ]
 
 
-@pytest.mark.parametrize("learner", LEARNERS, ids=repr)
+@pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: type(learner).__name__)
 def test_pieces_and_copies_change_nothing(learner):
     keys, X, y = keyed_rows()
     X *= 0.3
@@ -47,7 +47,11 @@ def test_pieces_and_copies_change_nothing(learner):
     require_same(fleet[NAMES[0]], models[0])
 
 
-@pytest.mark.parametrize("learner", [dl.Auto(), Lags(y=2) | dl.RLS(), dl.Kernel(budget=9), dl.Averaged()], ids=repr)
+@pytest.mark.parametrize(
+    "learner",
+    [dl.Auto(), Lags(y=2) | dl.RLS(), dl.Kernel(budget=9), dl.Averaged()],
+    ids=lambda learner: type(learner).__name__,
+)
 @pytest.mark.parametrize("named", [True, False])
 def test_a_fleet_goes_on_from_a_file_as_if_never_stopped(learner, named, tmp_path):
     keys, X, y = keyed_rows()
@@ -192,7 +196,9 @@ def test_models_of_their_own_have_no_common_weights():
     assert fleet.nbytes == fleet.summary()["memory"].sum() > 0
 
 
-@pytest.mark.parametrize("learner", [dl.Auto(), dl.Kernel(budget=5), Lags(y=2) | dl.RLS()], ids=repr)
+@pytest.mark.parametrize(
+    "learner", [dl.Auto(), dl.Kernel(budget=5), Lags(y=2) | dl.RLS()], ids=lambda learner: type(learner).__name__
+)
 def test_a_key_that_was_never_learned_is_predicted_by_a_model_at_its_start(learner):
     fleet = dl.Fleet(learner, named=True)
     assert fleet.predict_many(["a", "b"], [[1.0], [2.0]]).tolist() == [0.0, 0.0]

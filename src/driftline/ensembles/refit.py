@@ -42,9 +42,9 @@ class Refit(MetaLearner):
     """A scikit-learn regressor, fitted every so many rows on the last rows, as a learner.
 
     A fit begins after row n, whenever ``every`` divides n, on a copy of the estimator and in a thread of its own. It serves
-    from row n + ``every`` // 10 on, whether it is done earlier or has to be waited for: predictions depend on the rows alone,
-    never on the clock. Until the first fit serves, :class:`~driftline.Ridge` predicts. What the estimator predicts beyond half
-    a range outside the labels of the window is cut off there.
+    from row n + ``every`` // 10 on, whether it is done earlier or has to be waited for: predictions depend on the rows
+    alone, never on the clock. Until the first fit serves, :class:`~driftline.Ridge` predicts. What the estimator predicts
+    beyond half a range outside the labels of the window is cut off there.
 
     Lags count from the row that is predicted. Where the label so many rows back is not known yet, the latest known one that
     lies a multiple of the lag back stands in. Rows for which a label that far back does not exist are not fitted.
@@ -104,15 +104,15 @@ class Refit(MetaLearner):
 
     def _refuse(self, verb: str) -> NoReturn:
         raise ValueError(
-            f"Refit.{verb}: a fitted {type(self.estimator).__name__} cannot be saved safely; pickle the learner for those whom "
-            "you trust, or make a new one and run it over the last rows, at least window of them"
+            f"Refit.{verb}: a fitted {type(self.estimator).__name__} cannot be saved safely; pickle the learner for those "
+            "whom you trust, or make a new one and run it over the last rows, at least window of them"
         )
 
 
 class _Refit(Composite):
     """The state: the last rows with their labels, the estimator that serves and the one that is to serve next."""
 
-    by_feature = False  # type: ignore[assignment]
+    by_feature = False
 
     def plan(self, estimator: Any, every: int, window: int, lags: tuple[int, ...]) -> None:
         """Sets the parameters."""
