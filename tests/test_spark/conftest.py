@@ -4,13 +4,12 @@ import sys
 
 import pytest
 
-pytest.importorskip("pyspark")
-
-from .session import make_session
-
 
 @pytest.fixture(scope="session")
 def spark():
+    pytest.importorskip("pyspark")
+    from .session import make_session
+
     session = make_session("local[2]", sys.executable)
     yield session
     session.stop()
