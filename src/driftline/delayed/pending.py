@@ -31,7 +31,7 @@ class Pending:
         most: how many rows may wait. Beyond that the oldest is let go without being learned, and counted in ``n_dropped_``.
 
     >>> import driftline as dl
-    >>> orders = Pending(dl.RLS())
+    >>> orders = dl.Pending(dl.RLS())
     >>> orders.predict_one("order 17", {"items": 3.0})
     0.0
     >>> orders.predict_one("order 18", {"items": 5.0})

@@ -219,15 +219,13 @@ class Fleet:
     def summary(self) -> dict[str, Array]:
         """What became of each key, as columns in the order of ``keys_``; any frame library makes a table of them.
 
-        Columns:
-            key: the key.
-            rows: rows learned.
-            mse: mean of their squared errors; for classes the share of mistakes. NaN before the first row.
-            coverage: the share of labels inside the intervals of ``run(..., level=)``, where these were finite. NaN where
-                there were none, or where they are not kept.
-            memory: bytes.
-            alarms: how often the alarm went off; -1 where alarms are not kept.
-            last_alarm: the row that raised the last of them, counted from 0 among the rows of its key; -1 where none did.
+        - ``key``, and ``rows`` that were learned
+        - ``mse``: the mean of their squared errors, for classes the share of mistakes; NaN before the first row
+        - ``coverage``: the share of labels inside the intervals of ``run(..., level=)``, where these were finite; NaN where
+          there were none, or where they are not kept
+        - ``memory`` in bytes
+        - ``alarms``: how often the alarm went off, -1 where alarms are not kept; ``last_alarm``: the row that raised the last
+          of them, counted from 0 among the rows of its key, -1 where none did
         """
         with self._guard.claim(only=True):
             table = self._models.summary(len(self))
