@@ -1,12 +1,15 @@
-"""Auto where labels arrive late: ``python -m benchmarks.auto_late DIR``, with the files that DIR/INDEX.md lists.
+"""Auto where labels come late: ``python -m benchmarks.auto_late DIR``, with the files that DIR/INDEX.md lists.
 
-Every row is predicted, and then the label of the row ``--late`` rows before it is learned. The sum of squared errors is
-given in units of that of RLS, told of its labels as late. Needs driftline alone.
+Every row is predicted when the labels through ``--ahead`` rows before it are known, and learned as of then. The figures are
+mean squared errors, from row 100 + ahead on, over that of Auto: above 1 Auto is ahead. The baseline is the best in hindsight
+of the last label that is known and the labels 24, 48 and 168 rows back, counted from the predicted row. Where DIR has a
+``rivals.json`` with errors of boosted trees by file and lateness, they stand beside it. Needs driftline alone.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 
 import numpy as np
@@ -15,38 +18,52 @@ import driftline as dl
 from benchmarks import auto_streams
 from benchmarks.data import Array
 from benchmarks.report import Cell, Table
+from driftline.base import late
 
-FILES = ("nyc_taxi", "etth1", "bike_hourly", "air_quality")
+SEASONS = (24, 48, 168)
 
 
-def late_loss(learner: dl.Learner, X: Array, y: Array, late: int) -> float:
-    """The sum of squared errors where labels come ``late`` rows after they are due."""
-    total = 0.0
-    for t, (x, label) in enumerate(zip(X, y, strict=True)):
-        total += float(label - learner.predict_one(x)) ** 2
-        if t >= late:
-            learner.learn_one(X[t - late], y[t - late])
-    return total
+def auto_error(X: Array, y: Array, ahead: int) -> float:
+    """The mean squared error of Auto."""
+    out, _ = late.run(dl.Auto(), X, y, ahead, late.NOTHING, where="benchmark")
+    return _mean_square(y - out.predictions, ahead)
+
+
+def best_baseline(y: Array, ahead: int) -> float:
+    """The least mean squared error of those that know no feature."""
+    lags = [ahead, *(-(-ahead // season) * season for season in SEASONS)]
+    return min(_mean_square(y - np.concatenate([np.full(lag, y[0]), y[:-lag]]), ahead) for lag in lags)
+
+
+def _mean_square(errors: Array, ahead: int) -> float:
+    return float(np.mean(np.square(errors[100 + ahead :])))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, metavar="DIR", help="a folder of files, with an INDEX.md that lists them")
-    parser.add_argument("--late", type=int, nargs="+", default=[0, 1, 24], metavar="K", help="rows that labels are late")
-    parser.add_argument("--rows", type=int, default=4000, help="of each file")
-    parser.add_argument("--only", nargs="+", default=FILES, metavar="NAME", help="files")
+    parser.add_argument("--ahead", type=int, nargs="+", default=[12, 24, 96], metavar="H", help="rows")
+    parser.add_argument("--rows", type=int, default=4000, help="of each file, where rivals.json says nothing else")
     options = parser.parse_args()
-    rows: list[tuple[Cell, ...]] = []
+    known = options.data / "rivals.json"
+    rivals = json.loads(known.read_text()) if known.exists() else {}
+    lines: list[tuple[Cell, ...]] = []
     for name, (X, y) in auto_streams.files(options.data):
-        if name in options.only:
-            X, y = X[: options.rows], y[: options.rows]
-            losses = [
-                [late_loss(learner, X, y, late) for learner in (dl.Auto(), dl.RLS(forgetting=0.999))]
-                for late in options.late
-            ]
-            rows.append((name, *np.divide(*np.transpose(losses))))
-    header = ("file", *(f"{late} rows late" for late in options.late))
-    print(Table("Auto's loss over that of RLS(forgetting=0.999)", header, rows).text())
+        figures = rivals.get(name, {}).get("horizons", {})
+        if len(y) < 1000 or (rivals and not figures):
+            continue
+        cells: list[Cell] = [name]
+        for ahead in options.ahead:
+            rival = figures.get(str(ahead), {})
+            rows = rival.get("rows", options.rows)
+            table = np.column_stack([X, y])[:rows]
+            table = table[np.isfinite(table).all(axis=1)]
+            labels = table[:, -1].copy()
+            error = auto_error(np.ascontiguousarray(table[:, :-1]), labels, ahead)
+            cells += [best_baseline(labels, ahead) / error, rival["boosting"] / error if rival else "-"]
+        lines.append(tuple(cells))
+    header = ("file", *(f"{what}, {ahead} ahead" for ahead in options.ahead for what in ("baseline", "trees")))
+    print(Table("Mean squared errors over Auto's", header, lines).text())
 
 
 if __name__ == "__main__":

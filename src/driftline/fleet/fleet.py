@@ -224,7 +224,7 @@ class Fleet:
         - ``coverage``: the share of labels inside the intervals of ``run(..., level=)``, where these were finite; NaN where
           there were none, or where they are not kept
         - ``memory`` in bytes
-        - ``alarms``: how often the alarm went off, -1 where alarms are not kept; ``last_alarm``: the row that raised the last
+        - ``alarms``: how often the alarm went off, -1 where they are not kept; ``last_alarm``: the row that raised the last
           of them, counted from 0 among the rows of its key, -1 where none did
         """
         with self._guard.claim(only=True):
