@@ -111,7 +111,7 @@ $(VENV)/docs: $(VENV)/core
 
 .venv-spark/ready: pyproject.toml $(NATIVE) $(wildcard src/driftline/*.py src/driftline/*/*.py)
 	$(PYTHON) -m venv .venv-spark
-	.venv-spark/bin/python -m pip --disable-pip-version-check --quiet install ".[spark]" pytest
+	.venv-spark/bin/python -m pip --disable-pip-version-check --quiet install ".[spark]" hypothesis pytest
 	mkdir -p build
 	touch $@
 
