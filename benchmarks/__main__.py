@@ -32,8 +32,9 @@ NAMES = (
     "kernels",
     "soak",
     "capymoa_rows",
+    "spark",
 )
-APART = ("capymoa_rows",)  # in an environment of its own
+APART = ("capymoa_rows", "spark")  # in an environment of its own
 FOLDER = Path(__file__).parent
 
 

@@ -200,6 +200,93 @@ template <class T> void a_fleet_that_grows_keeps_what_it_learned() {
     CHECK(fleet.head(fleet.size() - 1).call == 0);
 }
 
+// All that a slot stands for.
+template <class Model> std::vector<std::byte> kept(FleetModel<Model>& fleet, Index slot) {
+    std::vector<std::byte> bytes(fleet.slot(slot) + sizeof(SlotHead), fleet.slot(slot + 1));
+    const auto add = [&](const auto& part) {
+        const auto* const from = reinterpret_cast<const std::byte*>(&part);
+        bytes.insert(bytes.end(), from, from + sizeof part);
+    };
+    add(*fleet.tracker(slot));
+    add(*fleet.watch(slot));
+    return bytes;
+}
+
+constexpr double limit = 9;
+
+// A call with intervals, which learns where the rows have labels.
+template <class Model> Status run_with_intervals(FleetModel<Model>& fleet, Rows& data, std::size_t threads) {
+    std::vector<double> lower(rows), upper(rows);
+    KeyedRows keyed = data.keyed;
+    keyed.lower = lower.data();
+    keyed.upper = upper.data();
+    keyed.level.at = 4;
+    std::vector<KeyedDone> done(threads);
+    return fleet.run(keyed, done);
+}
+
+template <class T> void what_is_kept_is_undone_and_moves_with_its_model() {
+    FleetModel<SecondOrderModel<T>> fleet(models, 4, true, refusing(), {true, limit});
+    Rows data(3);
+    for (double& value : data.x)
+        value *= 0.5;
+    CHECK(run_with_intervals(fleet, data, 2) == Status::done);
+    fleet.accept();
+    Index seen = 0;
+    for (Index slot = 0; slot < models; ++slot) {
+        Watch expected = new_watch(limit);
+        for (std::size_t t = 0; t < rows; ++t)
+            if (data.keys[t] == slot)
+                expected.sees(data.y[t] - data.predictions[t]);
+        CHECK(std::memcmp(fleet.watch(slot), &expected, sizeof expected) == 0);
+        CHECK(fleet.tracker(slot)->judged > 0 && fleet.tracker(slot)->inside <= fleet.tracker(slot)->judged);
+        seen += fleet.watch(slot)->alarm.count;
+    }
+    CHECK(seen == rows);
+    std::vector<std::vector<std::byte>> before;
+    for (Index slot = 0; slot < models; ++slot)
+        before.push_back(kept(fleet, slot));
+    data.x[3 * (rows - 1)] = 1e6;
+    CHECK(run_with_intervals(fleet, data, 2) == Status::outside_noise);
+    CHECK(fleet.undo());
+    for (std::size_t slot = 0; slot < models; ++slot)
+        CHECK(kept(fleet, static_cast<Index>(slot)) == before[slot]);
+    fleet.remove({0}, models);
+    for (std::size_t slot = 1; slot < models; ++slot)
+        CHECK(kept(fleet, static_cast<Index>(slot) - 1) == before[slot]);
+    CHECK(fleet.head(models - 1).call == 0 && fleet.watch(models - 1)->alarm.count == 0);
+    fleet.clear({1});
+    CHECK(kept(fleet, 0) == before[1]);
+    CHECK(fleet.head(1).call == 0 && fleet.watch(1)->alarm.count == 0 && fleet.tracker(1)->judged == 0);
+}
+
+// Intervals that are not kept leave nothing behind.
+template <class T> void intervals_of_one_call_cost_nothing_afterwards() {
+    FleetModel<FirstOrderModel<T>> fleet(models, 4, true, FirstOrderPolicy{}), other(models, 4, true, FirstOrderPolicy{});
+    Rows data(3);
+    for (int call = 0; call < 2; ++call) {
+        CHECK(run_with_intervals(fleet, data, 1) == Status::done);
+        fleet.accept();
+        std::vector<KeyedDone> done(1);
+        CHECK(other.run(data.keyed, done) == Status::done);
+        other.accept();
+        CHECK(fleet.bytes_each() == fleet.layout().size);
+        CHECK(std::memcmp(other.slot(0), fleet.slot(0), static_cast<std::size_t>(models * fleet.layout().size)) == 0);
+    }
+}
+
+void errors_are_sorted_by_slot_and_keep_their_order() {
+    std::vector<KeyedError> errors;
+    for (std::uint32_t row = 0; row < 5000; ++row)
+        errors.push_back({static_cast<std::uint32_t>(generator()() % (row % 2 ? 300 : 3'000'000'000)), row, 0.5 * row});
+    sort_by_slot(errors);
+    for (std::size_t i = 1; i < errors.size(); ++i)
+        CHECK(errors[i - 1].slot < errors[i].slot ||
+              (errors[i - 1].slot == errors[i].slot && errors[i - 1].row < errors[i].row));
+    for (const KeyedError& error : errors)
+        CHECK(error.error == 0.5 * error.row);
+}
+
 // Whatever pattern the keys have, no thread has much more than its share of them.
 void threads_have_equal_shares() {
     for (const Index stride : {1, 2, 3, 4, 8, 10, 100, 1024, 4096, 65536})
@@ -226,6 +313,8 @@ template <class T> void test_type() {
     a_call_that_is_undone_leaves_no_trace<T>();
     what_was_accepted_stays<T>();
     a_fleet_that_grows_keeps_what_it_learned<T>();
+    what_is_kept_is_undone_and_moves_with_its_model<T>();
+    intervals_of_one_call_cost_nothing_afterwards<T>();
 }
 
 } // namespace
@@ -234,5 +323,6 @@ int main() {
     test_type<double>();
     test_type<float>();
     threads_have_equal_shares();
+    errors_are_sorted_by_slot_and_keep_their_order();
     return checks::result();
 }
