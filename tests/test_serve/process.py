@@ -23,6 +23,7 @@ class Process:
     """``driftline serve FOLDER`` on a free port of the loopback address. It ends with the ``with`` block."""
 
     def __init__(self, folder, *options, environment=None):
+        self.folder = folder
         command = [sys.executable, "-c", RUN, "serve", str(folder), "--port", "0", *options]
         env = {**os.environ, **(environment or {})}
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=env)

@@ -10,16 +10,16 @@ from driftline.base.registry import regressors
 from driftline.serve.engine import Engine
 from driftline.serve.limits import Limits
 from driftline.serve.requests import Requests
-from driftline.serve.store import FILE, SqliteStore
+from driftline.serve.store import FILE, SqliteStore, Store
 
 
 class Direct:
-    """An engine on a folder, called as the service calls it. Limits may be given by name."""
+    """An engine on a folder or a store, called as the service calls it. Limits may be given by name."""
 
-    def __init__(self, folder: Path, **limits):
+    def __init__(self, place: Path | Store, **limits):
         self.limits = Limits(**limits)
         self.requests = Requests(self.limits)
-        self.engine = Engine(SqliteStore(folder), self.limits)
+        self.engine = Engine(SqliteStore(place) if isinstance(place, Path) else place, self.limits)
         self.engine.start()
 
     def put(self, name, **config):
@@ -57,22 +57,31 @@ class Direct:
         self.close()
 
 
-def library_account(folder: Path):
-    """What plain asks and tells give, in the order of an uncut log: by model and key, the learner and its answers by id.
-
-    It reads the tables by itself, and shares no code with the service but the library.
-    """
+def read_log(folder: Path):
+    """The models and the log of a folder, uncut, as its tables have them: rows for :func:`account_of`."""
     database = sqlite3.connect(folder / FILE)
     assert database.execute("SELECT value FROM meta WHERE name = 'cut'").fetchone()[0] == "0"
-    names = {number: (name, json.loads(config)) for number, name, config in
-             database.execute("SELECT number, name, config FROM models")}  # fmt: skip
+    models = database.execute("SELECT number, name, config FROM models").fetchall()
+    log = database.execute("SELECT model, kind, body, note FROM log ORDER BY number").fetchall()
+    database.close()
+    return models, log
+
+
+def library_account(folder: Path):
+    """What the library says of the calls in a folder's log; see :func:`account_of`."""
+    return account_of(*read_log(folder))
+
+
+def account_of(models, log):
+    """What plain asks and tells give, in the order of a log: by model and key, the learner and its answers by id.
+
+    It shares no code with the service but the library.
+    """
+    names = {number: (name, json.loads(config)) for number, name, config in models}
     accounts, waiting = {}, {}
-    for model, kind, body, note in database.execute("SELECT model, kind, body, note FROM log ORDER BY number"):
+    for model, kind, body, note in log:
         name, config = names[model]
-        sent, said = json.loads(body), json.loads(note) if note else {}
-        rows = sent.get("rows", [sent])
-        for index in said.get("rows", range(len(rows))):
-            row = rows[index]
+        for row in rows_with_effect(body, note):
             ticket = None
             if kind == "learn" and row.get("id") in waiting:
                 key, ticket = waiting.pop(row["id"])
@@ -87,8 +96,14 @@ def library_account(folder: Path):
                 learner.learn_one(row["x"], row["y"])
             else:
                 learner.tell(ticket, row["y"])
-    database.close()
     return accounts
+
+
+def rows_with_effect(body, note):
+    """The rows of an entry that were new when it was written."""
+    sent, said = json.loads(body), json.loads(note) if note else {}
+    rows = sent.get("rows", [sent])
+    return [rows[index] for index in said.get("rows", range(len(rows)))]
 
 
 def made_of(spec):

@@ -187,6 +187,8 @@ class Api:
     async def _ready(self, _: Request) -> Answer:
         if not self.engine.alive:
             raise Problem(503, "the service is stopping, or has failed")
+        if not self.engine.leading:
+            raise Problem(503, "another service leads, or the store cannot be reached")
         if self.engine.full:
             raise Problem(503, "there is no room on disk")
         return _Json({"status": "ready"})

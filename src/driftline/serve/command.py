@@ -24,6 +24,7 @@ def serve(
     host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Where to listen; 0: any free port.", min=0, max=65535)] = 8440,
     tokens: Annotated[Path | None, typer.Option(help="Hashes of tokens, by `driftline token`.")] = None,
+    store: Annotated[str | None, typer.Option(help="Keep the log in PostgreSQL instead: postgresql://…")] = None,
     remember: Annotated[int, typer.Option(help="Labels of a model whose ids are known again.", min=1)] = 1_000_000,
     waiting: Annotated[int, typer.Option(help="Rows of a model that may wait for labels.", min=1)] = 100_000,
 ) -> None:
@@ -33,6 +34,7 @@ def serve(
     Examples:
       driftline serve models/
       driftline serve models/ --host 0.0.0.0 --tokens tokens.txt
+      driftline serve models/ --store postgresql://service@db/models
     """
     from driftline.serve.limits import Limits
     from driftline.serve.problems import StoreError
@@ -40,7 +42,7 @@ def serve(
 
     with errors.told("serve"):
         try:
-            run(folder, host, port, tokens, Limits(remembered=remember, waiting=waiting))
+            run(folder, host, port, tokens, store, Limits(remembered=remember, waiting=waiting))
         except StoreError as error:
             typer.echo(f"driftline serve: {error}", err=True)
             raise typer.Exit(errors.DATA) from error

@@ -18,11 +18,12 @@ from driftline.serve.models import Model, Told
 from driftline.serve.problems import Problem, StoreError
 from driftline.serve.requests import Row, rows_of
 from driftline.serve.scores import Answer
-from driftline.serve.store import Entry, FullError, Group, Snapshot, Store, setting
+from driftline.serve.store import Entry, FullError, Group, LostError, Snapshot, Store, setting
 from driftline.serve.unit import Unit
 
 _log = logging.getLogger("driftline.serve")
 _SLICE = 0.02  # seconds that saving may take between two groups
+_LOOK = 0.5  # seconds between two looks at who leads
 _TOGETHER = 1_000  # calls that are committed together, at most
 
 
@@ -41,17 +42,31 @@ class Engine:
         self.store, self.limits = store, limits
         self.counts = {"commits": 0, "entries": 0, "learned": 0, "snapshots": 0, "refused_full": 0}
         self.full = False
+        self._looked = 0.0
         self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="driftline-engine", daemon=True)
         self._probed = 0.0
-        self.recover()
+        self.last = self._cut = 0
+        self.models: dict[str, Model] = {}
+        try:
+            self.leading = self._lead()
+        except BaseException:
+            store.close()
+            raise
 
     # Recovery.
+
+    def _lead(self) -> bool:
+        """Takes the lead, where no other service has it."""
+        if not self.store.lead():
+            return False
+        self.recover()
+        return True
 
     def recover(self) -> None:
         """Snapshots, then the log from there on, through the same code that made it; StoreError where it does not fit."""
         store = self.store
-        self.models: dict[str, Model] = {}
+        self.models = {}
         self._numbered: dict[int, Model] = {}
         self._dirty: dict[tuple[int, str], int] = {}  # units that changed, and the first entry after their snapshot
         self._group, self._fresh = Group(), dict[tuple[int, str], Told]()
@@ -236,13 +251,16 @@ class Engine:
 
     def _work(self) -> None:
         try:
-            while (calls := self._next_calls()) is not None:
-                if calls:
-                    self._take(calls)
-                    self._keep_short()
-                else:
-                    self._tidy()
-            self._save(seconds=30.0)
+            going = True
+            while going:
+                calls, going = self._next_calls()
+                try:
+                    self._turn(calls)
+                except LostError as error:
+                    _log.error("%s; this service follows until it leads again", error)
+                    self.leading = False
+            if self.leading:
+                self._save(seconds=30.0)
         except BaseException:
             _log.critical("the engine failed; the log holds all that was acknowledged", exc_info=True)
             raise
@@ -251,35 +269,62 @@ class Engine:
             while not self._queue.empty():
                 _deliver_all([(call, Problem(503, "the service has stopped")) for call in [self._queue.get()] if call])
 
-    def _next_calls(self) -> list[Any] | None:
-        """The calls that wait; none of them after half a second without one, None once it is time to stop."""
+    def _turn(self, calls: list[Any]) -> None:
+        """Serves calls, or tries to take the lead."""
+        now = time.monotonic()
+        due = now - self._looked > _LOOK
+        if due:
+            self._looked = now
+        if not self.leading:
+            _deliver_all([(call, Problem(503, "another service leads, or the store cannot be reached")) for call in calls])
+            self.leading = due and self._lead()
+            if self.leading:
+                _log.info("this service leads now", extra={"more": {"entries": self.last}})
+            return
+        try:
+            if due:  # one that only answers questions notices, too, that it leads no more
+                self.store.check()
+            if calls:
+                self._take(calls)
+                self._keep_short()
+            else:
+                self._tidy()
+        except LostError:
+            unsure = Problem(503, "the store was lost; whether the call was written is not known: repeat it, by its id")
+            _deliver_all([(call, unsure) for call in calls])  # those that were answered before stay so
+            raise
+
+    def _next_calls(self) -> tuple[list[Any], bool]:
+        """The calls that wait, none of them after half a second without one; and whether more are to be taken."""
         calls: list[Any] = []
         try:
             calls.append(self._queue.get(timeout=0.5))
             while len(calls) < _TOGETHER and calls[-1] is not None:
                 calls.append(self._queue.get_nowait())
         except queue.Empty:
-            return calls
-        if calls[-1] is not None:
-            return calls
-        self._take(calls[:-1])
-        return None
+            return calls, True
+        return (calls, True) if calls[-1] is not None else (calls[:-1], False)
 
     def _take(self, calls: list[Any]) -> None:
         """Applies calls, commits them, and answers."""
         done = [(call, _outcome(call)) for call in calls]
         if self._group:
-            try:
-                self.store.commit(self._group)
-                self.counts["commits"] += 1
-                self.counts["entries"] += len(self._group.entries)
-            except FullError as error:
-                _log.error("the log cannot be written: %s; calls are refused until it can", error)
-                self.full, self._probed = True, time.monotonic()
-                self.recover()
-                done = [(call, _outcome(call)) for call in calls]  # questions still have answers; changes are refused
-            self._group, self._fresh = Group(), {}
+            self._commit()
+            if self.full:
+                done = [(call, _outcome(call)) for call in calls]  # questions have answers; changes are refused
         _deliver_all(done)
+
+    def _commit(self) -> None:
+        """Puts the group on disk. Where there is no room, memory goes back to what the log says."""
+        try:
+            self.store.commit(self._group)
+            self.counts["commits"] += 1
+            self.counts["entries"] += len(self._group.entries)
+        except FullError as error:
+            _log.error("the log cannot be written: %s; calls are refused until it can", error)
+            self.full, self._probed = True, time.monotonic()
+            self.recover()
+        self._group, self._fresh = Group(), {}
 
     # Keeping the log short.
 
@@ -329,6 +374,8 @@ def _outcome(call: Any) -> Any:
         return work(*arguments)
     except Problem as problem:
         return problem
+    except LostError:
+        raise
     except Exception:
         _log.exception("a call failed")
         return Problem(500, "this should not have happened; nothing was changed")

@@ -46,12 +46,18 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def open_store(folder: Path) -> Store:
-    """The store of a folder."""
-    return SqliteStore(folder)
+def open_store(folder: Path, address: str | None) -> Store:
+    """The store at an address, or in a folder."""
+    if address is None:
+        return SqliteStore(folder)
+    if not address.startswith(("postgresql://", "postgres://")):
+        raise StoreError("--store takes postgresql://…")
+    from driftline.serve.postgres import PostgresStore
+
+    return PostgresStore(address)
 
 
-def serve(folder: Path, host: str, port: int, tokens: Path | None, limits: Limits) -> None:
+def serve(folder: Path, host: str, port: int, tokens: Path | None, store: str | None, limits: Limits) -> None:
     """Serves until it is told to stop; StoreError where it cannot start."""
     try:
         import httptools as _  # noqa: F401
@@ -64,7 +70,7 @@ def serve(folder: Path, host: str, port: int, tokens: Path | None, limits: Limit
         raise StoreError(f"--host {host} can be reached from other machines: --tokens FILE is needed, or a loopback address")
     _set_up_logs()
     known = None if tokens is None else Tokens(tokens)
-    engine = Engine(open_store(folder), limits)
+    engine = Engine(open_store(folder, store), limits)
     ending: list[uvicorn.Server] = []
     api = Api(engine, known, lambda: bool(ending) and ending[0].should_exit)
     config = uvicorn.Config(
@@ -80,7 +86,7 @@ def serve(folder: Path, host: str, port: int, tokens: Path | None, limits: Limit
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: None)  # uvicorn raises the signal again once it has stopped, with more to do here
     engine.start()
-    _log.info("serving on http://%s:%d", host, bound, extra={"more": {"port": bound, "entries": engine.last}})
+    _log.info("serving on http://%s:%d", host, bound, extra={"more": {"port": bound, "leads": engine.leading}})
     try:
         server.run(sockets=[socket])
     finally:

@@ -76,6 +76,10 @@ class FullError(Exception):
     """There is no room for what was to be written, and nothing of it was."""
 
 
+class LostError(StoreError):
+    """The store cannot be reached any more. Whether the last group was written is known when it can be again."""
+
+
 class Store(Protocol):
     """A log, snapshots and ids that survive the process.
 
@@ -84,6 +88,12 @@ class Store(Protocol):
     """
 
     written_by: dict[str, Any]
+
+    def lead(self) -> bool:
+        """Whether this service may use the store now, and no other."""
+
+    def check(self) -> None:
+        """Raises LostError where this service may not use the store any more."""
 
     def settle(self) -> None:
         """Notes that all entries were replayed in the present setting."""
@@ -170,6 +180,13 @@ class SqliteStore:
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=FULL")
             self._prepare()
+
+    def lead(self) -> bool:
+        """As the protocol says: the lock on the folder is held from the start."""
+        return True
+
+    def check(self) -> None:
+        """As the protocol says: a lock on a folder is never lost."""
 
     def _prepare(self) -> None:
         db = self._db

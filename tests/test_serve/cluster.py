@@ -1,0 +1,93 @@
+"""A PostgreSQL server of the tests' own: an ordinary user's, on a socket in a folder of its own."""
+
+import glob
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+from tests import patience
+
+
+def lacking():
+    """Why there is no server to test with; empty where there is one."""
+    try:
+        import psycopg  # noqa: F401
+    except ImportError:
+        return "psycopg is not installed: the extra postgres brings it"
+    if not _binaries():
+        return "no PostgreSQL server: apt-get install postgresql"
+    if os.geteuid() == 0 and _user() is None:
+        return "PostgreSQL does not run as root, and there is no user postgres"
+    return ""
+
+
+def _binaries():
+    found = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"))
+    there = found[-1] if found else shutil.which("initdb")
+    return there and os.path.dirname(there)
+
+
+def _user():
+    try:
+        return pwd.getpwnam("postgres")
+    except KeyError:
+        return None
+
+
+class Cluster:
+    """A server that is started and ended here."""
+
+    def __init__(self):
+        self.folder = tempfile.mkdtemp(prefix="driftline-pg-")
+        self._as = {}
+        if os.geteuid() == 0:
+            user = _user()
+            os.chown(self.folder, user.pw_uid, user.pw_gid)
+            self._as = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+        data = f"{self.folder}/data"
+        initdb = [
+            f"{_binaries()}/initdb",
+            "--pgdata",
+            data,
+            "--auth",
+            "trust",
+            "--username",
+            "tests",
+            "--no-sync",
+            "--no-locale",
+        ]
+        subprocess.run(initdb, check=True, capture_output=True, cwd="/", **self._as)
+        self._command = [f"{_binaries()}/postgres", "-D", data, "-k", self.folder, "-h", "", "-c", "max_connections=30"]
+        self.address = f"postgresql://tests@/postgres?host={self.folder}"
+        self.start()
+
+    def start(self):
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": "/"}
+        self.process = subprocess.Popen(self._command, **quiet, **self._as)
+        until = time.monotonic() + patience.SECONDS
+        while True:
+            try:
+                self.execute("SELECT 1")
+                return
+            except Exception:
+                assert time.monotonic() < until
+                time.sleep(0.1)
+
+    def execute(self, query, *values):
+        import psycopg
+
+        with psycopg.connect(self.address, autocommit=True, client_encoding="utf8") as db:
+            cursor = db.execute(query, values)
+            return cursor.fetchall() if cursor.description else []
+
+    def stop(self):
+        self.process.send_signal(signal.SIGINT)  # does not wait for sessions to end
+        self.process.wait(patience.SECONDS)
+
+    def close(self):
+        self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)

@@ -1,0 +1,96 @@
+"""Clients that load a service while it is killed, and the account that must come out."""
+
+import http.client
+import random
+import threading
+import time
+
+from tests.test_serve.tools import account_of, rows_with_effect
+
+CLIENTS = 16
+
+
+class Load(threading.Thread):
+    """A client that asks and tells, by ids of its own, and keeps account of what was acknowledged."""
+
+    def __init__(self, port_of, number, seed, keyed):
+        super().__init__(daemon=True)
+        self.port_of, self.number, self.rng, self.keyed = port_of, number, random.Random(f"{seed} {number}"), keyed
+        self.asked, self.told, self.unsure = {}, {}, []  # answers and labels by id; calls without an answer
+        self.made, self.ending, self.bad = 0, False, []
+
+    def run(self):
+        connection = None
+        while not self.ending:
+            try:
+                connection = connection or self.port_of()
+                for body in self.unsure:
+                    self._send(connection, *body)
+                self.unsure = []
+                self._step(connection)
+            except (OSError, http.client.HTTPException):
+                if connection is not None:
+                    connection.close()
+                connection = None
+                time.sleep(0.02)
+        if connection is not None:
+            connection.close()
+
+    def _step(self, connection):
+        one = f"c{self.number}-{self.made}"
+        self.made += 1
+        x = {"a": self.rng.gauss(0, 1), "b": self.rng.gauss(0, 1)}
+        key = {"key": self.rng.choice("uvw")} if self.keyed else {}
+        waiting = [asked for asked in self.asked if asked not in self.told]
+        if self.rng.random() < 0.3:
+            calls = [("learn", {"rows": [{"id": f"{one}/{n}", "x": x, "y": float(n), **key} for n in range(3)]})]
+        else:
+            calls = [("predict", {"id": one, "x": x, **key})]
+            if waiting and self.rng.random() < 0.8:
+                calls.append(("learn", {"id": self.rng.choice(waiting), "y": self.rng.gauss(0, 1)}))
+        for call in calls:
+            self.unsure.append(call)
+            self._send(connection, *call)
+            self.unsure.pop()
+
+    def _send(self, connection, verb, body):
+        status, answer = connection.call("POST", f"/v1/models/m/{verb}", body)
+        if status == 503:
+            raise OSError("repeat it")
+        if status != 200:
+            self.bad.append((status, answer, body))
+        elif verb == "predict":
+            self.asked[body["id"]] = answer
+        else:
+            self.told |= {row["id"]: row["y"] for row in body.get("rows", [body])}
+
+
+def end(loads):
+    """Ends the clients."""
+    for load in loads:
+        load.ending = True
+    for load in loads:
+        load.join()
+
+
+def check(loads, client, models, log):
+    """Every acknowledged call is in the log, none of it twice; answers and models have the bits of the library."""
+    assert [load.bad for load in loads] == [[]] * len(loads)
+    account = account_of(models, log)
+    answers = {one: answer for _, of_unit in account.values() for one, answer in of_unit.items()}
+    acknowledged = {one: answer for load in loads for one, answer in load.asked.items()}
+    assert len(acknowledged) > 50
+    for one, answer in acknowledged.items():
+        prediction, lower, upper = answers[one]
+        assert answer["prediction"] == prediction
+        if answer["lower"] is not None:
+            assert (answer["lower"], answer["upper"]) == (lower, upper)
+    told = {one: y for load in loads for one, y in load.told.items()}
+    labels = [row["id"] for _, kind, body, note in log if kind == "learn" for row in rows_with_effect(body, note)]
+    assert len(labels) == len(set(labels)), "learned twice"
+    assert told.keys() <= set(labels), "an acknowledged label is lost"
+    for one, y in list(told.items())[:200]:
+        assert client.call("POST", "/v1/models/m/learn", {"id": one, "y": y})[1] == {"learned": 0, "known": 1}
+    for (_, key), (learner, _) in account.items():
+        assert client.call("GET", f"/v1/models/m/export?key={key}")[1] == learner.to_bytes()
+    assert client.call("GET", "/v1/models/m")[1]["rows"] == len(labels)

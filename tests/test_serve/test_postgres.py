@@ -1,0 +1,138 @@
+"""The log in PostgreSQL: recovery, two services on one database, a database that goes away."""
+
+import random
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip("starlette")
+pytest.importorskip("uvicorn")
+
+from driftline.serve.engine import Engine
+from driftline.serve.problems import StoreError
+from tests import patience
+from tests.test_serve.cluster import Cluster, lacking
+from tests.test_serve.load import CLIENTS, Load, check, end
+from tests.test_serve.process import Process
+from tests.test_serve.test_engine import drive
+from tests.test_serve.test_process import KILLS
+from tests.test_serve.tools import Direct
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A server of our own; the tests are skipped, with the reason, where there can be none."""
+    reason = lacking()
+    if reason:
+        pytest.skip(reason)
+    server = Cluster()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def database(cluster):
+    """The server, without what an earlier test left."""
+    cluster.execute("DROP SCHEMA IF EXISTS driftline CASCADE")
+    return cluster
+
+
+def log_of(database):
+    models = database.execute("SELECT number, name, config FROM driftline.models")
+    log = database.execute("SELECT model, kind, body, note FROM driftline.log ORDER BY number")
+    return models, log
+
+
+def store(database):
+    from driftline.serve.postgres import PostgresStore
+
+    return PostgresStore(database.address)
+
+
+def test_snapshots_and_the_log_recover_the_same_models(database, monkeypatch):
+    monkeypatch.setattr(Engine, "_keep_short", lambda self: self.last % 7 or self._save(0.0))
+    with Direct(store(database)) as service:
+        service.put("k", learner="rls", keyed=True)
+        drive(service, "k", np.random.default_rng(2), 60, ("u", "v"))
+        expected = [service.export("k", key) for key in "uv"], service.status("k"), list(service.engine.models["k"].ids)
+        service.engine._save = lambda seconds: None  # ends as if it were killed
+    with Direct(store(database)) as again:
+        assert again.engine._cut > 0
+        assert again.engine.log_length > 0
+        found = [again.export("k", key) for key in "uv"], again.status("k"), list(again.engine.models["k"].ids)
+        assert found == expected
+
+
+def test_a_damaged_entry_stops_the_start(database):
+    with Direct(store(database)) as service:
+        service.put("m", learner="rls")
+        service.learn("m", x=[1.0], y=1.0)
+        service.engine._save = lambda seconds: None
+    database.execute("UPDATE driftline.log SET at = at + 1")
+    with pytest.raises(StoreError, match="entry 1 of the log is damaged"):
+        Direct(store(database))
+
+
+def leader(services):
+    """The service that leads, once there is one."""
+    until = time.monotonic() + min(patience.SECONDS, 120)
+    while True:
+        for service in services:
+            if service.process.poll() is None and service.client().call("GET", "/readyz")[0] == 200:
+                return service
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def test_kill_9_of_the_leader_hands_over_with_nothing_lost_and_nothing_twice(database, tmp_path):
+    seed = random.randrange(2**32)
+    print("seed", seed)
+    options = ("--store", database.address)
+    services = [Process(tmp_path, *options), Process(tmp_path, *options)]
+    current, slowest = [leader(services)], 0.0
+
+    def connect():
+        if current[0] is None:
+            raise OSError
+        return current[0].client()
+
+    loads = [Load(connect, number, seed, False) for number in range(CLIENTS)]
+    try:
+        assert current[0].client().call("PUT", "/v1/models/m", {"learner": "rls"})[0] == 201
+        follower = next(service for service in services if service is not current[0])
+        assert follower.client().call("POST", "/v1/models/m/learn", {"x": [1.0], "y": 1.0})[0] == 503
+        for load in loads:
+            load.start()
+        for _ in range(KILLS):
+            time.sleep(random.Random(seed).uniform(0.1, 0.8))
+            killed, current[0] = current[0], None
+            killed.kill()
+            start = time.monotonic()
+            services.remove(killed)
+            current[0] = leader(services)
+            slowest = max(slowest, time.monotonic() - start)
+            services.append(Process(tmp_path, *options))
+        time.sleep(0.3)
+        end(loads)
+        check(loads, current[0].client(), *log_of(database))
+    finally:
+        end([load for load in loads if load.is_alive()])
+        for service in services:
+            service.kill()
+    print(f"slowest takeover {slowest:.1f} s")
+
+
+def test_a_database_that_goes_away_is_waited_for(database, tmp_path):
+    with Process(tmp_path, "--store", database.address) as service:
+        client = service.client()
+        client.call("PUT", "/v1/models/m", {"learner": "rls"})
+        assert client.call("POST", "/v1/models/m/learn", {"id": "a", "x": [1.0], "y": 1.0})[0] == 200
+        database.stop()
+        assert client.call("POST", "/v1/models/m/learn", {"id": "b", "x": [1.0], "y": 1.0})[0] == 503
+        assert client.call("GET", "/healthz")[0] == 200
+        database.start()
+        leader([service])
+        assert client.call("POST", "/v1/models/m/learn", {"id": "b", "x": [1.0], "y": 1.0})[1]["learned"] == 1
+        assert client.call("GET", "/v1/models/m")[1]["rows"] == 2
+        assert not any("Traceback" in line for line in service.lines)
