@@ -258,9 +258,61 @@ template <class T> void bind(nb::module_& m, const char* name) {
         .def("importance", &importance<T>, nb::sig("def importance(self) -> tuple[typing.Any, typing.Any]"));
 }
 
+// The jury by itself, for experts that Python has. What it made of their predictions is kept as its layers and the result.
+struct JuryCore {
+    explicit JuryCore(Index count) : count(count), jury(count) {}
+    Index count;
+    Jury jury;
+
+    nb::object mix(const ArrayOf<const double, 1>& said) const {
+        require(said, count);
+        double out[Jury::layers + 1];
+        out[Jury::layers] = saturate(jury.mix(said.data(), out), DBL_MAX);
+        return copy_out(out, Jury::layers + 1);
+    }
+    void learn(const ArrayOf<const double, 1>& said, const ArrayOf<const double, 1>& mixed, double y, double weight,
+               Index ahead) {
+        require(said, count);
+        require(mixed, Jury::layers + 1);
+        jury.learn(said.data(), mixed.data(), mixed.data()[Jury::layers], y, weight, ahead);
+    }
+    nb::object shares() const {
+        std::vector<double> out(static_cast<std::size_t>(count));
+        jury.shares(out.data());
+        return copy_out(out.data(), count);
+    }
+    nb::object get_state() {
+        Collector all;
+        jury.visit(all);
+        return copy_out(all.numbers.data(), static_cast<Index>(all.numbers.size()));
+    }
+    void set_state(const ArrayOf<const double, 1>& numbers) {
+        Counter size;
+        jury.visit(size);
+        require(numbers, size.numbers);
+        for (Index i = 0; i < size.numbers; ++i)
+            if (!std::isfinite(numbers.data()[i]))
+                throw nb::value_error("the state's jury is not finite");
+        jury.visit(Filler{numbers.data(), nullptr});
+        jury.weigh();
+    }
+    static void require(const ArrayOf<const double, 1>& array, Index size) {
+        if (static_cast<Index>(array.shape(0)) != size)
+            throw nb::value_error("the state's jury has another size");
+    }
+};
+
 } // namespace
 
 void bind_auto(nb::module_& m) {
+    nb::class_<JuryCore>(m, "Jury", "Makes one prediction of several, the first of which it leans on to begin with.")
+        .def(nb::init<Index>(), nb::arg("count"))
+        .def("mix", &JuryCore::mix, nb::arg("said"), nb::sig("def mix(self, said: typing.Any) -> typing.Any"))
+        .def("learn", &JuryCore::learn, nb::arg("said"), nb::arg("mixed"), nb::arg("y"), nb::arg("weight"), nb::arg("ahead"),
+             nb::sig("def learn(self, said: typing.Any, mixed: typing.Any, y: float, weight: float, ahead: int) -> None"))
+        .def("shares", &JuryCore::shares, nb::sig("def shares(self) -> typing.Any"))
+        .def("get_state", &JuryCore::get_state, nb::sig("def get_state(self) -> typing.Any"))
+        .def("set_state", &JuryCore::set_state, nb::arg("state"), nb::sig("def set_state(self, state: typing.Any) -> None"));
     nb::class_<ExpertReport>(m, "Expert", "One of Auto's experts.")
         .def_ro("view", &ExpertReport::view, "the number of its feature view; -1: the last label, -2: the labels' mean")
         .def_ro("time", &ExpertReport::time)

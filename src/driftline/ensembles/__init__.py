@@ -4,6 +4,7 @@ from driftline.ensembles.auto import Auto
 from driftline.ensembles.averaged import Averaged
 from driftline.ensembles.classifier import Classifier
 from driftline.ensembles.network import Network
+from driftline.ensembles.own_experts import AutoWithExperts
 from driftline.ensembles.refit import Refit
 
-__all__ = ["Auto", "Averaged", "Classifier", "Network", "Refit"]
+__all__ = ["Auto", "AutoWithExperts", "Averaged", "Classifier", "Network", "Refit"]

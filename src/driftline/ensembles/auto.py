@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -50,10 +50,14 @@ class Auto(Learner):
     .. math:: p_k \propto L_k^{-n/2}, \quad L_k = \sum_i \alpha^{t-i} (y_i - f_{k,i})^2, \quad n = \sum_i \alpha^{t-i}
 
     at three rates of forgetting :math:`\alpha`; a learner on top predicts the residual of the mixture from the experts'
-    deviations from it; and a mixture of the same form chooses among these. :doc:`/auto` tells what was tried.
+    deviations from it; and a mixture of the same form chooses among these: the linear core. Beside it are other experts:
+    autoregression in differences, profiles of features with few values, trees that are replaced all the time, and a stack; a jury that leans on the core to begin with mixes them. :doc:`/auto` tells what was tried.
 
-    ``coef_`` and ``intercept_`` are those of the linear model that the experts make together at this moment, without what is
-    cut off, shrunk or squared on the way. Labels serve as inputs in the order in which ``learn_one`` brought them.
+    ``Auto(experts=[...])`` puts learners of your own among the experts; see :class:`~driftline.ensembles.AutoWithExperts`.
+
+    ``coef_`` and ``intercept_`` are those of the linear model that the experts of the core make together at this moment,
+    without what is cut off, shrunk or squared on the way. Labels serve as inputs in the order in which ``learn_one`` brought
+    them.
 
     References: :cite:`raftery2010`; :cite:`jacobsen2024`; :cite:`rokhlin2025`.
 
@@ -64,6 +68,14 @@ class Auto(Learner):
     >>> round(model.predict_one([3.0, 1.0]), 2)
     1003.0
     """
+
+    _with_experts: ClassVar[type[Learner]]  # own_experts.py enters its own here
+
+    def __new__(cls, *given: Any, **options: Any) -> Any:
+        """With learners of the user's own among the experts, a learner made of Auto and these."""
+        if "experts" in options:
+            return cls._with_experts(*given, **options)
+        return super().__new__(cls)
 
     _sum_names = _core.auto_sums
     _plain_intercept = False

@@ -105,8 +105,8 @@ def _beside(team: Team) -> list[str]:
     if best := max(team.profiles, key=lambda key: key[2], default=None):
         first, second, explained = best
         both = f"{team.names[first]} and {team.names[second]} together explain"
+        who = both if second >= 0 else f"{team.names[first]} alone explains"
         if explained >= _SHOWN:
-            who = f"{team.names[first]} alone explains" if second < 0 else both
             lines.append(f"{who} {_percent(explained)} of the labels' variance.")
     if team.shares[4] + team.shares[5] >= _SHOWN:
         gains = _gains(team)

@@ -20,6 +20,7 @@ from driftline.base.rules import Rule
 from driftline.base.ticket import Ticket, copy_of
 from driftline.linear.lms import LMS
 from driftline.linear.ridge import Ridge
+from driftline.storage import codec
 from driftline.tables.inputs import Array
 
 _FIRST = Ridge()  # predicts until the first fit serves
@@ -102,11 +103,14 @@ class Refit(MetaLearner):
         """Refuses: no bytes hold an estimator safely."""
         self._refuse("to_bytes")
 
-    def _refuse(self, verb: str) -> NoReturn:
+    def _refuse(self, verb: str = "save") -> NoReturn:
         raise ValueError(
             f"Refit.{verb}: a fitted {type(self.estimator).__name__} cannot be saved safely; pickle the learner for those "
-            "whom you trust, or make a new one and run it over the last rows, at least window of them"
+            "who trust you, or make a new one and run it over the last rows, at least window of them"
         )
+
+
+codec.register(Refit, "refit", Refit._refuse)  # as a part of another model, too
 
 
 class _Refit(Composite):

@@ -1,0 +1,224 @@
+"""Auto with learners of the user's own among its experts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from driftline import _core
+from driftline._core import Level, Outputs, Status
+from driftline.base import params
+from driftline.base.batch import Batch
+from driftline.base.certificate import Certificate
+from driftline.base.composite import Composite, core_of, exclusive, tell_each
+from driftline.base.learner import Learner
+from driftline.base.meta import REGRESSOR, MetaLearner
+from driftline.base.rules import Rule, sequence
+from driftline.base.ticket import Ticket, copy_of
+from driftline.ensembles.auto import Auto
+from driftline.linear.lms import LMS
+from driftline.storage import codec
+from driftline.tables.inputs import Array
+
+_ERRORS = LMS(intercept=False)  # on rows of 0 it predicts 0, and so only takes note of errors
+_LARGEST = np.finfo(np.float64).max
+_EXPERTS = sequence(REGRESSOR)
+_LAYERS = 5  # numbers that a jury gives
+
+
+class AutoWithExperts(MetaLearner):
+    """Auto and learners of the user's own, mixed by Auto's jury: ``dl.Auto(experts=[...])`` makes one.
+
+    Auto learns as it does alone, and so does every expert. The jury leans on Auto to begin with, and follows whichever did
+    better, of late and so far; see :doc:`/auto`. Intervals have the same width everywhere. It can be saved where all of its
+    experts can.
+
+    Args:
+        experts: a list of learners.
+
+    >>> import driftline as dl
+    >>> X, y = dl.streams.Rotating(rate=0.01, noise=0.05, seed=0).take(500)
+    >>> model = dl.Auto(experts=[dl.RLS(forgetting=0.9)])
+    >>> run = model.run(X, y)
+    >>> list(model.weights_)
+    ['Auto', 'RLS 1']
+    """
+
+    experts: Sequence[Learner] = params.checked(
+        default=(),
+        rule=Rule(
+            lambda value: isinstance(value, (list, tuple)) and len(value) > 0 and _EXPERTS.accepts(value),
+            f"a list of learners, each {REGRESSOR.words}",
+        ),
+        kw_only=False,
+    )
+
+    _by_feature = _linear = False
+
+    def _base_learners(self) -> list[Learner]:
+        return [Auto(), *self.experts]
+
+    def _top_learners(self) -> list[Learner]:
+        return [_ERRORS, _ERRORS]
+
+    def _copies_of_the_top(self) -> list[Learner]:
+        return [_ERRORS.clone(), _ERRORS.clone()]
+
+    def _compose(self, members: list[Learner], above: list[Learner], features: int) -> Composite:
+        inputs = [(above[0], 1), (above[1], _LAYERS)]  # the second one's tickets carry what the jury made of a row
+        return _Experts(members, inputs, features, bool(self.intercept), self.dtype)
+
+    @property
+    def learners_(self) -> list[Learner]:
+        """Auto and the experts as they have learned. They are the model's own: look, and do not teach them."""
+        return list(self._require_core("learners_").members)
+
+    @property
+    def weights_(self) -> dict[str, float]:
+        """The share of Auto and of each expert. They sum to 1."""
+        core: _Experts = self._require_core("weights_")
+        names = [f"{type(one).__name__}{f' {number}' if number else ''}" for number, one in enumerate(core.members)]
+        return dict(zip(names, core.jury.shares().tolist(), strict=True))
+
+    def explain(self) -> str:
+        """What Auto believes about the stream, in words, and the shares of the experts."""
+        if self._core is None:
+            return "Auto has seen no row yet."
+        shares = ", ".join(f"{name} {100 * share:.0f} %" for name, share in self.weights_.items())
+        auto = self.learners_[0]
+        assert isinstance(auto, Auto)
+        return f"Weight by learner: {shares}.\n{auto.explain()}"
+
+    def _certify(self, sums: dict[str, float]) -> Certificate:
+        return Certificate(sums["loss"])
+
+
+class _Experts(Composite):
+    """The state: Auto, the experts, the jury, and the errors of what it says."""
+
+    by_feature = False
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.jury = _core.Jury(len(self.members))
+
+    @exclusive
+    def sums(self) -> dict[str, float]:
+        """Rows, loss and largest loss of the predictions."""
+        return self.above[0]._sums()
+
+    def weights(self) -> Array:
+        """There are none."""
+        return np.zeros(1, dtype=self.dtype)
+
+    def _own_state(self) -> dict[str, Array]:
+        return {"jury": self.jury.get_state()}
+
+    def _set_own_state(self, state: dict[str, Array]) -> None:
+        self.jury.set_state(state["jury"])
+
+    def _ask(self, x: Any) -> Array | None:
+        said = [core_of(member).predict(x) for member in self.members]
+        return None if None in said else _held(np.array(said))
+
+    @exclusive
+    def predict(self, x: Any) -> Any:
+        """The prediction, or None where Python must read the row."""
+        said = self._ask(x)
+        return None if said is None else float(self.jury.mix(said)[-1])
+
+    @exclusive
+    def predict_interval(self, x: Any, level: Level) -> tuple[float, float] | None:
+        """Both ends of the interval, or None where Python must read the row."""
+        prediction = self.predict(x)
+        if prediction is None:
+            return None
+        lower, upper = core_of(self.above[0]).predict_interval(np.zeros(1), level)
+        return prediction + lower, prediction + upper
+
+    @exclusive
+    def learn(self, x: Any, y: Any, weight: Any = None) -> Status:
+        """Left to a replay of one row, in a transaction: several may refuse."""
+        return Status.UNREAD
+
+    @exclusive
+    def ask(self, x: Any, ahead: int | None, kind: type[Any]) -> Any:
+        """A ticket with those of the members, one of the errors, and one that carries what the jury made of the row."""
+        if not self.mark:
+            return None
+        parts = [self.marked(member).ask(x, ahead, kind) for member in self.members]
+        if None in parts:
+            return None
+        mixed = self.jury.mix(_held(np.array([part.prediction for part in parts])))
+        errors = self.marked(self.above[0]).ask(np.zeros(1), ahead, kind)
+        numbers = errors.numbers
+        numbers[0] = mixed[-1]
+        return kind(
+            copy_of(x), self.mark, numbers, None, [*parts, errors, self.marked(self.above[1]).ask(mixed, ahead, kind)]
+        )
+
+    @exclusive
+    def tell(self, ticket: Any, y: Any, weight: Any = None) -> Status:
+        """Left to :meth:`tell_parts`: several may refuse."""
+        return Status.UNREAD
+
+    def tell_parts(self, ticket: Ticket, batch: Batch) -> None:
+        """Every member learns the label of its ticket, and so does the jury."""
+        count = len(self.members)
+        tell_each(self.members, ticket.parts[:count], batch)
+        assert batch.y is not None
+        y, weight = float(batch.y[0]), None if batch.weight is None else float(batch.weight[0])
+        said = _held(np.array([part.prediction for part in ticket.parts[:count]]))
+        if ticket.labels > 0:
+            mixed = np.asarray(ticket.parts[count + 1].x, dtype=np.float64)
+            self.jury.learn(said, mixed, y, 1.0 if weight is None else weight, ticket.ahead)
+        self.marked(self.above[0])
+        self.above[0].tell(ticket.parts[count], _held(y - ticket.prediction), sample_weight=weight)
+
+    def replay(self, batch: Batch, out: Outputs) -> int:
+        """The learners do not depend on the jury: they go through the rows first."""
+        y = batch.y
+        said, _, skipped = self.replay_members(batch, [y] * len(self.members))
+        whole = ~np.isnan(said).any(axis=1)
+        said = _held(np.ascontiguousarray(said))
+        out.predictions[:] = np.nan
+        learned: Array = np.array(whole)
+        if y is not None:
+            learned &= np.abs(y) <= self.members[0]._largest
+        if batch.weight is not None:
+            learned &= batch.weight > 0
+        rows = self.sums()["rows"]
+        for t in np.flatnonzero(whole):
+            mixed = self.jury.mix(said[t])
+            out.predictions[t] = mixed[-1]
+            if y is not None and learned[t]:
+                if rows > 0:
+                    self.jury.learn(said[t], mixed, float(y[t]), 1.0 if batch.weight is None else float(batch.weight[t]), 1)
+                rows += 1
+        self._note_errors(y, batch.weight, learned, out)
+        return skipped
+
+    def _note_errors(self, y: Array | None, weight: Array | None, learned: Array, out: Outputs) -> None:
+        """Takes note of the errors of the rows that were learned, and writes the intervals."""
+        if y is None:
+            if out.lower is not None:
+                lower, upper = core_of(self.above[0]).predict_interval(np.zeros(1), out.level)
+                out.lower[:], out.upper[:] = out.predictions + lower, out.predictions + upper
+            return
+        errors = np.where(learned, y - out.predictions, np.nan)
+        ends = {} if out.lower is None else {"lower": np.empty(len(y)), "upper": np.empty(len(y)), "level": out.level}
+        own = Outputs(np.empty(len(y)), **ends)
+        core_of(self.above[0]).run(np.zeros((len(y), 1)), np.ascontiguousarray(_held(errors)), weight, True, own, 0)
+        if out.lower is not None:
+            out.lower[:], out.upper[:] = out.predictions + own.lower, out.predictions + own.upper
+
+
+def _held(values: Any) -> Any:
+    """Within the range of float64."""
+    return np.clip(values, -_LARGEST, _LARGEST)
+
+
+codec.register(AutoWithExperts, "auto_with_experts", lambda value: value.get_params(deep=False))
+Auto._with_experts = AutoWithExperts

@@ -1,0 +1,71 @@
+"""Auto(experts=[...]): learners of the user's own among Auto's."""
+
+import numpy as np
+import pytest
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.linear_model import LinearRegression
+
+import driftline as dl
+
+
+def stream(rows=1500, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows, 3))
+    y = 5 * np.sin(3 * X[:, 0]) * np.cos(3 * X[:, 1]) + np.cumsum(rng.normal(size=rows)) * 0.05 + 0.2 * rng.normal(size=rows)
+    return X, y
+
+
+def test_it_is_hardly_behind_the_better_of_auto_and_the_expert():
+    X, y = stream(4000)
+    boosting = dl.Refit(HistGradientBoostingRegressor(max_iter=60, random_state=0), every=250, window=3000, lags=[1, 2])
+    both = dl.Auto(experts=[boosting])
+    alone = [model.run(X, y).losses[1000:].mean() for model in (dl.Auto(), boosting.clone())]
+    assert both.run(X, y).losses[1000:].mean() < 1.01 * min(alone)
+    assert sum(both.weights_.values()) == pytest.approx(1.0)
+    useless = dl.Auto(experts=[dl.LMS(rate=1e-6)]).run(X, y).losses[1000:].mean()
+    assert useless < 1.01 * alone[0]
+
+
+def test_run_is_the_loop_by_learn_one_or_ask_and_tell():
+    X, y = stream(400)
+    whole, loop, asked = (dl.Auto(experts=[dl.RLS(forgetting=0.95), dl.Kalman()]) for _ in range(3))
+    run = whole.run(X, y, level=0.9)
+    for t in range(400):
+        assert loop.predict_one(X[t]) == run.predictions[t]
+        loop.learn_one(X[t], y[t])
+        ticket = asked.ask(X[t], ahead=1)
+        assert ticket.prediction == run.predictions[t]
+        assert ticket.interval(0.9) == (run.lower[t], run.upper[t])
+        asked.tell(ticket, y[t])
+        if t == 200:
+            loop, asked = dl.from_bytes(loop.to_bytes()), dl.from_bytes(asked.to_bytes())
+    assert whole.to_bytes() == loop.to_bytes() == asked.to_bytes()
+
+
+@pytest.mark.parametrize("ahead", [3, 20])
+def test_no_label_is_known_before_it_is_told(ahead):
+    X, y = stream(300)
+    other = y.copy()
+    other[200:] += 50
+    said = []
+    for labels in (y, other):
+        model, waiting = dl.Auto(experts=[dl.RLS(), dl.Refit(LinearRegression(), every=30, lags=[1])]), []
+        for t in range(300):
+            waiting.append(model.ask(X[t], ahead=ahead))
+            if t >= ahead - 1:
+                model.tell(waiting[t - ahead + 1], labels[t - ahead + 1])
+        said.append(np.array([ticket.prediction for ticket in waiting]))
+    np.testing.assert_array_equal(said[0][: 200 + ahead], said[1][: 200 + ahead])
+    assert not np.array_equal(said[0], said[1])
+
+
+def test_growth_copies_words_and_refusals():
+    model = dl.Auto(experts=[dl.RLS()])
+    for t in range(100):
+        model.learn_one({"a": t % 3} if t < 50 else {"a": t % 3, "b": t % 2}, float(t % 3 + t % 2))
+    assert "Weight by learner: Auto " in model.explain()
+    assert model.clone().experts[0].get_params() == dl.RLS().get_params()
+    with pytest.raises(ValueError, match="experts must be a list of learners"):
+        dl.Auto(experts=[3])
+    with pytest.raises(ValueError, match="Refit"):
+        dl.Auto(experts=[dl.Refit(LinearRegression())]).to_bytes()
