@@ -51,7 +51,8 @@ class Auto(Learner):
 
     at three rates of forgetting :math:`\alpha`; a learner on top predicts the residual of the mixture from the experts'
     deviations from it; and a mixture of the same form chooses among these: the linear core. Beside it are other experts:
-    autoregression in differences, profiles of features with few values, trees that are replaced all the time, and a stack; a jury that leans on the core to begin with mixes them. :doc:`/auto` tells what was tried.
+    autoregression in differences, profiles of features with few values, trees that are replaced all the time, and a stack.
+    A jury that leans on the core to begin with mixes them. :doc:`/auto` tells what was tried.
 
     ``Auto(experts=[...])`` puts learners of your own among the experts; see :class:`~driftline.ensembles.AutoWithExperts`.
 
