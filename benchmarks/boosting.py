@@ -83,9 +83,7 @@ def main() -> None:
     if options.data is None:
         return
     figures = json.loads((options.data / "rivals.json").read_text())
-    lines = [
-        (name, *beside(figures[name], X, y)) for name, (X, y) in auto_streams.files(options.data) if name in figures
-    ]
+    lines = [(name, *beside(figures[name], X, y)) for name, (X, y) in auto_streams.files(options.data) if name in figures]
     header = ("file", "every 500", "every 100", *(f"{ahead} late" for ahead in AHEAD))
     print(Table("LightGBM's squared error / Auto's", header, lines).text())
     for place, what in enumerate(header[1:], start=1):
