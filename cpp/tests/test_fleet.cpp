@@ -279,7 +279,9 @@ void errors_are_sorted_by_slot_and_keep_their_order() {
     std::vector<KeyedError> errors;
     for (std::uint32_t row = 0; row < 5000; ++row)
         errors.push_back({static_cast<std::uint32_t>(generator()() % (row % 2 ? 300 : 3'000'000'000)), row, 0.5 * row});
-    sort_by_slot(errors);
+    std::vector<KeyedError> spare(errors.size());
+    if (sort_by_slot(errors.data(), spare.data(), errors.size()) == spare.data())
+        errors.swap(spare);
     for (std::size_t i = 1; i < errors.size(); ++i)
         CHECK(errors[i - 1].slot < errors[i].slot ||
               (errors[i - 1].slot == errors[i].slot && errors[i - 1].row < errors[i].row));

@@ -41,6 +41,7 @@ def test_every_kind_of_learner(name):
     models, predictions = run_apart(variant, keys, X, y)
     assert np.array_equal(run.predictions, predictions)
     assert np.array_equal(run.errors, y - predictions)
+    assert repr(run).startswith("Run(rows=300, mse=")
     for key, model in models.items():
         require_same(fleet[key], model)
     assert fleet[6].n_seen_ == 0

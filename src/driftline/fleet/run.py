@@ -18,7 +18,7 @@ from driftline.tables.inputs import Array
 LIMIT = math.log(Alarm().false_every)  # of the evidence
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FleetRun(Run):
     """A run of rows with keys.
 

@@ -3,7 +3,8 @@
 
 #include <array>
 #include <cstdint>
-#include <vector>
+#include <memory>
+#include <utility>
 
 #include "driftline/base/alarm.hpp"
 #include "driftline/fleet/slots.hpp"
@@ -37,50 +38,53 @@ struct KeyedError {
     double error;
 };
 
-// Sorts by slot; the errors of a slot stay in their order. Radix sort, least significant digits first.
-inline void sort_by_slot(std::vector<KeyedError>& errors) {
+// Sorts by slot; the errors of a slot stay in their order. Radix sort, least significant digits first; `spare` has as much
+// room. Returns which of the two holds the result.
+inline KeyedError* sort_by_slot(KeyedError* errors, KeyedError* spare, std::size_t count) {
     constexpr int bits = 8;
     std::uint32_t most = 0;
-    for (const KeyedError& error : errors)
-        most = error.slot > most ? error.slot : most;
-    std::vector<KeyedError> spare(errors.size());
+    for (std::size_t i = 0; i < count; ++i)
+        most = errors[i].slot > most ? errors[i].slot : most;
     for (int shift = 0; shift < 32 && most >> shift != 0; shift += bits) {
         std::array<std::size_t, (1 << bits) + 1> places{};
         const auto digit = [shift](const KeyedError& error) { return error.slot >> shift & ((1u << bits) - 1); };
-        for (const KeyedError& error : errors)
-            ++places[digit(error) + 1];
+        for (std::size_t i = 0; i < count; ++i)
+            ++places[digit(errors[i]) + 1];
         for (std::size_t i = 1; i < places.size(); ++i)
             places[i] += places[i - 1];
-        for (const KeyedError& error : errors)
-            spare[places[digit(error)]++] = error;
-        errors.swap(spare);
+        for (std::size_t i = 0; i < count; ++i)
+            spare[places[digit(errors[i])]++] = errors[i];
+        std::swap(errors, spare);
     }
+    return errors;
 }
 
-// The errors of rows [from, until) whose slots part_of gives to `part`, one slot after the other. Rows count from `from`.
-template <class Error>
-std::vector<KeyedError> errors_by_slot(const Index* slots, Index from, Index until, std::uint32_t part, std::uint32_t parts,
-                                       Error&& error) {
-    std::vector<KeyedError> out;
-    out.reserve(static_cast<std::size_t>(until - from) / parts * 9 / 8 + 16);
-    for (Index t = from; t < until; ++t)
-        if (part_of(slots[t], parts) == part)
-            out.push_back({static_cast<std::uint32_t>(slots[t]), static_cast<std::uint32_t>(t - from), error(t)});
-    if (out.size() > 1)
-        sort_by_slot(out);
-    return out;
+// The errors of rows [from, until) whose slots part_of gives to `part`, one slot after the other.
+template <class Error, class See>
+void see_by_slot(const Index* slots, Index from, Index until, std::uint32_t part, std::uint32_t parts, Error&& error,
+                 See&& see) {
+    const std::size_t room = static_cast<std::size_t>(until - from);
+    const auto memory = std::make_unique_for_overwrite<KeyedError[]>(2 * room);
+    std::size_t count = 0;
+    for (Index t = from; t < until; ++t) {
+        memory[count] = {static_cast<std::uint32_t>(slots[t]), static_cast<std::uint32_t>(t - from), error(t)};
+        count += part_of(slots[t], parts) == part;
+    }
+    const KeyedError* const sorted = sort_by_slot(memory.get(), memory.get() + room, count);
+    for (std::size_t i = 0; i < count; ++i)
+        see(sorted[i]);
 }
 
 // Rows that were learned, each seen by the watch of its slot; marks those that raise the alarm.
 inline void watch_rows(Watch* watches, double limit, const KeyedRows& rows, Index from, Index until) {
     const auto error_of = [&](Index t) { return rows.batch.y[t] - rows.predictions[t]; };
-    for (const auto& [slot, row, error] : errors_by_slot(rows.keys, from, until, rows.part, rows.parts, error_of)) {
-        Watch& watch = watches[slot];
+    see_by_slot(rows.keys, from, until, rows.part, rows.parts, error_of, [&](const KeyedError& error) {
+        Watch& watch = watches[error.slot];
         if (watch.alarm.limit == 0)
             watch = new_watch(limit);
-        if (watch.sees(error) && rows.alarms)
-            rows.alarms[from + row] = 1;
-    }
+        if (watch.sees(error.error) && rows.alarms)
+            rows.alarms[from + error.row] = 1;
+    });
 }
 
 // The same for errors alone, with alarms that begin with the first of them and are not kept.
@@ -88,13 +92,14 @@ inline void watch_errors(double limit, const Index* slots, const double* errors,
                          std::uint32_t parts, std::uint8_t* alarms) {
     Watch watch;
     std::uint32_t current = 0;
-    for (const auto& [slot, row, error] : errors_by_slot(slots, 0, count, part, parts, [&](Index t) { return errors[t]; })) {
-        if (watch.alarm.limit == 0 || slot != current)
+    const auto error_of = [&](Index t) { return errors[t]; };
+    see_by_slot(slots, 0, count, part, parts, error_of, [&](const KeyedError& error) {
+        if (watch.alarm.limit == 0 || error.slot != current)
             watch = new_watch(limit);
-        current = slot;
-        if (watch.sees(error))
-            alarms[row] = 1;
-    }
+        current = error.slot;
+        if (watch.sees(error.error))
+            alarms[error.row] = 1;
+    });
 }
 
 } // namespace driftline
