@@ -20,8 +20,9 @@ from driftline.spark import follow, replay
 from driftline.spark.follow import _Follower
 from driftline.spark.rows import columns_of, output_schema
 
-D, HISTORY, HISTORY_KEYS, KEYS, BUCKETS = 8, 2_000_000, 5000, 2000, 2
-BATCHES = {2.5: 12, 100.0: 4, 500.0: 2}  # rows a key and batch -> batches
+D, HISTORY, HISTORY_KEYS, KEYS_A_BUCKET = 8, 2_000_000, 5000, 1000
+STREAMS = {2.5: (64_000, 4), 100.0: (5000, 3), 500.0: (2000, 2)}  # rows a key and batch -> keys, batches
+BY_KEY = (2.5, 2000, 3)  # the same with one state a key, of fewer keys because it takes so long
 FEATURES = [f"x{j}" for j in range(D)]
 COLUMNS: dict[str, Any] = {"key": "key", "order": "t", "features": FEATURES, "label": "y"}
 TARGETS = {"replay": 250_000.0, 100.0: 120_000.0, 2.5: 50_000.0}
@@ -42,22 +43,22 @@ def measure(quick: bool) -> Report:
             _drained(plan())  # Java compiles what is used
             rows.append((label, count / _cpu_seconds(lambda plan=plan: _drained(plan()))))  # type: ignore[misc]
         verdicts.append(Verdict("rows per CPU-second that replay lacks", TARGETS["replay"] - rows[-1][1], 0, "rows/s"))
-        for share, batches in BATCHES.items():
-            counts = [int(share * KEYS)] * (2 if quick else batches)
-            name = f"{share:g} rows a key and batch"
-            for label, by_key in ((f"follow, {name}", False), (f"one state a key, {name}", True)):
-                if by_key and share != 2.5:
-                    continue
-                place = Path(folder) / label
-                _written(spark, place / "in", KEYS, counts)
-                seconds = _cpu_seconds(lambda place=place, by_key=by_key: _follow(spark, place, learner, by_key))  # type: ignore[misc]
-                rows.append((label, sum(counts) / seconds))
-                if share in TARGETS and not by_key:
-                    lacks = TARGETS[share] - rows[-1][1]
-                    verdicts.append(Verdict(f"rows per CPU-second that follow lacks at {share:g}", lacks, 0, "rows/s"))
+        _followed(spark, Path(folder) / "warm", learner, 2.5, 1000, 2, by_key=False)
+        for number, (share, (keys, batches)) in enumerate(STREAMS.items()):
+            keys, batches = (keys // 10, 2) if quick else (keys, batches)
+            found = _followed(spark, Path(folder) / f"stream {number}", learner, share, keys, batches, by_key=False)
+            rows.append((f"follow, {share:g} rows a key and batch, {keys:,} keys", found))
+            if share in TARGETS:
+                lacks = TARGETS[share] - found
+                verdicts.append(Verdict(f"rows per CPU-second that follow lacks at {share:g}", lacks, 0, "rows/s"))
+        share, keys, batches = BY_KEY
+        found = _followed(
+            spark, Path(folder) / "by key", learner, share, keys // 10 if quick else keys, batches, by_key=True
+        )
+        rows.append((f"one state a key, {share:g} rows a key and batch, {keys:,} keys", found))
     note = (
         f"RLS, {D} features, local[2], files as source and no sink. History: {count:,} rows of {HISTORY_KEYS:,} keys. "
-        f"Streams: {KEYS:,} keys in {BUCKETS} buckets, the first batch included. CPU time of the driver, the JVM and the "
+        f"Streams: {KEYS_A_BUCKET:,} keys a bucket, the first batch included. CPU time of the driver, the JVM and the "
         "Python workers."
     )
     spark.stop()
@@ -98,10 +99,21 @@ def _drained(df: DataFrame) -> None:
     df.write.format("noop").mode("overwrite").save()
 
 
-def _follow(spark: SparkSession, folder: Path, learner: dl.Learner, by_key: bool) -> None:
+def _followed(
+    spark: SparkSession, folder: Path, learner: dl.Learner, share: float, keys: int, batches: int, by_key: bool
+) -> float:
+    """Rows per CPU-second."""
+    counts = [int(share * keys)] * batches
+    _written(spark, folder / "in", keys, counts)
+    buckets = max(keys // KEYS_A_BUCKET, 1)
+    return sum(counts) / _cpu_seconds(lambda: _follow(spark, folder, learner, None if by_key else buckets))
+
+
+def _follow(spark: SparkSession, folder: Path, learner: dl.Learner, buckets: int | None) -> None:
+    """With as many buckets; None for one state a key."""
     schema = spark.read.parquet(str(folder / "in")).schema
     stream = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder / "in"))
-    if by_key:
+    if buckets is None:
         columns = columns_of("by key", **COLUMNS)
         found = stream.groupBy("key").transformWithStateInPandas(
             statefulProcessor=_Follower(learner, columns, None, stream.columns),
@@ -110,7 +122,7 @@ def _follow(spark: SparkSession, folder: Path, learner: dl.Learner, by_key: bool
             timeMode="None",
         )
     else:
-        found = follow(stream, learner, **COLUMNS, buckets=BUCKETS)
+        found = follow(stream, learner, **COLUMNS, buckets=buckets)
     query = found.writeStream.format("noop").option("checkpointLocation", str(folder / "checkpoint"))
     query.trigger(availableNow=True).start().awaitTermination()
 
