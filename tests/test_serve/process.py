@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -22,11 +21,10 @@ app(sys.argv[1:])
 class Process:
     """``driftline serve FOLDER`` on a free port of the loopback address. It ends with the ``with`` block."""
 
-    def __init__(self, folder, *options, environment=None):
+    def __init__(self, folder, *options):
         self.folder = folder
         command = [sys.executable, "-c", RUN, "serve", str(folder), "--port", "0", *options]
-        env = {**os.environ, **(environment or {})}
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=env)
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         self.lines, self.connections = [], []
         for line in self.process.stderr:
             self.lines.append(line)

@@ -2,6 +2,7 @@
 
 import os
 import random
+import socket
 import subprocess
 import sys
 import time
@@ -11,6 +12,7 @@ import pytest
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
+from tests import patience
 from tests.test_serve.load import CLIENTS, Load, check, end
 from tests.test_serve.process import RUN, Process
 from tests.test_serve.tools import read_log
@@ -87,3 +89,26 @@ def test_tokens_are_made_and_kept_as_hashes(tmp_path):
         assert service.client().call("GET", "/v1/models")[0] == 401
         assert service.client(made).call("PUT", "/v1/models/m", {})[0] == 201
     assert made not in "".join(service.lines)
+
+
+def test_a_body_that_comes_too_slowly_is_refused_and_others_are_served(tmp_path):
+    """Half-sent bodies, with and without a rest that never comes, beside calls that are answered meanwhile."""
+    with Process(tmp_path, "--timeout", "0.5") as service:
+        client = service.client()
+        client.call("PUT", "/v1/models/m", {"learner": "rls"})
+        slow = [socket.create_connection(("127.0.0.1", service.port)) for _ in range(50)]
+        lines = [
+            "POST /v1/models/m/learn HTTP/1.1",
+            "Host: 127.0.0.1",
+            "Content-Type: application/json",
+            "Content-Length: 30",
+        ]
+        head = "\r\n".join([*lines, "", ""]).encode()
+        for one in slow:
+            one.sendall(head + b'{"x": [')
+        assert client.call("POST", "/v1/models/m/learn", {"x": [1.0], "y": 1.0})[0] == 200
+        for one in slow:
+            one.settimeout(patience.SECONDS)
+            assert one.recv(1000).startswith(b"HTTP/1.1 408")
+            one.close()
+        assert client.call("GET", "/v1/models/m")[1]["rows"] == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import re
@@ -11,13 +10,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
 from starlette.applications import Starlette
+from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from driftline.serve import arrow, metrics, openapi, page
+from driftline.serve.deadlines import Deadlines
 from driftline.serve.engine import Engine
 from driftline.serve.events import Events
 from driftline.serve.problems import Problem
@@ -26,6 +27,7 @@ from driftline.serve.scores import Answer as Said
 from driftline.serve.tokens import Tokens
 
 _log = logging.getLogger("driftline.serve")
+_ENCODER = json.JSONEncoder(allow_nan=False)
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
@@ -38,7 +40,7 @@ class Answer(Protocol):
         """Sends it."""
 
 
-Endpoint = Callable[[Request], Awaitable[Answer]]
+Endpoint = Callable[["Call"], Awaitable[Answer]]
 
 
 class Api:
@@ -55,6 +57,7 @@ class Api:
         self.requests = Requests(engine.limits)
         self.events = Events(engine, engine.limits.streams, ending)
         self.statuses: Counter[int] = Counter()
+        self._deadlines = Deadlines(engine.limits.seconds)
         self._name = re.compile(NAME)
         self._contract = json.dumps(openapi.document(self.requests)).encode()
         one = "/v1/models/{name}"
@@ -80,7 +83,7 @@ class Api:
 
     def _guarded(self, scope: str | None, endpoint: Endpoint) -> Any:
         """A call that answers with problem documents, for callers who may."""
-        return _Call(self, scope, endpoint)
+        return _Endpoint(self, scope, endpoint)
 
     async def _unknown(self, request: Request, error: Exception) -> Response:
         """No such path, or no such verb."""
@@ -93,98 +96,85 @@ class Api:
 
     # Models.
 
-    async def _list(self, _: Request) -> Answer:
+    async def _list(self, _: Call) -> Answer:
         return _Json({"models": await self.engine.call(self._statuses)})
 
     def _statuses(self) -> list[dict[str, Any]]:
         return [model.status() for model in self.engine.models.values()]
 
-    async def _get(self, request: Request) -> Answer:
-        name, key = request.path_params["name"], request.query_params.get("key")
+    async def _get(self, call: Call) -> Answer:
+        name, key = call.name, call.key
         return _Json(await self.engine.call(lambda: self.engine.model(name).status(key)))
 
-    async def _put(self, request: Request) -> Answer:
-        name = request.path_params["name"]
+    async def _put(self, call: Call) -> Answer:
+        name = call.name
         most = self.engine.limits.text
         if len(name) > most or not self._name.fullmatch(name):
             raise Problem(422, f"a model's name must match {NAME} and have at most {most} characters", field="name")
-        config = self.requests.read_model(await self._body(request))
+        config = self.requests.read_model(await self._body(call))
         made, status = await self.engine.call(self.engine.put, name, config)
         return _Json(status, 201 if made else 200)
 
-    async def _delete(self, request: Request) -> Answer:
-        await self.engine.call(self.engine.delete, request.path_params["name"])
+    async def _delete(self, call: Call) -> Answer:
+        await self.engine.call(self.engine.delete, call.name)
         return Response(status_code=204)
 
-    async def _export(self, request: Request) -> Answer:
-        name, key = request.path_params["name"], request.query_params.get("key")
+    async def _export(self, call: Call) -> Answer:
+        name, key = call.name, call.key
         data = await self.engine.call(lambda: self.engine.model(name).export(key))
         file = {"content-disposition": f'attachment; filename="{name}.drift"'}
         return Response(data, media_type="application/octet-stream", headers=file)
 
     # Rows.
 
-    async def _predict(self, request: Request) -> Answer:
-        rows, batch, body = await self._rows("predict", request)
+    async def _predict(self, call: Call) -> Answer:
+        rows, batch, body = await self._rows("predict", call)
         if self.tokens is not None and any(row.id is not None for row in rows):
-            self.tokens.require(request.headers.get("authorization"), "write")  # rows that wait are changes
-        answers = await self.engine.call(self.engine.predict, request.path_params["name"], rows, body)
+            self.tokens.require(call.header(b"authorization"), "write")  # rows that wait are changes
+        answers = await self.engine.call(self.engine.predict, call.name, rows, body)
         return _answers(rows, answers, batch)
 
-    async def _learn(self, request: Request) -> Answer:
-        rows, _, body = await self._rows("learn", request)
-        return _Json(await self.engine.call(self.engine.learn, request.path_params["name"], rows, body))
+    async def _learn(self, call: Call) -> Answer:
+        rows, _, body = await self._rows("learn", call)
+        return _Json(await self.engine.call(self.engine.learn, call.name, rows, body))
 
-    async def _forecast(self, request: Request) -> Answer:
-        rows, _, _ = await self._rows("forecast", request)
-        name = request.path_params["name"]
+    async def _forecast(self, call: Call) -> Answer:
+        rows, _, _ = await self._rows("forecast", call)
+        name = call.name
         answers = await self.engine.call(lambda: self.engine.model(name).forecast(rows))
         return _answers(rows, answers, True)
 
-    async def _rows(self, kind: str, request: Request) -> tuple[Sequence[Row], bool, bytes]:
-        body = await self._body(request)
-        if _media_type(request) == arrow.TYPE:
+    async def _rows(self, kind: str, call: Call) -> tuple[Sequence[Row], bool, bytes]:
+        body = await self._body(call)
+        if call.media_type == arrow.TYPE:
             body = arrow.as_json(body, self.engine.limits.rows)
         return *self.requests.read_rows(kind, body), body
 
-    async def _body(self, request: Request) -> bytes:
+    async def _body(self, call: Call) -> bytes:
         limits = self.engine.limits
-        if _media_type(request) not in (
-            "application/json",
-            arrow.TYPE,
-        ):  # a page of another origin cannot send these unasked
+        if call.media_type not in ("application/json", arrow.TYPE):  # a page of another origin cannot send these unasked
             raise Problem(415, f"the body must be application/json or {arrow.TYPE}")
-        length = request.headers.get("content-length", "0")
-        if not length.isdigit() or int(length) > limits.body:
+        length = call.header(b"content-length") or "0"
+        if not length.isdecimal() or int(length) > limits.body:
             raise Problem(413, f"a body has at most {limits.body} bytes")
-        chunks, size = [], 0
-        try:
-            async with asyncio.timeout(limits.seconds):
-                async for chunk in request.stream():
-                    size += len(chunk)
-                    if size > limits.body:
-                        raise Problem(413, f"a body has at most {limits.body} bytes")
-                    chunks.append(chunk)
-        except TimeoutError:
-            raise Problem(408, f"the body took longer than {limits.seconds:g} s") from None
-        return b"".join(chunks)
+        return await self._deadlines.hold(call.body(limits.body))
 
     # Watching.
 
-    async def _stream(self, request: Request) -> Answer:
-        stream = await self.events.open(request.path_params["name"], request.query_params.get("key"))
+    async def _stream(self, call: Call) -> Answer:
+        stream = await self.events.open(call.name, call.key)
         return StreamingResponse(stream, media_type="text/event-stream", headers={"cache-control": "no-store"})
 
-    async def _metrics(self, _: Request) -> Answer:
+    async def _metrics(self, _: Call) -> Answer:
         models = await self.engine.call(self._statuses)
         gauges = {"event_streams": self.events.count, "log_entries": self.engine.log_length, "full": int(self.engine.full)}
         text = metrics.text(self.engine.counts, models, self.statuses, gauges)
         return Response(text, media_type="text/plain; version=0.0.4")
 
-    async def _healthy(self, _: Request) -> Answer:
+    async def _healthy(self, _: Call) -> Answer:
         return _Json({"status": "ok"})
 
-    async def _ready(self, _: Request) -> Answer:
+    async def _ready(self, _: Call) -> Answer:
         if not self.engine.alive:
             raise Problem(503, "the service is stopping, or has failed")
         if not self.engine.leading:
@@ -193,36 +183,75 @@ class Api:
             raise Problem(503, "there is no room on disk")
         return _Json({"status": "ready"})
 
-    async def _openapi(self, _: Request) -> Answer:
+    async def _openapi(self, _: Call) -> Answer:
         return Response(self._contract, media_type="application/json")
 
-    async def _page(self, _: Request) -> Answer:
+    async def _page(self, _: Call) -> Answer:
         return Response(page.HTML, media_type="text/html", headers=page.HEADERS)
 
 
-class _Call:
+class Call:
+    """A request, as far as the service looks at it."""
+
+    __slots__ = ("_headers", "_receive", "_scope", "media_type")
+
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        self._scope, self._receive = scope, receive
+        self._headers = dict(scope["headers"])
+        self.media_type = (self.header(b"content-type") or "").partition(";")[0].strip().lower()
+
+    def header(self, name: bytes) -> str | None:
+        """A header of the request."""
+        value: bytes | None = self._headers.get(name)
+        return None if value is None else value.decode("latin-1")
+
+    @property
+    def name(self) -> str:
+        """The model in the path."""
+        return str(self._scope["path_params"]["name"])
+
+    @property
+    def key(self) -> str | None:
+        """The key in the query."""
+        return QueryParams(self._scope["query_string"]).get("key")
+
+    async def body(self, most: int) -> bytes:
+        """The body, of so many bytes at most."""
+        chunks, size, more = [], 0, True
+        while more:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise Problem(400, "the client left before the body was complete")
+            chunk = message.get("body", b"")
+            size += len(chunk)
+            if size > most:
+                raise Problem(413, f"a body has at most {most} bytes")
+            chunks.append(chunk)
+            more = message.get("more_body", False)
+        return b"".join(chunks)
+
+
+class _Endpoint:
     """A call as an ASGI application of its own, which Starlette calls without more around it."""
 
-    def __init__(self, api: Api, scope: str | None, endpoint: Endpoint) -> None:
-        self._api, self._scope, self._endpoint = api, scope, endpoint
+    def __init__(self, api: Api, scope: str | None, work: Endpoint) -> None:
+        self._api, self._scope, self._work = api, scope, work
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request, api = Request(scope, receive), self._api
+        call, api = Call(scope, receive), self._api
         try:
             if api.tokens is None:
-                _require_loopback(request)
+                _require_loopback(call.header(b"host") or "")
             elif self._scope is not None:
-                api.tokens.require(request.headers.get("authorization"), self._scope)
-            response = await self._endpoint(request)
+                api.tokens.require(call.header(b"authorization"), self._scope)
+            answer = await self._work(call)
         except Problem as problem:
-            response = _problem(problem)
-        except ClientDisconnect:
-            response = _problem(Problem(400, "the client left before the body was complete"))
+            answer = _problem(problem)
         except Exception:
             _log.exception("a call failed")
-            response = _problem(Problem(500, "this should not have happened"))
-        api.statuses[response.status_code] += 1
-        await response(scope, receive, send)
+            answer = _problem(Problem(500, "this should not have happened"))
+        api.statuses[answer.status_code] += 1
+        await answer(scope, receive, send)
 
 
 class _Json:
@@ -230,7 +259,7 @@ class _Json:
 
     def __init__(self, content: Any, status: int = 200) -> None:
         self.status_code = status
-        self._body = json.dumps(content, allow_nan=False).encode()
+        self._body = _ENCODER.encode(content).encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = [(b"content-length", str(len(self._body)).encode()), (b"content-type", b"application/json")]
@@ -238,13 +267,8 @@ class _Json:
         await send({"type": "http.response.body", "body": self._body})
 
 
-def _media_type(request: Request) -> str:
-    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
-
-
-def _require_loopback(request: Request) -> None:
+def _require_loopback(host: str) -> None:
     """Refuses other names of this machine, by which a page of another origin may reach it."""
-    host = request.headers.get("host", "")
     if (host if host.endswith("]") else host.rpartition(":")[0] or host) not in _LOOPBACK:
         raise Problem(403, f"without tokens the service answers to {', '.join(_LOOPBACK)} alone")
 

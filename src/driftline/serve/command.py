@@ -26,6 +26,7 @@ def serve(
     tokens: Annotated[Path | None, typer.Option(help="Hashes of tokens, by `driftline token`.")] = None,
     store: Annotated[str | None, typer.Option(help="Keep the log in PostgreSQL instead: postgresql://…")] = None,
     remember: Annotated[int, typer.Option(help="Labels of a model whose ids are known again.", min=1)] = 1_000_000,
+    timeout: Annotated[float, typer.Option(help="Seconds that a client may take to send a body.", min=0.1)] = 30.0,
     waiting: Annotated[int, typer.Option(help="Rows of a model that may wait for labels.", min=1)] = 100_000,
 ) -> None:
     """Serve models that learn, over HTTP. What was acknowledged survives kill -9 and loss of power.
@@ -42,7 +43,7 @@ def serve(
 
     with errors.told("serve"):
         try:
-            run(folder, host, port, tokens, store, Limits(remembered=remember, waiting=waiting))
+            run(folder, host, port, tokens, store, Limits(remembered=remember, waiting=waiting, seconds=timeout))
         except StoreError as error:
             typer.echo(f"driftline serve: {error}", err=True)
             raise typer.Exit(errors.DATA) from error

@@ -209,9 +209,8 @@ class Model:
         outcomes: dict[str, list[Outcome]] = {}
         told, tickets = [], []
         with ExitStack() as stack:
-            if len(todo) > 1:
-                for unit in {unit.key: unit for _, _, unit in todo}.values():
-                    stack.enter_context(unit.transaction())
+            for unit in {unit.key: unit for _, _, unit in todo}.values() if len(todo) > 1 else ():
+                stack.enter_context(unit.transaction())
             try:
                 for index, row, unit in todo:
                     waiting = unit.waiting.get(row.id) if row.id is not None else None

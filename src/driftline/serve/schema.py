@@ -28,18 +28,21 @@ _KNOWN = {
 }  # fmt: skip
 
 
+def _no_constant(text: str) -> Any:
+    raise ValueError(f"{text} is no number of JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant)  # json.loads would make one for each call
+
+
 def parse(data: bytes) -> Any:
     """A body as plain values. NaN and Infinity are refused, as JSON has no such numbers."""
     try:
-        return json.loads(data, parse_constant=_no_constant)
+        return _DECODER.decode(data.decode())
     except RecursionError:
         raise Problem(422, "the body is nested too deeply") from None
     except ValueError as error:
-        raise Problem(422, f"the body is not JSON: {error}") from None
-
-
-def _no_constant(text: str) -> Any:
-    raise ValueError(f"{text} is no number of JSON")
+        raise Problem(422, f"the body is not JSON in UTF-8: {error}") from None
 
 
 def compile_schema(schema: Schema) -> Check:

@@ -75,8 +75,8 @@ def serve(folder: Path, host: str, port: int, tokens: Path | None, store: str | 
     api = Api(engine, known, lambda: bool(ending) and ending[0].should_exit)
     config = uvicorn.Config(
         api.app, host=host, port=port, loop="auto", http="httptools", ws="none", lifespan="off", log_config=None,
-        access_log=False, server_header=False, limit_concurrency=limits.connections, timeout_keep_alive=75,
-        timeout_graceful_shutdown=10, backlog=1024,
+        access_log=False, server_header=False, proxy_headers=False, limit_concurrency=limits.connections,
+        timeout_keep_alive=75, timeout_graceful_shutdown=10, backlog=1024,
     )  # fmt: skip
     server = uvicorn.Server(config)
     ending.append(server)

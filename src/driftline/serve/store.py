@@ -23,7 +23,7 @@ FORMAT = 1
 FILE, LOCK = "service.sqlite", "service.lock"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Entry:
     """One call in the log.
 

@@ -52,10 +52,11 @@ class Unit:
         place: the last entry of the log that changed it.
     """
 
-    __slots__ = ("dropped", "key", "learner", "level", "place", "scores", "waiting")
+    __slots__ = ("_place", "dropped", "key", "learner", "level", "place", "scores", "waiting")
 
     def __init__(self, key: str, learner: Learner | Forecaster, level: float) -> None:
         self.key, self.learner, self.level = key, learner, level
+        self._place = as_level(level, "Unit")
         self.waiting: dict[str, Waiting] = {}
         self.scores = Scores()
         self.dropped = self.place = 0
@@ -75,7 +76,7 @@ class Unit:
             said = self.learner.forecast([x], self.level)
             return x, _answer(float(said.predictions[0]), float(said.lower[0]), float(said.upper[0]))
         ticket = self.learner.ask(x, ahead)
-        return ticket, _answer(ticket.prediction, *ticket.ends(as_level(self.level, "ask")))
+        return ticket, _answer(ticket.prediction, *ticket.ends(self._place))
 
     def tell(self, ticket: Any, y: float) -> None:
         """Learns a label. ValueError where the learner refuses it; nothing has changed then."""

@@ -1,0 +1,168 @@
+"""What a durable call costs: ``python -m benchmarks.service``. Needs the extra ``serve``.
+
+Two servers on the loopback address, each in a process of its own: ``driftline serve``, and Starlette with one empty route
+under the same uvicorn. This process sends the same requests to both, by turns. Processor time is that of the server's
+process, by the kernel's account; the ratio is the median of the rounds. Calls/s and latencies depend on the disk, since each
+call is on disk when it is answered, and on what else the machine does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.report import Cell, Table
+
+EMPTY = """
+import socket, sys, uvicorn
+from starlette.applications import Starlette
+from starlette.responses import Response
+from starlette.routing import Route
+async def empty(request):
+    await request.body()
+    return Response(b'{"learned": 1, "known": 0}', media_type="application/json")
+app = Starlette(routes=[Route("/v1/models/{name}/learn", empty, methods=["POST"])])
+sock = socket.socket()
+sock.bind(("127.0.0.1", 0))
+sock.listen(1024)
+print('{"port": %d}' % sock.getsockname()[1], file=sys.stderr, flush=True)
+config = uvicorn.Config(app, http="httptools", log_config=None, access_log=False, server_header=False)
+uvicorn.Server(config).run(sockets=[sock])
+"""
+SERVE = """
+import sys
+from pathlib import Path
+from driftline.serve.limits import Limits
+from driftline.serve.server import serve
+serve(Path(sys.argv[1]), "127.0.0.1", 0, None, None, Limits())
+"""
+FEATURES = 5
+
+
+@dataclass
+class Load:
+    """What a round of calls took."""
+
+    processor: float  # seconds of the server for each call
+    rate: float
+    latencies: list[float]
+
+
+class Server:
+    """A server in a process of its own, ended with the ``with`` block."""
+
+    def __init__(self, code: str, *arguments: str) -> None:
+        command = [sys.executable, "-c", code, *arguments]
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            if '"port"' in line:
+                self.port = json.loads(line)["port"]
+                return
+        raise RuntimeError("the server did not start")
+
+    def processor(self) -> float:
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.terminate()
+        self.process.wait(30)
+        if self.process.stderr is not None:
+            self.process.stderr.close()
+
+
+async def client(port: int, request: bytes, count: int, latencies: list[float]) -> None:
+    """Sends a request as often as asked, each after the answer to the one before."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    for _ in range(count):
+        start = time.perf_counter()
+        writer.write(request)
+        head = (await reader.readuntil(b"\r\n\r\n")).lower()
+        body = await reader.readexactly(int(head.split(b"content-length: ")[1].split(b"\r\n")[0]))
+        if b" 200" not in head[:15] and b" 201" not in head[:15]:
+            raise RuntimeError(f"{head!r} {body!r}")
+        latencies.append(time.perf_counter() - start)
+    writer.close()
+    await writer.wait_closed()
+
+
+def request(method: str, path: str, body: object) -> bytes:
+    data = json.dumps(body).encode()
+    lines = [
+        f"{method} {path} HTTP/1.1",
+        "Host: 127.0.0.1",
+        "Content-Type: application/json",
+        f"Content-Length: {len(data)}",
+    ]
+    return "\r\n".join([*lines, "", ""]).encode() + data
+
+
+def run(server: Server, sent: bytes, connections: int, count: int) -> Load:
+    async def all_clients() -> list[float]:
+        latencies: list[float] = []
+        each = max(count // connections, 1)
+        await asyncio.gather(*(client(server.port, sent, each, latencies) for _ in range(connections)))
+        return latencies
+
+    before, start = server.processor(), time.perf_counter()
+    latencies = asyncio.run(all_clients())
+    seconds = time.perf_counter() - start
+    return Load((server.processor() - before) / len(latencies), len(latencies) / seconds, sorted(latencies))
+
+
+def measure(connections: list[int], calls: int, rounds: int, learner: str) -> list[list[Cell]]:
+    """A line for each kind of call and number of connections."""
+    single = {"x": {f"f{number}": 0.5 + number for number in range(FEATURES)}, "y": 1.0}
+    path, lines = "/v1/models/m/learn", []
+    kinds = {
+        "one row": (request("POST", path, single), calls),
+        "100 rows": (request("POST", path, {"rows": [single] * 100}), calls // 10),
+    }
+    with tempfile.TemporaryDirectory() as folder, Server(EMPTY) as empty, Server(SERVE, folder) as service:
+        asyncio.run(client(service.port, request("PUT", "/v1/models/m", {"learner": learner}), 1, []))
+        for kind, (sent, total) in kinds.items():
+            for count in connections:
+                pairs = [(run(empty, sent, count, total), run(service, sent, count, total)) for _ in range(rounds)]
+                durable = [mine for _, mine in pairs]
+                latencies = sorted(latency for load in durable for latency in load.latencies)
+                cells: list[Cell] = [
+                    kind,
+                    count,
+                    1e6 * statistics.median(other.processor for other, _ in pairs),
+                    1e6 * statistics.median(load.processor for load in durable),
+                    statistics.median(mine.processor / other.processor for other, mine in pairs if other.processor),
+                    statistics.median(load.rate for load in durable),
+                    1e3 * latencies[len(latencies) // 2],
+                    1e3 * latencies[int(len(latencies) * 0.99)],
+                ]
+                lines.append(cells)
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--connections", type=int, nargs="+", default=[1, 64, 256])
+    parser.add_argument("--calls", type=int, default=4000, help="single rows of a round; a tenth as many batches")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--learner", default="rls")
+    options = parser.parse_args()
+    lines = measure(options.connections, options.calls, options.rounds, options.learner)
+    header = ("call", "connections", "empty route, us", "durable, us", "ratio", "calls/s", "p50, ms", "p99, ms")
+    print(Table(f"A durable call beside an empty route ({options.learner}, {FEATURES} features)", header, lines).text())
+
+
+if __name__ == "__main__":
+    main()
