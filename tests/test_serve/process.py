@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -21,10 +22,12 @@ app(sys.argv[1:])
 class Process:
     """``driftline serve FOLDER`` on a free port of the loopback address. It ends with the ``with`` block."""
 
-    def __init__(self, folder, *options):
+    def __init__(self, folder, *options, environment=None):
         self.folder = folder
         command = [sys.executable, "-c", RUN, "serve", str(folder), "--port", "0", *options]
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            command, stderr=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})}
+        )
         self.lines, self.connections = [], []
         for line in self.process.stderr:
             self.lines.append(line)

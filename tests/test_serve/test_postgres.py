@@ -16,7 +16,7 @@ from tests.test_serve.cluster import Cluster, lacking
 from tests.test_serve.load import CLIENTS, Load, check, end
 from tests.test_serve.process import Process
 from tests.test_serve.test_engine import drive
-from tests.test_serve.test_process import KILLS
+from tests.test_serve.test_process import KILLS, UNCUT
 from tests.test_serve.tools import Direct
 
 
@@ -88,7 +88,7 @@ def leader(services):
 def test_kill_9_of_the_leader_hands_over_with_nothing_lost_and_nothing_twice(database, tmp_path):
     seed = random.randrange(2**32)
     print("seed", seed)
-    options = ("--store", database.address)
+    options = ("--store", database.address, *UNCUT)
     services = [Process(tmp_path, *options), Process(tmp_path, *options)]
     current, slowest = [leader(services)], 0.0
 

@@ -2,10 +2,13 @@
 
 import os
 import random
+import shutil
 import socket
 import subprocess
 import sys
 import time
+from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +20,7 @@ from tests.test_serve.load import CLIENTS, Load, check, end
 from tests.test_serve.process import RUN, Process
 from tests.test_serve.tools import read_log
 
+UNCUT = ("--entries", "1000000000")  # the whole log stays, to be compared
 KILLS = int(os.environ.get("DRIFTLINE_KILLS", "4"))
 
 
@@ -35,7 +39,7 @@ def test_kill_9_under_load_loses_nothing_and_learns_nothing_twice(tmp_path, keye
 
     loads = [Load(connect, number, seed, keyed) for number in range(CLIENTS)]
     for cycle in range(KILLS):
-        with Process(folder) as service:
+        with Process(folder, *UNCUT) as service:
             if cycle == 0:
                 made = service.client().call("PUT", "/v1/models/m", {"learner": "rls", "keyed": keyed})
                 assert made[0] == 201
@@ -45,7 +49,7 @@ def test_kill_9_under_load_loses_nothing_and_learns_nothing_twice(tmp_path, keye
             time.sleep(rng.uniform(0.1, 1.0))
             port[0] = None
             service.kill()
-    with Process(folder) as service:
+    with Process(folder, *UNCUT) as service:
         port[0] = service
         time.sleep(0.5)
         end(loads)
@@ -112,3 +116,53 @@ def test_a_body_that_comes_too_slowly_is_refused_and_others_are_served(tmp_path)
             assert one.recv(1000).startswith(b"HTTP/1.1 408")
             one.close()
         assert client.call("GET", "/v1/models/m")[1]["rows"] == 1
+
+
+@pytest.fixture(scope="module")
+def forgetful(tmp_path_factory):
+    """A library that forgets what was not synced; tests are skipped where no compiler makes it."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None or not sys.platform.startswith("linux"):
+        pytest.skip("needs a C compiler and LD_PRELOAD")
+    made = tmp_path_factory.mktemp("library") / "forgetful.so"
+    source = Path(__file__).with_name("forgetful.c")
+    subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", made, source, "-ldl", "-lpthread"], check=True)
+    return made
+
+
+def test_loss_of_power_loses_nothing_that_was_acknowledged(tmp_path, forgetful):
+    """After each kill the service goes on from a folder that holds only what it had synced."""
+    seed = random.randrange(2**32)
+    print("seed", seed)
+    rng, current = random.Random(seed), [None]
+
+    def connect():
+        if current[0] is None:
+            raise OSError
+        return current[0].client()
+
+    loads = [Load(connect, number, seed, False) for number in range(CLIENTS)]
+    folders = [tmp_path / str(number) for number in range(KILLS + 1)]
+    for folder in folders:
+        folder.mkdir()
+    try:
+        for before, after in pairwise(folders):
+            for file in before.iterdir():
+                shutil.copy(file, after)  # what was on disk when this round begins
+            names = {"LD_PRELOAD": str(forgetful), "FORGETFUL_FROM": str(before), "FORGETFUL_TO": str(after)}
+            with Process(before, *UNCUT, environment=names) as service:
+                if before is folders[0]:
+                    assert service.client().call("PUT", "/v1/models/m", {"learner": "rls"})[0] == 201
+                    for load in loads:
+                        load.start()
+                current[0] = service
+                time.sleep(rng.uniform(0.2, 1.0))
+                current[0] = None
+                service.kill()
+        with Process(folders[-1], *UNCUT) as service:
+            current[0] = service
+            time.sleep(0.3)
+            end(loads)
+            check(loads, service.client(), *read_log(folders[-1]))
+    finally:
+        end([load for load in loads if load.is_alive()])

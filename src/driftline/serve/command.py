@@ -26,6 +26,9 @@ def serve(
     tokens: Annotated[Path | None, typer.Option(help="Hashes of tokens, by `driftline token`.")] = None,
     store: Annotated[str | None, typer.Option(help="Keep the log in PostgreSQL instead: postgresql://…")] = None,
     remember: Annotated[int, typer.Option(help="Labels of a model whose ids are known again.", min=1)] = 1_000_000,
+    entries: Annotated[
+        int, typer.Option(help="Calls in the log after which models are saved and the log is cut.", min=1)
+    ] = 10_000,
     timeout: Annotated[float, typer.Option(help="Seconds that a client may take to send a body.", min=0.1)] = 30.0,
     waiting: Annotated[int, typer.Option(help="Rows of a model that may wait for labels.", min=1)] = 100_000,
 ) -> None:
@@ -43,7 +46,14 @@ def serve(
 
     with errors.told("serve"):
         try:
-            run(folder, host, port, tokens, store, Limits(remembered=remember, waiting=waiting, seconds=timeout))
+            run(
+                folder,
+                host,
+                port,
+                tokens,
+                store,
+                Limits(remembered=remember, entries=entries, seconds=timeout, waiting=waiting),
+            )
         except StoreError as error:
             typer.echo(f"driftline serve: {error}", err=True)
             raise typer.Exit(errors.DATA) from error
