@@ -152,13 +152,60 @@ def measure(connections: list[int], calls: int, rounds: int, learner: str) -> li
     return lines
 
 
+def soak(rows: int, streams: int) -> list[list[Cell]]:
+    """Memory and open files of a service along so many rows by id, with streams of events that listen and then leave."""
+    lines: list[list[Cell]] = []
+
+    async def listeners(port: int) -> list[asyncio.StreamWriter]:
+        opened = []
+        for _ in range(streams):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"GET /v1/models/m/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            await reader.readuntil(b"\n\n")
+            opened.append(writer)
+        return opened
+
+    async def tenth(port: int, number: int) -> None:
+        batches = range(number * rows // 10, (number + 1) * rows // 10, 500)
+        for start in batches:
+            x = [
+                {"id": f"r{row}", "x": {"a": row % 7 / 7, "b": row % 5 / 5}, "y": row % 3 / 3}
+                for row in range(start, start + 500)
+            ]
+            await client(port, request("POST", "/v1/models/m/learn", {"rows": x}), 1, [])
+
+    async def all_of_it(service: Server) -> None:
+        await client(service.port, request("PUT", "/v1/models/m", {"learner": "rls"}), 1, [])
+        opened = await listeners(service.port)
+        for number in range(10):
+            await tenth(service.port, number)
+            lines.append([f"{(number + 1) * rows // 10:,} rows", *state(service)])
+        for writer in opened:
+            writer.close()
+        await asyncio.sleep(20)  # streams notice at their next sign of life
+        lines.append(["streams closed", *state(service)])
+
+    def state(service: Server) -> tuple[float, int]:
+        pages = int(Path(f"/proc/{service.process.pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE") / 2**20, len(os.listdir(f"/proc/{service.process.pid}/fd"))
+
+    with tempfile.TemporaryDirectory() as folder, Server(SERVE, folder) as service:
+        asyncio.run(all_of_it(service))
+    return lines
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--connections", type=int, nargs="+", default=[1, 64, 256])
     parser.add_argument("--calls", type=int, default=4000, help="single rows of a round; a tenth as many batches")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--learner", default="rls")
+    parser.add_argument("--soak", type=int, metavar="ROWS", help="memory and open files along so many rows instead")
+    parser.add_argument("--streams", type=int, default=1000, help="of events, open during the soak")
     options = parser.parse_args()
+    if options.soak:
+        print(Table("A soak", ("after", "resident, MiB", "open files"), soak(options.soak, options.streams)).text())
+        return
     lines = measure(options.connections, options.calls, options.rounds, options.learner)
     header = ("call", "connections", "empty route, us", "durable, us", "ratio", "calls/s", "p50, ms", "p99, ms")
     print(Table(f"A durable call beside an empty route ({options.learner}, {FEATURES} features)", header, lines).text())

@@ -1,0 +1,130 @@
+"""Thousands of requests that are nearly right, or not at all: no answer of 5xx, and nothing learned by a refused one."""
+
+import json
+import os
+import random
+
+import pytest
+
+pytest.importorskip("starlette")
+
+from driftline.serve.api import Api
+from driftline.serve.engine import Engine
+from driftline.serve.limits import Limits
+from driftline.serve.store import SqliteStore
+from tests.test_serve.client import Client
+
+REQUESTS = int(os.environ.get("DRIFTLINE_REQUESTS", "1500"))
+VALUES = [
+    None, True, False, 0, -1, 1, 2.5, 1e308, -1e308, 1e-320, 10**30, 10**400, "", "a", "é", "\u0000", "\ud800", "x" * 300,
+    "NaN", [], {}, [[]], [1.0],
+    [1.0, 2.0], ["a"], {"a": 1.0}, {"a": "b"}, {"a": None}, {"b": 2, "c": 1e200}, {"": 1.0}, {"x" * 300: 1.0}, [1.0] * 70,
+    {"learner": "rls"},
+    {"learner": {"learner": "rls"}}, ["rls", {"learner": "nobody"}],
+]  # fmt: skip
+LEARNERS = ["auto", "rls", "lms", "kernel", "network", "sparse_dfop", "kalman", "eg", "nobody", "pipeline", "averaged"]
+PARAMS = [
+    "rate",
+    "ridge",
+    "forgetting",
+    "learner",
+    "learners",
+    "budget",
+    "dim",
+    "dtype",
+    "missing",
+    "intercept",
+    "gamma",
+    "steps",
+]
+HEADERS = [
+    {"content-type": "application/json"},
+    {"content-type": "application/vnd.apache.arrow.stream"},
+    {"content-type": "text/plain"},
+    {},
+]
+
+
+def one_row(rng):
+    """A row of which any part may be wrong."""
+    row = {
+        "x": rng.choice([{"a": rng.gauss(0, 1)}, [rng.gauss(0, 1)], rng.choice(VALUES)]),
+        "y": rng.choice([1.0, rng.choice(VALUES)]),
+    }
+    if rng.random() < 0.5:
+        row["id"] = rng.choice([f"i{rng.randrange(30)}", rng.choice(VALUES)])
+    if rng.random() < 0.3:
+        row["key"] = rng.choice(["k", rng.choice(VALUES)])
+    for name in list(row):
+        if rng.random() < 0.15:
+            del row[name]
+    return row
+
+
+def one_request(rng):
+    """A method, a path, a body and headers."""
+    name = rng.choice(["m", "k", "f", "n", "nobody", "%00", "..", "é", "x" * 300])
+    call = rng.choice(["/predict", "/learn", "/learn", "/forecast", "", "/export", "/nowhere"])
+    method = rng.choice(["POST", "POST", "POST", "GET", "PUT", "PUT", "DELETE", "PATCH"])
+    if method == "DELETE" and name in "mkf":
+        method = "POST"
+    if method == "PUT":
+        params = {rng.choice(PARAMS): rng.choice(VALUES) for _ in range(rng.randrange(3))}
+        body = {"learner": rng.choice(LEARNERS), "params": params, "level": rng.choice([0.9, rng.choice(VALUES)])}
+        body |= {"steps": rng.choice([None, 2, rng.choice(VALUES)]), "keyed": rng.choice([False, rng.choice(VALUES)])}
+        body = {part: value for part, value in body.items() if rng.random() < 0.7}
+    elif rng.random() < 0.5:
+        body = one_row(rng)
+    else:
+        body = rng.choice(
+            [{"rows": [one_row(rng) for _ in range(rng.randrange(12))]}, {"rows": rng.choice(VALUES)}, rng.choice(VALUES)]
+        )
+    data = json.dumps(body).encode()
+    if rng.random() < 0.2:
+        at = rng.randrange(len(data) + 1)
+        data = data[:at] + rng.randbytes(rng.randrange(4)) + data[at + rng.randrange(3) :]
+    headers = HEADERS[0] if rng.random() < 0.85 else rng.choice(HEADERS)
+    return method, f"/v1/models/{name}{call}", data, headers
+
+
+def test_no_request_fails_and_none_that_is_refused_is_learned(tmp_path, caplog):
+    seed = random.randrange(2**32)
+    print("seed", seed)
+    rng = random.Random(seed)
+    engine = Engine(SqliteStore(tmp_path / "s"), Limits(rows=10, features=50, body=20_000, models=30, keys=10))
+    engine.start()
+    client = Client(Api(engine).app, engine)
+    for name, config in {
+        "m": {"learner": "rls"},
+        "k": {"learner": "lms", "keyed": True},
+        "f": {"learner": "rls", "steps": 2},
+    }.items():
+        assert client.put(f"/v1/models/{name}", json=config).status_code == 201
+    seen = {}
+    for _ in range(REQUESTS):
+        method, path, data, headers = one_request(rng)
+        before = (
+            engine.last,
+            len(engine.models),
+            {name: model.export(None) for name, model in engine.models.items() if name in "mf"},
+        )
+        answer = client.request(method, path, content=data, headers=headers)
+        seen[answer.status_code] = seen.get(answer.status_code, 0) + 1
+        assert answer.status_code < 500, (method, path, data, answer.text)
+        if answer.status_code >= 400:
+            assert answer.json()["detail"]
+            assert "Traceback" not in answer.text
+            assert str(tmp_path) not in answer.text
+            after = (
+                engine.last,
+                len(engine.models),
+                {name: model.export(None) for name, model in engine.models.items() if name in "mf"},
+            )
+            assert after == before, (method, path, data, answer.text)
+    models = {name: client.get(f"/v1/models/{name}").json() for name in list(engine.models)}
+    engine.stop()
+    assert seen.keys() >= {200, 201, 404, 409, 413, 415, 422}
+    again = Engine(SqliteStore(tmp_path / "s"), engine.limits)
+    assert {name: json.loads(json.dumps(model.status())) for name, model in again.models.items()} == models
+    again.store.close()
+    assert "a call failed" not in caplog.text
