@@ -68,6 +68,7 @@ class Team {
     // The label of a row. Notes that were taken when there were fewer features teach the jury alone.
     void learn(const double* notes, Index features_then, const double* x, double y, double weight) {
         Note note = view(const_cast<double*>(notes));
+        y = held(y);
         const auto known = static_cast<Index>(note.head[0]);
         const double last = note.head[2];
         if (known > 0) {
@@ -83,6 +84,7 @@ class Team {
     // `last` is what was the newest label known when the row was predicted; null where the label tells nobody anything: that
     // of a row predicted before the first, or a value in the place of an outlier.
     void remember(const double* x, double y, const double* last = nullptr) {
+        y = held(y);
         trail_.remember(x, y, last);
         const double change = last ? y - *last : 0;
         profiles_.remember(x, y, last ? &change : nullptr, trail_.mean());
@@ -156,6 +158,8 @@ class Team {
     struct Note {
         double *head, *said, *layer, *usual, *differences, *profiles, *trees, *residual_trees;
     };
+    // Labels of which squares can be formed.
+    static double held(double y) { return saturate(y, 1e150); }
     static constexpr Index at(Member member) { return static_cast<Index>(member); }
     Note view(double* from) const {
         Note out{};

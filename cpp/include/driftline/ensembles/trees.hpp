@@ -23,7 +23,7 @@ struct TreesKind {
 class Trees {
   public:
     static constexpr Index most_trees = 96, depth = 5, splits = (1 << depth) - 1, leaves = 1 << depth, most_bins = 32,
-                           sample = 512, first_rows = 32, most_chosen = 32, growing = 4, rolling = 16;
+                           sample = 512, first_rows = 32, most_chosen = 32, growing = 2, rolling = 16;
 
     Trees(Index columns, TreesKind kind) : columns_(columns), kind_(kind), edges_(columns) {}
 
