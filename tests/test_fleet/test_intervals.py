@@ -134,6 +134,6 @@ def test_what_is_kept_costs_what_the_summary_says():
         sizes[tuple(options)] = fleet.nbytes // 5
         assert fleet.summary()["memory"].tolist() == [fleet.nbytes // 5] * 5
     plain = sizes[()]
-    assert sizes["intervals",] - plain < 1024
+    assert 1000 < sizes["intervals",] - plain < 1500
     assert 3500 < sizes["alarms",] - plain < 4500
     assert sizes["intervals", "alarms"] - plain == sizes["intervals",] + sizes["alarms",] - 2 * plain

@@ -65,7 +65,7 @@ def backup(
     """Copy a service's folder while it runs, with all that was acknowledged before.
 
     \b
-    Example:
+    Examples:
       driftline backup models/ backups/monday
     """
     from driftline.serve.store import backup as copy
@@ -82,7 +82,7 @@ def token(
     """Make a token, print it once, and add its hash to a file. A running service takes it within seconds.
 
     \b
-    Example:
+    Examples:
       driftline token tokens.txt --scope admin --name deploy
     """
     from driftline.serve.tokens import SCOPES, digest_of, new_token

@@ -11,7 +11,9 @@ namespace driftline {
 
 class Bernstein {
   public:
-    explicit Bernstein(std::vector<double> prior) : prior_(std::move(prior)), parts_(prior_.size()), weights_(prior_) {}
+    explicit Bernstein(std::vector<double> prior) : prior_(std::move(prior)), parts_(prior_.size()), weights_(prior_) {
+        weigh(); // as after a state was read
+    }
 
     Index count() const { return static_cast<Index>(prior_.size()); }
     const std::vector<double>& weights() const { return weights_; }
