@@ -371,3 +371,19 @@ def test_a_table_with_a_bad_row_is_refused_whole_and_the_row_is_named(tmp_path):
             service.learn("m", *rows)
         assert (refused.value.status, refused.value.row) == (422, 7)
         assert service.export("m") == before
+
+
+def test_the_latest_rows_are_kept_and_no_more(tmp_path):
+    with Direct(tmp_path, entries=10**6) as service:
+        service.put("m", learner="lms", params={"rate": 0.01})
+        for start in range(0, 2000, 250):
+            service.learn("m", *[{"x": [1.0], "y": float(n)} for n in range(start, start + 250)])
+        for number in range(2000, 2030):
+            service.learn("m", x=[1.0], y=float(number))
+        model = service.engine.models["m"]
+        seen, status, _ = model.news(0, None)
+        assert seen == 2030
+        assert [row[4] for row in status["recent"]] == [float(n) for n in range(1730, 2030)]
+        assert [row[0] for row in status["recent"]] == list(range(1731, 2031))
+        assert model.news(2028, None)[1]["recent"][0][4] == 2028.0
+        assert model.recent._rows < 300 + 250

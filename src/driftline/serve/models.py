@@ -17,7 +17,7 @@ from driftline.errors import RowRefusedError
 from driftline.serve.learners import learner_of
 from driftline.serve.limits import Limits
 from driftline.serve.problems import Problem
-from driftline.serve.recent import KEPT, Chunk
+from driftline.serve.recent import KEPT, Chunk, Recent
 from driftline.serve.requests import Block, Row
 from driftline.serve.scores import Answer, Outcome, Scores, summary
 from driftline.serve.unit import Unit, Waiting
@@ -59,7 +59,7 @@ class Model:
         self.labels = 0  # that came with an id
         self.learned = 0  # rows since the service started
         self.changed: set[str] = set()  # keys whose units changed since the log was told
-        self.recent: deque[Chunk] = deque(maxlen=KEPT)
+        self.recent = Recent()
         self.alarms: deque[tuple[int, dict[str, Any]]] = deque(maxlen=KEPT)
 
     def _new_unit(self, key: str) -> Unit:
@@ -239,7 +239,7 @@ class Model:
         first, self.learned = self.learned, self.learned + len(block)
         self._touch(unit, entry)
         self.alarms.extend((first, {"key": "", "row": row, "at": at}) for row in unit.scores.take_table(run, block.y, at))
-        self.recent.append(Chunk(first, unit.scores.rows - len(block), "", run, block.y))
+        self.recent.add(Chunk(first, unit.scores.rows - len(block), "", run, block.y))
         return []
 
     def _settle(self, told: list[Told], outcomes: dict[str, list[Outcome]], entry: int, at: float) -> None:
@@ -253,7 +253,7 @@ class Model:
             self._touch(unit, entry)
             raised = unit.scores.take(of_unit, at)
             self.alarms.extend((self.learned, {"key": key, "row": row, "at": at}) for row in raised)
-            self.recent.append(Chunk(self.learned, first, key, of_unit))
+            self.recent.add(Chunk(self.learned, first, key, of_unit))
             self.learned += len(of_unit)
 
     def _learned(self, unit: Unit, row: Row, index: int, waiting: Waiting | None) -> tuple[Outcome, Any, bytes]:
@@ -329,10 +329,8 @@ class Model:
 
     def news(self, seen: int, key: str | None) -> tuple[int, dict[str, Any], list[dict[str, Any]]]:
         """What happened since so many rows were learned: how many now, the status with the latest rows, and the alarms."""
-        chunks = [chunk for chunk in self.recent if chunk.learned >= seen and key in (None, chunk.key)]
-        latest = [row for chunk in chunks for row in chunk.rows()]
         alarms = [alarm for learned, alarm in self.alarms if learned >= seen and key in (None, alarm["key"])]
-        return self.learned, {**self.status(key), "recent": latest[-KEPT:]}, alarms
+        return self.learned, {**self.status(key), "recent": self.recent.since(seen, key)}, alarms
 
     def _known(self, key: str) -> Unit:
         if key not in self.units:

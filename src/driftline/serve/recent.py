@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,3 +43,23 @@ class Chunk:
         count = len(self.said)
         start = self.before + count - len(all_rows) + 1
         return [(start + number, *row, self.key) for number, row in enumerate(all_rows)][-KEPT:]
+
+
+class Recent:
+    """The latest rows, in the chunks in which they were learned; older chunks are dropped."""
+
+    def __init__(self) -> None:
+        self._chunks: deque[Chunk] = deque()
+        self._rows = 0
+
+    def add(self, chunk: Chunk) -> None:
+        """Adds the newest rows."""
+        self._chunks.append(chunk)
+        self._rows += len(chunk.said)
+        while self._rows - len(self._chunks[0].said) >= KEPT:
+            self._rows -= len(self._chunks.popleft().said)
+
+    def since(self, learned: int, key: str | None) -> list[tuple[Any, ...]]:
+        """Rows that were learned after so many, of one key or of all."""
+        chunks = [chunk for chunk in self._chunks if chunk.learned >= learned and key in (None, chunk.key)]
+        return [row for chunk in chunks for row in chunk.rows()][-KEPT:]
