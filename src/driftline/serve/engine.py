@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from driftline.errors import ModelFileError
@@ -345,15 +346,14 @@ class Engine:
     def _save(self, seconds: float) -> None:
         """Saves units, those that changed longest ago first, and cuts the log behind them."""
         end = time.monotonic() + seconds
-        snapshots, places = [], []
+        snapshots = []
         for place in self._dirty:
             unit = self._numbered[place[0]].units[place[1]]
             snapshots.append(Snapshot(*place, unit.place, unit.to_bytes()))
-            places.append(place)
             if time.monotonic() > end:
                 break
-        rest = {place: first for place, first in self._dirty.items() if place not in set(places)}
-        cut = min(rest.values(), default=self.last + 1) - 1
+        rest = dict(islice(self._dirty.items(), len(snapshots), None))
+        cut = next(iter(rest.values()), self.last + 1) - 1
         try:
             if snapshots or cut > self._cut:
                 self.store.save(snapshots, cut)
