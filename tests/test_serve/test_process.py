@@ -70,6 +70,12 @@ def test_a_graceful_stop_answers_what_it_took_and_starts_again_from_snapshots(tm
         assert "driftline_log_entries 0" in service.client().call("GET", "/metrics")[1].decode()
 
 
+def test_a_stop_while_it_starts_is_heeded(tmp_path):
+    for _ in range(3):
+        with Process(tmp_path) as service:
+            assert service.stop() == 0
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [(["--host", "0.0.0.0"], "--tokens FILE is needed"), (["--tokens", "nowhere"], "nowhere: no such file")],

@@ -83,8 +83,11 @@ def serve(folder: Path, host: str, port: int, tokens: Path | None, store: str | 
     socket = config.bind_socket()
     bound = socket.getsockname()[1]
     socket.listen(config.backlog)  # calls are taken from the line below on
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: None)  # uvicorn raises the signal again once it has stopped, with more to do here
+    for number in (
+        signal.SIGINT,
+        signal.SIGTERM,
+    ):  # before uvicorn listens to them, and when it raises them again at its end
+        signal.signal(number, lambda *_: setattr(server, "should_exit", True))
     engine.start()
     _log.info("serving on http://%s:%d", host, bound, extra={"more": {"port": bound, "leads": engine.leading}})
     try:
