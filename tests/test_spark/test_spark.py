@@ -85,7 +85,7 @@ def test_a_stream_that_is_killed_gives_every_row_once(spark, rows, tmp_path):
     for options, words in (
         ({"learner": dl.RLS(forgetting=0.5)}, r"spark\.follow: the checkpoint is one of RLS\(forgetting=0\.99"),
         ({"features": ["b", "a"]}, "feature names should match"),
-        ({"level": 0.9}, "no feature names|spark\\.follow: the checkpoint was made without a level|schema"),
+        ({"level": 0.9}, r"spark\.follow: the checkpoint was made without a level"),
     ):
         with pytest.raises(Exception, match=words):
             start(spark, tmp_path, **options).awaitTermination()
