@@ -99,6 +99,7 @@ template <class T> nb::dict get_state(AutoCore<T>& self) {
         restart_where_broken(expert->state);
     restart_where_broken(model.mixer().top().state);
     model.team().each_model([](auto& one) { restart_where_broken(one.state); });
+    model.team().visit(Mender{});
     model.visit(all);
     std::vector<double> shape{static_cast<double>(model.inputs.born()), static_cast<double>(model.warm_count())};
     const std::vector<double> layout = model.team().layout();

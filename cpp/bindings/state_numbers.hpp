@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "driftline/base/simd.hpp"
@@ -14,6 +15,12 @@ struct Collector {
     std::vector<float> entries;
     void operator()(const double* from, Index n) { numbers.insert(numbers.end(), from, from + n); }
     void operator()(const float* from, Index n) { entries.insert(entries.end(), from, from + n); }
+};
+// Numbers that left the range, which only a forged state leads to, become 0: what is saved can be loaded.
+struct Mender {
+    template <class T> void operator()(T* numbers, Index n) const {
+        std::replace_if(numbers, numbers + n, [](T number) { return !std::isfinite(number); }, T(0));
+    }
 };
 struct Counter {
     Index numbers = 0, entries = 0;
