@@ -54,7 +54,7 @@ class Auto(Learner):
     autoregression in differences, profiles of features with few values, trees that are replaced all the time, and a stack.
     A jury that leans on the core to begin with mixes them. :doc:`/auto` tells what was tried.
 
-    ``Auto(experts=[...])`` puts learners of your own among the experts; see :class:`~driftline.ensembles.AutoWithExperts`.
+    ``Auto(experts=[...])`` puts learners of your own among the experts; see :doc:`/auto`.
 
     ``coef_`` and ``intercept_`` are those of the linear model that the experts of the core make together at this moment,
     without what is cut off, shrunk or squared on the way. Labels serve as inputs in the order in which ``learn_one`` brought
