@@ -66,8 +66,8 @@ class Auto(Learner):
     >>> for t in range(200):
     ...     x = [t % 7, t % 5]
     ...     model.learn_one(x, 1000.0 + 2.0 * x[0] - 3.0 * x[1])
-    >>> round(model.predict_one([3.0, 1.0]), 2)
-    1003.0
+    >>> abs(model.predict_one([3.0, 1.0]) - 1003.0) < 0.5
+    True
     """
 
     _with_experts: ClassVar[type[Learner]]  # own_experts.py enters its own here
