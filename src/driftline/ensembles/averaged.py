@@ -6,16 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from driftline._core import Level, Outputs, Status
+from driftline._core import Outputs, Status
 from driftline.base import params
 from driftline.base.batch import Batch
+from driftline.base.by_errors import ByErrors
 from driftline.base.certificate import Certificate
 from driftline.base.composite import Composite, core_of, exclusive, is_weight, tell_each
 from driftline.base.learner import Learner
 from driftline.base.meta import LINEAR, MetaLearner
 from driftline.base.registry import learner
 from driftline.base.rules import Rule
-from driftline.base.ticket import Ticket, copy_of
+from driftline.base.ticket import Ticket
 from driftline.linear.lms import LMS
 from driftline.tables.inputs import Array
 
@@ -85,7 +86,7 @@ class Averaged(MetaLearner):
         return Certificate(sums["loss"])
 
 
-class _Averaged(Composite):
+class _Averaged(ByErrors):
     """The state: a learner, the sum of the weights with which it predicted, and the errors of their mean."""
 
     def __init__(self, *arguments: Any) -> None:
@@ -147,15 +148,6 @@ class _Averaged(Composite):
         return None if row is None else float(_products(row, self._mean())[0])
 
     @exclusive
-    def predict_interval(self, x: Any, level: Level) -> tuple[float, float] | None:
-        """Both ends of the interval, or None where Python must read the row."""
-        prediction = self.predict(x)
-        if prediction is None:
-            return None
-        lower, upper = core_of(self.above[0]).predict_interval(np.zeros(1), level)
-        return prediction + lower, prediction + upper
-
-    @exclusive
     def learn(self, x: Any, y: Any, weight: Any = None) -> Status:
         """The learner goes first: nothing after it can fail."""
         row = self._row(x) if is_weight(weight) else None
@@ -176,10 +168,7 @@ class _Averaged(Composite):
         inner = None if row is None else self.marked(self.members[0]).ask(x, ahead, kind)
         if row is None or inner is None:
             return None
-        errors = self.marked(self.above[0]).ask(np.zeros(1), ahead, kind)
-        numbers = errors.numbers
-        numbers[0] = _products(row, self._mean())[0]
-        return kind(copy_of(x), self.mark, numbers, None, [inner, errors])
+        return self.asked(x, _products(row, self._mean())[0], [inner], ahead, kind)
 
     @exclusive
     def tell(self, ticket: Any, y: Any, weight: Any = None) -> Status:

@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 
 from driftline import _core
-from driftline._core import Level, Outputs, Status
+from driftline._core import Outputs, Status
 from driftline.base import params
 from driftline.base.batch import Batch
+from driftline.base.by_errors import ByErrors
 from driftline.base.certificate import Certificate
 from driftline.base.composite import Composite, core_of, exclusive, tell_each
 from driftline.base.learner import Learner
 from driftline.base.meta import REGRESSOR, MetaLearner
 from driftline.base.rules import Rule, sequence
-from driftline.base.ticket import Ticket, copy_of
+from driftline.base.ticket import Ticket
 from driftline.ensembles.auto import Auto
 from driftline.linear.lms import LMS
 from driftline.storage import codec
@@ -95,7 +96,7 @@ class AutoWithExperts(MetaLearner):
         return Certificate(sums["loss"])
 
 
-class _Experts(Composite):
+class _Experts(ByErrors):
     """The state: Auto, the experts, the jury, and the errors of what it says."""
 
     by_feature = False
@@ -130,15 +131,6 @@ class _Experts(Composite):
         return None if said is None else float(self.jury.mix(said)[-1])
 
     @exclusive
-    def predict_interval(self, x: Any, level: Level) -> tuple[float, float] | None:
-        """Both ends of the interval, or None where Python must read the row."""
-        prediction = self.predict(x)
-        if prediction is None:
-            return None
-        lower, upper = core_of(self.above[0]).predict_interval(np.zeros(1), level)
-        return prediction + lower, prediction + upper
-
-    @exclusive
     def learn(self, x: Any, y: Any, weight: Any = None) -> Status:
         """Left to a replay of one row, in a transaction: several may refuse."""
         return Status.UNREAD
@@ -152,12 +144,8 @@ class _Experts(Composite):
         if None in parts:
             return None
         mixed = self.jury.mix(_held(np.array([part.prediction for part in parts])))
-        errors = self.marked(self.above[0]).ask(np.zeros(1), ahead, kind)
-        numbers = errors.numbers
-        numbers[0] = mixed[-1]
-        return kind(
-            copy_of(x), self.mark, numbers, None, [*parts, errors, self.marked(self.above[1]).ask(mixed, ahead, kind)]
-        )
+        made = self.marked(self.above[1]).ask(mixed, ahead, kind)
+        return self.asked(x, mixed[-1], parts, ahead, kind, made)
 
     @exclusive
     def tell(self, ticket: Any, y: Any, weight: Any = None) -> Status:

@@ -9,15 +9,16 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from driftline._core import Level, Outputs, Status
+from driftline._core import Outputs, Status
 from driftline.base import params
 from driftline.base.batch import Batch
+from driftline.base.by_errors import ByErrors
 from driftline.base.certificate import Certificate
 from driftline.base.composite import Composite, core_of, exclusive, is_weight, tell_each
 from driftline.base.learner import Learner
 from driftline.base.meta import MetaLearner
 from driftline.base.rules import Rule
-from driftline.base.ticket import Ticket, copy_of
+from driftline.base.ticket import Ticket
 from driftline.linear.lms import LMS
 from driftline.linear.ridge import Ridge
 from driftline.storage import codec
@@ -113,7 +114,7 @@ class Refit(MetaLearner):
 codec.register(Refit, "refit", Refit._refuse)  # as a part of another model, too
 
 
-class _Refit(Composite):
+class _Refit(ByErrors):
     """The state: the last rows with their labels, the estimator that serves and the one that is to serve next."""
 
     by_feature = False
@@ -248,15 +249,6 @@ class _Refit(Composite):
         return None if row is None else self._predict(x, row, self.late + 1)[0]
 
     @exclusive
-    def predict_interval(self, x: Any, level: Level) -> tuple[float, float] | None:
-        """Both ends of the interval, or None where Python must read the row."""
-        prediction = self.predict(x)
-        if prediction is None:
-            return None
-        lower, upper = core_of(self.above[0]).predict_interval(np.zeros(1), level)
-        return prediction + lower, prediction + upper
-
-    @exclusive
     def learn(self, x: Any, y: Any, weight: Any = None) -> Status:
         """The stand-in goes first: nothing after it can refuse."""
         row = self._row(x) if is_weight(weight) else None
@@ -278,11 +270,8 @@ class _Refit(Composite):
             return None
         prediction, lagged = self._predict(x, row, self.late + 1 if ahead is None else ahead)
         carried = np.zeros(1 + len(self._lags)) if lagged is None else np.append(1.0, lagged)
-        errors = self.marked(self.above[0]).ask(np.zeros(1), ahead, kind)
-        numbers = errors.numbers
-        numbers[0] = prediction
-        parts = [inner, errors, self.marked(self.above[1]).ask(carried, ahead, kind)]
-        return kind(copy_of(x), self.mark, numbers, None, parts)
+        lags = self.marked(self.above[1]).ask(carried, ahead, kind)
+        return self.asked(x, prediction, [inner], ahead, kind, lags)
 
     @exclusive
     def tell(self, ticket: Any, y: Any, weight: Any = None) -> Status:
