@@ -13,6 +13,7 @@ from driftline.serve.engine import Engine
 from driftline.serve.limits import Limits
 from driftline.serve.store import SqliteStore
 from tests.test_serve.client import Client
+from tests.test_serve.tools import SEED
 
 REQUESTS = int(os.environ.get("DRIFTLINE_REQUESTS", "1500"))
 VALUES = [
@@ -42,6 +43,17 @@ HEADERS = [
     {"content-type": "application/vnd.apache.arrow.stream"},
     {"content-type": "text/plain"},
     {},
+]
+# Requests for each kind of answer.
+SURE = [
+    ("GET", "/v1/models/m", b"", {}),
+    ("PUT", "/v1/models/n", b'{"learner": "lms"}', HEADERS[0]),
+    ("PUT", "/v1/models/m", b'{"learner": "lms"}', HEADERS[0]),
+    ("GET", "/v1/models/nobody", b"", {}),
+    ("PATCH", "/v1/models/m", b"", {}),
+    ("POST", "/v1/models/m/learn", b" " * 20_001, HEADERS[0]),
+    ("POST", "/v1/models/m/learn", b"x", HEADERS[2]),
+    ("POST", "/v1/models/m/learn", b'{"x": {"a": "b"}, "y": 1.0}', HEADERS[0]),
 ]
 
 
@@ -88,9 +100,7 @@ def one_request(rng):
 
 
 def test_no_request_fails_and_none_that_is_refused_is_learned(tmp_path, caplog):
-    seed = random.randrange(2**32)
-    print("seed", seed)
-    rng = random.Random(seed)
+    rng = random.Random(SEED)
     engine = Engine(SqliteStore(tmp_path / "s"), Limits(rows=10, features=50, body=20_000, models=30, keys=10))
     engine.start()
     client = Client(Api(engine).app, engine)
@@ -101,8 +111,8 @@ def test_no_request_fails_and_none_that_is_refused_is_learned(tmp_path, caplog):
     }.items():
         assert client.put(f"/v1/models/{name}", json=config).status_code == 201
     seen = {}
-    for _ in range(REQUESTS):
-        method, path, data, headers = one_request(rng)
+    for number in range(REQUESTS):
+        method, path, data, headers = SURE[number] if number < len(SURE) else one_request(rng)
         before = (
             engine.last,
             len(engine.models),
@@ -123,7 +133,7 @@ def test_no_request_fails_and_none_that_is_refused_is_learned(tmp_path, caplog):
             assert after == before, (method, path, data, answer.text)
     models = {name: client.get(f"/v1/models/{name}").json() for name in list(engine.models)}
     engine.stop()
-    assert seen.keys() >= {200, 201, 404, 409, 413, 415, 422}
+    assert seen.keys() >= {200, 201, 404, 405, 409, 413, 415, 422}
     again = Engine(SqliteStore(tmp_path / "s"), engine.limits)
     assert {name: json.loads(json.dumps(model.status())) for name, model in again.models.items()} == models
     again.store.close()

@@ -17,7 +17,7 @@ from tests.test_serve.load import CLIENTS, Load, check, end
 from tests.test_serve.process import Process
 from tests.test_serve.test_engine import drive
 from tests.test_serve.test_process import KILLS, UNCUT
-from tests.test_serve.tools import Direct
+from tests.test_serve.tools import SEED, Direct
 
 
 @pytest.fixture(scope="module")
@@ -86,8 +86,6 @@ def leader(services):
 
 
 def test_kill_9_of_the_leader_hands_over_with_nothing_lost_and_nothing_twice(database, tmp_path):
-    seed = random.randrange(2**32)
-    print("seed", seed)
     options = ("--store", database.address, *UNCUT)
     services = [Process(tmp_path, *options), Process(tmp_path, *options)]
     current, slowest = [leader(services)], 0.0
@@ -97,7 +95,7 @@ def test_kill_9_of_the_leader_hands_over_with_nothing_lost_and_nothing_twice(dat
             raise OSError
         return current[0].client()
 
-    loads = [Load(connect, number, seed, False) for number in range(CLIENTS)]
+    loads = [Load(connect, number, SEED, False) for number in range(CLIENTS)]
     try:
         assert current[0].client().call("PUT", "/v1/models/m", {"learner": "rls"})[0] == 201
         follower = next(service for service in services if service is not current[0])
@@ -105,7 +103,7 @@ def test_kill_9_of_the_leader_hands_over_with_nothing_lost_and_nothing_twice(dat
         for load in loads:
             load.start()
         for _ in range(KILLS):
-            time.sleep(random.Random(seed).uniform(0.1, 0.8))
+            time.sleep(random.Random(SEED).uniform(0.1, 0.8))
             killed, current[0] = current[0], None
             killed.kill()
             start = time.monotonic()

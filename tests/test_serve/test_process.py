@@ -18,7 +18,7 @@ pytest.importorskip("uvicorn")
 from tests import patience
 from tests.test_serve.load import CLIENTS, Load, check, end
 from tests.test_serve.process import RUN, Process
-from tests.test_serve.tools import read_log
+from tests.test_serve.tools import SEED, read_log
 
 UNCUT = ("--entries", "1000000000")  # the whole log stays, to be compared
 KILLS = int(os.environ.get("DRIFTLINE_KILLS", "4"))
@@ -27,9 +27,7 @@ KILLS = int(os.environ.get("DRIFTLINE_KILLS", "4"))
 @pytest.mark.parametrize("keyed", [False, True])
 def test_kill_9_under_load_loses_nothing_and_learns_nothing_twice(tmp_path, keyed):
     """Clients repeat what was not acknowledged, as they should: the outcome is one account, that of the log."""
-    seed = random.randrange(2**32)
-    print("seed", seed)
-    rng, port = random.Random(seed), [None]
+    rng, port = random.Random(SEED), [None]
     folder = tmp_path / "service"
 
     def connect():
@@ -37,7 +35,7 @@ def test_kill_9_under_load_loses_nothing_and_learns_nothing_twice(tmp_path, keye
             raise OSError
         return port[0].client()
 
-    loads = [Load(connect, number, seed, keyed) for number in range(CLIENTS)]
+    loads = [Load(connect, number, SEED, keyed) for number in range(CLIENTS)]
     for cycle in range(KILLS):
         with Process(folder, *UNCUT) as service:
             if cycle == 0:
@@ -138,16 +136,14 @@ def forgetful(tmp_path_factory):
 
 def test_loss_of_power_loses_nothing_that_was_acknowledged(tmp_path, forgetful):
     """After each kill the service goes on from a folder that holds only what it had synced."""
-    seed = random.randrange(2**32)
-    print("seed", seed)
-    rng, current = random.Random(seed), [None]
+    rng, current = random.Random(SEED), [None]
 
     def connect():
         if current[0] is None:
             raise OSError
         return current[0].client()
 
-    loads = [Load(connect, number, seed, False) for number in range(CLIENTS)]
+    loads = [Load(connect, number, SEED, False) for number in range(CLIENTS)]
     folders = [tmp_path / str(number) for number in range(KILLS + 1)]
     for folder in folders:
         folder.mkdir()

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import sqlite3
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from driftline.serve.engine import Engine
 from driftline.serve.limits import Limits
 from driftline.serve.requests import Requests
 from driftline.serve.store import FILE, SqliteStore, Store
+
+SEED = int(os.environ.get("DRIFTLINE_SEED", "0"))
 
 
 class Direct:

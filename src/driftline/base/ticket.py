@@ -101,8 +101,8 @@ def copy_of(x: Any) -> Any:
 
 def head_of(ticket: Ticket, prefix: str, arrays: dict[str, Array]) -> dict[str, Any]:
     """What a ticket is as JSON has it; its arrays are added to those given."""
-    arrays[f"{prefix}numbers"] = _without_nan(ticket.numbers)
-    head: dict[str, Any] = {"model": ticket.model, "told": ticket.told, "missed": bool(np.isnan(ticket.numbers[0]))}
+    arrays[f"{prefix}numbers"] = ticket.numbers
+    head: dict[str, Any] = {"model": ticket.model, "told": ticket.told}
     if ticket.predictions.size:
         arrays[f"{prefix}predictions"] = ticket.predictions
     if ticket.labelled:
@@ -146,9 +146,7 @@ def ticket_of(head: dict[str, Any], prefix: str, arrays: dict[str, Array]) -> Ti
             np.array([0, len(row)], dtype=columns.dtype),
             codec.decode_count(head["width"], "the ticket's width"),
         )
-    numbers = arrays[f"{prefix}numbers"].copy()
-    if head["missed"]:
-        numbers[0] = np.nan
+    numbers = arrays[f"{prefix}numbers"]
     parts = None
     if "parts" in head:
         parts = [ticket_of(part, f"{prefix}{number}.", arrays) for number, part in enumerate(head["parts"])]
@@ -159,10 +157,6 @@ def ticket_of(head: dict[str, Any], prefix: str, arrays: dict[str, Array]) -> Ti
         ticket.set_label(*codec.read_infinities(head["label"]))
     ticket.told = bool(head["told"])
     return ticket
-
-
-def _without_nan(numbers: Array) -> Array:
-    return np.where(np.isnan(numbers), 0.0, numbers)
 
 
 model_file.register("ticket", _read)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from typing import Any
 
@@ -65,6 +66,27 @@ def late_tickets_survive_bytes(learner: Learner) -> None:
         if t % 7 == 3:
             kept = copy.deepcopy(kept)
     require_same_state(plain, kept, "the state after bytes")
+
+
+def tickets_of_large_numbers_survive_bytes(learner: Learner) -> None:
+    """Whatever numbers a model lives with, its tickets can be kept."""
+    X, y = stream(rows=30)
+    plain, kept = fresh(learner), fresh(learner)
+    for number in range(3, 30, 4):
+        X[number, number % X.shape[1]] = (1e20, -1e30)[number % 2]  # within the range of float32
+    y[5], y[17] = 1e30, -1e20
+    for x, label in zip(X, y, strict=True):
+        ticket, other = plain.ask(x), kept.ask(x)
+        read = Ticket.from_bytes(other.to_bytes())
+        require_same(read.numbers, ticket.numbers, "what a ticket kept")
+        _tell_if_possible(plain, ticket, label)
+        _tell_if_possible(kept, read, label)
+    require_same_state(plain, kept, "the state after bytes of large numbers")
+
+
+def _tell_if_possible(model: Learner, ticket: Ticket, label: float) -> None:
+    with contextlib.suppress(ValueError):  # of a learner that diverges
+        model.tell(ticket, label)
 
 
 def late_steps_start_from_what_is_known(learner: Learner) -> None:

@@ -23,7 +23,7 @@ class Differences {
         for (Index j = 0; j < features_; ++j) {
             row[j] = outlook.x[j];
             for (Index k = 1; k < lags_; ++k)
-                row[k * features_ + j] = outlook.before[(k - 1) * features_ + j];
+                row[k * features_ + j] = outlook.earlier(k, features_)[j];
             difference(row + j, lags_, features_);
         }
     }

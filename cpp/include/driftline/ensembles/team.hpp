@@ -222,7 +222,7 @@ class Team {
     double* write_changes(const Outlook& outlook, double* to) const {
         for (Index j = 0; j < features_; ++j) {
             *to++ = outlook.x[j];
-            *to++ = outlook.x[j] - outlook.before[j];
+            *to++ = outlook.x[j] - outlook.earlier(1, features_)[j];
         }
         return to;
     }

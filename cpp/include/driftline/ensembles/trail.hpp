@@ -21,6 +21,8 @@ struct Outlook {
     double base = 0;                // what the newest label and the mean let expect
     const double* x = nullptr;      // the row itself
     const double* before = nullptr; // the row told last, then those before it
+    // The row that was told k rows ago; the row itself where none was told yet.
+    const double* earlier(Index k, Index features) const { return known > 0 ? before + (k - 1) * features : x; }
 };
 
 class Trail {
@@ -34,7 +36,7 @@ class Trail {
         out.known = known();
         out.ahead = ahead;
         out.x = x;
-        out.before = known() > 0 ? rows_.data() : x;
+        out.before = rows_.data();
         for (Index k = 0; k < near_labels; ++k)
             out.near[k] = known() > 0 ? label(std::min(k + 1, known())) : 0;
         for (Index k = 0; k < far_count; ++k) {
