@@ -1,5 +1,6 @@
 """Wild finite numbers for every learner: whatever it takes, it can save and load; whatever it refuses leaves no trace."""
 
+import contextlib
 import tempfile
 import time
 from pathlib import Path
@@ -8,6 +9,7 @@ import numpy as np
 
 import driftline as dl
 from driftline.base import registry
+from driftline.base.ticket import Ticket
 from driftline.checks.tools import same
 
 REFUSED = (ValueError, FloatingPointError)
@@ -31,6 +33,7 @@ def attack(seconds, seed):
                     rng = np.random.default_rng([seed, rounds])
                     try:
                         _follow(kind(dtype=dtype), rng, Path(folder) / "model", counts)
+                        _keep(kind(dtype=dtype), rng)
                     except BaseException as error:
                         error.add_note(f"{name}, {dtype}, round {rounds} of seed {seed}")
                         raise
@@ -38,18 +41,46 @@ def attack(seconds, seed):
     return f"{counts['taken']:,} rows taken and {counts['refused']:,} refused by {len(registry.learners())} learners"
 
 
+def _rows(model, rng):
+    X = wild(rng, ROWS, 3)
+    labels = rng.integers(3, size=ROWS) if model._estimator_type == "classifier" else wild(rng, ROWS)
+    return zip(X, labels.tolist(), strict=True)
+
+
+def _learn(model, x, y, late):
+    if late:
+        model.tell(Ticket.from_bytes(model.ask(x).to_bytes()), y)
+    else:
+        model.learn_one(x, y)
+
+
+@np.errstate(all="ignore")
 def _follow(model, rng, path, counts):
-    classes = model._estimator_type == "classifier"
-    with np.errstate(all="ignore"):
-        X = wild(rng, ROWS, 3)
-        labels = rng.integers(3, size=ROWS) if classes else wild(rng, ROWS)
-        for x, y in zip(X, labels.tolist(), strict=True):
-            before = model.__getstate__()
-            try:
-                model.learn_one(x, y)
-                counts["taken"] += 1
-            except REFUSED:
-                counts["refused"] += 1
-                assert same(before, model.__getstate__()), f"a refused row left a trace: {x!r}, {y!r}"
+    for x, y in _rows(model, rng):
+        before = model.__getstate__()
+        try:
+            _learn(model, x, y, late=rng.random() < 0.5)
+            counts["taken"] += 1
+        except REFUSED:
+            counts["refused"] += 1
+            assert same(before, model.__getstate__()), f"a refused row left a trace: {x!r}, {y!r}"
     model.save(path)
     assert same(dl.load(path).__getstate__(), model.__getstate__()), "the loaded model is another one"
+
+
+@np.errstate(all="ignore")
+def _keep(model, rng):
+    """Rows that wait for their labels, or for their turn, are kept with the model."""
+    pending = dl.Pending(model)
+    for number, (x, y) in enumerate(_rows(model, rng)):
+        with contextlib.suppress(*REFUSED):
+            pending.predict_one(number, x)
+            pending.learn_one(int(rng.choice(list(pending))), y)
+    assert dl.from_bytes(pending.to_bytes()).to_bytes() == pending.to_bytes(), "rows that wait were not kept"
+    if model._estimator_type == "classifier":
+        return
+    forecaster = dl.Forecaster(model.clone(), steps=3)
+    for x, y in _rows(model, rng):
+        with contextlib.suppress(*REFUSED):
+            forecaster.learn_one(x, y)
+    assert dl.from_bytes(forecaster.to_bytes()).to_bytes() == forecaster.to_bytes(), "the forecaster was not kept"
