@@ -50,8 +50,7 @@ def learned(X, y):
 
 def said(X, y):
     """What is said about the pace."""
-    first = learned(X, y).explain().split("\n")[0]
-    return re.fullmatch(r"After [\d,]+ rows? Auto relies on about the last [\d,]+ rows?: (.*)\.", first)[1]
+    return re.search(r"^The linear core remembers about [\d,]+ rows?: (.*)\.$", learned(X, y).explain(), re.MULTILINE)[1]
 
 
 TRUTHS = {
@@ -111,8 +110,10 @@ def test_the_demo_is_never_said_to_be_at_rest_before_its_jumps_and_at_its_end():
 @settings(max_examples=40)
 def test_what_is_said_follows_from_the_numbers_that_are_printed(seed, rows, step, noise, wave, jump):
     model = learned(*stream(seed, rows, step, noise, (rows // 2,) if jump else (), wave=wave))
-    pace, by_memory, *_ = model.explain().split("\n")
-    memory, verdict = re.fullmatch(r"After .* Auto relies on about the last ([\d,]+) rows?: (.*)\.", pace).groups()
+    lines = model.explain().split("\n")
+    place = next(number for number, line in enumerate(lines) if line.startswith("The linear core remembers"))
+    pace, by_memory = lines[place : place + 2]
+    memory, verdict = re.fullmatch(r"The linear core remembers about ([\d,]+) rows?: (.*)\.", pace).groups()
     memory = int(memory.replace(",", ""))
     experts = model._core.experts()
     assert memory == round(model.memory_)
@@ -153,12 +154,10 @@ def test_the_drift_of_a_few_fast_experts_is_told_apart():
     slow = [one for one in experts if round(one.memory) >= 10]
     rest = sum(one.share * one.drift for one in slow) / sum(one.share for one in slow)
     assert rest < 0.5 * model.drift_
-    line = model.explain().split("\n")[1]
-    assert line.endswith(
-        f"The mean drift is {model.drift_:.2g}, and {rest:.2g} without the experts with fewer than 10 rows."
-    )
+    told = f"The mean drift is {model.drift_:.2g}, and {rest:.2g} without the experts with fewer than 10 rows.\n"
+    assert told in model.explain()
     fast = learned(*stream(step=0.5, noise=0.1))
-    assert fast.explain().split("\n")[1].endswith(f"The mean drift is {fast.drift_:.2g}.")
+    assert f"The mean drift is {fast.drift_:.2g}.\n" in fast.explain()
 
 
 def in_words(**options):
@@ -169,13 +168,15 @@ def in_words(**options):
 
 def test_nothing_is_said_too_early():
     assert dl.Auto().explain() == "Auto has seen no row yet."
-    assert in_words(rows=1)[0] == "After 1 row it is too early to tell at what pace the target moves."
-    assert in_words(rows=63)[0] == "After 63 rows it is too early to tell at what pace the target moves."
+    for rows, spelled in ((1, "1 row"), (63, "63 rows")):
+        words = in_words(rows=rows)
+        assert words[0].startswith(f"Weights after {spelled}: ")
+        assert "It is too early to tell at what pace the target moves." in words
 
 
 def test_it_says_whether_the_past_helps_and_which_labels_did_not_count():
-    assert in_words(wave=5.0)[2].startswith("Earlier labels and rows help a lot: ")
-    assert in_words()[2].startswith("Earlier labels and rows help little: ")
+    assert "\nEarlier labels and rows help a lot: " in "\n".join(in_words(wave=5.0))
+    assert "\nEarlier labels and rows help little: " in "\n".join(in_words())
     assert in_words(outlier=1e4)[-1] == "1 label far from all others, and explained by nothing, did not count."
 
 
@@ -191,6 +192,6 @@ def test_it_says_what_the_experts_beside_the_core_found():
     words = model.explain()
     share = int(re.search(r"hour and weekday together explain (\d+) % of the labels' variance", words)[1])
     assert 90 <= share <= 100
-    core = int(re.search(r"The linear core has (?:less than )?(\d+) % of the weight; beside it: ", words)[1])
+    core = int(re.search(r"^Weights after 4,000 rows: .*the linear core (?:less than )?(\d+) %", words)[1])
     assert core < 20
     assert sum(model.weights_.values()) == pytest.approx(1.0)

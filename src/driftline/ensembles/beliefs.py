@@ -57,7 +57,7 @@ TEAM = (
     "trees",
     "trees on what the core leaves",
     "the linear core within the labels' range",
-    "a stack of all",
+    "a stack of them all",
 )
 
 
@@ -79,29 +79,34 @@ class Team:
 
 
 def in_words(experts: list[Expert], team: Team, rows: int, memory: float, drift: float, sums: dict[str, float]) -> str:
-    """Sentences on the pace of the target, the shares by memory, earlier labels, the top experts, the team, and outliers.
+    """Sentences on the weights of the team and what it found, then on the linear core, then on outliers.
 
-    The pace follows from the numbers that are printed: the memory as rounded, and the shares.
+    What is said about the pace of the target follows from the numbers that are printed: the core's memory as rounded, and
+    the shares of its experts.
     """
     ranked = sorted(experts, key=lambda expert: -expert.share)[:3]
     lines = [
+        _weights(team, rows),
+        *_findings(team),
         _pace(experts, rows, max(round(memory), 1)),
         _shares(experts, drift),
         _past(sum(expert.share for expert in experts if expert.view in _LOOK_BACK)),
-        "The most weight is on: " + "; ".join(f"{name_of(expert)} ({_percent(expert.share)})" for expert in ranked) + ".",
-        *_beside(team),
+        "Its largest weights: " + "; ".join(f"{name_of(expert)} ({_percent(expert.share)})" for expert in ranked) + ".",
     ]
     if outliers := int(sums["outliers"]):
         lines.append(f"{_count(outliers, 'label')} far from all others, and explained by nothing, did not count.")
     return "\n".join(lines)
 
 
-def _beside(team: Team) -> list[str]:
-    """The weight of the experts beside the core, what profiles explain, and what trees split on."""
-    core = float(team.shares[0])
-    others = sorted(zip(team.shares[1:].tolist(), TEAM[1:], strict=True), reverse=True)
-    shown = ", ".join(f"{name} {_percent(share)}" for share, name in others if share >= _SHOWN)
-    lines = [f"The linear core has {_percent(core)} of the weight" + (f"; beside it: {shown}." if shown else ".")]
+def _weights(team: Team, rows: int) -> str:
+    ranked = sorted(zip(team.shares.tolist(), TEAM, strict=True), reverse=True)
+    shown = [f"{name} {_percent(share)}" for share, name in ranked if share >= _SHOWN or name == TEAM[0]]
+    return f"Weights after {_count(rows, 'row')}: {', '.join(shown)}."
+
+
+def _findings(team: Team) -> list[str]:
+    """What profiles explain, and what trees split on."""
+    lines = []
     if best := max(team.profiles, key=lambda key: key[2], default=None):
         first, second, explained = best
         both = f"{team.names[first]} and {team.names[second]} together explain"
@@ -133,7 +138,7 @@ def _count(number: float, what: str) -> str:
 
 def _pace(experts: list[Expert], rows: int, memory: int) -> str:
     if rows < _FEW:
-        return f"After {_count(rows, 'row')} it is too early to tell at what pace the target moves."
+        return "It is too early to tell at what pace the target moves."
     begun = [expert for expert in experts if expert.reset > 0 and expert.memory < _SINCE_JUMP * rows]
     anew = sum(expert.share for expert in begun)
     if anew > 0.5:
@@ -145,7 +150,7 @@ def _pace(experts: list[Expert], rows: int, memory: int) -> str:
         pace = "there is no sign yet that the target moves"
     else:
         pace = next(says for least, _, _, says in _BANDS if memory >= least)
-    return f"After {_count(rows, 'row')} Auto relies on about the last {_count(memory, 'row')}: {pace}."
+    return f"The linear core remembers about {_count(memory, 'row')}: {pace}."
 
 
 def _spread(experts: list[Expert]) -> float:
@@ -167,7 +172,7 @@ def _shares(experts: list[Expert], drift: float) -> str:
     rest, others = sum(drifts.values()) - drifts[source], sum(shares.values()) - shares[source]
     minor = shares[source] < _MINOR and drifts[source] > rest
     without = f", and {rest / others:.2g} without the experts with {source}" if minor else ""
-    return f"Weight by memory: {by_memory}. The mean drift is {drift:.2g}{without}."
+    return f"Its weight by memory: {by_memory}. The mean drift is {drift:.2g}{without}."
 
 
 def _percent(share: float) -> str:
@@ -176,4 +181,4 @@ def _percent(share: float) -> str:
 
 def _past(share: float) -> str:
     helps = "help a lot" if share >= 0.5 else "help" if share >= 0.1 else "help little"
-    return f"Earlier labels and rows {helps}: experts that look at them have {_percent(share)} of the weight."
+    return f"Earlier labels and rows {helps}: its experts that look at them have {_percent(share)} of its weight."
