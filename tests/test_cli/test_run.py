@@ -240,6 +240,7 @@ def test_targets_whose_squares_are_beyond_the_range_of_numbers_end_well(capsys, 
         code, out, err = call(capsys, *arguments, *(["--json"] if as_json else []))
         assert (code, "Traceback" in err, "OverflowError" in err) == (0, False, False)
         assert not as_json or isinstance(json.loads(out), dict)
+        assert as_json or arguments[0] != "run" or "error (RMSE) beyond the range of numbers" in out
 
 
 def test_the_report_says_how_it_was_made_without_going_on(capsys, tmp_path):

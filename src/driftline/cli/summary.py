@@ -125,7 +125,9 @@ def _finite(value: float | None) -> float | None:
 
 
 def _shown(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:.5g}"
+    if value is None:
+        return "unknown"
+    return f"{value:.5g}" if math.isfinite(value) else "beyond the range of numbers"
 
 
 def _count(number: int, what: str) -> str:

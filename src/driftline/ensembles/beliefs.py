@@ -115,8 +115,9 @@ def _findings(team: Team) -> list[str]:
             lines.append(f"{who} {_percent(explained)} of the labels' variance.")
     if team.shares[4] + team.shares[5] >= _SHOWN:
         gains = _gains(team)
-        top = sorted(gains.items(), key=lambda item: -item[1])[:3]
-        lines.append("Trees split mostly on " + ", ".join(f"{name} ({_percent(gain)})" for name, gain in top) + ".")
+        top = [item for item in sorted(gains.items(), key=lambda item: -item[1])[:3] if item[1] >= _SHOWN]
+        if top:
+            lines.append("Trees split mostly on " + ", ".join(f"{name} ({_percent(gain)})" for name, gain in top) + ".")
     return lines
 
 
@@ -138,7 +139,7 @@ def _count(number: float, what: str) -> str:
 
 def _pace(experts: list[Expert], rows: int, memory: int) -> str:
     if rows < _FEW:
-        return "It is too early to tell at what pace the target moves."
+        return "The linear core cannot tell yet at what pace the target moves."
     begun = [expert for expert in experts if expert.reset > 0 and expert.memory < _SINCE_JUMP * rows]
     anew = sum(expert.share for expert in begun)
     if anew > 0.5:
