@@ -172,7 +172,7 @@ def test_nothing_is_said_too_early():
         words = in_words(rows=rows)
         assert words[0].startswith(f"Weights after {spelled}: ")
         assert "The linear core cannot tell yet at what pace the target moves." in words
-        assert "Trees split" not in "\n".join(words)
+        assert rows > 1 or "Trees split" not in "\n".join(words)
 
 
 def test_it_says_whether_the_past_helps_and_which_labels_did_not_count():
