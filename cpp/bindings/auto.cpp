@@ -206,6 +206,19 @@ template <class T> nb::object said(AutoCore<T>& self, ArrayOf<const double, 1> x
     return copy_out(self.model->team().notes() + Team::head_size, members);
 }
 
+// The predictions of rows that need not follow those learned, nor one another.
+template <class T> nb::object apart(AutoCore<T>& self, ArrayOf<const double, 2> x) {
+    InUse use(self);
+    if (static_cast<Index>(x.shape(1)) != self.features())
+        throw nb::value_error("the rows have another length");
+    const auto rows = static_cast<Index>(x.shape(0));
+    double* to;
+    nb::object out = new_array(rows, to);
+    for (Index t = 0; t < rows; ++t)
+        to[t] = self.model->predict_apart(x.data() + t * self.features());
+    return out;
+}
+
 // The keys of the profiles as (first feature, second or -1, share of the variance that the level explains).
 template <class T> nb::list profiles(AutoCore<T>& self) {
     InUse use(self);
@@ -255,6 +268,7 @@ template <class T> void bind(nb::module_& m, const char* name) {
         .def("team", &team<T>, nb::sig("def team(self) -> typing.Any"))
         .def("said", &said<T>, nb::arg("x"), nb::arg("ahead"),
              nb::sig("def said(self, x: typing.Any, ahead: int) -> typing.Any"))
+        .def("apart", &apart<T>, nb::arg("x"), nb::sig("def apart(self, x: typing.Any) -> typing.Any"))
         .def("profiles", &profiles<T>, nb::sig("def profiles(self) -> list[tuple[int, int, float]]"))
         .def("importance", &importance<T>, nb::sig("def importance(self) -> tuple[typing.Any, typing.Any]"));
 }

@@ -277,8 +277,15 @@ class Learner(Model):
         self._check_table(table, where)
         return replay.predict_table(self, table, where, place)
 
+    def _predict_apart(self, X: Any) -> Array:
+        """Predictions of rows that need not follow the last one learned."""
+        return self.predict(X)
+
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """R² of :meth:`predict`: 1 is perfect, 0 is as good as the mean of ``y``; the mean over several outputs."""
+        """R² of predictions for rows in any order: 1 is perfect, 0 is as good as the mean of ``y``.
+
+        Where a row has several labels, it is the mean over them.
+        """
         return sklearn.score(self, X, y, sample_weight, f"{type(self).__name__}.score")
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -12,7 +12,7 @@ from driftline.base.learner import Learner
 from driftline.base.native import NativeCore
 from driftline.base.registry import learner
 from driftline.ensembles.beliefs import TEAM, Team, in_words, name_of
-from driftline.tables.inputs import Array, Name
+from driftline.tables.inputs import BLOCK_ROWS, Array, Name
 
 _NONE = np.empty(0)
 
@@ -31,6 +31,9 @@ class AutoCore(NativeCore, Protocol):
 
     def said(self, x: Array, ahead: int) -> Array:
         """What the linear core and the experts beside it say about a row."""
+
+    def apart(self, x: Array) -> Array:
+        """The predictions of rows that need not follow those learned, nor one another."""
 
     def profiles(self) -> list[tuple[int, int, float]]:
         """The keys of the profiles, with the share of the labels' variance that each explains."""
@@ -96,6 +99,27 @@ class Auto(Learner):
         if core["numbers"].size + core.get("entries", _NONE).size < len(core["weights"]) ** 2:
             raise ValueError("the state is too small for its weights")  # before memory is taken for it
         super()._restore(core, names)
+
+    def predict(self, X: Any, *, lags: bool = True) -> Array:
+        """Predictions for many rows, each as if it were the next one.
+
+        With ``lags=False`` only the experts of the linear core that look at no earlier label or row have a say, so that rows
+        need not follow the last one learned, nor one another: what cross-validation needs, and what ``score`` measures.
+        :class:`driftline.Forecaster` predicts rows further ahead.
+        """
+        predictions = super().predict(X)
+        return predictions if lags else self._without_lags(X, predictions)
+
+    def _predict_apart(self, X: Any) -> Array:
+        return self.predict(X, lags=False)
+
+    def _without_lags(self, X: Any, predictions: Array) -> Array:
+        core = self._require_core("predict")
+        for start, block in self._as_table(X, "Auto.predict").blocks(BLOCK_ROWS):
+            whole = np.isfinite(predictions[start : start + len(block)])  # a row that misses a value has no prediction
+            rows = block[whole].astype(self.dtype).astype(np.float64)
+            predictions[start : start + len(block)][whole] = core.apart(rows)
+        return predictions
 
     @property
     def weights_(self) -> dict[str, float]:

@@ -37,6 +37,19 @@ class Mixtures {
             total += weights(rate)[k] * predictions[k];
         return total;
     }
+    // The mixture of some of them, as if there were no others.
+    double mixed_among(Index rate, const double* predictions, const std::vector<Index>& chosen) const {
+        std::vector<double> losses, prior, weights(chosen.size());
+        for (const Index k : chosen) {
+            losses.push_back(losses_[rate * count_ + k]);
+            prior.push_back(prior_[rate * count_ + k]);
+        }
+        mixing_engine().weigh(losses.data(), prior.data(), rows_[rate], weights.data(), static_cast<Index>(chosen.size()));
+        double total = 0;
+        for (std::size_t i = 0; i < chosen.size(); ++i)
+            total += weights[i] * predictions[chosen[i]];
+        return total;
+    }
     void learn(const double* predictions, double y, double weight) {
         const double before = least_;
         least_ = largest_square;
@@ -98,7 +111,11 @@ class Mixer {
             engine<double>().predict(top_.state, correction, nullptr);
         return mix_rest(expert, correction);
     }
-    // The same, and then the label is learned.
+    // The mixture of some experts by what they were worth in the long run.
+    double mix_among(const double* expert, const std::vector<Index>& chosen) const {
+        return first_.mixed_among(first_.rates() - 1, expert, chosen);
+    }
+    // The same as mix, and then the label is learned.
     double learn(const double* expert, double y, double weight) {
         mix_first(expert);
         double correction = 0;

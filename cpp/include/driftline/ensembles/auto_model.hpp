@@ -39,7 +39,18 @@ template <class T> class AutoModel {
         complete(inputs.label_memory);
         return team_.predict(x, ahead, inputs.leaning(x, mixer_.mix(predictions_.data())));
     }
-    // The same, with what its label is to be learned from.
+    // The prediction for a row that need not follow those learned: by the experts that look at no earlier label or row.
+    double predict_apart(const double* x) {
+        inputs.recall(x, 1, past_);
+        ask_experts(x);
+        complete(inputs.label_memory);
+        std::vector<Index> chosen{experts() - 1}; // the mean of the labels
+        for (std::size_t k = 0; k < kinds_.size(); ++k)
+            if (kinds_[k].sight == Sight::raw || kinds_[k].sight == Sight::standard)
+                chosen.push_back(static_cast<Index>(k));
+        return saturate(mixer_.mix_among(predictions_.data(), chosen), DBL_MAX);
+    }
+    // As predict, with what its label is to be learned from.
     double ask(const double* x, Index ahead, std::vector<double>& notes) {
         const double prediction = predict(x, ahead);
         notes.reserve(static_cast<std::size_t>(notes_size(features())));
