@@ -60,10 +60,6 @@ template <class T> class BlockReplay {
         Index most = std::min(capacity_, batch_.rows - done);
         if (m_.policy.reset == Reset::every)
             most = std::min(most, m_.policy.period - seen % m_.policy.period);
-        if (m_.additive)
-            most = std::min(most, rows_until_mending(m_.d) - seen % rows_until_mending(m_.d));
-        if (m_.additive && out_.memory) // which is told from S as it is after that row
-            most = std::min(most, out_.every - done % out_.every);
         return most;
     }
 

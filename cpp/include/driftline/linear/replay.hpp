@@ -3,7 +3,6 @@
 
 #include "driftline/linear/factor_blocks.hpp"
 #include "driftline/base/machine.hpp"
-#include "driftline/linear/packed_blocks.hpp"
 
 namespace driftline {
 inline namespace DRIFTLINE_ISA {
@@ -14,15 +13,12 @@ template <class T> double cache_fillings(const SecondOrderState<T>& m) {
     return static_cast<double>(bytes) / static_cast<double>(core_cache());
 }
 
-// From how many fillings on blocks are faster than single rows, found by trial: through a factor on one core and on two,
-// through one with its guard, and through half of S.
+// From how many fillings on blocks are faster than single rows, found by trial: on one core, on two, and with a guard.
 struct Worthwhile {
-    static constexpr double factor = 1.2, factor_on_two_cores = 0.6, guarded_factor = 6, packed = 12;
+    static constexpr double factor = 1.2, factor_on_two_cores = 0.6, guarded_factor = 6;
     static constexpr Index rows = 8, rows_on_two_cores = 32; // with fewer, what is set up for them costs more
 };
 
-// Where blocks change the last places, only the size decides, so that the way a stream is learned does not depend on what
-// else the machine does.
 template <class T> Status replay_any(SecondOrderState<T>& m, const Batch& batch, Outputs& out) {
     const double fillings = cache_fillings(m);
     const Index rows = batch.rows - out.done;
@@ -34,8 +30,6 @@ template <class T> Status replay_any(SecondOrderState<T>& m, const Batch& batch,
                                             : Worthwhile::factor;
         if (FactorBlocks<T>::suits(m) && fillings > enough)
             return FactorBlocks<T>(m, batch, out, two_threads).run();
-        if (PackedBlocks<T>::suits(m) && fillings > Worthwhile::packed)
-            return PackedBlocks<T>(m, batch, out, two_threads).run();
     }
     return with_size(m, [&]<int G>() { return replay<G>(m, batch, out, false); });
 }
