@@ -2,17 +2,20 @@
 #pragma once
 
 #include <atomic>
+#include <exception>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 namespace driftline {
 
-class Companion {
+class Worker {
   public:
-    Companion() = default;
-    Companion(const Companion&) = delete;
-    ~Companion() {
+    Worker() = default;
+    Worker(const Worker&) = delete;
+    ~Worker() {
         if (thread_.joinable()) {
+            state_.wait(busy, std::memory_order_acquire);
             tell(leave);
             thread_.join();
         }
@@ -28,13 +31,18 @@ class Companion {
         return true;
     }
 
-    // `work` is called; it must not throw, and must live until it was waited for. Nothing else may be started before that.
+    // `work` is called; it must live until it was waited for. Nothing else may be started before that.
     template <class Work> void start(const Work& work) {
         work_ = &work;
         call_ = [](const void* given) { (*static_cast<const Work*>(given))(); };
         tell(busy);
     }
-    void wait() { state_.wait(busy, std::memory_order_acquire); }
+    // Throws what the work threw.
+    void wait() {
+        state_.wait(busy, std::memory_order_acquire);
+        if (failure_)
+            std::rethrow_exception(std::exchange(failure_, nullptr));
+    }
 
   private:
     enum : int { idle, busy, leave };
@@ -48,12 +56,17 @@ class Companion {
             state_.wait(idle, std::memory_order_acquire);
             if (state_.load(std::memory_order_acquire) == leave)
                 return;
-            call_(work_);
+            try {
+                call_(work_);
+            } catch (...) {
+                failure_ = std::current_exception();
+            }
             tell(idle);
         }
     }
 
     std::atomic<int> state_{idle};
+    std::exception_ptr failure_;
     const void* work_ = nullptr;
     void (*call_)(const void*) = nullptr;
     std::thread thread_;

@@ -1,7 +1,5 @@
-// Auto: experts that differ in what they see and in how they take the passing of time, and the mixer above them.
-//
-// Experts depend on rows and labels alone, never on the mixture. So a block of rows goes through one expert after the other,
-// and then through the mixer, with the same result as row after row.
+// Auto: experts that differ in what they see and in how they take the passing of time, the mixer above them, and the team
+// beside them.
 #pragma once
 
 #include <bit>
@@ -10,6 +8,7 @@
 #include "driftline/ensembles/auto_upkeep.hpp"
 #include "driftline/ensembles/auto_inputs.hpp"
 #include "driftline/ensembles/auto_mixer.hpp"
+#include "driftline/ensembles/auto_replay.hpp"
 #include "driftline/ensembles/team.hpp"
 
 namespace driftline {
@@ -109,20 +108,7 @@ template <class T> class AutoModel {
         return prediction;
     }
 
-    Status replay(const Batch& batch, Outputs& out) {
-        while (out.done < batch.rows) {
-            Fate fate = Fate::learn;
-            const Index rows = read_block(batch, out, fate);
-            if (rows > 1)
-                replay_block(batch, out, rows);
-            else if (rows == 0 && fate == Fate::refuse)
-                return Status::bad_value;
-            else
-                replay_row(batch, out, rows == 1 ? Fate::learn : fate);
-            keep_snapshot(out);
-        }
-        return Status::done;
-    }
+    Status replay(const Batch& batch, Outputs& out) { return replay_.run(batch, out); }
 
     // The linear model that the experts make together at this moment: slopes, then what does not depend on x.
     void weights(double* out) const {
@@ -198,6 +184,8 @@ template <class T> class AutoModel {
     Coverage coverage;
 
   private:
+    friend class AutoReplay<T>;
+
     std::vector<ExpertKind> kinds_;
     Mixer mixer_;
     Team team_;
@@ -279,8 +267,11 @@ template <class T> class AutoModel {
         return sums.rows > 0 ? saturate(mixer_.learn(predictions_.data(), y, weight), DBL_MAX) : 0;
     }
     void count(double y, double prediction) {
-        const double loss = at_most((y - prediction) * (y - prediction), DBL_MAX);
         sums.rows += 1;
+        judge(y, prediction);
+    }
+    void judge(double y, double prediction) {
+        const double loss = at_most((y - prediction) * (y - prediction), DBL_MAX);
         sums.loss = at_most(sums.loss + loss, DBL_MAX);
         sums.largest_loss = at_least(sums.largest_loss, loss);
         note(coverage, loss);
@@ -337,109 +328,14 @@ template <class T> class AutoModel {
             rescale(*models_[k], factors_.data());
         }
     }
-    // Reads the rows that can be taken as a block, up to one that is not learned, whose fate is given; what may be an
-    // outlier goes alone. Scales may change, and snapshots be kept, after the last row of a block only.
-    Index read_block(const Batch& batch, const Outputs& out, Fate& fate) {
-        Index most = 1;
-        if (!warm())
-            for (Index n = static_cast<Index>(sums.rows) + 1; most < most_block && (n & (n - 1)) != 0; ++n)
-                ++most;
-        most = std::min(most, batch.rows - out.done);
-        if (out.weights || out.memory)
-            most = std::min(most, out.every - out.done % out.every);
-        rows_.resize(most * features());
-        memories_.resize(most);
-        LabelMemory memory = inputs.label_memory;
-        for (Index t = 0; t < most; ++t) {
-            const Index row = out.done + t;
-            fate = fate_of<T>(batch, row, read_row<T>(batch, row, features(), rows_.data() + t * features()));
-            if (fate != Fate::learn)
-                return t;
-            if (memory.unusual(batch.y[row]))
-                return std::max<Index>(t, 1);
-            memories_[t] = memory;
-            memory.add(batch.y[row]);
-        }
-        return most;
-    }
-    void show(const Outputs& out, Index t, double prediction) {
-        out.predictions[t] = prediction;
-        if (out.lower)
-            write_interval(out, t, coverage, 1, sums.largest_loss);
-    }
-    void replay_row(const Batch& batch, Outputs& out, Fate fate) {
-        const Index t = out.done++;
-        out.predictions[t] = NAN;
-        write_no_interval(out, t);
-        if (fate != Fate::pass)
-            show(out, t, predict(rows_.data(), coverage.late + 1));
-        if (fate == Fate::learn)
-            learn(rows_.data(), batch.y[t], weight_of(batch, t));
-        else
-            out.skipped += was_skipped<T>(batch, t, fate);
-    }
-    void keep_snapshot(const Outputs& out) const {
-        const Index place = out.every > 0 && out.done % out.every == 0 ? out.done / out.every - 1 : -1;
-        if (out.weights && place >= 0)
-            weights(out.weights + place * (features() + inputs.intercept()));
-        if (out.memory && place >= 0)
-            memory_statistics(out.memory + 2 * place);
-    }
-    void replay_block(const Batch& batch, Outputs& out, Index rows) {
-        const Index first = out.done, columns = static_cast<Index>(kinds_.size());
-        table_.resize(columns * rows);
-        for (const Sight sight : used_sights_)
-            seen_[static_cast<int>(sight)].resize(rows * inputs.width(sight));
-        for (Index t = 0; t < rows; ++t) {
-            const double* x = rows_.data() + t * features();
-            inputs.recall(x, 1, past_);
-            inputs.look_at(x, past_);
-            for (const Sight sight : used_sights_)
-                inputs.write(sight, seen_[static_cast<int>(sight)].data() + t * inputs.width(sight));
-            inputs.remember(x, batch.y[first + t], true);
-        }
-        for (std::size_t k = 0; k < kinds_.size(); ++k)
-            replay_expert(k, batch, first, rows, table_.data() + static_cast<Index>(k) * rows);
-        for (Index t = first; t < first + rows; ++t) {
-            for (Index k = 0; k < columns; ++k)
-                predictions_[k] = table_[k * rows + t - first];
-            complete(memories_[t - first]);
-            const double core = mix_and_learn(batch.y[t], weight_of(batch, t));
-            show(out, t, predict_and_learn(rows_.data() + (t - first) * features(), core, batch.y[t], weight_of(batch, t)));
-            count(batch.y[t], out.predictions[t]);
-        }
-        rescale_when_due();
-        out.done = first + rows;
-    }
-    void replay_expert(std::size_t k, const Batch& batch, Index first, Index rows, double* to) {
-        const Sight sight = kinds_[k].sight;
-        const double* seen = seen_[static_cast<int>(sight)].data();
-        const double origin = inputs.origin(sight);
-        SecondOrderState<T>& state = models_[k]->state;
-        if (kinds_[k].reset > 0) {
-            for (Index t = 0; t < rows; ++t, seen += state.d) {
-                for (Index j = 0; j < state.d; ++j)
-                    state.x[j] = static_cast<T>(seen[j]);
-                teach(k, batch.y[first + t], weight_of(batch, first + t), to[t]);
-            }
-        } else {
-            labels_.resize(rows);
-            for (Index t = 0; t < rows; ++t)
-                labels_[t] = saturate(batch.y[first + t] - origin, type_max<T>);
-            replay_seen(state, seen, labels_, batch.weight ? batch.weight + first : nullptr, to);
-        }
-        for (Index t = 0; t < rows; ++t)
-            to[t] += origin;
-    }
 
     std::vector<std::unique_ptr<SecondOrderModel<T>>> models_;
     std::vector<Watch> watches_;
-    std::vector<double> rows_, predictions_, factors_;
+    std::vector<double> predictions_, factors_;
     WarmRows warm_;
     std::vector<Sight> used_sights_;
-    std::vector<double> seen_[sights], table_, labels_; // of a block
-    std::vector<LabelMemory> memories_;                 // before each of its rows
-    Past past_;                                         // of the row in hand
+    AutoReplay<T> replay_{*this};
+    Past past_; // of the row in hand
     Index widest_ = 1;
 };
 

@@ -19,7 +19,7 @@ template <class T> class BlockReplay {
     BlockReplay(SecondOrderState<T>& m, const Batch& batch, Outputs& out, bool two_threads, Index capacity, Index patience)
         : m_(m), batch_(batch), out_(out), reader_(batch, m.d, m.intercept), usual_(usual_view(m)),
           extras_(extras_of(m, batch.weight != nullptr)), size_(padded<T>(m.d)), capacity_(capacity), patience_(patience),
-          alone_(!two_threads || !companion_.hire()) {}
+          alone_(!two_threads || !worker_.hire()) {}
     virtual ~BlockReplay() = default;
     BlockReplay(const BlockReplay&) = delete;
 
@@ -45,7 +45,7 @@ template <class T> class BlockReplay {
     const Index size_;
     const Index capacity_; // rows of a block, at most
     const Index patience_; // rows that go one by one before a block is tried again
-    Companion companion_;
+    Worker worker_;
     const bool alone_; // there is no second thread
 
     // Learns some rows, of which it is certain beforehand that they ask for nothing but the plain step. False, with nothing

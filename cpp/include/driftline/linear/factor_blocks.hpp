@@ -146,7 +146,7 @@ template <class T> class FactorBlocks : public BlockReplay<T> {
 
   private:
     using BlockReplay<T>::m_, BlockReplay<T>::batch_, BlockReplay<T>::out_, BlockReplay<T>::reader_, BlockReplay<T>::extras_,
-        BlockReplay<T>::size_, BlockReplay<T>::companion_, BlockReplay<T>::alone_, BlockReplay<T>::capacity_;
+        BlockReplay<T>::size_, BlockReplay<T>::worker_, BlockReplay<T>::alone_, BlockReplay<T>::capacity_;
 
     static constexpr Index most_ = 64, few_ = 4; // rows of a block; rows that a thread takes before it hands them on
     static constexpr double least_noise = sizeof(T) == 8 ? 1e-40 : 1e-10; // slopes stay far from the end of the range
@@ -318,12 +318,12 @@ template <class T> class FactorBlocks : public BlockReplay<T> {
                 pass_few(first, mine, groups);
             }
         };
-        companion_.start(follow);
+        worker_.start(follow);
         for (Index first = 0; first < n; first += few_) {
             pass_few(first, 0, mine);
             passed.store(first + few_, std::memory_order_release);
         }
-        companion_.wait();
+        worker_.wait();
     }
 };
 

@@ -1,0 +1,176 @@
+// Many rows through Auto.
+//
+// Experts depend on rows and labels alone, never on the mixture, and the linear core does not depend on the team beside it.
+// So a block of rows goes through one expert after the other, then through the mixer, then through the team, with the same
+// result as row after row.
+#pragma once
+
+#include "driftline/base/machine.hpp"
+#include "driftline/base/worker.hpp"
+#include "driftline/ensembles/auto_inputs.hpp"
+#include "driftline/ensembles/auto_upkeep.hpp"
+
+namespace driftline {
+
+template <class T> class AutoModel;
+
+template <class T> class AutoReplay {
+  public:
+    explicit AutoReplay(AutoModel<T>& model) : m_(model) {}
+
+    // The core takes a block of rows ahead while a second thread, where there is room for one, is with the team on the block
+    // before. Neither needs the other but for rows that go alone.
+    Status run(const Batch& batch, Outputs& out) {
+        const ThreadClaim claim;
+        Worker worker;
+        const bool two_threads = batch.y && batch.rows - out.done >= 2 * most_block && claim.has_room() && worker.hire();
+        const auto first = [&] { finish_block(batch, out, blocks_[0]); };
+        const auto second = [&] { finish_block(batch, out, blocks_[1]); };
+        Index turn = 0;
+        while (out.done < batch.rows) {
+            Fate fate = Fate::learn;
+            Block& block = blocks_[turn];
+            read_block(batch, out, fate, block);
+            if (block.rows > 1) {
+                begin_block(batch, out, block);
+                worker.wait();
+                if (!two_threads)
+                    finish_block(batch, out, block);
+                else if (turn == 0)
+                    worker.start(first);
+                else
+                    worker.start(second);
+                turn = 1 - turn;
+            } else {
+                worker.wait();
+                if (block.rows == 0 && fate == Fate::refuse)
+                    return Status::bad_value;
+                replay_row(batch, out, block.rows == 1 ? Fate::learn : fate, block.x.data());
+            }
+            keep_snapshot(out);
+        }
+        worker.wait();
+        return Status::done;
+    }
+
+  private:
+    // Rows that go through the core together, then through the team.
+    struct Block {
+        Index first = 0, rows = 0;
+        std::vector<double> x, core;       // the rows, and what the core predicted
+        std::vector<LabelMemory> memories; // before each of them
+    };
+    // Reads the rows that can be taken as a block, up to one that is not learned, whose fate is given; what may be an
+    // outlier goes alone. Scales may change, and snapshots be kept, after the last row of a block only.
+    void read_block(const Batch& batch, const Outputs& out, Fate& fate, Block& block) {
+        Index most = 1;
+        if (!m_.warm())
+            for (Index n = static_cast<Index>(m_.sums.rows) + 1; most < most_block && (n & (n - 1)) != 0; ++n)
+                ++most;
+        most = std::min(most, batch.rows - out.done);
+        if (out.weights || out.memory)
+            most = std::min(most, out.every - out.done % out.every);
+        block.first = out.done;
+        block.x.resize(most * m_.features());
+        block.memories.resize(most);
+        LabelMemory memory = m_.inputs.label_memory;
+        for (block.rows = 0; block.rows < most; ++block.rows) {
+            const Index row = block.first + block.rows;
+            fate =
+                fate_of<T>(batch, row, read_row<T>(batch, row, m_.features(), block.x.data() + block.rows * m_.features()));
+            if (fate != Fate::learn)
+                return;
+            if (memory.unusual(batch.y[row])) {
+                block.rows = std::max<Index>(block.rows, 1);
+                return;
+            }
+            block.memories[block.rows] = memory;
+            memory.add(batch.y[row]);
+        }
+    }
+    void show(const Outputs& out, Index t, double prediction) {
+        out.predictions[t] = prediction;
+        if (out.lower)
+            write_interval(out, t, m_.coverage, 1, m_.sums.largest_loss);
+    }
+    void replay_row(const Batch& batch, Outputs& out, Fate fate, const double* x) {
+        const Index t = out.done++;
+        out.predictions[t] = NAN;
+        write_no_interval(out, t);
+        if (fate != Fate::pass)
+            show(out, t, m_.predict(x, m_.coverage.late + 1));
+        if (fate == Fate::learn)
+            m_.learn(x, batch.y[t], weight_of(batch, t));
+        else
+            out.skipped += was_skipped<T>(batch, t, fate);
+    }
+    void keep_snapshot(const Outputs& out) const {
+        const Index place = out.every > 0 && out.done % out.every == 0 ? out.done / out.every - 1 : -1;
+        if (out.weights && place >= 0)
+            m_.weights(out.weights + place * (m_.features() + m_.inputs.intercept()));
+        if (out.memory && place >= 0)
+            m_.memory_statistics(out.memory + 2 * place);
+    }
+    // The core's part: it touches neither the team nor the m_.coverage, nor the m_.sums of losses.
+    void begin_block(const Batch& batch, Outputs& out, Block& block) {
+        const Index first = block.first, rows = block.rows, columns = static_cast<Index>(m_.kinds_.size());
+        table_.resize(columns * rows);
+        block.core.resize(rows);
+        for (const Sight sight : m_.used_sights_)
+            seen_[static_cast<int>(sight)].resize(rows * m_.inputs.width(sight));
+        for (Index t = 0; t < rows; ++t) {
+            const double* x = block.x.data() + t * m_.features();
+            m_.inputs.recall(x, 1, m_.past_);
+            m_.inputs.look_at(x, m_.past_);
+            for (const Sight sight : m_.used_sights_)
+                m_.inputs.write(sight, seen_[static_cast<int>(sight)].data() + t * m_.inputs.width(sight));
+            m_.inputs.remember(x, batch.y[first + t], true);
+        }
+        for (std::size_t k = 0; k < m_.kinds_.size(); ++k)
+            replay_expert(k, batch, first, rows, table_.data() + static_cast<Index>(k) * rows);
+        for (Index t = 0; t < rows; ++t) {
+            for (Index k = 0; k < columns; ++k)
+                m_.predictions_[k] = table_[k * rows + t];
+            m_.complete(block.memories[t]);
+            block.core[t] = m_.mix_and_learn(batch.y[first + t], weight_of(batch, first + t));
+        }
+        m_.sums.rows += static_cast<double>(rows);
+        m_.rescale_when_due();
+        out.done = first + rows;
+    }
+    // The team's part, and what is shown and counted.
+    void finish_block(const Batch& batch, const Outputs& out, const Block& block) {
+        for (Index i = 0; i < block.rows; ++i) {
+            const Index t = block.first + i;
+            const double* x = block.x.data() + i * m_.features();
+            show(out, t, m_.predict_and_learn(x, block.core[i], batch.y[t], weight_of(batch, t)));
+            m_.judge(batch.y[t], out.predictions[t]);
+        }
+    }
+    void replay_expert(std::size_t k, const Batch& batch, Index first, Index rows, double* to) {
+        const Sight sight = m_.kinds_[k].sight;
+        const double* seen = seen_[static_cast<int>(sight)].data();
+        const double origin = m_.inputs.origin(sight);
+        SecondOrderState<T>& state = m_.models_[k]->state;
+        if (m_.kinds_[k].reset > 0) {
+            for (Index t = 0; t < rows; ++t, seen += state.d) {
+                for (Index j = 0; j < state.d; ++j)
+                    state.x[j] = static_cast<T>(seen[j]);
+                m_.teach(k, batch.y[first + t], weight_of(batch, first + t), to[t]);
+            }
+        } else {
+            labels_.resize(rows);
+            for (Index t = 0; t < rows; ++t)
+                labels_[t] = saturate(batch.y[first + t] - origin, type_max<T>);
+            replay_seen(state, seen, labels_, batch.weight ? batch.weight + first : nullptr, to);
+        }
+        for (Index t = 0; t < rows; ++t)
+            to[t] += origin;
+    }
+
+    AutoModel<T>& m_;
+    Block blocks_[2];
+    std::vector<double> seen_[sights], table_, labels_; // of a block
+};
+
+} // namespace driftline
