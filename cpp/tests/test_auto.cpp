@@ -1,0 +1,212 @@
+// Auto and the experts beside its linear core: against plain formulas, and rows in every order of calls.
+#include <cstring>
+#include <memory>
+#include <random>
+
+#include "check.hpp"
+#include "driftline/ensembles/auto_model.hpp"
+
+namespace {
+
+using namespace driftline;
+
+std::mt19937_64 source(7);
+double normal() { return std::normal_distribution<double>()(source); }
+
+// A row with nothing behind it: a sanitizer sees who reads on.
+std::unique_ptr<double[]> row_of(Index d) {
+    auto row = std::make_unique<double[]>(static_cast<std::size_t>(d));
+    for (Index j = 0; j < d; ++j)
+        row[static_cast<std::size_t>(j)] = normal();
+    return row;
+}
+
+void differences_are_sums_with_binomial_coefficients() {
+    const Index d = 3, lags = Differences::lags(d);
+    Trail trail(d, lags);
+    Differences differences(d, lags);
+    std::vector<double> labels;
+    std::vector<std::unique_ptr<double[]>> rows;
+    for (Index t = 0; t < 40; ++t) {
+        rows.push_back(row_of(d));
+        Outlook outlook;
+        trail.look(rows.back().get(), 1, outlook);
+        std::vector<double> written(static_cast<std::size_t>(differences.columns()));
+        differences.write(outlook, written.data());
+        long double factor = 1; // binomials of the highest order, alternating
+        if (t >= near_labels) {
+            long double expected = 0;
+            for (Index k = 0; k < near_labels; ++k) {
+                expected += factor * labels[static_cast<std::size_t>(t - 1 - k)];
+                factor *= -static_cast<long double>(near_labels - 1 - k) / (k + 1);
+            }
+            CHECK_NEAR(written[near_labels - 1], expected, 1e-9L);
+            CHECK(written[0] == labels.back());
+            for (Index j = 0; j < d; ++j) {
+                CHECK(written[static_cast<std::size_t>(near_labels + j)] == rows.back()[static_cast<std::size_t>(j)]);
+                const double change = rows.back()[static_cast<std::size_t>(j)] -
+                                      rows[static_cast<std::size_t>(t - 1)][static_cast<std::size_t>(j)];
+                CHECK(written[static_cast<std::size_t>(near_labels + d + j)] == change);
+            }
+        }
+        labels.push_back(normal());
+        trail.remember(rows.back().get(), labels.back(), nullptr);
+    }
+}
+
+void what_is_known_of_the_past_counts_from_the_predicted_row() {
+    Trail trail(1, 1);
+    for (Index t = 0; t < 400; ++t) {
+        const double x = 0, y = static_cast<double>(t);
+        trail.remember(&x, y, nullptr);
+    }
+    for (const Index ahead : {1, 5, 30}) {
+        const double x = 0;
+        Outlook outlook;
+        trail.look(&x, ahead, outlook);
+        CHECK(outlook.near[0] == 399 && outlook.near[3] == 396);
+        for (Index k = 0; k < far_count; ++k) {
+            const Index season = far_labels[k], rows_back = (ahead + season - 1) / season * season;
+            CHECK(outlook.seasons[k] == static_cast<double>(399 + ahead - rows_back));
+        }
+    }
+}
+
+// After 1,500 rows nothing is left of the prior, and units do not matter: the solution of the normal equations is unique.
+void a_regression_in_units_that_stay_is_least_squares() {
+    const double forgetting = 0.98, true_weights[] = {2, -3};
+    Regression fit(2, forgetting, 1e-3);
+    long double moments[3][4] = {};
+    for (Index t = 0; t < 1500; ++t) {
+        const double x[] = {1000 + 5 * normal(), 1e-3 * normal()};
+        const double y = true_weights[0] * x[0] + true_weights[1] * 1e3 * x[1] + normal();
+        const long double z[] = {1, x[0] - 1000.0L, 1e3L * x[1]};
+        for (Index i = 0; i < 3; ++i) {
+            for (Index j = 0; j < 3; ++j)
+                moments[i][j] = forgetting * moments[i][j] + z[i] * z[j];
+            moments[i][3] = forgetting * moments[i][3] + z[i] * y;
+        }
+        fit.learn(x, y, 1);
+    }
+    for (Index i = 0; i < 3; ++i) // Gauss and Jordan
+        for (Index r = 0; r < 3; ++r) {
+            const long double factor = r == i ? 0 : moments[r][i] / moments[i][i];
+            for (Index j = 0; j < 4; ++j)
+                moments[r][j] -= factor * moments[i][j];
+        }
+    for (Index n = 0; n < 5; ++n) {
+        const double x[] = {1000 + 5 * normal(), 1e-3 * normal()};
+        const long double expected = moments[0][3] / moments[0][0] + moments[1][3] / moments[1][1] * (x[0] - 1000.0L) +
+                                     moments[2][3] / moments[2][2] * 1e3L * x[1];
+        CHECK_NEAR(fit.predict(x), expected, 1e-6L);
+    }
+}
+
+void trees_find_the_column_that_matters() {
+    const Index columns = 8;
+    Trees trees(columns, {1024, 1, 0.1});
+    const auto target = [](const float* row) { return row[3] > 0.5f ? 4.0 : row[3] > -0.5f ? -1.0 : 2.0; };
+    float row[columns];
+    double loss = 0, spread = 0;
+    for (Index t = 0; t < 4000; ++t) {
+        for (float& value : row)
+            value = static_cast<float>(normal());
+        const double y = target(row) + 0.1 * normal();
+        if (t >= 3000) {
+            loss += (y - trees.predict(row)) * (y - trees.predict(row));
+            spread += (y - 1.5) * (y - 1.5);
+        }
+        trees.learn(row, y, 1);
+    }
+    CHECK(loss < 0.05 * spread);
+    double importance[columns];
+    trees.importance(importance);
+    CHECK(importance[3] > 0.8);
+}
+
+template <class T> std::vector<double> state_of(AutoModel<T>& model) {
+    std::vector<double> out;
+    model.visit([&](auto* from, Index count) { out.insert(out.end(), from, from + count); });
+    return out;
+}
+
+template <class T> void rows_in_blocks_are_rows_one_by_one(Index d) {
+    const Index rows = 700;
+    std::vector<double> x(static_cast<std::size_t>(rows * d)), y(static_cast<std::size_t>(rows));
+    for (double& value : x)
+        value = static_cast<double>(static_cast<T>(normal()));
+    for (Index t = 0; t < rows; ++t)
+        y[static_cast<std::size_t>(t)] = x[static_cast<std::size_t>(t * d)] + 0.1 * normal();
+    y[400] = 1e5; // goes alone
+    AutoModel<T> together(d, d, true), singly(d, d, true);
+    std::vector<double> predictions(y.size());
+    Batch batch{};
+    batch.x = x.data();
+    batch.y = y.data();
+    batch.rows = rows;
+    batch.row_stride = d;
+    batch.column_stride = 1;
+    Outputs out;
+    out.predictions = predictions.data();
+    CHECK(together.replay(batch, out) == Status::done);
+    for (Index t = 0; t < rows; ++t)
+        CHECK(singly.learn(x.data() + t * d, y[static_cast<std::size_t>(t)], 1) == predictions[static_cast<std::size_t>(t)]);
+    const std::vector<double> a = state_of(together), b = state_of(singly);
+    CHECK(a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0);
+}
+
+// Labels at once, late and before the first, with features that join on the way.
+template <class T> void any_order_of_calls_stays_within_its_rows(Index d) {
+    AutoModel<T> model(d, d, true);
+    struct Waiting {
+        std::unique_ptr<double[]> x;
+        Index width;
+        double prediction;
+        std::vector<double> notes;
+        bool first;
+    };
+    std::vector<Waiting> waiting;
+    for (Index t = 0; t < 120; ++t) {
+        if (t == 60)
+            model.grow(2);
+        const Index width = model.features();
+        auto x = row_of(width);
+        if (t % 3 == 0) {
+            Waiting one{std::move(x), width, 0, {}, model.sums.rows == 0};
+            one.prediction = model.ask(one.x.get(), 1 + t % 30, one.notes);
+            CHECK(std::isfinite(one.prediction));
+            waiting.push_back(std::move(one));
+        } else {
+            CHECK(std::isfinite(model.predict(x.get(), 1)));
+            model.learn(x.get(), normal(), 1);
+        }
+        if (t % 4 == 1 && !waiting.empty()) {
+            Waiting& one = waiting.front();
+            auto wide = std::make_unique<double[]>(static_cast<std::size_t>(width));
+            std::copy_n(one.x.get(), one.width, wide.get());
+            if (one.first)
+                model.tell_first(wide.get(), normal(), 1);
+            else
+                model.tell(wide.get(), normal(), 1, one.prediction, one.notes);
+            waiting.erase(waiting.begin());
+        }
+    }
+    for (const double number : state_of(model))
+        CHECK(std::isfinite(number));
+}
+
+} // namespace
+
+int main() {
+    differences_are_sums_with_binomial_coefficients();
+    what_is_known_of_the_past_counts_from_the_predicted_row();
+    a_regression_in_units_that_stay_is_least_squares();
+    trees_find_the_column_that_matters();
+    for (const Index d : {1, 2, 3, 13, 20}) {
+        rows_in_blocks_are_rows_one_by_one<double>(d);
+        any_order_of_calls_stays_within_its_rows<double>(d);
+    }
+    rows_in_blocks_are_rows_one_by_one<float>(3);
+    any_order_of_calls_stays_within_its_rows<float>(3);
+    return checks::result();
+}
