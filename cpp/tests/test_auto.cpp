@@ -121,7 +121,8 @@ void trees_find_the_column_that_matters() {
     CHECK(loss < 0.05 * spread);
     double importance[columns];
     trees.importance(importance);
-    CHECK(importance[3] > 0.8);
+    for (Index j = 0; j < columns; ++j) // which share what is gained on noise
+        CHECK(j == 3 || importance[3] > 3 * importance[j]);
 }
 
 template <class T> std::vector<double> state_of(AutoModel<T>& model) {

@@ -14,7 +14,7 @@ from driftline.base import record as records
 from driftline.base.late import NOTHING, Waiting
 from driftline.base.learner import Learner
 from driftline.base.processors import cores
-from driftline.base.rules import COUNT
+from driftline.base.rules import whole
 from driftline.delayed import packed
 from driftline.delayed.forecast import Forecast, ForecastRun
 from driftline.delayed.known import Known
@@ -25,6 +25,9 @@ from driftline.tables import inputs
 from driftline.tables.inputs import Array, Name, Table
 
 R = TypeVar("R")
+
+MOST_STEPS = 10_000
+_STEPS = whole(1, MOST_STEPS)
 
 
 class Forecaster:
@@ -40,7 +43,7 @@ class Forecaster:
 
     Args:
         learner: any regressor, of which every step gets a copy that has learned nothing.
-        steps: how many rows ahead.
+        steps: how many rows ahead, at most 10,000; each has a model of its own.
         known: the features that are known ahead, names or indices; None is all of them. Others enter as of the origin.
 
     >>> import driftline as dl
@@ -58,7 +61,7 @@ class Forecaster:
         if not isinstance(learner, Learner) or learner._estimator_type != "regressor":
             raise TypeError(f"Forecaster: learner must be a regressor, got {learner!r}")
         self._learner = learner
-        self._steps = COUNT.require("Forecaster", "steps", steps)
+        self._steps = _STEPS.require("Forecaster", "steps", steps)
         self._known = Known(known)
         self._names: list[Name] | None = None
         self._models = [learner.clone() for _ in range(self._steps)]
