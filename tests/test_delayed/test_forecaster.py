@@ -173,5 +173,7 @@ def test_bad_input_is_named():
         dl.Forecaster(dl.Classifier(), 3)
     with pytest.raises(ValueError, match="steps must be"):
         dl.Forecaster(dl.RLS(), 0)
+    with pytest.raises(ValueError, match=r"steps must be a whole number in \[1, 10000\], got 100000000"):
+        dl.Forecaster(dl.RLS(), 100_000_000)
     with pytest.raises(TypeError, match="known must be a list"):
         dl.Forecaster(dl.RLS(), 1, known="wave")
