@@ -279,6 +279,10 @@ class Trees {
         const Index part = static_cast<Index>(chosen_.size()), rows = static_cast<Index>(who_.size());
         nodes_.assign(who_.size(), 0);
         terms_.resize(who_.size());
+        own_bins_.resize(who_.size() * chosen_.size());
+        for (Index j = 0; j < part; ++j)
+            for (Index i = 0; i < rows; ++i)
+                own_bins_[j * rows + i] = bins_[chosen_[j]][who_[i]];
         for (Index i = 0; i < rows; ++i) {
             const double weight = weights_[who_[i]];
             terms_[i] = {weight * left_[i], weight};
@@ -290,7 +294,7 @@ class Trees {
             for (Index i = 0; i < rows; ++i)
                 add(best[nodes_[i]].all, terms_[i]);
             for (Index j = 0; j < part; ++j) {
-                fill_bars(bins_[chosen_[j]].data(), width);
+                fill_bars(own_bins_.data() + j * rows, width);
                 for (Index m = 0; m < width; ++m)
                     best[m].look(bars_.data() + m * most_bins, j, static_cast<Index>(edges_[chosen_[j]].size()));
             }
@@ -320,7 +324,7 @@ class Trees {
     void fill_bars(const std::uint8_t* bins, Index width) {
         std::fill_n(bars_.begin(), width * most_bins, Bin{0, 0});
         for (std::size_t i = 0; i < who_.size(); ++i)
-            add(bars_[static_cast<std::size_t>(nodes_[i]) * most_bins + bins[who_[i]]], terms_[i]);
+            add(bars_[static_cast<std::size_t>(nodes_[i]) * most_bins + bins[i]], terms_[i]);
     }
     // The best split of a node so far: by how much it lowers the squares, shrinkage included.
     struct Best {
@@ -360,7 +364,7 @@ class Trees {
     std::vector<float> x_, weights_; // of the rows kept, row number i at i % ring
     std::vector<double> y_;
     std::vector<std::vector<std::uint8_t>> bins_, found_; // of each column the rows' bins; in each tree the rows' leaves
-    std::vector<std::uint8_t> places_, nodes_;
+    std::vector<std::uint8_t> places_, nodes_, own_bins_; // own_bins_: of the sample's rows, in the chosen columns
     std::vector<Index> who_, chosen_;
     std::vector<double> left_;
     std::vector<Bin> terms_, bars_;
