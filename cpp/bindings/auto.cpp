@@ -197,7 +197,7 @@ template <class T> nb::object team(AutoCore<T>& self) {
     return copy_out(shares, members);
 }
 
-// What the linear core and the experts beside it say about a row so many rows beyond the last label, in the order of Member.
+// What the linear core and the experts beside it say about a row `ahead` rows beyond the last label, in the order of Member.
 template <class T> nb::object said(AutoCore<T>& self, ArrayOf<const double, 1> x, Index ahead) {
     InUse use(self);
     if (static_cast<Index>(x.shape(0)) != self.features() || ahead < 1)

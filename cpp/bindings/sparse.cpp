@@ -75,7 +75,7 @@ void bind_sparse(nb::module_& m) {
         .def("__len__", [](const SparseRows& self) { return self.rows.rows; })
         .def_ro("values", &SparseRows::values, nb::for_getter(nb::sig("def values(self, /) -> typing.Any")))
         .def_ro("columns", &SparseRows::columns, nb::for_getter(nb::sig("def columns(self, /) -> typing.Any")))
-        .def_ro("width", &SparseRows::width, "Columns, of which some may have no entry.")
+        .def_ro("width", &SparseRows::width, "The number of columns, with or without an entry.")
         .def("__getitem__", &dense_row, arg("row"), "A row with its zeros.")
         .def(
             "__getitem__",

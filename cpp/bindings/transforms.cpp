@@ -44,7 +44,7 @@ void set_state(Transform& self, const nb::dict& from) {
     self.restore();
 }
 
-// The row at hand as the learner behind sees it; None where it has to be converted first, or a value leaves the range.
+// The current row as the learner behind sees it; None where it has to be converted first, or a value leaves the range.
 nb::object look(HeldChain& self, nb::handle x, bool unknown_allowed, bool alone, Index ahead) {
     auto& chain = self.chain;
     const RowBuffer<double> buffer{chain.inputs(), false, chain.row()};

@@ -57,7 +57,7 @@ void a_coordinate_leaves_and_the_others_keep_their_covariance(Time time) {
     CHECK(model.state.w[lowest] == 0);
 }
 
-// Whatever the policy: finite predictions, at most so many points, and rows like the points cost nothing in the end.
+// Whatever the policy: finite predictions, a bounded number of points, and rows like the points cost nothing in the end.
 void learners_follow_a_function(const Policy& policy, Index budget) {
     KernelOptions options;
     options.budget = budget;

@@ -79,7 +79,10 @@ def test_interleavings_with_copies_and_questions_give_the_bits_of_the_plain_orde
 
 @pytest.mark.parametrize("ahead", [1, 2, 5, 12, 30])
 def test_label_lags_count_from_the_row_that_is_predicted(ahead):
-    """Against rows that are built here: a lag that is not known yet is one of the newest labels instead."""
+    """Against rows that are built here.
+
+    Where the label is not known yet, the lags 1, 2 and 3 are the newest labels instead, and the others become multiples.
+    """
     lags, rows = [1, 2, 3, 12, 24], 200
     X, y = stream(rows)
     model, plain = Lags(y=lags) | dl.RLS(forgetting=0.99), dl.RLS(forgetting=0.99)
@@ -87,10 +90,14 @@ def test_label_lags_count_from_the_row_that_is_predicted(ahead):
     for t in range(rows):
         known = y[: max(t - ahead + 1, 0)]  # the labels through row t - ahead
 
-        def back(count, known=known):
+        def newest(count, known=known):
             return known[-count] if count <= len(known) else 0.0
 
-        row = np.concatenate([[back(lag) if lag < ahead else back(lag - ahead + 1) for lag in lags], X[t]])
+        def before(lag, t=t):
+            place = t - next(multiple for multiple in range(lag, 1000, lag) if multiple >= ahead)
+            return y[place] if place >= 0 else 0.0
+
+        row = np.concatenate([[newest(lag) if lag <= 3 and lag < ahead else before(lag) for lag in lags], X[t]])
         ticket = model.ask(X[t], ahead)
         assert ticket.prediction == pytest.approx(plain.predict_one(row), abs=1e-12)
         waiting.append((ticket, row, y[t]))

@@ -232,7 +232,7 @@ def test_a_forged_state_is_refused_or_predicts_finitely(rows):
 
 
 def late_losses(model, X, y, delay, copy_at=None):
-    """Squared errors where each label comes so many rows late."""
+    """Squared errors where each label comes ``delay`` rows late."""
     waiting, losses = [], []
     for t in range(len(y)):
         waiting.append(model.ask(X[t]))

@@ -224,7 +224,7 @@ class Composite:
     def replay_members(self, batch: Batch, y: Sequence[Array | None], every: int = 0) -> tuple[Array, list[Array], int]:
         """Each member replays the rows with its own labels, in threads where that pays.
 
-        Returns the predictions, (rows, members), snapshots of the weights every so many rows, and the rows skipped.
+        Returns the predictions, (rows, members), the snapshots of the weights, and the number of rows skipped.
         """
         said = np.empty((len(self.members), len(batch)))
         snapshots = [

@@ -203,7 +203,7 @@ class Learner(Model):
             X: (T, d) array or frame.
             y: (T,) labels, or (T, m) where the learner takes several a row.
             sample_weight: (T,) weights of the rows; a row of weight 0 is predicted and not learned.
-            weights_every: keep a snapshot of the weights every so many rows.
+            weights_every: rows between snapshots of the weights; None keeps none.
             level: keep the ends of the intervals of :meth:`predict_interval` at this level.
         """
         with self._guard.transaction(self):

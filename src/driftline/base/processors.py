@@ -1,4 +1,4 @@
-"""The processors at hand."""
+"""The processors of this machine."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _REMEDIES = "a longer memory, forgetting that keeps the prior (RLS with keep_pri
 
 
 def concerns(learner: Learner) -> list[str]:
-    """Why a learner's predictions are not to be trusted, each reason with its remedies; empty where there is none."""
+    """Why a learner's predictions are not to be trusted, each reason with its remedies; empty if they are."""
     return [words for words in (short_memory(learner), far_predictions(learner)) if words]
 
 

@@ -75,7 +75,9 @@ Level = Annotated[
 ]
 Steps = Annotated[
     int | None,
-    typer.Option(min=1, max=MOST_STEPS, metavar="ROWS", help="Forecast this many rows ahead, one model a step; see forecast."),
+    typer.Option(
+        min=1, max=MOST_STEPS, metavar="ROWS", help="Forecast this many rows ahead, one model a step; see forecast."
+    ),
 ]
 Known = Annotated[
     Names,

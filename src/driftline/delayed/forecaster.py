@@ -42,7 +42,7 @@ class Forecaster:
     lets a copy of the model of step k learn the k - 1 latest labels first; this is done once for each new label.
 
     Args:
-        learner: any regressor, of which every step gets a copy that has learned nothing.
+        learner: any regressor; each step gets an unfitted copy of it.
         steps: how many rows ahead, at most 10,000; each has a model of its own.
         known: the features that are known ahead, names or indices; None is all of them. Others enter as of the origin.
 

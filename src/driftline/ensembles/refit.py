@@ -41,14 +41,14 @@ _LAGS = Rule(_are_lags, "a list of whole numbers of at least 1")
 
 
 class Refit(MetaLearner):
-    """A scikit-learn regressor, fitted every so many rows on the last rows, as a learner.
+    """A scikit-learn regressor, refitted along the stream on the latest rows, as a learner.
 
     A fit begins after row n, whenever ``every`` divides n, on a copy of the estimator and in a thread of its own. It serves
     from row n + ``every`` // 10 on, whether it is done earlier or has to be waited for: predictions depend on the rows
     alone, never on the clock. Until the first fit serves, :class:`~driftline.Ridge` predicts. What the estimator predicts
     beyond half a range outside the labels of the window is cut off there.
 
-    Lags count from the row that is predicted. Where the label so many rows back is not known yet, the latest known one that
+    Lags count from the row that is predicted. Where the label at a lag is not known yet, the latest known one that
     lies a multiple of the lag back stands in. Rows for which a label that far back does not exist are not fitted.
 
     An estimator cannot be saved safely: ``save`` and ``to_bytes`` refuse. ``pickle`` keeps it.
@@ -57,7 +57,7 @@ class Refit(MetaLearner):
         estimator: a scikit-learn regressor; it is copied, and never changed itself.
         every: rows between fits.
         window: rows that a fit looks back on, at most.
-        lags: labels so many rows back, which the estimator gets as inputs after the features.
+        lags: how many rows back the labels lie that the estimator gets as inputs, after the features.
 
     >>> import numpy as np
     >>> import driftline as dl

@@ -59,7 +59,7 @@ def compare(
         metrics: names or :class:`Metric` objects; "mse" by default, or "accuracy" for labels.
         reference: the learner that the others are tested against; the first by default.
         level: of significance.
-        delay: labels arrive so many rows late.
+        delay: how many rows late labels arrive.
         seed: where the seeds of all sequences come from.
         n_jobs: parallel processes; by default every core where the work takes more than a few seconds, 1 for none.
         progress: show how far it is, on a terminal; False for quiet.

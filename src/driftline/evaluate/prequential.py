@@ -56,14 +56,13 @@ def prequential(
             "mse", "mae" and "r2", or "accuracy" for classifiers and streams of labels.
         window: rows of the sliding window; None for none.
         fading: the weight of a row relative to the next one; None for none.
-        delay: labels arrive so many rows late: row t is predicted when those up to row t - delay - 1 have been learned.
-        steps: forecast each row from 1, 2, …, so many rows before it, by a :class:`driftline.Forecaster` of each learner,
-            and measure every step (``by_step``), beside the baselines with the same labels. The other figures are those of
-            step 1. Learners are regressors of this library, which stay as they are, or forecasters.
+        delay: how many rows late labels arrive: row t is predicted when those up to row t - delay - 1 have been learned.
+        steps: how many rows ahead to forecast, by a :class:`driftline.Forecaster` of each learner. Every step is measured
+            (``by_step``), beside the baselines with the same labels. The other figures are those of step 1. Learners are regressors of this library, which stay as they are, or forecasters.
         rows: how many rows to take; needed for a stream without an end.
-        points: at most so many points of each curve are kept, beside the last; None keeps every row, 0 the last alone.
+        points: the most points of each curve to keep, besides the last; None keeps every row, 0 the last alone.
         level: ask for intervals of this level, and measure their coverage and width.
-        holdout: measure on so many fresh rows of the current distribution too, where the stream can be sampled.
+        holdout: how many fresh rows of the current distribution to measure on too, where the stream can be sampled.
         holdout_every: rows between two such samples; a hundredth of the stream by default.
         seed: of the fresh rows.
         keep_predictions: keep every prediction.

@@ -59,7 +59,7 @@ class Progress:
         self._shown = 0
 
     def advance(self, amount: int, share: float | None = None, words: Callable[[], str] | None = None) -> None:
-        """Says that so much more is done.
+        """Adds to the work done.
 
         Args:
             amount: how much more.
@@ -76,7 +76,7 @@ class Progress:
             self._write(self.line(now - self._began, words() if words is not None else ""))
 
     def line(self, seconds: float, words: str = "") -> str:
-        """The line after so many seconds.
+        """The line at a given number of seconds.
 
         >>> progress = Progress(4_000_000, show=False)
         >>> progress.advance(1_000_000)

@@ -82,7 +82,7 @@ class StepDriver:
 
 
 class StepBaselines:
-    """What needs no model, measured at every step: with the labels through so many rows before the predicted one.
+    """What needs no model, measured at every step: with the labels known at that step.
 
     Args:
         steps: how many rows ahead.

@@ -103,7 +103,7 @@ def sweep(
 
     Args:
         learner: says the kind and the parameters that do not vary. It is not changed.
-        grid: lists of values by parameter, of which every combination is tried; or the settings themselves.
+        grid: lists of values by parameter, all combinations of which are tried; or the settings themselves.
         X: what ``run`` of the learner takes: (T, d) array, frame, or sparse rows.
         y: (T,) labels, or several a row where the learner takes them.
         sample_weight: (T,) weights of the rows.

@@ -13,7 +13,7 @@ from driftline.tables.inputs import Array
 
 UNIT = 4_096  # rows that are summed at once, at most
 FLUSH = 32_768  # rows that are gathered before they are summed
-SPARE = 4  # rows are summed in multiples of so many units: the units can double twice and still begin where one began
+SPARE = 4  # rows are summed in multiples of this many units: the units can double twice and still begin where one began
 
 TINY = float(np.finfo(np.float64).tiny)  # the least weight of a row: 0 times an infinite error would be no number
 
@@ -63,7 +63,7 @@ def fading_sum(carry: Array, values: Array, factor: float) -> Array:
     """
     sums = values.copy()
     sums[0] += max(factor, TINY) * carry
-    reach = 1  # each sum holds so many rows; adding the one ``reach`` rows before doubles it
+    reach = 1  # rows in each sum; adding the one ``reach`` rows before doubles it
     while reach < len(sums):
         sums[reach:] += max(factor**reach, TINY) * sums[:-reach]
         reach *= 2
@@ -87,7 +87,7 @@ def between(first: Array, second: Array, column: int) -> Array:
 class Tracker:
     """Adds up columns of numbers row by row.
 
-    Rows are summed in units, and a point is kept at the end of every so many of them. When there are more points than asked
+    Rows are summed in units, and a point is kept at the end of every few of them. When there are more points than asked
     for, every other one goes and the units double: the points stay evenly spaced, and the memory bounded, however long the
     stream turns out to be.
 
@@ -163,7 +163,7 @@ class Tracker:
                 self._thin()
 
     def _begin(self, rows: int) -> None:
-        """Chooses the units for a stream of at least so many rows."""
+        """Chooses the units for a stream of at least this many rows."""
         assert self.points
         stride = self.unit
         while rows > self.points * stride:
@@ -171,7 +171,7 @@ class Tracker:
         self.unit, self.every = min(stride, UNIT), max(1, stride // UNIT)
 
     def _flush(self, multiple: int) -> None:
-        """Sums what was gathered, up to a multiple of so many units."""
+        """Sums what was gathered, up to a multiple of this many units."""
         if self._rows == 0 and self.points:
             self._begin(self._waiting)
         step = multiple * self.unit
@@ -226,7 +226,7 @@ class Tracker:
         return sums
 
     def _weights(self, rows: int) -> Array:
-        """The fading weights of so many rows at the last of them."""
+        """The fading weights of a number of rows, as of the last of them."""
         assert self.fading is not None
         if len(self._powers) != rows:
             self._powers = np.maximum(self.fading ** np.arange(rows - 1, -1, -1), TINY)

@@ -35,6 +35,10 @@ class Lags(Transformer):
     before the first row is 0. The rows before are those that were learned, in the order in which ``learn_one`` brought them:
     a row that still waits for its label, was skipped, or has the weight 0, is not among them.
 
+    Lags of labels count from the row that is predicted. Where the label is not known yet, the lags 1, 2, ... stand for the
+    newest labels that are known, in this order; any other lag counts as a season, and its next multiple is used: with labels
+    known up to 30 rows before, a lag of 24 is the label of 48 rows before.
+
     Args:
         y: p, how many of the latest labels; or a list of lags, of which 1 is the label of the row before.
         x: k, how many of the latest values of each feature, the row's own being the first; or a list of lags, of which 0 is

@@ -14,7 +14,7 @@ class Standardize(Transformer):
 
     .. math:: z_j = (x_j - m_j) / s_j
 
-    In front of a learner, and in :meth:`run`, the row at hand counts among the rows so far, in ``predict_one`` as in
+    In front of a learner, and in :meth:`run`, the current row counts among the rows so far, in ``predict_one`` as in
     ``learn_one``. So :math:`|z_j|` is at most :math:`\sqrt{n - 1}` in row n, however little the earlier rows varied.
     ``transform_one`` and ``transform`` go by the rows that were learned alone. A feature that never varied gives 0.
 

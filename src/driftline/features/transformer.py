@@ -50,7 +50,7 @@ class Transformer(Model):
         return names
 
     def _check_width(self, width: int) -> None:
-        """ValueError where rows of so many features are too many."""
+        """Raises ValueError if rows have too many features."""
 
     def _parts(self) -> list[Transformer]:
         """The single transformers that this one is made of."""

@@ -46,7 +46,7 @@ class KernelCore(SecondOrderCore, Protocol):
 
     @property
     def tau(self) -> float:
-        """The variance of a direction of which no row said anything."""
+        """The variance of a direction that no row has excited."""
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -69,7 +69,7 @@ class Kernel(Nested):
 
     The learner's own recursion with :math:`\phi(x)` in the place of x: its forgetting or drift, its resets, its ball and its
     certificates are what they are for a linear model. An intercept adds 1 to the kernel. Without a budget every row becomes
-    a point, and memory grows with the square of the rows. With one there are at most so many: a row that the points nearly
+    a point, and memory grows with the square of the rows. With one, their number is bounded: a row that the points nearly
     span is learned as what they span of it; any other becomes a point, and the least useful point leaves when there are too
     many. See :doc:`/kernels`.
 
@@ -257,7 +257,7 @@ class Kernel(Nested):
 
     @property
     def points_(self) -> Array:
-        """The rows of which the function is made, one a row."""
+        """The points that carry the function, one a row."""
         core = self._require_core("points_")
         return core.points().reshape(-1, core.features)
 
@@ -278,7 +278,7 @@ class Kernel(Nested):
 
     @property
     def tau_(self) -> float:
-        r""":math:`\tau`: the variance of a direction of which no row said anything."""
+        r""":math:`\tau`: the variance of a direction that no row has excited."""
         return float(self._require_core("tau_").tau)
 
     def _coordinates(self, what: str) -> Array:

@@ -13,7 +13,7 @@ from driftline.linear.recursion import Recursive
 
 @learner
 class CRRLS(Recursive):
-    r"""Recursive least squares whose covariance is reset every so many rows, O(d²) a row.
+    r"""Recursive least squares whose covariance is reset periodically, O(d²) a row.
 
     .. math::
         S \leftarrow S/\lambda, \quad k = S x, \quad w \leftarrow w + \frac{y - w \cdot x}{1 + x \cdot k}\, k, \quad

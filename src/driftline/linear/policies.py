@@ -114,7 +114,7 @@ class Policy:
         clip: bound on the absolute prediction.
         reset: when S becomes I again.
         radius: of the ball on which the weights are projected.
-        modest: bounds the growth of S under forgetting, in directions of which no row says anything, to this multiple of
+        modest: bounds the growth of S under forgetting, in directions that no row excites, to this multiple of
             its start, or more where that is little compared with what a row tells. 0 lets it grow as far as the type allows.
     """
 
@@ -139,7 +139,7 @@ class Policy:
 
     @property
     def winds_up(self) -> bool:
-        """Whether forgetting lets S grow without end in directions of which no row says anything."""
+        """Whether forgetting lets S grow without end in directions that no row excites."""
         return isinstance(self.time, Divide) and self.time.constant != 1 and not self.time.keep_prior
 
     @cached_property

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Bound:
-    """A theorem's bound, its terms and whether its conditions hold on the rows at hand.
+    """A theorem's bound, its terms and whether its conditions hold on the rows given.
 
     Attributes:
         statement: which theorem, and what it bounds.

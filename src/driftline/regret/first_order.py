@@ -102,7 +102,7 @@ def online_to_batch(
         assumptions=(
             "the rows are drawn independently from one distribution",
             "the bound is on the expectation over samples; one sample may exceed it",
-            "the risks are means over the rows at hand",
+            "the risks are means over the rows given",
         ),
     )
 

@@ -156,9 +156,9 @@ REMARKS = (
     f" both readings are here, all inputs up to {WIDEST:,} of them.",
     "S-RLS and GMF-RLS are derived from the criteria that are stated of them: least squares in which weights below a "
     "threshold have no part, and least squares with Geman and McClure's penalty, added to the recursion as Eksioglu and"
-    " Tanc do. The paper that introduces them was not at hand; thresholds, penalties and the start may be others there.",
+    " Tanc do. The paper that introduces them could not be had; thresholds, penalties and the start may be others there.",
     "ASVB-L is derived from its model: a scale mixture of normal densities that amounts to Laplace's prior, and a posterior "
-    "that is a product. Each factor is updated once for each row. Its own paper was not at hand; the updates may differ.",
+    "that is a product. Each factor is updated once for each row. Its own paper could not be had; the updates may differ.",
     "The state-space rows are those of Fig. 3, of which the sign of the label is to be predicted; they are not in the "
     "paper's table. Neither is Spam.",
 )

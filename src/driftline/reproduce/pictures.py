@@ -15,7 +15,7 @@ DASH = 4.0  # in widths of the line
 
 
 def panels(count: int, *, width: float = 4.6, height: float = 4.0, rows: int = 1) -> tuple[Any, list[Any]]:
-    """A figure with so many axes in the house style, from left to right and row by row."""
+    """A figure with several axes in the house style, from left to right and row by row."""
     from matplotlib.figure import Figure
 
     columns = -(-count // rows)

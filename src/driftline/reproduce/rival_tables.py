@@ -27,9 +27,9 @@ READINGS = (
     "were scaled after a first run without. A rival that does worse here than in the paper may gain from other settings."
 )
 NOT_HAD = (
-    "ADL: its paper was not at hand, the rules by which its network grows and shrinks do not follow from a summary, and "
+    "ADL: its paper could not be had, the rules by which its network grows and shrinks do not follow from a summary, and "
     "neither River nor CapyMOA has it.",
-    "HybridForest: the paper that defines its hybrid power was not at hand, and neither River nor CapyMOA has it.",
+    "HybridForest: the paper that defines its hybrid power could not be had, and neither River nor CapyMOA has it.",
 )
 
 

@@ -108,7 +108,7 @@ def fading(lengths: NDArray[Any]) -> list[list[Any]]:
 
 
 def judge(records: list[list[Any]], lengths: NDArray[Any], rows: int) -> Findings:
-    """The thesis's statements, from the records and from streams of so many rows."""
+    """The thesis's statements, from the records and from streams."""
     rule = [_by_rule(10.0**step, 10.0**power) for step in np.arange(-6, 9.1) for power in np.arange(1, 9.1)]
     measured = max(_off(step, rows) for step in STEPS)
     printed, mended = _excess(rows, 0.0), _excess(rows, 1.0)

@@ -75,7 +75,7 @@ class Rotating(Source):
 @source
 @dataclass(frozen=True, repr=False)
 class Switching(Rotating):
-    """A rotating unit vector that jumps to the next of the five pairs of inputs every so many rows.
+    """A rotating unit vector that jumps to the next of the five pairs of inputs at regular intervals.
 
     Args:
         every: rows between two jumps.

@@ -11,7 +11,7 @@ struct Asked {
     double prediction = NAN;
     Promise promise;
     double labels = 0;         // labels learned before
-    Index ahead = 1;           // the row lies so many rows beyond the last of them
+    Index ahead = 1;           // how many rows the row lies beyond the last of them
     std::vector<double> notes; // what the model itself keeps
 };
 

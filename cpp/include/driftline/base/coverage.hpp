@@ -37,7 +37,7 @@ struct Coverage {
     Index first_key = 0;               // of bin 0; see key_of
     Index taken = 0;                   // scores that were taken in
     Index noted = 0;                   // all scores
-    Index due = taken_at_once;         // scores are taken in when so many are noted; never, where nobody will ask
+    Index due = taken_at_once;         // the number noted at which scores are taken in; never, if nobody will ask
     Index late = 0;                    // labels that came between the prediction and the label of the last row
     double largest_loss = 0;           // of the rows whose labels came late
     double recent[taken_at_once] = {}; // score number i at i % taken_at_once
@@ -61,7 +61,7 @@ template <class V> inline constexpr V exponential(V x) {
         sum = 1 + sum * (x * inverse[n - 1]);
     return sum;
 }
-// What the bounds are multiplied by after a score that the first so many levels missed.
+// What the bounds are multiplied by after a score, by how many of the lowest levels missed it.
 struct CoverageSteps {
     alignas(32) double after[level_count + 1][level_count] = {};
     constexpr CoverageSteps() {

@@ -32,7 +32,7 @@ inline constexpr Index label_place(Index k, Index ahead) {
     return (ahead + lag - 1) / lag * lag - ahead + 1;
 }
 
-// How many labels and earlier rows a sight needs, for models that began with so many features: wide rows get fewer extras.
+// How many labels and earlier rows a sight needs, for models that began with `born` features: wide rows get fewer extras.
 struct Extent {
     Index labels = 0, rows = 0, group = 1; // a feature has `group` columns: itself and its past, or its square
     bool used = true;
@@ -117,7 +117,7 @@ inline constexpr ExpertKind expert_kinds[] = {
     {Sight::squares, Time::divide, 1 - 1.0 / 1024, 100},
 };
 
-// The experts of a model that began with so many features. The second of the two that see earlier rows is for short rows.
+// The experts of a model that began with `born` features. The second of the two that see earlier rows is for short rows.
 inline std::vector<ExpertKind> experts_for(Index born) {
     std::vector<ExpertKind> chosen;
     for (const ExpertKind& kind : expert_kinds)

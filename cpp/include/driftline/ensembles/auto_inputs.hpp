@@ -47,7 +47,7 @@ class AutoInputs {
 
     // Earlier rows that a sight can have.
     Index rows_back() const { return extent_of(Sight::rows, born_).rows; }
-    // What is known now, to a row that lies so many rows beyond the last label.
+    // What is known now about a row that lies `ahead` rows beyond the last label.
     void recall(const double* x, Index ahead, Past& past) const {
         past.known = label_memory.rows;
         past.ahead = static_cast<double>(ahead);
@@ -72,7 +72,7 @@ class AutoInputs {
         for (Index k = 0; k < most_labels; ++k)
             raw_labels_[k] = past.has_label(k) ? seen_label(true, past.labels[k]) : 0;
     }
-    // The label so many rows back, 1 being the last; 0 where there is none.
+    // The label `back` rows back, 1 being the last; 0 where there is none.
     double label_back(Index back) const {
         const Index rows = static_cast<Index>(label_memory.rows);
         return rows < back ? 0 : history_[(rows - back) % history];
@@ -152,7 +152,7 @@ class AutoInputs {
         }
     }
 
-    // Units from the rows at hand, (count, features), and their labels.
+    // Units from the rows given, (count, features), and their labels.
     void measure(const double* x, const double* y, Index count) {
         const double widen = 1 + 2.0 / static_cast<double>(count), n = static_cast<double>(count);
         std::vector<double> column(count);
@@ -248,7 +248,7 @@ class AutoInputs {
 
   private:
     static constexpr double weak = 0.1, rounding_of_a_centre = 1e-12;
-    // A value farther out than so many times its unit is taken to be there, so that no single one takes the unit with it.
+    // A value is clamped to a multiple of its unit, so that no single one takes the unit with it.
     // Labels that have grown so far are what has to be predicted.
     static constexpr double far = 1e8, far_label = 1e30;
     static bool is_raw(Sight sight) { return sight == Sight::raw || sight == Sight::raw_past; }

@@ -31,7 +31,7 @@ template <class T> class AutoModel {
     const std::vector<ExpertKind>& kinds() const { return kinds_; }
     Index features() const { return inputs.features(); }
 
-    // The prediction for a row that lies so many rows beyond the last label.
+    // The prediction for a row that lies `ahead` rows beyond the last label.
     double predict(const double* x, Index ahead) {
         inputs.recall(x, ahead, past_);
         ask_experts(x);
@@ -277,7 +277,7 @@ template <class T> class AutoModel {
         note(coverage, loss);
     }
 
-    // Expert k learns from the row that it has at hand.
+    // Expert k learns from the row that it was shown.
     void teach(std::size_t k, double y, double weight, double& prediction) {
         SecondOrderState<T>& state = models_[k]->state;
         const ExpertKind& kind = kinds_[k];

@@ -135,7 +135,7 @@ class Team {
         stack_.visit(act);
         jury_.visit(act);
     }
-    // Completes a state that was read; false where it is not what learning so many rows leads to.
+    // Completes a state that was read; false if learning `rows` rows cannot lead to it.
     bool complete(double rows) {
         usual_.weigh();
         jury_.weigh();
@@ -158,7 +158,7 @@ class Team {
     struct Note {
         double *head, *said, *layer, *usual, *differences, *profiles, *trees, *residual_trees;
     };
-    // Labels of which squares can be formed.
+    // Labels whose squares are finite.
     static double held(double y) { return saturate(y, 1e150); }
     static constexpr Index at(Member member) { return static_cast<Index>(member); }
     Note view(double* from) const {

@@ -105,7 +105,7 @@ class RecentRange {
     bool known() const { return count_ > 1; }
     double low() const { return *std::min_element(low_, low_ + used()); }
     double high() const { return *std::max_element(high_, high_ + used()); }
-    // Where a value is within the range and so many widths of it.
+    // Clamps a value to the range, widened by a multiple of its width.
     double hold(double value, double widths) const {
         const double more = widths * (0.5 * high() - 0.5 * low()) * 2;
         return saturate(at_most(at_least(low() - more, value), high() + more), DBL_MAX);

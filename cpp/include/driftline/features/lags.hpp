@@ -53,11 +53,13 @@ class Lags : public Transform {
     Index outputs() const override {
         return static_cast<Index>(label_lags_.size()) + inputs_ * static_cast<Index>(lags_.size());
     }
-    // A label lag counts from the row at hand. Where that label is not known yet, the labels that are stand in its place,
-    // the newest for lag 1.
+    // A label lag counts from the current row. Where that label is not known yet, lags 1, 2, ... stand for the newest labels
+    // that are, in this order; any other lag is a season, and becomes its next multiple.
     void view(const double* x, double* z, Index ahead) override {
-        for (Index lag : label_lags_)
-            *z++ = labels_.newest()[lag < ahead ? lag - 1 : lag - ahead];
+        for (Index k = 0; k < static_cast<Index>(label_lags_.size()); ++k) {
+            const Index lag = label_lags_[static_cast<std::size_t>(k)], season = (ahead + lag - 1) / lag * lag;
+            *z++ = labels_.newest()[lag >= ahead ? lag - ahead : k + 1 == lag ? lag - 1 : season - ahead];
+        }
         for (Index j = 0; j < inputs_; ++j) {
             const double* line = lines_[static_cast<std::size_t>(j)].newest();
             if (in_a_row_ && depth_ > 0) {

@@ -1,4 +1,4 @@
-// All products of up to so many features.
+// All products of up to `degree` features.
 #pragma once
 
 #include <map>

@@ -25,11 +25,11 @@ class Transform {
     Index inputs() const { return inputs_; }
     virtual Index outputs() const { return inputs_; }
 
-    // The row at hand as the learner behind sees it, so many rows ahead of the last label that is known.
+    // The current row as the learner behind sees it, `ahead` rows beyond the last label that is known.
     virtual void view(const double* x, double* z, Index ahead) = 0;
     // A row that is not part of the stream, by what was learned alone.
     virtual void apply(const double* x, double* z) { view(x, z, 1); }
-    // The row at hand becomes one of those seen.
+    // The current row becomes one of those seen.
     virtual void learn(const double*, double) {}
     // So many features more, behind the others.
     virtual void grow(Index more) { inputs_ += more; }

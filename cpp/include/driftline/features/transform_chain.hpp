@@ -20,7 +20,7 @@ class TransformChain {
     // Where the row goes before it is looked at.
     double* row() { return between_.front().data(); }
 
-    // The row at hand as a row of the stream, so many rows ahead of the last label, or, where `alone`, by what was learned
+    // The current row as a row of the stream, `ahead` rows beyond the last label, or, where `alone`, by what was learned
     // before; false where a value left the range: between two transformations that of float64, at the end that of the
     // learner behind.
     bool look(double* z, bool alone = false, Index ahead = 1) {

@@ -27,7 +27,7 @@ class Dictionary {
     const double* coordinates() const { return z_.data(); }
     double self() const { return self_; }
     double rest() const { return rest_; }
-    // Of the direction that the row at hand would add; it includes the sliver.
+    // Of the direction that the current row would add; it includes the sliver.
     double pivot() const { return std::sqrt(at_least(sliver * self_, self_ * (1 + sliver) - inside_)); }
 
     // False where the kernel has no finite value, or its values are not those of inner products.
@@ -62,7 +62,7 @@ class Dictionary {
         ++count_;
     }
 
-    // How much each point is used by the rows of late, as a mean that looks back on so many: a row counts by what the points
+    // How much each point is used by the rows of late, as a fading mean: a row counts by what the points
     // before it make of it, also where it becomes a point itself. Otherwise points that no row is near would keep their rank
     // while every row is new.
     void track(double memory) {
@@ -139,7 +139,7 @@ class Dictionary {
         point_ = Aligned<double>(features_);
     }
 
-    // Room for so many points, before the numbers of a state are read.
+    // Makes room for the points, before the numbers of a state are read.
     void expect(Index count) { count_ = count; }
     // Calls act with the arrays that make up the state.
     template <class Act> void visit(Act&& act) {

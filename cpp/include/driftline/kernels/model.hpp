@@ -43,7 +43,7 @@ class KernelModel {
     double projected = 0; // rows learned as their part in the span of the points
     double removed = 0;   // points
 
-    // The variance of a direction of which nothing is known.
+    // The prior variance of a direction.
     double tau() const {
         const auto& state = model_->state;
         return state.additive ? state.packed.s[0] : state.sums.pending != 0 ? 1 : state.factor.d[0];

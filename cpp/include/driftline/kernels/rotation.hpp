@@ -1,7 +1,7 @@
 // A point leaves the dictionary of a kernel learner: its state in the coordinates of those that stay.
 //
 // The coordinates are turned so that the direction which no other point has a part in is the lowest of those in use. That
-// coordinate then goes back to where it started: no weight, and in S the variance of a direction of which nothing is known.
+// coordinate then goes back to where it started: no weight, and in S the prior variance of a direction.
 // The rest of S is what it was. With S = U D U' and U upper triangular, leaving out the lowest coordinate is to clear its
 // row of U.
 #pragma once
@@ -72,7 +72,7 @@ inline void guard_without(SecondOrderState<double>& m, Index lowest) {
     update(m.guard, row, room * diagonal / limit, m.x);
 }
 
-// Of a symmetric matrix in the triangle at hand.
+// Of a symmetric matrix in the stored triangle.
 inline void turn_triangle(double* a, Index d, const Rotation* rotations, Index lowest, Index highest) {
     for (Index hi = highest; hi > lowest; --hi) {
         const Index lo = hi - 1;

@@ -58,7 +58,7 @@ class FirstRows {
         }
         x_ = std::move(wider);
     }
-    // Room for so many rows, before the numbers of a state are read.
+    // Makes room for the rows, before the numbers of a state are read.
     void expect(Index rows, Index features) {
         x_.resize(static_cast<std::size_t>(rows * features));
         labels_.resize(static_cast<std::size_t>(3 * rows));

@@ -48,13 +48,13 @@ template <class T> class BlockReplay {
     Worker worker_;
     const bool alone_; // there is no second thread
 
-    // Learns some rows, of which it is certain beforehand that they ask for nothing but the plain step. False, with nothing
-    // changed, where the next row is none of these.
+    // Learns rows that are certain to need the plain step alone. False, with nothing changed, if the next row is not one
+    // of these.
     virtual bool learn_block() = 0;
     // What was formed for the rows to come is theirs no longer.
     virtual void forget_products() = 0;
 
-    // Rows that a block may have which begins so many rows later: the last one is the first that something is due after.
+    // The most rows of a block that begins `later` rows from here: it ends with the first row that something is due after.
     Index most_rows(Index later = 0) const {
         const Index done = out_.done + later, seen = static_cast<Index>(m_.sums.rows) + later;
         Index most = std::min(capacity_, batch_.rows - done);
@@ -63,7 +63,7 @@ template <class T> class BlockReplay {
         return most;
     }
 
-    // The row that comes so much later, as far as it can be seen without S: false where it cannot be one of a block.
+    // Looks at the row `later` rows from here, without S: false if it cannot be part of a block.
     bool look_ahead(T* x, Index later, View& view) const {
         const Index t = out_.done + later;
         view = usual_;

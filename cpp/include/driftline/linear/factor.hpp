@@ -34,7 +34,7 @@ inline constexpr double largest_information = 1e280;
 
 inline namespace DRIFTLINE_ISA {
 
-// The row at hand, column by column: the last six of Factor. With the number of groups G known they live in registers.
+// The current row, column by column: the last six of Factor. With the number of groups G known they live in registers.
 template <int G, class T> struct Row {
     static constexpr Index groups = G, columns = 4 * G, size = padded<T>(columns);
     alignas(64) T product[columns] = {};
@@ -120,7 +120,7 @@ struct Growth {
     bool watched = false, capped = false;
 };
 
-// The terms of x'S x that belong to four columns (fewer in narrow registers), for the product at hand and the D of the row;
+// The terms of x'S x that belong to four columns (fewer in narrow registers), for the current product and the D of the row;
 // their sum is in every element of the result.
 template <class Row> DRIFTLINE_INLINE Doubles weigh_columns(Row& row, Index j) {
     const Doubles f = load_doubles(row.product + j), v = load_doubles(row.grown + j) * f;
@@ -130,7 +130,7 @@ template <class Row> DRIFTLINE_INLINE Doubles weigh_columns(Row& row, Index j) {
     return all_last(sums);
 }
 
-// x'S x for the product at hand and the D of the row.
+// x'S x for the current product and the D of the row.
 template <int G, class T> DRIFTLINE_INLINE double weigh(Row<G, T>& row) {
     Doubles total = {};
     for (Index j = 0; j < row.columns; j += lanes<double>) {
@@ -140,7 +140,7 @@ template <int G, class T> DRIFTLINE_INLINE double weigh(Row<G, T>& row) {
     return total[0];
 }
 
-// x'(S grow)x, for the product at hand. Nothing but the row and the report changes.
+// x'(S grow)x, for the current product. Nothing but the row and the report changes.
 template <int G, class T> DRIFTLINE_INLINE double project(const Factor<T>& s, Row<G, T>& row, Growth& growth) {
     constexpr Index L = lanes<double>;
     Doubles largest = {};
@@ -222,8 +222,8 @@ DRIFTLINE_INLINE void update_columns(T* u, Row& row, Index g, const T* next, T* 
     store_sums(products + 4 * g, s0, s1, s2, s3);
 }
 
-// Takes in the projected row with noise rho and leaves k. While a column is at hand its product with the next row is formed
-// too, so that a replay walks U once a row: the row's product is then U'next.
+// Takes in the projected row with noise rho and leaves k. While a column is in registers its product with the next row is
+// formed too, so that a replay walks U once a row: the row's product is then U'next.
 template <int G, class T> DRIFTLINE_INLINE void update(const Factor<T>& s, Row<G, T>& row, double rho, const T* next) {
     constexpr bool fixed = G > 0;
     constexpr Index ahead = fixed ? 1 : 2; // the divisions of later groups run beside the products of this one

@@ -46,7 +46,7 @@ template <class T> DRIFTLINE_ONCE void listen(const Factor<T>& s, const BlockRow
     }
 }
 
-// What the row, whose product is at hand, means to the columns of group g.
+// What the row, whose product was formed, means to the columns of group g.
 template <class T> DRIFTLINE_INLINE void prepare_columns(const Factor<T>& s, Row<0, T>& at, BlockRow<T>& row, Index g) {
     const Growth& growth = row.view.growth;
     bool soft = false;
@@ -155,7 +155,7 @@ template <class T> class FactorBlocks : public BlockReplay<T> {
     Aligned<T> numbers_;
     Aligned<T> products_; // of all rows with the guard
     std::vector<double> pairs_;
-    bool follows_ = false;      // the first row is there already, and the products at hand are its own
+    bool follows_ = false;      // the first row is there already, and the products formed are its own
     double reach_ = HUGE_VAL;   // no eigenvalue of S is larger
     bool out_of_reach_ = false; // that kept a row out of the block
 

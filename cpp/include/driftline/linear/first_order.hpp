@@ -153,7 +153,7 @@ template <class T> DRIFTLINE_ONCE bool far_step(FirstOrderState<T>& m, double sl
     return finite;
 }
 
-// Moves against the gradient `slope` of the loss at the row at hand. Nothing has changed unless the status is done.
+// Moves against the gradient `slope` of the loss at the current row. Nothing has changed unless the status is done.
 template <class T> DRIFTLINE_INLINE Status descend(FirstOrderState<T>& m, double norm2, double slope, double weight) {
     const FirstOrderPolicy& policy = m.policy;
     const Index n = padded<T>(m.d);

@@ -1,4 +1,4 @@
-// The first-order step on rows of which only the entries that are not zero are walked: O(nnz) a row.
+// The first-order step on sparse rows, O(nnz) a row.
 #pragma once
 
 #include "driftline/linear/first_order.hpp"

@@ -29,7 +29,7 @@ template <class T> bool find_keep(const SecondOrderState<T>& m, double& keep) {
     return true;
 }
 
-// w.x of the row at hand for each output.
+// w.x of the current row for each output.
 template <class T> void raw_predictions(const SecondOrderState<T>& m, OutputWeights<T>& w, double* f) {
     for (Index j = 0; j < w.outputs; ++j) {
         f[j] = dot(w.of(j), m.x, w.stride);
@@ -49,7 +49,7 @@ inline double shown_prediction(const Policy& policy, double f, double shrink) {
     return policy.clip > 0 ? saturate(f * shrink, policy.clip) : f * shrink;
 }
 
-// The row at hand.
+// The current row.
 template <class T> Status predict_outputs(SecondOrderState<T>& m, OutputWeights<T>& w, double* predictions) {
     double shrink = 1;
     if (const Status status = find_shrinkage(m, shrink); status != Status::done)

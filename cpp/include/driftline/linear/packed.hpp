@@ -78,7 +78,7 @@ template <bool Change, class T> DRIFTLINE_INLINE void walk(const Packed<T>& m, c
 
 template <class T> DRIFTLINE_INLINE void multiply(const Packed<T>& m, const T* x) { walk<false>(m, x); }
 
-// x'(S + drift I)x for the product at hand; k is formed too.
+// x'(S + drift I)x for the current product; k is formed too.
 template <class T> DRIFTLINE_INLINE double project(const Packed<T>& m, const T* x, double drift) {
     const T q = static_cast<T>(drift);
     for (Index i = 0; i < m.size; i += lanes<T>)

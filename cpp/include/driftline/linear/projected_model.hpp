@@ -22,7 +22,7 @@ template <class T> class Projection {
 
     EntryBuffer<T> row; // of x
 
-    // M times the row at hand, where a model expects its row; the constant feature after it.
+    // M times the current row, where a model expects its row; the constant feature after it.
     void into(SecondOrderState<T>& state) {
         engine<T>().project(matrix_, cache_, row.entries(), psi_.data());
         std::memcpy(state.x, psi_.data(), static_cast<std::size_t>(matrix_.dim) * sizeof(T));

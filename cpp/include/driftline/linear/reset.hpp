@@ -86,7 +86,7 @@ template <class T> void settle(SecondOrderState<T>& m) {
 // How far from a tie a row must be for the guard to decide it.
 template <class T> inline constexpr double tie_margin = sizeof(T) == 8 ? 1e-6 : 1e-2;
 
-// Asked after the row at hand was taken in with noise rho.
+// Asked after the current row was taken in with noise rho.
 template <class T> bool reset_is_due(SecondOrderState<T>& m, double rho, double grow, double norm2, const T* next) {
     const double threshold = m.thresholds.at(static_cast<Index>(m.sums.segment)), limit = 1 / threshold;
     if (!m.guard.u) {

@@ -211,7 +211,7 @@ DRIFTLINE_ONCE void move_with_care(SecondOrderState<T>& m, const T* k, Index siz
         refine_weights(m, k, size, (y - lesson.error * (lesson.rho / variance)) * view.scale, variance);
 }
 
-// All that a row changes but S, whose k is at hand; `next` is the row that S was multiplied with.
+// All that a row changes but S, whose k was formed; `next` is the row that S was multiplied with.
 template <int G, class T>
 DRIFTLINE_INLINE void conclude(SecondOrderState<T>& m, const Row<G, T>& row, View view, Extras extras, const Lesson& lesson,
                                double y, double weight, const T* next) {
@@ -243,7 +243,7 @@ DRIFTLINE_INLINE void conclude(SecondOrderState<T>& m, const Row<G, T>& row, Vie
         watch(m, lesson.rho, view, next);
 }
 
-// Learns from the row at hand, which was looked at; `next`, where there is one, is the row that will follow. The matrices'
+// Learns from the current row, which was looked at; `next`, where there is one, is the row that will follow. The matrices'
 // products with it are formed on the way. Nothing has changed unless the status is done.
 template <int G, class T>
 DRIFTLINE_INLINE Status learn_row(SecondOrderState<T>& m, Row<G, T>& row, View view, Extras extras, double y, double weight,
@@ -334,7 +334,7 @@ DRIFTLINE_ONCE Status pass_row(SecondOrderState<T>& m, const Batch& batch, Index
     return Status::done;
 }
 
-// Where `loaded`, the first row is at hand already.
+// Where `loaded`, the first row is loaded already.
 template <int G, class T>
 DRIFTLINE_ONCE Status replay(SecondOrderState<T>& m, const Batch& rows, Outputs& outputs, bool loaded) {
     const Batch batch = rows; // copies, which no store through a pointer can be taken to change

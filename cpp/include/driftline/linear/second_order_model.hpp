@@ -27,7 +27,7 @@ template <class T> class SecondOrderModel {
 
     SecondOrderState<T> state;
 
-    // The weights are always at hand.
+    // The weights are always current.
     void form_weights() {}
 
     // Back to the start: w = 0, S = start I.

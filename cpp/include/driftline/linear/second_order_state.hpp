@@ -71,14 +71,14 @@ template <class T> struct SecondOrderState {
     Index d = 0;            // weights, the intercept's included
     bool intercept = false; // the last of them belongs to a constant 1
     bool additive = false;  // S is kept as Packed, else as Factor
-    bool ready = false;     // the products at hand belong to x
+    bool ready = false;     // the products formed belong to x
     bool several = false;   // the weights of several outputs are kept elsewhere: raising the prior is left to the caller
     Policy policy;
     Sums sums;
     Coverage coverage;
     Table forgetting, thresholds;
     T* w = nullptr;
-    T* x = nullptr;    // the row at hand, padded with zeros
+    T* x = nullptr;    // the current row, padded with zeros
     T* next = nullptr; // the row after it, in a replay
     Factor<T> factor{};
     Packed<T> packed{};
@@ -89,8 +89,8 @@ template <class T> struct SecondOrderState {
 
 // What D may grow to under forgetting, where exact arithmetic would have it grow without end.
 template <class T> inline constexpr double variance_cap = sizeof(T) == 8 ? 1e60 : 1e24;
-// How far D may grow under a modest policy: so many times what the largest row so far would leave of it, noise / |x|^2, or
-// so many times its start.
+// How far D may grow under a modest policy: to a multiple of what the largest row so far would leave of it, noise / |x|^2,
+// or of its start.
 template <class T> inline constexpr double modest_growth = sizeof(T) == 8 ? 1e6 : 1e3;
 inline constexpr double modest_room = 16;
 // The largest s for which a row is taken in without scaling it first.

@@ -57,7 +57,7 @@ DRIFTLINE_INLINE void move_weights(SecondOrderState<T>& m, const T* k, Index siz
 // left of them is the rounding of what they were.
 template <class T> inline constexpr double largest_step = sizeof(T) == 8 ? 1e10 : 1e4;
 
-// Moves the weights along k until w.x of the row at hand is the target, as far as rounding lets it.
+// Moves the weights along k until w.x of the current row is the target, as far as rounding lets it.
 template <class T>
 DRIFTLINE_ONCE void refine_weights(SecondOrderState<T>& m, const T* k, Index size, double target, double variance) {
     double before = HUGE_VAL;

@@ -1,4 +1,4 @@
-// Rows of which only the entries that are not zero are walked: compressed rows, and what is other than zero in dense ones.
+// Sparse rows: compressed ones, and the nonzero entries of dense ones.
 #pragma once
 
 #include <algorithm>
