@@ -58,7 +58,8 @@ def prequential(
         fading: the weight of a row relative to the next one; None for none.
         delay: how many rows late labels arrive: row t is predicted when those up to row t - delay - 1 have been learned.
         steps: how many rows ahead to forecast, by a :class:`driftline.Forecaster` of each learner. Every step is measured
-            (``by_step``), beside the baselines with the same labels. The other figures are those of step 1. Learners are regressors of this library, which stay as they are, or forecasters.
+            (``by_step``), beside the baselines with the same labels. The other figures are those of step 1. Learners are
+            regressors of this library, which stay as they are, or forecasters.
         rows: how many rows to take; needed for a stream without an end.
         points: the most points of each curve to keep, besides the last; None keeps every row, 0 the last alone.
         level: ask for intervals of this level, and measure their coverage and width.
