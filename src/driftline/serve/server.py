@@ -15,7 +15,8 @@ from driftline.errors import missing_extra
 from driftline.serve.engine import Engine
 from driftline.serve.limits import Limits
 from driftline.serve.problems import StoreError
-from driftline.serve.store import SqliteStore, Store
+from driftline.serve.sqlite import SqliteStore
+from driftline.serve.store import Store
 from driftline.serve.tokens import Tokens
 
 _log = logging.getLogger("driftline.serve")
@@ -60,10 +61,10 @@ def open_store(folder: Path, address: str | None) -> Store:
 def serve(folder: Path, host: str, port: int, tokens: Path | None, store: str | None, limits: Limits) -> None:
     """Serves until it is told to stop; StoreError where it cannot start."""
     try:
-        import httptools as _  # noqa: F401
         import uvicorn
 
         from driftline.serve.api import Api
+        from driftline.serve.protocol import Protocol
     except ImportError as error:
         raise missing_extra("the service needs", str(error.name), "serve") from None
     if tokens is None and not is_loopback(host):
@@ -74,7 +75,7 @@ def serve(folder: Path, host: str, port: int, tokens: Path | None, store: str | 
     ending: list[uvicorn.Server] = []
     api = Api(engine, known, lambda: bool(ending) and ending[0].should_exit)
     config = uvicorn.Config(
-        api.app, host=host, port=port, loop="auto", http="httptools", ws="none", lifespan="off", log_config=None,
+        api.app, host=host, port=port, loop="auto", http=Protocol, ws="none", lifespan="off", log_config=None,
         access_log=False, server_header=False, proxy_headers=False, limit_concurrency=limits.connections,
         timeout_keep_alive=75, timeout_graceful_shutdown=10, backlog=1024,
     )  # fmt: skip
