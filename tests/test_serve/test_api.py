@@ -14,7 +14,7 @@ import driftline as dl
 from driftline.serve.api import Api
 from driftline.serve.engine import Engine
 from driftline.serve.limits import Limits
-from driftline.serve.store import SqliteStore
+from driftline.serve.sqlite import SqliteStore
 from driftline.serve.tokens import Tokens, digest_of
 from tests.test_serve.client import Client
 

@@ -11,7 +11,8 @@ from driftline.base import registry
 from driftline.serve import unit
 from driftline.serve.engine import Engine
 from driftline.serve.problems import Problem, StoreError
-from driftline.serve.store import FILE, Entry, SqliteStore, backup
+from driftline.serve.sqlite import FILE, SqliteStore, backup
+from driftline.serve.store import Entry
 from tests.test_serve.tools import Direct, library_account, same_bits
 
 

@@ -11,7 +11,7 @@ pytest.importorskip("starlette")
 from driftline.serve.api import Api
 from driftline.serve.engine import Engine
 from driftline.serve.limits import Limits
-from driftline.serve.store import SqliteStore
+from driftline.serve.sqlite import SqliteStore
 from tests.test_serve.client import Client
 from tests.test_serve.tools import SEED
 

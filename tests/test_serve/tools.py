@@ -11,7 +11,8 @@ from driftline.base.registry import regressors
 from driftline.serve.engine import Engine
 from driftline.serve.limits import Limits
 from driftline.serve.requests import Requests
-from driftline.serve.store import FILE, SqliteStore, Store
+from driftline.serve.sqlite import FILE, SqliteStore
+from driftline.serve.store import Store
 
 SEED = int(os.environ.get("DRIFTLINE_SEED", "0"))
 

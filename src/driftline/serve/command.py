@@ -68,7 +68,7 @@ def backup(
     Examples:
       driftline backup models/ backups/monday
     """
-    from driftline.serve.store import backup as copy
+    from driftline.serve.sqlite import backup as copy
 
     with errors.told("backup"):
         copy(folder, to)
