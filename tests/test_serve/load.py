@@ -55,7 +55,7 @@ class Load(threading.Thread):
 
     def _send(self, connection, verb, body):
         status, answer = connection.call("POST", f"/v1/models/m/{verb}", body)
-        if status == 503:
+        if status in (503, 504):
             raise OSError("repeat it")
         if status != 200:
             self.bad.append((status, answer, body))

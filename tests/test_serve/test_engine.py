@@ -12,7 +12,7 @@ from driftline.serve import unit
 from driftline.serve.engine import Engine
 from driftline.serve.problems import Problem, StoreError
 from driftline.serve.sqlite import FILE, SqliteStore, backup
-from driftline.serve.store import Entry
+from driftline.serve.store import Entry, LostError
 from tests.test_serve.tools import Direct, library_account, same_bits
 
 
@@ -210,6 +210,33 @@ def test_a_full_disk_refuses_with_507_and_loses_nothing(tmp_path):
         model = service.export("m")
     with Direct(killed) as again:
         assert again.export("m") == model
+
+
+@pytest.mark.parametrize("written", [False, True])
+def test_a_store_that_is_lost_leaves_the_call_unsure_and_its_repetition_is_learned_once(tmp_path, monkeypatch, written):
+    with Direct(tmp_path) as service:
+        service.put("m", learner="rls")
+        store, commit = service.engine.store, service.engine.store.commit
+
+        def lose(group):
+            monkeypatch.undo()
+            if written:
+                commit(group)
+            raise LostError("gone")
+
+        monkeypatch.setattr(store, "commit", lose)
+        with pytest.raises(Problem, match="not known") as refused:
+            service.learn("m", id="a", x=[1.0], y=2.0)
+        assert refused.value.status == 504
+        answer, statuses = None, set()
+        while answer is None:  # until it leads again, recovered from the log
+            try:
+                answer = service.learn("m", id="a", x=[1.0], y=2.0)
+            except Problem as problem:
+                statuses.add(problem.status)
+        assert statuses <= {503}
+        assert answer == {"learned": int(not written), "known": int(written)}
+        assert service.status("m")["rows"] == 1
 
 
 def test_rows_that_wait_too_long_are_let_go_and_counted_after_a_restart_too(tmp_path, monkeypatch):

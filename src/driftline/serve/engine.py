@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
-import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -14,6 +12,7 @@ from itertools import islice
 from typing import Any
 
 from driftline.errors import ModelFileError
+from driftline.serve.jobs import Job, Jobs, deliver, refuse
 from driftline.serve.limits import Limits
 from driftline.serve.models import Model, Told
 from driftline.serve.problems import Problem, StoreError
@@ -25,7 +24,7 @@ from driftline.serve.unit import Unit
 _log = logging.getLogger("driftline.serve")
 _SLICE = 0.02  # seconds that saving may take between two groups
 _LOOK = 0.5  # seconds between two looks at who leads
-_TOGETHER = 1_000  # calls that are committed together, at most
+_UNSURE = "the store was lost; whether the call was written is not known: repeat it, by its id"
 
 
 class Engine:
@@ -44,7 +43,7 @@ class Engine:
         self.counts = {"commits": 0, "entries": 0, "learned": 0, "snapshots": 0, "refused_full": 0}
         self.full = False
         self._looked = 0.0
-        self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._jobs = Jobs(limits.queue)
         self._thread = threading.Thread(target=self._work, name="driftline-engine", daemon=True)
         self._probed = 0.0
         self.last = self._cut = 0
@@ -224,12 +223,7 @@ class Engine:
         """Has the thread do something, a method of this class for the most part, and waits until it is on disk."""
         if not self._thread.is_alive():
             raise Problem(503, "the service is stopping, or has failed")
-        if self._queue.qsize() >= self.limits.queue:
-            raise Problem(503, f"{self.limits.queue} calls wait already")
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Any] = loop.create_future()
-        self._queue.put((loop, future, work, arguments))
-        return await future
+        return await self._jobs.submit(work, *arguments)
 
     def start(self) -> None:
         """Starts the thread."""
@@ -237,7 +231,7 @@ class Engine:
 
     def stop(self) -> None:
         """Finishes the calls that wait, saves what changed, and closes the store."""
-        self._queue.put(None)
+        self._jobs.end()
         self._thread.join()
 
     @property
@@ -251,12 +245,13 @@ class Engine:
         return self._thread.is_alive()
 
     def _work(self) -> None:
+        jobs: list[Job] = []
         try:
             going = True
             while going:
-                calls, going = self._next_calls()
+                jobs, going = self._jobs.take()
                 try:
-                    self._turn(calls)
+                    self._turn(jobs)
                 except LostError as error:
                     _log.error("%s; this service follows until it leads again", error)
                     self.leading = False
@@ -264,20 +259,20 @@ class Engine:
                 self._save(seconds=30.0)
         except BaseException:
             _log.critical("the engine failed; the log holds all that was acknowledged", exc_info=True)
+            refuse(jobs, Problem(504, _UNSURE))
             raise
         finally:
             self.store.close()
-            while not self._queue.empty():
-                _deliver_all([(call, Problem(503, "the service has stopped")) for call in [self._queue.get()] if call])
+            refuse(self._jobs.rest(), Problem(503, "the service has stopped"))
 
-    def _turn(self, calls: list[Any]) -> None:
+    def _turn(self, jobs: list[Job]) -> None:
         """Serves calls, or tries to take the lead."""
         now = time.monotonic()
         due = now - self._looked > _LOOK
         if due:
             self._looked = now
         if not self.leading:
-            _deliver_all([(call, Problem(503, "another service leads, or the store cannot be reached")) for call in calls])
+            refuse(jobs, Problem(503, "another service leads, or the store cannot be reached"))
             self.leading = due and self._lead()
             if self.leading:
                 _log.info("this service leads now", extra={"more": {"entries": self.last}})
@@ -285,35 +280,23 @@ class Engine:
         try:
             if due:  # one that only answers questions notices, too, that it leads no more
                 self.store.check()
-            if calls:
-                self._take(calls)
+            if jobs:
+                self._take(jobs)
                 self._keep_short()
             else:
                 self._tidy()
         except LostError:
-            unsure = Problem(503, "the store was lost; whether the call was written is not known: repeat it, by its id")
-            _deliver_all([(call, unsure) for call in calls])  # those that were answered before stay so
+            refuse(jobs, Problem(504, _UNSURE))  # those that were answered before stay so
             raise
 
-    def _next_calls(self) -> tuple[list[Any], bool]:
-        """The calls that wait, none of them after half a second without one; and whether more are to be taken."""
-        calls: list[Any] = []
-        try:
-            calls.append(self._queue.get(timeout=0.5))
-            while len(calls) < _TOGETHER and calls[-1] is not None:
-                calls.append(self._queue.get_nowait())
-        except queue.Empty:
-            return calls, True
-        return (calls, True) if calls[-1] is not None else (calls[:-1], False)
-
-    def _take(self, calls: list[Any]) -> None:
+    def _take(self, jobs: list[Job]) -> None:
         """Applies calls, commits them, and answers."""
-        done = [(call, _outcome(call)) for call in calls]
+        done = [(job, job.outcome()) for job in jobs]
         if self._group:
             self._commit()
             if self.full:
-                done = [(call, _outcome(call)) for call in calls]  # questions have answers; changes are refused
-        _deliver_all(done)
+                done = [(job, job.outcome()) for job in jobs]  # questions have answers; changes are refused
+        deliver(done)
 
     def _commit(self) -> None:
         """Puts the group on disk. Where there is no room, memory goes back to what the log says."""
@@ -366,38 +349,3 @@ class Engine:
     def _tidy(self) -> None:
         if self._untidy and not self.full:
             self._untidy = self.store.tidy()
-
-
-def _outcome(call: Any) -> Any:
-    _, _, work, arguments = call
-    try:
-        return work(*arguments)
-    except Problem as problem:
-        return problem
-    except LostError:
-        raise
-    except Exception:
-        _log.exception("a call failed")
-        return Problem(500, "this should not have happened; nothing was changed")
-
-
-def _deliver_all(done: list[tuple[Any, Any]]) -> None:
-    """Hands outcomes to their event loops, with one wake-up for each."""
-    loops: dict[Any, list[tuple[Any, Any]]] = {}
-    for (loop, future, _, _), outcome in done:
-        loops.setdefault(loop, []).append((future, outcome))
-    for loop, pairs in loops.items():
-        try:
-            loop.call_soon_threadsafe(_deliver, pairs)
-        except RuntimeError:  # the loop is closed: nobody waits any more
-            continue
-
-
-def _deliver(pairs: list[tuple[asyncio.Future[Any], Any]]) -> None:
-    for future, outcome in pairs:
-        if future.done():  # the client left
-            continue
-        if isinstance(outcome, Problem):
-            future.set_exception(outcome)
-        else:
-            future.set_result(outcome)

@@ -36,7 +36,8 @@ _PROBLEMS = {
     "413": "Too large.",
     "415": "Another media type is needed.",
     "422": "Bad input; the answer names row and field.",
-    "503": "Too busy, or stopping.",
+    "503": "Too busy, stopping, or another service leads; nothing was changed.",
+    "504": "The store was lost; whether the call was written is not known. Repeat it, by its id.",
     "507": "No room on disk.",
 }
 

@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Problem(Exception):  # noqa: N818 - the word of the RFC
-    """A call that is refused; nothing was learned by it.
+    """A call that is refused; nothing was learned by it, unless the status is 504: then that is not known.
 
     Args:
         status: of HTTP.

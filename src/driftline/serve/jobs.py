@@ -1,0 +1,110 @@
+"""Calls on their way from the event loops to the engine's thread, and their outcomes on the way back."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import queue
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from driftline.serve.problems import Problem
+from driftline.serve.store import LostError
+
+_log = logging.getLogger("driftline.serve")
+_TOGETHER = 1_000  # calls that are committed together, at most
+_IDLE = 0.5  # seconds without a call after which the thread looks around
+
+
+class Job(NamedTuple):
+    """A call, and the future that waits for it."""
+
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[Any]
+    work: Callable[..., Any]
+    arguments: tuple[Any, ...]
+
+    def outcome(self) -> Any:
+        """Does the work: its result, or the Problem that it met."""
+        try:
+            return self.work(*self.arguments)
+        except Problem as problem:
+            return problem
+        except LostError:
+            raise
+        except Exception:
+            _log.exception("a call failed")
+            return Problem(500, "this should not have happened; nothing was changed")
+
+
+class Jobs:
+    """The calls that wait for the thread.
+
+    Args:
+        most: how many may wait; further ones are refused with 503.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+
+    async def submit(self, work: Callable[..., Any], *arguments: Any) -> Any:
+        """Waits until the thread has done the work."""
+        if self._queue.qsize() >= self._most:
+            raise Problem(503, f"{self._most} calls wait already")
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Any] = loop.create_future()
+        self._queue.put(Job(loop, future, work, arguments))
+        return await future
+
+    def end(self) -> None:
+        """No call after those that wait now is taken."""
+        self._queue.put(None)
+
+    def take(self) -> tuple[list[Job], bool]:
+        """The calls that wait, none of them after half a second without one; and whether more are to be taken."""
+        jobs: list[Job] = []
+        try:
+            job = self._queue.get(timeout=_IDLE)
+            while job is not None:
+                jobs.append(job)
+                if len(jobs) == _TOGETHER:
+                    return jobs, True
+                job = self._queue.get_nowait()
+        except queue.Empty:
+            return jobs, True
+        return jobs, False
+
+    def rest(self) -> list[Job]:
+        """The calls that were never taken."""
+        jobs = []
+        while not self._queue.empty():
+            jobs.append(self._queue.get())
+        return [job for job in jobs if job is not None]
+
+
+def refuse(jobs: Iterable[Job], problem: Problem) -> None:
+    """Answers calls with a problem; those that were answered before stay so."""
+    deliver([(job, problem) for job in jobs])
+
+
+def deliver(done: list[tuple[Job, Any]]) -> None:
+    """Hands outcomes to their event loops, with one wake-up for each."""
+    loops: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Any]]] = {}
+    for job, outcome in done:
+        loops.setdefault(job.loop, []).append((job.future, outcome))
+    for loop, pairs in loops.items():
+        try:
+            loop.call_soon_threadsafe(_settle, pairs)
+        except RuntimeError:  # the loop is closed: nobody waits any more
+            continue
+
+
+def _settle(pairs: list[tuple[asyncio.Future[Any], Any]]) -> None:
+    for future, outcome in pairs:
+        if future.done():  # the client left
+            continue
+        if isinstance(outcome, Problem):
+            future.set_exception(outcome)
+        else:
+            future.set_result(outcome)
