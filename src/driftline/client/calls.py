@@ -1,0 +1,90 @@
+"""What each verb of the service sends, and whether sending it twice is safe."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, urlencode
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Call:
+    """A request.
+
+    Attributes:
+        method: of HTTP.
+        path: with the query.
+        body: as JSON; None without one.
+        repeatable: whether it may be sent again when the fate of the first is not known.
+    """
+
+    method: str
+    path: str
+    body: bytes | None = None
+    repeatable: bool = True
+
+
+def listed() -> Call:
+    """All models."""
+    return Call("GET", "/v1/models")
+
+
+def put(name: str, config: dict[str, Any]) -> Call:
+    """Makes a model; a second one with the same configuration changes nothing."""
+    return Call("PUT", _path(name), _json(config))
+
+
+def get(name: str, key: str | None, part: str = "") -> Call:
+    """A model, or a part of it such as its file."""
+    return Call("GET", _path(name) + part + ("" if key is None else "?" + urlencode({"key": key})))
+
+
+def delete(name: str) -> Call:
+    """Removes a model."""
+    return Call("DELETE", _path(name))
+
+
+def predict(name: str, rows: Iterable[Row], *, batch: bool) -> Call:
+    """Asks. Without ids that changes nothing; with ids the service knows the rows again."""
+    return Call("POST", _path(name) + "/predict", _body(rows, batch))
+
+
+def forecast(name: str, rows: Iterable[Row]) -> Call:
+    """Asks for the next rows, which changes nothing."""
+    return Call("POST", _path(name) + "/forecast", _body(rows, True))
+
+
+def learn(name: str, rows: Iterable[Row], *, batch: bool) -> Call:
+    """Tells labels. With ids the service learns each once, however often it comes; without, as often as it comes."""
+    rows = list(rows)
+    safe = all(row.get("id") is not None for row in rows)
+    return Call("POST", _path(name) + "/learn", _body(rows, batch), repeatable=safe)
+
+
+def _path(name: str) -> str:
+    return f"/v1/models/{quote(name, safe='')}"
+
+
+def _body(rows: Iterable[Row], batch: bool) -> bytes:
+    plain = [_plain(row) for row in rows]
+    return _json({"rows": plain} if batch else plain[0])
+
+
+def _plain(row: Row) -> dict[str, Any]:
+    """A row as JSON has it: parts that are None are left out, and numbers of any kind are floats."""
+    given = {part: value for part, value in row.items() if value is not None}
+    if "y" in given:
+        given["y"] = float(given["y"])
+    if isinstance(x := given.get("x"), Mapping):
+        given["x"] = {str(name): float(value) for name, value in x.items()}
+    elif x is not None:
+        given["x"] = [float(value) for value in x]
+    return given
+
+
+def _json(content: Any) -> bytes:
+    return json.dumps(content, allow_nan=False).encode()

@@ -1,0 +1,284 @@
+"""The two clients: one that waits, and one for event loops."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from driftline.client import calls
+from driftline.client.calls import Call, Row
+from driftline.client.events import Event, Lines
+from driftline.client.trial import Trial
+from driftline.errors import missing_extra
+
+if TYPE_CHECKING:
+    import httpx
+
+Json = dict[str, Any]
+_SILENCE = 45.0  # seconds without a sign of life after which a stream of events is opened again
+_KEPT = 30.0  # seconds for which an idle connection is kept; the service closes it after 75
+
+
+class _Settings:
+    """What both clients are given."""
+
+    def __init__(
+        self, url: str | Sequence[str], token: str | None = None, *, timeout: float = 30.0, patience: float = 30.0
+    ) -> None:
+        try:
+            import httpx
+        except ImportError:
+            raise missing_extra("the client needs", "httpx", "client") from None
+        self._library = httpx
+        self._addresses = [each.rstrip("/") for each in ([url] if isinstance(url, str) else url)]
+        self._patience = patience
+        headers = {} if token is None else {"authorization": f"Bearer {token}"}
+        self._options: Any = {"headers": headers, "timeout": timeout, "limits": httpx.Limits(keepalive_expiry=_KEPT)}
+        self._broken = httpx.TransportError
+        self._unsent = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+
+    def _trial(self, call: Call) -> Trial:
+        return Trial(call, self._addresses, self._patience)
+
+    def _request(self, call: Call, trial: Trial) -> dict[str, Any]:
+        headers = {} if call.body is None else {"content-type": "application/json"}
+        return {"method": call.method, "url": trial.address + call.path, "content": call.body, "headers": headers}
+
+    def _prefer(self, address: str) -> None:
+        """Begins further calls at the service that answered."""
+        at = self._addresses.index(address)
+        self._addresses = self._addresses[at:] + self._addresses[:at]
+
+
+class Client(_Settings):
+    """Calls a service, and waits for its answers. Needs httpx, which the extra ``client`` brings.
+
+    A call whose answer does not come is sent again, for as long as ``patience`` says: the service may be restarting, or
+    another one taking over. That is safe for all calls but :meth:`learn` and :meth:`learn_rows` without ids. These are
+    sent again only if the service was not reached or said that nothing was changed; otherwise they raise
+    :class:`UnsureError`. Threads may share a client.
+
+    Args:
+        url: of the service, or of several that share a database: the one that leads is found.
+        token: as ``driftline token`` printed it.
+        timeout: seconds to wait for one answer.
+        patience: seconds after which a call is not sent again.
+    """
+
+    def __init__(
+        self, url: str | Sequence[str], token: str | None = None, *, timeout: float = 30.0, patience: float = 30.0
+    ) -> None:
+        super().__init__(url, token, timeout=timeout, patience=patience)
+        self._http = self._library.Client(**self._options)
+
+    def put(
+        self,
+        name: str,
+        learner: str = "auto",
+        params: Json | None = None,
+        *,
+        level: float = 0.9,
+        steps: int | None = None,
+        keyed: bool = False,
+    ) -> Json:
+        """Makes a model, unless there is the same already; what it is."""
+        config = {"learner": learner, "params": params or {}, "level": level, "steps": steps, "keyed": keyed}
+        return self._json(calls.put(name, config))
+
+    def models(self) -> list[Json]:
+        """All models: their rows, errors, coverage and more."""
+        return list(self._json(calls.listed())["models"])
+
+    def model(self, name: str, key: str | None = None) -> Json:
+        """One model, or one key of it."""
+        return self._json(calls.get(name, key))
+
+    def delete(self, name: str) -> None:
+        """Removes a model and all that it learned."""
+        self._do(calls.delete(name))
+
+    def predict(self, name: str, x: Any, *, id: str | None = None, key: str | None = None) -> Json:
+        """The prediction for a row, and its interval. With an id the row waits for its label."""
+        return self._json(calls.predict(name, [{"id": id, "key": key, "x": x}], batch=False))
+
+    def predict_rows(self, name: str, rows: Iterable[Row]) -> list[Json]:
+        """Predictions for a batch: rows with ``x``, and ``id`` and ``key`` where they have one."""
+        return list(self._json(calls.predict(name, rows, batch=True))["rows"])
+
+    def learn(self, name: str, *, y: float, x: Any = None, id: str | None = None, key: str | None = None) -> Json:
+        """Learns a label, of the row that waits under an id or of the row given: ``{"learned": 1, "known": 0}``."""
+        return self._json(calls.learn(name, [{"id": id, "key": key, "x": x, "y": y}], batch=False))
+
+    def learn_rows(self, name: str, rows: Iterable[Row]) -> Json:
+        """Learns a batch, whole or not at all: rows with ``y``, and ``id``, ``x`` and ``key`` where they have them."""
+        return self._json(calls.learn(name, rows, batch=True))
+
+    def forecast(self, name: str, rows: Iterable[Row]) -> list[Json]:
+        """Predictions for the next rows of a model with steps."""
+        return list(self._json(calls.forecast(name, rows))["rows"])
+
+    def export(self, name: str, key: str | None = None) -> bytes:
+        """The model's file, for ``dl.from_bytes``."""
+        return self._do(calls.get(name, key, "/export")).content
+
+    def events(self, name: str, key: str | None = None) -> Iterator[Event]:
+        """What changes in a model, as it happens: ``("status", {...})`` and ``("alarm", {...})``.
+
+        A stream that breaks off is opened again, and repeats the latest alarms: ``key`` and ``row`` tell them apart.
+        """
+        call, lines = calls.get(name, key, "/events"), Lines()
+        trial = self._trial(call)
+        while True:
+            try:
+                with self._http.stream(**self._request(call, trial), timeout=_SILENCE) as answer:
+                    if trial.settled(answer.status_code, b"" if answer.is_success else answer.read()):
+                        for line in answer.iter_lines():
+                            if event := lines.take(line):
+                                trial = self._trial(call)
+                                yield event
+                        trial.failed(EOFError("the stream ended"), sent=True)
+            except self._broken as error:
+                trial.failed(error, sent=not isinstance(error, self._unsent))
+            lines = Lines()
+            time.sleep(trial.pause())
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._http.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _json(self, call: Call) -> Json:
+        found: Json = self._do(call).json()
+        return found
+
+    def _do(self, call: Call) -> httpx.Response:
+        trial = self._trial(call)
+        while True:
+            try:
+                answer: httpx.Response = self._http.request(**self._request(call, trial))
+            except self._broken as error:
+                trial.failed(error, sent=not isinstance(error, self._unsent))
+            else:
+                if trial.settled(answer.status_code, answer.content):
+                    self._prefer(trial.address)
+                    return answer
+            time.sleep(trial.pause())
+
+
+class AsyncClient(_Settings):
+    """As :class:`Client`, for event loops: every verb is awaited, and events come by ``async for``. Tasks may share it.
+
+    Args:
+        url: of the service, or of several that share a database.
+        token: as ``driftline token`` printed it.
+        timeout: seconds to wait for one answer.
+        patience: seconds after which a call is not sent again.
+    """
+
+    def __init__(
+        self, url: str | Sequence[str], token: str | None = None, *, timeout: float = 30.0, patience: float = 30.0
+    ) -> None:
+        super().__init__(url, token, timeout=timeout, patience=patience)
+        self._http = self._library.AsyncClient(**self._options)
+
+    async def put(
+        self,
+        name: str,
+        learner: str = "auto",
+        params: Json | None = None,
+        *,
+        level: float = 0.9,
+        steps: int | None = None,
+        keyed: bool = False,
+    ) -> Json:
+        """As :meth:`Client.put`."""
+        config = {"learner": learner, "params": params or {}, "level": level, "steps": steps, "keyed": keyed}
+        return await self._json(calls.put(name, config))
+
+    async def models(self) -> list[Json]:
+        """As :meth:`Client.models`."""
+        return list((await self._json(calls.listed()))["models"])
+
+    async def model(self, name: str, key: str | None = None) -> Json:
+        """As :meth:`Client.model`."""
+        return await self._json(calls.get(name, key))
+
+    async def delete(self, name: str) -> None:
+        """As :meth:`Client.delete`."""
+        await self._do(calls.delete(name))
+
+    async def predict(self, name: str, x: Any, *, id: str | None = None, key: str | None = None) -> Json:
+        """As :meth:`Client.predict`."""
+        return await self._json(calls.predict(name, [{"id": id, "key": key, "x": x}], batch=False))
+
+    async def predict_rows(self, name: str, rows: Iterable[Row]) -> list[Json]:
+        """As :meth:`Client.predict_rows`."""
+        return list((await self._json(calls.predict(name, rows, batch=True)))["rows"])
+
+    async def learn(self, name: str, *, y: float, x: Any = None, id: str | None = None, key: str | None = None) -> Json:
+        """As :meth:`Client.learn`."""
+        return await self._json(calls.learn(name, [{"id": id, "key": key, "x": x, "y": y}], batch=False))
+
+    async def learn_rows(self, name: str, rows: Iterable[Row]) -> Json:
+        """As :meth:`Client.learn_rows`."""
+        return await self._json(calls.learn(name, rows, batch=True))
+
+    async def forecast(self, name: str, rows: Iterable[Row]) -> list[Json]:
+        """As :meth:`Client.forecast`."""
+        return list((await self._json(calls.forecast(name, rows)))["rows"])
+
+    async def export(self, name: str, key: str | None = None) -> bytes:
+        """As :meth:`Client.export`."""
+        return (await self._do(calls.get(name, key, "/export"))).content
+
+    async def events(self, name: str, key: str | None = None) -> AsyncIterator[Event]:
+        """As :meth:`Client.events`."""
+        call, lines = calls.get(name, key, "/events"), Lines()
+        trial = self._trial(call)
+        while True:
+            try:
+                async with self._http.stream(**self._request(call, trial), timeout=_SILENCE) as answer:
+                    if trial.settled(answer.status_code, b"" if answer.is_success else await answer.aread()):
+                        async for line in answer.aiter_lines():
+                            if event := lines.take(line):
+                                trial = self._trial(call)
+                                yield event
+                        trial.failed(EOFError("the stream ended"), sent=True)
+            except self._broken as error:
+                trial.failed(error, sent=not isinstance(error, self._unsent))
+            lines = Lines()
+            await asyncio.sleep(trial.pause())
+
+    async def close(self) -> None:
+        """As :meth:`Client.close`."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def _json(self, call: Call) -> Json:
+        found: Json = (await self._do(call)).json()
+        return found
+
+    async def _do(self, call: Call) -> httpx.Response:
+        trial = self._trial(call)
+        while True:
+            try:
+                answer: httpx.Response = await self._http.request(**self._request(call, trial))
+            except self._broken as error:
+                trial.failed(error, sent=not isinstance(error, self._unsent))
+            else:
+                if trial.settled(answer.status_code, answer.content):
+                    self._prefer(trial.address)
+                    return answer
+            await asyncio.sleep(trial.pause())

@@ -1,0 +1,260 @@
+"""The clients against a real service: every verb, connections that drop, kill -9, a takeover."""
+
+import asyncio
+import inspect
+import random
+import threading
+import time
+
+import pytest
+
+pytest.importorskip("httpx")
+pytest.importorskip("starlette")
+pytest.importorskip("uvicorn")
+
+import driftline as dl
+from driftline.client import AsyncClient, Client, ServiceError, UnsureError
+from driftline.serve.tokens import digest_of
+from tests import patience
+from tests.test_client.flaky import Flaky
+from tests.test_serve.cluster import Cluster, lacking
+from tests.test_serve.process import Process
+from tests.test_serve.test_postgres import leader
+from tests.test_serve.test_process import UNCUT
+from tests.test_serve.tools import SEED, account_of, read_log, rows_with_effect
+
+
+class Waiting:
+    """An AsyncClient whose verbs are waited for, so that one test serves both."""
+
+    def __init__(self, *arguments, **options):
+        self.loop = asyncio.new_event_loop()
+        self.client = AsyncClient(*arguments, **options)
+
+    def __getattr__(self, verb):
+        def call(*arguments, **options):
+            return self.loop.run_until_complete(getattr(self.client, verb)(*arguments, **options))
+
+        return call
+
+    def events(self, *arguments):
+        stream = self.client.events(*arguments)
+        try:
+            while True:
+                yield self.loop.run_until_complete(anext(stream))
+        finally:
+            self.loop.run_until_complete(stream.aclose())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.loop.run_until_complete(self.client.close())
+        self.loop.close()
+
+
+BOTH = pytest.mark.parametrize("kind", [Client, Waiting], ids=["sync", "async"])
+
+
+def url(service):
+    return f"http://127.0.0.1:{service.port}"
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory):
+    """A service with a token for those who may do everything."""
+    folder = tmp_path_factory.mktemp("service")
+    (folder / "tokens").write_text(f"{digest_of('secret')} admin\n{digest_of('reader')} read\n")
+    with Process(folder / "s", "--tokens", str(folder / "tokens")) as service:
+        yield service
+
+
+def test_both_clients_have_the_same_verbs():
+    for name, method in vars(Client).items():
+        if not name.startswith("_"):
+            other = getattr(AsyncClient, name)
+            assert inspect.signature(other).parameters == inspect.signature(method).parameters, name
+
+
+@BOTH
+def test_every_verb(service, kind):
+    with kind(url(service), "secret", patience=patience.SECONDS) as client:
+        made = client.put("m", "rls", {"forgetting": 0.9}, level=0.8)
+        assert (made["learner"], made["params"], made["level"]) == ("rls", {"forgetting": 0.9}, 0.8)
+        assert client.put("m", "rls", {"forgetting": 0.9}, level=0.8)["name"] == "m"
+        expected = dl.RLS(forgetting=0.9)
+        assert client.predict("m", {"a": 1.0}, id="i")["id"] == "i"
+        assert client.learn("m", id="i", y=2.0) == {"learned": 1, "known": 0}
+        assert client.learn("m", id="i", y=2.0) == {"learned": 0, "known": 1}
+        rows = [{"x": {"a": float(n)}, "y": 2.0 * n} for n in range(5)]
+        assert client.learn_rows("m", rows) == {"learned": 5, "known": 0}
+        assert client.learn("m", x={"a": 7.0}, y=1.0) == {"learned": 1, "known": 0}
+        expected.learn_one({"a": 1.0}, 2.0)
+        for row in [*rows, {"x": {"a": 7.0}, "y": 1.0}]:
+            expected.learn_one(row["x"], row["y"])
+        assert client.predict("m", {"a": 3.0})["prediction"] == expected.predict_one({"a": 3.0})
+        assert [row["prediction"] for row in client.predict_rows("m", [{"x": {"a": 1.0}}, {"x": {"a": 2.0}}])] == [
+            expected.predict_one({"a": 1.0}), expected.predict_one({"a": 2.0}),
+        ]  # fmt: skip
+        assert dl.from_bytes(client.export("m")).to_bytes() == expected.to_bytes()
+        assert client.model("m")["rows"] == 7
+        event, status = next(client.events("m"))
+        assert (event, status["rows"]) == ("status", 7)
+        client.put("f", "rls", steps=2, keyed=True)
+        client.learn_rows("f", [{"key": "k", "x": [1.0], "y": 1.0}] * 3)
+        assert len(client.forecast("f", [{"key": "k", "x": [1.0]}] * 2)) == 2
+        assert client.model("f", "k")["rows"] == 3
+        assert [model["name"] for model in client.models()] == ["m", "f"]
+        for name in ("m", "f"):
+            client.delete(name)
+        assert client.models() == []
+
+
+@BOTH
+def test_refusals_are_errors_that_name_the_place(service, kind):
+    with kind(url(service), "secret") as client, kind(url(service), "reader") as reader:
+        with pytest.raises(ServiceError, match="no model") as refused:
+            client.predict("nobody", [1.0])
+        assert refused.value.status == 404
+        client.put("m")
+        with pytest.raises(ServiceError) as refused:
+            client.learn_rows("m", [{"x": [1.0], "y": 1.0}, {"x": [1.0]}])
+        assert (refused.value.status, refused.value.row, refused.value.field) == (422, 1, "y")
+        with pytest.raises(ServiceError, match="scope write"):
+            reader.learn("m", x=[1.0], y=1.0)
+        client.delete("m")
+
+
+@BOTH
+def test_a_service_that_is_not_there_is_an_error_when_patience_ends(kind):
+    with kind("http://127.0.0.1:9", patience=0.0) as client, pytest.raises(ServiceError, match="cannot be reached") as lost:
+        client.learn("m", x=[1.0], y=1.0)
+    assert not isinstance(lost.value, UnsureError)
+    assert lost.value.status is None
+
+
+@BOTH
+def test_dropped_connections_lose_nothing_that_has_an_id_and_learn_nothing_twice(tmp_path, kind):
+    with Process(tmp_path, *UNCUT) as service, Flaky(service.port, SEED, 0.3) as flaky:
+        with kind(flaky.url, patience=patience.SECONDS) as client:
+            client.put("m", "rls")
+            said = {}
+            for number in range(60):
+                said[str(number)] = client.predict("m", {"a": float(number)}, id=str(number))
+                answer = client.learn("m", id=str(number), y=1.0)
+                assert sum(answer.values()) == 1
+            client.predict("m", {"a": 0.5})
+            final = client.export("m")
+        assert min(flaky.dropped.values()) > 5
+        models, log = read_log(tmp_path)
+        learner, answers = account_of(models, log)["m", ""]
+        assert final == learner.to_bytes()
+        labels = [row["id"] for _, verb, body, note in log if verb == "learn" for row in rows_with_effect(body, note)]
+        assert labels == [str(number) for number in range(60)]
+        assert {one: answer["prediction"] for one, answer in said.items()} == {
+            one: given[0] for one, given in answers.items()
+        }
+
+
+@BOTH
+def test_labels_without_ids_are_never_sent_twice_and_the_caller_is_told(tmp_path, kind):
+    """Each call was acknowledged, and is learned; or it is told as unsure, and may be."""
+    with Process(tmp_path, *UNCUT) as service, Flaky(service.port, SEED, 0.3) as flaky:
+        sure, unsure = [], []
+        with kind(flaky.url, patience=patience.SECONDS) as client:
+            client.put("m", "rls")
+            for number in range(60):
+                try:
+                    client.learn("m", x=[float(number)], y=1.0)
+                    sure.append(number)
+                except UnsureError:
+                    unsure.append(number)
+        log = read_log(tmp_path)[1]
+        learned = [row["x"][0] for _, _, body, note in log for row in rows_with_effect(body, note)]
+        assert len(unsure) == sum(flaky.dropped.values()) > 5
+        assert len(learned) == len(set(learned))
+        assert {*sure} <= {*learned} <= {*sure, *unsure}
+        assert {*learned} & {*unsure}
+
+
+def feed(client, count, ended):
+    """Asks and tells by id, until it is told to end; the answers by id."""
+    said = {}
+    for number in range(count):
+        said[str(number)] = client.predict("m", {"a": float(number % 7)}, id=str(number))
+        client.learn("m", id=str(number), y=float(number % 3))
+        if ended.is_set() and number > 30:
+            break
+    return said
+
+
+@BOTH
+def test_kill_9_is_ridden_over(tmp_path, kind):
+    ended, said = threading.Event(), {}
+    service = Process(tmp_path, *UNCUT)
+    port = service.port
+
+    def work():
+        with kind(f"http://127.0.0.1:{port}", patience=patience.SECONDS) as client:
+            client.put("m", "rls")
+            said.update(feed(client, 10**6, ended))
+            said["export"] = client.export("m")
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    rng = random.Random(SEED)
+    try:
+        for _ in range(3):
+            time.sleep(rng.uniform(0.1, 0.4))
+            service.kill()
+            service = Process(tmp_path, "--port", str(port), *UNCUT)
+        ended.set()
+        thread.join(patience.SECONDS)
+        check(said, *read_log(tmp_path))
+    finally:
+        ended.set()
+        thread.join(patience.SECONDS)
+        service.kill()
+
+
+def check(said, models, log):
+    """What the client was told is the library's account of the log, in which no label is twice."""
+    learner, answers = account_of(models, log)["m", ""]
+    assert said.pop("export") == learner.to_bytes()
+    assert {one: answer["prediction"] for one, answer in said.items()} == {one: given[0] for one, given in answers.items()}
+    labels = [row["id"] for _, verb, body, note in log if verb == "learn" for row in rows_with_effect(body, note)]
+    assert labels == list(said)
+
+
+@pytest.mark.skipif(bool(lacking()), reason=lacking() or "there is a server")
+@BOTH
+def test_a_takeover_is_ridden_over(tmp_path, kind):
+    database = Cluster()
+    services = [Process(tmp_path, "--store", database.address, *UNCUT) for _ in range(2)]
+    ended, said = threading.Event(), {}
+
+    def work():
+        with kind([url(service) for service in services], patience=patience.SECONDS) as client:
+            client.put("m", "rls")
+            said.update(feed(client, 10**6, ended))
+            said["export"] = client.export("m")
+
+    thread = threading.Thread(target=work)
+    try:
+        first = leader(services)
+        thread.start()
+        time.sleep(0.3)
+        first.kill()
+        leader([service for service in services if service is not first])
+        ended.set()
+        thread.join(patience.SECONDS)
+        models = database.execute("SELECT number, name, config FROM driftline.models")
+        check(said, models, database.execute("SELECT model, kind, body, note FROM driftline.log ORDER BY number"))
+    finally:
+        ended.set()
+        if thread.is_alive():
+            thread.join(patience.SECONDS)
+        for service in services:
+            if service.process.poll() is None:
+                service.kill()
+        database.close()
