@@ -1,10 +1,13 @@
 """The demonstration: its stream is what it says, and its commands end with a report."""
 
+import re
+
 import numpy as np
 import pytest
 
+import driftline as dl
 from driftline.cli.locks import locked
-from driftline.demo import demand
+from driftline.demo import demand, serving
 from driftline.demo.tour import show, steps
 from tests.test_cli.calling import call
 
@@ -56,3 +59,32 @@ def test_a_second_demo_in_the_same_folder_is_refused(tmp_path, capsys):
     assert (code, out) == (2, "")
     assert err.startswith(f"driftline demo: FOLDER {source}: in use by process ")
     assert not source.exists()
+
+
+def test_the_stream_goes_through_a_service_that_stops_by_itself(tmp_path, capsys):
+    """The model that is left in the folder is the library's, given the same questions and labels."""
+    pytest.importorskip("httpx")
+    pytest.importorskip("uvicorn")
+    from driftline.serve.engine import Engine
+    from driftline.serve.limits import Limits
+    from driftline.serve.sqlite import SqliteStore
+
+    for _ in range(2):  # the second begins anew
+        code, out, err = call(capsys, "demo", tmp_path, "--serve", "--seconds", "0.1")
+        assert (code, err) == (0, "")
+    assert "8,760 rows learned" in out
+    assert re.search(r"http://127\.0\.0\.1:\d+/$", out, re.MULTILINE)
+    engine = Engine(SqliteStore(tmp_path / "service"), Limits())
+    served = engine.models["demand"].export(None)
+    engine.store.close()
+    columns = demand.make()
+    rows = [
+        dict(zip(serving.INPUTS, x, strict=True)) for x in zip(*(columns[n].tolist() for n in serving.INPUTS), strict=True)
+    ]
+    pending, y = dl.Pending(dl.Auto()), columns["demand"].tolist()
+    for row in range(0, demand.ROWS, serving.LATE):
+        for one in range(row, row + serving.LATE):
+            pending.predict_one(one, rows[one])
+        for one in range(max(row - serving.LATE, 0), row if row + serving.LATE < demand.ROWS else demand.ROWS):
+            pending.learn_one(one, y[one])
+    assert served == pending.learner.to_bytes()

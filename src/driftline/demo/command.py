@@ -15,15 +15,25 @@ def register(app: typer.Typer) -> None:
     app.command(short_help="Show all of it, on a stream that is made here.")(demo)
 
 
-def demo(folder: Annotated[Path, typer.Argument(help="Where the files go.")] = Path("demo")) -> None:
+def demo(
+    folder: Annotated[Path, typer.Argument(help="Where the files go.")] = Path("demo"),
+    serve: Annotated[bool, typer.Option("--serve", help="Send the stream through a service, with its live page.")] = False,
+    seconds: Annotated[float, typer.Option(help="With --serve: how long the stream takes.", min=0.1, max=3600)] = 60.0,
+) -> None:
     """Show all of it in seconds, on a stream that is made here; ends with the path of a report.
 
     \b
     Examples:
       driftline demo
       driftline demo somewhere/else
+      driftline demo --serve
     """
-    from driftline.demo.tour import show
-
     with errors.told("demo"):
-        show(folder)
+        if serve:
+            from driftline.demo import serving
+
+            serving.show(folder, seconds)
+        else:
+            from driftline.demo import tour
+
+            tour.show(folder)
