@@ -96,6 +96,6 @@ def _summary(model: dict[str, Any]) -> str:
     last = "" if alarm is None else f", the last at row {alarm['row']:,}"
     return (
         f"{model['rows']:,} rows learned. Mean squared error {model['mse']:.1f}; of the last known label "
-        f"{base['last']:.1f}, of their mean {base['mean']:.1f}. {model['coverage']:.1%} of the labels lay inside their {model['level']:.0%} "
-        f"intervals. {model['alarms']} alarms{last}."
+        f"{base['last']:.1f}, of their mean {base['mean']:.1f}. {model['coverage']:.1%} of the labels lay "
+        f"inside their {model['level']:.0%} intervals. {model['alarms']} alarms{last}."
     )
