@@ -303,6 +303,8 @@ def test_probes_metrics_and_what_is_not_there(client):
     assert "driftline_learned_total 1" in lines
     assert refused(client.get("/nowhere"), 404)
     assert refused(client.patch("/v1/models/m"), 405)
+    assert client.patch("/v1/models/m").headers["allow"] == "DELETE, GET, HEAD, PUT"
+    assert client.get("/v1/models/m/learn").headers["allow"] == "POST"
     assert refused(client.get("/v1/models/nobody/export"), 404)
     client.engine.full = True
     assert refused(client.get("/readyz"), 503)
@@ -319,6 +321,7 @@ def test_the_contract_shows_the_definitions_that_check(client):
     api = Api(client.engine)
     assert schemas["Label"] == json.loads(json.dumps(api.requests.label))
     assert schemas["Model"] == json.loads(json.dumps(api.requests.model))
+    assert all(schema["additionalProperties"] is False for name, schema in schemas.items() if name != "Problem")
     routes = {(route.path, method) for route in api.app.routes for method in route.methods - {"HEAD"}}
     shown = {(path, verb.upper()) for path, verbs in contract["paths"].items() for verb in verbs if verb != "parameters"}
     assert shown == {(path, method) for path, method in routes if path.startswith("/v1/")}

@@ -14,7 +14,7 @@ from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route
+from starlette.routing import Match, Route
 from starlette.types import Receive, Scope, Send
 
 from driftline.serve import arrow, metrics, openapi, page
@@ -91,8 +91,14 @@ class Api:
         self.statuses[error.status_code] += 1
         words = {404: "there is nothing at this path", 405: f"{request.method} is not known here"}
         response = _problem(Problem(error.status_code, words.get(error.status_code, error.detail)))
-        response.headers.update(error.headers or {})
+        if error.status_code == 405:
+            response.headers["allow"] = ", ".join(sorted(self._allowed(request.scope)))
         return response
+
+    def _allowed(self, scope: Scope) -> set[str]:
+        """The verbs of all routes at a path; Starlette names those of the first alone."""
+        routes = [route for route in self.app.routes if isinstance(route, Route)]
+        return {verb for route in routes if route.matches(scope)[0] != Match.NONE for verb in route.methods or ()}
 
     # Models.
 

@@ -102,39 +102,28 @@ class Requests:
         id = {**text, "description": "Yours to choose; the label comes under the same id."}
         key = {**text, "description": "Of a keyed model: which of its learners."}
         y = {**number, "description": "The label."}
-        self.question: Schema = {
-            "type": "object", "properties": {"id": id, "key": key, "x": x}, "required": ["x"],
-        }  # fmt: skip
-        self.label: Schema = {
-            "type": "object", "properties": {"id": id, "key": key, "x": x, "y": y}, "required": ["y"],
-            "description": "With an id, with features, or with both.",
-        }  # fmt: skip
-        self.next_row: Schema = {"type": "object", "properties": {"key": key, "x": x}, "required": ["x"]}
-        self.model: Schema = {
-            "type": "object",
-            "properties": {
-                "learner": {"type": "string", "maxLength": limits.text, "default": "auto",
-                            "description": "As `driftline models` lists them."},
-                "params": {"type": "object", "additionalProperties": True, "default": {},
-                           "description": "Of the learner. A learner within is an object of `learner` and `params`."},
-                "level": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1, "default": 0.9,
-                          "description": "Of the intervals."},
-                "steps": {"anyOf": [{"type": "integer", "minimum": 1, "maximum": limits.steps}, {"type": "null"}],
-                          "default": None, "description": "How many rows ahead it forecasts."},
-                "keyed": {"type": "boolean", "default": False, "description": "Whether each key has a learner of its own."},
-            },
-        }  # fmt: skip
+        self.question = _closed({"id": id, "key": key, "x": x}, "x")
+        self.label = _closed({"id": id, "key": key, "x": x, "y": y}, "y")
+        self.label["description"] = "With an id, with features, or with both."
+        self.next_row = _closed({"key": key, "x": x}, "x")
+        self.model = _closed({
+            "learner": {"type": "string", "maxLength": limits.text, "default": "auto",
+                        "description": "As `driftline models` lists them."},
+            "params": {"type": "object", "additionalProperties": True, "default": {},
+                       "description": "Of the learner. A learner within is an object of `learner` and `params`."},
+            "level": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1, "default": 0.9,
+                      "description": "Of the intervals."},
+            "steps": {"anyOf": [{"type": "integer", "minimum": 1, "maximum": limits.steps}, {"type": "null"}],
+                      "default": None, "description": "How many rows ahead it forecasts."},
+            "keyed": {"type": "boolean", "default": False, "description": "Whether each key has a learner of its own."},
+        })  # fmt: skip
         kinds = {"predict": self.question, "learn": self.label, "forecast": self.next_row}
         self._rows = {kind: compile_schema(schema) for kind, schema in kinds.items()}
         self._model = compile_schema(self.model)
 
     def batch(self, row: Schema) -> Schema:
         """The definition of a batch of rows."""
-        return {
-            "type": "object",
-            "properties": {"rows": {"type": "array", "items": row, "minItems": 1, "maxItems": self.limits.rows}},
-            "required": ["rows"],
-        }
+        return _closed({"rows": {"type": "array", "items": row, "minItems": 1, "maxItems": self.limits.rows}}, "rows")
 
     def read_model(self, data: bytes) -> dict[str, Any]:
         """A model's configuration, with the defaults filled in."""
@@ -173,6 +162,11 @@ class Requests:
         if kind == "learn":
             _require_content(rows)
         return rows, True
+
+
+def _closed(properties: Schema, *required: str) -> Schema:
+    """An object that has these properties and no others."""
+    return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
 
 
 def row_of(part: dict[str, Any]) -> Row:

@@ -1,7 +1,8 @@
 """Checks of requests, made from the same JSON schemas that the OpenAPI document shows.
 
-A schema is compiled once into a function. The subset: ``type``, ``properties`` with ``required`` (others are refused),
-``additionalProperties`` as a schema, ``items``, ``anyOf``, ``enum``, and the bounds of numbers, texts, arrays and objects.
+A schema is compiled once into a function. The subset: ``type``, ``properties`` with ``required``,
+``additionalProperties`` as a schema or a boolean, ``items``, ``anyOf``, ``enum``, and the bounds of numbers, texts, arrays
+and objects.
 """
 
 from __future__ import annotations
@@ -143,7 +144,7 @@ def _plain(schema: Schema) -> Check:
 def _object(schema: Schema) -> Check:
     inner = {name: compile_schema(part) for name, part in schema.get("properties", {}).items()}
     required = schema.get("required", ())
-    free = schema.get("additionalProperties") is True
+    closed = schema.get("additionalProperties") is False
 
     def check(value: Any, where: str) -> None:
         if type(value) is not dict:
@@ -156,7 +157,7 @@ def _object(schema: Schema) -> Check:
             known = inner.get(name)
             if known is not None:
                 known(part, prefix + name)
-            elif not free:
+            elif closed:
                 allowed = ", ".join(inner)
                 raise Problem(422, f"{prefix}{name[:100]} is not known here; known are {allowed}", field=prefix + name[:100])
 
