@@ -2,6 +2,7 @@
 
 import shutil
 import sqlite3
+import threading
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ from driftline.serve import unit
 from driftline.serve.engine import Engine
 from driftline.serve.problems import Problem, StoreError
 from driftline.serve.sqlite import FILE, SqliteStore, backup
-from driftline.serve.store import Entry, LostError
+from driftline.serve.store import Entry, FullError, LostError
+from tests import patience
 from tests.test_serve.tools import Direct, library_account, same_bits
 
 
@@ -210,6 +212,30 @@ def test_a_full_disk_refuses_with_507_and_loses_nothing(tmp_path):
         model = service.export("m")
     with Direct(killed) as again:
         assert again.export("m") == model
+
+
+@pytest.mark.parametrize("part", ["forget", "tidy"])
+def test_no_room_for_tidying_up_does_not_end_the_service(tmp_path, monkeypatch, part):
+    refused = threading.Event()
+
+    def full(*_):
+        refused.set()
+        raise FullError("no room")
+
+    with Direct(tmp_path, remembered=1000) as service:
+        service.put("m", learner="lms")
+        monkeypatch.setattr(service.engine.store, part, full)
+        service.learn("m", *[{"id": str(number), "x": [0.1], "y": 0.0} for number in range(1000)])
+        service.engine._untidy = True
+        assert refused.wait(patience.SECONDS)
+        monkeypatch.undo()
+        assert (
+            service.learn("m", *[{"id": str(number), "x": [0.1], "y": 0.0} for number in range(1000, 2000)])["learned"]
+            == 1000
+        )
+        assert service.learn("m", id="2000", x=[0.1], y=0.0) == {"learned": 1, "known": 0}
+        with pytest.raises(Problem, match="not known"):
+            service.learn("m", id="0", y=0.0)
 
 
 @pytest.mark.parametrize("written", [False, True])

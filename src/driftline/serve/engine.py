@@ -282,9 +282,10 @@ class Engine:
                 self.store.check()
             if jobs:
                 self._take(jobs)
-                self._keep_short()
-            else:
-                self._tidy()
+            try:
+                self._keep_short() if jobs else self._tidy()
+            except FullError as error:  # the calls are done; this is tried again
+                _log.error("the store cannot be kept short: %s", error)
         except LostError:
             refuse(jobs, Problem(504, _UNSURE))  # those that were answered before stay so
             raise

@@ -139,7 +139,7 @@ class Requests:
             check(given, "")
             rows = [row_of(given)]
             if kind == "learn":
-                _require_content(rows)
+                _require_content(rows, batch=False)
             return rows, False
         parts = given["rows"]
         if len(given) > 1:
@@ -160,7 +160,7 @@ class Requests:
             return block, True
         rows = [row_of(part) for part in parts]
         if kind == "learn":
-            _require_content(rows)
+            _require_content(rows, batch=True)
         return rows, True
 
 
@@ -182,7 +182,7 @@ def rows_of(data: bytes) -> Sequence[Row]:
     return block_of(parts) or [row_of(part) for part in parts]
 
 
-def _require_content(rows: list[Row]) -> None:
+def _require_content(rows: list[Row], *, batch: bool) -> None:
     for index, row in enumerate(rows):
         if row.id is None and row.x is None:
-            raise Problem(422, "a label needs an id or the features x", row=index if len(rows) > 1 else None, field="x")
+            raise Problem(422, "a label needs an id or the features x", row=index if batch else None, field="x")
