@@ -36,6 +36,13 @@ def text(counts: dict[str, int], models: list[dict[str, Any]], calls: dict[int, 
         values = [(f'{{model="{model["name"]}"}}', model[name]) for model in models if model[name] is not None]
         ending = "_total" if kind == "counter" else ""
         lines += _metric(f"driftline_model_{name}{ending}", kind, about, values)
+    beside = [
+        (f'{{model="{model["name"]}",baseline="{baseline}"}}', error)
+        for model in models
+        for baseline, error in model["baselines"].items()
+        if error is not None
+    ]
+    lines += _metric("driftline_model_baseline_mse", "gauge", "Mean squared error of a baseline on the same labels.", beside)
     for name, gauge in {**gauges, "resident_bytes": resident()}.items():
         lines += _metric(f"driftline_{name}", "gauge", name.replace("_", " ").capitalize() + ".", [("", gauge)])
     return "\n".join(lines) + "\n"

@@ -1,0 +1,212 @@
+"""The page about the service: its commands run, one after the other, in an empty folder, and its figures are the code's."""
+
+import inspect
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("starlette")
+pytest.importorskip("uvicorn")
+
+from driftline.serve import command
+from driftline.serve.api import Api
+from driftline.serve.engine import Engine
+from driftline.serve.limits import Limits
+from driftline.serve.sqlite import SqliteStore
+from tests import patience
+from tests.test_serve.client import Client
+from tests.test_serve.cluster import Cluster, lacking
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "service.md").read_text()
+NOT_HERE = ("pip install", "sudo", "docker")  # these need the network, root or a daemon
+DATABASE = "postgresql://service@db/models"
+
+
+class Reader:
+    """Someone who follows the page: types each command, and compares what is said to come."""
+
+    def __init__(self, folder, database):
+        self.folder, self.database, self.server, self.said = folder, database, None, ""
+        self.done = []
+        (folder / "bin").mkdir()
+        command = folder / "bin" / "driftline"
+        command.write_text(f'#!/bin/sh\nexec {sys.executable} -c "from driftline.cli import main; main()" "$@"\n')
+        command.chmod(0o755)
+        for each in ("etc/driftline", "backups", "var/lib"):
+            (folder / each).mkdir(parents=True)
+        self.environment = {**os.environ, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
+        self.port = free_port()
+
+    def here(self, text):
+        """A command with the folders, the port and the database of this test."""
+        for place in ("/etc/driftline", "/var/lib/driftline", "/backups"):
+            text = text.replace(f" {place}", f" {self.folder}{place}")
+        return text.replace("8440", str(self.port)).replace(DATABASE, self.database or DATABASE)
+
+    def type(self, line):
+        line = line.partition("  #")[0].strip()
+        if line.startswith("#"):
+            assert json.loads(line[1:]) == json.loads(self.said), self.done[-1]
+        elif not line or line.startswith(NOT_HERE) or (DATABASE in line and self.database is None):
+            return
+        elif line.startswith("driftline serve"):
+            self.serve(line)
+        else:
+            ended = subprocess.run(
+                ["bash", "-c", self.here(line)], cwd=self.folder, env=self.environment, capture_output=True, text=True
+            )
+            assert ended.returncode == 0, (line, ended.stderr)
+            self.said = ended.stdout
+            assert '"status": 4' not in self.said, (line, self.said)
+        self.done.append(line)
+
+    def serve(self, line):
+        """Starts a service in the place of the one before."""
+        self.stop()
+        words = re.sub(r" --port \d+", "", self.here(line).replace("0.0.0.0", "127.0.0.1"))
+        command = ["bash", "-c", f"exec {words} --port {self.port}"]
+        self.server = subprocess.Popen(command, cwd=self.folder, env=self.environment, stderr=subprocess.DEVNULL)
+        until = time.monotonic() + patience.SECONDS
+        while True:
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/readyz"):
+                    return
+            except (OSError, urllib.error.HTTPError):
+                assert self.server.poll() is None, line
+                assert time.monotonic() < until, line
+                time.sleep(0.05)
+
+    def run(self, code):
+        """Runs a block of Python."""
+        subprocess.run([sys.executable, "-c", self.here(code)], check=True, capture_output=True)
+        self.done.append(code)
+
+    def stop(self):
+        if self.server is not None:
+            self.server.terminate()
+            self.server.wait(patience.SECONDS)
+            self.server = None
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as one:
+        return one.getsockname()[1]
+
+
+def blocks(text):
+    return re.findall(r"```(shell|python)\n(.*?)```", text, re.DOTALL)
+
+
+def test_the_commands_of_the_page_run(tmp_path):
+    pytest.importorskip("httpx")
+    if shutil.which("curl") is None:
+        pytest.skip("needs curl")
+    cluster = None if lacking() or shutil.which("pg_dump") is None else Cluster()
+    reader = Reader(tmp_path, cluster and cluster.address)
+    before, production = PAGE.split("## In production")
+    production, after = production.split("## PostgreSQL")
+    try:
+        follow(reader, before)
+        reader.serve("driftline serve /var/lib/driftline --tokens tokens.txt")  # as the unit does
+        follow(reader, production)
+        follow(reader, after)
+    finally:
+        reader.stop()
+        if cluster is not None:
+            cluster.close()
+    verbs = {" ".join(line.split()[:2]) for line in reader.done}
+    assert {"driftline serve", "driftline token", "driftline backup", "curl -X"} <= verbs
+    if cluster is not None:
+        assert "CREATE TABLE driftline.log" in (tmp_path / "monday.sql").read_text()
+
+
+def follow(reader, text):
+    for kind, block in blocks(text):
+        if kind == "python":
+            reader.run(block)
+        else:
+            for line in block.splitlines():
+                reader.type(line)
+
+
+@pytest.fixture
+def metrics(tmp_path):
+    """The metrics of a service with a model that has learned: names with the labels that they carry."""
+    engine = Engine(SqliteStore(tmp_path / "s"), Limits())
+    engine.start()
+    client = Client(Api(engine).app, engine)
+    client.put("/v1/models/m", json={"learner": "rls"})
+    client.post("/v1/models/m/learn", json={"rows": [{"x": [1.0], "y": float(n % 3)} for n in range(200)]})
+    text = client.get("/metrics").text
+    engine.stop()
+    found = {}
+    for name, labels in re.findall(r"^(\w+)(?:\{(.*)\})? \S+$", text, re.MULTILINE):
+        found.setdefault(name, set()).update(re.findall(r'(\w+)="', labels))
+    return found
+
+
+def used(expression):
+    """The metrics of an expression of PromQL, with the labels that are asked of them in braces."""
+    found = re.findall(r"(driftline_\w+)(?:\{(.*?)\})?", expression)
+    return [(name, set(re.findall(r"(\w+)=", labels))) for name, labels in found]
+
+
+def test_the_dashboard_shows_every_metric_and_no_other(metrics):
+    board = json.loads((DOCS / "production" / "grafana.json").read_text())
+    targets = [target for panel in board["panels"] for target in panel["targets"]]
+    shown = [part for target in targets for part in used(target["expr"])]
+    assert {name for name, _ in shown} == {name for name in metrics if name.startswith("driftline_")} - {
+        "driftline_learned_total", "driftline_model_mae",
+    }  # fmt: skip
+    for name, labels in shown:
+        assert labels <= metrics[name], name
+    for target in targets:
+        names = {name for name, _ in used(target["expr"])}
+        legend = set(re.findall(r"\{\{(\w+)\}\}", target["legendFormat"]))
+        assert all(legend <= metrics[name] for name in names), target
+    places = [(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in board["panels"]]
+    assert len(places) == len(set(places))
+
+
+def test_the_metrics_that_the_page_names_are_there(metrics):
+    found = used(PAGE)
+    assert len(found) > 5
+    for name, labels in found:
+        assert labels <= metrics[name], name
+
+
+def test_the_limits_that_the_page_names_are_those_of_the_code():
+    shown = [int(number.replace(",", "")) for number in re.findall(r"^\| [^|]+ \| ([\d,]+) \| [^|]*\|$", PAGE, re.MULTILINE)]
+    limits = vars(Limits())
+    assert sorted([*shown, limits["body"]]) == sorted(int(value) for value in limits.values())
+    assert f"{limits['body'] // 2**20} MiB" in PAGE
+
+
+def test_the_unit_is_one_that_systemd_takes(tmp_path):
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("needs systemd-analyze")
+    text = (DOCS / "production" / "driftline.service").read_text()
+    unit = tmp_path / "driftline.service"
+    unit.write_text(text.replace("/opt/driftline/bin/driftline", sys.executable))
+    checked = subprocess.run(["systemd-analyze", "verify", "--man=no", str(unit)], capture_output=True, text=True)
+    assert (checked.returncode, checked.stderr) == (0, "")
+
+
+def test_the_unit_and_the_container_start_the_service_by_options_that_it_has():
+    patterns = {"driftline.service": r"ExecStart=(.*)", "Dockerfile": r"ENTRYPOINT \[(.*)\]\nCMD \[(.*)\]"}
+    for name, pattern in patterns.items():
+        found = re.search(pattern, (DOCS / "production" / name).read_text())
+        options = set(re.findall(r"--\w+", " ".join(found.groups())))
+        assert options
+        assert options <= {f"--{name}" for name in inspect.signature(command.serve).parameters}
