@@ -16,7 +16,7 @@ from driftline.serve.schema import Schema, compile_schema, parse
 from driftline.tables.inputs import Array
 
 NAME = "^[A-Za-z0-9][A-Za-z0-9._-]*$"
-_LABELLED = {"x", "y"}
+_LABELLED = {("x", "y"), ("y", "x")}
 _TABLE = 8  # rows from which a batch is worth a table
 _NO_CONTROLS = "^[^\\x00-\\x1f\\x7f\\ud800-\\udfff]+$"
 
@@ -59,23 +59,24 @@ class Block(Sequence[Row]):
 
 def block_of(parts: list[dict[str, Any]]) -> Block | None:
     """A batch as a table, where it is one and all of it is sound but for the names of its features; None otherwise."""
-    if len(parts) < _TABLE or not all(type(part) is dict and part.keys() == _LABELLED for part in parts):
+    if len(parts) < _TABLE or {*map(type, parts)} != {dict} or not {*map(tuple, parts)} <= _LABELLED:
         return None
     xs, ys = [part["x"] for part in parts], [part["y"] for part in parts]
-    kinds = set(map(type, xs))
+    kinds = {*map(type, xs)}
     names: list[str] | None = None
     if kinds == {dict}:
-        first = xs[0].keys()
-        if not all(x.keys() == first for x in xs):
+        names = list(xs[0])
+        orders = {*map(tuple, xs)}
+        if any(len(order) != len(names) or {*order} != {*names} for order in orders):
             return None
-        names = list(first)
-        xs = [[x[name] for name in names] for x in xs]
-    elif kinds != {list} or len(set(map(len, xs))) > 1:
+        xs = [*map(dict.values, xs)] if len(orders) == 1 else [[x[name] for name in names] for x in xs]
+    elif kinds != {list} or len({*map(len, xs)}) > 1:
         return None
-    if not xs[0] or not {*map(type, chain.from_iterable(xs)), *map(type, ys)} <= {int, float}:
+    values = [*chain.from_iterable(xs)]
+    if not values or not {*map(type, values), *map(type, ys)} <= {int, float}:
         return None
     try:
-        X, y = np.array(xs, dtype=np.float64), np.array(ys, dtype=np.float64)
+        X, y = np.array(values, dtype=np.float64).reshape(len(xs), -1), np.array(ys, dtype=np.float64)
     except OverflowError:
         return None
     return Block(names, X, y) if np.isfinite(X).all() and np.isfinite(y).all() else None
