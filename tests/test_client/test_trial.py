@@ -36,7 +36,7 @@ def test_labels_without_ids_are_sent_again_only_where_nothing_was_learned():
         tried.failed(OSError("reset"), sent=True)
 
 
-@pytest.mark.parametrize("status", [401, 404, 409, 413, 422, 500, 507])
+@pytest.mark.parametrize("status", [301, 401, 404, 409, 413, 422, 500, 507])
 def test_a_refusal_is_raised_at_once_with_its_place(status):
     with pytest.raises(ServiceError) as refused:
         trial(SAFE).settled(status, PROBLEM)

@@ -59,7 +59,7 @@ class Trial:
 
     def settled(self, status: int, body: bytes) -> bool:
         """Whether an answer ends the call; if not, another attempt follows. Raises ServiceError for a refusal."""
-        if status < 400 or (status == 404 and self._call.method == "DELETE" and self._perhaps_done):
+        if status < 300 or (status == 404 and self._call.method == "DELETE" and self._perhaps_done):
             return True
         error = _refusal(status, body)
         if status in _NOT_DONE:
