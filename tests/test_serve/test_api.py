@@ -355,6 +355,34 @@ def test_events_tell_the_status_and_alarms(client, monkeypatch):
     assert (ended, left) == (b"end", 0)
 
 
+def test_a_stream_that_falls_behind_ends_and_the_next_one_tells_every_alarm(client, monkeypatch):
+    monkeypatch.setattr("driftline.serve.events.EVERY", 0.01)
+    rng = np.random.default_rng(0)
+    jump = [{"x": [1.0], "y": float(rng.normal() + 50 * (n >= 300))} for n in range(400)]
+
+    async def listen():
+        api = Api(client.engine)
+        slow, prompt = await api.events.open("m", None), await api.events.open("m", None)
+        await anext(slow), await anext(prompt)
+        for start in range(0, 400, 20):
+            await client.engine.call(client.engine.learn, "m", *_one(api, {"rows": jump[start : start + 20]}))
+            rows = 0
+            while rows < start + 20:  # all that there is to tell was told
+                event = await asyncio.wait_for(anext(prompt), 60)
+                rows = json.loads(event.split(b"data: ")[1]).get("rows", 0)
+        late = [event async for event in slow]
+        again = await api.events.open("m", None)
+        told = [await anext(again), await anext(again)]
+        for stream in (prompt, again):
+            await stream.aclose()
+        return late, told
+
+    late, told = asyncio.run(listen())
+    assert late == []
+    assert [event.split(b"\n")[0] for event in told] == [b"event: status", b"event: alarm"]
+    assert json.loads(told[0].split(b"data: ")[1])["rows"] == 400
+
+
 def _one(api, row):
     body = json.dumps(row).encode()
     return api.requests.read_rows("learn", body)[0], body

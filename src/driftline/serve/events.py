@@ -81,9 +81,10 @@ class Events:
 
     def _tell(self, place: tuple[str, str | None], event: bytes | None) -> None:
         for queue in self._listeners[place]:
-            if queue.full():
+            behind = queue.full()  # then its stream ends: one that connects again is told everything, and misses no alarm
+            while behind and not queue.empty():
                 queue.get_nowait()
-            queue.put_nowait(event)
+            queue.put_nowait(None if behind else event)
 
     def _news(self, name: str, key: str | None, seen: int) -> tuple[int, dict[str, Any], list[dict[str, Any]]]:
         model = self._engine.model(name)
