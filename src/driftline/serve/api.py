@@ -9,12 +9,9 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
-from starlette.applications import Starlette
 from starlette.datastructures import QueryParams
-from starlette.exceptions import HTTPException
-from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Match, Route
+from starlette.routing import Route, Router
 from starlette.types import Receive, Scope, Send
 
 from driftline.serve import arrow, metrics, openapi, page
@@ -40,11 +37,11 @@ class Answer(Protocol):
         """Sends it."""
 
 
-Endpoint = Callable[["Call"], Awaitable[Answer]]
+Verbs = dict[str, tuple[str | None, Callable[["Call"], Awaitable[Answer]]]]  # the scope that a verb needs, and its work
 
 
 class Api:
-    """The service's calls, as a Starlette application.
+    """The service's calls; ``app`` is the ASGI application.
 
     Args:
         engine: that does the work.
@@ -61,44 +58,22 @@ class Api:
         self._name = re.compile(NAME)
         self._contract = json.dumps(openapi.document(self.requests)).encode()
         one = "/v1/models/{name}"
-        self.app = Starlette(
-            routes=[
-                Route(f"{one}/predict", self._guarded("read", self._predict), methods=["POST"]),
-                Route(f"{one}/learn", self._guarded("write", self._learn), methods=["POST"]),
-                Route(f"{one}/forecast", self._guarded("read", self._forecast), methods=["POST"]),
-                Route(f"{one}/events", self._guarded("read", self._stream), methods=["GET"]),
-                Route(f"{one}/export", self._guarded("read", self._export), methods=["GET"]),
-                Route(one, self._guarded("read", self._get), methods=["GET"]),
-                Route(one, self._guarded("admin", self._put), methods=["PUT"]),
-                Route(one, self._guarded("admin", self._delete), methods=["DELETE"]),
-                Route("/v1/models", self._guarded("read", self._list), methods=["GET"]),
-                Route("/metrics", self._guarded("read", self._metrics), methods=["GET"]),
-                Route("/healthz", self._guarded(None, self._healthy), methods=["GET"]),
-                Route("/readyz", self._guarded(None, self._ready), methods=["GET"]),
-                Route("/openapi.json", self._guarded(None, self._openapi), methods=["GET"]),
-                Route("/", self._guarded(None, self._page), methods=["GET"]),
-            ],
-            exception_handlers={HTTPException: self._unknown},
-        )
-
-    def _guarded(self, scope: str | None, endpoint: Endpoint) -> Any:
-        """A call that answers with problem documents, for callers who may."""
-        return _Endpoint(self, scope, endpoint)
-
-    async def _unknown(self, request: Request, error: Exception) -> Response:
-        """No such path, or no such verb."""
-        assert isinstance(error, HTTPException)
-        self.statuses[error.status_code] += 1
-        words = {404: "there is nothing at this path", 405: f"{request.method} is not known here"}
-        response = _problem(Problem(error.status_code, words.get(error.status_code, error.detail)))
-        if error.status_code == 405:
-            response.headers["allow"] = ", ".join(sorted(self._allowed(request.scope)))
-        return response
-
-    def _allowed(self, scope: Scope) -> set[str]:
-        """The verbs of all routes at a path; Starlette names those of the first alone."""
-        routes = [route for route in self.app.routes if isinstance(route, Route)]
-        return {verb for route in routes if route.matches(scope)[0] != Match.NONE for verb in route.methods or ()}
+        verbs: dict[str, Verbs] = {
+            f"{one}/predict": {"POST": ("read", self._predict)},
+            f"{one}/learn": {"POST": ("write", self._learn)},
+            f"{one}/forecast": {"POST": ("read", self._forecast)},
+            f"{one}/events": {"GET": ("read", self._stream)},
+            f"{one}/export": {"GET": ("read", self._export)},
+            one: {"GET": ("read", self._get), "PUT": ("admin", self._put), "DELETE": ("admin", self._delete)},
+            "/v1/models": {"GET": ("read", self._list)},
+            "/metrics": {"GET": ("read", self._metrics)},
+            "/healthz": {"GET": (None, self._healthy)},
+            "/readyz": {"GET": (None, self._ready)},
+            "/openapi.json": {"GET": (None, self._openapi)},
+            "/": {"GET": (None, self._page)},
+        }
+        routes = [Route(path, Resource(self, of_path)) for path, of_path in verbs.items()]
+        self.app = Router(routes, redirect_slashes=False, default=Resource(self, {}))
 
     # Models.
 
@@ -237,27 +212,42 @@ class Call:
         return b"".join(chunks)
 
 
-class _Endpoint:
-    """A call as an ASGI application of its own, which Starlette calls without more around it."""
+class Resource:
+    """What is at a path, as an ASGI application of its own. It answers with problem documents, whatever happens.
 
-    def __init__(self, api: Api, scope: str | None, work: Endpoint) -> None:
-        self._api, self._scope, self._work = api, scope, work
+    Args:
+        api: that it is part of.
+        verbs: that it knows; none where nothing is at the path.
+    """
+
+    def __init__(self, api: Api, verbs: Verbs) -> None:
+        self._api, self.verbs = api, verbs
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serves a request."""
         call, api = Call(scope, receive), self._api
         try:
             if api.tokens is None:
                 _require_loopback(call.header(b"host") or "")
-            elif self._scope is not None:
-                api.tokens.require(call.header(b"authorization"), self._scope)
-            answer = await self._work(call)
+            needed, work = self._verb(scope["method"])
+            if api.tokens is not None and needed is not None:
+                api.tokens.require(call.header(b"authorization"), needed)
+            answer = await work(call)
         except Problem as problem:
             answer = _problem(problem)
+            if problem.status == 405:
+                answer.headers["allow"] = ", ".join(sorted({*self.verbs, *(["HEAD"] if "GET" in self.verbs else [])}))
         except Exception:
             _log.exception("a call failed")
             answer = _problem(Problem(500, "this should not have happened"))
         api.statuses[answer.status_code] += 1
         await answer(scope, receive, send)
+
+    def _verb(self, method: str) -> tuple[str | None, Callable[[Call], Awaitable[Answer]]]:
+        found = self.verbs.get("GET" if method == "HEAD" else method)
+        if found is not None:
+            return found
+        raise Problem(405, f"{method} is not known here") if self.verbs else Problem(404, "there is nothing at this path")
 
 
 class _Json:
