@@ -121,7 +121,7 @@ class Client(_Settings):
 
     def export(self, name: str, key: str | None = None) -> bytes:
         """The model's file, for ``dl.from_bytes``."""
-        return self._do(calls.get(name, key, "/export")).content
+        return bytes(self._do(calls.get(name, key, "/export")).content)
 
     def events(self, name: str, key: str | None = None) -> Iterator[Event]:
         """What changes in a model, as it happens: ``("status", {...})`` and ``("alarm", {...})``.
@@ -236,7 +236,7 @@ class AsyncClient(_Settings):
 
     async def export(self, name: str, key: str | None = None) -> bytes:
         """As :meth:`Client.export`."""
-        return (await self._do(calls.get(name, key, "/export"))).content
+        return bytes((await self._do(calls.get(name, key, "/export"))).content)
 
     async def events(self, name: str, key: str | None = None) -> AsyncIterator[Event]:
         """As :meth:`Client.events`."""
