@@ -83,6 +83,10 @@ class Learner(Model):
         """Roughly how many rows the weights rest on, where that is known."""
         return None
 
+    def _shares(self) -> dict[str, float]:
+        """The weight of each expert by its name, where the learner mixes others; empty elsewhere."""
+        return {}
+
     def _unbounded_memory(self) -> float | None:
         """The memory in rows, where nothing bounds the weights when these rows do not determine them."""
         return None

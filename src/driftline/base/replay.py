@@ -78,13 +78,18 @@ def replay(learner: Learner, table: Table, y: Array, weight: Array | None, where
     """Predicts and learns all rows of a table."""
     out, errors, every = _outputs(learner, table, y, asked)
     step = inputs.rows_between_signals(table.columns, learner._operations(table.columns + 1), every or 1)
-    skipped = 0
+    skipped, shares = 0, []
+    mixes = bool(every) and bool(learner._shares())
+    if mixes:
+        step = every  # the shares are asked for between two blocks
     for start, block in table.blocks(step):
         rows = slice(start, start + len(block))
         batch = Batch(block, y[rows], None if weight is None else weight[rows], where, start, table.names)
         skipped += learner._replay_block(batch, out.part(rows.start, rows.stop))
         with np.errstate(over="ignore"):
             np.subtract(y[rows], out.predictions[rows], out=errors[rows])
+        if mixes and len(block) == every:
+            shares.append(list(learner._shares().values()))
     learner._skipped += skipped
     memory = {} if out.memory is None else learner._over_time(out.memory)
     return Run(
@@ -96,6 +101,8 @@ def replay(learner: Learner, table: Table, y: Array, weight: Array | None, where
         weights=out.weights,
         memory=memory.get("memory"),
         drift=memory.get("drift"),
+        shares=np.array(shares, dtype=np.float64).reshape(len(shares), -1) if mixes else None,
+        experts=tuple(learner._shares()) if mixes else (),
         weights_every=None if asked.weights_every is None else int(asked.weights_every),
         level=asked.level,
         skipped=skipped,

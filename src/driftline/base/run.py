@@ -38,6 +38,8 @@ class Run:
         weights: snapshots of the weights, intercept last, one every ``weights_every`` rows; None where not asked for.
         memory: about how many rows the weights rested on at each snapshot; None where not asked for or not known.
         drift: at each snapshot, how fast the target was taken to move; Auto's alone, None elsewhere.
+        shares: at each snapshot, the weight of each expert, (snapshots, k); for learners that mix others, None elsewhere.
+        experts: the names of these experts.
         level: of the intervals; None where not asked for.
         weights_every: the distance of the snapshots in rows; None where not asked for.
         skipped: rows that were not learned because a value was missing.
@@ -51,6 +53,8 @@ class Run:
     weights: Array | None = None
     memory: Array | None = None
     drift: Array | None = None
+    shares: Array | None = None
+    experts: tuple[str, ...] = ()
     weights_every: int | None = None
     level: float | None = None
     skipped: int = 0

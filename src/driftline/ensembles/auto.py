@@ -129,6 +129,9 @@ class Auto(Learner):
         linear = {name_of(expert): team[0] * expert.share for expert in core.experts()}
         return {**linear, **dict(zip(TEAM[1:], team[1:], strict=True))}
 
+    def _shares(self) -> dict[str, float]:
+        return dict(zip(TEAM, self._require_core("weights_").team().tolist(), strict=True))
+
     @property
     def memory_(self) -> float:
         """How many rows are in use: the geometric mean of the experts' memories, by their shares."""

@@ -103,6 +103,10 @@ class Network(MetaLearner):
         core: Composite = self._require_core("weights_")
         return core.above[0]._weights[: len(core.members)]
 
+    def _shares(self) -> dict[str, float]:
+        names = [f"{type(member).__name__} {number}" for number, member in enumerate(self.learners_, start=1)]
+        return dict(zip(names, self.weights_.tolist(), strict=True))
+
     @property
     def _plain_intercept(self) -> bool:  # type: ignore[override]
         top = self._top_learners()[0]

@@ -83,6 +83,9 @@ class AutoWithExperts(MetaLearner):
         names = [f"{type(one).__name__}{f' {number}' if number else ''}" for number, one in enumerate(core.members)]
         return dict(zip(names, core.jury.shares().tolist(), strict=True))
 
+    def _shares(self) -> dict[str, float]:
+        return self.weights_
+
     def explain(self) -> str:
         """What Auto believes about the stream, in words, and the shares of the experts."""
         if self._core is None:

@@ -164,6 +164,9 @@ class Pipeline(MetaLearner):
     def _memory(self) -> float | None:
         return self._learner("run")._memory()
 
+    def _shares(self) -> dict[str, float]:
+        return self._learner("run")._shares()
+
     def _over_time(self, memory: Array) -> dict[str, Array]:
         return self._learner("run")._over_time(memory)
 

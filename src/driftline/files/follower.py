@@ -95,18 +95,21 @@ class Follower:
             with nameless_rows(), suppress(*REFUSED):  # a refusal leaves the learner as it was
                 return self.model.run(np.ascontiguousarray(X), y, level=self.level, weights_every=every)
         runs: list[Run] = []
-        weights, memory = [], []
+        weights, memory, shares = [], [], []
         for start in range(0, len(y), every or len(y)):
             piece = slice(start, start + (every or len(y)))
             runs.append(self._late(X[piece], y[piece]) or self._singly(X[piece], y[piece], block, begin + start))
             if len(runs[-1]) == every and self.model._core is not None:
                 weights.append(self.model._weights)
                 memory.append(self.model._memory())
+                shares.append(list(self.model._shares().values()))
         whole = every is not None and len(weights) == len(y) // every and len({len(each) for each in weights}) == 1
         return replace(
             joined(runs),
             weights=np.array(weights) if whole else None,
             memory=np.array(memory, dtype=np.float64) if whole and None not in memory else None,
+            shares=np.array(shares) if whole and shares and shares[0] else None,
+            experts=tuple(self.model._shares()) if whole and shares and shares[0] else (),
             weights_every=every if whole else None,
         )
 
