@@ -127,7 +127,7 @@ def test_the_best_fixed_model_stands_nearly_dependent_and_differently_scaled_fea
     X = rng.normal(size=(2000, 3)) * [1e-6, 1.0, 1e6] + [0.0, 0.0, 1e9]
     y = 1e6 * X[:, 0] + X[:, 1] + 1e-6 * X[:, 2] + 1e-9 * rng.normal(size=2000)
     past = hindsight.Hindsight(3)
-    past.add(X, y)
+    past.add(X, rng.normal(size=len(y)), y)
     weights, losses, spreads = hindsight.best_fixed(past.triangles())
     assert losses.sum() < 2000 * 1e-12
     assert spreads == pytest.approx(X.std(axis=0), rel=1e-6)
@@ -139,7 +139,7 @@ def test_the_best_fixed_model_is_that_of_least_squares(rows, features):
     rng = np.random.default_rng(6)
     X, y = rng.normal(size=(rows, features)), rng.normal(size=rows)
     past = hindsight.Hindsight(features)
-    past.add(X, y)
+    past.add(X, rng.normal(size=rows), y)
     weights, losses, _ = hindsight.best_fixed(past.triangles())
     design = np.column_stack([np.ones(rows), X])
     errors = y - design @ np.linalg.lstsq(design, y, rcond=None)[0]
@@ -179,8 +179,8 @@ def test_features_that_appear_later_were_zero_before():
     X, y = stream(3000, features=4)
     X[:1111, 3] = 0.0
     past = hindsight.Hindsight(3)
-    past.add(X[:1111, :3], y[:1111])
-    past.add(X[1111:], y[1111:])
+    past.add(X[:1111, :3], y[1110::-1], y[:1111])
+    past.add(X[1111:], y[:1110:-1], y[1111:])
     design = np.column_stack([np.ones(3000), X])
     weights, losses, _ = hindsight.best_fixed(past.triangles())
     expected = np.linalg.lstsq(design, y, rcond=None)[0]

@@ -16,6 +16,7 @@ import pytest
 import driftline as dl
 from driftline.base import registry
 from driftline.report import Chronicle, page
+from driftline.report.alarms import alarm_lines
 from driftline.report.facts import Facts
 from driftline.report.headline import headline
 
@@ -24,6 +25,11 @@ def tracked(rows=600, **options):
     X, y = dl.streams.Switching(rate=0.4, unit="deg", every=300, noise=0.5, seed=7).take(rows)
     model = dl.CRRLS(forgetting=0.95, period=200)
     return X, y, model, model.run(X, y, **options)
+
+
+def findings(chronicle):
+    facts = Facts(chronicle)
+    return headline(facts, alarm_lines(facts, None))
 
 
 class Sound(HTMLParser):
@@ -83,7 +89,7 @@ def test_what_is_given_is_shown(tmp_path):
     for words in (
         "A title",
         "sensor 19",
-        "20 February 2012",
+        "20 Feb 2012",
         "driftline run x.csv",
         "The 80 % intervals held",
         "forgetting",
@@ -93,12 +99,14 @@ def test_what_is_given_is_shown(tmp_path):
 
 def test_the_findings_are_those_of_the_run():
     X, y, model, run = tracked(weights_every=20)
-    found = " ".join(headline(Facts(Chronicle.of(run, X, model=model))))
-    last = np.concatenate([[0.0], y[:-1]])
-    design = np.column_stack([np.ones(600), X])
-    fixed = y - design @ np.linalg.lstsq(design, y, rcond=None)[0]
-    error = np.sqrt(np.mean(run.losses))
-    below = [round(100 * (1 - error / np.sqrt(np.mean(other**2)))) for other in (y - last, fixed)]
+    found = " ".join(findings(Chronicle.of(run, X, model=model)))
+    mean = np.cumsum(y)[:-1] / np.arange(1, 600)
+    design = np.column_stack([np.ones(600), X])[1:]
+    fixed = y[1:] - design @ np.linalg.lstsq(design, y[1:], rcond=None)[0]
+    assert np.mean((y[1:] - mean) ** 2) < np.mean(np.diff(y) ** 2)  # the mean is the better baseline here
+    error = np.sqrt(np.mean(run.losses[1:]))
+    below = [round(100 * (1 - error / np.sqrt(np.mean(other**2)))) for other in (y[1:] - mean, fixed)]
+    assert "below predicting the running mean" in found
     assert [int(percent) for percent in re.findall(r"(\d+) % below", found)] == below
     assert "reset 3 times, first at row 199" in found
 
@@ -114,7 +122,7 @@ def test_a_figure_has_a_panel_for_each_chart(tmp_path):
     X, _, model, run = tracked(level=0.9, weights_every=20)
     figure = run.plot(X, model=model, path=tmp_path / "run.png")
     titles = [ax.get_title(loc="left") for ax in figure.axes]
-    assert titles[:3] == ["Error over time", "Predictions over the target", "Weights over time"]
+    assert titles[:3] == ["Error over time", "Predictions over the target", "What moves the predictions"]
     assert len(titles) == 6
     assert (tmp_path / "run.png").read_bytes().startswith(b"\x89PNG")
     dated = run.plot(X, times=np.datetime64("2020-01-01") + np.arange(600), model=model)
@@ -139,9 +147,9 @@ def test_a_run_without_rows_has_no_report(tmp_path):
 def test_errors_too_small_to_be_squared_are_not_none():
     _, y, _, run = tracked()
     small = dl.Run(predictions=1e-200 * run.predictions, errors=1e-200 * run.errors)
-    assert "too small to be squared" in headline(Facts(Chronicle.of(small)))[0]
+    assert "too small to be squared" in findings(Chronicle.of(small))[0]
     right = dl.Run(predictions=y, errors=np.zeros(len(y)))
-    assert headline(Facts(Chronicle.of(right)))[0] == "Every prediction was right."
+    assert findings(Chronicle.of(right))[0] == "Every prediction was right."
 
 
 DAY = datetime(2026, 3, 1, 12)
@@ -258,6 +266,9 @@ def test_every_learner_has_a_report(tmp_path, name):
     run.report(tmp_path / "report.html", X[:, :3] / 30, model=model)
     text = read((tmp_path / "report.html").read_text())
     assert f"{type(model).__name__} following y" in text
+    assert ("weight at the end" in text) == model._by_feature
+    run.report(tmp_path / "report.html", model=model)
+    text = read((tmp_path / "report.html").read_text())
     assert ("no weight of its own" in text) != model._by_feature
 
 

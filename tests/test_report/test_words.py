@@ -14,7 +14,13 @@ NUMBERS = {
     0.00123456: "0.001235",
     123456.0: "123,456",
     9_999_999.0: "9,999,999",
-    1e7: "1 × 10⁷",
+    1e7: "10 million",
+    -12_345_678.0: "−12.35 million",
+    3.21e9: "3.21 billion",
+    4e11: "400 billion",
+    1e14: "100 trillion",
+    7.5e16: "75 quadrillion",
+    1e18: "1 × 10¹⁸",
     -2.5e30: "−2.5 × 10³⁰",
     1.5e-9: "1.5 × 10⁻⁹",
     math.inf: "∞",
@@ -54,10 +60,34 @@ def test_errors_are_compared(errors):
 
 def test_dates_are_as_fine_as_the_stream_is_short():
     moment = 1_330_738_245.0  # 2012-03-03 01:30:45 in UTC
-    assert words.date(moment, 400 * words.DAY) == "3 March 2012"
-    assert words.date(moment, 10 * words.DAY) == "3 March 2012, 01:30"
-    assert words.date(moment, 60.0) == "3 March 2012, 01:30:45"
+    assert words.date(moment, 400 * words.DAY) == "3 Mar 2012"
+    assert words.date(moment, 10 * words.DAY) == "3 Mar 2012, 01:30"
+    assert words.date(moment, 60.0) == "3 Mar 2012, 01:30:45"
     assert words.date(-1e18, 1.0) == "−1 × 10¹⁸"
+
+
+DURATIONS = {
+    0.2: "1 second",
+    45.0: "45 seconds",
+    100.0: "2 minutes",
+    5400.0: "2 hours",
+    86_400.0: "24 hours",
+    3 * 86_400.0: "3 days",
+    40 * 86_400.0: "40 days",
+    400 * 86_400.0: "13 months",
+    4e8: "13 years",
+}
+
+
+@pytest.mark.parametrize("seconds", DURATIONS)
+def test_durations_have_one_unit(seconds):
+    assert words.duration(seconds) == DURATIONS[seconds]
+
+
+def test_rises():
+    ratios = (6.43, 123.4, 1.3, 1.001, 0.8, math.inf)
+    found = ["6.4 times", "123 times", "30 % more", "about the same", "20 % less", "far more"]
+    assert [words.ratio(value) for value in ratios] == found
 
 
 def test_lists_and_counts():

@@ -10,12 +10,16 @@ import numpy as np
 from driftline.evaluate.baselines import BASELINES as KINDS
 from driftline.evaluate.metrics import BaselineRMSE
 from driftline.report import words
+from driftline.report.contributions import Contributions, most_moving
 from driftline.report.facts import BASELINES, Facts
-from driftline.report.influence import most_moving
 from driftline.tables.inputs import Array
 
 MOST_MARKS = 120  # more lines than that would hide what they mark
 MOST_WEIGHTS = 7
+MOST_EFFECTS = 12
+TOO_FAR = 3  # times the model's error: a baseline so bad would flatten the other lines
+LEAST_SHARE = 0.02  # of an expert that is drawn
+TOGETHER = 3  # lines of effects that can be read in one chart; more of them get panels
 NOTHING_COUNTED = "No row had a label, a prediction and an earlier label."
 
 
@@ -29,6 +33,7 @@ class Line:
     dashed: bool = False
     faint: bool = False
     cut: bool = False  # its outliers do not widen the scale
+    hidden: bool = False  # until its name is clicked
 
 
 @dataclass(frozen=True)
@@ -45,14 +50,16 @@ class Chart:
     marks: dict[str, Array] = field(default_factory=dict)
     level: float | None = None  # a horizontal line
     log: bool = False
+    rest: str = ""  # what is said below a chart whose windows change with the zoom
     missing: str = ""  # why there is nothing to draw
     height: float = 0.0  # the least that the scale spans, so that small differences look small
+    apart: bool = False  # each line in a small panel of its own, all on one scale
 
 
 def limits(chart: Chart) -> tuple[float, float] | None:
     """The scale of a chart: all values, but of lines that may be cut only those near nine tenths of them."""
     found = [] if chart.level is None else [chart.level]
-    for line in chart.lines:
+    for line in shown_at_first(chart):
         values = line.values[np.isfinite(line.values) & ((line.values > 0) | (not chart.log))]
         if len(values):
             low, high = float(values.min()), float(values.max())
@@ -66,9 +73,16 @@ def limits(chart: Chart) -> tuple[float, float] | None:
     return min(found) - more, max(found) + more
 
 
-def charts(facts: Facts) -> list[Chart]:
-    """All of them, in the order of the page."""
-    return [errors(facts), predictions(facts), weights(facts), memory(facts), regret(facts), coverage(facts)]
+def shown_at_first(chart: Chart) -> list[Line]:
+    """The lines that are drawn where nobody can click."""
+    return [line for line in chart.lines if not line.hidden]
+
+
+def charts(facts: Facts, found: Contributions | None) -> list[Chart]:
+    """All of them, in the order of the page. Alarms are marked on each."""
+    moving = weights(facts) if found is None else effects(facts, found)
+    drawn = [errors(facts), predictions(facts), moving, shares(facts), memory(facts), coverage(facts), regret(facts)]
+    return [replace(chart, marks={**_marks(facts, "alarms"), **chart.marks}) for chart in drawn if chart.key]
 
 
 def by_step(figures: Sequence[Mapping[str, float | None]], facts: Facts) -> list[Chart]:
@@ -97,7 +111,7 @@ def by_step(figures: Sequence[Mapping[str, float | None]], facts: Facts) -> list
 
 
 def _marks(facts: Facts, *kinds: str) -> dict[str, Array]:
-    found = {kind: facts.marked(kind) for kind in kinds}
+    found = {kind: facts.alarm_rows if kind == "alarms" else facts.marked(kind) for kind in kinds}
     return {kind: facts.at(rows) for kind, rows in found.items() if 0 < len(rows) <= MOST_MARKS}
 
 
@@ -113,13 +127,9 @@ def _about_marks(facts: Facts, *kinds: str) -> str:
 
 def _far_apart(lines: tuple[Line, ...], ratio: float) -> bool:
     """Whether a logarithmic scale serves; not where some errors are mere rounding."""
-    values = np.concatenate([line.values for line in lines]) if lines else np.empty(0)
+    values = np.concatenate([np.empty(0), *(line.values for line in lines if not line.hidden)])
     values = values[np.isfinite(values)]
     return bool(len(values) and values.min() > 0 and ratio < float(values.max()) / float(values.min()) < 1e7)
-
-
-def _middles(facts: Facts) -> Array:
-    return facts.at(facts.window_ends - (facts.windows["rows"] - 1) / 2)
 
 
 def errors(facts: Facts) -> Chart:
@@ -130,18 +140,23 @@ def errors(facts: Facts) -> Chart:
     roles = {"model": facts.portrait.get("learner", "model"), **BASELINES}
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         found = {name: np.sqrt(loss / facts.windows["counted"]) for name, loss in facts.losses.items()}
-    lines = tuple(Line(roles[name], found[name], name, dashed=name in ("mean", "fixed")) for name in reversed(found))
+    best = min(KINDS, key=lambda name: np.nan_to_num(facts.errors[name], nan=np.inf))
+    far = {name for name, error in facts.errors.items() if error > TOO_FAR * facts.errors["model"]} - {best}
+    lines = tuple(
+        Line(roles[name], found[name], name, dashed=name in ("mean", "fixed"), hidden=name in far)
+        for name in reversed(found)
+    )
     about = (
-        f"Root mean squared error of each {words.count(facts.window, 'row')}, every row predicted before its label was seen."
+        f"Root mean squared error of each {words.count(facts.window, 'row')}, drawn at the last of them; "
+        "every row was predicted before its label was seen."
     )
     if facts.window == 1:
         about = "The size of each row’s error; every row was predicted before its label was seen."
-    if facts.chronicle.unfixed:
-        about += f" There is no best fixed model beside it: {facts.chronicle.unfixed}."
-    about += _about_marks(facts, "alarms")
+    unfixed = f" There is no best fixed model beside it: {facts.chronicle.unfixed}." if facts.chronicle.unfixed else ""
+    rest = f", drawn at the last of them; every row was predicted before its label was seen.{unfixed}"
     return Chart(
-        key, title, about, f"error of {facts.chronicle.target}", _middles(facts), lines,
-        marks=_marks(facts, "alarms"), log=_far_apart(lines, 50),
+        key, title, about + unfixed, f"error of {facts.chronicle.target}", facts.at(facts.window_ends), lines,
+        log=_far_apart(lines, 50), rest=rest,
     )  # fmt: skip
 
 
@@ -170,8 +185,8 @@ def predictions(facts: Facts) -> Chart:
         at = len(lines)
         name = "interval" if facts.chronicle.level is None else f"{words.level(facts.chronicle.level)} interval"
         lines += [
-            Line(f"{name}, upper", _mean(fine["upper"], fine["bounded"]), "model", faint=True, cut=True),
-            Line(f"{name}, lower", _mean(fine["lower"], fine["bounded"]), "model", faint=True, cut=True),
+            Line(name, _mean(fine["upper"], fine["bounded"]), "model", faint=True, cut=True),
+            Line("", _mean(fine["lower"], fine["bounded"]), "model", faint=True, cut=True),
         ]
         bands.append((at, at + 1, "model"))
     return Chart(key, title, about, target, x, tuple(lines), tuple(bands))
@@ -204,9 +219,50 @@ def weights(facts: Facts) -> Chart:
             f"The {len(order)} weights with the most influence along the stream, of {count:,}: "
             "their size on average, times the standard deviation of their feature."
         )
-    chart = Chart(key, title, about, "weight", facts.at(kept.rows), lines, marks=_marks(facts, "resets", "alarms"))
+    chart = Chart(key, title, about, "weight", facts.at(kept.rows), lines, marks=_marks(facts, "resets"))
     spikes = " Spikes beyond the scale are cut off." if _leave_the_scale(chart) else ""
-    return replace(chart, about=about + spikes + _about_marks(facts, "resets", "alarms"))
+    return replace(chart, about=about + spikes + _about_marks(facts, "resets"))
+
+
+def effects(facts: Facts, found: Contributions) -> Chart:
+    """What the features do to the predictions."""
+    size = np.sqrt(np.mean(np.square(found.windows), axis=0))
+    order = np.argsort(-size, kind="stable")[:MOST_EFFECTS]
+    order = order[size[order] > 0]
+    if not len(order) or len(found.ends) < 2:
+        reason = "The predictions do not follow any input." if len(found.ends) > 1 else "There are too few rows to tell."
+        return Chart("weights", "What moves the predictions", "", missing=reason)
+    lines = tuple(
+        Line(facts.names[place], found.windows[:, place], f"weight{n % MOST_WEIGHTS}", dashed=n >= MOST_WEIGHTS)
+        for n, place in enumerate(order)
+    )
+    rows = int(found.ends[0]) + 1
+    about = (
+        f"How far each input moves the predictions in each {words.count(rows, 'row')}, in {facts.chronicle.target}: up "
+        "where the input raises them, down where it lowers them. Inputs that say the same share their part."
+    )
+    if len(order) < len(size):
+        about += f" The {len(order)} strongest of {len(size):,}."
+    return Chart(
+        "weights", "What moves the predictions", about, facts.chronicle.target, facts.at(found.ends), lines,
+        level=0.0, marks=_marks(facts, "resets"), apart=len(lines) > TOGETHER,
+    )  # fmt: skip
+
+
+def shares(facts: Facts) -> Chart:
+    """Who had the say, where the learner mixes others."""
+    kept = facts.trail
+    if not kept.experts or len(kept.share_rows) < 2:
+        return Chart("", "", "")
+    size = np.abs(kept.shares).mean(axis=0)
+    order = [int(place) for place in np.argsort(-size, kind="stable")[:MOST_WEIGHTS] if size[place] >= LEAST_SHARE]
+    lines = tuple(
+        Line(kept.experts[place], kept.shares[:, place], f"weight{n}", dashed=n > 3) for n, place in enumerate(order)
+    )
+    about = "The weight of each expert in the prediction."
+    if len(order) < len(kept.experts):
+        about += f" The {len(order)} heaviest of {len(kept.experts)}; the others have little."
+    return Chart("shares", "Who had the say", about, "weight", facts.at(kept.share_rows), lines)
 
 
 def _leave_the_scale(chart: Chart) -> bool:
@@ -222,7 +278,7 @@ def memory(facts: Facts) -> Chart:
         return Chart(key, title, "", missing="This run did not record how many rows the model looks back on.")
     line = Line("rows", np.where(kept.memory > 0, kept.memory, np.nan), "model")
     about = "About how many rows count for a prediction. It shrinks when the target moves faster."
-    marks = _marks(facts, "resets", "alarms")
+    marks = _marks(facts, "resets")
     return Chart(key, title, about, "rows", facts.at(kept.rows), (line,), marks=marks, log=_far_apart((line,), 10))
 
 
@@ -250,5 +306,5 @@ def coverage(facts: Facts) -> Chart:
     rows = np.add.reduceat(facts.windows["rows"], starts)
     line = Line("share inside", _mean(inside, judged), "model")
     about = f"The share of labels inside their intervals, in each {words.count(rows[0], 'row')}."
-    middles = facts.at(np.cumsum(rows) - (rows + 1) / 2)
-    return Chart(key, title, about, "share inside", middles, (line,), level=facts.chronicle.level)
+    ends = facts.at(np.cumsum(rows) - 1)
+    return Chart(key, title, about, "share inside", ends, (line,), level=facts.chronicle.level, rest=".")

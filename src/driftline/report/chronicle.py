@@ -6,6 +6,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,46 +15,22 @@ from driftline.base.alarm import Alarm
 from driftline.base.learner import Learner
 from driftline.base.rules import PROBABILITY, WHOLE, Rule
 from driftline.base.run import Run, require_page
-from driftline.evaluate.baselines import BASELINES, Baselines, LastValue
-from driftline.report import hindsight, pyramid
+from driftline.evaluate.baselines import Baselines
+from driftline.report import hindsight
+from driftline.report.alarm_log import AlarmLog
 from driftline.report.clock import as_times
 from driftline.report.hindsight import Hindsight
 from driftline.report.portrait import portrait
-from driftline.report.pyramid import MERGES, Pyramid
+from driftline.report.pyramid import Pyramid
+from driftline.report.recent import RecentRows
+from driftline.report.rows import FIELDS, PLACES, Rows, marks
 from driftline.report.snapshots import Snapshots
 from driftline.report.spread import Spread
 from driftline.tables import inputs
 from driftline.tables.inputs import Array, Table
 
 BUCKETS = 4096
-PLACES = 40  # into which the stretch from one interval below to one above is divided
 TOO_LARGE = 1e150  # to be squared and summed
-
-SUMS = (
-    "rows",
-    "labels",  # rows whose label is known
-    "counted",  # rows with a label, a prediction and a label that was known before: those whose error counts
-    "early",  # rows with an error, and no label that was known before
-    "predicted",
-    "y",
-    "prediction",
-    "size",  # |error|
-    "loss",
-    *(f"{name}_loss" for name in BASELINES),
-    "bounded",  # rows with a finite interval, once a label was known
-    "lower",
-    "upper",
-    "judged",  # rows with an interval and a label
-    "inside",
-    "resets",
-    "alarms",
-)
-FIELDS: dict[str, pyramid.Merge] = {
-    **dict.fromkeys(SUMS, MERGES["sum"]),
-    **{f"{name}_{end}": MERGES[end] for name in ("y", "prediction") for end in ("low", "high")},
-    "start": MERGES["first"],
-    "end": MERGES["last"],
-}
 
 
 class Chronicle:
@@ -99,6 +76,8 @@ class Chronicle:
         self.snapshots = Snapshots()
         self.baselines = Baselines(delay)
         self.alarm = Alarm()
+        self.alarms = AlarmLog()
+        self.recent = RecentRows()
         self.hindsight: Hindsight | None = None
         self.spread = Spread()  # of the features, where there is no hindsight
         self.unfixed = ""  # why there is no fixed model to compare with
@@ -163,8 +142,9 @@ class Chronicle:
             raise ValueError(f"{where}: times were {self.clock} in earlier blocks, and are {clock} now")
         blocks = [] if table is None else [block for _, block in table.blocks(inputs.BLOCK_ROWS)]
         self._set_clock(moments, clock)
-        counted = self._add_rows(run, predictions, errors, y, moments)
-        self._look_back(X, table, blocks, np.where(counted, y, np.nan))
+        rows = Rows(run, predictions, errors, y, moments, self.baselines.predict(y), self.rows)
+        self._add_rows(rows, blocks)
+        self._look_back(X, table, blocks, rows)
         self._add_snapshots(run, table, model)
         self.rows += len(run)
         self._model = self._model if model is None else model
@@ -177,55 +157,20 @@ class Chronicle:
             self.in_order = self.in_order and bool((steps >= 0).all())
             self.latest = float(moments[-1])
 
-    def _add_rows(self, run: Run, predictions: Array, errors: Array, y: Array, moments: Array | None) -> Array:
-        """Which rows count: a start from nothing says little, so none does before the first label is known."""
-        baselines = self.baselines.predict(y)
-        begun, labels = np.isfinite(baselines[LastValue.name]), np.isfinite(y)
-        counted, predicted = begun & np.isfinite(errors), begun & np.isfinite(predictions)
-        with np.errstate(over="ignore", invalid="ignore"):
-            items = {
-                "rows": np.ones(len(y)),
-                "labels": labels.astype(np.float64),
-                "counted": counted.astype(np.float64),
-                "early": (np.isfinite(errors) & ~begun).astype(np.float64),
-                "predicted": predicted.astype(np.float64),
-                "y": np.where(labels, y, 0.0),
-                "prediction": np.where(predicted, predictions, 0.0),
-                "size": np.where(counted, np.abs(errors), 0.0),
-                "loss": np.where(counted, np.square(errors), 0.0),
-                **{f"{name}_loss": np.where(counted, np.square(y - said), 0.0) for name, said in baselines.items()},
-                **self._judge(run, y, begun, counted),
-                "resets": _marks(run.resets, len(y)),
-                "alarms": _marks(self.alarm.update_many(errors), len(y)),
-                "y_low": np.where(labels, y, np.nan),
-                "prediction_low": np.where(predicted, predictions, np.nan),
-            }
-        items["y_high"], items["prediction_high"] = items["y_low"], items["prediction_low"]
-        items["start"] = items["end"] = self.rows + np.arange(float(len(y))) if moments is None else moments
-        self.fine.extend(items)
-        return counted
+    def _add_rows(self, rows: Rows, blocks: list[Array]) -> None:
+        """Sums the rows into buckets, keeps the latest, and watches for alarms."""
+        raised = self.alarm.update_many(rows.errors)
+        self.fine.extend({**rows.items(), "alarms": marks(raised, len(rows.y))})
+        self.places += rows.places_of_labels()
+        shown = rows.shown()
+        self.recent.extend(shown)
+        edges = np.cumsum([0, *(len(block) for block in blocks)]) if blocks else [0, len(shown)]
+        for place, (start, stop) in enumerate(pairwise(edges)):
+            inside = raised[(raised >= start) & (raised < stop)]
+            self.alarms.add(shown[start:stop], blocks[place] if blocks else None, self.rows + inside)
 
-    def _judge(self, run: Run, y: Array, begun: Array, counted: Array) -> dict[str, Array]:
-        """The intervals' ends, and whether they held the labels."""
-        if run.lower is None or run.upper is None:
-            return dict.fromkeys(("bounded", "lower", "upper", "judged", "inside"), np.zeros(len(y)))
-        bounded = begun & np.isfinite(run.lower) & np.isfinite(run.upper)
-        judged = bounded & counted
-        low, high, label = run.lower[judged], run.upper[judged], y[judged]
-        width = high - low
-        place = np.where(width > 0, (label - low) / np.where(width > 0, width, 1.0), np.where(label < low, -1.0, 2.0))
-        place = np.where((width <= 0) & (label == low), 0.5, place)
-        slot = np.clip(np.floor((place + 1.0) * PLACES), 0, 3 * PLACES - 1).astype(np.int64)
-        self.places += np.bincount(slot, minlength=3 * PLACES)
-        return {
-            "bounded": bounded.astype(np.float64),
-            "lower": np.where(bounded, run.lower, 0.0),
-            "upper": np.where(bounded, run.upper, 0.0),
-            "judged": judged.astype(np.float64),
-            "inside": (judged & (run.lower <= y) & (y <= run.upper)).astype(np.float64),
-        }
-
-    def _look_back(self, X: Any, table: Table | None, blocks: list[Array], y: Array) -> None:
+    def _look_back(self, X: Any, table: Table | None, blocks: list[Array], rows: Rows) -> None:
+        y = np.where(rows.counted, rows.y, np.nan)
         if not self.unfixed:
             if table is None:
                 self.unfixed = "the inputs were not given" if X is None else "the inputs are sparse"
@@ -246,15 +191,16 @@ class Chronicle:
             self.hindsight = Hindsight(table.columns)
         start = 0
         for block in blocks:
-            self.hindsight.add(block, y[start : start + len(block)])
+            piece = slice(start, start + len(block))
+            self.hindsight.add(block, rows.predictions[piece], y[piece])
             start += len(block)
 
     def _add_snapshots(self, run: Run, table: Table | None, model: Learner | None) -> None:
         weights = run.weights if model is None or model._by_feature else None
-        if len(run.snapshots) and (weights is not None or run.memory is not None):
+        if len(run.snapshots) and (weights is not None or run.memory is not None or run.shares is not None):
             width = 0 if weights is None else weights.shape[1]
             features = table.columns if table is not None else model.n_features_in_ if model is not None else width
-            self.snapshots.add(self.rows + len(run), self.rows + run.snapshots, weights, features, run.memory)
+            self.snapshots.add(self.rows + len(run), self.rows + run.snapshots, run, weights, features)
 
     # Stopping and going on.
 
@@ -268,17 +214,18 @@ class Chronicle:
             "spread": self.spread.state(),
             "hindsight": self.hindsight.state() if self.hindsight else {},
             "alarm": self.alarm.__getstate__(),
+            "alarms": self.alarms.state(),
         }
         nested = {f"{part}/{name}": value for part, state in parts.items() for name, value in state.items()}
         face = dict(self.portrait())
-        weights = face.pop("weights", np.empty(0))
-        return {**plain, "places": self.places.copy(), "portrait": json.dumps(face), "weights": weights, **nested}
+        arrays = {"weights": face.pop("weights", np.empty(0)), "places": self.places.copy(), "recent": self.recent.values}
+        return {**plain, **arrays, "portrait": json.dumps(face), **nested}
 
     @classmethod
     def restore(cls, state: Mapping[str, Any]) -> Self:
         """A chronicle from what :meth:`state` gave."""
         parts: dict[str, dict[str, Any]] = {
-            part: {} for part in ("fine", "snapshots", "baselines", "spread", "hindsight", "alarm")
+            part: {} for part in ("fine", "snapshots", "baselines", "spread", "hindsight", "alarm", "alarms")
         }
         for key, value in state.items():
             part, _, name = key.partition("/")
@@ -287,7 +234,7 @@ class Chronicle:
         chronicle = cls(state["names"], target=state["target"], level=state["level"])
         for name in _PLAIN:
             setattr(chronicle, name, state[name])
-        chronicle.places = np.array(state["places"])
+        chronicle.places, chronicle.recent.values = np.array(state["places"]), np.array(state["recent"])
         face = json.loads(state["portrait"])  # text, which keeps the order of the parameters
         if face:
             chronicle._portrait = {**face, "weights": np.array(state["weights"])}
@@ -296,6 +243,7 @@ class Chronicle:
         chronicle.baselines = Baselines.restored(parts["baselines"])
         chronicle.spread = Spread.restored(parts["spread"])
         chronicle.alarm.__setstate__(parts["alarm"])
+        chronicle.alarms = AlarmLog.restored(parts["alarms"])
         chronicle.hindsight = Hindsight.restored(parts["hindsight"]) if parts["hindsight"] else None
         return chronicle
 
@@ -341,10 +289,6 @@ def _check_count(names: int, X: Any, model: Learner | None) -> None:
         return
     if names != width:
         raise ValueError(f"Run.report: names must hold {width} names, one for each feature, got {names}")
-
-
-def _marks(rows: Array, count: int) -> Array:
-    return np.bincount(np.asarray(rows, dtype=np.int64), minlength=count).astype(np.float64)
 
 
 def _largest(values: Array) -> float:

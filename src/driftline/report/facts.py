@@ -11,9 +11,10 @@ import numpy as np
 
 from driftline.evaluate import baselines
 from driftline.report import words
-from driftline.report.chronicle import SUMS, Chronicle
+from driftline.report.chronicle import Chronicle
 from driftline.report.clock import DATES, ZONED
-from driftline.report.hindsight import best_fixed, stacked
+from driftline.report.hindsight import best_fixed, merged
+from driftline.report.rows import SUMS
 from driftline.tables.inputs import Array
 
 WINDOWS = 256
@@ -28,6 +29,9 @@ class Trail:
     rows: Array
     weights: Array
     memory: Array
+    share_rows: Array  # after which the weights of the experts were taken
+    shares: Array  # of the experts, (n, k)
+    experts: tuple[str, ...]
 
 
 @dataclass
@@ -89,6 +93,15 @@ class Facts:
             return f"on {words.date(where, last - first)}"
         return f"at time {words.number(where, 6)}" if self.by_time else f"at row {row:,.0f}"
 
+    def moment(self, row: float) -> str:
+        """A row's place as tables give it, to the minute or second where rows are that close."""
+        where = float(self.at(np.array([row]))[0])
+        first, last = self.span
+        if self.by_date:
+            daily = (last - first) >= 0.99 * words.DAY * max(self.chronicle.rows - 1, 1)
+            return words.date(where, np.inf if daily else min(last - first, 100 * words.DAY))
+        return words.number(where, 6) if self.by_time else f"row {row:,.0f}"
+
     # Windows.
 
     @cached_property
@@ -115,18 +128,18 @@ class Facts:
         return np.cumsum(self.windows["rows"]) - 1
 
     @cached_property
+    def triangles(self) -> Array:
+        """One for each stretch: see :mod:`driftline.report.hindsight`; none where the inputs were not followed."""
+        fixed = self.chronicle.hindsight
+        return np.empty((0, 3, 3)) if fixed is None or not self.sums["counted"] else fixed.triangles()
+
+    @cached_property
     def _fixed(self) -> tuple[Array, Array, Array] | None:
         """Weights of the best fixed model, its losses by window, the spreads of the features."""
         fixed = self.chronicle.hindsight
-        if fixed is None or not self.sums["counted"]:
+        if fixed is None or not len(self.triangles):
             return None
-        triangles = fixed.triangles()
-        each = max(self.window // fixed.width, 1)
-        while each > 1:
-            even = len(triangles) // 2 * 2
-            merged = stacked(triangles[0:even:2], triangles[1:even:2])
-            triangles, each = np.concatenate([merged, triangles[even:]]), each // 2
-        return best_fixed(triangles)
+        return best_fixed(merged(self.triangles, self.window // fixed.width))
 
     @property
     def spreads(self) -> Array | None:
@@ -169,9 +182,9 @@ class Facts:
         """Weights and memory along the stream, up to the model as it is now."""
         kept, rows = self.chronicle.snapshots, self.chronicle.rows
         now = np.array(self.portrait.get("weights", ()), dtype=np.float64)
-        width = kept.weights.shape[1]
+        width, shares = kept.weights.shape[1], (kept.rows[kept.mixed], kept.shares[kept.mixed], kept.experts)
         if not self.portrait or len(now) < width:
-            return Trail(kept.rows, kept.weights, kept.memory)
+            return Trail(kept.rows, kept.weights, kept.memory, *shares)
         which = kept.whole(rows) & (kept.rows < rows - 1)
         weights = np.concatenate([kept.weights[which], now[None, :width]])
         memory = self.portrait["memory"]
@@ -179,6 +192,7 @@ class Facts:
             np.append(kept.rows[which], rows - 1),
             weights,
             np.append(kept.memory[which], np.nan if memory is None else memory),
+            *shares,
         )
 
     @property
@@ -187,6 +201,11 @@ class Facts:
         later = np.isfinite(self.trail.memory) & (2 * self.trail.rows >= self.chronicle.rows - 1)
         known = self.trail.memory[later]
         return (float(np.median(known)), float(known[-1])) if len(known) else None
+
+    @cached_property
+    def alarm_rows(self) -> Array:
+        """The rows that raised the latest alarms."""
+        return np.array([record.row for record in self.chronicle.alarms.records()], dtype=np.int64)
 
     def marked(self, what: str) -> Array:
         """The rows, to the first of their bucket, in which there were resets or alarms."""

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from driftline.evaluate.baselines import OneSeasonAgo
+from driftline.evaluate.baselines import BASELINES, OneSeasonAgo
 from driftline.evaluate.metrics import BaselineRMSE
 from driftline.report import words
+from driftline.report.alarms import AlarmLine
 from driftline.report.facts import Facts
 
 FEW_ROWS = 30
 
 
-def headline(facts: Facts) -> list[str]:
+def headline(facts: Facts, alarms: Sequence[AlarmLine]) -> list[str]:
     """Findings, a sentence or two each, the most important first."""
     if not facts.sums["counted"]:
         return ["No row had a label, a prediction and an earlier label, so there is no error to speak of."]
-    return [_error(facts), *(f"{words}." for words in facts.portrait.get("warnings", ())), *_memory(facts), *_drift(facts)]
+    return [
+        _error(facts),
+        *(f"{words}." for words in facts.portrait.get("warnings", ())),
+        *_drift(facts, alarms),
+        *_memory(facts),
+    ]
 
 
 def _error(facts: Facts) -> str:
@@ -25,8 +31,9 @@ def _error(facts: Facts) -> str:
         return "Every prediction was right."
     if errors["model"] == 0:
         return "The errors are too small to be squared, so there is nothing to compare."
-    sentence = f"The error is {words.compared(errors['model'], errors['last'])} "
-    sentence += "that of predicting the last value" if "times" in sentence else "predicting the last value"
+    best = min(BASELINES, key=errors.__getitem__)
+    than = words.compared(errors["model"], errors[best])
+    sentence = f"The error is {than} {'that of ' if 'times' in than else ''}predicting the {BASELINES[best].title}"
     if "fixed" in errors:
         than = words.compared(errors["model"], errors["fixed"])
         sentence += f", and {than} {'that of ' if 'times' in than else ''}the best fixed linear model in hindsight"
@@ -44,15 +51,25 @@ def _memory(facts: Facts) -> list[str]:
     return [f"The model’s memory is about {words.count(words.about(usual), 'row')}{lately}."]
 
 
-def _drift(facts: Facts) -> list[str]:
-    alarms = facts.marked("alarms")
-    found = []
-    if len(alarms):
-        found.append(f"Drift rose {words.listed([facts.place(row) for row in alarms])}.")
+def _drift(facts: Facts, alarms: Sequence[AlarmLine]) -> list[str]:
+    """When errors rose, by how much, and whether they still are larger."""
+    found = [_alarms(alarms, facts.chronicle.alarms.count)] if alarms else []
+    if not alarms and facts.sums["counted"] > FEW_ROWS:
+        found.append("No alarm: at no time did the errors prove larger than before.")
     resets = int(facts.sums["resets"])
     if resets:
         found.append(f"The covariance was reset {words.times(resets)}, first {facts.place(facts.marked('resets')[0])}.")
     return found
+
+
+def _alarms(alarms: Sequence[AlarmLine], count: int) -> str:
+    largest = max(alarms, key=lambda line: line.ratio)
+    rise = f"from {words.number(largest.before, 3)} to {words.number(largest.during, 3)}"
+    last = alarms[-1]
+    end = "It is back to what it was." if last.back else f"Since {last.since} it has not come back to what it was."
+    if count == 1:
+        return f"The error rose once, {rise} at {largest.since}. {end}"
+    return f"The error rose {words.times(count)}, most at {largest.since}, {rise}; last at {last.since}. {end}"
 
 
 def steps_ahead(figures: Sequence[Mapping[str, float | None]]) -> str:

@@ -1,9 +1,9 @@
 """The best fixed linear model in hindsight, and its loss in every part of the stream, in one pass and bounded memory.
 
-The loss of fixed weights on some rows needs of these rows only the triangle R of a QR factorisation of [1 x y]: it is
-|R (-w, 1)|², with no cancellation however small it is. Two stretches of rows make one by factorising their triangles, one
-above the other. So a triangle is kept for each of up to a few hundred stretches. All of them together give the weights, and
-each gives its loss.
+The loss of fixed weights on some rows needs of these rows only the triangle R of a QR factorisation of [1 x p y], p being
+predictions: it is |R (-w, 0, 1)|², with no cancellation however small it is. Two stretches of rows make one by factorising
+their triangles, one above the other. So a triangle is kept for each of up to a few hundred stretches. All of them together
+give the weights, and each gives its loss. The predictions are there for :mod:`driftline.report.contributions`.
 """
 
 from __future__ import annotations
@@ -35,26 +35,38 @@ def _triangles(rows: Array) -> Array:
     return stacked(np.zeros((n, k, k)), rows)
 
 
+BESIDE = 3  # columns beside the features: 1, p and y
+
+
+def merged(triangles: Array, each: int) -> Array:
+    """Triangles of stretches that are ``each`` times as long, a power of 2."""
+    while each > 1:
+        even = len(triangles) // 2 * 2
+        pairs = stacked(triangles[0:even:2], triangles[1:even:2])
+        triangles, each = np.concatenate([pairs, triangles[even:]]), each // 2
+    return triangles
+
+
 class Hindsight:
-    """Triangles of [1 x y] for stretches of the stream; x may become wider on the right."""
+    """Triangles of [1 x p y] for stretches of the stream; x may become wider on the right."""
 
     def __init__(self, features: int) -> None:
         self.features = features
         self.rows = 0
-        self.waiting = np.empty((0, features + 2))
+        self.waiting = np.empty((0, features + BESIDE))
         self.pyramid = Pyramid({"triangle": stacked}, self._capacity(features))
 
     @staticmethod
     def _capacity(features: int) -> int:
-        most = min(STRETCHES, NUMBERS // (features + 2) ** 2)
+        most = min(STRETCHES, NUMBERS // (features + BESIDE) ** 2)
         return 1 << (most.bit_length() - 1)
 
-    def add(self, X: Array, y: Array) -> None:
+    def add(self, X: Array, predictions: Array, y: Array) -> None:
         """Takes rows; one with a value that is not finite counts as a row of zeros."""
         if X.shape[1] > self.features:
             self._widen(X.shape[1])
-        rows = np.zeros((len(X), self.features + 2))
-        rows[:, 0], rows[:, 1 : 1 + X.shape[1]], rows[:, -1] = 1.0, X, y
+        rows = np.zeros((len(X), self.features + BESIDE))
+        rows[:, 0], rows[:, 1 : 1 + X.shape[1]], rows[:, -2], rows[:, -1] = 1.0, X, predictions, y
         rows[~np.isfinite(rows).all(axis=1)] = 0.0
         rows = np.concatenate([self.waiting, rows])
         start = 0
@@ -85,10 +97,10 @@ class Hindsight:
     def _widen(self, features: int) -> None:
         """Earlier rows have 0 in the new features."""
         wider = features - self.features
-        self.waiting = np.insert(self.waiting, [-1] * wider, 0.0, axis=1)
+        self.waiting = np.insert(self.waiting, [-2] * wider, 0.0, axis=1)
         for rung in self.pyramid.rungs:
             if rung:
-                triangles = np.insert(rung["triangle"], [-1] * wider, 0.0, axis=2)
+                triangles = np.insert(rung["triangle"], [-2] * wider, 0.0, axis=2)
                 empty = np.zeros((len(triangles), wider, triangles.shape[2]))
                 rung["triangle"] = np.concatenate([triangles, empty], axis=1)
         self.features = features
@@ -102,7 +114,7 @@ class Hindsight:
 
     def triangles(self) -> Array:
         """One for each stretch, in order; the last one may be short."""
-        buckets = self.pyramid.buckets().get("triangle", np.empty((0, self.features + 2, self.features + 2)))
+        buckets = self.pyramid.buckets().get("triangle", np.empty((0, self.features + BESIDE, self.features + BESIDE)))
         if not len(self.waiting):
             return buckets
         rest = _triangles(self.waiting[None])
@@ -131,12 +143,12 @@ def best_fixed(triangles: Array) -> tuple[Array, Array, Array]:
     """
     rows = triangles.reshape(-1, triangles.shape[2])
     whole = _triangles(rows[None])[0]
-    inputs = whole[:, :-1]
+    inputs = whole[:, :-2]
     sizes = np.linalg.norm(inputs, axis=0)
     sizes[sizes == 0] = 1.0
     weights = np.linalg.lstsq(inputs / sizes, whole[:, -1], rcond=inputs.shape[1] * 1e-14)[0] / sizes
     with np.errstate(over="ignore"):
-        losses = np.square(triangles @ np.append(-weights, 1.0)).sum(axis=1)
+        losses = np.square(triangles @ np.concatenate([-weights, [0.0, 1.0]])).sum(axis=1)
         count = np.square(whole[0, 0])
-        spreads = np.linalg.norm(whole[1:, 1:-1], axis=0) / np.sqrt(max(count, 1.0))
+        spreads = np.linalg.norm(whole[1:, 1:-2], axis=0) / np.sqrt(max(count, 1.0))
     return weights, losses, spreads

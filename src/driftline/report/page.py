@@ -13,19 +13,22 @@ import numpy as np
 
 import driftline
 from driftline.errors import missing_extra
+from driftline.evaluate.baselines import OneSeasonAgo
 from driftline.report import svg, words
+from driftline.report.alarms import AlarmLine, alarm_lines
 from driftline.report.charts import MOST_WEIGHTS, Chart, by_step, charts
 from driftline.report.chronicle import Chronicle
+from driftline.report.contributions import Contributions, contributions, ranked
 from driftline.report.facts import BASELINES, Facts
 from driftline.report.headline import headline, intervals, steps_ahead
-from driftline.report.influence import ranked
+from driftline.report.view import PLACE_DIGITS, rounded, view
 from driftline.storage import atomic
-from driftline.tables.inputs import Array
 
 HERE = Path(__file__).parent
 TEMPLATES, VENDOR = HERE / "templates", HERE / "vendor"
 SHOWN_FEATURES = 25
 BARS = 30
+ZOOMED = ("errors", "predictions", "coverage")  # charts that the script computes anew at every zoom
 ROLES = ("model", "target", *BASELINES, *(f"weight{n}" for n in range(MOST_WEIGHTS)))  # of lines, each with a colour
 
 
@@ -59,29 +62,27 @@ def render(chronicle: Chronicle, *, command: str | None = None, title: str | Non
         loader=FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
     )
     facts = Facts(chronicle)
-    drawn = charts(facts)
+    found = contributions(facts)
+    drawn, alarms = charts(facts, found), alarm_lines(facts, found)
     ahead = by_step(steps, facts) if steps else []
     return environment.get_template("report.html").render(
         title=title or f"{facts.portrait.get('learner', 'A model')} following {chronicle.target}",
         subtitle=[*_subtitle(facts), *([f"forecast {words.count(len(steps), 'step')} ahead"] if steps else [])],
-        headline=[*headline(facts), *([steps_ahead(steps)] if steps else [])],
+        headline=[*headline(facts, alarms), *([steps_ahead(steps)] if steps else [])],
         tiles=_tiles(facts),
         charts=drawn,
+        zoomed=ZOOMED,
         pictures={} if script else {chart.key: svg.chart(chart, facts.by_date) for chart in drawn if not chart.missing},
-        data=_embedded(
-            {
-                "dates": facts.by_date,
-                "axis": facts.axis,
-                "charts": [_as_data(chart) for chart in drawn if not chart.missing],
-            }
-        )
-        if script
-        else "",
+        data=_embedded(_as_json(facts, drawn, alarms)) if script else "",
+        alarms=alarms,
+        earlier_alarms=chronicle.alarms.count - len(alarms),
+        ratio=words.ratio,
+        resets=facts.sums["resets"],
         steps=[(chart, svg.chart(chart, False)) for chart in ahead],
         step_lines=_step_lines(ahead),
         places=_places(facts),
         intervals=intervals(facts),
-        **_table(facts),
+        **_table(facts, found),
         windows=_windows(facts),
         portrait=facts.portrait,
         command=command,
@@ -116,16 +117,24 @@ def _embedded(value: Any) -> str:
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def _rounded(values: Array, digits: int = 6) -> list[float | None]:
-    """As JSON can hold them: with so many significant digits, and null for what is not finite."""
-    return [float(f"{value:.{digits}g}") if np.isfinite(value) else None for value in values.tolist()]
+def _as_json(facts: Facts, drawn: Sequence[Chart], alarms: Sequence[AlarmLine]) -> dict[str, Any]:
+    places = np.array([[line.at, line.onset, *line.view] for line in alarms]).reshape(-1, 4)
+    return {
+        "dates": facts.by_date,
+        "axis": facts.axis,
+        "target": facts.chronicle.target,
+        "alarms": [rounded(line, PLACE_DIGITS) for line in places],
+        "view": view(facts),
+        "charts": [_as_data(chart) for chart in drawn if not chart.missing],
+    }
 
 
 def _as_data(chart: Chart) -> dict[str, Any]:
+    zoomed = chart.key in ZOOMED
     return {
         "key": chart.key,
         "y": chart.y,
-        "x": _rounded(chart.x, 13),
+        "x": [] if zoomed else rounded(chart.x, PLACE_DIGITS),
         "lines": [
             {
                 "label": line.label,
@@ -133,14 +142,17 @@ def _as_data(chart: Chart) -> dict[str, Any]:
                 "dashed": line.dashed,
                 "faint": line.faint,
                 "cut": line.cut,
-                "values": _rounded(line.values),
+                "hidden": line.hidden,
+                "values": [] if zoomed else rounded(line.values),
             }
             for line in chart.lines
         ],
         "bands": [list(band) for band in chart.bands],
-        "marks": {kind: _rounded(places, 13) for kind, places in chart.marks.items()},
+        "marks": {kind: rounded(places, PLACE_DIGITS) for kind, places in chart.marks.items()},
         "level": chart.level,
         "log": chart.log,
+        "apart": chart.apart,
+        "title": chart.title,
     }
 
 
@@ -170,12 +182,21 @@ def _subtitle(facts: Facts) -> list[str]:
 def _tiles(facts: Facts) -> list[tuple[str, str, str]]:
     """Value, what it is, and how it is meant."""
     errors = facts.errors
-    tiles = [(words.number(errors["model"]), "error", "root mean squared")]
+    learner = facts.portrait.get("learner", "the model")
+    tiles = [
+        (words.number(errors["model"]), f"root mean squared error of {learner}", f"in units of {facts.chronicle.target}")
+    ]
     if facts.sums["counted"]:
         mean = facts.sums["size"] / facts.sums["counted"]
-        tiles.append((words.number(mean), "error", "mean absolute"))
+        tiles.append((words.number(mean), f"mean absolute error of {learner}", f"in units of {facts.chronicle.target}"))
+    season = facts.chronicle.baselines.known[OneSeasonAgo.name]
+    ago = f" ({words.count(season.rows_ago, 'row')} before)" if isinstance(season, OneSeasonAgo) else ""
     tiles += [
-        (words.number(errors[name]), f"error of the {label}", words.compared(errors["model"], errors[name]) + " it")
+        (
+            words.number(errors[name]),
+            f"root mean squared error of the {label}{ago if name == OneSeasonAgo.name else ''}",
+            f"{learner}: {words.compared(errors['model'], errors[name])}{' it' if errors['model'] != errors[name] else ''}",
+        )
         for name, label in BASELINES.items()
         if name in errors
     ]
@@ -184,13 +205,13 @@ def _tiles(facts: Facts) -> list[tuple[str, str, str]]:
         tiles.append(
             (
                 words.share(facts.coverage),
-                "labels inside",
-                "their intervals" if level is None else f"asked for: {words.level(level)}",
+                "of labels inside their intervals",
+                "of no known level" if level is None else f"asked for: {words.level(level)}",
             )
         )
     if facts.memory is not None:
         usual, now = facts.memory
-        tiles.append((f"{words.about(usual):,.0f}", "rows of memory", f"{words.about(now):,.0f} at the end"))
+        tiles.append((f"{words.about(usual):,.0f}", "rows of memory, usually", f"{words.about(now):,.0f} at the end"))
     return tiles
 
 
@@ -205,9 +226,21 @@ def _places(facts: Facts) -> str:
     return svg.bars(counts, range(third, 2 * third), label)
 
 
-def _table(facts: Facts) -> dict[str, Any]:
-    features, others, rest = ranked(facts, SHOWN_FEATURES)
-    return {"features": features, "others": others, "others_share": words.share(rest)}
+def _table(facts: Facts, found: Contributions | None) -> dict[str, Any]:
+    features, others, rest = ranked(facts, found, SHOWN_FEATURES)
+    unexplained = None if found is None else words.share(max(0.0, 1.0 - float(found.explained.sum())))
+    return {
+        "features": features,
+        "others": others,
+        "others_share": words.share(rest),
+        "followed": found is not None,
+        "unfollowed": facts.chronicle.unfixed or "nothing could be compared",
+        "spread_known": facts.spreads is not None,
+        "weighted": any(feature.weight is not None for feature in features),
+        "unexplained": unexplained,
+        "target": facts.chronicle.target,
+        "share": words.share,
+    }
 
 
 def _step_lines(ahead: list[Chart]) -> list[list[str]]:
@@ -234,5 +267,5 @@ def _windows(facts: Facts) -> list[list[str]]:
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         errors = [np.sqrt(np.add.reduceat(loss, starts) / counted) for loss in facts.losses.values()]
     for place, end in enumerate(ends):
-        found.append([facts.place(float(end)).split(" ", 1)[1], *(words.number(float(error[place])) for error in errors)])
+        found.append([facts.moment(float(end)), *(words.number(float(error[place])) for error in errors)])
     return found

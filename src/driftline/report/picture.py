@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from driftline.errors import missing_extra
-from driftline.report.charts import Chart, charts, limits
+from driftline.report.alarms import alarm_lines
+from driftline.report.charts import Chart, charts, limits, shown_at_first
 from driftline.report.chronicle import Chronicle
+from driftline.report.contributions import contributions
 from driftline.report.facts import Facts
 from driftline.report.headline import headline
 
@@ -28,10 +30,11 @@ def draw(chronicle: Chronicle, path: Any = None) -> Any:
     except ImportError as error:
         raise missing_extra("pictures need", "matplotlib", "plot") from error
     facts = Facts(chronicle)
-    drawn = [chart for chart in charts(facts) if not chart.missing]
+    found = contributions(facts)
+    drawn = [chart for chart in charts(facts, found) if not chart.missing]
     lines = -(-len(drawn) // 2)
     figure = Figure(figsize=(12, 0.6 + 3.1 * max(lines, 1)), layout="constrained")
-    figure.suptitle(headline(facts)[0], fontsize=12)
+    figure.suptitle(headline(facts, alarm_lines(facts, found))[0], fontsize=12)
     for place, chart in enumerate(drawn):
         _draw_one(figure.add_subplot(lines, 2, place + 1), chart, facts.by_date)
     if path is not None:
@@ -43,8 +46,10 @@ def _draw_one(ax: Any, chart: Chart, dates: bool) -> None:
     x: Any = (chart.x * 1e6).astype("datetime64[us]") if dates else chart.x
     for upper, lower, role in chart.bands:
         sides = [np.where(np.isfinite(chart.lines[end].values), chart.lines[end].values, np.nan) for end in (upper, lower)]
-        ax.fill_between(x, sides[1], sides[0], color=COLOURS[role], alpha=0.18, linewidth=0)
-    for line in chart.lines:
+        ax.fill_between(
+            x, sides[1], sides[0], color=COLOURS[role], alpha=0.18, linewidth=0, label=chart.lines[upper].label or None
+        )
+    for line in shown_at_first(chart):
         if not line.faint:
             values = np.where(np.isfinite(line.values), line.values, np.nan)
             ax.plot(x, values, "--" if line.dashed else "-", color=COLOURS[line.role], lw=1.3, label=line.label)

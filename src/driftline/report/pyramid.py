@@ -12,12 +12,20 @@ from driftline.tables.inputs import Array
 Merge = Callable[[Array, Array], Array]
 Items = dict[str, Array]
 
+
+def sampled(left: Array, right: Array) -> Array:
+    """Of two rows of numbers each, the one whose first number is smaller."""
+    chosen: Array = np.where(left[:, :1] <= right[:, :1], left, right)
+    return chosen
+
+
 MERGES: dict[str, Merge] = {
     "sum": np.add,
     "low": np.fmin,
     "high": np.fmax,
     "first": lambda left, right: left,
     "last": lambda left, right: right,
+    "sample": sampled,
 }
 
 

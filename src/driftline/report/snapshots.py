@@ -1,12 +1,14 @@
-"""Weights and memory along the stream, at a bounded number of rows."""
+"""Weights, memory and the experts' shares along the stream, at a bounded number of rows."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from driftline.base.run import Run
 from driftline.tables.inputs import Array
 
 MOST = 512
@@ -23,6 +25,8 @@ class Snapshots:
         self.weights = np.empty((0, 0))  # of the features, in their order
         self.intercepts = np.empty(0)
         self.memory = np.empty(0)  # NaN where it is not known
+        self.shares = np.empty((0, 0))  # of the experts of a learner that mixes others; NaN where they are not known
+        self.experts: tuple[str, ...] = ()
 
     def stride(self, start: int, count: int) -> int:
         """How often weights are to be taken in a block of ``count`` rows from row ``start`` on.
@@ -32,7 +36,7 @@ class Snapshots:
         needed = _width(start + count, MOST)
         return min(start & -start, needed) if start else needed
 
-    def add(self, total: int, rows: Array, weights: Array | None, features: int, memory: Array | None) -> None:
+    def add(self, total: int, rows: Array, run: Run, weights: Array | None, features: int) -> None:
         """Takes snapshots after the given rows, in order, of a stream of ``total`` rows so far.
 
         Where ``weights`` has one column more than there are features, the intercept is last.
@@ -42,35 +46,51 @@ class Snapshots:
             weights = np.empty((count, 0))
         coefs, rest = weights[:, :features], weights[:, features:]
         intercepts = rest[:, 0] if rest.shape[1] else np.full(count, np.nan)
-        memory = np.full(count, np.nan) if memory is None else memory
+        memory = np.full(count, np.nan) if run.memory is None else run.memory
         self.rows = np.concatenate([self.rows, rows])
         width = max(self.weights.shape[1], coefs.shape[1])
         self.weights = np.concatenate([_widened(self.weights, width), _widened(coefs, width)])
         self.intercepts = np.concatenate([self.intercepts, intercepts])
         self.memory = np.concatenate([self.memory, memory])
+        self._add_shares(run, count)
         self.width = max(self.width, _width(total, max(min(MOST, NUMBERS // max(width, 1)), 2)))
         stretch = self.rows // self.width
         self._keep(np.append(stretch[1:] != stretch[:-1], True)[: len(stretch)])
 
+    def _add_shares(self, run: Run, count: int) -> None:
+        shares = np.full((count, len(self.experts)), np.nan) if run.shares is None else run.shares
+        if len(run.experts) > len(self.experts):
+            self.experts = tuple(run.experts)
+        known = np.full((len(self.shares), len(self.experts)), np.nan)
+        known[:, : self.shares.shape[1]] = self.shares
+        self.shares = np.concatenate([known, shares])
+
+    @property
+    def mixed(self) -> Array:
+        """Which snapshots know the shares."""
+        known: Array = np.asarray(np.isfinite(self.shares).all(axis=1))
+        return known if self.experts else np.zeros(len(known), dtype=bool)
+
     def _keep(self, which: Array) -> None:
         if not which.all():
             self.rows, self.weights = self.rows[which], self.weights[which]
-            self.intercepts, self.memory = self.intercepts[which], self.memory[which]
+            self.intercepts, self.memory, self.shares = self.intercepts[which], self.memory[which], self.shares[which]
 
     def whole(self, total: int) -> Array:
         """Which snapshots are the last of a stretch that is over: what comes after it does not replace them."""
         return (self.rows // self.width + 1) * self.width <= total
 
     def state(self) -> dict[str, Any]:
-        """Arrays and numbers."""
-        return dict(self.__dict__)
+        """Arrays, numbers and texts."""
+        return {**self.__dict__, "experts": json.dumps(self.experts)}
 
     @classmethod
     def restored(cls, state: Mapping[str, Any]) -> Snapshots:
         """From what :meth:`state` gave."""
         snapshots = cls()
         snapshots.width = int(state["width"])
-        for name in ("rows", "weights", "intercepts", "memory"):
+        snapshots.experts = tuple(json.loads(state["experts"]))
+        for name in ("rows", "weights", "intercepts", "memory", "shares"):
             setattr(snapshots, name, np.array(state[name]))
         return snapshots
 

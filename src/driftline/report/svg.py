@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from html import escape
 
 import numpy as np
 
 from driftline.report import words
-from driftline.report.charts import Chart, limits
+from driftline.report.charts import Chart, Line, limits, shown_at_first
 from driftline.tables.inputs import Array
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 760, 280, 64, 26, 10
@@ -64,11 +65,17 @@ def bars(counts: Sequence[int], inside: range, label: str) -> str:
 
 
 def chart(spec: Chart, date: bool) -> str:
-    """A chart with its axes and names, for a page without a script."""
+    """A chart with its axes and names, or its small panels, for a page without a script."""
     ends = limits(spec)
     if ends is None:
         return ""
-    low, high = ends
+    if not spec.apart:
+        return _panel(spec, date, *ends)
+    panels = (_panel(replace(spec, lines=(replace(line, role="model", dashed=False),)), date, *ends) for line in spec.lines)
+    return f'<div class="panels">{"".join(f"<div>{panel}</div>" for panel in panels)}</div>'
+
+
+def _panel(spec: Chart, date: bool, low: float, high: float) -> str:
     shift = np.log10 if spec.log else np.asarray
     across = _scale(float(spec.x[0]), float(spec.x[-1]), LEFT, WIDTH - 8.0)
     up = _scale(float(shift(low)), float(shift(high)), HEIGHT - BOTTOM, TOP)
@@ -83,6 +90,8 @@ def chart(spec: Chart, date: bool) -> str:
         for at in places * across[0] + across[1]
     ]
     for line, height in zip(spec.lines, heights, strict=True):
+        if line.hidden:
+            continue
         parts.append(polyline(x, height, line.role, (" dashed" if line.dashed else "") + (" faint" if line.faint else "")))
     ticks = np.logspace(math.log10(low), math.log10(high), 4) if spec.log and low > 0 else np.linspace(low, high, 5)
     for tick in ticks if high > low else [low]:
@@ -93,13 +102,18 @@ def chart(spec: Chart, date: bool) -> str:
         )
     parts += _dates(spec, across, date)
     names = "".join(
-        f'<span class="key"><i class="swatch {line.role}{" dashed" if line.dashed else ""}"></i>{escape(line.label)}</span>'
-        for line in spec.lines
+        f'<span class="key"><i class="swatch {line.role}{_kind(line)}"></i>{escape(line.label)}</span>'
+        for line in shown_at_first(spec)
         if line.label
     )
     label = escape(f"{spec.title}. {spec.about}")
     picture = f'<svg class="static" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">{"".join(parts)}</svg>'
     return f'{picture}<p class="keys">{names}</p>'
+
+
+def _kind(line: Line) -> str:
+    """How the swatch of a line looks, as a class."""
+    return " band" if line.faint else " dashed" if line.dashed else ""
 
 
 def _area(x: Array, upper: Array, lower: Array, role: str) -> str:

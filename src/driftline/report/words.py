@@ -9,6 +9,9 @@ from datetime import UTC, datetime, timedelta
 DAY = 86_400.0
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MINUS = "\N{MINUS SIGN}"
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_LARGE = ((1e15, "quadrillion"), (1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
+_UNITS = ((365.25 * DAY, "year"), (30.44 * DAY, "month"), (DAY, "day"), (3600.0, "hour"), (60.0, "minute"), (1.0, "second"))
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -20,16 +23,23 @@ def number(value: float | None, digits: int = 4) -> str:
     if value == 0:
         return "0"
     size = abs(value)
-    if 1e-4 <= size < 1e7:
-        places = max(0, digits - 1 - math.floor(math.log10(size)))
-        text = f"{size:,.{places}f}"
-        text = text.rstrip("0").rstrip(".") if "." in text else text
+    large = next(((unit, name) for unit, name in _LARGE if size >= unit), None) if 1e7 <= size < 1e18 else None
+    if large is not None:
+        text = f"{_plain(size / large[0], digits)} {large[1]}"
+    elif 1e-4 <= size < 1e7:
+        text = _plain(size, digits)
     else:
         mantissa, exponent = f"{size:.{digits - 1}e}".split("e")
         mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
         raised = str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
         text = f"{mantissa} × 10{raised}"
     return f"{MINUS}{text}" if value < 0 else text
+
+
+def _plain(size: float, digits: int) -> str:
+    places = max(0, digits - 1 - math.floor(math.log10(size)))
+    text = f"{size:,.{places}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def count(value: float, one: str, many: str | None = None) -> str:
@@ -64,10 +74,28 @@ def date(seconds: float, span: float) -> str:
         moment = _EPOCH + timedelta(seconds=seconds)
     except (OverflowError, ValueError):
         return number(seconds)
-    day = f"{moment.day} {moment:%B} {moment.year}"
+    day = f"{moment.day} {MONTHS[moment.month - 1]} {moment.year}"
     if span > 120 * DAY:
         return day
     return f"{day}, {moment:%H:%M}" if span > 600 else f"{day}, {moment:%H:%M:%S}"
+
+
+def duration(seconds: float) -> str:
+    """A stretch of time to one unit: "3 days", "12 hours"."""
+    for length, unit in _UNITS:
+        if seconds >= 1.5 * length or length == 1.0:
+            return count(max(round(seconds / length), 1), unit)
+    raise AssertionError
+
+
+def ratio(value: float) -> str:
+    """How many times as large: "6.4 times", "30 % more", "as before"."""
+    if not math.isfinite(value):
+        return "far more"
+    if value >= 2:
+        return f"{value:,.1f} times" if value < 100 else f"{value:,.0f} times"
+    percent = round(100 * (value - 1))
+    return "about the same" if percent == 0 else f"{abs(percent)} % {'more' if percent > 0 else 'less'}"
 
 
 def compared(error: float, other: float) -> str:

@@ -1,0 +1,130 @@
+"""What the features do to the predictions, and what they explain of the labels.
+
+A weight times the spread of its feature says little where features are correlated: two large weights of opposite sign may
+cancel. So the variance of the predictions is shared out. With C the centred features, scaled to length 1, C = U D V', and p
+the centred predictions, the contributions are c = V U'p / sqrt(n). Their squares add up to the variance of the predictions
+that is linear in the features, so that none exceeds the spread of the predictions. For uncorrelated features and a linear
+model, c is the weight times the standard deviation of its feature; two copies of a feature share its part. These are the
+correlation-adjusted scores of Zuber and Strimmer (2011) in units of the target. The predictions themselves are looked at,
+not the weights: it holds for any learner.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from driftline.report.facts import Facts
+from driftline.report.hindsight import merged
+from driftline.tables.inputs import Array
+
+FEWEST_ROWS = 64  # of a window
+ROWS_A_FEATURE = 4  # of a window, at least: fewer rows are fitted by anything
+WINDOWS = 128
+CONSTANT = 1e-12  # of a column's size: its spread, if it has none but for rounding
+DEPENDENT = 1e-7  # of the largest singular value; directions below it are rounding
+
+
+@dataclass(frozen=True)
+class Contributions:
+    """Contributions of each feature by window, (windows, d), and over the whole stream, (d,).
+
+    Attributes:
+        ends: the last row of each window.
+        windows: to the predictions, with the sign of the effect.
+        whole: the same over all rows.
+        explained: the share of the labels' variance that each feature explains.
+    """
+
+    ends: Array
+    windows: Array
+    whole: Array
+    explained: Array
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A feature as the page lists it; ``share`` is that of the longest bar."""
+
+    name: str
+    explained: float | None  # share of the labels' variance
+    contribution: float | None  # over the whole stream
+    lately: float | None  # in the last window
+    weight: float | None  # at the end
+    share: float
+    history: Array
+
+
+def shared_out(triangle: Array, target: int) -> Array:
+    """The contributions of the features to a column of a triangle of [1 x p y], -2 for predictions and -1 for labels."""
+    centred, whole = np.linalg.norm(triangle[1:], axis=0), np.linalg.norm(triangle, axis=0)
+    sizes = np.where(centred > CONSTANT * whole, centred, 0.0)  # a column that only rounding moves is constant
+    features, values = triangle[1:, 1:-2] * (sizes[1:-2] > 0), triangle[1:, target] * (sizes[target] > 0)
+    sizes = sizes[1:-2]
+    left, lengths, right = np.linalg.svd(features / np.where(sizes > 0, sizes, 1.0), full_matrices=False)
+    kept = lengths > DEPENDENT * lengths.max(initial=0.0)
+    found: Array = right[kept].T @ (left[:, kept].T @ values) / max(abs(float(triangle[0, 0])), 1.0)
+    return np.where(sizes > 0, found, 0.0)
+
+
+def contributions(facts: Facts) -> Contributions | None:
+    """None where the inputs were not followed."""
+    fixed, triangles = facts.chronicle.hindsight, facts.triangles
+    if fixed is None or not len(triangles) or not np.isfinite(triangles).all():
+        return None
+    least, width = max(FEWEST_ROWS, ROWS_A_FEATURE * fixed.features), fixed.width
+    while width < least or facts.chronicle.rows > width * WINDOWS:
+        width *= 2
+    windows = merged(triangles, width // fixed.width)
+    rows = facts.chronicle.rows
+    ends = np.minimum((np.arange(len(windows)) + 1) * width, rows) - 1
+    if len(windows) > 1 and rows - (len(windows) - 1) * width < least:  # the last window is too short to say anything
+        windows, ends = windows[:-1], ends[:-1]
+    whole = merged(triangles, 1 << (len(triangles) - 1).bit_length())[0]
+    total = float(np.linalg.norm(whole[1:, -1])) / max(abs(float(whole[0, 0])), 1.0)
+    explained = np.square(shared_out(whole, -1) / total) if total > 0 else np.zeros(fixed.features)
+    by_window = np.array([shared_out(window, -2) for window in windows])
+    return Contributions(ends, by_window, shared_out(whole, -2), explained)
+
+
+def most_moving(facts: Facts, weights: Array) -> list[int]:
+    """Places of the features, those first whose weights, times their spreads where known, were largest on average."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        moved = np.abs(weights).mean(axis=0) * _spreads(facts, weights.shape[1])
+    return [int(place) for place in np.argsort(-np.where(np.isfinite(moved), moved, 0.0), kind="stable")]
+
+
+def _spreads(facts: Facts, width: int) -> Array:
+    """The features' standard deviations; 1 where the inputs were not followed."""
+    if facts.spreads is None:
+        return np.ones(width)
+    return np.pad(facts.spreads, (0, max(0, width - len(facts.spreads))))[:width]
+
+
+def ranked(facts: Facts, found: Contributions | None, most: int) -> tuple[list[Feature], int, float]:
+    """The ``most`` features that explain the most, the number of the others, and their share.
+
+    Where the inputs were not followed they go by the size of the weight times the spread, where that is known.
+    """
+    kept = facts.trail.weights
+    weights = np.array(facts.portrait.get("weights", ()), dtype=np.float64)
+    if not len(weights) and len(kept):
+        weights = kept[-1]
+    with np.errstate(over="ignore", invalid="ignore"):
+        size = np.abs(weights) * _spreads(facts, len(weights)) if found is None else found.explained
+        size = np.where(np.isfinite(size), size, 0.0)
+        total = 1.0 if found is not None else float(size.sum()) or 1.0
+    order, largest = np.argsort(-size, kind="stable"), float(size.max(initial=0.0)) or 1.0
+    shown = []
+    for place in order[:most]:
+        weight = float(weights[place]) if place < len(weights) else None
+        share = float(size[place]) / largest
+        if found is None:
+            history = kept[:, place] if place < kept.shape[1] else np.empty(0)
+            shown.append(Feature(facts.names[place], None, None, None, weight, share, history))
+        else:
+            effects = found.windows[:, place]
+            figures = (float(found.explained[place]), float(found.whole[place]), float(effects[-1]))
+            shown.append(Feature(facts.names[place], *figures, weight, share, effects))
+    return shown, len(order[most:]), float(size[order[most:]].sum()) / total

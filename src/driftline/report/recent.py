@@ -1,0 +1,21 @@
+"""The latest rows of a stream as they were, for a chart that can be read row by row."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from driftline.tables.inputs import Array
+
+ROWS = 8_192
+COLUMNS = ("at", "y", "prediction", "lower", "upper")  # "at" is the row's place on the axis
+
+
+class RecentRows:
+    """The last ``ROWS`` rows, one line each in the order of ``COLUMNS``; NaN where a value is not known."""
+
+    def __init__(self) -> None:
+        self.values = np.empty((0, len(COLUMNS)))
+
+    def extend(self, values: Array) -> None:
+        """Appends rows."""
+        self.values = np.concatenate([self.values, values[-ROWS:]])[-ROWS:]

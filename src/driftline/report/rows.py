@@ -1,0 +1,158 @@
+"""A block of rows as the report sees it: which of them count, what is summed of them, and what is drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from driftline.base.run import Run
+from driftline.evaluate.baselines import BASELINES, LastValue
+from driftline.report.pyramid import MERGES, Merge
+from driftline.report.recent import COLUMNS
+from driftline.tables.inputs import Array
+
+PLACES = 40  # into which the stretch from one interval below to one above is divided
+SUMS = (
+    "rows",
+    "labels",  # rows whose label is known
+    "counted",  # rows with a label, a prediction and a label that was known before: those whose error counts
+    "early",  # rows with an error, and no label that was known before
+    "predicted",
+    "y",
+    "prediction",
+    "size",  # |error|
+    "loss",
+    *(f"{name}_loss" for name in BASELINES),
+    "bounded",  # rows with a finite interval, once a label was known
+    "lower",
+    "upper",
+    "judged",  # rows with an interval and a label
+    "inside",
+    "resets",
+    "alarms",
+)
+SAMPLED = ("lot", *COLUMNS[1:])  # the row whose lot is smallest is the bucket's sample
+FIELDS: dict[str, Merge] = {
+    **dict.fromkeys(SUMS, MERGES["sum"]),
+    **{f"{name}_{end}": MERGES[end] for name in ("y", "prediction") for end in ("low", "high")},
+    "sample": MERGES["sample"],  # a row taken at random, in SAMPLED
+    "start": MERGES["first"],
+    "end": MERGES["last"],
+}
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of a run with their labels.
+
+    Attributes:
+        run: of these rows.
+        predictions, errors: the run's, as float64.
+        y: labels, NaN where one is missing.
+        moments: places on the axis; None where rows are numbered.
+        baselines: predictions of the simple baselines.
+        start: number of the first row.
+    """
+
+    run: Run
+    predictions: Array
+    errors: Array
+    y: Array
+    moments: Array | None
+    baselines: dict[str, Array]
+    start: int
+
+    @cached_property
+    def begun(self) -> Array:
+        """Whether a label was known before the row: a start from nothing says little, so no row counts before."""
+        return np.isfinite(self.baselines[LastValue.name])
+
+    @cached_property
+    def counted(self) -> Array:
+        """Whether the row's error counts."""
+        return self.begun & np.isfinite(self.errors)
+
+    @cached_property
+    def predicted(self) -> Array:
+        """Whether the row's prediction is shown."""
+        return self.begun & np.isfinite(self.predictions)
+
+    @cached_property
+    def bounded(self) -> Array:
+        """Whether the row has a finite interval."""
+        if self.run.lower is None or self.run.upper is None:
+            return np.zeros(len(self.y), dtype=bool)
+        return self.begun & np.isfinite(self.run.lower) & np.isfinite(self.run.upper)
+
+    @cached_property
+    def ends(self) -> tuple[Array, Array]:
+        """Both ends of the intervals, NaN where there is none."""
+        if self.run.lower is None or self.run.upper is None:
+            return np.full(len(self.y), np.nan), np.full(len(self.y), np.nan)
+        return np.where(self.bounded, self.run.lower, np.nan), np.where(self.bounded, self.run.upper, np.nan)
+
+    @cached_property
+    def at(self) -> Array:
+        """Places on the axis."""
+        return self.start + np.arange(float(len(self.y))) if self.moments is None else self.moments
+
+    def shown(self) -> Array:
+        """The rows in ``COLUMNS``."""
+        labels, said = np.where(np.isfinite(self.y), self.y, np.nan), np.where(self.predicted, self.predictions, np.nan)
+        return np.column_stack([self.at, labels, said, *self.ends])
+
+    def items(self) -> dict[str, Array]:
+        """What a bucket of one row holds, but for the alarms."""
+        y, errors, labels, counted = self.y, self.errors, np.isfinite(self.y), self.counted
+        judged, (lower, upper) = self.bounded & counted, self.ends
+        shown = self.shown()
+        with np.errstate(over="ignore", invalid="ignore"):
+            items = {
+                "rows": np.ones(len(y)),
+                "labels": labels.astype(np.float64),
+                "counted": counted.astype(np.float64),
+                "early": (np.isfinite(errors) & ~self.begun).astype(np.float64),
+                "predicted": self.predicted.astype(np.float64),
+                "y": np.where(labels, y, 0.0),
+                "prediction": np.where(self.predicted, self.predictions, 0.0),
+                "size": np.where(counted, np.abs(errors), 0.0),
+                "loss": np.where(counted, np.square(errors), 0.0),
+                **{f"{name}_loss": np.where(counted, np.square(y - said), 0.0) for name, said in self.baselines.items()},
+                "bounded": self.bounded.astype(np.float64),
+                "lower": np.where(self.bounded, lower, 0.0),
+                "upper": np.where(self.bounded, upper, 0.0),
+                "judged": judged.astype(np.float64),
+                "inside": (judged & (lower <= y) & (y <= upper)).astype(np.float64),
+                "resets": marks(self.run.resets, len(y)),
+                "y_low": shown[:, 1],
+                "prediction_low": shown[:, 2],
+            }
+        items["y_high"], items["prediction_high"] = items["y_low"], items["prediction_low"]
+        items["sample"] = np.column_stack([self._lots(), shown[:, 1:]])
+        items["start"] = items["end"] = self.at
+        return items
+
+    def _lots(self) -> Array:
+        """Numbers in [0, 1) that look random and follow from a row's number alone; 2 for rows that are not to be drawn."""
+        numbers = np.arange(self.start + 1, self.start + 1 + len(self.y), dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):  # of SplitMix64
+            numbers = (numbers ^ (numbers >> np.uint64(shift))) * np.uint64(factor)
+        lots = (numbers >> np.uint64(11)) * 2.0**-53
+        return np.where(self.predicted & np.isfinite(self.y), lots, 2.0)
+
+    def places_of_labels(self) -> Array:
+        """How many labels fell into each part of the stretch from one interval below their own to one above."""
+        judged, (lower, upper) = self.bounded & self.counted, self.ends
+        low, high, label = lower[judged], upper[judged], self.y[judged]
+        width = high - low
+        place = np.where(width > 0, (label - low) / np.where(width > 0, width, 1.0), np.where(label < low, -1.0, 2.0))
+        place = np.where((width <= 0) & (label == low), 0.5, place)
+        slot = np.clip(np.floor((place + 1.0) * PLACES), 0, 3 * PLACES - 1).astype(np.int64)
+        return np.bincount(slot, minlength=3 * PLACES)
+
+
+def marks(rows: Array, count: int) -> Array:
+    """How often each of ``count`` rows is among those given."""
+    return np.bincount(np.asarray(rows, dtype=np.int64), minlength=count).astype(np.float64)

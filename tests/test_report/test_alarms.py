@@ -1,0 +1,165 @@
+"""The table of alarms: when errors rose, by how much, for how long, and what moved then."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import driftline as dl
+from driftline.report import Chronicle
+from driftline.report.alarm_log import AFTER, AlarmLog
+from driftline.report.alarms import alarm_lines
+from driftline.report.contributions import contributions
+from driftline.report.facts import Facts
+from driftline.report.headline import headline
+
+JUMP = 1_500
+
+
+def jumping(after=4.0, until=None, rows=2_500, seed=0):
+    """Errors of spread 1 that grow at a row, and shrink again."""
+    rng = np.random.default_rng(seed)
+    size = np.where((np.arange(rows) >= JUMP) & (np.arange(rows) < (until or rows)), after, 1.0)
+    return size * rng.normal(size=rows)
+
+
+def chronicle_of(errors, X=None, predictions=None, **options):
+    predictions = np.zeros(len(errors)) if predictions is None else predictions
+    return Chronicle.of(dl.Run(predictions=predictions, errors=errors), X, **options)
+
+
+def lines_of(chronicle):
+    facts = Facts(chronicle)
+    return alarm_lines(facts, contributions(facts))
+
+
+def test_the_rise_is_that_of_the_errors():
+    errors = jumping()
+    chronicle = chronicle_of(errors)
+    (record,) = chronicle.alarms.records()
+    (row,) = dl.Run(predictions=np.zeros(len(errors)), errors=errors).alarms
+    assert record.row == row
+    assert abs(record.onset - JUMP) <= 3
+    before, during = errors[row - 1024 : record.onset], errors[record.onset : record.onset + AFTER]
+    assert record.before == pytest.approx(np.sqrt(np.mean(before**2)), rel=1e-12)
+    assert record.during == pytest.approx(np.sqrt(np.mean(during**2)), rel=1e-12)
+    (line,) = lines_of(chronicle)
+    assert (line.since, line.when) == (f"row {record.onset:,}", f"row {row:,}")
+    assert line.ratio == pytest.approx(4, rel=0.25)
+
+
+def test_the_worst_rows_are_the_largest_errors_from_the_onset_on():
+    errors = jumping()
+    chronicle = chronicle_of(errors)
+    (record,) = chronicle.alarms.records()
+    during = np.arange(record.onset, record.onset + AFTER)
+    worst = during[np.argsort(-np.abs(errors[during]))[:5]]
+    assert record.worst[:, 0].tolist() == worst.tolist()
+    assert [row[4] for row in lines_of(chronicle)[0].worst] == pytest.approx(errors[worst])
+
+
+@pytest.mark.parametrize(("until", "said"), [(JUMP + 300, "It is back to what it was."), (None, "it has not come back")])
+def test_how_long_it_was_worse(until, said):
+    chronicle = chronicle_of(jumping(until=until))
+    (line,) = lines_of(chronicle)
+    assert line.back == (until is not None)
+    assert said in " ".join(headline(Facts(chronicle), [line]))
+    if until is None:
+        assert line.lasted == "still worse"
+    else:
+        assert int(line.lasted.split()[0]) == pytest.approx(300, abs=32)
+
+
+def test_durations_are_times_where_rows_have_them():
+    times = np.datetime64("2024-01-01") + np.arange(2_500) * np.timedelta64(1, "h")
+    (line,) = lines_of(chronicle_of(jumping(until=JUMP + 240), times=times))
+    assert line.lasted in ("9 days", "10 days", "11 days")
+    assert line.since.startswith("3 Mar 2024, 1")
+
+
+def test_an_input_that_leaves_its_range_is_named_and_a_season_is_not():
+    errors = jumping()
+    rng = np.random.default_rng(1)
+    hour = np.sin(2 * np.pi * np.arange(len(errors)) / 24)
+    wind = 5 + rng.normal(size=len(errors)) + np.where(np.arange(len(errors)) >= JUMP, 4.0, 0.0)
+    calm = rng.normal(size=len(errors))
+    chronicle = chronicle_of(errors, np.column_stack([hour, wind, calm]), names=["hour", "wind", "calm"])
+    (record,), (line,) = chronicle.alarms.records(), lines_of(chronicle)
+    usual = wind[: record.onset // 64 * 64].reshape(-1, 64).mean(axis=1)
+    expected = [2, wind[record.onset : record.onset + 64].mean(), usual.mean(), usual.std()]
+    assert record.inputs[0] == pytest.approx(expected, rel=1e-9)
+    assert line.causes == [f"wind at {expected[1]:.2f}, usually {expected[2]:.2f} ± {expected[3]:.2g}"]
+
+
+def test_a_label_that_leaves_its_range_and_a_bias_are_named():
+    errors = jumping(after=1.0) + np.where(np.arange(2_500) >= JUMP, 5.0, 0.0)
+    chronicle = chronicle_of(errors)
+    (record,), (line,) = chronicle.alarms.records(), lines_of(chronicle)
+    mean = errors[record.onset : record.onset + 64].mean()
+    assert mean == pytest.approx(5, abs=0.5)
+    assert len(line.causes) == 2
+    assert line.causes[0].startswith(f"y at {mean:.2f}, usually ")
+    assert line.causes[1] == f"predictions too low by {mean:.2f} on average"
+
+
+def test_an_effect_that_changed_is_named():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(4_000, 2))
+    slope = np.where(np.arange(4_000) < 2_000, 4.0, -4.0)
+    y = slope * X[:, 0] + 2 * X[:, 1] + 0.5 * rng.normal(size=4_000)
+    model = dl.RLS(forgetting=0.9)
+    (line,) = lines_of(Chronicle.of(model.run(X, y), X, names=["wind", "sun"]))
+    (cause,) = line.causes
+    before, after = (float(word.replace("−", "-")) for word in cause.removeprefix("effect of wind ").split(" → "))
+    assert before == pytest.approx(4.0, rel=0.25)
+    assert after == pytest.approx(-4.0, rel=0.25)
+
+
+def test_a_memory_that_shrank_is_named():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(3_000, 2))
+    y = np.where(np.arange(3_000) < JUMP, 1.0, -6.0) * X[:, 0] + 0.2 * rng.normal(size=3_000)
+    model = dl.Auto()
+    chronicle = Chronicle()
+    run = model.run(X, y, weights_every=chronicle.weights_every(3_000))
+    chronicle.add(run, X, y, model=model)
+    first = lines_of(chronicle)[0]
+    (said,) = [cause for cause in first.causes if cause.startswith("memory")]
+    then, now = (float(word.replace(",", "")) for word in said.removeprefix("memory ").removesuffix(" rows").split(" → "))
+    kept = (run.snapshots >= JUMP) & (run.snapshots < JUMP + 200)
+    assert now == pytest.approx(run.memory[kept].min(), rel=0.1, abs=1)
+    assert then >= 3 * now
+
+
+@settings(max_examples=20)
+@given(cuts=st.lists(st.integers(1, 2_499), max_size=6), resume=st.booleans())
+def test_alarms_do_not_depend_on_how_the_stream_is_cut(cuts, resume):
+    errors = jumping(until=JUMP + 200)
+    rows = np.column_stack([np.arange(2_500.0), errors, np.zeros(2_500), np.full((2_500, 2), np.nan)])
+    X = np.random.default_rng(4).normal(size=(2_500, 3))
+    X[7, 1] = np.nan
+    alarms = np.flatnonzero(np.isin(np.arange(2_500), [700, 1_510, 1_600, 2_490]))
+    whole, log = AlarmLog(), AlarmLog()
+    whole.add(rows, X, alarms)
+    for start, stop in pairwise([0, *sorted(set(cuts)), 2_500]):
+        log.add(rows[start:stop], X[start:stop], alarms[(alarms >= start) & (alarms < stop)])
+        log = AlarmLog.restored(log.state()) if resume else log
+    assert [record.row for record in log.records()] == alarms.tolist()
+    for mine, theirs in zip(log.records(), whole.records(), strict=True):
+        for name, value in vars(mine).items():
+            np.testing.assert_array_equal(value, getattr(theirs, name), err_msg=name)
+
+
+def test_many_alarms_take_bounded_memory_and_the_latest_are_kept():
+    log = AlarmLog()
+    rng = np.random.default_rng(5)
+    for start in range(0, 80_000, 8_000):
+        rows = np.column_stack([start + np.arange(8_000.0), rng.normal(size=(8_000, 4))])
+        log.add(rows, None, start + np.arange(0, 8_000, 100))
+    records = log.records()
+    assert (log.count, len(records), records[-1].row) == (800, 512, 79_900)
+    assert sum(len(record.rows) > 0 for record in records) == 32
+    size = sum(value.nbytes for value in log.state().values() if isinstance(value, np.ndarray))
+    assert size < 2**20

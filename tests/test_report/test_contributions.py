@@ -1,0 +1,101 @@
+"""What the features do to predictions and explain of labels, against formulas written out."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import driftline as dl
+from driftline.report import Chronicle, charts
+from driftline.report.contributions import contributions, shared_out
+from driftline.report.facts import Facts
+from driftline.report.hindsight import stacked
+
+
+def triangle(X, predictions, y):
+    rows = np.column_stack([np.ones(len(y)), X, predictions, y])
+    return stacked(np.zeros((1, rows.shape[1], rows.shape[1])), rows[None])[0]
+
+
+def scores(X, values):
+    """Correlation-adjusted scores as Zuber and Strimmer define them, P^(-1/2) times the correlations, times the spread."""
+    P = np.corrcoef(X, rowvar=False)
+    eigenvalues, vectors = np.linalg.eigh(P)
+    correlations = np.array([np.corrcoef(column, values)[0, 1] for column in X.T])
+    return vectors @ np.diag(eigenvalues**-0.5) @ vectors.T @ correlations * np.std(values)
+
+
+@given(st.integers(2, 6), st.integers(0, 2**32 - 1))
+def test_contributions_are_correlation_adjusted_scores(features, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(200, features)) @ rng.normal(size=(features, features)) + 5 * rng.normal(size=features)
+    X += 0.1 * rng.normal(size=X.shape) * X.std(axis=0)  # not too nearly dependent for the inverse above
+    p, y = X @ rng.normal(size=features) + 0.3 * rng.normal(size=200), rng.normal(size=200)
+    found = triangle(X, p, y)
+    assert shared_out(found, -2) == pytest.approx(scores(X, p), rel=1e-6, abs=1e-7 * np.std(p))
+    assert shared_out(found, -1) == pytest.approx(scores(X, y), rel=1e-6, abs=1e-7)
+
+
+def test_uncorrelated_features_contribute_weight_times_spread():
+    rng = np.random.default_rng(0)
+    X = np.linalg.qr(np.column_stack([np.ones(300), rng.normal(size=(300, 3))]))[0][:, 1:] * [10.0, 1.0, 0.1]
+    p = X @ [3.0, -2.0, 40.0] + 7.0
+    assert shared_out(triangle(X, p, p), -2) == pytest.approx(np.array([3.0, -2.0, 40.0]) * X.std(axis=0), rel=1e-10)
+
+
+def test_collinear_columns_with_huge_weights_stay_within_the_predictions():
+    """A weight of a million times the feature's spread says nothing where another weight takes it back."""
+    rng = np.random.default_rng(1)
+    slow = np.linspace(0, 1, 500)
+    X = np.column_stack([slow, slow + 1e-6 * rng.normal(size=500), rng.normal(size=500)])
+    p = 1e6 * X[:, 0] - 1e6 * X[:, 1] + 2 * X[:, 2]
+    found = shared_out(triangle(X, p, p), -2)
+    assert np.abs(1e6 * X[:, 0].std()) > 1e5
+    assert np.sum(found**2) == pytest.approx(np.var(p), rel=1e-9)
+    assert np.abs(found).max() <= p.std()
+
+
+def test_copies_of_a_feature_and_a_whole_set_of_categories_share_their_part():
+    rng = np.random.default_rng(2)
+    x, kind = rng.normal(size=400), rng.integers(0, 3, size=400)
+    dummies = (kind[:, None] == np.arange(3)).astype(float)  # they add up to 1: one of them is redundant
+    p = 3 * x + dummies @ [0.0, 5.0, -5.0]
+    found = shared_out(triangle(np.column_stack([x, x, dummies, np.full(400, 2.0)]), p, p), -2)
+    assert found[0] == pytest.approx(found[1])
+    assert found[-1] == 0
+    assert np.sum(found**2) == pytest.approx(np.var(p))
+    assert found[3] > 0.5 > -0.5 > found[4]
+
+
+def test_windows_and_the_whole_are_those_of_their_rows():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(1000, 3)) @ rng.normal(size=(3, 3))
+    y = np.where(np.arange(1000) < 500, X[:, 0], 3 * X[:, 1]) + 0.1 * rng.normal(size=1000)
+    model = dl.RLS(forgetting=0.95)
+    run = model.run(X, y)
+    facts = Facts(Chronicle.of(run, X, model=model))
+    found = contributions(facts)
+    assert found.ends.tolist() == [*range(63, 960, 64)]  # the last 40 rows are too few
+    for window in (1, 9, 14):
+        rows = slice(64 * window, 64 * window + 64)
+        assert found.windows[window] == pytest.approx(scores(X[rows], run.predictions[rows]), rel=1e-6)
+    assert found.whole == pytest.approx(scores(X[1:], run.predictions[1:]), rel=1e-6)  # no label is known before row 0
+    assert found.explained == pytest.approx((scores(X[1:], y[1:]) / np.std(y[1:])) ** 2, rel=1e-5)
+
+
+def test_many_effects_are_drawn_apart_and_few_together():
+    rng = np.random.default_rng(4)
+    for features, drawn, apart in ((2, 2, False), (15, 12, True)):
+        X = rng.normal(size=(800, features))
+        run = dl.RLS().run(X, X @ np.arange(1.0, 1 + features))
+        facts = Facts(Chronicle.of(run, X))
+        chart = charts.effects(facts, contributions(facts))
+        assert (len(chart.lines), chart.apart) == (drawn, apart)
+        assert chart.lines[0].label == f"x{features - 1}"
+
+
+def test_a_model_that_follows_no_input_says_so():
+    X = np.random.default_rng(5).normal(size=(300, 2))
+    run = dl.Run(predictions=np.full(300, 4.0), errors=np.zeros(300))
+    facts = Facts(Chronicle.of(run, X))
+    assert charts.effects(facts, contributions(facts)).missing == "The predictions do not follow any input."
