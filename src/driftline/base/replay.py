@@ -106,6 +106,7 @@ def replay(learner: Learner, table: Table, y: Array, weight: Array | None, where
         weights_every=None if asked.weights_every is None else int(asked.weights_every),
         level=asked.level,
         skipped=skipped,
+        frames=table.library,
     )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from driftline import extensions
 from driftline.base.alarm import Alarm
 from driftline.tables.inputs import Array
+from driftline.tables.outputs import as_frame
 
 if TYPE_CHECKING:
     from driftline.base.learner import Learner
@@ -24,6 +25,11 @@ def require_page(path: str | os.PathLike[str], where: str) -> None:
     """Raises ValueError for a report's file that is named like another format."""
     if os.path.splitext(path)[1].lower() not in PAGES:
         raise ValueError(f"{where}: a report is HTML: path must end in {' or '.join(PAGES)}, got {os.fspath(path)!r}")
+
+
+def _numbered(name: str, values: Array) -> dict[str, Array]:
+    """A column, or several where a row has several values."""
+    return {name: values} if values.ndim == 1 else {f"{name}_{n}": column for n, column in enumerate(values.T)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +49,7 @@ class Run:
         level: of the intervals; None where not asked for.
         weights_every: the distance of the snapshots in rows; None where not asked for.
         skipped: rows that were not learned because a value was missing.
+        frames: the library of the frame that the rows came in, pandas, polars or pyarrow; None where it was none of these.
     """
 
     predictions: Array
@@ -58,6 +65,7 @@ class Run:
     weights_every: int | None = None
     level: float | None = None
     skipped: int = 0
+    frames: str | None = None
 
     @property
     def losses(self) -> Array:
@@ -76,6 +84,31 @@ class Run:
     def alarms(self) -> Array:
         """0-based indices of the rows on which the errors proved larger than they were: see :class:`driftline.Alarm`."""
         return Alarm().update_many(self.errors if self.errors.ndim == 1 else np.linalg.norm(self.errors, axis=1))
+
+    def to_frame(self, like: Any = None) -> Any:
+        """The rows as a frame of pandas, polars or Arrow.
+
+        Its columns are prediction, error, lower and upper where a level was asked for, and reset and alarm, which say
+        whether there was one at the row. Where a row has several labels, their predictions and errors are numbered.
+
+        Args:
+            like: "pandas", "polars" or "pyarrow", or a frame of one of them, whose index is taken over if it is one of
+                pandas. By default the library of the frame that the rows came in, or else the first that is imported.
+
+        >>> import pandas as pd
+        >>> import driftline as dl
+        >>> table = pd.DataFrame({"wind": [1.0, 2.0, 3.0]}, index=["a", "b", "c"])
+        >>> run = dl.RLS().run(table, [2.0, 4.0, 6.0], level=0.9)
+        >>> run.to_frame(like=table)["error"].round(2).to_dict()
+        {'a': 2.0, 'b': 1.99, 'c': 1.32}
+        """
+        columns = {**_numbered("prediction", self.predictions), **_numbered("error", self.errors)}
+        if self.lower is not None and self.upper is not None:
+            columns |= {"lower": self.lower, "upper": self.upper}
+        columns["reset"] = np.isin(np.arange(len(self)), self.resets)
+        if self.predictions.dtype.kind == "f":
+            columns["alarm"] = np.isin(np.arange(len(self)), self.alarms)
+        return as_frame(columns, like, self.frames, "Run.to_frame")
 
     def report(
         self,

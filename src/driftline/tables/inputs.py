@@ -18,6 +18,7 @@ Name = Hashable
 BLOCK_ROWS = 65_536
 BLOCK_ELEMENTS = 2**18
 BLOCK_OPERATIONS = 2**30
+LIBRARIES = ("pandas", "polars", "pyarrow")  # of which frames are made, not only read
 
 
 def rows_between_signals(columns: int, operations: int, multiple: int) -> int:
@@ -109,6 +110,11 @@ class Table:
         if columns < 1:
             raise ValueError(f"{where}: X has 0 feature(s) (shape=({rows}, 0)) while a minimum of 1 is required.")
 
+    @property
+    def library(self) -> str | None:
+        """The library of the frame that holds the rows; None where it is no frame."""
+        return None
+
     def block(self, start: int, stop: int) -> Array:
         """Rows ``start`` to ``stop`` as numbers."""
         return as_numbers(np.asarray(self._values[start:stop]), self._where, "X")
@@ -129,6 +135,11 @@ class FrameTable(Table):
         """The frame, as narwhals sees it."""
         return self._values
 
+    @property
+    def library(self) -> str | None:
+        """The library of the frame, where driftline makes frames of it too."""
+        return library_of(self._values)
+
     def block(self, start: int, stop: int) -> Array:
         """Rows ``start`` to ``stop`` as numbers."""
         columns = [
@@ -140,6 +151,12 @@ class FrameTable(Table):
     def columns_of(self, start: int, stop: int) -> list[Array]:
         """The same rows column by column, as they are."""
         return [np.asarray(column.to_numpy()) for column in self._values[start:stop].iter_columns()]
+
+
+def library_of(frame: Any) -> str | None:
+    """The library of a frame as narwhals sees it, where frames of it are made; None otherwise."""
+    name = str(frame.implementation.value)
+    return name if name in LIBRARIES else None
 
 
 def is_sparse(values: Any) -> bool:

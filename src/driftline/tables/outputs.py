@@ -1,0 +1,56 @@
+"""From columns of numbers to a frame of the library that the user holds."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from importlib.util import find_spec
+from typing import Any
+
+from driftline.tables.inputs import LIBRARIES, Array, library_of
+
+
+def as_frame(columns: Mapping[str, Array], like: Any, held: str | None, where: str) -> Any:
+    """A frame with these columns.
+
+    Args:
+        columns: by name, all of one length.
+        like: a library's name, or a frame of it, whose index is taken over where it is one of pandas; None to choose.
+        held: the library to use where ``like`` is None; None for the first that is imported, or installed.
+        where: what is called, for messages.
+    """
+    import narwhals
+
+    library: Any = _library(like, where) if like is not None else held or _at_hand(where)
+    frame = narwhals.from_dict(dict(columns), backend=library).to_native()
+    index = getattr(like, "index", None)
+    if library == "pandas" and index is not None and not isinstance(like, str):
+        if len(index) != len(frame):
+            raise ValueError(f"{where}: like has {len(index)} rows, the run has {len(frame)}")
+        frame.index = index
+    return frame
+
+
+def _library(like: Any, where: str) -> str:
+    import narwhals
+
+    name = like
+    if not isinstance(like, str):
+        try:
+            name = library_of(narwhals.from_native(like, eager_only=True))
+        except TypeError:
+            name = None
+    if name not in LIBRARIES:
+        raise ValueError(f"{where}: like must be a frame of {', '.join(LIBRARIES)}, or one of these names, got {like!r}")
+    if find_spec(name) is None:
+        raise ImportError(f"{where}: {name} is not installed")
+    return str(name)
+
+
+def _at_hand(where: str) -> str:
+    """The first library that is imported, or else installed."""
+    for there in (sys.modules.__contains__, find_spec):
+        for name in LIBRARIES:
+            if there(name):
+                return name
+    raise ImportError(f"{where}: a frame needs {', '.join(LIBRARIES[:-1])} or {LIBRARIES[-1]}; none of them is installed")
