@@ -156,7 +156,7 @@ def errors(facts: Facts) -> Chart:
     rest = f", drawn at the last of them; every row was predicted before its label was seen.{unfixed}"
     return Chart(
         key, title, about + unfixed, f"error of {facts.chronicle.target}", facts.at(facts.window_ends), lines,
-        log=_far_apart(lines, 50), rest=rest,
+        log=_far_apart(lines, 1000), rest=rest,
     )  # fmt: skip
 
 

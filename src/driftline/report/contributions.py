@@ -23,6 +23,7 @@ FEWEST_ROWS = 64  # of a window
 ROWS_A_FEATURE = 4  # of a window, at least: fewer rows are fitted by anything
 WINDOWS = 128
 CONSTANT = 1e-12  # of a column's size: its spread, if it has none but for rounding
+MADE_BY_WEIGHTS = 0.2  # of the predictions' spread: what is left of it
 DEPENDENT = 1e-7  # of the largest singular value; directions below it are rounding
 
 
@@ -35,12 +36,14 @@ class Contributions:
         windows: to the predictions, with the sign of the effect.
         whole: the same over all rows.
         explained: the share of the labels' variance that each feature explains.
+        by_weights: whether the weights at the end make the predictions of the last window, up to a fifth of their spread.
     """
 
     ends: Array
     windows: Array
     whole: Array
     explained: Array
+    by_weights: bool
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,15 @@ def contributions(facts: Facts) -> Contributions | None:
     total = float(np.linalg.norm(whole[1:, -1])) / max(abs(float(whole[0, 0])), 1.0)
     explained = np.square(shared_out(whole, -1) / total) if total > 0 else np.zeros(fixed.features)
     by_window = np.array([shared_out(window, -2) for window in windows])
-    return Contributions(ends, by_window, shared_out(whole, -2), explained)
+    return Contributions(ends, by_window, shared_out(whole, -2), explained, _by_weights(facts, windows[-1]))
+
+
+def _by_weights(facts: Facts, triangle: Array) -> bool:
+    weights, said = np.array(facts.portrait.get("weights", ()), dtype=np.float64), triangle[1:, -2]
+    if len(weights) != triangle.shape[1] - 3:
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.linalg.norm(triangle[1:, 1:-2] @ weights - said) <= MADE_BY_WEIGHTS * np.linalg.norm(said))
 
 
 def most_moving(facts: Facts, weights: Array) -> list[int]:
@@ -111,6 +122,8 @@ def ranked(facts: Facts, found: Contributions | None, most: int) -> tuple[list[F
     weights = np.array(facts.portrait.get("weights", ()), dtype=np.float64)
     if not len(weights) and len(kept):
         weights = kept[-1]
+    if found is not None and not found.by_weights and facts.trail.experts:
+        weights = np.empty(0)  # of one expert among others, they say nothing about the predictions
     with np.errstate(over="ignore", invalid="ignore"):
         size = np.abs(weights) * _spreads(facts, len(weights)) if found is None else found.explained
         size = np.where(np.isfinite(size), size, 0.0)

@@ -183,19 +183,17 @@ def _tiles(facts: Facts) -> list[tuple[str, str, str]]:
     """Value, what it is, and how it is meant."""
     errors = facts.errors
     learner = facts.portrait.get("learner", "the model")
-    tiles = [
-        (words.number(errors["model"]), f"root mean squared error of {learner}", f"in units of {facts.chronicle.target}")
-    ]
+    tiles = [(words.number(errors["model"]), f"root mean squared error of {learner}", "large errors weigh more")]
     if facts.sums["counted"]:
         mean = facts.sums["size"] / facts.sums["counted"]
-        tiles.append((words.number(mean), f"mean absolute error of {learner}", f"in units of {facts.chronicle.target}"))
+        tiles.append((words.number(mean), f"mean absolute error of {learner}", "all errors weigh alike"))
     season = facts.chronicle.baselines.known[OneSeasonAgo.name]
     ago = f" ({words.count(season.rows_ago, 'row')} before)" if isinstance(season, OneSeasonAgo) else ""
     tiles += [
         (
             words.number(errors[name]),
             f"root mean squared error of the {label}{ago if name == OneSeasonAgo.name else ''}",
-            f"{learner}: {words.compared(errors['model'], errors[name])}{' it' if errors['model'] != errors[name] else ''}",
+            f"{learner}: {words.compared(errors['model'], errors[name])}",
         )
         for name, label in BASELINES.items()
         if name in errors

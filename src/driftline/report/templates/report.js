@@ -108,7 +108,7 @@
     return [low, high];
   }
   function range(chart) {
-    if (chart.log) return undefined;
+    if (chart.log) return (plot, low, high) => (low > 0 ? [low / 1.2, high * 1.2] : [1, 10]);
     return (plot) => {
       const lines = chart.together ?? chart.lines.map((line, n) => ({ values: plot.data[n + 1], cut: line.cut, show: plot.series[n + 1].show })).filter((line) => line.show);
       let [low, high] = extent(plot, lines);
@@ -268,7 +268,7 @@
   const strip = document.querySelector('[data-chart="overview"]'), errors = data.charts.find((chart) => chart.key === "errors");
   if (strip && errors && whole[1] > whole[0]) {
     const own = errors.lines.filter((line) => line.role === "model");
-    overview = add({ ...errors, key: "overview", lines: own, marks: {}, zoomed: true }, strip);
+    overview = add({ ...errors, key: "overview", lines: own, marks: {}, log: false, zoomed: true }, strip);
     strip.addEventListener("click", (event) => { // a click moves the view there
       const at = overview.posToVal(event.clientX - overview.over.getBoundingClientRect().left, "x"), half = (shown[1] - shown[0]) / 2;
       if (at < shown[0] || at > shown[1]) zoom(...within(at - half, at + half));
