@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 NATIVE := $(wildcard cpp/*/*.cpp cpp/*/*.hpp cpp/include/driftline/*.hpp cpp/include/driftline/*/*.hpp) CMakeLists.txt
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
-.PHONY: help demo test test-native test-spark attack lint format bench bench-quick bench-capymoa bench-auto bench-auto-peers rivals docs clean
+.PHONY: help demo pictures test test-native test-spark attack lint format bench bench-quick bench-capymoa bench-auto bench-auto-peers rivals docs clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -15,6 +15,10 @@ demo: $(VENV)/core  ## the commands on a drifting stream, with a report; then le
 	$(BIN)/driftline demo
 	$(BIN)/python -m driftline.demo.tracking
 	$(BIN)/python -m driftline.demo.forecasting
+
+pictures: $(VENV)/test demo  ## the pictures of README and docs that the demonstrations draw; the report's needs Chromium
+	$(BIN)/python -m tests.test_report.photograph demo/report.html docs/_static/report.png
+	cp demo/tracking.png demo/forecast.png docs/_static
 
 test: $(VENV)/test test-native  ## the whole test suite
 	$(BIN)/python -m pytest

@@ -18,7 +18,7 @@ KEPT = 512  # alarms, the latest ones
 DRAWN = 32  # alarms whose rows are kept for the charts
 WORST, INPUTS = 5, 4  # rows and inputs that are kept of an alarm
 FEWEST_BLOCKS = 4  # before which nothing is usual
-FEWEST_ROWS = 4  # from the onset to the alarm
+FEWEST_BEFORE, FEWEST_SINCE = 4, 2  # rows before the onset, and from it to the alarm
 WIDEST = 128  # features; the inputs of wider models are not watched
 
 AT, Y, PREDICTION = (COLUMNS.index(name) for name in ("at", "y", "prediction"))
@@ -213,7 +213,7 @@ WIDTHS = {"worst": 1 + len(COLUMNS), "inputs": 4, "rows": len(COLUMNS)}
 def _onset(errors: Array, least: int) -> int:
     """The place from which on errors were larger: of those from ``least`` on the one of the greatest likelihood.
 
-    It is at least 4 rows before the end. Errors are taken as normal numbers. Those from the place on have a larger mean
+    Errors are taken as normal numbers. Those from the place on have a larger mean
     square about the mean of those before it, by more noise or by a shift.
     """
     known = np.isfinite(errors)
@@ -224,9 +224,9 @@ def _onset(errors: Array, least: int) -> int:
         early = squares / count - mean**2
         late = (squares[-1] - squares - 2 * mean * (total[-1] - total)) / rest + mean**2
         gain = -(count * np.log(early) + rest * np.log(late))
-    allowed = (np.arange(1, len(errors) + 1) >= least) & (count >= FEWEST_ROWS) & (rest >= FEWEST_ROWS)
+    allowed = (np.arange(1, len(errors) + 1) >= least) & (count >= FEWEST_BEFORE) & (rest >= FEWEST_SINCE)
     usable = allowed & (late > early) & np.isfinite(gain)
-    return int(np.where(usable, gain, -np.inf).argmax()) + 1 if usable.any() else max(len(errors) - FEWEST_ROWS, 0)
+    return int(np.where(usable, gain, -np.inf).argmax()) + 1 if usable.any() else max(len(errors) - FEWEST_SINCE, 0)
 
 
 def _means(rows: Array) -> Array:

@@ -18,6 +18,7 @@ from driftline.report.rows import SUMS
 from driftline.tables.inputs import Array
 
 WINDOWS = 256
+LATELY = 500  # rows
 SHORTEST = 16  # rows of a window, where the stream has windows enough
 BASELINES = {name: kind.title for name, kind in baselines.BASELINES.items()} | {"fixed": "best fixed linear model"}
 
@@ -171,6 +172,15 @@ class Facts:
             return {
                 name: math.sqrt(float(loss.sum()) / counted) if counted else math.nan for name, loss in self.losses.items()
             }
+
+    @cached_property
+    def lately(self) -> tuple[float, int]:
+        """The model's root mean squared error over the last buckets, of about 500 rows, and their number of rows."""
+        rows = np.cumsum(self.fine["rows"][::-1])
+        last = slice(-(int(np.searchsorted(rows, LATELY)) + 1), None)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            loss = self.fine["loss"][last].sum() / self.fine["counted"][last].sum()
+        return float(np.sqrt(loss)), int(self.fine["rows"][last].sum())
 
     @property
     def coverage(self) -> float | None:

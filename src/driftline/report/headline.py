@@ -53,7 +53,7 @@ def _memory(facts: Facts) -> list[str]:
 
 def _drift(facts: Facts, alarms: Sequence[AlarmLine]) -> list[str]:
     """When errors rose, by how much, and whether they still are larger."""
-    found = [_alarms(alarms, facts.chronicle.alarms.count, "on" if facts.by_date else "at")] if alarms else []
+    found = [_alarms(facts, alarms)] if alarms else []
     if not alarms and facts.sums["counted"] > FEW_ROWS:
         found.append("No alarm: at no time did the errors prove larger than before.")
     resets = int(facts.sums["resets"])
@@ -62,14 +62,18 @@ def _drift(facts: Facts, alarms: Sequence[AlarmLine]) -> list[str]:
     return found
 
 
-def _alarms(alarms: Sequence[AlarmLine], count: int, at: str) -> str:
-    largest = max(alarms, key=lambda line: line.ratio)
-    rise = f"from {words.number(largest.before, 3)} to {words.number(largest.during, 3)}"
-    last = alarms[-1]
-    end = "It is back to what it was." if last.back else f"Since {last.since} it has not come back to what it was."
+def _alarms(facts: Facts, alarms: Sequence[AlarmLine]) -> str:
+    largest, last, at = max(alarms, key=lambda line: line.ratio), alarms[-1], "on" if facts.by_date else "at"
+    error, rows = facts.lately
+    now = f"{words.number(error, 3)} in the last {words.count(rows, 'row')}"
+    end = f"It is back to what it was: {now}." if last.back else f"It has not come back to what it was: {now}."
+    rise = f"{at} {largest.since}, from {words.number(largest.before, 3)} to {words.number(largest.during, 3)}"
+    count = facts.chronicle.alarms.count
     if count == 1:
-        return f"The error rose once, {rise} {at} {largest.since}. {end}"
-    return f"The error rose {words.times(count)}, most {at} {largest.since}, {rise}; last {at} {last.since}. {end}"
+        return f"The error rose once, {rise}. {end}"
+    if largest is last:
+        return f"The error rose {words.times(count)}, most and last {rise}. {end}"
+    return f"The error rose {words.times(count)}, most {rise}; last {at} {last.since}. {end}"
 
 
 def steps_ahead(figures: Sequence[Mapping[str, float | None]]) -> str:
