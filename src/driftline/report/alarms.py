@@ -16,6 +16,7 @@ from driftline.tables.inputs import Array
 UNUSUAL = 3.0  # standard deviations
 BACK = 1.25  # times the error before the onset: not worse any more
 ONE_SIDED = 0.5  # of the error: its mean, from which on predictions were too low or too high
+FEWEST_CHANGES = 3  # of contributions, before which no change is usual
 NOTABLE = 0.05  # of the predictions' spread: smaller contributions are not mentioned
 SHRUNK = 3.0  # how many times shorter a memory is to be mentioned
 SHIFTED = 0.2  # of an expert's weight
@@ -152,20 +153,19 @@ def _around(rows: Array, record: AlarmRecord) -> tuple[int | None, Array]:
 
 
 def _moved(facts: Facts, found: Contributions, record: AlarmRecord) -> list[tuple[int, float, float]]:
-    """Features whose contribution changed more than it does from window to window: place, before, after."""
-    before = int(np.searchsorted(found.ends, record.onset, side="left")) - 1  # the last window that ended before the onset
-    after = before + 2  # the first one that began after it
-    if before < 0 or after >= len(found.ends):
+    """Features whose contribution changed more than it usually does: place, before, after.
+
+    Two windows before the onset are compared with two after it; the one in which it lies is left out.
+    """
+    last = int(np.searchsorted(found.ends, record.onset, side="left")) - 1  # the last window that ended before the onset
+    means = (found.windows[:-1] + found.windows[1:]) / 2  # of neighbouring windows, by the first of them
+    if last < 1 or last + 2 >= len(means):
         return []
-    windows = found.windows
-    change, usual = windows[after] - windows[before], _usual_change(windows, before)
-    spread = float(np.sqrt(np.square(windows[before]).sum()))
-    telling = (np.abs(change) >= UNUSUAL * usual) & (np.abs(change) > NOTABLE * spread)
+    changes = means[3:] - means[:-3]
+    before, after, change = means[last - 1], means[last + 2], changes[last - 1]
+    usual = np.abs(changes[: max(last - 3, 0)])  # of windows that ended before the onset
+    if len(usual) < FEWEST_CHANGES:
+        return []
+    limits = np.maximum(UNUSUAL * 1.4826 * np.median(usual, axis=0), NOTABLE * float(np.sqrt(np.square(before).sum())))
     order = np.argsort(-np.abs(change), kind="stable")
-    return [(int(j), float(windows[before, j]), float(windows[after, j])) for j in order if telling[j]]
-
-
-def _usual_change(windows: Array, stop: int) -> Array:
-    """The standard deviation, by the median, of changes from one window to the next but one, up to a window."""
-    changes = np.abs(windows[2 : stop + 1] - windows[: max(stop - 1, 0)])
-    return 1.4826 * np.median(changes, axis=0) if len(changes) >= 3 else np.full(windows.shape[1], np.inf)
+    return [(int(j), float(before[j]), float(after[j])) for j in order if np.abs(change[j]) > limits[j]]

@@ -168,8 +168,8 @@ def predictions(facts: Facts) -> Chart:
         return Chart(key, title, "", missing="No row was predicted with an earlier label known.")
     x = facts.at((facts.ends[0] + facts.ends[1]) / 2)
     lines = [
-        Line("prediction", _mean(fine["prediction"], fine["predicted"]), "model"),
         Line(target, _mean(fine["y"], fine["labels"]), "target"),
+        Line("prediction", _mean(fine["prediction"], fine["predicted"]), "model"),
     ]
     bands: list[tuple[int, int, str]] = []
     width = facts.chronicle.fine.width

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from driftline.errors import missing_extra
+from driftline.report import words
 from driftline.report.alarms import alarm_lines
 from driftline.report.charts import Chart, charts, limits, shown_at_first
 from driftline.report.chronicle import Chronicle
@@ -52,7 +53,8 @@ def _draw_one(ax: Any, chart: Chart, dates: bool) -> None:
     for line in shown_at_first(chart):
         if not line.faint:
             values = np.where(np.isfinite(line.values), line.values, np.nan)
-            ax.plot(x, values, "--" if line.dashed else "-", color=COLOURS[line.role], lw=1.3, label=line.label)
+            thin = 0.8 if line.role == "target" else 1.3
+            ax.plot(x, values, "--" if line.dashed else "-", color=COLOURS[line.role], lw=thin, label=line.label)
     for kind, places in chart.marks.items():
         for number, at in enumerate(places):
             where = np.int64(at * 1e6).astype("datetime64[us]") if dates else at
@@ -65,6 +67,7 @@ def _draw_one(ax: Any, chart: Chart, dates: bool) -> None:
     elif (ends := limits(chart)) is not None and ends[1] > ends[0]:
         room = 0.05 * (ends[1] - ends[0])
         ax.set_ylim(ends[0] - room, ends[1] + room)
+        ax.yaxis.set_major_formatter(lambda value, _: words.number(value))
     ax.set_title(chart.title, loc="left", fontsize=11)
     ax.set_ylabel(chart.y)
     ax.spines[["top", "right"]].set_visible(False)

@@ -258,7 +258,7 @@
   }
   // The series of predictions are always the six that the view gives.
   function completeAreas(chart) {
-    const [said, label] = chart.lines, interval = chart.lines.filter((line) => line.cut);
+    const [label, said] = chart.lines, interval = chart.lines.filter((line) => line.cut);
     const none = (role) => ({ label: "", role, faint: true, values: [] });
     const areas = [{ ...none("target"), label: `nine tenths of ${label.label}`, zoomed: true }, none("target"), interval[0] ?? none("model"), interval[1] ?? none("model")];
     chart.lines = [...areas, said, label];
