@@ -153,6 +153,11 @@ def test_shares_inside_are_those_of_the_windows_in_view(browser, followed):
     for end, share in zip(x, shares, strict=True):
         start = int(end) // window * window
         assert share == pytest.approx(held[start : int(end) + 1].mean(), abs=1e-4)
+    zoomed(browser, path, len(y) - 500, len(y) - 1)
+    x, shares = series(browser, "coverage")
+    assert rows_of_window(browser, "coverage") == 64
+    assert (shares[-1] is None) == (len(y) % 64 < 32)  # 16 rows say nothing, 32 do
+    assert shares[-2] is not None
 
 
 def test_the_strip_shows_the_whole_and_moves_the_view(browser, followed):

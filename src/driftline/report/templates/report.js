@@ -108,7 +108,10 @@
     return [low, high];
   }
   function range(chart) {
-    if (chart.log) return (plot, low, high) => (low > 0 ? [low / 1.2, high * 1.2] : [1, 10]);
+    if (chart.log) { // from and to one digit, so that the ticks have one too
+      const unit = (value) => 10 ** Math.floor(Math.log10(value));
+      return (plot, low, high) => (low > 0 ? [Math.floor(low / unit(low)) * unit(low), Math.ceil((high * 1.01) / unit(high)) * unit(high)] : [1, 10]);
+    }
     return (plot) => {
       const lines = chart.together ?? chart.lines.map((line, n) => ({ values: plot.data[n + 1], cut: line.cut, show: plot.series[n + 1].show })).filter((line) => line.show);
       let [low, high] = extent(plot, lines);
@@ -133,8 +136,10 @@
 
   // Without a cursor the legend has the last values in view.
   function legend(plot) {
-    const last = plot.series[0].idxs?.[1];
-    if (plot.cursor.idx == null && last != null) plot.setLegend({ idx: last }, false);
+    let [first, last] = plot.series[0].idxs ?? [0, -1];
+    const lacks = (at) => plot.series.some((series, n) => n && series.show && plot.data[n][at] == null);
+    while (last > first && lacks(last)) last--;
+    if (plot.cursor.idx == null && last >= 0) plot.setLegend({ idx: last }, false);
   }
 
   function sizes(chart, width) {
@@ -147,7 +152,7 @@
     const axis = { stroke: () => colour("quiet"), font, grid: { stroke: () => colour("grid"), width: 1 }, ticks: { show: false } };
     const left = { ...axis, space: (chart.small ? 1.8 : 3) * small, size: (plot, values) => 14 + Math.max(30, ...(values || []).map((v) => String(v ?? "").length * small * 0.58)) };
     left.values = chart.log
-      ? (plot, splits) => splits.map((v) => (v != null && /^[125]/.test(v.toExponential()) ? spell(v, 3) : ""))
+      ? (plot, splits) => splits.map((v) => (v != null && (splits.length < 7 || /^[125]e/.test(Number(v.toPrecision(6)).toExponential())) ? spell(v, 3) : ""))
       : (plot, splits) => splits.map((v) => spell(v));
     const bottom = { ...axis, space: (chart.small ? 7 : 6) * small, values: ticks, size: data.dates ? 3.4 * small : undefined };
     const strip = chart.key === "overview";

@@ -33,7 +33,8 @@ function makeView(data) {
 
   function coverage(from, to, most) {
     const { each, found } = groups(from, to, most, 64);
-    const lines = [found.map((group) => shown(sum(view.inside, group) / sum(view.judged, group)))];
+    const share = (group) => { const judged = sum(view.judged, group); return judged < 32 && found.length > 1 ? null : shown(sum(view.inside, group) / judged); };
+    const lines = [found.map(share)]; // of fewer rows a share says nothing
     return { x: found.map(([, stop]) => ends[stop - 1]), lines, rows: each * view.width };
   }
 
