@@ -82,7 +82,8 @@ def charts(facts: Facts, found: Contributions | None) -> list[Chart]:
     """All of them, in the order of the page. Alarms are marked on each."""
     moving = weights(facts) if found is None else effects(facts, found)
     drawn = [errors(facts), predictions(facts), moving, shares(facts), memory(facts), coverage(facts), regret(facts)]
-    return [replace(chart, marks={**_marks(facts, "alarms"), **chart.marks}) for chart in drawn if chart.key]
+    alarms = _marks(facts, "alarms", facts.alarm_rows)
+    return [replace(chart, marks={**alarms, **chart.marks}) for chart in drawn if chart is not None]
 
 
 def by_step(figures: Sequence[Mapping[str, float | None]], facts: Facts) -> list[Chart]:
@@ -110,19 +111,14 @@ def by_step(figures: Sequence[Mapping[str, float | None]], facts: Facts) -> list
     return found
 
 
-def _marks(facts: Facts, *kinds: str) -> dict[str, Array]:
-    found = {kind: facts.alarm_rows if kind == "alarms" else facts.marked(kind) for kind in kinds}
-    return {kind: facts.at(rows) for kind, rows in found.items() if 0 < len(rows) <= MOST_MARKS}
+def _marks(facts: Facts, kind: str, rows: Array) -> dict[str, Array]:
+    return {kind: facts.at(rows)} if 0 < len(rows) <= MOST_MARKS else {}
 
 
-def _about_marks(facts: Facts, *kinds: str) -> str:
-    """What of the marks cannot be drawn."""
-    said = [
-        f" {words.count(facts.sums[kind], kind[:-1])} are too many to mark one by one."
-        for kind in kinds
-        if len(facts.marked(kind)) > MOST_MARKS
-    ]
-    return "".join(said)
+def _about_resets(facts: Facts) -> str:
+    """What is said where there are too many resets to draw."""
+    too_many = len(facts.reset_rows) > MOST_MARKS
+    return f" {words.count(facts.sums['resets'], 'reset')} are too many to mark one by one." if too_many else ""
 
 
 def _far_apart(lines: tuple[Line, ...], ratio: float) -> bool:
@@ -219,9 +215,9 @@ def weights(facts: Facts) -> Chart:
             f"The {len(order)} weights with the most influence along the stream, of {count:,}: "
             "their size on average, times the standard deviation of their feature."
         )
-    chart = Chart(key, title, about, "weight", facts.at(kept.rows), lines, marks=_marks(facts, "resets"))
+    chart = Chart(key, title, about, "weight", facts.at(kept.rows), lines, marks=_marks(facts, "resets", facts.reset_rows))
     spikes = " Spikes beyond the scale are cut off." if _leave_the_scale(chart) else ""
-    return replace(chart, about=about + spikes + _about_marks(facts, "resets"))
+    return replace(chart, about=about + spikes + _about_resets(facts))
 
 
 def effects(facts: Facts, found: Contributions) -> Chart:
@@ -244,16 +240,23 @@ def effects(facts: Facts, found: Contributions) -> Chart:
     if len(order) < len(size):
         about += f" The {len(order)} strongest of {len(size):,}."
     return Chart(
-        "weights", "What moves the predictions", about, facts.chronicle.target, facts.at(found.ends), lines,
-        level=0.0, marks=_marks(facts, "resets"), apart=len(lines) > TOGETHER,
-    )  # fmt: skip
+        "weights",
+        "What moves the predictions",
+        about + _about_resets(facts),
+        facts.chronicle.target,
+        facts.at(found.ends),
+        lines,
+        level=0.0,
+        marks=_marks(facts, "resets", facts.reset_rows),
+        apart=len(lines) > TOGETHER,
+    )
 
 
-def shares(facts: Facts) -> Chart:
-    """Who had the say, where the learner mixes others."""
+def shares(facts: Facts) -> Chart | None:
+    """Who had the say; None where the learner mixes no others."""
     kept = facts.trail
     if not kept.experts or len(kept.share_rows) < 2:
-        return Chart("", "", "")
+        return None
     size = np.abs(kept.shares).mean(axis=0)
     order = [int(place) for place in np.argsort(-size, kind="stable")[:MOST_WEIGHTS] if size[place] >= LEAST_SHARE]
     lines = tuple(
@@ -278,7 +281,7 @@ def memory(facts: Facts) -> Chart:
         return Chart(key, title, "", missing="This run did not record how many rows the model looks back on.")
     line = Line("rows", np.where(kept.memory > 0, kept.memory, np.nan), "model")
     about = "About how many rows count for a prediction. It shrinks when the target moves faster."
-    marks = _marks(facts, "resets")
+    marks = _marks(facts, "resets", facts.reset_rows)
     return Chart(key, title, about, "rows", facts.at(kept.rows), (line,), marks=marks, log=_far_apart((line,), 10))
 
 

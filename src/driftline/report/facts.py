@@ -217,9 +217,10 @@ class Facts:
         """The rows that raised the latest alarms."""
         return np.array([record.row for record in self.chronicle.alarms.records()], dtype=np.int64)
 
-    def marked(self, what: str) -> Array:
-        """The rows, to the first of their bucket, in which there were resets or alarms."""
-        return self.ends[0][self.fine[what] > 0]
+    @cached_property
+    def reset_rows(self) -> Array:
+        """The first rows of the buckets in which there were resets."""
+        return self.ends[0][self.fine["resets"] > 0]
 
     @cached_property
     def names(self) -> list[str]:

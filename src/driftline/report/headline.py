@@ -58,7 +58,7 @@ def _drift(facts: Facts, alarms: Sequence[AlarmLine]) -> list[str]:
         found.append("No alarm: at no time did the errors prove larger than before.")
     resets = int(facts.sums["resets"])
     if resets:
-        found.append(f"The covariance was reset {words.times(resets)}, first {facts.place(facts.marked('resets')[0])}.")
+        found.append(f"The covariance was reset {words.times(resets)}, first {facts.place(facts.reset_rows[0])}.")
     return found
 
 

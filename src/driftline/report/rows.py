@@ -36,7 +36,8 @@ SUMS = (
 SAMPLED = ("lot", *COLUMNS[1:])  # the row whose lot is smallest is the bucket's sample
 FIELDS: dict[str, Merge] = {
     **dict.fromkeys(SUMS, MERGES["sum"]),
-    **{f"{name}_{end}": MERGES[end] for name in ("y", "prediction") for end in ("low", "high")},
+    "y_low": MERGES["low"],
+    "y_high": MERGES["high"],
     "sample": MERGES["sample"],  # a row taken at random, in SAMPLED
     "start": MERGES["first"],
     "end": MERGES["last"],
@@ -127,9 +128,8 @@ class Rows:
                 "inside": (judged & (lower <= y) & (y <= upper)).astype(np.float64),
                 "resets": marks(self.run.resets, len(y)),
                 "y_low": shown[:, 1],
-                "prediction_low": shown[:, 2],
             }
-        items["y_high"], items["prediction_high"] = items["y_low"], items["prediction_low"]
+        items["y_high"] = items["y_low"]
         items["sample"] = np.column_stack([self._lots(), shown[:, 1:]])
         items["start"] = items["end"] = self.at
         return items
