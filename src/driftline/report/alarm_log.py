@@ -101,7 +101,7 @@ class AlarmLog:
         if first == last:
             return
         blocks = self.inputs[first * BLOCK - start : last * BLOCK - start].reshape(last - first, BLOCK, -1)
-        means = np.array([_means(block) for block in blocks])
+        means = _means(blocks)
         if not len(self.origin):
             self.origin = means[0]
         with np.errstate(over="ignore", invalid="ignore"):
@@ -230,11 +230,11 @@ def _onset(errors: Array, least: int) -> int:
 
 
 def _means(rows: Array) -> Array:
-    """Of the finite values of each column; 0 where there are none."""
+    """Of the finite values of each column of (..., rows, columns); 0 where there are none."""
     known = np.isfinite(rows)
     with np.errstate(over="ignore", invalid="ignore"):
-        total = np.add.reduce(np.where(known, rows, 0.0), axis=0)
-        mean: Array = total / np.maximum(known.sum(axis=0), 1)
+        total = np.add.reduce(np.where(known, rows, 0.0), axis=-2)
+        mean: Array = total / np.maximum(known.sum(axis=-2), 1)
     return mean
 
 
