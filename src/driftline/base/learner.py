@@ -51,6 +51,7 @@ class Learner(Model):
     _knows_outputs = False  # the class has a core for several labels a row
     _takes_outputs = False  # the same, with these parameters
     _takes_sparse = False  # rows may be scipy.sparse ones
+    _keeps_shares = False  # the core keeps the experts' weights at snapshots; otherwise they are asked for
     _plain_intercept = True  # the constant is learned like any feature; not where inputs are centred, or projected
     _can_reset = False
     _may_run_away = True  # nothing in the learner's form bounds its predictions
@@ -86,6 +87,10 @@ class Learner(Model):
     def _shares(self) -> dict[str, float]:
         """The weight of each expert by its name, where the learner mixes others; empty elsewhere."""
         return {}
+
+    def _shares_of_block(self) -> Array:
+        """The weights of the experts at the snapshots of the block that was just replayed, (n, k)."""
+        return np.array([list(self._shares().values())])
 
     def _unbounded_memory(self) -> float | None:
         """The memory in rows, where nothing bounds the weights when these rows do not determine them."""

@@ -79,8 +79,8 @@ def replay(learner: Learner, table: Table, y: Array, weight: Array | None, where
     out, errors, every = _outputs(learner, table, y, asked)
     step = inputs.rows_between_signals(table.columns, learner._operations(table.columns + 1), every or 1)
     skipped, shares = 0, []
-    mixes = bool(every) and bool(learner._shares())
-    if mixes:
+    experts = tuple(learner._shares()) if every else ()
+    if experts and not learner._keeps_shares:
         step = every  # the shares are asked for between two blocks
     for start, block in table.blocks(step):
         rows = slice(start, start + len(block))
@@ -88,8 +88,8 @@ def replay(learner: Learner, table: Table, y: Array, weight: Array | None, where
         skipped += learner._replay_block(batch, out.part(rows.start, rows.stop))
         with np.errstate(over="ignore"):
             np.subtract(y[rows], out.predictions[rows], out=errors[rows])
-        if mixes and len(block) == every:
-            shares.append(list(learner._shares().values()))
+        if experts and len(block) >= every:
+            shares.append(learner._shares_of_block())
     learner._skipped += skipped
     memory = {} if out.memory is None else learner._over_time(out.memory)
     return Run(
@@ -101,8 +101,8 @@ def replay(learner: Learner, table: Table, y: Array, weight: Array | None, where
         weights=out.weights,
         memory=memory.get("memory"),
         drift=memory.get("drift"),
-        shares=np.array(shares, dtype=np.float64).reshape(len(shares), -1) if mixes else None,
-        experts=tuple(learner._shares()) if mixes else (),
+        shares=np.concatenate([np.empty((0, len(experts))), *shares]) if experts else None,
+        experts=experts,
         weights_every=None if asked.weights_every is None else int(asked.weights_every),
         level=asked.level,
         skipped=skipped,

@@ -103,9 +103,15 @@ class Network(MetaLearner):
         core: Composite = self._require_core("weights_")
         return core.above[0]._weights[: len(core.members)]
 
+    _keeps_shares = True
+
     def _shares(self) -> dict[str, float]:
         names = [f"{type(member).__name__} {number}" for number, member in enumerate(self.learners_, start=1)]
         return dict(zip(names, self.weights_.tolist(), strict=True))
+
+    def _shares_of_block(self) -> Array:
+        kept: Array = self._require_core("run").tops
+        return kept
 
     @property
     def _plain_intercept(self) -> bool:  # type: ignore[override]
@@ -143,6 +149,7 @@ class _Network(Composite):
     """The state of a network."""
 
     _plan: list[int] | None = None
+    tops: Array  # the weights of the members at the snapshots of the last replay
 
     @cached_property
     def largest(self) -> float:
@@ -273,5 +280,6 @@ class _Network(Composite):
         top._replay_block(inner, own)
         out.predictions[:] += 0.0
         if mixed is not None:
+            self.tops = mixed[:, : len(self.members)]
             out.weights[:] = self._combine(mixed, kept)
         return skipped
