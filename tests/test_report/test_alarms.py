@@ -68,11 +68,24 @@ def test_how_long_it_was_worse(until, said):
     assert line.back == (until is not None)
     lately = np.sqrt(np.mean(errors[-500:] ** 2))
     sentence = f"The error rose once, at {line.since}, from {line.before:.3g} to {line.during:.3g}. {said} what it was: "
-    assert f"{sentence}{lately:.3g} in the last 500 rows." in " ".join(headline(Facts(chronicle), [line]))
+    end = f"{lately:.3g} in the last 500 rows, {line.before:.3g} before."
+    assert sentence + end in " ".join(headline(Facts(chronicle), [line]))
     if until is None:
         assert line.lasted == "still worse"
     else:
         assert int(line.lasted.split()[0]) == pytest.approx(300, abs=32)
+
+
+def test_an_error_that_rose_twice_is_compared_with_what_it_was_at_first():
+    errors = np.random.default_rng(6).normal(size=4_000)
+    errors[1_500:] *= 3
+    errors[2_500:2_800] *= 4
+    chronicle = chronicle_of(errors)
+    lines = lines_of(chronicle)
+    assert [line.back for line in lines] == [False, True]  # the second time it came back to the larger error
+    (said,) = [words for words in headline(Facts(chronicle), lines) if words.startswith("The error rose")]
+    assert f"It has not come back to what it was: {np.sqrt(np.mean(errors[-500:] ** 2)):.3g} in the last 500 rows" in said
+    assert said.endswith(f", {lines[0].before:.3g} before.")
 
 
 def test_durations_are_times_where_rows_have_them():

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from driftline.evaluate.baselines import BASELINES, OneSeasonAgo
 from driftline.evaluate.metrics import BaselineRMSE
 from driftline.report import words
-from driftline.report.alarms import AlarmLine
+from driftline.report.alarms import BACK, AlarmLine
 from driftline.report.facts import Facts
 
 FEW_ROWS = 30
@@ -64,9 +64,10 @@ def _drift(facts: Facts, alarms: Sequence[AlarmLine]) -> list[str]:
 
 def _alarms(facts: Facts, alarms: Sequence[AlarmLine]) -> str:
     largest, last, at = max(alarms, key=lambda line: line.ratio), alarms[-1], "on" if facts.by_date else "at"
-    error, rows = facts.lately
-    now = f"{words.number(error, 3)} in the last {words.count(rows, 'row')}"
-    end = f"It is back to what it was: {now}." if last.back else f"It has not come back to what it was: {now}."
+    (error, rows), before = facts.lately, _before(alarms)
+    way = "has not come back" if error > BACK * before else "is back"
+    now = f"{words.number(error, 3)} in the last {words.count(rows, 'row')}, {words.number(before, 3)} before"
+    end = f"It {way} to what it was: {now}."
     rise = f"{at} {largest.since}, from {words.number(largest.before, 3)} to {words.number(largest.during, 3)}"
     count = facts.chronicle.alarms.count
     if count == 1:
@@ -74,6 +75,14 @@ def _alarms(facts: Facts, alarms: Sequence[AlarmLine]) -> str:
     if largest is last:
         return f"The error rose {words.times(count)}, most and last {rise}. {end}"
     return f"The error rose {words.times(count)}, most {rise}; last {at} {last.since}. {end}"
+
+
+def _before(alarms: Sequence[AlarmLine]) -> float:
+    """The error before the last alarm, or before the first of several after which it did not come back."""
+    first = len(alarms) - 1
+    while first > 0 and not alarms[first - 1].back:
+        first -= 1
+    return alarms[first].before
 
 
 def steps_ahead(figures: Sequence[Mapping[str, float | None]]) -> str:

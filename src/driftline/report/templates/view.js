@@ -22,7 +22,7 @@ function makeView(data) {
   const sum = (values, [start, stop]) => { let total = 0; for (let i = start; i < stop; i++) total += values[i] ?? NaN; return total; };
   const shown = (value) => (Number.isFinite(value) ? value : null);
 
-  // A window's value stands at its last row: an alarm is never to the right of the errors that raised it.
+  // A window's value stands at its last row, so that no error seems to rise before it did.
   function errors(from, to, most, names) {
     const inView = (firstAfter(to) - firstAfter(from) + 1) * view.width;
     const { each, found } = groups(from, to, most, Math.min(view.fewest, inView / 48));
