@@ -11,12 +11,20 @@ namespace driftline::bindings {
 template <class Visit> void visit_alarm(Alarm& alarm, double (&counts)[4], double (&numbers)[3], Visit&& visit) {
     visit("counts", counts, 4);
     visit("numbers", numbers, 3);
-    visit("evidence", alarm.evidence, 3);
-    visit("share", alarm.share, 3);
+    visit("evidence", alarm.evidence, 4);
+    visit("share", alarm.share, 4);
     visit("size_half", alarm.size.half, alarm_scales);
     visit("size_variance", alarm.size.variance, alarm_scales);
     visit("sign_half", alarm.sign.half, alarm_scales);
     visit("sign_variance", alarm.sign.variance, alarm_scales);
+    visit("early_size_last", &alarm.early[0].last, 1);
+    visit("early_size_neighbours", &alarm.early[0].neighbours, 1);
+    visit("early_size_recent", &alarm.early[0].recent, 1);
+    visit("early_size_products", &alarm.early[0].products, 1);
+    visit("early_sign_last", &alarm.early[1].last, 1);
+    visit("early_sign_neighbours", &alarm.early[1].neighbours, 1);
+    visit("early_sign_recent", &alarm.early[1].recent, 1);
+    visit("early_sign_products", &alarm.early[1].products, 1);
     visit("latest", alarm.latest, alarm_warm_up);
     visit("sample", alarm.sample, alarm_sample);
 }
@@ -30,18 +38,28 @@ template <class Visit> void write_alarm(Alarm alarm, Visit&& visit) {
 
 inline bool is_sound(const Alarm& alarm) {
     const auto within = [](auto value, auto least, auto most) { return value >= least && value <= most; };
-    bool sound = alarm.limit > 0 && within(alarm.known, Index{0}, alarm.count < alarm_sample ? alarm.count : alarm_sample) &&
-                 within(alarm.scores, Index{0}, alarm.count) && within(alarm.waiting, Index{0}, alarm_warm_up) &&
-                 within(alarm.waited, 0.0, static_cast<double>(alarm_warm_up)) &&
-                 (alarm.waiting == 0 || alarm.known > alarm_warm_up) && within(alarm.current_share, DBL_MIN, 1.0) &&
-                 std::is_sorted(alarm.sample, alarm.sample + alarm.known);
-    for (int i = 0; i < 3; ++i)
-        sound = sound && within(alarm.evidence[i], 0.0, alarm.limit) && within(alarm.share[i], DBL_MIN, 1.0);
+    bool sound =
+        alarm.limit > 0 && within(alarm.known, Index{0}, alarm.count < alarm_sample ? alarm.count : alarm_sample) &&
+        within(alarm.scores, Index{0}, alarm.count) && within(alarm.waiting, Index{0}, alarm_warm_up) &&
+        within(alarm.waited, 0.0, static_cast<double>(alarm_warm_up)) &&
+        (alarm.known == alarm.count || alarm.known == alarm.count - alarm_start_up || alarm.known >= alarm_warm_up) &&
+        (alarm.count < alarm_warm_up || alarm.known >= alarm_first_sample) &&
+        (alarm.waiting == 0 || alarm.count > alarm_warm_up) && within(alarm.current_share, DBL_MIN, 1.0) &&
+        std::is_sorted(alarm.sample, alarm.sample + alarm.known);
+    for (int i = 0; i < 4; ++i)
+        sound = sound && within(alarm.evidence[i], 0.0, i < 3 ? alarm.limit : 2 * alarm.limit) &&
+                within(alarm.share[i], DBL_MIN, 1.0);
     for (const BlockVariances* blocks : {&alarm.size, &alarm.sign})
         for (int k = 0; k < alarm_scales; ++k) {
             const double most = std::ldexp(9.0, k); // a sum of 2^k scores: no rank among 385 has a larger score
             sound = sound && within(blocks->half[k], -most, most) && within(blocks->variance[k], 0.0, 18 * most);
         }
+    for (const NearbyProducts& early : alarm.early) {
+        constexpr double most = 9, recent = 10 * most, count = alarm_early;
+        sound = sound && within(early.last, -most, most) && within(early.recent, -recent, recent) &&
+                within(early.neighbours, -count * most * most, count * most * most) &&
+                within(early.products, -count * most * recent, count * most * recent);
+    }
     return sound;
 }
 

@@ -39,17 +39,36 @@ def renew(sample, error, count):
     bisect.insort(sample, error)
 
 
+def long_run_variance(scores):
+    """From all pairs, those at a distance of k for 0.9^(k - 1), or as an autoregression has it from neighbours alone."""
+    n, scores = len(scores), np.asarray(scores)
+    covariances = [scores[k:] @ scores[:-k] / n for k in range(1, n)]
+    first = min(covariances[0], 0.99)
+    return max(1, 1 + 2 * sum(0.9**k * c for k, c in enumerate(covariances)), (1 + first) / (1 - first))
+
+
+def first_scores(errors):
+    """-log p - 1 and z of errors that are ranked among themselves, equal ones at their middle."""
+    size = np.abs(errors)
+    p = ((size > size[:, None]).sum(axis=1) + (size == size[:, None]).sum(axis=1) / 2) / len(errors)
+    q = ((errors < errors[:, None]).sum(axis=1) + (errors == errors[:, None]).sum(axis=1) / 2) / len(errors)
+    return (-np.log(p) - 1).tolist(), norm.ppf(q).tolist()
+
+
 def plain_alarms(errors, false_every):
     """The alarm from its definition, for up to 8,192 errors, beyond which the variances forget."""
     raised, past, sample, logs, scores = [], [], [], [], []
-    evidence, shares, later = np.zeros(3), np.ones(3), None
+    evidence, shares, later = np.zeros(4), np.ones(4), None
     for place, error in enumerate(errors):
         if np.isnan(error):
             continue
         seen = np.array(sample)
         past.append(error)
         renew(sample, error, len(past))
-        if len(seen) < 64:
+        if len(past) == 64:
+            sample = sorted(past[24:])
+            early_logs, early_scores = first_scores(np.array(past[24:]))
+        if len(past) <= 64:
             continue
         p = rank(np.sum(np.abs(seen) > abs(error)), np.sum(np.abs(seen) == abs(error)), len(seen))
         if later is not None:
@@ -60,16 +79,23 @@ def plain_alarms(errors, false_every):
             continue
         z = norm.ppf(rank(np.sum(seen < error), np.sum(seen == error), len(seen)))
         most = min(-norm.ppf(p / 2), 3)
-        bets = np.array([math.log(0.6 * p**-0.4), 2 * min(z, most) - 2, 2 * min(-z, most) - 2])
+        early = len(past) <= 384
+        bets = np.array([math.log(0.6 * p**-0.4), 2 * min(z, most) - 2, 2 * min(-z, most) - 2, math.log(0.4 * p**-0.6)])
         if len(logs) % 16 == 0:
             share = 1 / max(certain_variance(logs), certain_variance(scores)) / (1 + 128 / (len(logs) + 1))
-        shares = np.where(evidence == 0, share, shares)
-        evidence = np.maximum(0, evidence + shares * bets)
+        now = [share] * 3 + [early and 1 / max(map(long_run_variance, (early_logs, early_scores)))]
+        now[3] = early and min(now[3], 1 / max(certain_variance(logs), certain_variance(scores)))
+        shares = np.where(evidence == 0, now, shares)
+        limit = math.log(false_every)
+        evidence = np.clip(evidence + shares * bets, 0, 2 * limit) * [1, 1, 1, early]
         logs.append(-math.log(p))
         scores.append(z)
-        if max(evidence) > math.log(false_every):
+        early_logs.append(-math.log(p) - 1)
+        early_scores.append(z)
+        much_larger = 2 * np.sum(np.abs(sample) < np.sort(np.abs(past[-24:]))[11] / 2.5) >= len(sample)
+        if max(evidence[:3]) > limit or (evidence[3] > limit and much_larger):
             raised.append(place)
-            evidence, later = np.zeros(3), []
+            evidence, later = np.zeros(4), []
     return raised
 
 
@@ -85,6 +111,18 @@ def test_alarms_are_those_of_the_definition(false_every):
     expected = plain_alarms(errors, false_every)
     assert expected
     assert dl.Alarm(false_every=false_every).update_many(errors).tolist() == expected
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_early_alarms_are_those_of_the_definition(seed):
+    """A change after 100 rows, of errors that depend on each other more or less."""
+    rng = np.random.default_rng(seed)
+    errors = autocorrelated(rng, 400, [0.0, 0.3, 0.6][seed % 3])
+    errors[100:] *= 8
+    errors[250:260] = 1.0
+    expected = plain_alarms(errors, 10_000)
+    assert expected[0] < 200
+    assert dl.Alarm().update_many(errors).tolist() == expected
 
 
 @given(st.integers(0, 2**32 - 1), st.lists(st.integers(0, 2800), max_size=4))
@@ -163,6 +201,24 @@ def test_changes_of_dependent_errors_are_noticed(name):
         errors[2000:] *= 3
         found.append(any(2000 <= t < 2500 for t in dl.Alarm().update_many(errors)))
     assert sum(found) >= 14
+
+
+@pytest.mark.parametrize("name", ["Gaussian", "Cauchy", "positive", "autocorrelation 0.5"])
+def test_of_many_short_streams_hardly_any_has_a_false_alarm(name):
+    rng = np.random.default_rng(3)
+    assert sum(dl.Alarm().update_many(AT_REST[name](rng, 200)).size for _ in range(2500)) <= 1
+
+
+def test_a_jump_in_a_short_stream_is_found():
+    """Errors that become 8 times as large after 100 rows, the first 15 of which are those of a model that knows nothing."""
+    found, rng = [], np.random.default_rng(4)
+    for _ in range(200):
+        errors = rng.standard_normal(200)
+        errors[:15] *= 8
+        errors[100:] *= 8
+        alarms = dl.Alarm().update_many(errors)
+        found.append(100 <= next(iter(alarms), 0) < 140)
+    assert np.mean(found) >= 0.95
 
 
 def test_dependence_that_has_ended_is_forgotten():
@@ -257,12 +313,16 @@ def test_bad_errors_change_nothing():
 @pytest.mark.parametrize(
     "change",
     [
-        {"evidence": np.array([0.0, 10.0, 0.0])},
-        {"share": np.array([1.0, 2.0, 1.0])},
-        {"share": np.zeros(3)},
+        {"evidence": np.array([0.0, 10.0, 0.0, 0.0])},
+        {"share": np.array([1.0, 2.0, 1.0, 1.0])},
+        {"share": np.zeros(4)},
+        {"evidence": np.array([0.0, 0.0, 0.0, 20.0])},
+        {"early_size_last": np.array([9.5])},
+        {"early_sign_products": np.array([np.nan])},
         {"counts": np.array([100.0, 100.5, 0.0, 0.0])},
         {"counts": np.array([100.0, 101.0, 0.0, 0.0])},
-        {"counts": np.array([100.0, 50.0, 10.0, 0.0])},
+        {"counts": np.array([100.0, 50.0, 0.0, 0.0])},
+        {"counts": np.array([64.0, 64.0, 10.0, 0.0])},
         {"counts": np.array([100.0, 50.0, 0.0, 101.0])},
         {"numbers": np.array([9.0, 65.0, 1.0])},
         {"numbers": np.array([9.0, 0.0, 0.0])},

@@ -8,6 +8,10 @@
 // therefore multiplied by a share of at most 1, the reciprocal of how much more sums of neighbouring scores vary than
 // those of independent scores would. The share of a CUSUM is fixed while its evidence is above 0, so that a change does
 // not reduce the evidence for itself.
+//
+// A short stream tells too little about dependence for that. Among the first errors a fourth CUSUM bets more on large
+// sizes. It trusts an estimate of the dependence that a few dozen errors give, and asks in return that the latest errors are
+// larger by a factor, not by rank alone.
 #pragma once
 
 #include <algorithm>
@@ -24,6 +28,16 @@ namespace driftline {
 inline constexpr Index alarm_sample = 384, alarm_stride = 4, alarm_warm_up = 64, alarm_past = 8192, alarm_pause = 16;
 inline constexpr int alarm_scales = 9;
 inline constexpr double alarm_power = 0.6, alarm_shift = 2;
+// A model that knows nothing yet makes the first errors: they are not in the sample.
+inline constexpr Index alarm_start_up = 24, alarm_first_sample = alarm_warm_up - alarm_start_up;
+// The fourth CUSUM: its errors, its bet, how many of the latest errors must be larger at their median, and by what factor.
+inline constexpr Index alarm_early = 384, alarm_latest = 24;
+inline constexpr double alarm_early_power = 0.4, alarm_factor = 2.5;
+
+inline double normal_score(double p) {
+    const double q = p - 0.5;
+    return std::fabs(q) <= normal_middle ? normal_in_the_middle(q) : normal_in_the_tails(q);
+}
 
 // The variance of sums of 1, 2, 4, ... neighbouring scores per score: half the mean square of the difference between
 // two neighbouring sums, which neither the mean nor a slow drift of the scores enters (Allan's variance).
@@ -56,10 +70,31 @@ struct BlockVariances {
     }
 };
 
+// The long-run variance of scores whose mean is 0 and whose variance is 1, from every pair of them, so that a few dozen
+// scores tell something: 1 + 2 (c_1 + kept c_2 + kept^2 c_3 + ...), with c_k the covariance at a distance of k, or
+// (1 + c_1) / (1 - c_1), what an autoregression has, whichever is larger.
+struct NearbyProducts {
+    double last = 0, neighbours = 0; // the score before; sum of the products of neighbours
+    double recent = 0, products = 0; // sum of the scores before, older ones for less; sum of each score's product with it
+
+    void add(double score) {
+        constexpr double kept = 0.9;
+        neighbours += score * last;
+        products += score * recent;
+        last = score;
+        recent = kept * recent + score;
+    }
+    double variance(Index scores) const {
+        constexpr double most = 0.99;
+        const double count = static_cast<double>(scores), c = at_most(neighbours / count, most);
+        return at_least(1, at_least(1 + 2 * products / count, (1 + c) / (1 - c)));
+    }
+};
+
 struct Alarm {
     double limit = 0;                  // of the evidence
-    double evidence[3] = {};           // for larger errors, a shift upwards, a shift downwards
-    double share[3] = {1, 1, 1};       // of its log-bets that count
+    double evidence[4] = {};           // for larger errors, a shift upwards, a shift downwards; early, for much larger ones
+    double share[4] = {1, 1, 1, 1};    // of its log-bets that count
     double current_share = 1;          // of log-bets that begin now, found once in alarm_pause scores
     Index count = 0;                   // errors
     Index known = 0;                   // size of the sample
@@ -67,6 +102,7 @@ struct Alarm {
     double waited = 0;                 // sum of p over the errors since the last alarm
     Index scores = 0;                  // ranks that made bets
     BlockVariances size, sign;         // of -log p and of z
+    NearbyProducts early[2];           // of -log p - 1 and of z, among the first errors
     double latest[alarm_warm_up] = {}; // errors, a ring
     double sample[alarm_sample] = {};  // of the errors, in order: new ones are ranked among them
 
@@ -88,11 +124,36 @@ struct Alarm {
     }
     double rank(Index twice) const { return 0.5 * static_cast<double>(twice + 1) / static_cast<double>(known + 1); }
 
+    // Where an error stands in the sample. Equal ones count half, so that the numbers are doubled.
+    struct Places {
+        Index left, right, up_to_left, up_to_right; // sampled errors below and up to minus the size, and the size
+        Index not_larger(double size) const { return up_to_right - left + (size > 0 ? right - up_to_left : 0); } // twice
+        Index below(double value) const { return value < 0 ? left + up_to_left : right + up_to_right; }          // twice
+        Index after(double value) const { return value < 0 ? up_to_left : up_to_right; }
+    };
+    Places places(double size) const {
+        const auto [left, right] = below(size);
+        return {left, right, up_to(-size, left), up_to(size, right)};
+    }
+
     // Only the latest errors are the sample.
     void restart() {
         known = alarm_warm_up;
         std::copy(latest, latest + known, sample);
         std::sort(sample, sample + known);
+    }
+    // The first errors leave the sample, and the ranks of the others among themselves are the first scores.
+    void begin() {
+        known = alarm_first_sample;
+        std::copy(latest + alarm_start_up, latest + alarm_warm_up, sample);
+        std::sort(sample, sample + known);
+        const double twice = 2 * static_cast<double>(known);
+        for (Index i = alarm_start_up; i < alarm_warm_up; ++i) {
+            const double size = std::fabs(latest[i]);
+            const Places at = places(size);
+            early[0].add(-std::log(1 - static_cast<double>(at.not_larger(size)) / twice) - 1);
+            early[1].add(normal_score(static_cast<double>(at.below(latest[i])) / twice));
+        }
     }
     // Once the sample is full, one error in alarm_stride takes the place of another. The ranks of those that leave follow
     // the multiples of the golden ratio: all ranks leave equally often, so that what is left is spread as before.
@@ -123,11 +184,33 @@ struct Alarm {
         const double varies = at_least(at_least(1, size.largest(scores)), sign.largest(scores));
         return 1 / (varies * (1 + unknown / static_cast<double>(scores + 1)));
     }
+    double found_early_share() const {
+        const Index known_scores = scores + alarm_first_sample;
+        const double sizes = at_least(size.largest(scores), early[0].variance(known_scores));
+        return 1 / at_least(sizes, at_least(sign.largest(scores), early[1].variance(known_scores)));
+    }
+    // Whether the median size of the latest errors is alarm_factor times that of the sample.
+    bool latest_are_much_larger() const {
+        double sizes[alarm_latest];
+        for (Index i = 0; i < alarm_latest; ++i)
+            sizes[i] = std::fabs(latest[(count - 1 - i) % alarm_warm_up]);
+        double* const middle = sizes + alarm_latest / 2 - 1;
+        std::nth_element(sizes, middle, sizes + alarm_latest);
+        const auto [left, right] = below(*middle / alarm_factor);
+        return 2 * (right - left) >= known;
+    }
 };
 
-inline double normal_score(double p) {
-    const double q = p - 0.5;
-    return std::fabs(q) <= normal_middle ? normal_in_the_middle(q) : normal_in_the_tails(q);
+// The fourth CUSUM: whether its evidence exceeds the limit, and the latest errors are as large as it asks for.
+inline bool bet_early(Alarm& alarm, double log_p, double z) {
+    double &evidence = alarm.evidence[3], &share = alarm.share[3];
+    if (evidence == 0)
+        share = alarm.found_early_share();
+    const double log_bet = std::log(alarm_early_power) + (alarm_early_power - 1) * log_p;
+    evidence = at_most(at_least(0, evidence + share * log_bet), 2 * alarm.limit);
+    alarm.early[0].add(-log_p - 1);
+    alarm.early[1].add(z);
+    return evidence > alarm.limit && alarm.latest_are_much_larger();
 }
 
 // Whether the evidence exceeds the limit with this error.
@@ -148,6 +231,10 @@ inline bool bet(Alarm& alarm, double p, double z) {
         alarm.evidence[i] = at_least(0, alarm.evidence[i] + alarm.share[i] * log_bets[i]);
         raised = raised || alarm.evidence[i] > alarm.limit;
     }
+    if (alarm.count <= alarm_early)
+        raised = bet_early(alarm, log_p, z) || raised;
+    else
+        alarm.evidence[3] = 0;
     alarm.size.add(-log_p, alarm.scores);
     alarm.sign.add(z, alarm.scores);
     ++alarm.scores;
@@ -166,20 +253,18 @@ inline void wait(Alarm& alarm, double p) {
 inline bool raises(Alarm& alarm, double error) {
     if (std::isnan(error))
         return false;
-    // The share of sampled errors whose size is larger, and of those that are smaller; half of equal ones count, and half of
-    // the error itself.
+    // Half of equal ones count, and half of the error itself.
     const double value = saturate(error, DBL_MAX), size = std::fabs(value);
-    const auto [left, right] = alarm.below(size);
-    const Index up_to_right = alarm.up_to(size, right), up_to_left = alarm.up_to(-size, left);
-    const Index inside = up_to_right - left, strictly_inside = size > 0 ? right - up_to_left : 0;
-    const double p = alarm.rank(2 * alarm.known - inside - strictly_inside);
-    const double q = value < 0 ? alarm.rank(left + up_to_left) : alarm.rank(right + up_to_right);
-    const bool ranked = alarm.known >= alarm_warm_up;
-    alarm.insert(value, value < 0 ? up_to_left : up_to_right);
+    const Alarm::Places at = alarm.places(size);
+    const double p = alarm.rank(2 * alarm.known - at.not_larger(size)), q = alarm.rank(at.below(value));
+    const bool ranked = alarm.count >= alarm_warm_up;
+    alarm.insert(value, at.after(value));
+    if (alarm.count == alarm_warm_up)
+        alarm.begin();
     if (alarm.waiting > 0)
         wait(alarm, p);
     else if (ranked && bet(alarm, p, normal_score(q))) {
-        std::fill_n(alarm.evidence, 3, 0.0);
+        std::fill_n(alarm.evidence, 4, 0.0);
         alarm.waiting = alarm_warm_up;
         alarm.waited = 0;
         return true;
