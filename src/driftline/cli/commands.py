@@ -13,6 +13,7 @@ from driftline.cli.arguments import make_model, names_in, reading_of, regressor
 from driftline.cli.options import STDOUT, Typed
 from driftline.cli.paths import check_distinct, check_folder, check_out, check_report
 from driftline.files import Options
+from driftline.files.options import SKIP
 
 FORECAST_LEVEL = 0.9  # of a forecast's intervals, where none is given
 
@@ -51,6 +52,7 @@ def run(
     if labels is not None:
         options = replace(options, target_needed=False)
     _check_matching(labels, options, {"--steps": steps, "--delay": delay, "--report": report})
+    options = _check_keyed(options, {"--id": options.id, "--labels": labels, "--steps": steps, "--delay": delay})
     ahead = _known_ahead(steps, known, delay, options)
     level = FORECAST_LEVEL if steps is not None and level is None else level
     request = running.Request(
@@ -96,6 +98,21 @@ def _check_matching(labels: str | None, options: Options, others: dict[str, obje
     for option, value in others.items():
         if options.id is not None and value:
             raise typer.BadParameter(f"{option} does not go with --id")
+
+
+def _check_keyed(options: Options, others: dict[str, object]) -> Options:
+    """What goes with a model for each key. Missing numbers are not filled in: the row above may be of another key."""
+    if options.key is None:
+        return options
+    for option, value in others.items():
+        if value:
+            raise typer.BadParameter(f"{option} does not go with --key")
+    for policy in options.missing.values():
+        if policy != SKIP:
+            raise typer.BadParameter(
+                f"--missing {policy} does not go with --key: it would fill in from rows of other keys. skip is the default"
+            )
+    return replace(options, missing={"": SKIP})
 
 
 def _known_ahead(steps: int | None, known: list[str] | None, delay: int, options: Options) -> tuple[str, ...] | None:
@@ -165,6 +182,8 @@ def compare(source: str, reading: Typed, *, models: list[str], settings: list[st
     options = reading_of(reading)
     if options.id is not None:
         raise typer.BadParameter("--id: compare takes labels in their own rows alone. --drop leaves the column out")
+    if options.key is not None:
+        raise typer.BadParameter("--key: compare has one model of each kind. --drop leaves the column out")
     names = list(dict.fromkeys(names_in(models)))
     given: dict[str, list[str]] = {name: [] for name in names}
     for setting in settings:

@@ -37,6 +37,14 @@ Id = Annotated[
         autocompletion=completion.columns,
     ),
 ]
+Key = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Learn a model of its own for each value of this column, which is no feature.",
+        autocompletion=completion.columns,
+    ),
+]
 Time = Annotated[
     str | None,
     typer.Option(
@@ -115,6 +123,7 @@ def _reading(
     features: Features = None,
     drop: Drop = None,
     id: Id = None,  # noqa: A002 - the option's name
+    key: Key = None,
     time: Time = None,
     time_format: TimeFormat = None,
     text: Text = None,

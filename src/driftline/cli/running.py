@@ -14,6 +14,7 @@ from typing import Any
 from driftline.base.learner import Learner
 from driftline.cli import checkpoint
 from driftline.cli.checkpoint import Checkpoint, StateError
+from driftline.cli.keyed import Keyed
 from driftline.cli.locks import locked
 from driftline.cli.matching import Matching
 from driftline.cli.outputs import Mark, Output, open_output
@@ -30,8 +31,10 @@ from driftline.files.ids import Labels
 from driftline.files.opening import JSON_LINES
 from driftline.files.raw import RawBlock
 from driftline.files.rows import same_source
+from driftline.fleet import Fleet
 from driftline.report import Chronicle
-from driftline.report.page import check_jinja, write_page
+from driftline.report.key_log import KeyLog
+from driftline.report.page import check_jinja
 from driftline.storage import atomic
 
 SAVE_EVERY = 5.0  # seconds
@@ -123,6 +126,8 @@ class Job:
             before = None if kept is None else kept.parts.get("labels")
             labels = None if request.labels is None else Labels(request.labels, request.options, before)
             return Matching(Pending(request.model) if kept is None else kept.model, request.level, labels)
+        if request.options.key is not None:
+            return self._make_keyed(kept)
         if request.report is not None:
             chronicle = Chronicle(target=request.options.target or "y", level=request.level, delay=request.delay)
         if kept is not None and request.report is not None:
@@ -135,6 +140,17 @@ class Job:
         model = Forecaster(request.model, request.steps) if kept is None else kept.model
         known = None if request.known is None else [*request.known, request.options.time or ""]
         return Forecasting(model, self.rows.encoder, known, request.level, chronicle)
+
+    def _make_keyed(self, kept: Checkpoint | None) -> Task:
+        request, history = self.request, self.request.report is not None
+        if kept is not None and history and "pieces" not in kept.parts.get("keys", {}):
+            raise StateError(f"{request.state}: was saved by a run without --report, which needs every row")
+        fleet = (
+            Fleet(request.model, named=True, alarms=True, intervals=request.level is not None)
+            if kept is None
+            else kept.model
+        )
+        return Keyed(fleet, request.options, request.level, KeyLog(history))
 
     def _check_known(self) -> None:
         """The columns that are said to be known ahead are there, where the file says which it has."""
@@ -292,10 +308,8 @@ class Job:
             self._save()
         self.confirm()
         self.output.place()
-        chronicle = self.task.chronicle
-        if chronicle is not None and self.request.report is not None and self._page_is_due(self.request.report):
-            command = shlex.join(["driftline", *self.request.command])
-            write_page(chronicle, self.request.report, command=command, steps=self.task.by_step)
+        if self.request.report is not None and self._page_is_due(self.request.report):
+            self.task.write_page(self.request.report, shlex.join(["driftline", *self.request.command]))
 
     def _page_is_due(self, page: Path) -> bool:
         """Not where every row was done before, and the page was written after the state that says so."""

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import math
 import shlex
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from driftline.cli.keyed import Keyed
 from driftline.cli.matching import Matching
 from driftline.cli.running import Outcome
 from driftline.cli.scoring import figures, lower_by, r2_in_words
 from driftline.evaluate.baselines import BASELINES, OneSeasonAgo
 from driftline.evaluate.metrics import BaselineRMSE
 from driftline.evaluate.tables import Cell, Table
+
+SHOWN_KEYS = 10
+_KEY_COLUMNS = ["key", "rows", "alarms", "last at row", "error before", "since"]
 
 
 def in_words(outcome: Outcome, files: dict[str, Path | str]) -> str:
@@ -28,6 +33,8 @@ def in_words(outcome: Outcome, files: dict[str, Path | str]) -> str:
         lines.append(f"Gone on with from row {outcome.resumed_at:,}")
     if isinstance(task, Matching):
         lines.append(_waiting(task))
+    if isinstance(task, Keyed):
+        lines += _key_lines(task)
     if task.by_step:
         lines += str(step_table(task.by_step)).split("\n")
     elif found["rmse"] is not None:
@@ -57,6 +64,17 @@ def _waiting(task: Matching) -> str:
     labels = f"{_count(task.learned, 'label')} learned, {_count(len(task.model), 'row')} waiting for theirs"
     dropped = task.model.n_dropped_
     return labels + (f"; the {_count(dropped, 'row')} that waited longest were let go" if dropped else "")
+
+
+def _key_lines(task: Keyed) -> list[str]:
+    """The keys with an alarm, the worst first."""
+    raised = [found for found in task.by_key if found.alarms]
+    if not raised:
+        return ["No alarm went off"]
+    lines = [f"The alarm went off in {_count(len(raised), 'key')}, those whose errors have grown most first:"]
+    rows = [[found.key, found.rows, found.alarms, found.last_alarm, found.before, found.since] for found in raised]
+    lines += str(Table(_KEY_COLUMNS, rows[:SHOWN_KEYS])).split("\n")
+    return lines + ([f"… and {len(raised) - SHOWN_KEYS:,} more"] if len(raised) > SHOWN_KEYS else [])
 
 
 def _error_lines(found: dict[str, float | None], season: int | None) -> list[str]:
@@ -90,6 +108,7 @@ def as_plain(outcome: Outcome, files: dict[str, Path | str]) -> dict[str, Any]:
         "season_rows": task.score.season,
         **({"steps": steps} if steps else {}),
         **({"labels_learned": task.learned, "rows_waiting": len(task.model)} if isinstance(task, Matching) else {}),
+        **(_keys_as_plain(task) if isinstance(task, Keyed) else {}),
         "resumed_at": outcome.resumed_at,
         "interrupted": bool(outcome.stopped),
         "rows_back_in_time": outcome.backwards,
@@ -100,6 +119,11 @@ def as_plain(outcome: Outcome, files: dict[str, Path | str]) -> dict[str, Any]:
         "learning_seconds": round(outcome.learning, 4),
         "files": {what.lower(): str(path) for what, path in files.items()},
     }
+
+
+def _keys_as_plain(task: Keyed) -> dict[str, Any]:
+    raised = [found for found in task.by_key if found.alarms]
+    return {"keys": len(task.model), "keys_with_alarms": [asdict(found) for found in raised]}
 
 
 def step_table(by_step: list[dict[str, float | None]]) -> Table:

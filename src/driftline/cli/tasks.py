@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from driftline.files.follower import REFUSED, Stretch, joined
 from driftline.files.raw import RawBlock
 from driftline.report import Chronicle
 from driftline.report.clock import InUTC
+from driftline.report.page import write_page
 from driftline.tables.inputs import Array
 
 Columns = dict[str, Array]
@@ -73,6 +75,11 @@ class Task(ABC):
     def finish(self) -> bool:
         """Is told that the rows have ended; whether there was more to learn."""
         return False
+
+    def write_page(self, path: Path, command: str) -> None:
+        """Writes the report."""
+        if self.chronicle is not None:
+            write_page(self.chronicle, path, command=command, steps=self.by_step)
 
     def close(self) -> None:  # noqa: B027 - most have nothing to end
         """Ends what was begun."""

@@ -59,10 +59,19 @@ def identified(raw: RawBlock, rows: Rows) -> Identified:
 
 def ids_of(raw: RawBlock, options: Options) -> list[str]:
     """The ids of some rows; DataError where one is missing."""
-    ids: list[str | None] = as_texts(raw.table.column(options.id)).to_pylist()
-    if None in ids:
-        raise DataError("the id is missing", place=raw.place(ids.index(None)), column=options.id)
-    return [str(found) for found in ids]
+    return _texts_of(raw, options.id, "id")
+
+
+def keys_of(raw: RawBlock, options: Options) -> list[str]:
+    """The keys of some rows; DataError where one is missing."""
+    return _texts_of(raw, options.key, "key")
+
+
+def _texts_of(raw: RawBlock, column: str | None, what: str) -> list[str]:
+    texts: list[str | None] = as_texts(raw.table.column(column)).to_pylist()
+    if None in texts:
+        raise DataError(f"the {what} is missing", place=raw.place(texts.index(None)), column=column)
+    return [str(text) for text in texts]
 
 
 def labels_of(raw: RawBlock, encoder: Encoder) -> Array:

@@ -26,6 +26,7 @@ class Options:
         features: the columns to use; None for all but the target.
         drop: columns to leave out.
         id: the column of the rows' ids, which are no feature.
+        key: the column that says which model a row belongs to, no feature.
         time: the column that says when. A number says the order alone.
         time_format: how times are written, as in ``strptime``, where they are not like 2026-03-01 12:00.
         text: columns to take as categories though they look like numbers.
@@ -41,6 +42,7 @@ class Options:
     features: tuple[str, ...] | None = None
     drop: tuple[str, ...] = ()
     id: str | None = None
+    key: str | None = None
     time: str | None = None
     time_format: str | None = None
     text: tuple[str, ...] = ()
@@ -68,6 +70,8 @@ class Options:
             raise ValueError(f"{self.target} is the target: it cannot be among features or drop")
         if self.id is not None and self.id in (self.target, self.time, *(self.features or ()), *self.drop):
             raise ValueError(f"{self.id} is the id: it cannot be the target, the time, or among features or drop")
+        if self.key is not None and self.key in (self.target, self.time, self.id, *(self.features or ()), *self.drop):
+            raise ValueError(f"{self.key} is the key: it cannot be the target, the time, the id, or among features or drop")
         if self.delimiter is not None and len(self.delimiter) != 1:
             raise ValueError(f"delimiter must be one character, got {self.delimiter!r}")
         for name, policy in self.missing.items():
@@ -80,12 +84,12 @@ class Options:
 
     def wants(self, name: str) -> bool:
         """Whether a column is read."""
-        return name in (self.time, self.target, self.id) or self.is_feature(name)
+        return name in (self.time, self.target, self.id, self.key) or self.is_feature(name)
 
     def is_feature(self, name: str) -> bool:
         """Whether a column is there to predict from. The column that says when may serve for that alone."""
         chosen = name not in self.drop and (self.features is None or name in self.features)
-        return chosen and name not in (self.target, self.id)
+        return chosen and name not in (self.target, self.id, self.key)
 
     def policy(self, name: str) -> str:
         """What stands for a missing number of a column."""
@@ -94,13 +98,13 @@ class Options:
     @property
     def named(self) -> list[str]:
         """The columns, beside the target, that the file must have."""
-        others = [self.time, self.id, *self.missing]
+        others = [self.time, self.id, self.key, *self.missing]
         return [*(self.features or ()), *self.drop, *self.text, *(name for name in others if name)]
 
     @property
     def texts(self) -> tuple[str, ...]:
         """The columns to take as text in any case."""
-        return self.text if self.id is None else (*self.text, self.id)
+        return (*self.text, *(name for name in (self.id, self.key) if name is not None))
 
     @property
     def nulls(self) -> list[str]:

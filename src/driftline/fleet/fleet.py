@@ -320,12 +320,15 @@ class Fleet:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes all models to one file, atomically; :func:`driftline.load` reads it back."""
         with self._guard.claim(only=True):
-            model_file.save(record.of(self._state()), path)
+            model_file.save(self._record(), path)
 
     def to_bytes(self) -> bytes:
         """What :meth:`save` would write; :func:`driftline.from_bytes` reads it back."""
         with self._guard.claim(only=True):
-            return model_file.to_bytes(record.of(self._state()))
+            return model_file.to_bytes(self._record())
+
+    def _record(self) -> model_file.Record:
+        return record.of(self._state())
 
     def split(self, n: int) -> list[Fleet]:
         """As many fleets, each with the keys of which a hash has the same remainder; :meth:`merge` undoes it.

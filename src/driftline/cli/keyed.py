@@ -1,0 +1,124 @@
+"""``driftline run --key``: a model for each value of a column."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from driftline.base.learner import Learner
+from driftline.cli.scoring import make_plain_scorer
+from driftline.cli.tasks import Columns, Task, beginning
+from driftline.errors import DriftlineWarning
+from driftline.evaluate.scorer import Scorer
+from driftline.files import Block, Options, Rows
+from driftline.files.errors import DataError, Hint
+from driftline.files.follower import REFUSED
+from driftline.files.ids import keys_of
+from driftline.files.raw import RawBlock
+from driftline.fleet import Fleet
+from driftline.report.key_log import KeyFacts, KeyLog
+from driftline.report.key_page import write_key_page
+
+
+class Keyed(Task):
+    """Predicts each row with the model of its key, then teaches it the row.
+
+    Args:
+        model: the fleet.
+        options: how the source is read.
+        level: of the intervals; None for none.
+        log: gathers what the summary and the page say of each key.
+    """
+
+    def __init__(self, model: Fleet, options: Options, level: float | None, log: KeyLog) -> None:
+        super().__init__(model, None)
+        self.options, self.level, self.log = options, level, log
+        self._score = make_plain_scorer(level)
+        self._words: list[str] = []
+
+    @property
+    def score(self) -> Scorer:
+        """Of all predictions."""
+        return self._score
+
+    @property
+    def learner(self) -> Learner:
+        """A learner of the fleet's kind, which has learned nothing."""
+        learner: Learner = self.model.learner
+        return learner
+
+    @property
+    def title(self) -> str:
+        """The kind of the models, and how many there are."""
+        return f"{super().title} for each of {len(self.model):,} key{'' if len(self.model) == 1 else 's'}"
+
+    def warnings(self) -> list[str]:
+        """What the fleet warned of in this process."""
+        return self._words
+
+    @property
+    def by_key(self) -> list[KeyFacts]:
+        """What became of each key, those that need attention first."""
+        return [found for _, found in self.log.ranked(self.model.keys_)]
+
+    def take(self, block: Block) -> Columns:
+        """Rows need their keys, which stand beside the block."""
+        raise NotImplementedError
+
+    def take_raw(self, rows: Rows, raw: RawBlock) -> tuple[Columns, str | None]:
+        """Predicts and learns the rows."""
+        keys, block = keys_of(raw, self.options), rows.encode(raw)
+        self._check_births(block, rows)
+        assert block.y is not None
+        try:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always", DriftlineWarning)
+                run = self.model.run(keys, block.X, block.y, level=self.level)
+        except REFUSED as error:
+            raise DataError(str(error), place=f"from {raw.place(0)} on", row=block.start) from error
+        self._words += [str(warning.message) for warning in caught]
+        ends = None if run.lower is None or run.upper is None else (run.lower, run.upper)
+        self.score.add(block.y, run.predictions, ends, lambda: np.ones(len(block), dtype=bool))
+        self.log.add(run.slots, block.y, run.predictions, run.alarms, block.start)
+        alarms = np.zeros(len(block), dtype=np.int64)
+        alarms[run.alarms] = 1
+        columns = {**beginning(block), "key": np.array(keys, dtype=object), "prediction": run.predictions}
+        if ends is not None:
+            columns |= {"lower": ends[0], "upper": ends[1]}
+        return columns | {"alarm": alarms}, block.zone
+
+    def _check_births(self, block: Block, rows: Rows) -> None:
+        """The features of a fleet are those of its first row."""
+        for row, width in block.births:
+            if block.start + row > 0:
+                column, _ = rows.encoder.features[width - 1]
+                raise DataError(
+                    f"brings the feature {block.names[width - 1]!r}, and with --key all features are those of the first row",
+                    place=block.place(row),
+                    column=column,
+                    hints=[Hint("drop", column, "to do without the column")],
+                )
+
+    def state(self) -> dict[str, dict[str, Any]]:
+        """Sums, in all and by key."""
+        return {"score": self.score.state(), "keys": self.log.state()}
+
+    def restore(self, parts: dict[str, dict[str, Any]]) -> None:
+        """Back to them."""
+        self.score.restore(parts["score"])
+        self.log = KeyLog.restore(parts["keys"])
+
+    def write_page(self, path: Path, command: str) -> None:
+        """The page with all keys."""
+        write_key_page(
+            self.log,
+            self.model.keys_,
+            path,
+            learner=type(self.learner).__name__,
+            target=self.options.target or "y",
+            column=self.options.key or "key",
+            command=command,
+        )

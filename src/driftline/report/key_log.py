@@ -1,0 +1,166 @@
+"""How each key of a run did: sums for the summary, and a short history for the page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from driftline.tables.inputs import Array
+
+PIECES = 48  # of a key's history: when they are full, neighbours are joined
+MARKS = 8  # the latest alarms of a key whose rows are kept
+_SUMS = ("rows", "loss", "later_rows", "later_loss", "alarms", "last_alarm")
+_PIECE = ("rows", "loss", "label", "prediction")
+
+
+@dataclass(frozen=True)
+class KeyFacts:
+    """What became of one key.
+
+    Attributes:
+        key: its name.
+        rows: that have an error.
+        rmse: over all of them.
+        alarms: how often its alarm went off.
+        last_alarm: the row of the source that raised the last of them, -1 where none did.
+        before: RMSE up to the last alarm; None where there was none.
+        since: RMSE after it; None where there was none, or no row since.
+    """
+
+    key: str
+    rows: int
+    rmse: float | None
+    alarms: int
+    last_alarm: int
+    before: float | None
+    since: float | None
+
+    @property
+    def factor(self) -> float:
+        """How many times as large the errors are since the last alarm; 0 where there was none."""
+        if not self.alarms:
+            return 0.0
+        return self.since / self.before if self.since is not None and self.before else 1.0
+
+
+class KeyLog:
+    """Takes a run block by block. Keys are numbered in the order in which they come.
+
+    Args:
+        history: keep what the page draws, 1.6 kB a key.
+    """
+
+    def __init__(self, history: bool) -> None:
+        self.sums = np.zeros((0, len(_SUMS)))
+        self.pieces = np.zeros((0, PIECES, len(_PIECE))) if history else None
+        self.width = np.zeros(0, dtype=np.int64)  # rows of a piece
+        self.marks = np.zeros((0, MARKS))
+
+    def add(self, places: Array, y: Array, predictions: Array, alarms: Array, start: int) -> None:
+        """Takes rows.
+
+        Args:
+            places: the number of each row's key.
+            y: labels.
+            predictions: of the labels; NaN where a row was skipped.
+            alarms: rows of the block at which the alarm of their key went off.
+            start: the first row's number in the source.
+        """
+        self._reserve(int(places.max(initial=-1)) + 1)
+        raised = np.zeros(len(y), dtype=bool)
+        raised[alarms] = True
+        with np.errstate(over="ignore"):
+            loss = (y - predictions) ** 2
+        there = np.flatnonzero(~np.isnan(loss))
+        order = there[np.argsort(places[there], kind="stable")]
+        if not len(order):
+            return
+        key, loss, raised = places[order], loss[order], raised[order]
+        firsts = np.flatnonzero(np.diff(key, prepend=-1))
+        number = np.arange(len(key)) - np.repeat(firsts, np.diff(np.append(firsts, len(key))))
+        number += self.sums[key, 0].astype(np.int64)  # of the row among those of its key
+        if self.pieces is not None:
+            self._draw(key, number, loss, y[order], predictions[order])
+        np.add.at(self.sums[:, 0], key, 1)
+        np.add.at(self.sums[:, 1], key, loss)
+        for at in np.flatnonzero(raised):
+            mine = self.sums[key[at]]
+            mine[2:4], mine[4], mine[5] = 0.0, mine[4] + 1, start + order[at]
+            self.marks[key[at]] = np.append(self.marks[key[at], 1:], number[at] + 1)
+        self._add_later(key, number, loss)
+
+    def _add_later(self, key: Array, number: Array, loss: Array) -> None:
+        """The errors after the last alarm of their key."""
+        later = (self.sums[key, 4] > 0) & (number >= self.marks[key, -1])
+        np.add.at(self.sums[:, 2], key[later], 1)
+        np.add.at(self.sums[:, 3], key[later], loss[later])
+
+    def _draw(self, key: Array, number: Array, loss: Array, y: Array, predictions: Array) -> None:
+        assert self.pieces is not None
+        latest = np.zeros(len(self.width), dtype=np.int64)
+        np.maximum.at(latest, key, number)
+        while len(full := np.flatnonzero(latest >= PIECES * self.width)):
+            half = self.pieces[full].reshape(len(full), PIECES // 2, 2, len(_PIECE)).sum(axis=2)
+            self.pieces[full] = np.concatenate([half, np.zeros_like(half)], axis=1)
+            self.width[full] *= 2
+        at = key, number // self.width[key]
+        for place, values in enumerate((np.ones(len(key)), loss, y, predictions)):
+            np.add.at(self.pieces[..., place], at, values)
+
+    def _reserve(self, keys: int) -> None:
+        more = keys - len(self.sums)
+        if more <= 0:
+            return
+        self.sums = np.concatenate([self.sums, np.tile([0.0] * 5 + [-1.0], (more, 1))])
+        self.width = np.concatenate([self.width, np.ones(more, dtype=np.int64)])
+        self.marks = np.concatenate([self.marks, np.full((more, MARKS), np.nan)])
+        if self.pieces is not None:
+            self.pieces = np.concatenate([self.pieces, np.zeros((more, PIECES, len(_PIECE)))])
+
+    def ranked(self, keys: list[Any]) -> list[tuple[int, KeyFacts]]:
+        """The keys with their numbers, those that need attention first.
+
+        These are the keys with an alarm, by how much their errors have grown since the last one; then the others, by error.
+        """
+        found = [(place, self._facts(place, str(key))) for place, key in enumerate(keys)]
+        return sorted(found, key=lambda item: (-item[1].factor, -(item[1].rmse or 0.0), item[0]))
+
+    def _facts(self, place: int, key: str) -> KeyFacts:
+        known = place < len(self.sums)
+        rows, loss, later_rows, later_loss, alarms, last = self.sums[place] if known else (0.0,) * 5 + (-1.0,)
+        before = _root(loss - later_loss, rows - later_rows) if alarms else None
+        since = _root(later_loss, later_rows) if alarms else None
+        return KeyFacts(key, int(rows), _root(loss, rows), int(alarms), int(last), before, since)
+
+    def history(self, place: int) -> dict[str, Array]:
+        """Of one key, piece by piece: the rows up to its end, RMSE, mean label and mean prediction; and its alarms' rows."""
+        assert self.pieces is not None
+        pieces = self.pieces[place]
+        rows, loss, label, prediction = pieces[pieces[:, 0] > 0].T
+        marks = self.marks[place]
+        return {
+            "row": np.cumsum(rows),
+            "rmse": np.sqrt(loss / rows),
+            "label": label / rows,
+            "prediction": prediction / rows,
+            "alarms": marks[~np.isnan(marks)],
+        }
+
+    def state(self) -> dict[str, Array]:
+        """All that is known, as arrays."""
+        drawn = {} if self.pieces is None else {"pieces": self.pieces}
+        return {"sums": self.sums, "width": self.width, "marks": self.marks, **drawn}
+
+    @classmethod
+    def restore(cls, state: dict[str, Array]) -> KeyLog:
+        """Back from :meth:`state`."""
+        log = cls(history="pieces" in state)
+        for name, array in state.items():
+            setattr(log, name, np.array(array))
+        return log
+
+
+def _root(loss: float, rows: float) -> float | None:
+    return float(np.sqrt(max(loss, 0.0) / rows)) if rows else None
