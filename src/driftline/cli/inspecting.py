@@ -12,6 +12,7 @@ from driftline.base.learner import Learner
 from driftline.delayed import Forecaster, Pending
 from driftline.errors import ModelFileError
 from driftline.evaluate.tables import Table
+from driftline.fleet import Fleet
 from driftline.storage import model_file
 from driftline.storage.model_file import Extra
 
@@ -21,6 +22,8 @@ def describe(path: Path) -> dict[str, Any]:
     model, extra = model_file.load_with_extra(path)
     if isinstance(model, Forecaster):
         return _describe_forecaster(model, extra, path)
+    if isinstance(model, Fleet):
+        return _describe_fleet(model, extra, path)
     waiting = {"rows_waiting": len(model)} if isinstance(model, Pending) else {}
     if isinstance(model, Pending):
         model = model.learner
@@ -67,6 +70,22 @@ def _describe_forecaster(model: Forecaster, extra: Extra | None, path: Path) -> 
     }
 
 
+def _describe_fleet(model: Fleet, extra: Extra | None, path: Path) -> dict[str, Any]:
+    plain = {} if extra is None else extra.plain
+    table = model.summary()
+    return {
+        "file": str(path),
+        "bytes": path.stat().st_size,
+        "model": repr(model),
+        "rows_learned": int(table["rows"].sum()),
+        "rows_skipped": int(model.n_skipped_.sum()),
+        "keys": len(model),
+        "keys_with_alarms": {str(key): int(n) for key, n in zip(table["key"], table["alarms"], strict=True) if n > 0},
+        "run": plain.get("settings"),
+        "rows_done": plain.get("rows"),
+    }
+
+
 def _weights(model: Learner) -> dict[str, float | None]:
     if not model._by_feature:
         return {}
@@ -106,6 +125,10 @@ def in_words(found: dict[str, Any], top: int) -> str:
     if "steps" in found:
         ahead = "all of its features" if found["known"] is None else ", ".join(found["known"]) or "none of its features"
         lines.append(f"It looks {found['steps']:,} steps ahead, and knows {ahead} ahead; driftline forecast asks it")
+    if "keys" in found:
+        raised = sorted(found["keys_with_alarms"].items(), key=lambda item: -item[1])
+        lines.append(f"{found['keys']:,} keys, {len(raised):,} of them with an alarm")
+        lines += [f"  {key}: {alarms:,}" for key, alarms in raised[:top]]
     if "weights" not in found:
         return "\n".join(lines)
     if found["memory_rows"] is not None:

@@ -19,8 +19,11 @@ from driftline.errors import ModelFileError
 from driftline.files import DataError, Options, Rows
 from driftline.files.encoder import Block
 from driftline.files.errors import no_column
+from driftline.files.ids import keys_of
 from driftline.files.opening import JSON_LINES
 from driftline.files.options import SKIP
+from driftline.files.raw import RawBlock
+from driftline.fleet import Fleet
 from driftline.storage import model_file
 from driftline.tables.inputs import Array
 
@@ -32,9 +35,9 @@ FURTHER_AHEAD = (
 
 @dataclass
 class Trained:
-    """A model that has learned, and how rows of a file become rows for it."""
+    """A model that has learned, or one for each key, and how rows of a file become rows for it."""
 
-    model: Learner
+    model: Learner | Fleet
     options: Options
     known: dict[str, Any] | None
     first_ahead: int = 1  # how many rows the first one lies beyond the last label known
@@ -42,6 +45,8 @@ class Trained:
     @property
     def width(self) -> int:
         """The features that it knows."""
+        if isinstance(self.model, Fleet):
+            return len(self.known["encoder"]["features"]) if self.known is not None else 0
         return self.model.n_features_in_
 
 
@@ -52,13 +57,15 @@ def load(path: Path) -> Trained:
         raise ModelFileError(f"{path}: holds a forecaster of {model.steps:,} steps; driftline forecast asks it")
     if isinstance(model, Pending):
         model = model.learner
-    if not isinstance(model, Learner):
+    saved_alone = extra is None or extra.plain.get("kind") != checkpoint.KIND
+    if not isinstance(model, Learner | Fleet) or (isinstance(model, Fleet) and saved_alone):
         raise ModelFileError(f"{path}: holds a {type(model).__name__}, which is asked from Python")
-    if model._core is None:
+    if isinstance(model, Learner) and model._core is None:
         raise ModelFileError(f"{path}: the model has learned nothing yet")
-    if extra is None or extra.plain.get("kind") != checkpoint.KIND:
+    if isinstance(model, Learner) and saved_alone:
         names = None if model._names is None else tuple(map(str, model._names))
         return Trained(model, Options(features=names, missing={"": SKIP}), None)
+    assert extra is not None
     kept = checkpoint.of(model, extra, path)
     return Trained(model, replace(kept.options, target_needed=False, id=None), kept.known)
 
@@ -80,9 +87,12 @@ def _predict(
         _check_columns(trained, rows)
         ending = ".jsonl" if rows.reader.opened.format == JSON_LINES else ".csv"
         output = open_output(out, ending=ending, kept=False, mark=None)
-        for block in rows:
-            output.write(_predicted(trained, block, level, rows.name), block.zone)
+        rows.start()
+        while (raw := rows.next_raw()) is not None:
+            block = rows.encode(raw)
+            output.write(_predicted(trained, block, raw, level, rows.name), block.zone)
             count += len(block)
+        rows.close()
         if not count:
             raise DataError("has names and no rows", source=rows.name)
         confirm()
@@ -111,14 +121,33 @@ def _places(trained: Trained, block: Block) -> Any:
     return slice(0, trained.width)
 
 
-def _predicted(trained: Trained, block: Block, level: float | None, source: str) -> dict[str, Array]:
-    model = trained.model
+def _predicted(trained: Trained, block: Block, raw: RawBlock, level: float | None, source: str) -> dict[str, Array]:
     X = np.ascontiguousarray(block.X[:, _places(trained, block)])
     if X.shape[1] < trained.width or (trained.known is None and block.X.shape[1] != trained.width):
         raise DataError(
             f"the rows have {block.X.shape[1]} columns of numbers, the model learned from {trained.width}", source=source
         )
-    columns = beginning(block)
+    try:
+        if isinstance(trained.model, Fleet):
+            return beginning(block) | _by_key(trained.model, keys_of(raw, trained.options), X, level)
+    except DataError as error:
+        raise error.within(source) from None
+    return beginning(block) | _one_by_one(trained, trained.model, X, block, level, source)
+
+
+def _by_key(fleet: Fleet, keys: list[str], X: Array, level: float | None) -> dict[str, Array]:
+    """Each row as the next one of its key."""
+    columns = {"key": np.array(keys, dtype=object), "prediction": fleet.predict_many(keys, X)}
+    if level is None:
+        return columns
+    lower, upper = fleet.predict_intervals(keys, X, level)
+    return columns | {"lower": lower, "upper": upper}
+
+
+def _one_by_one(
+    trained: Trained, model: Learner, X: Array, block: Block, level: float | None, source: str
+) -> dict[str, Array]:
+    """Each row as one further ahead."""
     names = [*(model._names or ())]
     rows: list[Any] = list(X) if trained.width else [dict(zip(names, row, strict=True)) for row in X.tolist()]
     said, ends = np.empty(len(rows)), np.full((2, len(rows)), np.nan)
@@ -133,7 +162,4 @@ def _predicted(trained: Trained, block: Block, level: float | None, source: str)
                 ends[:, 0] = ticket.interval(level)
     except ValueError as error:
         raise DataError(str(error), source=source, place=block.place(place)) from error
-    columns["prediction"] = said
-    if level is not None:
-        columns |= {"lower": ends[0], "upper": ends[1]}
-    return columns
+    return {"prediction": said} | ({} if level is None else {"lower": ends[0], "upper": ends[1]})

@@ -98,16 +98,17 @@ class KeyLog:
         np.add.at(self.sums[:, 3], key[later], loss[later])
 
     def _draw(self, key: Array, number: Array, loss: Array, y: Array, predictions: Array) -> None:
+        """A key's pieces are joined when the row comes for which there is no room, wherever the block begins."""
         assert self.pieces is not None
-        latest = np.zeros(len(self.width), dtype=np.int64)
-        np.maximum.at(latest, key, number)
-        while len(full := np.flatnonzero(latest >= PIECES * self.width)):
+        columns = np.column_stack([np.ones(len(key)), loss, y, predictions])
+        while len(key):
+            fits = number < PIECES * self.width[key]
+            np.add.at(self.pieces, (key[fits], number[fits] // self.width[key[fits]]), columns[fits])
+            key, number, columns = key[~fits], number[~fits], columns[~fits]
+            full = np.unique(key)
             half = self.pieces[full].reshape(len(full), PIECES // 2, 2, len(_PIECE)).sum(axis=2)
             self.pieces[full] = np.concatenate([half, np.zeros_like(half)], axis=1)
             self.width[full] *= 2
-        at = key, number // self.width[key]
-        for place, values in enumerate((np.ones(len(key)), loss, y, predictions)):
-            np.add.at(self.pieces[..., place], at, values)
 
     def _reserve(self, keys: int) -> None:
         more = keys - len(self.sums)

@@ -1,0 +1,200 @@
+"""``run --key``: a model for each value of a column, beside one model a key by hand."""
+
+import html
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import driftline as dl
+from tests.test_cli.calling import call, outcome
+from tests.test_cli.test_resume import StopAt, parts, same
+
+MODELS = {"rls": dl.RLS, "auto": dl.Auto, "nlms": dl.NLMS}
+DRIFTING = ("pump 1", "pump <4>")
+
+
+def meters(rows=3000, keys=6, seed=0):
+    """Meters with two features, two of which get ten times the noise half-way; some labels and features are missing."""
+    rng = np.random.default_rng(seed)
+    which = rng.integers(0, keys, size=rows)
+    frame = pd.DataFrame({"meter": [f"pump <{k}>" if k == 4 else f"pump {k}" for k in which]})
+    frame["heat"], frame["wind"] = rng.normal(size=(2, rows))
+    drifted = frame["meter"].isin(DRIFTING) & (np.arange(rows) > rows // 2)
+    frame["load"] = (1 + which) * frame["heat"] - frame["wind"] + np.where(drifted, 3.0, 0.3) * rng.normal(size=rows)
+    frame.loc[5::97, "load"] = np.nan
+    frame.loc[50::101, "wind"] = np.nan
+    return frame
+
+
+def by_hand(frame, model, level):
+    """A model and an alarm for each key, row by row."""
+    models, alarms, said = {}, {}, []
+    for row in frame.itertuples():
+        own = models.setdefault(row.meter, model(missing="skip"))
+        alarm = alarms.setdefault(row.meter, dl.Alarm())
+        whole = not np.isnan(row.wind)
+        x = {"heat": row.heat, "wind": row.wind}
+        learned = whole and not np.isnan(row.load)
+        prediction = own.predict_one(x) if whole else np.nan
+        ends = own.predict_interval(x, level) if whole else (np.nan, np.nan)
+        raised = learned and alarm.update(row.load - prediction)
+        said.append((prediction, *ends, int(raised)))
+        own.learn_one(x, row.load)
+    return models, pd.DataFrame(said, columns=["prediction", "lower", "upper", "alarm"])
+
+
+def arguments(tmp_path, frame, *more):
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    return ["run", tmp_path / "a.csv", "-t", "load", "--key", "meter", *more]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_predictions_intervals_and_alarms_are_those_of_one_model_a_key(capsys, tmp_path, name):
+    frame, out, state = meters(), tmp_path / "out.csv", tmp_path / "m.drift"
+    given = arguments(tmp_path, frame, "-m", name, "--level", "0.8", "--out", out, "--state", state)
+    found = outcome(capsys, *given)
+    models, expected = by_hand(frame, MODELS[name], 0.8)
+    table = pd.read_csv(out)
+    assert table["key"].tolist() == frame["meter"].tolist()
+    for column in ("prediction", "lower", "upper"):
+        np.testing.assert_allclose(table[column], expected[column], rtol=1e-12)
+    assert table["alarm"].tolist() == expected["alarm"].tolist()
+    raised = {key: own.index[-1] for key, own in frame[expected["alarm"] == 1].groupby("meter")}
+    assert {entry["key"]: entry["last_alarm"] for entry in found["keys_with_alarms"]} == raised
+    assert set(DRIFTING) <= set(raised)
+    errors = (frame["load"] - expected["prediction"]).dropna()
+    assert found["rmse"] == pytest.approx(np.sqrt(np.mean(errors**2)))
+    assert found["keys"] == 6
+    fleet = dl.load(state)
+    for key, model in models.items():
+        assert fleet[key].n_seen_ == model.n_seen_
+        assert fleet[key].predict_one([1.0, 2.0]) == pytest.approx(model.predict_one({"heat": 1.0, "wind": 2.0}), rel=1e-12)
+
+
+def test_what_is_said_of_a_key_follows_from_its_errors(capsys, tmp_path):
+    frame, out = meters(), tmp_path / "out.csv"
+    found = outcome(capsys, *arguments(tmp_path, frame, "-m", "rls", "--out", out))["keys_with_alarms"]
+    table = pd.read_csv(out).assign(error=lambda t: t["target"] - t["prediction"])
+    for entry in found:
+        own = table[(table["key"] == entry["key"]) & table["error"].notna()]
+        before, since = own[own["row"] <= entry["last_alarm"]], own[own["row"] > entry["last_alarm"]]
+        assert (entry["rows"], entry["alarms"]) == (len(own), own["alarm"].sum())
+        assert own["row"][own["alarm"] == 1].max() == entry["last_alarm"]
+        for name, some in (("rmse", own), ("before", before), ("since", since)):
+            assert entry[name] == pytest.approx(np.sqrt(np.mean(some["error"] ** 2)), rel=1e-9)
+    factors = [entry["since"] / entry["before"] for entry in found]
+    assert factors == sorted(factors, reverse=True)
+
+
+@pytest.mark.parametrize("name", ["rls", "auto"])
+def test_a_run_that_stops_goes_on_with_the_same_bits(capsys, tmp_path, monkeypatch, name):
+    given = arguments(tmp_path, meters(), "-m", name, "--level", "0.8", "--save-every", "211")
+    for folder in ("whole", "part"):
+        (tmp_path / folder).mkdir()
+
+    def files(folder):
+        at = tmp_path / folder
+        return ["--out", at / "out.csv", "--state", at / "state", "--report", at / "page.html"]
+
+    outcome(capsys, *given, *files("whole"))
+    for stop in (300, 1000, 2500):
+        with monkeypatch.context() as patch:
+            StopAt(patch, stop)
+            assert outcome(capsys, *given, *files("part"), "--resume")["interrupted"]
+    outcome(capsys, *given, *files("part"), "--resume")
+    assert (tmp_path / "part/out.csv").read_bytes() == (tmp_path / "whole/out.csv").read_bytes()
+    (one, extra), (other, resumed) = parts(tmp_path / "whole/state"), parts(tmp_path / "part/state")
+    assert one == other
+    assert same(extra.arrays, resumed.arrays)
+    pages = [(tmp_path / folder / "page.html").read_text() for folder in ("whole", "part")]
+    tables = [re.search(r'<section class="card" id="keys">.*id="again"', page, re.DOTALL)[0] for page in pages]
+    assert tables[0] == tables[1]
+
+
+def test_the_page_opens_with_the_keys_whose_alarm_went_off(capsys, tmp_path):
+    page = tmp_path / "page.html"
+    found = outcome(capsys, *arguments(tmp_path, meters(), "-m", "rls", "--report", page))["keys_with_alarms"]
+    text = page.read_text()
+    listed = re.findall(r'<a href="#(key-\d+)">(.*?)</a>', text)
+    assert [html.unescape(key) for _, key in listed][: len(found)] == [entry["key"] for entry in found]
+    assert len(listed) == 6
+    assert all(f'id="{place}"' in text for place, _ in listed)
+    assert "pump <4>" not in text
+    assert f"The alarm went off in {len(found)} of 6 keys." in text
+    assert text.count('class="mark alarms"') == 2 * sum(entry["alarms"] for entry in found)
+
+
+def test_the_summary_names_the_keys_whose_alarm_went_off(capsys, tmp_path):
+    code, out, _ = call(capsys, *arguments(tmp_path, meters(), "-m", "rls"))
+    assert (code, "RLS for each of 6 keys" in out) == (0, True)
+    assert all(key in out for key in DRIFTING)
+    quiet = meters()[lambda frame: ~frame["meter"].isin(DRIFTING)]
+    code, out, _ = call(capsys, *arguments(tmp_path, quiet, "-m", "rls"))
+    assert (code, "No alarm went off" in out) == (0, True)
+
+
+def test_the_next_rows_of_each_key_are_predicted_from_the_state(capsys, tmp_path):
+    frame, state, out = meters(), tmp_path / "m.drift", tmp_path / "next.csv"
+    outcome(capsys, *arguments(tmp_path, frame, "-m", "rls", "--level", "0.8", "--state", state))
+    rows = pd.DataFrame({"wind": [0.5, 1.0, 2.0], "heat": [1.0, 2.0, 3.0], "meter": ["pump 2", "never seen", "pump <4>"]})
+    rows.to_csv(tmp_path / "b.csv", index=False)
+    assert call(capsys, "predict", state, tmp_path / "b.csv", "--level", "0.8", "--out", out)[0] == 0
+    models, _ = by_hand(frame, dl.RLS, 0.8)
+    for row, said in zip(rows.itertuples(), pd.read_csv(out).itertuples(), strict=True):
+        model, x = models.get(row.meter, dl.RLS()), {"heat": row.heat, "wind": row.wind}
+        assert said.key == row.meter
+        assert said.prediction == pytest.approx(model.predict_one(x), rel=1e-12)
+        assert (said.lower, said.upper) == pytest.approx(model.predict_interval(x, 0.8), rel=1e-12)
+    code, text, _ = call(capsys, "inspect", state)
+    assert (code, "6 keys" in text, "pump 1: 1" in text) == (0, True, True)
+    assert json.loads(call(capsys, "inspect", state, "--json")[1])["keys"] == 6
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--delay", "3"], "--delay does not go with --key"),
+        (["--steps", "3"], "--steps does not go with --key"),
+        (["--id", "heat"], "--id does not go with --key"),
+        (["--missing", "mean"], "--missing mean does not go with --key"),
+        (["--missing", "wind=last"], "--missing last does not go with --key"),
+        (["--drop", "meter"], "meter is the key"),
+    ],
+)
+def test_options_that_do_not_go_with_keys_are_refused_by_name(capsys, tmp_path, more, words):
+    code, _, err = call(capsys, *arguments(tmp_path, meters(50), *more))
+    assert (code, words in " ".join(err.split())) == (2, True)
+
+
+def test_compare_refuses_keys(capsys, tmp_path):
+    _, source, *rest = arguments(tmp_path, meters(50))
+    code, _, err = call(capsys, "compare", source, *rest)
+    assert (code, "--key" in err) == (2, True)
+
+
+def test_bad_rows_are_named(capsys, tmp_path):
+    frame = meters(50)
+    frame.loc[7, "meter"] = None
+    code, _, err = call(capsys, *arguments(tmp_path, frame, "-m", "rls"))
+    assert (code, "the key is missing" in err, "line 9" in err) == (1, True, True)
+    frame = meters(50).assign(where=["north"] * 20 + ["south"] * 30)
+    code, _, err = call(capsys, *arguments(tmp_path, frame, "-m", "rls"))
+    assert (code, "where=south" in err, "line 22" in err, "--drop where" in err) == (1, True, True, True)
+
+
+def test_a_state_of_a_run_without_keys_or_a_report_is_refused(capsys, tmp_path):
+    given = arguments(tmp_path, meters(200), "-m", "rls")
+    state = tmp_path / "m.drift"
+    outcome(capsys, *given, "--state", state)
+    code, _, err = call(capsys, *given, "--state", state, "--resume", "--report", tmp_path / "page.html")
+    assert (code, "without --report" in err) == (2, True)
+    plain = [*given[:4], "-m", "rls", "--drop", "meter"]
+    code, _, err = call(capsys, *plain, "--state", state, "--resume")
+    assert (code, "was saved by a run with no --drop" in err) == (2, True)
+    code, _, err = call(capsys, *given[:4], "--key", "meter", "--drop", "wind", "-m", "rls", "--state", state, "--resume")
+    assert (code, "was saved by a run with no --drop" in err) == (2, True)
+    code, _, err = call(capsys, *given[:4], "-m", "rls", "--missing", "skip", "--state", state, "--resume")
+    assert (code, "was saved by a run with --key meter, not no --key" in err) == (2, True)
