@@ -14,6 +14,7 @@ Array = npt.NDArray[np.float64]
 
 ROWS, SEEDS = 1_000_000, 3
 SHORT, STREAMS = 1000, 200  # a short stream; how many of them
+SHORTEST, KEYS = 200, 5000  # a stream of a key; how many keys
 BEFORE, AFTER, TRIALS = 1000, 2000, 400
 
 
@@ -23,8 +24,13 @@ def autocorrelated(kept: float) -> Callable[[np.random.Generator, int], Array]:
 
 
 def seasonal(period: int) -> Callable[[np.random.Generator, int], Array]:
-    """Gaussian errors whose deviation goes from 1/e to e and back within a period."""
-    return lambda rng, rows: rng.standard_normal(rows) * np.exp(np.sin(2 * np.pi * np.arange(rows) / period))
+    """Gaussian errors whose deviation goes from 1/e to e and back within a period, from anywhere in it on."""
+
+    def draw(rng: np.random.Generator, rows: int) -> Array:
+        phase = rng.integers(0, period)
+        return rng.standard_normal(rows) * np.exp(np.sin(2 * np.pi * (np.arange(rows) + phase) / period))
+
+    return draw
 
 
 def bursts(rng: np.random.Generator, rows: int) -> Array:
@@ -54,16 +60,35 @@ CHANGES: dict[str, Callable[[Array], Array]] = {
 
 
 def main() -> None:
-    print(f"| errors | false alarms in {ROWS:,} rows, {SEEDS} seeds | in {STREAMS} streams of {SHORT:,} rows |")
-    print("| --- | --- | ---: |")
+    print(
+        f"| errors | false alarms in {ROWS:,} rows, {SEEDS} seeds | in {STREAMS} streams of {SHORT:,} rows "
+        f"| keys of {KEYS:,} with one within {SHORTEST} rows |"
+    )
+    print("| --- | --- | ---: | ---: |")
     for name, draw in KINDS.items():
         long = [dl.Alarm().update_many(draw(np.random.default_rng(seed), ROWS)).size for seed in range(SEEDS)]
         short = sum(dl.Alarm().update_many(draw(np.random.default_rng(seed), SHORT)).size for seed in range(STREAMS))
-        print(f"| {name} | {', '.join(map(str, long))} | {short} |", flush=True)
+        rng = np.random.default_rng(0)
+        named = sum(dl.Alarm().update_many(draw(rng, SHORTEST)).size > 0 for _ in range(KEYS))
+        print(f"| {name} | {', '.join(map(str, long))} | {short} | {named} |", flush=True)
     kinds = ["Gaussian", "autocorrelation 0.9", "of 96 rows"]
     print(f"\n| from row {BEFORE:,} on | " + " | ".join(kinds) + " |\n| --- | --- | --- | --- |")
     for change, apply in CHANGES.items():
         print(f"| {change} | " + " | ".join(_delays(KINDS[kind], apply) for kind in kinds) + " |", flush=True)
+    print(f"\n| errors grow half-way through {SHORTEST} rows | found |\n| --- | ---: |")
+    for factor in (2, 3, 4, 6, 8):
+        print(f"| {factor} times | {_found(factor):.0%} |", flush=True)
+
+
+def _found(factor: float) -> float:
+    """The share of streams in which errors that grow by a factor half-way raise an alarm before the end."""
+    found, rng = 0, np.random.default_rng(1)
+    for _ in range(TRIALS):
+        errors = rng.standard_normal(SHORTEST)
+        errors[: SHORTEST // 16] *= factor  # of a model that knows nothing yet
+        errors[SHORTEST // 2 :] *= factor
+        found += bool((dl.Alarm().update_many(errors) >= SHORTEST // 2).any())
+    return found / TRIALS
 
 
 def _delays(draw: Callable[[np.random.Generator, int], Array], apply: Callable[[Array], Array]) -> str:

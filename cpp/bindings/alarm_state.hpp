@@ -8,9 +8,9 @@
 namespace driftline::bindings {
 
 // Calls visit(name, numbers, count) for each array of the state. Whole numbers are in `counts`.
-template <class Visit> void visit_alarm(Alarm& alarm, double (&counts)[4], double (&numbers)[3], Visit&& visit) {
+template <class Visit> void visit_alarm(Alarm& alarm, double (&counts)[4], double (&numbers)[4], Visit&& visit) {
     visit("counts", counts, 4);
-    visit("numbers", numbers, 3);
+    visit("numbers", numbers, 4);
     visit("evidence", alarm.evidence, 4);
     visit("share", alarm.share, 4);
     visit("size_half", alarm.size.half, alarm_scales);
@@ -32,7 +32,7 @@ template <class Visit> void visit_alarm(Alarm& alarm, double (&counts)[4], doubl
 template <class Visit> void write_alarm(Alarm alarm, Visit&& visit) {
     double counts[] = {static_cast<double>(alarm.count), static_cast<double>(alarm.known),
                        static_cast<double>(alarm.waiting), static_cast<double>(alarm.scores)};
-    double numbers[] = {alarm.limit, alarm.waited, alarm.current_share};
+    double numbers[] = {alarm.limit, alarm.waited, alarm.current_share, alarm.early_share};
     visit_alarm(alarm, counts, numbers, visit);
 }
 
@@ -45,7 +45,7 @@ inline bool is_sound(const Alarm& alarm) {
         (alarm.known == alarm.count || alarm.known == alarm.count - alarm_start_up || alarm.known >= alarm_warm_up) &&
         (alarm.count < alarm_warm_up || alarm.known >= alarm_first_sample) &&
         (alarm.waiting == 0 || alarm.count > alarm_warm_up) && within(alarm.current_share, DBL_MIN, 1.0) &&
-        std::is_sorted(alarm.sample, alarm.sample + alarm.known);
+        within(alarm.early_share, DBL_MIN, 1.0) && std::is_sorted(alarm.sample, alarm.sample + alarm.known);
     for (int i = 0; i < 4; ++i)
         sound = sound && within(alarm.evidence[i], 0.0, i < 3 ? alarm.limit : 2 * alarm.limit) &&
                 within(alarm.share[i], DBL_MIN, 1.0);
@@ -66,12 +66,13 @@ inline bool is_sound(const Alarm& alarm) {
 // Throws where the state is not one that errors lead to.
 template <class Visit> Alarm read_alarm(Visit&& visit) {
     constexpr double most_count = 9007199254740992.0; // 2^53
-    double counts[4], numbers[3];
+    double counts[4], numbers[4];
     Alarm read;
     visit_alarm(read, counts, numbers, visit);
     read.limit = numbers[0];
     read.waited = numbers[1];
     read.current_share = numbers[2];
+    read.early_share = numbers[3];
     bool sound = true;
     Index* const to[] = {&read.count, &read.known, &read.waiting, &read.scores};
     for (int i = 0; i < 4; ++i) {

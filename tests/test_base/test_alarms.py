@@ -43,8 +43,9 @@ def long_run_variance(scores):
     """From all pairs, those at a distance of k for 0.9^(k - 1), or as an autoregression has it from neighbours alone."""
     n, scores = len(scores), np.asarray(scores)
     covariances = [scores[k:] @ scores[:-k] / n for k in range(1, n)]
-    first = min(covariances[0], 0.99)
-    return max(1, 1 + 2 * sum(0.9**k * c for k, c in enumerate(covariances)), (1 + first) / (1 - first))
+    first = min(covariances[0] - 0.5 / math.sqrt(n), 0.99)
+    fading = sum(0.9**k * c for k, c in enumerate(covariances)) - 0.5 * math.sqrt(1 / (1 - 0.81) / n)
+    return max(1, 1 + 2 * fading, (1 + first) / (1 - first))
 
 
 def first_scores(errors):
@@ -82,10 +83,10 @@ def plain_alarms(errors, false_every):
         early = len(past) <= 384
         bets = np.array([math.log(0.6 * p**-0.4), 2 * min(z, most) - 2, 2 * min(-z, most) - 2, math.log(0.4 * p**-0.6)])
         if len(logs) % 16 == 0:
-            share = 1 / max(certain_variance(logs), certain_variance(scores)) / (1 + 128 / (len(logs) + 1))
-        now = [share] * 3 + [early and 1 / max(map(long_run_variance, (early_logs, early_scores)))]
-        now[3] = early and min(now[3], 1 / max(certain_variance(logs), certain_variance(scores)))
-        shares = np.where(evidence == 0, now, shares)
+            certain = max(certain_variance(logs), certain_variance(scores))
+            share = 1 / certain / (1 + 128 / (len(logs) + 1))
+            early_share = early and 1 / max(certain, *map(long_run_variance, (early_logs, early_scores)))
+        shares = np.where(evidence == 0, [share] * 3 + [early_share], shares)
         limit = math.log(false_every)
         evidence = np.clip(evidence + shares * bets, 0, 2 * limit) * [1, 1, 1, early]
         logs.append(-math.log(p))
@@ -324,8 +325,9 @@ def test_bad_errors_change_nothing():
         {"counts": np.array([100.0, 50.0, 0.0, 0.0])},
         {"counts": np.array([64.0, 64.0, 10.0, 0.0])},
         {"counts": np.array([100.0, 50.0, 0.0, 101.0])},
-        {"numbers": np.array([9.0, 65.0, 1.0])},
-        {"numbers": np.array([9.0, 0.0, 0.0])},
+        {"numbers": np.array([9.0, 65.0, 1.0, 1.0])},
+        {"numbers": np.array([9.0, 0.0, 0.0, 1.0])},
+        {"numbers": np.array([9.0, 0.0, 1.0, 0.0])},
         {"sign_half": np.full(9, 10.0)},
         {"size_variance": np.full(9, -1.0)},
         {"latest": np.ones(3)},

@@ -83,6 +83,7 @@ def run(
       cat sensor.jsonl | driftline run - -t temperature --state model.drift --resume --out -
       driftline run meters.csv -t kwh --delay 24 --level 0.9
       driftline run orders.csv -t days --id order --labels delivered.csv --time when --state model.drift
+      driftline run readings.csv -t power --key sensor --report sensors.html --state fleet.drift
       driftline run past.csv -t load --steps 48 --known holiday --time when --state model.drift
     """
     from driftline.cli import commands

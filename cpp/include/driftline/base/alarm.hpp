@@ -72,13 +72,14 @@ struct BlockVariances {
 
 // The long-run variance of scores whose mean is 0 and whose variance is 1, from every pair of them, so that a few dozen
 // scores tell something: 1 + 2 (c_1 + kept c_2 + kept^2 c_3 + ...), with c_k the covariance at a distance of k, or
-// (1 + c_1) / (1 - c_1), what an autoregression has, whichever is larger.
+// (1 + c_1) / (1 - c_1), what an autoregression has, whichever is larger. Half a standard error is taken off both, or most
+// independent scores would seem to depend on each other.
 struct NearbyProducts {
     double last = 0, neighbours = 0; // the score before; sum of the products of neighbours
     double recent = 0, products = 0; // sum of the scores before, older ones for less; sum of each score's product with it
+    static constexpr double kept = 0.9;
 
     void add(double score) {
-        constexpr double kept = 0.9;
         neighbours += score * last;
         products += score * recent;
         last = score;
@@ -86,8 +87,10 @@ struct NearbyProducts {
     }
     double variance(Index scores) const {
         constexpr double most = 0.99;
-        const double count = static_cast<double>(scores), c = at_most(neighbours / count, most);
-        return at_least(1, at_least(1 + 2 * products / count, (1 + c) / (1 - c)));
+        const double count = static_cast<double>(scores), off = 0.5 / std::sqrt(count);
+        const double c = at_most(neighbours / count - off, most);
+        const double sum = products / count - off / std::sqrt(1 - kept * kept);
+        return at_least(1, at_least(1 + 2 * sum, (1 + c) / (1 - c)));
     }
 };
 
@@ -96,6 +99,7 @@ struct Alarm {
     double evidence[4] = {};           // for larger errors, a shift upwards, a shift downwards; early, for much larger ones
     double share[4] = {1, 1, 1, 1};    // of its log-bets that count
     double current_share = 1;          // of log-bets that begin now, found once in alarm_pause scores
+    double early_share = 1;            // the same for the fourth CUSUM
     Index count = 0;                   // errors
     Index known = 0;                   // size of the sample
     Index waiting = 0;                 // errors until an alarm may follow the last one
@@ -179,15 +183,14 @@ struct Alarm {
         }
     }
     // Independent scores have the variance 1. Early on, when little is known about their dependence, bets are smaller.
-    double found_share() const {
+    void find_shares() {
         constexpr double unknown = 128;
         const double varies = at_least(at_least(1, size.largest(scores)), sign.largest(scores));
-        return 1 / (varies * (1 + unknown / static_cast<double>(scores + 1)));
-    }
-    double found_early_share() const {
-        const Index known_scores = scores + alarm_first_sample;
-        const double sizes = at_least(size.largest(scores), early[0].variance(known_scores));
-        return 1 / at_least(sizes, at_least(sign.largest(scores), early[1].variance(known_scores)));
+        current_share = 1 / (varies * (1 + unknown / static_cast<double>(scores + 1)));
+        if (count <= alarm_early) {
+            const Index known_scores = scores + alarm_first_sample;
+            early_share = 1 / at_least(varies, at_least(early[0].variance(known_scores), early[1].variance(known_scores)));
+        }
     }
     // Whether the median size of the latest errors is alarm_factor times that of the sample.
     bool latest_are_much_larger() const {
@@ -205,7 +208,7 @@ struct Alarm {
 inline bool bet_early(Alarm& alarm, double log_p, double z) {
     double &evidence = alarm.evidence[3], &share = alarm.share[3];
     if (evidence == 0)
-        share = alarm.found_early_share();
+        share = alarm.early_share;
     const double log_bet = std::log(alarm_early_power) + (alarm_early_power - 1) * log_p;
     evidence = at_most(at_least(0, evidence + share * log_bet), 2 * alarm.limit);
     alarm.early[0].add(-log_p - 1);
@@ -223,7 +226,7 @@ inline bool bet(Alarm& alarm, double p, double z) {
                                alarm_shift * at_most(z, score) - half_square,
                                alarm_shift * at_most(-z, score) - half_square};
     if (alarm.scores % alarm_pause == 0)
-        alarm.current_share = alarm.found_share();
+        alarm.find_shares();
     bool raised = false;
     for (int i = 0; i < 3; ++i) {
         if (alarm.evidence[i] == 0)
