@@ -34,7 +34,7 @@ class Alarm:
     >>> rng = np.random.default_rng(0)
     >>> errors = np.concatenate([rng.normal(size=1000), 3 * rng.normal(size=100)])
     >>> Alarm().update_many(errors).tolist()
-    [1019]
+    [1020]
     """
 
     def __init__(self, *, false_every: float = 10_000) -> None:
