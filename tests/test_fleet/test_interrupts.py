@@ -151,3 +151,22 @@ def test_an_interrupt_as_a_call_ends_leaves_the_fleet_to_whoever_handles_it(tmp_
         sys.settrace(before)
     assert fleet.n_seen_.sum() == 60
     fleet.save(tmp_path / "fleet")
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_an_interrupt_of_a_drop_leaves_names_and_models_in_step(when):
+    keys, X, y = keyed_rows(keys=40, count=1000)
+    fleet = dl.Fleet(dl.RLS(), named=True)
+    fleet.learn_many(NAMES[keys], X, y)
+    models = {key: fleet[key] for key in fleet.keys_}
+    core = fleet._models.core
+    fleet._models.core = Interrupting(core, "drop", 1, when)
+    with pytest.raises(KeyboardInterrupt):
+        fleet.drop(NAMES[5:15])
+    fleet._models.core = core
+    left = set(NAMES) - (set(NAMES[5:15]) if when == "after" else set())
+    assert set(fleet.keys_) == left
+    for key in fleet.keys_:
+        require_same(fleet[key], models[key])
+    fleet.learn_many(NAMES[keys], X, y)
+    assert set(fleet.keys_) == set(NAMES)

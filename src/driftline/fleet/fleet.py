@@ -249,13 +249,18 @@ class Fleet:
         """
         with self._guard.claim(only=True):
             slots = np.unique(np.array([self._slot(key) for key in keys], dtype=np.int64))
+            done = np.zeros(1, dtype=np.int64)
             if self._options.named:
                 names = Names(self._options.n, self._keys.listed)
                 names.drop(slots)
-                self._models.drop(slots, len(self), close=True)
-                self._keys = names
+                try:
+                    self._models.drop(slots, len(self), True, done)
+                    self._keys = names
+                except BaseException:  # an interrupt
+                    self._keys = names if done[0] else self._keys
+                    raise
             else:
-                self._models.drop(slots, len(self), close=False)
+                self._models.drop(slots, len(self), False, done)
 
     def _core(self, what: str) -> Any:
         if isinstance(self._models, Separate):

@@ -195,10 +195,12 @@ class Packed:
             return np.tile([0.0, 0.0, *kept, -1.0, 0.0], (count, 1))
         return np.column_stack([self.core.summary(count), np.full(count, float(self.core.slot_bytes))])
 
-    def drop(self, slots: Array, count: int, close: bool) -> None:
-        """Removes models and closes the gaps, or puts them back to their start."""
-        if self.core is not None:
-            self.core.drop(slots, count, close)
+    def drop(self, slots: Array, count: int, close: bool, done: Array) -> None:
+        """Removes models and closes the gaps, or puts them back to their start; ``done[0]`` becomes 1 with that."""
+        if self.core is None:
+            done[0] = 1
+        else:
+            self.core.drop(slots, count, close, done)
 
     # Keeping and copying.
 

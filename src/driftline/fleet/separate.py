@@ -214,13 +214,13 @@ class Separate:
             )  # fmt: skip
         return table
 
-    def drop(self, slots: Array, count: int, close: bool) -> None:
-        """Removes models and closes the gaps, or puts them back to their start."""
+    def drop(self, slots: Array, count: int, close: bool, done: Array) -> None:
+        """Removes models and closes the gaps, or puts them back to their start; ``done[0]`` becomes 1 with that."""
         gone = set(slots.tolist())
         left = {slot: entry for slot, entry in self.entries.items() if slot not in gone}
         if close:
             left = {slot - int(np.searchsorted(slots, slot)): entry for slot, entry in left.items()}
-        self.entries = left
+        self.entries, done[0] = left, 1  # no call in between, so that no interrupt is heeded there
 
     # Keeping and copying.
 

@@ -25,7 +25,7 @@ _ENDINGS = {  # events after which a running sum is no comparator's value, and w
     "projections": "the weights never left the ball",
     "repaired": "S never had to be repaired",
     "saturated": "every row was within the range and the precision of the type",
-    "retuned": "the parameters stayed as they were",
+    "retuned": "every row was learned by itself, with these parameters",
 }
 
 

@@ -111,8 +111,9 @@ class Moments:
         """The learner that these rows lead to, which can learn on: RLS, or Ridge where nothing is forgotten.
 
         Weights and covariance are those of the sequential learner up to rounding. Directions that no row spoke of are held
-        where it holds them. What depends on the predictions on the way is not known: intervals start afresh, and the
-        certificate has no bound; its loss is that of the best fixed weights.
+        where it holds them. What depends on the predictions on the way is not known: intervals start afresh. The
+        certificate has no bound: its condition "every row was learned by itself, with these parameters" fails, and its loss is
+        that of the best fixed weights, with their penalty, and of the predictions made since.
 
         Args:
             ridge: S starts at I / ridge.
@@ -137,7 +138,7 @@ class Moments:
             "largest_norm2": float(self._largest[:-1] @ self._largest[:-1]),
             "weighted": self._weighted,
             "capped": int(held),
-            "retuned": 1,  # so that no theorem is claimed to hold for the loss
+            "retuned": 1,  # not every row was learned by itself: no theorem speaks of the loss
         }
         state.start(learner, self._names, unit, diagonal, weights, sums)
         return learner
