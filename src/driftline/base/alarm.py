@@ -16,9 +16,9 @@ class Alarm:
     """Watches errors and tells when they have become larger than they were.
 
     Each error is ranked in a sample of the errors before it, by size and with its sign: up to 384 errors, those after the
-    24 of a model that knows nothing yet, and then one in four, each of which takes the place of another. As long as the errors are exchangeable, all ranks are
-    equally likely, whatever the distribution. Large errors, or errors shifted to one side,
-    add to the evidence, counted from the row at which it is strongest: a CUSUM of the bets of a conformal test
+    24 of a model that knows nothing yet, and then one in four, each of which takes the place of another. As long as the
+    errors are exchangeable, all ranks are equally likely, whatever the distribution. Large errors, or errors shifted to
+    one side, add to the evidence, counted from the row at which it is strongest: a CUSUM of the bets of a conformal test
     martingale. Errors that depend on each other come in stretches; the alarm measures how much more sums of
     neighbouring ranks vary than independent ones would, and counts the evidence for as much less. Among the first 384
     errors, where little is known of that, errors that become 2.5 times as large and more are found by a bet of their own.

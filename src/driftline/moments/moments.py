@@ -112,8 +112,8 @@ class Moments:
 
         Weights and covariance are those of the sequential learner up to rounding. Directions that no row spoke of are held
         where it holds them. What depends on the predictions on the way is not known: intervals start afresh. The
-        certificate has no bound: its condition "every row was learned by itself, with these parameters" fails, and its loss is
-        that of the best fixed weights, with their penalty, and of the predictions made since.
+        certificate has no bound: its condition "every row was learned by itself, with these parameters" fails, and its loss
+        is that of the best fixed weights, with their penalty, plus that of the predictions made since.
 
         Args:
             ridge: S starts at I / ridge.
