@@ -38,14 +38,13 @@ template <class Visit> void write_alarm(Alarm alarm, Visit&& visit) {
 
 inline bool is_sound(const Alarm& alarm) {
     const auto within = [](auto value, auto least, auto most) { return value >= least && value <= most; };
-    bool sound =
-        alarm.limit > 0 && within(alarm.known, Index{0}, alarm.count < alarm_sample ? alarm.count : alarm_sample) &&
-        within(alarm.scores, Index{0}, alarm.count) && within(alarm.waiting, Index{0}, alarm_warm_up) &&
-        within(alarm.waited, 0.0, static_cast<double>(alarm_warm_up)) &&
-        (alarm.known == alarm.count || alarm.known == alarm.count - alarm_start_up || alarm.known >= alarm_warm_up) &&
-        (alarm.count < alarm_warm_up || alarm.known >= alarm_first_sample) &&
-        (alarm.waiting == 0 || alarm.count > alarm_warm_up) && within(alarm.current_share, DBL_MIN, 1.0) &&
-        within(alarm.early_share, DBL_MIN, 1.0) && std::is_sorted(alarm.sample, alarm.sample + alarm.known);
+    bool sound = alarm.limit > 0 && within(alarm.known, Index{0}, alarm.count < alarm_sample ? alarm.count : alarm_sample) &&
+                 within(alarm.scores, Index{0}, alarm.count) && within(alarm.waiting, Index{0}, alarm_warm_up) &&
+                 within(alarm.waited, 0.0, static_cast<double>(alarm_warm_up)) &&
+                 (alarm.known == at_least(Index{0}, alarm.count - alarm_start_up) || alarm.known >= alarm_warm_up) &&
+                 (alarm.count < alarm_warm_up || alarm.known >= alarm_warm_up - alarm_start_up) &&
+                 (alarm.waiting == 0 || alarm.count > alarm_warm_up) && within(alarm.current_share, DBL_MIN, 1.0) &&
+                 within(alarm.early_share, DBL_MIN, 1.0) && std::is_sorted(alarm.sample, alarm.sample + alarm.known);
     for (int i = 0; i < 4; ++i)
         sound = sound && within(alarm.evidence[i], 0.0, i < 3 ? alarm.limit : 2 * alarm.limit) &&
                 within(alarm.share[i], DBL_MIN, 1.0);

@@ -43,33 +43,23 @@ def long_run_variance(scores):
     """From all pairs, those at a distance of k for 0.9^(k - 1), or as an autoregression has it from neighbours alone."""
     n, scores = len(scores), np.asarray(scores)
     covariances = [scores[k:] @ scores[:-k] / n for k in range(1, n)]
-    first = min(covariances[0] - 0.5 / math.sqrt(n), 0.99)
-    fading = sum(0.9**k * c for k, c in enumerate(covariances)) - 0.5 * math.sqrt(1 / (1 - 0.81) / n)
+    first = min(covariances[0] - 1.5 / math.sqrt(n), 0.99)
+    fading = sum(0.9**k * c for k, c in enumerate(covariances)) - 1.5 * math.sqrt(1 / (1 - 0.81) / n)
     return max(1, 1 + 2 * fading, (1 + first) / (1 - first))
-
-
-def first_scores(errors):
-    """-log p - 1 and z of errors that are ranked among themselves, equal ones at their middle."""
-    size = np.abs(errors)
-    p = ((size > size[:, None]).sum(axis=1) + (size == size[:, None]).sum(axis=1) / 2) / len(errors)
-    q = ((errors < errors[:, None]).sum(axis=1) + (errors == errors[:, None]).sum(axis=1) / 2) / len(errors)
-    return (-np.log(p) - 1).tolist(), norm.ppf(q).tolist()
 
 
 def plain_alarms(errors, false_every):
     """The alarm from its definition, for up to 8,192 errors, beyond which the variances forget."""
-    raised, past, sample, logs, scores = [], [], [], [], []
+    raised, past, sample, logs, scores, early_logs, early_scores = ([] for _ in range(7))
     evidence, shares, later = np.zeros(4), np.ones(4), None
     for place, error in enumerate(errors):
         if np.isnan(error):
             continue
         seen = np.array(sample)
         past.append(error)
-        renew(sample, error, len(past))
-        if len(past) == 64:
-            sample = sorted(past[24:])
-            early_logs, early_scores = first_scores(np.array(past[24:]))
-        if len(past) <= 64:
+        if len(past) > 24:
+            renew(sample, error, len(past))
+        if len(seen) < 8:
             continue
         p = rank(np.sum(np.abs(seen) > abs(error)), np.sum(np.abs(seen) == abs(error)), len(seen))
         if later is not None:
@@ -79,6 +69,10 @@ def plain_alarms(errors, false_every):
                 later = None
             continue
         z = norm.ppf(rank(np.sum(seen < error), np.sum(seen == error), len(seen)))
+        if len(past) <= 64:
+            early_logs.append(-math.log(p) - 1)
+            early_scores.append(z)
+            continue
         most = min(-norm.ppf(p / 2), 3)
         early = len(past) <= 384
         bets = np.array([math.log(0.6 * p**-0.4), 2 * min(z, most) - 2, 2 * min(-z, most) - 2, math.log(0.4 * p**-0.6)])

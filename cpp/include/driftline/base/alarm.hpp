@@ -28,8 +28,8 @@ namespace driftline {
 inline constexpr Index alarm_sample = 384, alarm_stride = 4, alarm_warm_up = 64, alarm_past = 8192, alarm_pause = 16;
 inline constexpr int alarm_scales = 9;
 inline constexpr double alarm_power = 0.6, alarm_shift = 2;
-// A model that knows nothing yet makes the first errors: they are not in the sample.
-inline constexpr Index alarm_start_up = 24, alarm_first_sample = alarm_warm_up - alarm_start_up;
+// A model that knows nothing yet makes the first errors: they are not in the sample. Ranks among few others say little.
+inline constexpr Index alarm_start_up = 24, alarm_few = 8, alarm_first_scores = alarm_warm_up - alarm_start_up - alarm_few;
 // The fourth CUSUM: its errors, its bet, how many of the latest errors must be larger at their median, and by what factor.
 inline constexpr Index alarm_early = 384, alarm_latest = 24;
 inline constexpr double alarm_early_power = 0.4, alarm_factor = 2.5;
@@ -72,8 +72,8 @@ struct BlockVariances {
 
 // The long-run variance of scores whose mean is 0 and whose variance is 1, from every pair of them, so that a few dozen
 // scores tell something: 1 + 2 (c_1 + kept c_2 + kept^2 c_3 + ...), with c_k the covariance at a distance of k, or
-// (1 + c_1) / (1 - c_1), what an autoregression has, whichever is larger. Half a standard error is taken off both, or most
-// independent scores would seem to depend on each other.
+// (1 + c_1) / (1 - c_1), what an autoregression has, whichever is larger. One and a half standard errors are taken off both,
+// or independent scores would seem to depend on each other.
 struct NearbyProducts {
     double last = 0, neighbours = 0; // the score before; sum of the products of neighbours
     double recent = 0, products = 0; // sum of the scores before, older ones for less; sum of each score's product with it
@@ -87,7 +87,7 @@ struct NearbyProducts {
     }
     double variance(Index scores) const {
         constexpr double most = 0.99;
-        const double count = static_cast<double>(scores), off = 0.5 / std::sqrt(count);
+        const double count = static_cast<double>(scores), off = 1.5 / std::sqrt(count);
         const double c = at_most(neighbours / count - off, most);
         const double sum = products / count - off / std::sqrt(1 - kept * kept);
         return at_least(1, at_least(1 + 2 * sum, (1 + c) / (1 - c)));
@@ -128,42 +128,19 @@ struct Alarm {
     }
     double rank(Index twice) const { return 0.5 * static_cast<double>(twice + 1) / static_cast<double>(known + 1); }
 
-    // Where an error stands in the sample. Equal ones count half, so that the numbers are doubled.
-    struct Places {
-        Index left, right, up_to_left, up_to_right; // sampled errors below and up to minus the size, and the size
-        Index not_larger(double size) const { return up_to_right - left + (size > 0 ? right - up_to_left : 0); } // twice
-        Index below(double value) const { return value < 0 ? left + up_to_left : right + up_to_right; }          // twice
-        Index after(double value) const { return value < 0 ? up_to_left : up_to_right; }
-    };
-    Places places(double size) const {
-        const auto [left, right] = below(size);
-        return {left, right, up_to(-size, left), up_to(size, right)};
-    }
-
     // Only the latest errors are the sample.
     void restart() {
         known = alarm_warm_up;
         std::copy(latest, latest + known, sample);
         std::sort(sample, sample + known);
     }
-    // The first errors leave the sample, and the ranks of the others among themselves are the first scores.
-    void begin() {
-        known = alarm_first_sample;
-        std::copy(latest + alarm_start_up, latest + alarm_warm_up, sample);
-        std::sort(sample, sample + known);
-        const double twice = 2 * static_cast<double>(known);
-        for (Index i = alarm_start_up; i < alarm_warm_up; ++i) {
-            const double size = std::fabs(latest[i]);
-            const Places at = places(size);
-            early[0].add(-std::log(1 - static_cast<double>(at.not_larger(size)) / twice) - 1);
-            early[1].add(normal_score(static_cast<double>(at.below(latest[i])) / twice));
-        }
-    }
     // Once the sample is full, one error in alarm_stride takes the place of another. The ranks of those that leave follow
     // the multiples of the golden ratio: all ranks leave equally often, so that what is left is spread as before.
     void insert(double error, Index at) {
         latest[count % alarm_warm_up] = error;
         ++count;
+        if (count <= alarm_start_up)
+            return;
         if (known < alarm_sample) {
             std::copy_backward(sample + at, sample + known, sample + known + 1);
             sample[at] = error;
@@ -188,7 +165,7 @@ struct Alarm {
         const double varies = at_least(at_least(1, size.largest(scores)), sign.largest(scores));
         current_share = 1 / (varies * (1 + unknown / static_cast<double>(scores + 1)));
         if (count <= alarm_early) {
-            const Index known_scores = scores + alarm_first_sample;
+            const Index known_scores = scores + alarm_first_scores;
             early_share = 1 / at_least(varies, at_least(early[0].variance(known_scores), early[1].variance(known_scores)));
         }
     }
@@ -256,14 +233,20 @@ inline void wait(Alarm& alarm, double p) {
 inline bool raises(Alarm& alarm, double error) {
     if (std::isnan(error))
         return false;
-    // Half of equal ones count, and half of the error itself.
+    // The share of sampled errors whose size is larger, and of those that are smaller; half of equal ones count, and half of
+    // the error itself.
     const double value = saturate(error, DBL_MAX), size = std::fabs(value);
-    const Alarm::Places at = alarm.places(size);
-    const double p = alarm.rank(2 * alarm.known - at.not_larger(size)), q = alarm.rank(at.below(value));
+    const auto [left, right] = alarm.below(size);
+    const Index up_to_right = alarm.up_to(size, right), up_to_left = alarm.up_to(-size, left);
+    const Index inside = up_to_right - left, strictly_inside = size > 0 ? right - up_to_left : 0;
+    const double p = alarm.rank(2 * alarm.known - inside - strictly_inside);
+    const double q = value < 0 ? alarm.rank(left + up_to_left) : alarm.rank(right + up_to_right);
     const bool ranked = alarm.count >= alarm_warm_up;
-    alarm.insert(value, at.after(value));
-    if (alarm.count == alarm_warm_up)
-        alarm.begin();
+    if (!ranked && alarm.known >= alarm_few) {
+        alarm.early[0].add(-std::log(p) - 1);
+        alarm.early[1].add(normal_score(q));
+    }
+    alarm.insert(value, value < 0 ? up_to_left : up_to_right);
     if (alarm.waiting > 0)
         wait(alarm, p);
     else if (ranked && bet(alarm, p, normal_score(q))) {
