@@ -20,9 +20,10 @@ CHAINS = {
     "jsonl": ["a.csv.gz", "out.jsonl", "-m", "kalman", "--delay", "7"],
     "parquet": ["a.parquet", "out.parquet", "-m", "auto", "--missing", "mean", "--delay", "30", "--level", "0.9"],
     "steps": ["a.csv", "out.csv", "-m", "rls", "--steps", "4", "--known", "on", "--level", "0.8"],
+    "keys": ["a.csv", "out.csv", "-m", "rls", "--key", "on", "--drop", "where", "--level", "0.9"],
     "pipe of lines": ["a.jsonl", "out.csv", "-m", "nlms"],
 }
-REPORTED = {"csv"}  # chains that gather a report too, which takes longer
+REPORTED = {"csv", "keys"}  # chains that gather a report too, which takes longer
 KILLED = """
 import os, sys
 from driftline import cli

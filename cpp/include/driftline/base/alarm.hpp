@@ -115,8 +115,8 @@ struct Alarm {
         const double *left = sample, *right = sample;
         for (Index rest = known; rest > 0; rest /= 2) {
             const Index half = (rest + 1) / 2;
-            left += half * (left[half - 1] < -size);
-            right += half * (right[half - 1] < size);
+            left += half & -static_cast<Index>(left[half - 1] < -size);
+            right += half & -static_cast<Index>(right[half - 1] < size);
         }
         return {left - sample, right - sample};
     }
