@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 import driftline as dl
 from benchmarks.report import Report, Table, Verdict
 from driftline.spark import follow, replay
+from driftline.spark.bucket import Task
 from driftline.spark.follow import _Follower
 from driftline.spark.rows import columns_of, output_schema
 
@@ -116,7 +117,7 @@ def _follow(spark: SparkSession, folder: Path, learner: dl.Learner, buckets: int
     if buckets is None:
         columns = columns_of("by key", **COLUMNS)
         found = stream.groupBy("key").transformWithStateInPandas(
-            statefulProcessor=_Follower(learner, columns, None, stream.columns),
+            statefulProcessor=_Follower(Task(learner, columns, None, None, None), stream.columns),
             outputStructType=output_schema(stream, columns, learner, None),
             outputMode="Append",
             timeMode="None",

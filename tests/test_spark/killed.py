@@ -9,8 +9,8 @@ from driftline.spark import follow
 from .session import COLUMNS, SCHEMA, make_session
 
 
-def start(spark, folder, learner=None, buckets=5, **options):
-    stream = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(folder / "in"))
+def start(spark, folder, learner=None, buckets=5, schema=SCHEMA, **options):
+    stream = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder / "in"))
     columns = {**COLUMNS, **options}
     return (
         follow(stream, learner or dl.RLS(), buckets=buckets, **columns)

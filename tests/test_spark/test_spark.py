@@ -5,6 +5,8 @@ import signal
 import subprocess
 import sys
 import time
+from datetime import timedelta
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,6 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import driftline as dl
 from driftline.spark import fit, follow, replay
+from tests import patience
 
 from .killed import start
 from .session import COLUMNS, SCHEMA, sensor_rows, write_parts
@@ -63,17 +66,26 @@ def test_fit_is_one_learner_of_the_whole_history(frame, rows, learner):
     assert np.abs(model.predict(rows[["a", "b"]]) - expected.predict(rows[["a", "b"]])).max() < 1e-12 * rows["y"].std()
 
 
+def follow_until_killed(folder, batch, pause):
+    """Kills the process that follows a stream, a while after a batch began; whether it had not ended before."""
+    command = [sys.executable, "-m", "tests.test_spark.killed", str(folder)]
+    process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + patience.SECONDS
+    while not (folder / "checkpoint" / "offsets" / str(batch)).exists() and process.poll() is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    time.sleep(pause)
+    alive = process.poll() is None
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    return alive
+
+
 def test_a_stream_that_is_killed_gives_every_row_once(spark, rows, tmp_path):
     write_parts(rows, tmp_path / "in", 6)
-    command = [sys.executable, "-m", "tests.test_spark.killed", str(tmp_path)]
-    process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    offsets = tmp_path / "checkpoint" / "offsets"
-    deadline = time.monotonic() + 100
-    while not (offsets / "2").exists() and time.monotonic() < deadline and process.poll() is None:
-        time.sleep(0.05)
-    assert process.poll() is None
-    os.killpg(process.pid, signal.SIGKILL)  # in the midst of the third batch
-    process.wait()
+    rng = np.random.default_rng(0)  # how far into a batch: its reading, the state, the sink's files and the commit
+    for batch in (1, 3):
+        assert follow_until_killed(tmp_path, batch, rng.uniform(0, 0.6))
     assert not (tmp_path / "checkpoint" / "commits" / "5").exists()
     start(spark, tmp_path).awaitTermination()
     found = in_order(spark.read.parquet(str(tmp_path / "out")))
@@ -91,6 +103,69 @@ def test_a_stream_that_is_killed_gives_every_row_once(spark, rows, tmp_path):
             start(spark, tmp_path, **options).awaitTermination()
     start(spark, tmp_path).awaitTermination()  # nothing was lost
     assert spark.read.parquet(str(tmp_path / "out")).count() == len(rows) + 10
+
+
+LATE = SCHEMA + ", order string"
+
+
+def late_rows(rows, seed=0):
+    """Each row without its label, and a later one, of the same sensor and order, that brings it and nothing else."""
+    rng = np.random.default_rng(seed)
+    asked = rows.assign(order=[f"o{t}" for t in rows["t"]], at=rows["t"].astype(float), y=np.nan)
+    told = asked.assign(y=rows["y"], at=rows["t"] + rng.uniform(0.1, 900, len(rows)), a=np.nan, b=np.nan)
+    whole = pd.concat([asked, told]).sort_values("at", ignore_index=True).drop(columns="at")
+    return whole.assign(t=np.arange(len(whole)))
+
+
+def test_labels_that_come_later_are_learned_as_by_a_pending_for_each_key(spark, rows, tmp_path):
+    late = late_rows(rows)
+    write_parts(late, tmp_path / "in", 3)
+    start(spark, tmp_path, schema=LATE, id="order").awaitTermination()
+    found = in_order(spark.read.parquet(str(tmp_path / "out")))
+    models, expected, said = {}, [], {}
+    for row in late.itertuples():
+        model = models.setdefault(row.sensor, dl.Pending(dl.RLS()))
+        if np.isnan(row.y):
+            said[row.order] = model.predict_one(row.order, {"a": row.a, "b": row.b})
+        else:
+            model.learn_one(row.order, row.y)
+        expected.append(said[row.order])
+    assert np.array_equal(found["prediction"], expected)
+    assert found["y"].notna().sum() == len(rows)
+
+
+def test_ids_that_do_not_fit_are_named(spark, rows, tmp_path):
+    late = late_rows(rows[:40])
+    twice = pd.concat([late[:1], late[:1].assign(t=len(late))], ignore_index=True)
+    alone = late[late["y"].notna()][:1]
+    nameless = late.assign(order=None).astype({"order": "string"})
+    for number, (table, words) in enumerate(
+        ((twice, "waits already"), (alone, "the column 'a' is null for the id"), (nameless, "the column 'order' has"))
+    ):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        write_parts(table, folder / "in", 1)
+        with pytest.raises(Exception, match=rf"spark\.follow: .*{words}"):
+            start(spark, folder, schema=LATE, id="order").awaitTermination()
+
+
+def test_keys_that_come_no_more_are_let_go_and_start_anew(spark, rows, tmp_path):
+    """s0 is away for 2,000 rows, longer than idle; s1 for 400, which is shorter."""
+    sensor, t = rows["sensor"], rows["t"]
+    away = ((sensor == "s0") & t.between(1000, 3000)) | ((sensor == "s1") & t.between(900, 1300))
+    some = rows[~away].reset_index(drop=True)
+    write_parts(some, tmp_path / "in", 4)
+    start(spark, tmp_path, buckets=2, idle=900).awaitTermination()
+    found = in_order(spark.read.parquet(str(tmp_path / "out")))
+    fleet, expected = dl.Fleet(dl.RLS(), named=True), []
+    for part in np.array_split(np.arange(len(some)), 4):
+        batch = some.iloc[part]
+        expected += [*fleet.run(batch["sensor"], batch[["a", "b"]], batch["y"]).predictions]
+        last = some.iloc[: part[-1] + 1].groupby("sensor")["t"].max()
+        fleet.drop([key for key in fleet.keys_ if last[key] < batch["t"].max() - 900])
+    kept = dl.Fleet(dl.RLS(), named=True).run(some["sensor"], some[["a", "b"]], some["y"]).predictions
+    assert np.array_equal(found["prediction"], expected)
+    assert set(some["sensor"][np.array(expected) != kept]) == {"s0"}
 
 
 @pytest.mark.parametrize(
@@ -122,6 +197,16 @@ def test_what_no_verb_takes(spark, frame):
         follow(frame, dl.RLS(), **COLUMNS)
     with pytest.raises(ValueError, match=r"spark\.follow: buckets must be"):
         follow(frame, dl.RLS(), **COLUMNS, buckets=0)
+    stream = spark.readStream.schema(SCHEMA).parquet(str(Path(__file__).parent))
+    for options, words in (
+        ({"idle": timedelta(days=1)}, "idle must be a timedelta where order holds times, and a number where it holds"),
+        ({"id": "city"}, "id is 'city', but the columns are sensor, t, a, b, y"),
+        ({"id": "sensor", "level": 0.9}, "level does not go with id"),
+        ({"id": "sensor", "learner": dl.Auto()}, "labels that come later are for learners of fixed size, not Auto"),
+        ({"idle": -1}, "idle must be"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=rf"^spark\.follow: {words}"):
+            follow(stream, **{"learner": dl.RLS(), **COLUMNS, **options})
     for learner, words in (
         (dl.Auto(), "learner must be Ridge or RLS, got Auto; replay takes any learner"),
         (dl.RLS(keep_prior=True), "RLS must have a constant forgetting and no keep_prior"),

@@ -68,10 +68,12 @@ def keys_of(raw: RawBlock, options: Options) -> list[str]:
 
 
 def _texts_of(raw: RawBlock, column: str | None, what: str) -> list[str]:
-    texts: list[str | None] = as_texts(raw.table.column(column)).to_pylist()
-    if None in texts:
-        raise DataError(f"the {what} is missing", place=raw.place(texts.index(None)), column=column)
-    return [str(text) for text in texts]
+    texts = as_texts(raw.table.column(column))
+    found: list[str] = texts.to_pylist()
+    if texts.null_count:
+        row = next(row for row, text in enumerate(found) if text is None)
+        raise DataError(f"the {what} is missing", place=raw.place(row), column=column)
+    return found
 
 
 def labels_of(raw: RawBlock, encoder: Encoder) -> Array:
