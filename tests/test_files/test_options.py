@@ -13,6 +13,7 @@ EVERY = {
     "features": ("a", "b"),
     "drop": ("c",),
     "id": "order",
+    "key": "shop",
     "time": "when",
     "time_format": "%Y",
     "text": ("a",),
@@ -37,6 +38,7 @@ def test_every_option_can_be_typed():
         "features": ["a,b"],
         "drop": ["c"],
         "id": "order",
+        "key": "shop",
         "time": "when",
         "time_format": "%Y",
     }
