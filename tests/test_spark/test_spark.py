@@ -82,11 +82,11 @@ def follow_until_killed(folder, batch, pause):
 
 
 def test_a_stream_that_is_killed_gives_every_row_once(spark, rows, tmp_path):
-    write_parts(rows, tmp_path / "in", 6)
+    write_parts(rows, tmp_path / "in", 4)
     rng = np.random.default_rng(0)  # how far into a batch: its reading, the state, the sink's files and the commit
-    for batch in (1, 3):
+    for batch in (0, 2):
         assert follow_until_killed(tmp_path, batch, rng.uniform(0, 0.6))
-    assert not (tmp_path / "checkpoint" / "commits" / "5").exists()
+    assert not (tmp_path / "checkpoint" / "commits" / "3").exists()
     start(spark, tmp_path).awaitTermination()
     found = in_order(spark.read.parquet(str(tmp_path / "out")))
     run = dl.Fleet(dl.RLS(), named=True).run(rows["sensor"], rows[["a", "b"]], rows["y"])
