@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from driftline._core import Guard
 from driftline.base import river
-from driftline.base.params import Parametrised
 from driftline.tables.inputs import Array, Name
 
 
-class Model(Parametrised):
+class Model(river.Estimator):
     """Anything that learns from rows and has parameters."""
 
-    _river_kind: ClassVar[str] = "Regressor"
-    _supervised: ClassVar[bool] = True  # by River's convention
     _names: list[Name] | None = None
 
     def __new__(cls, *_: Any, **__: Any) -> Self:

@@ -48,6 +48,9 @@ class Nested(Learner):
         """The learners that see the rows, as they were given or by default."""
         raise TypeError(f"{type(self).__name__} cannot be used by itself")
 
+    def _unit_test_skips(self) -> frozenset[str]:
+        return frozenset().union(*(learner._unit_test_skips() for learner in self._base_learners()))
+
     def _of_the_learners(self, name: str) -> Any:
         values = [getattr(learner, name) for learner in self._base_learners()]
         return any(values) if name == "intercept" else values[0]

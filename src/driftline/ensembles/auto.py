@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from driftline import _core
+from driftline.base import river
 from driftline.base.certificate import Certificate
 from driftline.base.learner import Learner
 from driftline.base.native import NativeCore
@@ -163,3 +164,6 @@ class Auto(Learner):
     def _certify(self, sums: dict[str, float]) -> Certificate:
         events = {name: int(sums[name]) for name in ("expert_resets", "rescalings", "outliers") if sums[name] > 0}
         return Certificate(sums["loss"], events=events)
+
+    def _unit_test_skips(self) -> frozenset[str]:
+        return river.DEPENDS_ON_ORDER  # the trees draw features by their place

@@ -60,6 +60,7 @@ class Classifier(MetaLearner):
     _estimator_type = "classifier"
     _may_run_away = False  # labels are classes
     _river_kind = "Classifier"
+    _multiclass = True  # by River's convention
     _plain_intercept = True
     _core: ClassState | None = None
     _met: Labels | None = None  # made when first asked for

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -57,6 +57,10 @@ class AutoWithExperts(MetaLearner):
     )
 
     _by_feature = _linear = False
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        yield {"experts": [LMS(implicit=True)]}
 
     def _base_learners(self) -> list[Learner]:
         return [Auto(), *self.experts]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NoReturn
 
@@ -74,6 +74,10 @@ class Refit(MetaLearner):
     lags: Sequence[int] = params.checked(default=(), rule=_LAGS)
 
     _by_feature = _linear = False
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        return iter(())  # there is no estimator to begin with
 
     def _base_learners(self) -> list[Learner]:
         return [_FIRST]

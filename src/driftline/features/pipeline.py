@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from driftline._core import Level, Outputs, Status
-from driftline.base import params
+from driftline.base import params, river
 from driftline.base.batch import Batch, numbered
 from driftline.base.certificate import Certificate
 from driftline.base.composite import Composite, core_of, exclusive, tell_each
@@ -22,6 +22,7 @@ from driftline.features.hashing import Hashing
 from driftline.features.lags import Lags
 from driftline.features.standardize import Standardize
 from driftline.features.transformer import TRANSFORMERS, Transformer, parts_of
+from driftline.features.unit_norm import UnitNorm
 from driftline.linear.rls import RLS
 from driftline.tables.inputs import Array, Name, Table
 
@@ -92,6 +93,11 @@ class Pipeline(MetaLearner):
 
     def _base_learners(self) -> list[Learner]:
         return [_DEFAULT if self.learner is None else self.learner]
+
+    def _unit_test_skips(self) -> frozenset[str]:
+        scaled = any(isinstance(part, (Standardize, UnitNorm)) for part in self.parts)
+        inner = super()._unit_test_skips() - (river.NEEDS_SCALED_ROWS if scaled else set())
+        return inner.union(*(part._unit_test_skips() for part in self.parts))
 
     def _compose(self, members: list[Learner], above: list[Learner], features: int) -> Composite:
         within = self.parts if self._hashing is None else self.parts[1:] or [_SAME]

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from driftline import _core
-from driftline.base import params
+from driftline.base import params, river
 from driftline.features.transformer import Transformer
 from driftline.tables.inputs import Name
 
@@ -52,3 +52,6 @@ class Polynomial(Transformer):
             else " ".join(f"{names[j]}" if power == 1 else f"{names[j]}^{power}" for j, power in product.items())
             for product in powers
         ]
+
+    def _unit_test_skips(self) -> frozenset[str]:
+        return river.DEPENDS_ON_ORDER  # in which a product names its factors

@@ -6,7 +6,7 @@ from typing import Any
 
 from driftline import _core
 from driftline._core import Spectrum
-from driftline.base import params
+from driftline.base import params, river
 from driftline.features.transformer import Transformer
 from driftline.tables.inputs import Name
 
@@ -53,3 +53,6 @@ class RandomFourier(Transformer):
 
     def _names_out(self, names: list[Name], stage: Any) -> list[Name]:
         return [f"fourier{i}" for i in range(self.n)]
+
+    def _unit_test_skips(self) -> frozenset[str]:
+        return river.DEPENDS_ON_ORDER  # which decides the frequencies

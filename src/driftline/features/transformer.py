@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from operator import methodcaller
 from typing import Any, Self
 
 import numpy as np
 
-from driftline.base import params, sklearn
+from driftline.base import params, river, sklearn
 from driftline.base.batch import Batch, numbered
 from driftline.base.door import Door
 from driftline.base.learner import Learner
@@ -30,7 +30,6 @@ class Transformer(Model):
     """
 
     _river_kind = "Transformer"
-    _supervised = False
     _learns = True  # what it makes of a row depends on earlier ones
     _needs_labels = False
     _chain: Chain | None = None
@@ -55,6 +54,16 @@ class Transformer(Model):
     def _parts(self) -> list[Transformer]:
         """The single transformers that this one is made of."""
         return [self]
+
+    # River's conventions.
+
+    @property
+    def _supervised(self) -> bool:  # type: ignore[override]
+        return any(part._needs_labels for part in self._parts())
+
+    @property
+    def _last_step(self) -> Any:
+        return river.stand_in(self, "SupervisedTransformer" if self._supervised else "Transformer")
 
     # In front of others.
 
@@ -267,6 +276,13 @@ class Steps(Transformer):
 
     def _parts(self) -> list[Transformer]:
         return parts_of(self.transformers)
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        return iter(())  # there are no steps without transformers
+
+    def _unit_test_skips(self) -> frozenset[str]:
+        return frozenset().union(*(part._unit_test_skips() for part in self._parts()))
 
 
 def parts_of(transformers: Transformer | Sequence[Transformer]) -> list[Transformer]:

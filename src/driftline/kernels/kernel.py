@@ -11,7 +11,7 @@ import numpy as np
 from driftline import _core
 from driftline._core import KernelOptions, Status
 from driftline._core import Policy as NativePolicy
-from driftline.base import params
+from driftline.base import params, river
 from driftline.base.batch import Batch, numbered
 from driftline.base.certificate import Certificate
 from driftline.base.learner import Learner
@@ -108,6 +108,10 @@ class Kernel(Nested):
 
     _by_feature = False
     _plain_intercept = False
+
+    def _unit_test_skips(self) -> frozenset[str]:
+        return super()._unit_test_skips() | (river.GROWS if self.budget is None else set())
+
     _linear = False
     _sum_names = _core.sums
     _core: KernelCore | None = None

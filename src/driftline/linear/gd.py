@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from driftline import losses
 from driftline._core import FirstOrderPolicy
-from driftline.base import params
+from driftline.base import params, river
 from driftline.base.registry import learner
 from driftline.linear.descent import Descending, native_loss
 
@@ -40,3 +40,6 @@ class GD(Descending):
 
     def _stable_rate(self, largest_norm2: float) -> str:
         return f"with the squared loss a rate below {1 / largest_norm2:.3g} = 1 / max|x|^2 is stable on these rows"
+
+    def _unit_test_skips(self) -> frozenset[str]:
+        return river.NEEDS_SCALED_ROWS if losses.resolve(self.loss) == losses.Squared() else frozenset()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from driftline._core import FirstOrderPolicy, Loss, Rate
-from driftline.base import params
+from driftline.base import params, river
 from driftline.base.registry import learner
 from driftline.linear.descent import Descending
 
@@ -34,3 +34,6 @@ class LMS(Descending):
 
     def _policy(self) -> FirstOrderPolicy:
         return FirstOrderPolicy(rate=self.rate, loss=Loss.HALF_SQUARED, rule=Rate.IMPLICIT if self.implicit else Rate.PLAIN)
+
+    def _unit_test_skips(self) -> frozenset[str]:
+        return frozenset() if self.implicit else river.NEEDS_SCALED_ROWS

@@ -9,7 +9,7 @@ import numpy as np
 
 from driftline import _core
 from driftline._core import Filling, SparseRows
-from driftline.base import params, replay
+from driftline.base import params, replay, river
 from driftline.base.native import SecondOrderCore
 from driftline.base.registry import learner
 from driftline.base.rules import COUNT
@@ -90,6 +90,9 @@ class SparseDFOP(TakesSparse, Recursive):
     _takes_outputs = False
     _plain_intercept = False
     _core: ProjectedCore | None = None
+
+    def _unit_test_skips(self) -> frozenset[str]:
+        return river.DEPENDS_ON_ORDER  # which decides the column of M
 
     def _policy(self) -> Policy:
         return Policy(start=self.prior, time=Divide(1 - self.forget_rate), noise=1 / self.forget_rate, modest=1.0)

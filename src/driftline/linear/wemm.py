@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 
-from driftline.base import params
+from driftline.base import params, river
 from driftline.base.batch import numbered
 from driftline.base.registry import learner
 from driftline.linear.policies import Policy
@@ -58,3 +58,6 @@ class WEMM(Recursive):
 
     def _bound(self, sums: dict[str, float], comparator: float) -> tuple[float | None, dict[str, bool]]:
         return max(comparator, sums["loss"]), {"x'Sx < 1 on every row": True}  # equal but for rounding
+
+    def _unit_test_skips(self) -> frozenset[str]:
+        return river.NEEDS_SCALED_ROWS & {"check_emerging_features"}
