@@ -58,10 +58,10 @@ class Learner(Model):
 
     _pipeline: ClassVar[Callable[[list[Any], Learner], Learner]]  # driftline.features enters its own here
 
-    _core: Core | None = None
-    _outputs: int | None = None  # labels of a row, where there are several
-    _skipped: int = 0
-    _warned: frozenset[str] = frozenset()  # what the user was warned of
+    _core: Core | None = params.state(None)
+    _outputs: int | None = params.state(None)  # labels of a row, where there are several
+    _skipped: int = params.state(0)
+    _warned: frozenset[str] = params.state(frozenset())  # what the user was warned of
 
     # What a learner says. The first is all that most of them need.
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from driftline._core import Outputs
+from driftline.base import params
 from driftline.base.batch import Batch
 from driftline.base.composite import Composite, count_in
 from driftline.base.learner import Learner
@@ -29,7 +30,7 @@ LINEAR = Rule(
 class MetaLearner(Nested):
     """A learner made of other learners, which learn side by side."""
 
-    _core: Composite | None = None
+    _core: Composite | None = params.state(None)
 
     def _top_learners(self) -> list[Learner]:
         """The base learners that see what the others predict."""

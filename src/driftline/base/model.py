@@ -8,26 +8,28 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from driftline._core import Guard
-from driftline.base import river
+from driftline.base import params, river
 from driftline.tables.inputs import Array, Name
 
 
 class Model(river.Estimator):
     """Anything that learns from rows and has parameters."""
 
-    _names: list[Name] | None = None
+    _names: list[Name] | None = params.state(None)
 
-    def __new__(cls, *_: Any, **__: Any) -> Self:
-        """A new model, known to River and guarded against a second thread."""
-        river.introduce(cls)  # with its first instance: a base class is of no kind itself
-        self = super().__new__(cls)
-        object.__setattr__(self, "_guard", Guard(cls.__name__))
-        return self
-
-    if TYPE_CHECKING:  # not annotated, as it is no parameter
+    if TYPE_CHECKING:  # a type checker makes the constructor of the parameters, and takes no attribute for one of them
 
         @property
         def _guard(self) -> Guard: ...
+
+    else:
+
+        def __new__(cls, *_: Any, **__: Any) -> Self:
+            """A new model, known to River and guarded against a second thread."""
+            river.introduce(cls)  # with its first instance: a base class is of no kind itself
+            self = super().__new__(cls)
+            object.__setattr__(self, "_guard", Guard(cls.__name__))
+            return self
 
     def clone(self, new_params: dict[str, Any] | None = None, include_attributes: bool = False) -> Self:
         """A copy with the same parameters, except for ``new_params``, that has learned nothing.

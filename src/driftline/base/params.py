@@ -10,10 +10,12 @@ import inspect
 from collections.abc import Iterable
 from operator import attrgetter
 from types import SimpleNamespace
-from typing import Any, ClassVar, dataclass_transform
+from typing import Any, ClassVar, Literal, TypeVar, dataclass_transform
 
 from driftline.base import rules
 from driftline.base.rules import Rule
+
+T = TypeVar("T")
 
 
 class Param:
@@ -58,7 +60,12 @@ def choice(*, default: str, options: Iterable[str], kw_only: bool = True) -> Any
     return Param(default, rules.choice(options), kw_only)
 
 
-@dataclass_transform(kw_only_default=True, field_specifiers=(real, integer, seed, boolean, choice, checked))
+def state(start: T, *, init: Literal[False] = False) -> T:
+    """An attribute that is no parameter, at its start; ``init`` says so to type checkers."""
+    return start
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(real, integer, seed, boolean, choice, checked, state))
 class Parametrised:
     """Turns the parameters of a class into its constructor, its attributes, ``get_params``, ``set_params`` and ``repr``.
 

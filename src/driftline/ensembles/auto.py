@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Protocol
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
 from driftline import _core
-from driftline.base import river
+from driftline.base import params, river
 from driftline.base.certificate import Certificate
 from driftline.base.learner import Learner
 from driftline.base.native import NativeCore
@@ -76,16 +77,24 @@ class Auto(Learner):
 
     _with_experts: ClassVar[type[Learner]]  # own_experts.py enters its own here
 
-    def __new__(cls, *given: Any, **options: Any) -> Any:
-        """With learners of the user's own among the experts, a learner made of Auto and these."""
-        if "experts" in options:
-            return cls._with_experts(*given, **options)
-        return super().__new__(cls)
+    if TYPE_CHECKING:  # experts are no parameter of Auto alone, and yet may be given
+
+        def __init__(
+            self, *, experts: Sequence[Learner] = ..., intercept: bool = ..., dtype: str = ..., missing: str = ...
+        ) -> None: ...
+
+    else:
+
+        def __new__(cls, *given: Any, **options: Any) -> Any:
+            """With learners of the user's own among the experts, a learner made of Auto and these."""
+            if "experts" in options:
+                return cls._with_experts(*given, **options)
+            return super().__new__(cls)
 
     _sum_names = _core.auto_sums
     _plain_intercept = False
     _may_refuse = False
-    _core: AutoCore | None = None
+    _core: AutoCore | None = params.state(None)
 
     def _require_core(self, what: str) -> AutoCore:
         super()._require_core(what)

@@ -62,8 +62,8 @@ class Classifier(MetaLearner):
     _river_kind = "Classifier"
     _multiclass = True  # by River's convention
     _plain_intercept = True
-    _core: ClassState | None = None
-    _met: Labels | None = None  # made when first asked for
+    _core: ClassState | None = params.state(None)
+    _met: Labels | None = params.state(None)  # made when first asked for
 
     def _base_learners(self) -> list[Learner]:
         return [_DEFAULT if self.learner is None else self.learner]

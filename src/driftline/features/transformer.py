@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from operator import methodcaller
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
 
@@ -22,6 +22,10 @@ from driftline.storage import codec
 from driftline.tables import inputs
 from driftline.tables.inputs import Array, Name, Table
 
+if TYPE_CHECKING:
+    from driftline.ensembles.classifier import Classifier
+    from driftline.features.pipeline import Pipeline
+
 
 class Transformer(Model):
     """Turns rows into other rows, and may learn from them.
@@ -32,7 +36,7 @@ class Transformer(Model):
     _river_kind = "Transformer"
     _learns = True  # what it makes of a row depends on earlier ones
     _needs_labels = False
-    _chain: Chain | None = None
+    _chain: Chain | None = params.state(None)
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -66,6 +70,15 @@ class Transformer(Model):
         return river.stand_in(self, "SupervisedTransformer" if self._supervised else "Transformer")
 
     # In front of others.
+
+    @overload
+    def __or__(self, other: Transformer) -> Steps: ...
+
+    @overload
+    def __or__(self, other: Classifier) -> Classifier: ...  # type: ignore[overload-overlap]  # whose regressor is behind
+
+    @overload
+    def __or__(self, other: Learner) -> Pipeline: ...
 
     def __or__(self, other: Any) -> Any:
         if isinstance(other, Transformer):

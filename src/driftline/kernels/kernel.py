@@ -114,7 +114,7 @@ class Kernel(Nested):
 
     _linear = False
     _sum_names = _core.sums
-    _core: KernelCore | None = None
+    _core: KernelCore | None = params.state(None)
 
     def _base_learners(self) -> list[Learner]:
         return [_DEFAULT if self.learner is None else self.learner]

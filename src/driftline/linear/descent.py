@@ -10,6 +10,7 @@ import numpy as np
 from driftline import _core, losses
 from driftline._core import FirstOrderPolicy, Outputs, Status
 from driftline._core import Loss as NativeLoss
+from driftline.base import params
 from driftline.base.batch import Batch, numbered
 from driftline.base.native import NativeCore
 from driftline.errors import DivergenceError, RowRefusedError
@@ -45,7 +46,7 @@ class Descending(TakesSparse):
 
     rate: float
     _sum_names = _core.first_order_sums
-    _core: FirstOrderCore | None = None
+    _core: FirstOrderCore | None = params.state(None)
 
     def _policy(self) -> FirstOrderPolicy:
         raise TypeError(f"{type(self).__name__} cannot be used by itself")

@@ -10,6 +10,7 @@ import numpy as np
 
 from driftline import _core
 from driftline._core import Status
+from driftline.base import params
 from driftline.base.batch import Batch, numbered
 from driftline.base.certificate import Certificate
 from driftline.base.learner import Learner
@@ -35,8 +36,8 @@ class Recursive(Learner):
     _sum_names = _core.sums
     _knows_outputs = True
 
-    _core: SecondOrderCore | None = None
-    _known_policy: tuple[Any, Policy | None] = (None, None)
+    _core: SecondOrderCore | None = params.state(None)
+    _known_policy: tuple[Any, Policy | None] = params.state((None, None))
 
     def _policy(self) -> Policy:
         raise TypeError(f"{type(self).__name__} cannot be used by itself")

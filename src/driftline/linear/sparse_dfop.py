@@ -89,7 +89,7 @@ class SparseDFOP(TakesSparse, Recursive):
     _composes = False
     _takes_outputs = False
     _plain_intercept = False
-    _core: ProjectedCore | None = None
+    _core: ProjectedCore | None = params.state(None)
 
     def _unit_test_skips(self) -> frozenset[str]:
         return river.DEPENDS_ON_ORDER  # which decides the column of M

@@ -1,0 +1,58 @@
+"""What type checkers and editors are told."""
+
+import inspect
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import driftline as dl
+from driftline import features
+from driftline.base import registry
+
+pytest.importorskip("mypy")
+USER = Path(__file__).parent / "user.py"
+CLASSES = [
+    *registry.learners().values(),
+    *(value for name in features.__all__ if isinstance(value := getattr(features, name), type)),
+    dl.Refit,
+]
+
+
+def mypy(*files):
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", "--ignore-missing-imports", *map(str, files)]
+    run = subprocess.run(command, capture_output=True, text=True, cwd=USER.parents[2], check=False)
+    return run.returncode, run.stdout + run.stderr
+
+
+def test_a_users_file_with_every_public_name_is_sound_and_constructors_show_parameters_alone(tmp_path):
+    """One run for both: most of it is spent on the library itself."""
+    shown = tmp_path / "shown.py"
+    imports = [f"from {cls.__module__} import {cls.__name__}\n" for cls in CLASSES]
+    shown.write_text("".join(imports) + "".join(f"reveal_type({cls.__name__})\n" for cls in CLASSES))
+    code, said = mypy(USER, shown)
+    assert code == 0, said
+    assert "user.py" not in said
+    revealed = re.findall(r'Revealed type is "def \((.*)\) -> (?:[\w.]+)\.(\w+)"', said)
+    names = {name: set(re.findall(r"(?:^|, )(\w+): ", found)) for found, name in revealed}
+    expected = {cls.__name__: set(cls._params) for cls in CLASSES}
+    expected["Auto"] |= {"experts"}
+    assert names == expected
+
+
+def test_the_users_file_uses_every_public_name_and_runs():
+    text = USER.read_text(encoding="utf-8")
+    assert [name for name in dl.__all__ if not re.search(rf"\bdl\.{name}\b", text)] == []
+    program = runpy.run_path(str(USER))
+    for part in ("learners", "composed", "around", "refused"):
+        program[part](*program["rows"]())
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_signatures_have_the_parameters_with_their_defaults(cls):
+    for signature in (inspect.signature(cls), inspect.signature(cls.__init__, follow_wrapped=False)):
+        parameters = {name: shown.default for name, shown in signature.parameters.items() if name != "self"}
+        assert parameters == {name: param.default for name, param in cls._params.items()}
