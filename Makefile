@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 NATIVE := $(wildcard cpp/*/*.cpp cpp/*/*.hpp cpp/include/driftline/*.hpp cpp/include/driftline/*/*.hpp) CMakeLists.txt
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
-.PHONY: help demo pictures test test-native test-spark attack lint format bench bench-quick bench-capymoa bench-auto bench-auto-peers rivals docs clean
+.PHONY: help demo pictures test wheels test-native test-spark attack lint format bench bench-quick bench-capymoa bench-auto bench-auto-peers rivals docs clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -31,6 +31,9 @@ test-native: $(VENV)/test  ## the native core's own tests, under address and und
 test-spark: .venv-spark/ready  ## driftline.spark on a local Spark; it needs Java 17, and is skipped where none can be had
 	java -version 2> build/java.log || apt-get install -y --no-install-recommends openjdk-17-jre-headless > build/java.log 2>&1 || true
 	if java -version 2> build/java.log; then .venv-spark/bin/python -m pytest -o addopts="" -q tests/test_spark; else echo "skipped: Spark needs Java, which is not here"; fi
+
+wheels:  ## an sdist and wheels for the Pythons that are here, in dist/, each tried without compiler, npm and network; minutes
+	$(PYTHON) packaging/wheels.py $(PYTHONS)
 
 attack: $(VENV)/test  ## ten minutes of interrupts, forged files, kills, rival processes and wild numbers; SEED=1 for others
 	$(BIN)/python -m tests.attack --seconds 600 --seed $(or $(SEED),0)
@@ -77,7 +80,7 @@ docs: $(VENV)/docs  ## the documentation, in docs/_build/html
 	$(BIN)/python -m sphinx -q -W -b html docs docs/_build/html
 
 clean:  ## remove what the other verbs made
-	rm -rf src/driftline/report/vendor .venv .venv-peers .venv-rivals .venv-capymoa .venv-spark build demo docs/_build docs/cli docs/learners
+	rm -rf src/driftline/report/vendor .venv .venv-peers .venv-rivals .venv-capymoa .venv-spark build dist demo docs/_build docs/cli docs/learners
 
 $(VENV)/made:
 	$(PYTHON) -m venv $(VENV)

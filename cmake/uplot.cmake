@@ -1,7 +1,8 @@
-# uPlot draws the charts of the report. It is fetched by npm when the package is built, lies beside the page's template, and is
-# in no repository. Without npm, or without a network, charts are still pictures.
+# uPlot draws the charts of the report. npm fetches it when the package is built, into a folder beside the page's template that
+# no repository has and every sdist does. Without npm, or without a network, charts are still pictures.
+# `cmake -P cmake/uplot.cmake` fetches it alone.
 set(UPLOT_VERSION 1.6.32)
-set(UPLOT_FOLDER ${CMAKE_CURRENT_SOURCE_DIR}/src/driftline/report/vendor)
+set(UPLOT_FOLDER ${CMAKE_CURRENT_LIST_DIR}/../src/driftline/report/vendor)
 find_program(NPM npm)
 if(NPM AND NOT EXISTS ${UPLOT_FOLDER}/uPlot.iife.min.js)
   execute_process(COMMAND ${NPM} pack --silent uplot@${UPLOT_VERSION} WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}

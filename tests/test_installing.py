@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+import driftline
+
 ROOT = Path(__file__).parents[1]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 RAISED = re.compile(r"""missing_extra\(["'][^"']+["'], ["'](\w+)["'], ["'](\w+)["']\)""")
@@ -13,11 +15,20 @@ TEXTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").g
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
-def test_install_lines_work_in_a_clone(path):
+def test_install_lines_name_extras_that_there_are(path):
     for line in re.findall(r"pip install [^\n`#]*", path.read_text()):
-        wanted = line.split()[2].strip('"')
-        assert wanted == "." or re.fullmatch(r"\.\[[a-z,]+\]", wanted), line
-        assert set(re.findall(r"[a-z]+", wanted)) <= set(EXTRAS), line
+        found = re.fullmatch(r"(?:\.|driftline|dist/\S+\.whl)(?:\[([a-z,]+)\])?", line.split()[2].strip('"'))
+        assert found, line
+        assert set(filter(None, (found[1] or "").split(","))) <= set(EXTRAS), line
+
+
+def test_the_version_is_written_once():
+    """The package's metadata takes it from the source; the changelog has an entry for it."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert "version" in project["project"]["dynamic"]
+    source = project["tool"]["scikit-build"]["metadata"]["version"]["input"]
+    assert f'__version__ = "{driftline.__version__}"' in (ROOT / source).read_text()
+    assert f"## [{driftline.__version__}]" in (ROOT / "CHANGELOG.md").read_text()
 
 
 def test_messages_name_extras_that_bring_what_is_lacking():

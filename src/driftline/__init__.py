@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from driftline.storage.model_file import from_bytes as from_bytes
     from driftline.storage.model_file import load as load
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _PACKAGES = ("checks", "evaluate", "features", "files", "losses", "regret", "streams")
 _HOMES = {  # of the public names; those of the linear learners are in driftline.linear

@@ -35,11 +35,10 @@ def missing_extra(what: str, packages: str, extra: str) -> ImportError:
     """What is raised where packages are not installed that an extra brings.
 
     >>> missing_extra("reports need", "jinja2", "report")
-    ImportError('reports need jinja2. The extra "report" brings it: pip install ".[report]" in the folder of driftline')
+    ImportError('reports need jinja2. The extra "report" brings it: pip install "driftline[report]"')
     """
     them = "them" if " and " in packages else "it"
-    way = f'pip install ".[{extra}]" in the folder of driftline'
-    return ImportError(f'{what} {packages}. The extra "{extra}" brings {them}: {way}')
+    return ImportError(f'{what} {packages}. The extra "{extra}" brings {them}: pip install "driftline[{extra}]"')
 
 
 class MissingFitError(ValueError, AttributeError):

@@ -283,7 +283,7 @@ def test_a_report_that_cannot_be_written_is_refused_before_the_work(tmp_path, ca
     code, out, err = call(capsys, "run", path, "-t", "load", "--report", tmp_path / "r.html", "--out", tmp_path / "p.csv")
     assert (code, out) == (1, "")
     assert err.endswith(
-        'reports need jinja2. The extra "report" brings it: pip install ".[report]" in the folder of driftline\n'
+        'reports need jinja2. The extra "report" brings it: pip install "driftline[report]"\n'
     )
     assert [file.name for file in tmp_path.iterdir()] == ["a.csv"]
 

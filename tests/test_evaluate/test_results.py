@@ -106,7 +106,7 @@ def test_more_learners_than_colours_are_told_apart():
 
 def test_without_matplotlib_a_picture_says_what_to_install(result, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(ImportError, match=r'pip install "\.\[plot\]"'):
+    with pytest.raises(ImportError, match=r'pip install "driftline\[plot\]"'):
         result.plot()
 
 

@@ -233,7 +233,7 @@ def test_a_failure_leaves_the_old_file(tmp_path):
 def test_what_is_lacking_is_named(tmp_path, monkeypatch):
     *_, run = tracked()
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    with pytest.raises(ImportError, match=r'pip install "\.\[report\]"'):
+    with pytest.raises(ImportError, match=r'pip install "driftline\[report\]"'):
         run.report(tmp_path / "report.html")
 
 
