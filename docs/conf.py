@@ -26,6 +26,8 @@ exclude_patterns = ["_build", "_extensions"]
 nitpicky = True
 nitpick_ignore_regex = [("py:.*", r"^(?!driftline).*")]  # only what is driftline's own must resolve
 
+smartquotes = False  # they make one dash of two, in --state too
+
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
@@ -55,6 +57,7 @@ html_static_path = ["_static"]
 html_css_files = ["driftline.css"]
 html_show_sourcelink = False
 html_theme_options = {
+    "header_links_before_dropdown": 6,
     "navigation_depth": 2,
     "show_nav_level": 2,
     "show_prev_next": True,
@@ -62,5 +65,4 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-# A page at the top has no pages below it, and no sidebar.
-html_sidebars = {path.stem: [] for path in Path(__file__).parent.glob("*.md")}
+html_sidebars = {page: [] for page in ("index", "quickstart", "api")}  # with no pages below them

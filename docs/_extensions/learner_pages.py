@@ -6,7 +6,7 @@ from types import FunctionType
 from pages import write_pages
 
 from driftline import Learner
-from driftline.base.registry import learners, summary_of
+from driftline.base.registry import learners, meanings_of, summary_of
 
 INDEX = """\
 # Learners
@@ -36,6 +36,9 @@ from {module} import {title}
 ```
 
 ```{{eval-rst}}
+.. index::
+{entries}
+
 .. currentmodule:: {module}
 .. autoclass:: {title}
 {members}
@@ -43,21 +46,28 @@ from {module} import {title}
 
 ## Defaults and rules
 
-| name | default | must be |
-| --- | --- | --- |
+| name | default | must be | meaning |
+| --- | --- | --- | --- |
 {rows}
 
 They are keyword-only, checked when the learner is made and in `set_params`, and never changed by learning.
-`intercept`, `dtype` and `missing` are common to all: see {{py:class}}`driftline.Learner`.
 
 - Registered as `{name}`.
 - Source: `{source}`.
 """
 
 
+def in_cell(words):
+    """Words in a table of Markdown."""
+    for character in "|*_":
+        words = words.replace(character, "\\" + character)
+    return words
+
+
 def page(name, cls):
+    meanings = meanings_of(cls)
     rows = [
-        f"| `{name}` | `{param.default!r}` | {param.rule.words.replace('|', chr(92) + '|')} |"
+        f"| `{name}` | `{param.default!r}` | {in_cell(param.rule.words)} | {in_cell(meanings[name])} |"
         for name, param in cls._params.items()
     ]
     own = [
@@ -72,6 +82,7 @@ def page(name, cls):
         module=cls.__module__ if not exported(cls) else "driftline",
         members=f"   :members: {', '.join(own)}" if own else "",
         rows="\n".join(rows),
+        entries="\n".join(f"   single: ! {parameter}; {cls.__name__}" for parameter in cls._params),
         name=name,
         source="src/" + cls.__module__.replace(".", "/") + ".py",
     )

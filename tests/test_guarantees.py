@@ -1,0 +1,23 @@
+"""The page of guarantees names the tests that hold them."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "guarantees.md").read_text(encoding="utf-8")
+NAMED = sorted(set(re.findall(r"`((?:tests|cpp)/[\w/]+\.(?:py|cpp)(?:::\w+)?)`", PAGE)))
+
+
+@pytest.mark.parametrize("named", NAMED)
+def test_a_test_that_holds_a_guarantee_exists(named):
+    path, _, test = named.partition("::")
+    text = (ROOT / path).read_text(encoding="utf-8")
+    assert not test or f"def {test}(" in text
+
+
+def test_every_guarantee_names_a_test():
+    promises = [line for line in PAGE.split("\n") if line.startswith("| ") and not line.startswith(("| promise", "| ---"))]
+    assert len(promises) > 25
+    assert [line for line in promises if not re.search(r"\.(py|cpp)(::\w+)?` ?\|?", line)] == []
