@@ -26,8 +26,6 @@ exclude_patterns = ["_build", "_extensions"]
 nitpicky = True
 nitpick_ignore_regex = [("py:.*", r"^(?!driftline).*")]  # only what is driftline's own must resolve
 
-smartquotes = False  # they make one dash of two, in --state too
-
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 

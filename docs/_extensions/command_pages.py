@@ -1,5 +1,6 @@
 """Writes cli/<command>.md for every command of the command line, and cli/index.md, when a build starts."""
 
+import re
 from pathlib import Path
 
 from pages import write_pages
@@ -44,10 +45,15 @@ PAGE = """\
 """
 
 
+def as_code(text):
+    """Options and empty strings in a text as code, so that no typography changes them."""
+    return re.sub(r'(?<![\w`-])(--[a-z][a-z-]*|"")(?![\w`])', r"`\1`", text)
+
+
 def parts_of(command):
     """The text of the help, and its examples."""
     text, _, examples = command.help.partition("\b\nExamples:\n")
-    return text.strip(), "\n".join(line.strip() for line in examples.strip().split("\n"))
+    return as_code(text.strip()), "\n".join(line.strip() for line in examples.strip().split("\n"))
 
 
 def row(param):
@@ -55,7 +61,7 @@ def row(param):
     value = f" {param.metavar}" if param.metavar and param.name not in param.opts else ""
     default = "required" if param.required else "" if param.default in (None, False) else f"`{param.default}`"
     shown = ", ".join(f"`{name}{value}`" for name in sorted(names, key=len, reverse=True))
-    return f"| {shown} | {param.help} | {default} |"
+    return f"| {shown} | {as_code(param.help)} | {default} |"
 
 
 def page(name, command):

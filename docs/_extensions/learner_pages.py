@@ -6,7 +6,8 @@ from types import FunctionType
 from pages import write_pages
 
 from driftline import Learner
-from driftline.base.registry import learners, meanings_of, summary_of
+from driftline.base.docstrings import Readable, meanings_of, written
+from driftline.base.registry import learners, summary_of
 
 INDEX = """\
 # Learners
@@ -82,7 +83,7 @@ def page(name, cls):
         module=cls.__module__ if not exported(cls) else "driftline",
         members=f"   :members: {', '.join(own)}" if own else "",
         rows="\n".join(rows),
-        entries="\n".join(f"   single: ! {parameter}; {cls.__name__}" for parameter in cls._params),
+        entries="\n".join(f"   ! single: {parameter}; {cls.__name__}" for parameter in cls._params),
         name=name,
         source="src/" + cls.__module__.replace(".", "/") + ".py",
     )
@@ -109,6 +110,13 @@ def write(app):
     write_pages(folder, texts)
 
 
+def with_markup(app, what, name, obj, options, lines):
+    """Takes a docstring as it was written, and not as help() shows it."""
+    if what == "class" and isinstance(vars(obj).get("__doc__"), Readable):
+        lines[:] = [*written(obj).split("\n"), ""]
+
+
 def setup(app):
     app.connect("builder-inited", write)
+    app.connect("autodoc-process-docstring", with_markup, priority=100)  # before napoleon
     return {"parallel_read_safe": True}

@@ -282,9 +282,7 @@ def test_a_report_that_cannot_be_written_is_refused_before_the_work(tmp_path, ca
     monkeypatch.setitem(sys.modules, "jinja2", None)
     code, out, err = call(capsys, "run", path, "-t", "load", "--report", tmp_path / "r.html", "--out", tmp_path / "p.csv")
     assert (code, out) == (1, "")
-    assert err.endswith(
-        'reports need jinja2. The extra "report" brings it: pip install "driftline[report]"\n'
-    )
+    assert err.endswith('reports need jinja2. The extra "report" brings it: pip install "driftline[report]"\n')
     assert [file.name for file in tmp_path.iterdir()] == ["a.csv"]
 
 

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any, ClassVar, Literal, TypeVar, dataclass_transform
 
 from driftline.base import rules
+from driftline.base.docstrings import Readable
 from driftline.base.rules import Rule
 
 T = TypeVar("T")
@@ -82,6 +83,8 @@ class Parametrised:
         cls._params = {**own, **inherited}
         for name, param in own.items():
             setattr(cls, name, param.attribute(name))
+        if isinstance(vars(cls).get("__doc__"), str):
+            cls.__doc__ = Readable(vars(cls)["__doc__"])  # type: ignore[assignment]
         by_place, keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
         fields = [
             inspect.Parameter(name, keyword if param.kw_only else by_place, default=param.default)

@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from driftline.base import registry
+from driftline.base import docstrings, registry
 from driftline.base.learner import Learner
 from driftline.errors import closest
 
@@ -35,7 +35,7 @@ def _in_words(name: str, cls: type[Learner], full: bool) -> list[str]:
     if not full:
         shown = ", ".join(f"{key}={param.default!r}" for key, param in own.items())
         return [*lines, *([f"{'':12} {shown}"] if shown else [])]
-    meanings = registry.meanings_of(cls)
+    meanings = docstrings.meanings_of(cls)
     for key, param in own.items():
         lines += ["", f"  {key:14} default {param.default!r}; {param.rule.words}"]
         lines += textwrap.wrap(meanings.get(key, ""), 100, initial_indent=" " * 17, subsequent_indent=" " * 17)
@@ -44,7 +44,7 @@ def _in_words(name: str, cls: type[Learner], full: bool) -> list[str]:
 
 def _as_plain(name: str, cls: type[Learner]) -> dict[str, Any]:
     what, cost = registry.summary_of(cls)
-    meanings = registry.meanings_of(cls)
+    meanings = docstrings.meanings_of(cls)
     params = [
         {"name": key, "default": repr(param.default), "rule": param.rule.words, "meaning": meanings.get(key, "")}
         for key, param in cls._params.items()
