@@ -117,6 +117,7 @@ def with_markup(app, what, name, obj, options, lines):
 
 
 def setup(app):
+    app.setup_extension("sphinx.ext.autodoc")
     app.connect("builder-inited", write)
     app.connect("autodoc-process-docstring", with_markup, priority=100)  # before napoleon
     return {"parallel_read_safe": True}
