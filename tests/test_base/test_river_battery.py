@@ -83,6 +83,16 @@ def test_an_instance_that_is_older_than_rivers_import_is_known():
     )
 
 
+def test_an_instance_of_a_base_class_does_not_decide_for_the_others():
+    """In a fresh interpreter, where no class is registered yet."""
+    code = (
+        "from river import base; import driftline as dl; dl.Learner(); model = dl.Classifier();"
+        "print(isinstance(model, base.Classifier), isinstance(model, base.Regressor))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "True False"
+
+
 def test_memory_counts_what_was_learned():
     model = dl.RLS(intercept=False)
     model.learn_one([1.0] * 100, 1.0)

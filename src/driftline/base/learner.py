@@ -41,6 +41,7 @@ class Learner(Model):
     missing: str = params.choice(default="raise", options=("raise", "skip"))
 
     _quiet = ("intercept", "dtype", "missing")
+    _is_base = True
     _estimator_type: ClassVar[str] = "regressor"
     _sum_names: ClassVar[tuple[str, ...]] = ()
     _kept: ClassVar[tuple[str, ...]] = ()  # attributes besides the core that belong to the state

@@ -30,6 +30,7 @@ LINEAR = Rule(
 class MetaLearner(Nested):
     """A learner made of other learners, which learn side by side."""
 
+    _is_base = True
     _core: Composite | None = params.state(None)
 
     def _top_learners(self) -> list[Learner]:

@@ -26,7 +26,7 @@ class Model(river.Estimator):
 
         def __new__(cls, *_: Any, **__: Any) -> Self:
             """A new model, known to River and guarded against a second thread."""
-            river.introduce(cls)  # with its first instance: a base class is of no kind itself
+            river.introduce(cls)
             self = super().__new__(cls)
             object.__setattr__(self, "_guard", Guard(cls.__name__))
             return self

@@ -44,6 +44,8 @@ class Nested(Learner):
     dtype: str = _inherited("dtype")
     missing: str = _inherited("missing")
 
+    _is_base = True
+
     def _base_learners(self) -> list[Learner]:
         """The learners that see the rows, as they were given or by default."""
         raise TypeError(f"{type(self).__name__} cannot be used by itself")

@@ -90,9 +90,12 @@ def stand_in(model: Estimator, kind: str) -> Any:
 
 
 def introduce(cls: type[Estimator]) -> None:
-    """Registers a class with the kind of model that River knows it as, where River is in use."""
+    """Registers a class with the kind of model that River knows it as, where River is in use.
+
+    A base class is of no kind itself: its subclasses are of several.
+    """
     river = sys.modules.get("river.base")
-    if river is not None and "_known_to_river" not in vars(cls):
+    if river is not None and not {"_known_to_river", "_is_base"} & vars(cls).keys():
         getattr(river, cls._river_kind).register(cls)
         cls._known_to_river = True  # type: ignore[attr-defined]
 
