@@ -18,8 +18,8 @@ from driftline.errors import ModelFileError
 from driftline.files import Block, DataError, Options, Rows
 from driftline.files.errors import no_column
 from driftline.files.opening import JSON_LINES
-from driftline.files.options import SKIP
 from driftline.storage import model_file
+from driftline.tables.columns import SKIP
 from driftline.tables.inputs import Array
 
 WHERE = "forecast"

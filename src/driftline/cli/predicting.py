@@ -21,10 +21,10 @@ from driftline.files.encoder import Block
 from driftline.files.errors import no_column
 from driftline.files.ids import keys_of
 from driftline.files.opening import JSON_LINES
-from driftline.files.options import SKIP
 from driftline.files.raw import RawBlock
 from driftline.fleet import Fleet
 from driftline.storage import model_file
+from driftline.tables.columns import SKIP
 from driftline.tables.inputs import Array
 
 FURTHER_AHEAD = (

@@ -13,8 +13,9 @@ from driftline.files.errors import DataError, Hint
 from driftline.files.opening import Opened
 from driftline.files.options import Options
 from driftline.files.raw import RawBlock, Reader
-from driftline.files.types import TEXT, WRITTEN, type_name
+from driftline.files.types import WRITTEN, type_name
 from driftline.files.written_times import Texts, with_times
+from driftline.tables.kinds import TEXT
 
 ROWS = 32_768  # rows that are handed on at once
 BROKEN = (pa.ArrowException, OSError, EOFError, ValueError, MemoryError)  # what Arrow answers to damaged files

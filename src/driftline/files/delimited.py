@@ -19,8 +19,9 @@ from driftline.files.lines import LineBlocks
 from driftline.files.opening import Opened
 from driftline.files.options import Options
 from driftline.files.raw import RawBlock, Reader
-from driftline.files.types import DATE, NUMBER, TEXT, TIMESTAMP, TRUTH, arrow_type, type_name
+from driftline.files.types import arrow_type, type_name
 from driftline.files.written_times import Texts, share_of, with_times
+from driftline.tables.kinds import DATE, NUMBER, TEXT, TIMESTAMP, TRUTH
 
 DELIMITERS = (",", ";", "\t", "|")
 NUMERIC = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from driftline.files import types
-from driftline.files.calendar import MISSING, Times, as_moments, zone_of
-from driftline.files.columns import Categories, Column, Numbers, Vectors, all_finite, as_numbers, as_texts
+from driftline.files.columns import as_coded, as_moments, as_numbers, as_texts, zone_of
 from driftline.files.errors import DataError, Hint
 from driftline.files.options import Options
 from driftline.files.raw import RawBlock
+from driftline.tables import encoder, kinds
+from driftline.tables.calendar import MISSING
+from driftline.tables.columns import Categories, Column, Numbers, all_finite
 from driftline.tables.inputs import Array
-
-CACHED = 2**15  # numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,80 +52,46 @@ class Block:
 
     def between_births(self) -> Iterator[tuple[int, int, int]]:
         """The rows between two births, first and behind the last, and how many features there are."""
-        edges = [(0, self.width_before), *self.births, (len(self), 0)]
-        for (first, width), (last, _) in pairwise(edges):
-            if first < last:
-                yield first, last, width
+        yield from encoder.between(self.births, self.width_before, len(self))
 
 
-class Encoder:
-    """Turns blocks of columns into blocks of rows. What it keeps follows from the rows alone, not from how they were cut.
+class Encoder(encoder.Encoder):
+    """Turns blocks of a file's columns into blocks of rows.
 
     Args:
         options: which columns are wanted, and how they become features.
     """
 
     def __init__(self, options: Options) -> None:
+        super().__init__(options.categories, options.policy)
         self.options = options
-        self.columns: dict[str, Column] = {}
-        self.features: list[tuple[str, str]] = []  # (column, key)
-        self.names: list[str] = []
         self.latest: float | None = None
         self.backwards = 0  # rows whose time is before that of the row above
 
     def encode(self, raw: RawBlock) -> Block:
         """The rows of a block."""
-        rows, before = len(raw.table), len(self.names)
-        vectors: dict[tuple[str, str], Array] = {}
-        born: list[tuple[int, int, str, str]] = []
+        before = len(self.names)
         fresh = [name for name in raw.table.schema.names if name not in self.columns]
-        for place, name in enumerate([*self.columns, *fresh]):
-            if not self.options.is_feature(name) or (name == self.options.time and self._is_order(raw)):
-                continue
-            found, births = self._encode_column(name, raw)
-            vectors |= {(name, key): vector for key, vector in found.items()}
-            born += [(row, place, name, key) for row, key in births]
-        births_by_row = self._give_birth(born)
-        X = self._rows([vectors.get(feature) for feature in self.features], rows)
+        values: dict[str, Any] = {}
+        for name in [*self.columns, *fresh]:
+            chosen = self.options.is_feature(name) and not (name == self.options.time and self._is_order(raw))
+            if chosen and (name in self.columns or name in raw.kinds):
+                values[name] = self._read(name, raw)
+        X, births = self.rows(values, len(raw.table))
         labels, times = self.labels(raw), self._times(raw)
         names, zone = list(self.names), None if times is None else zone_of(raw.table.column(self.options.time))
-        return Block(X, labels, names, births_by_row, times, raw.start, raw.place, raw.consumed, before, zone)
-
-    def _rows(self, vectors: list[Array | None], rows: int) -> Array:
-        """Columns side by side, a few rows at a time so that what is written stays in the cache; 0 where there is none."""
-        X = np.empty((rows, len(vectors)))
-        step = max(256, CACHED // (len(vectors) or 1))
-        for begin in range(0, rows, step):
-            end = min(begin + step, rows)
-            piece = X[begin:end]
-            for place, vector in enumerate(vectors):
-                piece[:, place] = 0.0 if vector is None else vector[begin:end]
-        return X
+        return Block(X, labels, names, births, times, raw.start, raw.place, raw.consumed, before, zone)
 
     def _is_order(self, raw: RawBlock) -> bool:
         """A time that is a plain number says the order of rows, and is no feature."""
-        return raw.kinds.get(self.options.time or "") == types.NUMBER
+        return raw.kinds.get(self.options.time or "") == kinds.NUMBER
 
-    def _encode_column(self, name: str, raw: RawBlock) -> tuple[Vectors, list[tuple[int, str]]]:
-        kind = raw.kinds.get(name)
-        column = self.columns.get(name)
-        if column is None:
-            if kind is None:
-                return {}, []
-            column = self.columns[name] = self._make(name, kind)
+    def _read(self, name: str, raw: RawBlock) -> Any:
+        column = self.columns.get(name) or self.add(name, raw.kinds[name])
         try:
-            values = self._values(name, raw, column)
+            return self._values(name, raw, column)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            raise DataError(f"holds {kind}, where it held {column.kind} before", column=name) from None
-        return column.encode(values)
-
-    def _make(self, name: str, kind: str) -> Column:
-        kind = kind.partition(" ")[0]
-        if kind == types.TEXT:
-            return Categories(name, self.options.categories)
-        if kind in (types.NUMBER, types.TRUTH):
-            return Numbers(name, self.options.policy(name))
-        return Times(name, kind)
+            raise DataError(f"holds {raw.kinds.get(name)}, where it held {column.kind} before", column=name) from None
 
     def _values(self, name: str, raw: RawBlock, column: Column) -> Any:
         """The column of a block in the form that its encoder takes; all missing where the block lacks it."""
@@ -136,7 +100,7 @@ class Encoder:
         if isinstance(column, Numbers):
             return np.full(rows, np.nan) if absent else self._finite(as_numbers(raw.table.column(name)), name, raw)
         if isinstance(column, Categories):
-            return pa.nulls(rows, pa.string()) if absent else as_texts(raw.table.column(name))
+            return as_coded(pa.nulls(rows, pa.string()) if absent else raw.table.column(name))
         return np.full(rows, MISSING) if absent else as_moments(raw.table.column(name))
 
     def _finite(self, values: Array, name: str, raw: RawBlock) -> Array:
@@ -147,20 +111,6 @@ class Encoder:
             raise DataError(f"{what} is infinite", place=raw.place(row), column=name, hints=hints)
         return values
 
-    def _give_birth(self, born: list[tuple[int, int, str, str]]) -> list[tuple[int, int]]:
-        """Enters new features in the order of their rows and columns."""
-        taken = set(self.names)
-        widths: dict[int, int] = {}
-        for row, _, name, key in sorted(born, key=lambda item: item[:2]):
-            feature = self.columns[name].feature(key)
-            while feature in taken:
-                feature += "'"
-            taken.add(feature)
-            self.features.append((name, key))
-            self.names.append(feature)
-            widths[row] = len(self.names)
-        return list(widths.items())
-
     def labels(self, raw: RawBlock) -> Array | None:
         """The labels of a block, NaN where one is missing; None where the file has no target."""
         name = self.options.target
@@ -169,7 +119,7 @@ class Encoder:
         values, kind = raw.table.column(name), raw.kinds.get(name)
         if kind is None or pa.types.is_null(values.type):
             return np.full(len(raw.table), np.nan)
-        if kind not in (types.NUMBER, types.TRUTH):
+        if kind not in (kinds.NUMBER, kinds.TRUTH):
             raise DataError(f"the target must hold numbers, and holds {kind.partition(' ')[0]}", column=name)
         return self._finite(as_numbers(values), name, raw)
 
@@ -180,7 +130,7 @@ class Encoder:
         if self._is_order(raw):
             times = as_numbers(raw.table.column(name))
             numbers = times
-        elif raw.kinds[name] == types.TEXT:
+        elif raw.kinds[name] == kinds.TEXT:
             first = next((text for text in as_texts(raw.table.column(name)).to_pylist() if text is not None), "")
             raise DataError(
                 f"{first[:40]!r} is not a time that is understood",
@@ -205,7 +155,7 @@ class Encoder:
 
     def dated(self) -> str | None:
         """The first column of dates or times of day and year, which could say when; None where there is none."""
-        return next((name for name, column in self.columns.items() if column.kind in (types.DATE, types.TIMESTAMP)), None)
+        return next((name for name, column in self.columns.items() if column.kind in (kinds.DATE, kinds.TIMESTAMP)), None)
 
     def crowded(self) -> dict[str, int]:
         """The columns that hold more texts than have features of their own, and how many have."""
@@ -217,20 +167,10 @@ class Encoder:
 
     def state(self) -> dict[str, Any]:
         """What is known, as plain values."""
-        return {
-            "columns": {name: column.state() for name, column in self.columns.items()},
-            "features": [[*feature, name] for feature, name in zip(self.features, self.names, strict=True)],
-            "latest": self.latest,
-            "backwards": self.backwards,
-        }
+        return super().state() | {"latest": self.latest, "backwards": self.backwards}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Back to what was known."""
-        self.columns = {}
-        for name, kept in state["columns"].items():
-            self.columns[name] = self._make(name, str(kept["kind"]))
-            self.columns[name].restore(kept)
-        self.features = [(str(column), str(key)) for column, key, _ in state["features"]]
-        self.names = [str(name) for *_, name in state["features"]]
+        super().restore(state)
         self.latest = None if state["latest"] is None else float(state["latest"])
         self.backwards = int(state["backwards"])

@@ -17,8 +17,9 @@ from driftline.files.lines import LineBlocks
 from driftline.files.opening import Opened
 from driftline.files.options import Options
 from driftline.files.raw import RawBlock, Reader
-from driftline.files.types import NUMBER, TEXT, TRUTH, arrow_type, type_name
+from driftline.files.types import arrow_type, type_name
 from driftline.files.written_times import Texts, with_times
+from driftline.tables.kinds import NUMBER, TEXT, TRUTH
 
 DEEPEST = 100  # levels of nested objects and arrays: pyarrow's parser recurses, and some thousands overflow its stack
 STRING = re.compile(rb'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"')

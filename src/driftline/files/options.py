@@ -8,10 +8,9 @@ from typing import Any, Self
 
 from driftline.base.rules import WHOLE
 from driftline.errors import closest
+from driftline.tables.columns import CATEGORIES, LAST, POLICIES
 
 NULLS = ("", "NA", "N/A", "n/a", "na", "#N/A", "NaN", "nan", "-nan", "NULL", "null", "None", "none", "?")
-LAST, MEAN, ZERO, SKIP = "last", "mean", "zero", "skip"
-POLICIES = (LAST, MEAN, ZERO, SKIP)
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class Options:
     text: tuple[str, ...] = ()
     na: tuple[str, ...] = ()
     missing: Mapping[str, str] = field(default_factory=dict)
-    categories: int = 50
+    categories: int = CATEGORIES
     delimiter: str | None = None
     target_needed: bool = field(default=True, metadata={"kept": False})
 

@@ -1,4 +1,4 @@
-"""What a column holds, in words that can be kept: numbers, truths, text or times."""
+"""What a column of Arrow holds, in words that can be kept."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 
-NUMBER, TRUTH, TEXT, DATE, CLOCK, TIMESTAMP = "number", "truth", "text", "date", "clock", "timestamp"
+from driftline.tables.kinds import CLOCK, DATE, NUMBER, TEXT, TIMESTAMP, TRUTH
+
 WRITTEN = "written"  # and then how: times as text
 _ARROW = {
     NUMBER: pa.float64(),

@@ -12,11 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from driftline.files.buffers import to_numpy
-from driftline.files.calendar import MISSING
 from driftline.files.columns import as_texts
 from driftline.files.errors import DataError, Hint
 from driftline.files.options import Options
-from driftline.files.types import DATE, TEXT, TIMESTAMP, WRITTEN
+from driftline.files.types import WRITTEN
+from driftline.tables.calendar import MISSING
+from driftline.tables.kinds import DATE, TEXT, TIMESTAMP
 
 ISO, ISO_UTC = "ISO 8601", "ISO 8601 with offset"
 DAYS = (

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from driftline.files.buffers import to_numpy
-from driftline.files.columns import ABSENT, Born, Column, Vectors, joined
-from driftline.files.types import CLOCK, DATE, TIMESTAMP
+from driftline.tables.columns import ABSENT, Born, Column, Vectors
 from driftline.tables.inputs import Array
+from driftline.tables.kinds import CLOCK, DATE, TIMESTAMP
 
 DAY = 86_400_000_000  # microseconds
+MISSING = np.iinfo(np.int64).min  # as NumPy has it for NaT
 FEATURES = {
     CLOCK: ("day sin", "day cos", "half-day sin", "half-day cos"),
     DATE: ("week sin", "week cos", "weekend", "year sin", "year cos"),
@@ -37,38 +33,20 @@ class Times(Column):
         """A feature's name."""
         return f"{self.name} is missing" if key == ABSENT else f"{self.name}: {key}"
 
-    def encode(self, values: Array) -> tuple[Vectors, Born]:
+    def encode(self, values: Array, learned: Array | None = None) -> tuple[Vectors, Born]:
         """The times as microseconds since 1970, local where a zone is known; the least number where one is missing."""
         known = values != MISSING
-        first, born = self._appear(known)
+        first, born = self._appear(known if learned is None else known & learned)
         if not self.met:
             return {}, []
         at = np.where(known, values, 0)
         vectors = {key: np.where(known, vector, 0.0) for key, vector in _features(at, self.kind).items()}
-        absence, more = self._absence(known, first)
+        absence, more = self._absence(known, learned, first)
         return vectors | absence, [(row, key) for row, _ in born for key in FEATURES[self.kind]] + more
 
-
-MISSING = np.iinfo(np.int64).min
-
-
-def as_moments(values: Any, *, local: bool = True) -> Array:
-    """A column of times as microseconds since 1970 (of a clock, since midnight); the least number where one is missing.
-
-    Args:
-        values: the column.
-        local: where times have a zone, what its clocks show, which comes twice when summer time ends; otherwise UTC.
-    """
-    values = joined(values)
-    if local and zone_of(values) is not None:
-        values = pc.local_timestamp(values)
-    kind = pa.time64("us") if pa.types.is_time(values.type) else pa.timestamp("us")
-    return to_numpy(values.cast(kind, safe=False), np.int64, MISSING)
-
-
-def zone_of(values: Any) -> str | None:
-    """The zone of a column of times."""
-    return values.type.tz if pa.types.is_timestamp(values.type) else None
+    def keys(self) -> list[str]:
+        """The keys of the features so far."""
+        return [*(FEATURES[self.kind] if self.met else ()), *[ABSENT] * self.missed]
 
 
 def _features(at: Array, kind: str) -> Vectors:

@@ -1,0 +1,121 @@
+"""From columns of any kind to rows of numbers, and features that are born on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+
+from driftline.tables.calendar import Times
+from driftline.tables.columns import CATEGORIES, LAST, Categories, Column, Numbers, Unknown
+from driftline.tables.inputs import Array
+from driftline.tables.kinds import NUMBER, TEXT, TRUTH
+
+CACHED = 2**15  # numbers
+Births = list[tuple[int, int]]  # (row, features from this row on)
+
+
+class Encoder:
+    """Turns columns into rows of numbers. What it keeps follows from the rows alone, not from how they were cut.
+
+    Args:
+        limit: texts of a column that get a feature of their own.
+        policy: from a column's name to what stands for a missing number; see :class:`Numbers`.
+    """
+
+    def __init__(self, limit: int = CATEGORIES, policy: Callable[[str], str] = lambda name: LAST) -> None:
+        self.limit, self.policy = limit, policy
+        self.columns: dict[str, Column] = {}
+        self.features: list[tuple[str, str]] = []  # (column, key)
+        self.names: list[str] = []
+
+    def copy(self) -> Self:
+        """A copy that learns on its own."""
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other.columns = {name: column.copy() for name, column in self.columns.items()}
+        return other
+
+    def add(self, name: str, kind: str) -> Column:
+        """Enters a column."""
+        kind = kind.partition(" ")[0]
+        if kind == Unknown.kind:
+            self.columns[name] = Unknown(name)
+        elif kind == TEXT:
+            self.columns[name] = Categories(name, self.limit)
+        elif kind in (NUMBER, TRUTH):
+            self.columns[name] = Numbers(name, self.policy(name))
+        else:
+            self.columns[name] = Times(name, kind)
+        return self.columns[name]
+
+    def rows(self, values: Mapping[str, Any], count: int, learned: Array | None = None) -> tuple[Array, Births]:
+        """Rows as numbers, and how many features there are from which row on, where some are born.
+
+        Args:
+            values: of the rows, by column, in the form that the column takes.
+            count: of the rows.
+            learned: which rows are learned from; None for all.
+        """
+        vectors: dict[tuple[str, str], Array] = {}
+        born: list[tuple[int, int, str, str]] = []
+        for place, (name, given) in enumerate(values.items()):
+            found, births = self.columns[name].encode(given, learned)
+            vectors |= {(name, key): vector for key, vector in found.items()}
+            born += [(row, place, name, key) for row, key in births]
+        births_by_row = self._give_birth(born) if born else []
+        return _side_by_side([vectors.get(feature) for feature in self.features], count), births_by_row
+
+    def _give_birth(self, born: list[tuple[int, int, str, str]]) -> Births:
+        """Enters new features in the order of their rows and columns."""
+        self.features, self.names = [*self.features], [*self.names]  # copies share the lists
+        taken = set(self.names)
+        widths: dict[int, int] = {}
+        for row, _, name, key in sorted(born, key=lambda item: item[:2]):
+            feature = self.columns[name].feature(key)
+            while feature in taken:
+                feature += "'"
+            taken.add(feature)
+            self.features.append((name, key))
+            self.names.append(feature)
+            widths[row] = len(self.names)
+        return list(widths.items())
+
+    def state(self) -> dict[str, Any]:
+        """What is known, as plain values."""
+        return {
+            "columns": {name: column.state() for name, column in self.columns.items()},
+            "features": [[*feature, name] for feature, name in zip(self.features, self.names, strict=True)],
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Back to what was known."""
+        self.columns = {}
+        for name, kept in state["columns"].items():
+            self.add(name, str(kept["kind"])).restore(kept)
+        self.features = [(str(column), str(key)) for column, key, _ in state["features"]]
+        self.names = [str(name) for *_, name in state["features"]]
+
+
+def between(births: Births, width: int, count: int) -> list[tuple[int, int, int]]:
+    """The rows between two births, first and behind the last, and how many features there are.
+
+    >>> between([(0, 2), (3, 4)], width=0, count=5)
+    [(0, 3, 2), (3, 5, 4)]
+    """
+    edges = [(0, width), *births, (count, 0)]
+    return [(first, last, width) for (first, width), (last, _) in pairwise(edges) if first < last]
+
+
+def _side_by_side(vectors: list[Array | None], rows: int) -> Array:
+    """Columns side by side, a few rows at a time so that what is written stays in the cache; 0 where there is none."""
+    X = np.empty((rows, len(vectors)))
+    step = max(256, CACHED // (len(vectors) or 1))
+    for begin in range(0, rows, step):
+        end = min(begin + step, rows)
+        piece = X[begin:end]
+        for place, vector in enumerate(vectors):
+            piece[:, place] = 0.0 if vector is None else vector[begin:end]
+    return X
