@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from driftline._core import Outputs, SparseRows, Status
-from driftline.base import replay, stability
+from driftline.base import intake, replay, stability
 from driftline.base import ticket as tickets
-from driftline.base.batch import Batch
+from driftline.base.batch import Batch, numbered
+from driftline.base.intake import Intake
 from driftline.base.ticket import Ticket
 from driftline.tables import inputs
 from driftline.tables.inputs import Array, Name
@@ -22,8 +23,13 @@ if TYPE_CHECKING:
 
 def predict(learner: Learner, x: Any, where: str, out: Outputs) -> None:
     """Predicts a row of any kind. A learner that has met no row predicts by the core that this row would give it."""
+    _predict(learner, intake.enter(learner, x, where, grow=False).x, where, out)
+
+
+def _predict(learner: Learner, x: Any, where: str, out: Outputs) -> None:
+    """The same for a row of numbers."""
     row, _ = learner._read(x, where, grow=False)
-    if learner.missing == "raise" and isinstance(row, np.ndarray):
+    if learner.missing != "skip" and isinstance(row, np.ndarray):
         learner._door.refuse_bad(row, where)
     if learner._core is None:
         if isinstance(row, np.ndarray) and not row.size and not learner.intercept:
@@ -37,9 +43,10 @@ def predict(learner: Learner, x: Any, where: str, out: Outputs) -> None:
 def ask(learner: Learner, x: Any, ahead: int | None) -> Ticket:
     """A ticket for a row of any kind. A learner that has met no row is asked by the core that this row would give it."""
     where = f"{type(learner).__name__}.ask"
+    x, _, cells = intake.enter(learner, x, where, grow=True)
     row, names = learner._read(x, where, grow=True)
     dense = isinstance(row, np.ndarray)
-    if learner.missing == "raise" and dense:
+    if learner.missing != "skip" and dense:
         learner._door.refuse_bad(row, where, names)
     kept = _kept(x, row, names)
     asked = learner
@@ -50,11 +57,10 @@ def ask(learner: Learner, x: Any, ahead: int | None) -> Ticket:
     assert asked._core is not None
     ticket: Ticket | None = asked._core.ask(kept, ahead, Ticket)
     if ticket is None:
-        predict(
-            asked, x, where, Outputs(replay.room(learner, 1))
-        )  # which gives the core what it needs, or says what is wrong
+        _predict(asked, x, where, Outputs(replay.room(learner, 1)))  # it gives the core what it needs, or raises
         ticket = asked._core.ask(kept, ahead, Ticket)
-    return Ticket(kept, asked._core.mark) if ticket is None else ticket  # of a row that misses a value
+    ticket = Ticket(kept, asked._core.mark) if ticket is None else ticket  # of a row that misses a value
+    return ticket if cells is None else tickets.of_columns(cells, ticket)
 
 
 def _kept(x: Any, row: Any, names: list[Name] | None) -> Any:
@@ -73,21 +79,31 @@ def tell(learner: Learner, ticket: Any, y: Any, sample_weight: float | None) -> 
     where = f"{type(learner).__name__}.tell"
     tickets.refuse_unfit(learner, ticket, where)
     learner._mark()
-    lesson = _lesson(learner, _widened(learner, ticket.x), y, sample_weight, where)
-    if lesson is None or (learner._core is not None and _told(learner, ticket, lesson)):
+    inner, known = ticket, None
+    if isinstance(ticket.x, tickets.Columns):
+        x, known, _ = intake.enter(learner, ticket.x.cells, where, grow=True)
+        inner = tickets.with_row(ticket.x.ticket, x)
+    lesson = _lesson(learner, _widened(learner, inner.x), y, sample_weight, where)
+    if lesson is None or (known is None and learner._core is not None and _told(learner, inner, lesson)):
         ticket.told = True
         return
     with learner._guard.transaction(learner) as transaction:
         learner._expect(lesson.y)
         learner._meet(lesson.row, lesson.names)
         learner._mark()
-        if not _told(learner, ticket, lesson):
-            lost = learner._tell_block(ticket, lesson.batch)
-            if lost:
-                learner.__setstate__(transaction.before)
-                learner._skipped += lost
+        lost = 0 if _told(learner, inner, lesson) else learner._tell_block(inner, lesson.batch)
+        _settle(learner, transaction.before, lost, known)
         stability.warn_of_memory(learner)
     ticket.told = True
+
+
+def _settle(learner: Learner, before: dict[str, Any], lost: int, known: Intake | None) -> None:
+    """Ends a row that was learned with what is known of its columns, or one that was skipped for what became of it."""
+    if lost:
+        learner.__setstate__(before)
+        learner._skipped += lost
+    elif known is not None:
+        learner._intake = known
 
 
 def _widened(learner: Learner, x: Any) -> Any:
@@ -125,45 +141,65 @@ class _Lesson:
     y: Array
     weight: Array | None
     where: str
+    number: int | None = None
 
     @property
     def batch(self) -> Batch:
         """The row as a block of one."""
-        return Batch(_block(self.row), self.y, self.weight, self.where)
+        return Batch(_block(self.row), self.y, self.weight, self.where, self.number)
 
 
-def _lesson(learner: Learner, x: Any, y: Any, sample_weight: float | None, where: str) -> _Lesson | None:
+def _lesson(
+    learner: Learner, x: Any, y: Any, sample_weight: float | None, where: str, number: int | None = None
+) -> _Lesson | None:
     """Reads a row and its label; None where nothing is to be learned: a value is missing, or the weight is 0."""
     door = learner._door
     label = replay.as_label(learner, y, where)
     weight = inputs.as_weights(sample_weight, 1, where, number=False)
     row, names = learner._read(x, where, grow=True)
     dense = isinstance(row, np.ndarray)
-    if not door.is_whole(label) or (dense and not door.is_whole(row)):
-        if learner.missing == "skip":
+    whole = not dense or door.is_whole(row)
+    if not whole or not door.is_whole(label):
+        if learner.missing == "skip" or (learner.missing == intake.FILL and whole and np.isnan(label).any()):
             learner._skipped += 1
             return None
         if dense:
             door.refuse_bad(row, where, names)
-        door.refuse_bad_label(label, where)
+        door.refuse_bad_label(label, where, numbered(number, " in "))
     if weight is not None and weight[0] == 0:
         return None
-    return _Lesson(row, names, np.array([label]), weight, where)
+    return _Lesson(row, names, np.array([label]), weight, where, number)
 
 
 def learn(learner: Learner, x: Any, y: Any, sample_weight: float | None, status: Status) -> None:
     """Learns a row of any kind, given what the core said of it; all of it or nothing."""
-    lesson = _lesson(learner, x, y, sample_weight, f"{type(learner).__name__}.learn_one")
-    if lesson is None or (learner._fits(lesson.row) and _step(learner, lesson.batch, status)):
+    where = f"{type(learner).__name__}.learn_one"
+    x, known, _ = intake.enter(learner, x, where, grow=True)
+    lesson = _lesson(learner, x, y, sample_weight, where)
+    if lesson is None or (known is None and learner._fits(lesson.row) and _step(learner, lesson.batch, status)):
         return
     with learner._guard.transaction(learner) as transaction:
-        learner._expect(lesson.y)
-        learner._meet(lesson.row, lesson.names)
-        lost = learner._replay_block(lesson.batch, Outputs(replay.room(learner, 1)))
-        if lost:  # skipped for what became of it on the way
-            learner.__setstate__(transaction.before)
-            learner._skipped += lost
+        _absorb(learner, lesson, known, transaction.before)
         stability.warn_of_memory(learner)
+
+
+def learn_within(learner: Learner, x: Any, y: Any, weight: float | None, where: str, number: int, resets: Array) -> None:
+    """The same within a transaction, for one of the rows of a table, which has a number; ``resets`` is told of a reset."""
+    x, known, _ = intake.enter(learner, x, where, grow=True)
+    lesson = _lesson(learner, x, y, weight, where, number)
+    if lesson is not None:
+        _absorb(learner, lesson, known, learner.__getstate__(), resets)
+
+
+def _absorb(
+    learner: Learner, lesson: _Lesson, known: Intake | None, before: dict[str, Any], resets: Array | None = None
+) -> None:
+    """Learns a row that the model may have to grow by."""
+    learner._expect(lesson.y)
+    learner._meet(lesson.row, lesson.names)
+    out = Outputs(replay.room(learner, 1), resets=resets if learner._can_reset else None)
+    lost = learner._replay_block(lesson.batch, out)
+    _settle(learner, before, lost, known)
 
 
 def _step(learner: Learner, batch: Batch, status: Status) -> bool:

@@ -76,7 +76,7 @@ class Door:
         if warn and (table.names is None) != (self.names is None):
             self._warn_of_names(table)
         if table.names is not None and self.names is not None and table.names != self.names:
-            raise ValueError(_different_names(where, self.names, table.names))
+            raise ValueError(different_names(where, self.names, table.names))
         if table.columns != self.features:
             raise ValueError(
                 f"{where}: X has {table.columns} features, but {self.owner} is expecting {self.features} features as input"
@@ -113,7 +113,7 @@ class Door:
             column = int(bad.argmax())
             names = names or self.names
             feature = repr(names[column]) if names else str(column)
-            self._refuse(float(row[column]), where, what, f"{place}feature {feature}")
+            self.refuse_value(float(row[column]), where, what, f"{place}feature {feature}")
 
     def refuse_bad_items(self, x: Any, where: str) -> None:
         """The same for the values of a mapping, those of unknown names included."""
@@ -121,7 +121,7 @@ class Door:
         if isinstance(x, Mapping):
             for name, value in inputs.as_items(x, where).items():
                 if not abs(value) <= self.largest:
-                    self._refuse(value, where, "x", f"feature {name!r}")
+                    self.refuse_value(value, where, "x", f"feature {name!r}")
 
     def refuse_bad_label(self, y: Any, where: str, place: str = "") -> NoReturn:
         """Raises ValueError that names a bad label; of several labels the first bad one."""
@@ -138,14 +138,15 @@ class Door:
             self.refuse_bad_label(y, where, numbered(row, " in "))
         raise ValueError(f"{where}: the core does not take {numbered(row) or 'the row'}")
 
-    def _refuse(self, value: float, where: str, what: str, place: str) -> NoReturn:
+    def refuse_value(self, value: float, where: str, what: str, place: str) -> NoReturn:
+        """Raises ValueError that names a bad value and its place."""
         raise ValueError(f"{where}: {what} has {inputs.spell(value)} in {place}{self._beyond(value)}")
 
     def _beyond(self, value: float) -> str:
         return f", beyond the range of {self.dtype}" if np.isfinite(value) else ""
 
 
-def _different_names(where: str, known: list[Name], given: list[Name]) -> str:
+def different_names(where: str, known: list[Name], given: list[Name]) -> str:
     """How two lists of names differ, in scikit-learn's words."""
     lines = [f"{where}: The feature names should match those that were passed during fit."]
     unseen = sorted(set(given) - set(known), key=str)

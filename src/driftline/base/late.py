@@ -68,7 +68,7 @@ def run(
     lower, upper = (None, None) if level is None else np.empty((2, len(x)))
     out = Outputs(np.empty(len(x)), lower=lower, upper=upper, level=level)
     with learner._guard.transaction(learner):
-        if learner._core is None and len(x):
+        if learner._core is None and len(x) and learner.missing != "fill":
             learner._meet(_first_whole(learner, x, y), names)
         learner._mark()
         if is_native(learner):
@@ -104,7 +104,7 @@ def _natively(
     if carried:
         x = np.concatenate([[_array_of(learner, ticket) for ticket in waiting.tickets], x])
         y = np.concatenate([waiting.labels, y])
-    rows, skip = LateRows(waiting.tickets), learner.missing == "skip"
+    rows, skip = LateRows(waiting.tickets), learner.missing != "raise"
     y = np.ascontiguousarray(y, dtype=np.float64)
     while (status := core.run_late(x, y, None, skip, out, ahead, rows)) is not Status.DONE:
         asking = rows.asked < len(x) and rows.told > rows.asked - ahead

@@ -10,10 +10,12 @@ import numpy as np
 
 from driftline import extensions
 from driftline._core import Outputs, SparseRows, Status
-from driftline.base import careful, levels, params, record, replay, sklearn, stability
+from driftline.base import careful, intake, levels, params, record, replay, sklearn, stability
 from driftline.base.batch import Batch, numbered
 from driftline.base.certificate import Certificate
 from driftline.base.door import LARGEST, Door
+from driftline.base.encoded_run import EncodedRun
+from driftline.base.intake import EncodedTable, Intake
 from driftline.base.model import Model
 from driftline.base.native import Core
 from driftline.base.rules import COUNT
@@ -33,12 +35,14 @@ class Learner(Model):
     Args:
         intercept: append a constant feature 1, last.
         dtype: "float64" or "float32", for the state.
-        missing: "raise" on NaN or infinity, or "skip" such rows and count them in ``n_skipped_``.
+        missing: "raise" on NaN or infinity; "skip" such rows and count them in ``n_skipped_``; or "fill" in the running
+            mean of the column, with a feature beside it that says so. Rows without a label are then skipped, and infinity
+            is refused.
     """
 
     intercept: bool = params.boolean(default=True)
     dtype: str = params.choice(default="float64", options=("float64", "float32"))
-    missing: str = params.choice(default="raise", options=("raise", "skip"))
+    missing: str = params.choice(default="raise", options=("raise", "skip", "fill"))
 
     _quiet = ("intercept", "dtype", "missing")
     _is_base = True
@@ -56,10 +60,13 @@ class Learner(Model):
     _plain_intercept = True  # the constant is learned like any feature; not where inputs are centred, or projected
     _can_reset = False
     _may_run_away = True  # nothing in the learner's form bounds its predictions
+    _encodes = True  # text and times are encoded before the learner reads a row
 
     _pipeline: ClassVar[Callable[[list[Any], Learner], Learner]]  # driftline.features enters its own here
 
     _core: Core | None = params.state(None)
+    _direct: Core | None = params.state(None)  # the core, where it may read single rows in place
+    _intake: Intake | None = params.state(None)  # what is known of columns that are not all numbers, or are filled in
     _outputs: int | None = params.state(None)  # labels of a row, where there are several
     _skipped: int = params.state(0)
     _warned: frozenset[str] = params.state(frozenset())  # what the user was warned of
@@ -112,7 +119,7 @@ class Learner(Model):
 
     def predict_one(self, x: Any) -> float:
         """The prediction for one row: a one-dimensional array-like, or a mapping feature name -> number."""
-        core = self._core
+        core = self._direct
         if core is not None:
             prediction = core.predict(x)
             if prediction is not None:
@@ -133,7 +140,7 @@ class Learner(Model):
         place = levels.as_level(level, where)
         if self._outputs is not None:
             raise ValueError(f"{where}: intervals are for one label a row")
-        core = self._core
+        core = self._direct
         if core is not None:
             ends = core.predict_interval(x, place)
             if ends is not None:
@@ -144,7 +151,7 @@ class Learner(Model):
 
     def learn_one(self, x: Any, y: Any, *, sample_weight: float | None = None) -> None:
         """Learns from one row. A mapping may bring features that were never seen: the model grows by them."""
-        core = self._core
+        core = self._direct
         if core is None:
             careful.learn(self, x, y, sample_weight, _UNREAD)
             return
@@ -165,7 +172,7 @@ class Learner(Model):
         """
         if ahead is not None:
             COUNT.require(f"{type(self).__name__}.ask", "ahead", ahead)
-        core = self._core
+        core = self._direct
         ticket = None if core is None else core.ask(x, ahead, Ticket)
         return careful.ask(self, x, ahead) if ticket is None else ticket
 
@@ -175,14 +182,14 @@ class Learner(Model):
         What the model made of the row then (lags, predictions of the learners within) is learned from, and the interval that
         was promised then is judged. The step itself starts from what the model knows now.
         """
-        core = self._core
+        core = self._direct
         if core is None or core.tell(ticket, y, sample_weight) is not _DONE:
             careful.tell(self, ticket, y, sample_weight)
 
     @property
     def _runs_late_natively(self) -> bool:
         """Whether the core takes whole tables whose labels come late."""
-        return hasattr(self._core, "run_late")
+        return self._intake is None and hasattr(self._direct, "run_late")
 
     def _mark(self) -> None:
         """Lets the core recognise the model's tickets."""
@@ -192,7 +199,7 @@ class Learner(Model):
     def _read(self, x: Any, where: str, *, grow: bool) -> tuple[Any, list[Name] | None]:
         """A row as an array, or as a sparse row, and the names of its features where they have any."""
         door = self._door
-        if not grow and self.missing == "raise":
+        if not grow and self.missing != "skip":
             door.refuse_bad_items(x, where)
         return door.read(x, where, grow=grow)
 
@@ -228,6 +235,11 @@ class Learner(Model):
         asked = replay.asked_for(labels, weights_every, level, where)
         self._check_table(table, where)
         fresh = self._core is None
+        if isinstance(table, EncodedTable):
+            run = EncodedRun(self, table, labels, weight, where, asked).run()
+            stability.warn_of_memory(self)
+            stability.warn_of_range(self)
+            return run
         if fresh:
             self._expect(labels)
             self._meet(self._first_learned(table, labels, weight), table.names)
@@ -244,10 +256,11 @@ class Learner(Model):
     _tell_block = replay.tell_natively
 
     def _as_table(self, X: Any, where: str) -> Table:
-        return inputs.as_table(X, where)
+        return intake.as_table(self, inputs.as_table(X, where), where)
 
     def _check_table(self, table: Table, where: str) -> None:
-        self._door.check(table, where, warn=True)
+        if not isinstance(table, EncodedTable):  # which checks its columns itself
+            self._door.check(table, where, warn=True)
 
     # scikit-learn's verbs.
 
@@ -303,7 +316,7 @@ class Learner(Model):
 
     def __sklearn_tags__(self) -> Any:
         return sklearn.regressor_tags(
-            allow_nan=self.missing == "skip", sparse=self._takes_sparse, multi_output=self._takes_outputs
+            allow_nan=self.missing != "raise", sparse=self._takes_sparse, multi_output=self._takes_outputs
         )
 
     # Growing to what is met.
@@ -337,6 +350,7 @@ class Learner(Model):
     def _begin(self, core: Core, names: list[Name] | None) -> None:
         core.guard = self._guard
         self._core = core
+        self._direct = None if self.missing == intake.FILL else core
         self._set_names(names)
 
     def _first_learned(self, table: Table, y: Array, weight: Array | None) -> Any:
@@ -424,10 +438,11 @@ class Learner(Model):
 
     def set_params(self, **changes: Any) -> Self:
         """Changes hyper-parameters, all or none. On a learner that has learned they act from the next row on."""
-        before = self.get_params(deep=False)
+        before, missing = self.get_params(deep=False), self.missing
         super().set_params(**changes)
         if self._core is not None:
             try:
+                intake.refuse_changed(missing, self.missing)
                 self._refresh(before)
             except BaseException as error:
                 self._store(before)
@@ -451,6 +466,8 @@ class Learner(Model):
         if self._core is not None:
             state["core"] = self._core.get_state()
             state["kept"] = {name: getattr(self, name) for name in self._kept}
+        if self._intake is not None:
+            state["columns"] = self._intake.plain()
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -460,10 +477,12 @@ class Learner(Model):
             self._restore(state["core"], state["names"])
         else:
             self._forget()
+        columns = state.get("columns")
+        self._intake = None if columns is None else intake.read(columns, self._names, self.missing == intake.FILL)
         self._skipped = state["skipped"]
 
     def _forget(self) -> None:
-        self._core = self._names = self._outputs = None
+        self._core = self._direct = self._intake = self._names = self._outputs = None
 
     def _restore(self, core: dict[str, Array], names: list[Name] | None) -> None:
         """Back to an exported state of the core."""

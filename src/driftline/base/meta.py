@@ -43,7 +43,9 @@ class MetaLearner(Nested):
     def _copies_of_the_top(self) -> list[Learner]:
         """In the dtype of the others, skipping what they skip; with an intercept only where one is wanted."""
         return [
-            learner.clone({"dtype": self.dtype, "missing": self.missing, "intercept": self.intercept and learner.intercept})
+            learner.clone(
+                {"dtype": self.dtype, "missing": self._missing_within, "intercept": self.intercept and learner.intercept}
+            )
             for learner in self._top_learners()
         ]
 

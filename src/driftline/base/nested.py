@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from driftline.base import params
+from driftline.base.intake import FILL
 from driftline.base.learner import Learner
 
 _OPTIONS = ("intercept", "dtype", "missing")
@@ -79,7 +80,14 @@ class Nested(Learner):
         """Learners of its own, with the options that were given for all of them."""
         given = self.get_params(deep=False)
         options = {name: given[name] for name in _OPTIONS if given[name] is not None}
+        if self.missing == FILL:
+            options["missing"] = self._missing_within
         return [learner.clone(options) for learner in learners]
+
+    @property
+    def _missing_within(self) -> str:
+        """What the learners within do about missing values. Those that are filled in never get to them."""
+        return "skip" if self.missing == FILL else self.missing
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The hyper-parameters by name, as they were given; ``deep`` adds those of the learners within."""

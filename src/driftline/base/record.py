@@ -30,6 +30,9 @@ def of(learner: Learner) -> Record:
         "learned": "core" in state,
         **learner._extra_head(state),
     }
+    if "columns" in state:
+        codec.encode_names(owner, [name for name, _ in state["columns"]["columns"]])
+        head["columns"] = state["columns"]
     return Record("learner", head, state.get("core", _EMPTY))
 
 
@@ -51,6 +54,8 @@ def read(record: Record) -> Learner:
             raise ModelFileError("holds a value that is out of range")
         if names is not None and len(names) != learner._features_of(state["core"]):
             raise ModelFileError("the names do not agree with the weights")
+        if "columns" in head:
+            state["columns"] = head["columns"]
     learner.__setstate__(state)
     return learner
 

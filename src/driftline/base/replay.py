@@ -141,7 +141,7 @@ def predict_table(learner: Learner, table: Table, where: str, level: Level | Non
 def replay_natively(learner: Learner, batch: Batch, out: Outputs) -> int:
     """A block of rows through a native core; returns how many rows were skipped."""
     core = cast("NativeCore", learner._core)
-    skip = learner.missing == "skip"
+    skip = learner.missing != "raise"
     done = skipped = 0
     while True:
         status, done, lost = core.run(batch.x, batch.y, batch.weight, skip, out, done)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -16,7 +18,9 @@ from driftline.base import levels
 from driftline.errors import ModelFileError
 from driftline.storage import codec, model_file
 from driftline.storage.model_file import Record
+from driftline.tables.cells import Filled, Moment, Row
 from driftline.tables.inputs import Array
+from driftline.tables.kinds import CLOCK, DATE, TIMESTAMP
 
 if TYPE_CHECKING:
     from driftline.base.learner import Learner
@@ -65,6 +69,29 @@ class Ticket(_core.Ticket):
         return f"Ticket(prediction={self.prediction!r}, ahead={self.ahead}, told={self.told})"
 
 
+@dataclass(frozen=True)
+class Columns:
+    """The row of a ticket whose columns are not all numbers, or miss a value that was filled in.
+
+    Attributes:
+        cells: the row by columns.
+        ticket: of the row as the core saw it.
+    """
+
+    cells: Row
+    ticket: Ticket
+
+
+def of_columns(cells: Row, ticket: Ticket) -> Ticket:
+    """A ticket for a row that has to be encoded again when its label is told, by what is known then."""
+    return Ticket(Columns(cells, ticket), ticket.model, ticket.numbers, ticket.predictions)
+
+
+def with_row(ticket: Ticket, x: Any) -> Ticket:
+    """A copy with another row."""
+    return Ticket(x, ticket.model, ticket.numbers, ticket.predictions, copy.copy(ticket).parts)
+
+
 def mark_of(learner: Learner) -> int:
     """A number that models of the same class with the same parameters share, and others hardly ever."""
     try:
@@ -111,7 +138,12 @@ def head_of(ticket: Ticket, prefix: str, arrays: dict[str, Array]) -> dict[str, 
             raise ValueError(f"Ticket.to_bytes: the label {label!r} is neither text nor a number, which bytes need")
         head["label"] = codec.spell_infinities([label])
     x = ticket.x
-    if isinstance(x, SparseRows):
+    if isinstance(x, Columns):
+        head["names"] = codec.encode_names("Ticket", list(x.cells))
+        head["cells"] = codec.spell_infinities([_plain(value) for value in x.cells.values()])
+        head["named"] = x.cells.named
+        head["inner"] = head_of(x.ticket, f"{prefix}inner.", arrays)
+    elif isinstance(x, SparseRows):
         arrays[f"{prefix}x"], arrays[f"{prefix}columns"] = x.values, x.columns
         head["width"] = x.width
     elif isinstance(x, Mapping):
@@ -130,22 +162,7 @@ def _read(record: Record) -> Ticket:
 
 def ticket_of(head: dict[str, Any], prefix: str, arrays: dict[str, Array]) -> Ticket:
     """What :func:`head_of` gave; raises ModelFileError or ValueError where it is not sound."""
-    row = arrays[f"{prefix}x"]
-    if row.ndim != 1 or row.dtype not in (np.float64, np.float32):
-        raise ModelFileError("the ticket's row is not one of numbers")
-    x: Any = row
-    if head.get("names") is not None:
-        names = codec.decode_names(head["names"])
-        assert names is not None
-        x = dict(zip(names, row.tolist(), strict=True))
-    elif "width" in head:
-        columns = arrays[f"{prefix}columns"]
-        x = SparseRows(
-            row,
-            columns,
-            np.array([0, len(row)], dtype=columns.dtype),
-            codec.decode_count(head["width"], "the ticket's width"),
-        )
+    x = _row_of(head, prefix, arrays)
     numbers = arrays[f"{prefix}numbers"]
     parts = None
     if "parts" in head:
@@ -157,6 +174,43 @@ def ticket_of(head: dict[str, Any], prefix: str, arrays: dict[str, Array]) -> Ti
         ticket.set_label(*codec.read_infinities(head["label"]))
     ticket.told = bool(head["told"])
     return ticket
+
+
+def _row_of(head: dict[str, Any], prefix: str, arrays: dict[str, Array]) -> Any:
+    names = codec.decode_names(head.get("names"))
+    if "cells" in head:
+        values = [_cell(value) for value in codec.read_infinities(head["cells"])]
+        row = Row(zip(names or [], values, strict=True), bool(head["named"]))
+        return Columns(row, ticket_of(head["inner"], f"{prefix}inner.", arrays))
+    numbers = arrays[f"{prefix}x"]
+    if numbers.ndim != 1 or numbers.dtype not in (np.float64, np.float32):
+        raise ModelFileError("the ticket's row is not one of numbers")
+    if names is not None:
+        return dict(zip(names, numbers.tolist(), strict=True))
+    if "width" not in head:
+        return numbers
+    columns = arrays[f"{prefix}columns"]
+    starts = np.array([0, len(numbers)], dtype=columns.dtype)
+    return SparseRows(numbers, columns, starts, codec.decode_count(head["width"], "the ticket's width"))
+
+
+def _plain(value: Any) -> Any:
+    """A value of a row as JSON has it."""
+    if isinstance(value, Filled):
+        return {"filled": value.value}
+    return {value.kind: value.at} if isinstance(value, Moment) else value
+
+
+def _cell(plain: Any) -> Any:
+    """What :func:`_plain` gave; raises ModelFileError where it is not sound."""
+    if plain is None or type(plain) in (str, float):
+        return plain
+    (kind, value), *more = plain.items()
+    if not more and kind == "filled" and type(value) is float:
+        return Filled(value)
+    if more or kind not in (DATE, CLOCK, TIMESTAMP) or type(value) is not int or not -(2**62) < value < 2**62:
+        raise ModelFileError("the ticket's row has a value of no known kind")
+    return Moment(kind, value)
 
 
 model_file.register("ticket", _read)

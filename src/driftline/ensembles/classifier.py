@@ -7,10 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from driftline.base import params, sklearn
+from driftline.base import intake, params, sklearn
 from driftline.base.batch import Batch
 from driftline.base.certificate import Certificate
 from driftline.base.composite import Composite
+from driftline.base.intake import EncodedTable
 from driftline.base.learner import Learner
 from driftline.base.meta import REGRESSOR, MetaLearner
 from driftline.base.registry import learner
@@ -174,7 +175,9 @@ class Classifier(MetaLearner):
     def _counted(self, table: Table, weight: Array | None) -> Array:
         """The rows that are learned if they have a label."""
         counted = np.ones(table.rows, dtype=bool) if weight is None else weight > 0
-        if self.missing == "skip":
+        if isinstance(table, EncodedTable):
+            counted &= table.whole_rows()
+        elif self.missing == "skip":
             for start, block in table.blocks(inputs.BLOCK_ROWS):
                 counted[start : start + len(block)] &= self._door.whole_rows(block)
         return counted
@@ -258,8 +261,8 @@ class Classifier(MetaLearner):
 
     def _score_one(self, x: Any, verb: str) -> tuple[Array, Array]:
         where = f"{type(self).__name__}.{verb}"
-        row, _ = self._read(x, where, grow=False)
-        if self.missing == "raise":
+        row, _ = self._read(intake.enter(self, x, where, grow=False).x, where, grow=False)
+        if self.missing != "skip":
             self._door.refuse_bad(row, where)
         model = self
         if self._core is None:
@@ -317,7 +320,7 @@ class Classifier(MetaLearner):
         return Certificate(float(core.mistakes), inner.comparator, inner.bound, inner.conditions, inner.events)
 
     def __sklearn_tags__(self) -> Any:
-        return sklearn.classifier_tags(allow_nan=self.missing == "skip")
+        return sklearn.classifier_tags(allow_nan=self.missing != "raise")
 
     # Keeping and copying.
 

@@ -77,6 +77,10 @@ class Pipeline(MetaLearner):
         return first if isinstance(first, Hashing) else None
 
     @property
+    def _encodes(self) -> bool:  # type: ignore[override]
+        return self._hashing is None  # which takes text itself
+
+    @property
     def _composes(self) -> bool:  # type: ignore[override]
         return self._hashing is None  # else rows have no features that others could see too
 

@@ -44,7 +44,7 @@ class Times(Column):
         absence, more = self._absence(known, learned, first)
         return vectors | absence, [(row, key) for row, _ in born for key in FEATURES[self.kind]] + more
 
-    def keys(self) -> list[str]:
+    def known_keys(self) -> list[str]:
         """The keys of the features so far."""
         return [*(FEATURES[self.kind] if self.met else ()), *[ABSENT] * self.missed]
 

@@ -58,7 +58,7 @@ class Column(ABC):
         """
 
     @abstractmethod
-    def keys(self) -> list[str]:
+    def known_keys(self) -> list[str]:
         """The keys of the features so far."""
 
     def feature(self, key: str) -> str:
@@ -112,7 +112,7 @@ class Unknown(Column):
         """Nothing."""
         return {}, []
 
-    def keys(self) -> list[str]:
+    def known_keys(self) -> list[str]:
         """None."""
         return []
 
@@ -180,7 +180,7 @@ class Numbers(Column):
         self._remember(values, counted)
         return filled
 
-    def keys(self) -> list[str]:
+    def known_keys(self) -> list[str]:
         """The keys of the features so far."""
         return [VALUE] * self.met + [ABSENT] * self.missed
 
@@ -229,7 +229,7 @@ class Categories(Column):
         for code, text in enumerate(texts):
             if (key := self._key(text)) is not None:
                 groups.setdefault(key, []).append(code)
-        vectors = {key: np.zeros(len(codes)) for key in self.keys() if key != ABSENT}
+        vectors = {key: np.zeros(len(codes)) for key in self.known_keys() if key != ABSENT}
         for key, members in groups.items():
             hits = codes == members[0] if len(members) == 1 else np.isin(codes, members)
             vectors[key] = hits.astype(np.float64)
@@ -259,7 +259,7 @@ class Categories(Column):
                 born.append((row, OTHER))
         return born
 
-    def keys(self) -> list[str]:
+    def known_keys(self) -> list[str]:
         """The keys of the features so far."""
         return [*self.values.values(), *[OTHER] * self.shared, *[ABSENT] * self.missed]
 

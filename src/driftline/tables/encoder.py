@@ -27,9 +27,9 @@ class Encoder:
 
     def __init__(self, limit: int = CATEGORIES, policy: Callable[[str], str] = lambda name: LAST) -> None:
         self.limit, self.policy = limit, policy
-        self.columns: dict[str, Column] = {}
-        self.features: list[tuple[str, str]] = []  # (column, key)
-        self.names: list[str] = []
+        self.columns: dict[Any, Column] = {}  # by name: text in files, anything hashable in mappings
+        self.features: list[tuple[Any, str]] = []  # (column, key)
+        self.names: list[Any] = []
 
     def copy(self) -> Self:
         """A copy that learns on its own."""
@@ -38,7 +38,7 @@ class Encoder:
         other.columns = {name: column.copy() for name, column in self.columns.items()}
         return other
 
-    def add(self, name: str, kind: str) -> Column:
+    def add(self, name: Any, kind: str) -> Column:
         """Enters a column."""
         kind = kind.partition(" ")[0]
         if kind == Unknown.kind:
@@ -51,7 +51,7 @@ class Encoder:
             self.columns[name] = Times(name, kind)
         return self.columns[name]
 
-    def rows(self, values: Mapping[str, Any], count: int, learned: Array | None = None) -> tuple[Array, Births]:
+    def rows(self, values: Mapping[Any, Any], count: int, learned: Array | None = None) -> tuple[Array, Births]:
         """Rows as numbers, and how many features there are from which row on, where some are born.
 
         Args:
@@ -60,7 +60,7 @@ class Encoder:
             learned: which rows are learned from; None for all.
         """
         vectors: dict[tuple[str, str], Array] = {}
-        born: list[tuple[int, int, str, str]] = []
+        born: list[tuple[int, int, Any, str]] = []
         for place, (name, given) in enumerate(values.items()):
             found, births = self.columns[name].encode(given, learned)
             vectors |= {(name, key): vector for key, vector in found.items()}
@@ -68,7 +68,7 @@ class Encoder:
         births_by_row = self._give_birth(born) if born else []
         return _side_by_side([vectors.get(feature) for feature in self.features], count), births_by_row
 
-    def _give_birth(self, born: list[tuple[int, int, str, str]]) -> Births:
+    def _give_birth(self, born: list[tuple[int, int, Any, str]]) -> Births:
         """Enters new features in the order of their rows and columns."""
         self.features, self.names = [*self.features], [*self.names]  # copies share the lists
         taken = set(self.names)
@@ -86,17 +86,17 @@ class Encoder:
     def state(self) -> dict[str, Any]:
         """What is known, as plain values."""
         return {
-            "columns": {name: column.state() for name, column in self.columns.items()},
+            "columns": [[name, column.state()] for name, column in self.columns.items()],  # files sort mappings
             "features": [[*feature, name] for feature, name in zip(self.features, self.names, strict=True)],
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Back to what was known."""
         self.columns = {}
-        for name, kept in state["columns"].items():
+        for name, kept in dict(state["columns"]).items():
             self.add(name, str(kept["kind"])).restore(kept)
-        self.features = [(str(column), str(key)) for column, key, _ in state["features"]]
-        self.names = [str(name) for *_, name in state["features"]]
+        self.features = [(column, str(key)) for column, key, _ in state["features"]]
+        self.names = [name for *_, name in state["features"]]
 
 
 def between(births: Births, width: int, count: int) -> list[tuple[int, int, int]]:

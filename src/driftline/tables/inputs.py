@@ -74,11 +74,12 @@ def as_numbers(values: Array, where: str, what: str) -> Array:
         raise ValueError(f"{where}: {what} must hold numbers, got dtype {values.dtype}")
     out = np.empty(values.shape)
     for place, value in np.ndenumerate(values):
-        out[place] = _number(value, where, what + "".join(f"[{i}]" for i in place))
+        out[place] = as_number(value, where, what + "".join(f"[{i}]" for i in place))
     return out
 
 
-def _number(value: Any, where: str, what: str) -> float:
+def as_number(value: Any, where: str, what: str) -> float:
+    """One number, NaN where it is missing; raises ValueError or TypeError where it is none."""
     if type(value) is float:
         return value
     if isinstance(value, np.ndarray) and value.size == 1:
@@ -230,7 +231,7 @@ def as_weights(values: Any, rows: int, where: str, number: bool = True) -> Array
     if values is None:
         return None
     if isinstance(values, numbers.Real):
-        values = np.full(rows, _number(values, where, "sample_weight"))
+        values = np.full(rows, as_number(values, where, "sample_weight"))
     weights = as_vector(values, rows, where, "sample_weight")
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if bad.size:
@@ -253,9 +254,9 @@ def as_row(x: Any, where: str) -> Array:
 
 def as_items(x: Mapping[Name, Any], where: str) -> dict[Name, float]:
     """A mapping's numbers by name."""
-    return {name: _number(value, where, f"x[{name!r}]") for name, value in x.items()}
+    return {name: as_number(value, where, f"x[{name!r}]") for name, value in x.items()}
 
 
 def as_label(y: Any, where: str) -> float:
     """One label; NaN where it is missing."""
-    return _number(y, where, "y")
+    return as_number(y, where, "y")

@@ -1,0 +1,155 @@
+"""Tables with text, times or missing values that are filled in, through a learner that grows on the way.
+
+The result is that of a loop of ``predict_one`` and ``learn_one``, bit for bit. A row that brings a feature goes through it
+singly; the rows between two of these are encoded and replayed at once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from driftline._core import Outputs
+from driftline.base import careful
+from driftline.base.batch import Batch
+from driftline.base.intake import EncodedTable, Piece
+from driftline.base.replay import Asked
+from driftline.base.run import Run
+from driftline.tables import cells, inputs
+from driftline.tables.inputs import Array
+
+if TYPE_CHECKING:
+    from driftline.base.learner import Learner
+
+_FEW = 64  # rows that are encoded at once after one that brought a feature
+
+
+class EncodedRun:
+    """Predicts and learns all rows of a table, within a transaction.
+
+    Args:
+        learner: the learner.
+        table: the rows.
+        y: the labels.
+        weight: the sample weights.
+        where: who asks, for messages.
+        asked: what is kept besides predictions and errors.
+    """
+
+    def __init__(
+        self, learner: Learner, table: EncodedTable, y: Array, weight: Array | None, where: str, asked: Asked
+    ) -> None:
+        self.learner, self.table, self.y, self.weight, self.where, self.asked = learner, table, y, weight, where, asked
+        self.predictions = np.empty(y.shape)
+        self.ends: Array | None = None if asked.place is None else np.empty((2, len(y)))
+        self.resets = np.zeros(len(y), dtype=np.uint8)
+        self.weights: list[Array] = []
+        self.memory: list[float | None] = []
+        labelled = np.abs(y) <= learner._door.largest
+        self.learned: Array = labelled if y.ndim == 1 else np.all(labelled, axis=1)
+        if weight is not None:
+            self.learned = self.learned & (weight > 0)
+
+    def run(self) -> Run:
+        """All rows."""
+        learner, before = self.learner, self.learner.n_skipped_
+        start, size = 0, _FEW
+        while start < self.table.rows:
+            stop = min(start + size, self._next_snapshot(start), self.table.rows)
+            done = self._rows(start, stop)
+            size = min(2 * size, inputs.BLOCK_ROWS) if done == stop else _FEW
+            start = done
+            if self.asked.weights_every is not None and start % self.asked.weights_every == 0:
+                self._keep_weights()
+        with np.errstate(over="ignore"):
+            errors = self.y - self.predictions
+        memory = None if None in self.memory or not self.memory else np.array(self.memory, dtype=np.float64)
+        return Run(
+            predictions=self.predictions,
+            errors=errors,
+            lower=None if self.ends is None else self.ends[0],
+            upper=None if self.ends is None else self.ends[1],
+            resets=np.flatnonzero(self.resets),
+            weights=None if self.asked.weights_every is None or learner._core is None else self._snapshots(),
+            memory=memory,
+            weights_every=self.asked.weights_every,
+            level=self.asked.level,
+            skipped=learner.n_skipped_ - before,
+        )
+
+    def _rows(self, start: int, stop: int) -> int:
+        """Some rows from ``start`` on, up to ``stop`` or to one that brings a feature; returns the row behind the last."""
+        piece = self.table.piece(start, stop)
+        if self.learner._core is None:
+            self._one(piece, 0, start)
+            return start + 1
+        learned = self.learned[start:stop] & ~piece.lost
+        known = self.table.intake().copy()
+        X, births = known.table(piece.columns, self.where, learned)
+        if births:
+            stop = start + births[0][0]
+            if stop == start:
+                self._one(piece, 0, start)
+                return start + 1
+            return self._rows(start, stop)
+        X[piece.lost] = np.nan
+        if not self._replay(X, start, stop, int(learned.sum())):
+            for place in range(len(piece)):
+                self._one(piece, place, start + place)
+        elif known.fill:
+            self.learner._intake = known
+        return stop
+
+    def _replay(self, X: Array, start: int, stop: int, learned: int) -> bool:
+        """Rows that bring no feature; False, and nothing has changed, where the learner lost one on the way."""
+        learner = self.learner
+        loses = learner.missing != "raise"
+        before, seen = learner.__getstate__() if loses else None, learner.n_seen_
+        step = inputs.rows_between_signals(max(X.shape[1], 1), learner._operations(X.shape[1] + 1), 1)
+        for begin in range(start, stop, step):
+            end = min(begin + step, stop)
+            weight = None if self.weight is None else self.weight[begin:end]
+            rows = X[begin - start : end - start]
+            batch = Batch(rows, self.y[begin:end], weight, self.where, begin, learner._names)
+            learner._skipped += learner._replay_block(batch, self._out(begin, end))
+        if before is not None and learner.n_seen_ - seen != learned:
+            learner.__setstate__(before)
+            return False
+        return True
+
+    def _one(self, piece: Piece, place: int, row: int) -> None:
+        """One row as a loop takes it."""
+        x = cells.row_of(piece.columns, place, self.table.source.names is not None)
+        careful.predict(self.learner, x, self.where, self._out(row, row + 1))
+        weight = None if self.weight is None else float(self.weight[row])
+        careful.learn_within(self.learner, x, self.y[row], weight, self.where, row, self.resets[row : row + 1])
+
+    def _out(self, start: int, stop: int) -> Outputs:
+        lower, upper = (None, None) if self.ends is None else self.ends[:, start:stop]
+        resets = self.resets[start:stop] if self.learner._core is not None and self.learner._can_reset else None
+        return Outputs(self.predictions[start:stop], lower=lower, upper=upper, level=self.asked.place, resets=resets)
+
+    def _next_snapshot(self, start: int) -> int:
+        every = self.asked.weights_every
+        return self.table.rows if every is None else (start // every + 1) * every
+
+    def _keep_weights(self) -> None:
+        if self.learner._core is not None:
+            self.weights.append(self.learner._weights)
+            self.memory.append(self.learner._memory())
+
+    def _snapshots(self) -> Array:
+        """All snapshots with as many weights as the last; a feature has the weight 0 before it is born."""
+        learner = self.learner
+        every = self.asked.weights_every
+        widths = {weights.shape[-1] for weights in self.weights}
+        if len(widths) > 1 and not (learner._by_feature and learner._linear):
+            raise ValueError(f"{self.where}: weights_every is for rows that bring no new features, which these do")
+        found = np.zeros((self.table.rows // (every or 1), *learner._weights.shape))
+        last = int(learner.intercept)
+        for snapshot, weights in zip(found[len(found) - len(self.weights) :], self.weights, strict=True):
+            features = weights.shape[-1] - last
+            snapshot[..., :features] = weights[..., :features]
+            snapshot[..., snapshot.shape[-1] - last :] = weights[..., features:]
+        return found

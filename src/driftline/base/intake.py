@@ -1,0 +1,316 @@
+"""Rows that are more than numbers: text, times, and missing values that are filled in.
+
+A learner that meets such rows gets an :class:`Intake`, which turns columns into the features of its core and learns as it
+goes. Rows of plain numbers never come here, unless missing values are filled in: then each row counts for the means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from driftline.base.batch import numbered
+from driftline.base.door import Door, different_names
+from driftline.errors import ModelFileError
+from driftline.tables import cells, inputs, kinds
+from driftline.tables.cells import Filled, Given, Row
+from driftline.tables.columns import CATEGORIES, MEAN, SKIP, VALUE, Categories, Numbers, Unknown
+from driftline.tables.encoder import Births, Encoder
+from driftline.tables.inputs import Array, Name, Table
+
+if TYPE_CHECKING:
+    from driftline.base.learner import Learner
+
+FILL = "fill"
+_UNKNOWN = Unknown("")
+
+
+class Intake(Encoder):
+    """What a learner knows of the columns of its rows.
+
+    Args:
+        fill: put the running mean in the place of a missing number, and a feature that says so beside it.
+        named: whether columns have names; those of an array are named by their number.
+    """
+
+    def __init__(self, fill: bool, named: bool = True) -> None:
+        super().__init__(CATEGORIES, lambda name: MEAN if fill else SKIP)
+        self.fill, self.named = fill, named
+
+    def enter(self, columns: Mapping[Name, Given], where: str, what: str, *, grow: bool) -> dict[Name, Any]:
+        """Values by column in the form that the columns take.
+
+        Args:
+            columns: those of some rows.
+            where: who asks, for messages.
+            what: the words for a column, with a place for its name.
+            grow: whether columns that were not known are entered; otherwise they are left out.
+        """
+        direct = self._direct(columns)
+        for name, given in columns.items() if grow else ():
+            if name not in direct and isinstance(self.columns.get(name, _UNKNOWN), Unknown):
+                self.add(name, given.kind or Unknown.kind)
+        known = [name for name in self.columns if name in columns]
+        return {name: cells.for_column(self.columns[name], columns[name], where, what.format(repr(name))) for name in known}
+
+    def _direct(self, columns: Mapping[Name, Given]) -> set[Name]:
+        """The names that are not those of columns, but of features that a column has: their values are taken as they are."""
+        return (set(self.names) - set(self.columns)) & set(columns)
+
+    def table(self, columns: Mapping[Name, Given], where: str, learned: Array | None) -> tuple[Array, Births]:
+        """Rows as numbers, and the features that are born in those that are learned; None: nothing is learned."""
+        grow = learned is not None
+        values = self.enter(columns, where, "column {}", grow=grow)
+        count = next(iter(columns.values())).rows
+        return self.rows(values, count, np.zeros(count, dtype=bool) if learned is None else learned)
+
+    def row(self, given: Row, where: str, *, grow: bool) -> dict[Name, float]:
+        """The features of one row; with ``grow`` it is learned from."""
+        columns = cells.of_row(given)
+        for name, column in self.columns.items():
+            if name not in columns and isinstance(column, Numbers) and column.met:
+                columns[name] = Given(kinds.NUMBER, [0.0])  # a missing key is 0
+        X, _ = self.rows(self.enter(columns, where, "x[{}]", grow=grow), 1, np.array([grow]))
+        found: dict[Name, float] = dict(zip(self.names, X[0].tolist(), strict=True))
+        for (column, key), name in zip(self.features, self.names, strict=True):
+            value = given.get(column)
+            if key == VALUE and isinstance(value, Filled):
+                found[name] = value.value  # as of when the row was predicted
+        for name in self._direct(columns):
+            value = given[name]
+            if not isinstance(value, float):
+                raise ValueError(f"{where}: x[{name!r}] must be a number, got {value!r}")
+            found[name] = value
+        return found
+
+    def plain(self) -> dict[str, Any]:
+        """What is known, as plain values."""
+        return {**self.state(), "named": self.named}
+
+
+def read(state: Any, names: list[Name] | None, fill: bool) -> Intake:
+    """The intake of an exported state; raises ValueError where it does not agree with the features of the model."""
+    intake = Intake(fill, bool(state["named"]))
+    try:
+        intake.restore(state)
+        sound = intake.state() == {name: state[name] for name in ("columns", "features")}
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
+        sound = False
+    if not sound or intake.names != names or not _agrees(intake):
+        raise ModelFileError("the columns do not agree with the features")
+    return intake
+
+
+def _agrees(intake: Intake) -> bool:
+    owned = [(name, key) for name, column in intake.columns.items() for key in column.known_keys()]
+    sums = all(
+        column.count >= 0 and np.isfinite(column.total) and column.policy == intake.policy(name)
+        for name, column in intake.columns.items()
+        if isinstance(column, Numbers)
+    )
+    bounded = all(len(each.values) <= each.limit for each in intake.columns.values() if isinstance(each, Categories))
+    return sums and bounded and len(owned) == len(intake.features) and set(owned) == set(intake.features)
+
+
+# One row.
+
+
+class Entered(NamedTuple):
+    """A row at the door.
+
+    Attributes:
+        x: the row as the door reads it.
+        intake: what is known once the row is learned; None where the row brings nothing new.
+        cells: the row by columns; None where it holds numbers alone.
+    """
+
+    x: Any
+    intake: Intake | None = None
+    cells: Row | None = None
+
+
+def enter(learner: Learner, x: Any, where: str, *, grow: bool) -> Entered:
+    """A row with its text, times and missing values encoded; the learner is left as it is.
+
+    Without ``grow`` a value that was never met counts for nothing, unless no row was learned yet.
+    """
+    given = _cells(learner, x, where)
+    if given is None:
+        return Entered(x)
+    lost = _refuse_bad(learner, given, where)
+    known = learner._intake
+    intake = (known or begin(learner, where, given.named)).copy()
+    learns = (grow or learner._core is None) and not lost
+    found = intake.row(given, where, grow=learns)
+    if lost:
+        found[next(iter(intake.names), lost)] = np.nan
+    if learner.missing == FILL:
+        filled = {name: Filled(found[name]) for name, value in given.items() if value is None and name in found}
+        given = Row({**given, **filled}, given.named)
+    changed = learns and (
+        known is None or intake.fill or intake.names is not known.names or intake.columns.keys() != known.columns.keys()
+    )
+    return Entered(found, intake if changed else None, given)
+
+
+def _cells(learner: Learner, x: Any, where: str) -> Row | None:
+    """The row by columns; None where the core takes it as it is."""
+    fill = learner.missing == FILL
+    given = inputs.named(x)
+    if not learner._encodes:
+        return None
+    if isinstance(given, Mapping):
+        if learner._intake is not None and not learner._intake.named and not isinstance(given, Row):
+            Door(type(learner).__name__, 1, None).known_names(where)
+        plain = learner._intake is None and not fill and not any(map(cells.is_special, given.values()))
+        return None if plain else cells.of_mapping(given, where)
+    if not fill:
+        return None
+    row = inputs.as_row(x, where)
+    names = _columns_of_arrays(learner, row.size, where)
+    values = [None if value != value else value for value in row.tolist()]
+    return Row(zip(names, values, strict=True), named=False)
+
+
+def _columns_of_arrays(learner: Learner, width: int, where: str) -> list[Name]:
+    """The columns that the entries of an array stand for."""
+    if learner._intake is None:
+        Door(type(learner).__name__, None if learner._core is None else learner._core.features, None).require_width(
+            width, where
+        )
+        return [str(j) for j in range(width)] if learner._names is None else list(learner._names)
+    Door(type(learner).__name__, len(learner._intake.columns), None).require_width(width, where)
+    return list(learner._intake.columns)
+
+
+def begin(learner: Learner, where: str, named: bool) -> Intake:
+    """The intake of a learner that has none yet: the features that it knows are columns of numbers."""
+    intake = Intake(learner.missing == FILL, named)
+    if learner._core is not None:
+        door = learner._door
+        for name in door.known_names(where):
+            intake.add(name, kinds.NUMBER).met = True
+            intake.features.append((name, VALUE))
+            intake.names.append(name)
+    return intake
+
+
+def _refuse_bad(learner: Learner, given: Row, where: str) -> Name | None:
+    """Refuses values that are missing or out of range, unless such rows are skipped: then it returns the column of one."""
+    door = learner._door
+    for name, value in given.items():
+        bad = value is None if learner.missing != FILL else False
+        if bad and learner.missing == SKIP:
+            return name
+        if bad or (isinstance(value, float) and not abs(value) <= door.largest and learner.missing != SKIP):
+            door.refuse_value(np.nan if value is None else value, where, "x", f"feature {name!r}")
+    return None
+
+
+# Tables.
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some rows of a table.
+
+    Attributes:
+        columns: their values.
+        lost: rows that miss a value, where those are skipped.
+    """
+
+    columns: dict[Name, Given]
+    lost: Array
+
+    def __len__(self) -> int:
+        return len(self.lost)
+
+
+class EncodedTable(Table):
+    """Rows that a learner's intake has to read."""
+
+    def __init__(self, learner: Learner, table: Table, where: str) -> None:
+        self.learner, self.source = learner, table
+        columns = table.columns if learner._core is None else learner._core.features
+        super().__init__(None, table.rows, max(columns, 1), learner._names, where)
+        self.columns = columns
+        self._check()
+
+    def _check(self) -> None:
+        """Raises ValueError unless the columns are those that the learner knows, in their order."""
+        learner, given = self.learner, self.source.names
+        if learner._core is None:
+            return
+        intake = self.intake()
+        if given is not None and intake.named and given != list(intake.columns):
+            raise ValueError(different_names(self._where, list(intake.columns), given))
+        if self.source.columns != len(intake.columns):
+            owner, known = type(learner).__name__, len(intake.columns)
+            raise ValueError(
+                f"{self._where}: X has {self.source.columns} features, but {owner} is expecting {known} features as input"
+            )
+
+    def intake(self) -> Intake:
+        """What the learner knows of the columns."""
+        return self.learner._intake or begin(self.learner, self._where, self.source.names is not None)
+
+    def piece(self, start: int, stop: int) -> Piece:
+        """Rows ``start`` to ``stop`` by columns; raises ValueError that names the first value that is refused."""
+        learner, largest = self.learner, self.learner._door.largest
+        columns = cells.of_table(self.source, start, stop, self._where)
+        if learner._intake is not None:  # the columns of an array stand for those of the learner, in their order
+            columns = dict(zip(learner._intake.columns, columns.values(), strict=True))
+        lost = np.zeros(stop - start, dtype=bool)
+        refused: list[tuple[int, float, Name]] = []
+        for name, given in columns.items():
+            missing = cells.missing_in(given)
+            bad = missing if learner.missing != FILL else np.zeros_like(missing)
+            if given.kind == kinds.NUMBER:
+                bad = bad | ~(missing | (np.abs(given.values) <= largest))
+            if bad.any():
+                row = int(bad.argmax())
+                refused.append((row, float(given.values[row]) if given.kind == kinds.NUMBER else np.nan, name))
+                lost |= bad
+        if refused and learner.missing != SKIP:
+            row, value, name = min(refused, key=lambda item: item[0])
+            learner._door.refuse_value(value, self._where, "X", f"{numbered(start + row, after=', ')}feature {name!r}")
+        return Piece(columns, lost)
+
+    def block(self, start: int, stop: int) -> Array:
+        """Rows ``start`` to ``stop`` as the core takes them; nothing is learned from them."""
+        piece = self.piece(start, stop)
+        X, _ = self.intake().copy().table(piece.columns, self._where, None)
+        X[piece.lost] = np.nan
+        return X
+
+    def blocks(self, at_most: int | None = None) -> Iterator[tuple[int, Array]]:
+        """All rows, in pieces."""
+        step = at_most or inputs.BLOCK_ROWS
+        for start in range(0, self.rows, step):
+            yield start, self.block(start, min(start + step, self.rows))
+
+    def whole_rows(self) -> Array:
+        """Which rows miss no value."""
+        pieces = range(0, self.rows, inputs.BLOCK_ROWS)
+        return ~np.concatenate([self.piece(at, min(at + inputs.BLOCK_ROWS, self.rows)).lost for at in pieces])
+
+
+def as_table(learner: Learner, table: Table, where: str) -> Table:
+    """The table, or where a learner's core cannot take it as it is, one that encodes it."""
+    if not learner._encodes or isinstance(table, EncodedTable):
+        return table
+    if learner.missing != FILL:
+        if not isinstance(table, inputs.FrameTable) or table.names is None:
+            return table
+        if (learner._intake is None or table.names == learner._names) and not cells.has_special(table):
+            return table
+    return EncodedTable(learner, table, where)
+
+
+def refuse_changed(before: str, now: str) -> None:
+    """Raises ValueError where a learner that has learned is to fill in missing values, or to do so no more."""
+    if before != now and FILL in (before, now):
+        raise ValueError
