@@ -13,10 +13,10 @@ import numpy as np
 from driftline._core import Outputs
 from driftline.base import careful
 from driftline.base.batch import Batch
-from driftline.base.intake import EncodedTable, Piece
+from driftline.base.intake import FILL, EncodedTable, Piece
 from driftline.base.replay import Asked
 from driftline.base.run import Run
-from driftline.tables import cells, inputs
+from driftline.tables import inputs
 from driftline.tables.inputs import Array
 
 if TYPE_CHECKING:
@@ -47,6 +47,10 @@ class EncodedRun:
         self.weights: list[Array] = []
         self.memory: list[float | None] = []
         labelled = np.abs(y) <= learner._door.largest
+        infinite = ~(labelled | np.isnan(y))
+        if learner.missing == FILL and infinite.any():
+            row = int(np.argwhere(infinite)[0][0])
+            learner._door.refuse_bad_label(y[row], where, f" in row {row}")
         self.learned: Array = labelled if y.ndim == 1 else np.all(labelled, axis=1)
         if weight is not None:
             self.learned = self.learned & (weight > 0)
@@ -120,7 +124,7 @@ class EncodedRun:
 
     def _one(self, piece: Piece, place: int, row: int) -> None:
         """One row as a loop takes it."""
-        x = cells.row_of(piece.columns, place, self.table.source.names is not None)
+        x = piece.row(place)
         careful.predict(self.learner, x, self.where, self._out(row, row + 1))
         weight = None if self.weight is None else float(self.weight[row])
         careful.learn_within(self.learner, x, self.y[row], weight, self.where, row, self.resets[row : row + 1])

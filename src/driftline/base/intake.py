@@ -40,19 +40,20 @@ class Intake(Encoder):
         super().__init__(CATEGORIES, lambda name: MEAN if fill else SKIP)
         self.fill, self.named = fill, named
 
-    def enter(self, columns: Mapping[Name, Given], where: str, what: str, *, grow: bool) -> dict[Name, Any]:
+    def enter(self, columns: Mapping[Name, Given], where: str, what: str, learned: Array) -> dict[Name, Any]:
         """Values by column in the form that the columns take.
 
         Args:
             columns: those of some rows.
             where: who asks, for messages.
             what: the words for a column, with a place for its name.
-            grow: whether columns that were not known are entered; otherwise they are left out.
+            learned: which rows are learned from: these may bring columns that were not known.
         """
         direct = self._direct(columns)
-        for name, given in columns.items() if grow else ():
+        for name, given in columns.items() if learned.any() else ():
             if name not in direct and isinstance(self.columns.get(name, _UNKNOWN), Unknown):
-                self.add(name, given.kind or Unknown.kind)
+                met = given.kind is not None and bool((learned & ~cells.missing_in(given)).any())
+                self.add(name, given.kind if met and given.kind else Unknown.kind)
         known = [name for name in self.columns if name in columns]
         return {name: cells.for_column(self.columns[name], columns[name], where, what.format(repr(name))) for name in known}
 
@@ -62,10 +63,9 @@ class Intake(Encoder):
 
     def table(self, columns: Mapping[Name, Given], where: str, learned: Array | None) -> tuple[Array, Births]:
         """Rows as numbers, and the features that are born in those that are learned; None: nothing is learned."""
-        grow = learned is not None
-        values = self.enter(columns, where, "column {}", grow=grow)
         count = next(iter(columns.values())).rows
-        return self.rows(values, count, np.zeros(count, dtype=bool) if learned is None else learned)
+        learned = np.zeros(count, dtype=bool) if learned is None else learned
+        return self.rows(self.enter(columns, where, "column {}", learned), count, learned)
 
     def row(self, given: Row, where: str, *, grow: bool) -> dict[Name, float]:
         """The features of one row; with ``grow`` it is learned from."""
@@ -73,7 +73,8 @@ class Intake(Encoder):
         for name, column in self.columns.items():
             if name not in columns and isinstance(column, Numbers) and column.met:
                 columns[name] = Given(kinds.NUMBER, [0.0])  # a missing key is 0
-        X, _ = self.rows(self.enter(columns, where, "x[{}]", grow=grow), 1, np.array([grow]))
+        learned = np.array([grow])
+        X, _ = self.rows(self.enter(columns, where, "x[{}]", learned), 1, learned)
         found: dict[Name, float] = dict(zip(self.names, X[0].tolist(), strict=True))
         for (column, key), name in zip(self.features, self.names, strict=True):
             value = given.get(column)
@@ -158,13 +159,15 @@ def enter(learner: Learner, x: Any, where: str, *, grow: bool) -> Entered:
 
 def _cells(learner: Learner, x: Any, where: str) -> Row | None:
     """The row by columns; None where the core takes it as it is."""
+    if isinstance(x, Row):
+        return x
     fill = learner.missing == FILL
     given = inputs.named(x)
     if not learner._encodes:
         return None
     if isinstance(given, Mapping):
-        if learner._intake is not None and not learner._intake.named and not isinstance(given, Row):
-            Door(type(learner).__name__, 1, None).known_names(where)
+        if learner._intake is not None and not learner._intake.named:
+            Door(type(learner).__name__, 1, None).known_names(where)  # raises
         plain = learner._intake is None and not fill and not any(map(cells.is_special, given.values()))
         return None if plain else cells.of_mapping(given, where)
     if not fill:
@@ -220,10 +223,16 @@ class Piece:
     Attributes:
         columns: their values.
         lost: rows that miss a value, where those are skipped.
+        named: whether the columns have names.
     """
 
     columns: dict[Name, Given]
     lost: Array
+    named: bool
+
+    def row(self, place: int) -> Row:
+        """One of the rows."""
+        return cells.row_of(self.columns, place, self.named)
 
     def __len__(self) -> int:
         return len(self.lost)
@@ -277,10 +286,11 @@ class EncodedTable(Table):
         if refused and learner.missing != SKIP:
             row, value, name = min(refused, key=lambda item: item[0])
             learner._door.refuse_value(value, self._where, "X", f"{numbered(start + row, after=', ')}feature {name!r}")
-        return Piece(columns, lost)
+        return Piece(columns, lost, self.source.names is not None)
 
     def block(self, start: int, stop: int) -> Array:
         """Rows ``start`` to ``stop`` as the core takes them; nothing is learned from them."""
+        assert self.learner._core is not None, "there are no features yet"
         piece = self.piece(start, stop)
         X, _ = self.intake().copy().table(piece.columns, self._where, None)
         X[piece.lost] = np.nan
@@ -291,6 +301,13 @@ class EncodedTable(Table):
         step = at_most or inputs.BLOCK_ROWS
         for start in range(0, self.rows, step):
             yield start, self.block(start, min(start + step, self.rows))
+
+    def mappings(self) -> Iterator[Row]:
+        """The rows one by one."""
+        for start in range(0, self.rows, inputs.BLOCK_ROWS):
+            piece = self.piece(start, min(start + inputs.BLOCK_ROWS, self.rows))
+            for place in range(len(piece)):
+                yield piece.row(place)
 
     def whole_rows(self) -> Array:
         """Which rows miss no value."""

@@ -13,11 +13,12 @@ from driftline._core import SparseRows
 from driftline.base import record as records
 from driftline.base.learner import Learner
 from driftline.base.rules import COUNT
-from driftline.base.ticket import Ticket
+from driftline.base.ticket import Columns, Ticket
 from driftline.delayed import packed
 from driftline.errors import ModelFileError
 from driftline.storage import codec, model_file
 from driftline.storage.model_file import Record
+from driftline.tables.cells import Filled
 
 
 class Pending:
@@ -187,6 +188,7 @@ class Pending:
 
 
 def _same_row(one: Any, other: Any) -> bool:
+    one, other = _as_given(one), _as_given(other)
     if isinstance(one, SparseRows) and isinstance(other, SparseRows):
         same = one.width == other.width and np.array_equal(one.values, other.values)
         return same and np.array_equal(one.columns, other.columns)
@@ -195,6 +197,13 @@ def _same_row(one: Any, other: Any) -> bool:
     if isinstance(one, dict) or isinstance(other, dict):
         return False
     return np.array_equal(np.asarray(one, dtype=np.float64), np.asarray(other, dtype=np.float64), equal_nan=True)
+
+
+def _as_given(x: Any) -> Any:
+    """A ticket's row, without what was filled in."""
+    if not isinstance(x, Columns):
+        return x
+    return {name: None if isinstance(value, Filled) else value for name, value in x.cells.items()}
 
 
 model_file.register("pending", Pending._read)

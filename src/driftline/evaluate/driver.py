@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftline.base import late, levels
+from driftline.base.intake import EncodedTable
 from driftline.base.late import Waiting
 from driftline.base.learner import Learner
 from driftline.evaluate.adapters import Mapped, TrueOrFalse, knows_true_and_false_alone, of_river, predicts_labels
@@ -61,7 +62,7 @@ class Driver:
         """Predicts and learns the rows of a block in their order."""
         began = perf_counter()
         try:
-            if not self.native or block.mappings or (self.delay and inputs.is_sparse(block.X)):
+            if not self.native or block.mappings or (self.delay and not self._runs_late(block)):
                 answers = self._loop(block)
             else:
                 answers = self._run_late(block) if self.delay else self._run(block)
@@ -78,6 +79,10 @@ class Driver:
             return Answers(self._read(self.learner.run(block.X, block.y).predictions))
         run = self.learner.run(block.X, block.y, level=self.level)
         return Answers(self._read(run.predictions), (run.lower, run.upper))
+
+    def _runs_late(self, block: Block) -> bool:
+        """Whether the learner takes the rows at once though labels are late."""
+        return not inputs.is_sparse(block.X) and not isinstance(self.learner._as_table(block.X, self.where), EncodedTable)
 
     def _run_late(self, block: Block) -> Answers:
         learner: Learner = self.learner

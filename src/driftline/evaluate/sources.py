@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from driftline.base.rules import COUNT
-from driftline.tables import inputs
+from driftline.tables import cells, inputs
 from driftline.tables.inputs import Array, Name
 
 ARRAY_ROWS = 65_536  # rows of an array that are replayed at once
@@ -44,10 +44,18 @@ class Block:
         values = np.concatenate([block for _, block in table.blocks()])
         return values, table.names or list(range(table.columns))
 
+    @cached_property
+    def _special(self) -> Any:
+        """The table, where it is a frame with columns of text or times."""
+        table = inputs.as_table(self.X, "evaluate") if is_frame(self.X) else None
+        return table if table is not None and cells.has_special(table) else None
+
     def rows(self, as_mappings: bool) -> list[Any]:
         """The rows one by one: mappings where asked for, or where that is what they are."""
         if self.mappings:
             return list(self.X)
+        if self._special is not None:
+            return list(self._special.frame.iter_rows(named=True))
         if inputs.is_sparse(self.X) and not as_mappings:
             return [self.X[row] for row in range(len(self))]
         values, names = self.table
@@ -57,15 +65,15 @@ class Block:
 
     def lost(self) -> Array:
         """Which rows miss a feature, or hold one that is not finite."""
-        if self.mappings:
-            return np.array([not all(map(_is_there, x.values())) for x in self.X])
+        if self.mappings or self._special is not None:
+            return np.array([not all(map(_is_there, x.values())) for x in self.rows(as_mappings=True)])
         return np.asarray(~np.isfinite(self.table[0]).all(axis=1))
 
 
 def _is_there(value: Any) -> bool:
-    """Whether a feature has a value: a finite number, or text."""
+    """Whether a feature has a value: a finite number, text or a time."""
     try:
-        return isinstance(value, str) or math.isfinite(value)
+        return cells.is_special(value) or math.isfinite(value)
     except TypeError:
         return False
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from driftline import _core
+from driftline.base.intake import FILL
 from driftline.base.learner import Learner
 from driftline.fleet.run import LIMIT
 from driftline.linear.descent import Descending
@@ -21,6 +22,8 @@ _FIRST = {"float64": _core.FirstOrderFleet64, "float32": _core.FirstOrderFleet32
 
 def has_fixed_size(learner: Learner) -> bool:
     """Whether such a learner's state is weights, sums and a matrix of fixed size, which native code alone changes."""
+    if learner.missing == FILL:  # the means are kept in Python
+        return False
     if type(learner)._make_core not in (Recursive._make_core, Descending._make_core):
         return False
     if isinstance(learner, Descending) and learner._custom_loss() is not None:

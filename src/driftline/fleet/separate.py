@@ -13,6 +13,7 @@ import numpy as np
 from driftline.base import levels
 from driftline.base.alarm import Alarm
 from driftline.base.door import Door
+from driftline.base.intake import EncodedTable
 from driftline.base.learner import Learner
 from driftline.base.run import Run
 from driftline.fleet.call import Answer, Rows
@@ -132,7 +133,11 @@ class Separate:
 
     def _predicted(self, model: Learner, X: Any, level: float | None) -> Answer:
         if model._core is None:
-            model = _at_its_start(model, X)
+            table = model._as_table(X, "Fleet")
+            if isinstance(table, EncodedTable):
+                said = np.array([model.predict_one(row) for row in table.mappings()])
+                return Answer(said, lower=np.full(len(said), -np.inf), upper=np.full(len(said), np.inf))
+            model = _at_its_start(model, table)
         if level is None:
             return Answer(model.predict(X))
         lower, upper = model.predict_intervals(X, level)
@@ -293,10 +298,9 @@ def _table(model: Learner, block: Array, names: list[Name] | None, where: str) -
     return Table(block, len(block), block.shape[1], names, where)
 
 
-def _at_its_start(model: Learner, X: Any) -> Learner:
+def _at_its_start(model: Learner, table: Table) -> Learner:
     """A model that has learned nothing, for rows like these."""
     fresh = model.clone()
-    table = fresh._as_table(X, "Fleet")
     fresh._meet(np.zeros(table.columns), table.names)
     return fresh
 

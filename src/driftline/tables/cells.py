@@ -92,8 +92,6 @@ def of_value(value: Any, where: str, what: str) -> Any:
 
 def of_mapping(x: Mapping[Name, Any], where: str) -> Row:
     """A row of any kind."""
-    if isinstance(x, Row):
-        return x
     return Row({name: of_value(value, where, f"x[{name!r}]") for name, value in x.items()})
 
 

@@ -16,6 +16,7 @@ Array = npt.NDArray[Any]
 Name = Hashable
 
 BLOCK_ROWS = 65_536
+_NAMELESS = "; text and times are encoded where columns have names: give a frame, or a mapping for each row"
 BLOCK_ELEMENTS = 2**18
 BLOCK_OPERATIONS = 2**30
 LIBRARIES = ("pandas", "polars", "pyarrow")  # of which frames are made, not only read
@@ -71,10 +72,14 @@ def as_numbers(values: Array, where: str, what: str) -> Array:
         with np.errstate(over="ignore"):  # a long double beyond float64 is infinity, and refused as such
             return values.astype(np.float64)
     if values.dtype.kind != "O":
-        raise ValueError(f"{where}: {what} must hold numbers, got dtype {values.dtype}")
+        hint = _NAMELESS if values.dtype.kind in "UTSM" and what in ("x", "X") else ""
+        raise ValueError(f"{where}: {what} must hold numbers, got dtype {values.dtype}{hint}")
     out = np.empty(values.shape)
     for place, value in np.ndenumerate(values):
-        out[place] = as_number(value, where, what + "".join(f"[{i}]" for i in place))
+        at = what + "".join(f"[{i}]" for i in place)
+        if isinstance(value, str) and what in ("x", "X"):
+            raise ValueError(f"{where}: {at} must be a number, got {value!r}{_NAMELESS}")
+        out[place] = as_number(value, where, at)
     return out
 
 

@@ -1,0 +1,136 @@
+"""Columns of text, truths and times: encoded as they come, the same in tables and in mappings."""
+
+from __future__ import annotations
+
+import importlib
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+
+from driftline.base.learner import Learner
+from driftline.base.ticket import Ticket
+from driftline.checks.tools import fresh, require, require_refusal, require_same, require_same_state, stream
+from driftline.storage.model_file import from_bytes
+from driftline.tables.columns import CATEGORIES
+from driftline.tables.inputs import Array
+
+_TEXTS = ("oak", "ash", "elm", "fir")
+
+
+def _columns(rows: int = 60) -> tuple[dict[str, list[Any]], Array]:
+    """Columns of every kind, with texts that come late, and labels."""
+    X, y = stream(rows)
+    rng = np.random.default_rng(8)
+    texts = [_TEXTS[int(rng.integers(2 if t < rows // 2 else 4))] for t in range(rows)]
+    return {
+        "tree": texts,
+        "load": (0.3 * X[:, 0]).tolist(),
+        "open": (X[:, 1] > 0).tolist(),
+        "when": [datetime(2026, 3, 1) + timedelta(hours=7 * t) for t in range(rows)],
+    }, y
+
+
+def _rows(columns: dict[str, list[Any]]) -> list[dict[str, Any]]:
+    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+
+def _frame(columns: dict[str, list[Any]]) -> Any:
+    """A frame of a library that is installed; None where there is none."""
+    for library, kind in (("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "table")):
+        try:
+            return getattr(importlib.import_module(library), kind)(columns)
+        except ImportError:
+            continue
+    return None
+
+
+def _looped(learner: Learner, rows: list[dict[str, Any]], y: Array) -> tuple[Learner, Array]:
+    model, said = fresh(learner), []
+    for row, label in zip(rows, y.tolist(), strict=True):
+        said.append(model.predict_one(row))
+        model.learn_one(row, label)
+    return model, np.array(said)
+
+
+def text_and_times_are_the_same_in_tables_and_in_a_loop(learner: Learner) -> None:
+    """Predictions and state, to the last bit, with texts that come on the way."""
+    columns, y = _columns()
+    model, said = _looped(learner, _rows(columns), y)
+    for name in ("tree=oak", "tree=fir", "load", "open", "when: day sin"):
+        require(name in model.feature_names_in_, f"there is no feature {name!r}")
+    if (frame := _frame(columns)) is not None:
+        many = fresh(learner)
+        require_same(many.run(frame, y).predictions, said, "predictions")
+        require_same_state(many, model, "state")
+
+
+def a_text_is_a_feature_that_is_one(learner: Learner) -> None:
+    """Text gives the same model as the numbers that stand for it."""
+    columns, y = _columns()
+    by_text, by_number = fresh(learner), fresh(learner)
+    for tree, load, label in zip(columns["tree"], columns["load"], y.tolist(), strict=True):
+        row = {f"tree={tree}": 1.0, "load": load}
+        require_same(by_text.predict_one({"tree": tree, "load": load}), by_number.predict_one(row), "prediction")
+        by_text.learn_one({"tree": tree, "load": load}, label)
+        by_number.learn_one(row, label)
+    require_same(by_text.__getstate__()["core"], by_number.__getstate__()["core"], "state")
+    require_same(by_text.predict_one({"tree": "fir"}), by_text.predict_one({"tree=fir": 1.0}), "prediction by the feature")
+
+
+def an_unknown_text_counts_for_nothing_until_it_is_learned(learner: Learner) -> None:
+    """predict_one and ask leave no trace of it."""
+    columns, y = _columns()
+    model, _ = _looped(learner, _rows(columns), y)
+    before = model.__getstate__()
+    require_same(model.predict_one({"tree": "yew", "load": 0.1}), model.predict_one({"load": 0.1}), "an unknown text")
+    ticket = model.ask({"tree": "yew", "load": 0.1})
+    require_same(before, model.__getstate__(), "asking changed the state")
+    model.tell(ticket, 0.5)
+    require(model.feature_names_in_[-1] == "tree=yew", "telling brought no feature")
+
+
+def tickets_of_text_are_rows_learned(learner: Learner) -> None:
+    """Also as bytes, when the features are known."""
+    columns, y = _columns()
+    rows = _rows(columns)
+    by_row, by_ticket = (_looped(learner, rows, y)[0] for _ in range(2))
+    for row, label in zip(rows[:20], y.tolist(), strict=False):
+        by_row.learn_one(row, label)
+        by_ticket.tell(Ticket.from_bytes(by_ticket.ask(row, ahead=1).to_bytes()), label)
+    require_same_state(by_ticket, by_row, "state")
+
+
+def columns_are_saved_with_the_model(learner: Learner) -> None:
+    """A copy by bytes goes on as if nothing had happened."""
+    columns, y = _columns()
+    rows = _rows(columns)
+    whole, _ = _looped(learner, rows, y)
+    begun, _ = _looped(learner, rows[:25], y[:25])
+    try:
+        copy = from_bytes(begun.to_bytes())
+    except ValueError:  # a function among the parameters
+        return
+    for row, label in zip(rows[25:], y[25:].tolist(), strict=True):
+        copy.learn_one(row, label)
+    require_same_state(copy, whole, "state")
+
+
+def texts_are_bounded(learner: Learner) -> None:
+    """Those that come after many others share a feature."""
+    model = fresh(learner)
+    for t in range(CATEGORIES + 10):
+        model.learn_one({"tree": f"tree {t}"}, 0.1)
+    require(model.n_features_in_ == CATEGORIES + 1, f"there are {model.n_features_in_} features")
+    require(model.feature_names_in_[-1] == "tree is other", f"the last feature is {model.feature_names_in_[-1]!r}")
+
+
+def values_of_another_kind_are_refused(learner: Learner) -> None:
+    """Text where numbers were, and the other way round, with the column's name; nothing changes."""
+    model = fresh(learner, missing="raise")
+    model.learn_one({"tree": "oak", "load": 0.1}, 0.5)
+    for row in ({"tree": 2.0, "load": 0.1, "new": 1.0}, {"tree": "oak", "load": "high"}, {"tree": None, "load": 0.1}):
+        message = require_refusal(model, f"{row}", model.learn_one, row, 0.5)
+        require("tree" in message or "load" in message, f"the message does not name the column: {message}")
+    require_refusal(model, "a text for a number", model.predict_one, {"load": "high"})
+    require_refusal(model, "a new text with a bad label", model.learn_one, {"tree": "yew"}, np.nan)
