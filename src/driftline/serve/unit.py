@@ -92,7 +92,7 @@ class Unit:
         The bits are those of single rows, as long as the matrix is small enough for the learner to go row by row itself.
         """
         learner = self.learner
-        if isinstance(learner, Forecaster) or learner._core is None or learner.missing == "skip":
+        if isinstance(learner, Forecaster) or learner._core is None or learner.missing != "raise":
             return None
         known, width = learner._names, X.shape[1]
         if width != learner.n_features_in_ or width > _ROW_BY_ROW:
