@@ -208,6 +208,68 @@ def compare(
     commands.compare(source, reading, models=models or [DEFAULT_FIELD], settings=settings or [], delay=delay, as_json=json)
 
 
+@app.command(short_help="Try settings of a learner on the same rows.")
+@options.reads_a_file
+def tune(
+    source: options.Source,
+    reading: options.Typed,
+    model: options.Model = "rls",
+    grid: Annotated[
+        options.Names,
+        typer.Option("--grid", "-g", metavar="NAME=A,B", help="Values to try. By default the usual ones of the learner."),
+    ] = None,
+    settings: options.Settings = None,
+    delay: options.Delay = 0,
+    top: Annotated[int, typer.Option(min=1, help="How many settings to show, the best first.")] = 10,
+    picture: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw the errors, .png, .svg or .pdf; needs matplotlib.")
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """Try every setting of a grid on the same rows, in one pass, and show which predicts best.
+
+    Each setting predicts each row before it learns it, so that the errors are those of new rows. Auto, which needs no
+    setting, goes along.
+
+    \b
+    Examples:
+      driftline tune sales.csv --target sales
+      driftline tune load.parquet -t load -m kalman -g drift=1e-4,1e-3,1e-2 --picture errors.svg
+    """
+    from driftline.cli import commands
+
+    commands.tune(
+        source,
+        reading,
+        model=model,
+        grid=grid or [],
+        settings=settings or [],
+        delay=delay,
+        top=top,
+        picture=picture,
+        as_json=json,
+    )
+
+
+@app.command(short_help="Write the report of a run that was saved.")
+def report(
+    state: Annotated[Path, typer.Argument(metavar="STATE", help="What run --report --state kept.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The page, .html.")] = Path("report.html"),
+) -> None:
+    """Write the page that shows a run, from the state that it kept. The source is not read again.
+
+    The run must have been given --report too, which gathers what the page shows. A run that goes on may be looked at so.
+
+    \b
+    Examples:
+      driftline run sales.csv --target sales --report page.html --state model.drift
+      driftline report model.drift --out page.html
+    """
+    from driftline.cli import commands
+
+    commands.report(state, out=out)
+
+
 @app.command()
 def bench(
     models: Annotated[

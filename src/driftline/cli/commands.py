@@ -11,7 +11,7 @@ import typer
 from driftline.cli import errors
 from driftline.cli.arguments import make_model, names_in, reading_of, regressor
 from driftline.cli.options import STDOUT, Typed
-from driftline.cli.paths import check_distinct, check_folder, check_out, check_report
+from driftline.cli.paths import check_distinct, check_folder, check_out, check_picture, check_report
 from driftline.files import Options
 from driftline.files.options import SKIP
 
@@ -194,12 +194,56 @@ def compare(source: str, reading: Typed, *, models: list[str], settings: list[st
     learners = {name: make_model(name, values) for name, values in given.items()}
     with errors.told("compare"):
         contest = comparing.compare(source, options, learners, delay=delay, show=not as_json)
-    typer.echo(contest.table().to_json().rstrip() if as_json else str(contest.table()))
+    typer.echo(contest.table().to_json().rstrip() if as_json else f"{contest.table()}\n{contest.verdict()}".rstrip())
     for entry in contest.entries:
         if entry.failure:
             typer.echo(f"driftline compare: {entry.name} is out: {entry.failure}", err=True)
         for words in [] if entry.failure else concerns(entry.model):
             typer.echo(f"driftline compare: {entry.name}: {words}", err=True)
+
+
+def tune(
+    source: str,
+    reading: Typed,
+    *,
+    model: str,
+    grid: list[str],
+    settings: list[str],
+    delay: int,
+    top: int,
+    picture: Path | None,
+    as_json: bool,
+) -> None:
+    """``driftline tune``."""
+    from driftline.cli import comparing, tuning
+
+    options = reading_of(reading)
+    if options.id is not None:
+        raise typer.BadParameter("--id: tune takes labels in their own rows alone. --drop leaves the column out")
+    check_picture(picture)
+    tried, learners = tuning.learners_of(model, tuning.grid_of(model, grid), settings)
+    with errors.told("tune"):
+        contest = comparing.compare(source, options, learners, delay=delay, show=not as_json)
+        found = tuning.Tuning(model, tried, contest)
+        if picture is not None:
+            found.sweep().plot(path=picture)
+    if as_json:
+        typer.echo(found.table().to_json().rstrip())
+    else:
+        typer.echo(f"{found.table(top)}\n{found.advice()}")
+        if picture is not None:
+            typer.echo(f"Picture: {picture}")
+
+
+def report(state: Path, *, out: Path) -> None:
+    """``driftline report``."""
+    from driftline.cli import reporting
+
+    check_report(out, "--out")
+    check_distinct({"STATE": state, "--out": out})
+    with errors.told("report"):
+        rows = reporting.write(state, out)
+    typer.echo(f"{rows:,} rows: {out}")
 
 
 def bench(models: list[str], sizes: list[int], *, as_json: bool) -> None:

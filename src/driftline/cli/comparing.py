@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
+
+import numpy as np
 
 from driftline.base.learner import Learner
 from driftline.cli.scoring import add_run, figures, make_scorer, r2_in_words, standing
@@ -14,10 +17,13 @@ from driftline.evaluate import Progress, Table
 from driftline.evaluate.baselines import BASELINES, LastValue
 from driftline.evaluate.metrics import BaselineRMSE
 from driftline.evaluate.scorer import Scorer
+from driftline.evaluate.stretches import LossesByStretch, holm
 from driftline.evaluate.tables import Cell, Value
 from driftline.files import Block, DataError, Follower, Options, Rows
+from driftline.tables.inputs import Array
 
-COLUMNS = ("model", "rmse", "mae", "r2", "rmse / last value's", "seconds")
+COLUMNS = ("model", "rmse", "mae", "r2", "rmse / last value's", "p against the best", "seconds")
+LEVEL = 0.05  # of significance
 
 
 @dataclass
@@ -31,18 +37,25 @@ class Entry:
     seconds: float = 0.0
     failure: DataError | None = None
 
-    def step(self, block: Block) -> None:
-        """Takes the rows of a block, unless an earlier one was refused."""
-        if self.failure:
-            return
-        began = perf_counter()
-        try:
-            run = self.follower.step(block)
-        except DataError as error:
-            self.failure = error
-            return
-        self.seconds += perf_counter() - began
-        add_run(self.score, run, block)
+    def step(self, block: Block) -> Array:
+        """Takes the rows of a block, unless an earlier one was refused; gives their losses, or zeros."""
+        if self.failure is None:
+            began = perf_counter()
+            try:
+                run = self.follower.step(block)
+            except DataError as error:
+                self.failure = error
+            else:
+                self.seconds += perf_counter() - began
+                add_run(self.score, run, block)
+                return run.losses
+        return np.zeros(len(block))
+
+    @property
+    def rmse(self) -> float:
+        """The error so far, infinite where there is none."""
+        found = figures(self.score)["rmse"]
+        return math.inf if self.failure is not None or found is None else found
 
 
 @dataclass(frozen=True)
@@ -52,21 +65,51 @@ class Contest:
     source: str
     rows: int
     entries: list[Entry]
+    losses: LossesByStretch
+
+    def ranked(self) -> list[Entry]:
+        """The learners, the best first."""
+        return sorted(self.entries, key=lambda entry: entry.rmse)
+
+    def p_values(self) -> dict[str, float]:
+        """How likely chance alone makes each learner look as different from the best, adjusted for the number of tests."""
+        ranked = [entry for entry in self.ranked() if math.isfinite(entry.rmse)]
+        if not ranked:
+            return {}
+        best, *others = ranked
+        places = {entry.name: place for place, entry in enumerate(self.entries)}
+        tests = [self.losses.test(places[best.name], places[other.name]).p_value for other in others]
+        if any(map(math.isnan, tests)):
+            return {}
+        return dict(zip((other.name for other in others), holm(tests), strict=True))
+
+    def verdict(self) -> str:
+        """Which learners are worse than the best beyond chance."""
+        found, best = self.p_values(), self.ranked()[0].name
+        if not found:
+            return ""
+        worse = [name for name, p_value in found.items() if p_value < LEVEL]
+        level = f"at the level of {100 * LEVEL:g} %"
+        if not worse:
+            return f"No learner is worse than {best} beyond chance, {level}"
+        rest = [name for name in found if name not in worse]
+        too = f"; {', '.join(rest)} may do as well" if rest else ""
+        return f"Worse than {best} beyond chance, {level}: {', '.join(worse)}{too}"
 
     def table(self) -> Table:
         """The learners, the best first, and the baselines."""
         found = {entry.name: figures(entry.score) for entry in self.entries}
-        entries = sorted(self.entries, key=lambda entry: (entry.failure is not None, found[entry.name]["rmse"] or 0.0))
+        entries, p_values = self.ranked(), self.p_values()
         rows: list[list[Any]] = []
         for entry in entries:
             own = found[entry.name]
             errors = [None] * 4 if entry.failure else [own["rmse"], own["mae"], _r2(own["r2"]), _ratio(own, "rmse")]
-            rows.append([entry.name, *errors, round(entry.seconds, 3)])
+            rows.append([entry.name, *errors, p_values.get(entry.name), round(entry.seconds, 3)])
         base = next((found[entry.name] for entry in entries if not entry.failure), None)
         if base is not None:
             for name, kind in BASELINES.items():
                 key = BaselineRMSE(name).name
-                rows.append([f"({kind.title})", base[key], None, None, _ratio(base, key), None])
+                rows.append([f"({kind.title})", base[key], None, None, _ratio(base, key), None, None])
         return Table(COLUMNS, rows, caption=f"{self.source}: {self.rows:,} rows")
 
 
@@ -84,12 +127,11 @@ def compare(source: str, options: Options, models: dict[str, Learner], *, delay:
     """Lets learners predict and learn the same rows. One that refuses a row is out, and the others go on."""
     rows = Rows(source, options)
     entries = [Entry(name, model, Follower(model, delay=delay), make_scorer(delay)) for name, model in models.items()]
-    first, done = entries[0], 0
+    first, done, losses = entries[0], 0, LossesByStretch(len(entries))
     with Progress(rows.count, show=show) as bar, warnings.catch_warnings():
         warnings.simplefilter("ignore", DriftlineWarning)  # told at the end
         for block in rows:
-            for entry in entries:
-                entry.step(block)
+            losses.add(np.column_stack([entry.step(block) for entry in entries]))
             done += len(block)
             bar.advance(len(block), rows.share(block.consumed), lambda: standing(first.score, first.model))
     if not done:
@@ -97,4 +139,4 @@ def compare(source: str, options: Options, models: dict[str, Learner], *, delay:
     failures = [entry.failure for entry in entries if entry.failure is not None]
     if len(failures) == len(entries):
         raise failures[0].within(rows.name)
-    return Contest(rows.name, done, entries)
+    return Contest(rows.name, done, entries, losses)

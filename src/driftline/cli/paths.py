@@ -15,6 +15,7 @@ from driftline.cli.options import FORMATS, STDOUT
 from driftline.errors import closest
 from driftline.storage import atomic
 
+PICTURES = (".png", ".svg", ".pdf")
 STREAMS = {"SOURCE": 0, "--out": 1}  # the descriptor that - stands for
 
 
@@ -25,11 +26,18 @@ def check_out(out: str | None) -> None:
         check_folder("--out", Path(out))
 
 
-def check_report(report: Path | None) -> None:
+def check_report(report: Path | None, option: str = "--report") -> None:
     """A report is a page."""
     if report is not None:
-        _check_ending("--report", str(report), PAGES)
-        check_folder("--report", report)
+        _check_ending(option, str(report), PAGES)
+        check_folder(option, report)
+
+
+def check_picture(picture: Path | None) -> None:
+    """A picture has one of the known endings, and its folder exists."""
+    if picture is not None:
+        _check_ending("--picture", str(picture), PICTURES)
+        check_folder("--picture", picture)
 
 
 def _check_ending(option: str, path: str, endings: tuple[str, ...]) -> None:

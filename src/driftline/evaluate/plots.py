@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -58,6 +58,32 @@ def draw_curves(curves: Mapping[str, Curve], metric: str, how: str, *, ax: Any =
         ax.set_yscale("log")
     ax.set(xlabel="row", ylabel=metric, title=f"{metric[0].upper()}{metric[1:]}, {how}")
     legend(ax)
+    return save(ax, path)
+
+
+def draw_settings(
+    settings: Sequence[Mapping[str, Any]], losses: Sequence[float], metric: str, *, ax: Any = None, path: Any = None
+) -> Any:
+    """Losses over the parameter with the most values, one line for each setting of the others."""
+    ax = new_axes(ax)
+    tried = {name: list(dict.fromkeys(each[name] for each in settings if name in each)) for name in settings[0]}
+    main = max(tried, key=lambda name: len(tried[name]))
+    numeric = all(isinstance(value, (int, float)) for value in tried[main])
+    ticks = sorted(tried[main]) if numeric else tried[main]
+    lines: dict[str, list[tuple[int, float]]] = {}
+    for setting, loss in zip(settings, losses, strict=True):
+        others = ", ".join(f"{name}={value}" for name, value in setting.items() if name != main and len(tried[name]) > 1)
+        lines.setdefault(others, []).append((ticks.index(setting[main]), loss if np.isfinite(loss) else np.nan))
+    for number, (label, line) in enumerate(lines.items()):
+        places, heights = zip(*sorted(line), strict=True)
+        ax.plot(places, heights, label=label, marker="o", **style(number))
+    finite = [loss for loss in losses if np.isfinite(loss)]
+    if finite and min(finite) > 0 and max(finite) > 20 * min(finite):
+        ax.set_yscale("log")
+    ax.set_xticks(range(len(ticks)), list(map(str, ticks)))
+    ax.set(xlabel=main, ylabel=metric)
+    if len(lines) > 1:
+        legend(ax)
     return save(ax, path)
 
 

@@ -13,6 +13,7 @@ from driftline.base.learner import Learner
 from driftline.base.processors import cores
 from driftline.base.rules import COUNT
 from driftline.errors import RowRefusedError
+from driftline.evaluate import plots
 from driftline.evaluate.grid import Grid, Params, settings_of
 from driftline.evaluate.sweep_rows import Rows
 from driftline.evaluate.tables import Cell, Table
@@ -65,6 +66,10 @@ class Sweep:
         names = list(dict.fromkeys(name for setting in self.settings for name in setting))
         lines: list[list[Any]] = [[*(_cell(self.settings[i], name) for name in names), float(self.losses[i])] for i in order]
         return Table([*names, self._measure], lines)
+
+    def plot(self, *, ax: Any = None, path: Any = None) -> Any:
+        """The losses over the parameter with the most values, one line for each setting of the others; needs matplotlib."""
+        return plots.draw_settings(self.settings, self.losses.tolist(), self._measure, ax=ax, path=path)
 
     @property
     def _measure(self) -> str:

@@ -1,0 +1,33 @@
+"""``driftline report``: the page of a run, from the state that it kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from driftline.cli import checkpoint
+from driftline.cli.checkpoint import Checkpoint, StateError
+from driftline.cli.scoring import figures, make_scorer
+from driftline.delayed import Forecaster
+from driftline.report import Chronicle
+from driftline.report.page import write_page
+
+
+def write(state: Path, out: Path) -> int:
+    """Writes the page; returns how many rows it shows. Raises StateError where the run gathered no report."""
+    kept = checkpoint.load(state)
+    if "report" not in kept.parts:
+        raise StateError(f"{state}: was saved by a run without --report, which gathers what the page shows")
+    write_page(Chronicle.restore(kept.parts["report"]), out, command=f"driftline report {state}", steps=_by_step(kept))
+    return kept.rows
+
+
+def _by_step(kept: Checkpoint) -> list[dict[str, float | None]]:
+    """The figures of a forecaster at each step; empty for any other model."""
+    if not isinstance(kept.model, Forecaster):
+        return []
+    found = []
+    for step in range(kept.model.steps):
+        score = make_scorer(step, kept.settings["level"])
+        score.restore(kept.parts[f"score {step}"])
+        found.append(figures(score))
+    return found
