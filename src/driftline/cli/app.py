@@ -85,6 +85,7 @@ def run(
       driftline run orders.csv -t days --id order --labels delivered.csv --time when --state model.drift
       driftline run readings.csv -t power --key sensor --report sensors.html --state fleet.drift
       driftline run past.csv -t load --steps 48 --known holiday --time when --state model.drift
+      driftline run mail.parquet -t folder --task classify --model rls --state model.drift
     """
     from driftline.cli import commands
 

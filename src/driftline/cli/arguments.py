@@ -12,8 +12,10 @@ import typer
 
 from driftline.base import registry
 from driftline.base.learner import Learner
+from driftline.ensembles import Classifier
 from driftline.errors import closest
 from driftline.files import Options
+from driftline.files.options import REGRESS
 
 
 def names_in(texts: Iterable[str]) -> tuple[str, ...]:
@@ -48,8 +50,18 @@ def reading_of(typed: Mapping[str, Any]) -> Options:
         raise typer.BadParameter(str(error)) from None
 
 
-def make_model(name: str, settings: Iterable[str], flag: str = "--set") -> Learner:
+def make_model(name: str, settings: Iterable[str], flag: str = "--set", task: str = REGRESS) -> Learner:
     """A learner by its name, with parameters that were typed as ``name=value``. It skips rows without a label."""
+    learner = _regressor(name, settings, flag)
+    if task == REGRESS:
+        return learner
+    try:
+        return Classifier(learner)
+    except ValueError as error:
+        raise typer.BadParameter(f"--task classify: {error}") from None
+
+
+def _regressor(name: str, settings: Iterable[str], flag: str) -> Learner:
     cls = regressor(name)
     values: dict[str, Any] = {"missing": "skip"}
     for setting in settings:

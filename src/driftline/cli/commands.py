@@ -13,7 +13,8 @@ from driftline.cli.arguments import make_model, names_in, reading_of, regressor
 from driftline.cli.options import STDOUT, Typed
 from driftline.cli.paths import check_distinct, check_folder, check_out, check_picture, check_report
 from driftline.files import Options
-from driftline.files.options import SKIP
+from driftline.files.options import CLASSIFY
+from driftline.tables.columns import SKIP
 
 FORECAST_LEVEL = 0.9  # of a forecast's intervals, where none is given
 
@@ -53,12 +54,13 @@ def run(
         options = replace(options, target_needed=False)
     _check_matching(labels, options, {"--steps": steps, "--delay": delay, "--report": report})
     options = _check_keyed(options, {"--id": options.id, "--labels": labels, "--steps": steps, "--delay": delay})
+    _check_task(options, {"--level": level, "--steps": steps, "--id": options.id, "--report": report})
     ahead = _known_ahead(steps, known, delay, options)
     level = FORECAST_LEVEL if steps is not None and level is None else level
     request = running.Request(
         source=source,
         options=options,
-        model=make_model(model, settings),
+        model=make_model(model, settings, task=options.task),
         settings=options.plain()
         | {"delay": delay, "level": level, "model": model, "set": sorted(settings)}
         | {"steps": steps, "known": None if ahead is None else list(ahead)}
@@ -85,6 +87,13 @@ def run(
         typer.echo(json.dumps(summary.as_plain(outcome, there)), err=to_stderr)
     elif not quiet:
         typer.echo(summary.in_words(outcome, there), err=to_stderr)
+
+
+def _check_task(options: Options, others: dict[str, object]) -> None:
+    """What does not go with classes."""
+    for option, value in others.items():
+        if options.task == CLASSIFY and value:
+            raise typer.BadParameter(f"{option} does not go with --task classify")
 
 
 def _check_matching(labels: str | None, options: Options, others: dict[str, object]) -> None:
@@ -184,6 +193,7 @@ def compare(source: str, reading: Typed, *, models: list[str], settings: list[st
         raise typer.BadParameter("--id: compare takes labels in their own rows alone. --drop leaves the column out")
     if options.key is not None:
         raise typer.BadParameter("--key: compare has one model of each kind. --drop leaves the column out")
+    _check_task(options, {"compare": True})
     names = list(dict.fromkeys(names_in(models)))
     given: dict[str, list[str]] = {name: [] for name in names}
     for setting in settings:
@@ -220,6 +230,7 @@ def tune(
     options = reading_of(reading)
     if options.id is not None:
         raise typer.BadParameter("--id: tune takes labels in their own rows alone. --drop leaves the column out")
+    _check_task(options, {"tune": True})
     check_picture(picture)
     tried, learners = tuning.learners_of(model, tuning.grid_of(model, grid), settings)
     with errors.told("tune"):

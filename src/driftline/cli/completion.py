@@ -25,6 +25,12 @@ def several_models(incomplete: str) -> Iterator[tuple[str, str]]:
         yield before + comma + name, words
 
 
+def tasks(incomplete: str) -> Iterator[tuple[str, str]]:
+    """What can be predicted."""
+    words = {"regress": "the target holds numbers", "classify": "the target holds classes"}
+    return (item for item in words.items() if item[0].startswith(incomplete))
+
+
 def settings(context: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
     """Parameters of the learner that was named."""
     from driftline.base import registry

@@ -43,7 +43,7 @@ def describe(path: Path) -> dict[str, Any]:
     found |= {
         "memory_rows": _finite(model._memory()),
         "weights": weights,
-        "intercept": _finite(model.intercept_) if model._by_feature else None,
+        "intercept": _finite(model.intercept_) if model._by_feature and np.ndim(model.intercept_) == 0 else None,
         "certificate": _certificate(model),
     }
     if extra is not None:

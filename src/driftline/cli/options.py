@@ -25,6 +25,14 @@ Source = Annotated[
 Target = Annotated[
     str, typer.Option("--target", "-t", metavar="COLUMN", help="What is predicted.", autocompletion=completion.columns)
 ]
+Task = Annotated[
+    str,
+    typer.Option(
+        metavar="TASK",
+        help="regress, or classify where the target holds classes.",
+        autocompletion=completion.tasks,
+    ),
+]
 Features = Annotated[
     Names, typer.Option(metavar="A,B", help="Columns to use; all by default.", autocompletion=completion.columns)
 ]
@@ -120,6 +128,7 @@ ModelFile = Annotated[
 
 def _reading(
     target: Target,
+    task: Task = "regress",
     features: Features = None,
     drop: Drop = None,
     id: Id = None,  # noqa: A002 - the option's name

@@ -13,7 +13,7 @@ from driftline.base.learner import Learner
 from driftline.cli import checkpoint
 from driftline.cli.locks import locked
 from driftline.cli.outputs import Output, open_output
-from driftline.cli.tasks import beginning
+from driftline.cli.tasks import as_written, beginning
 from driftline.delayed import Forecaster, Pending
 from driftline.errors import ModelFileError
 from driftline.files import DataError, Options, Rows
@@ -150,7 +150,8 @@ def _one_by_one(
     """Each row as one further ahead."""
     names = [*(model._names or ())]
     rows: list[Any] = list(X) if trained.width else [dict(zip(names, row, strict=True)) for row in X.tolist()]
-    said, ends = np.empty(len(rows)), np.full((2, len(rows)), np.nan)
+    classes = model._estimator_type == "classifier"
+    said, ends = np.empty(len(rows), dtype=object if classes else np.float64), np.full((2, len(rows)), np.nan)
     try:
         for place, row in enumerate(rows):
             number = block.start + place
@@ -162,4 +163,4 @@ def _one_by_one(
                 ends[:, 0] = ticket.interval(level)
     except ValueError as error:
         raise DataError(str(error), source=source, place=block.place(place)) from error
-    return {"prediction": said} | ({} if level is None else {"lower": ends[0], "upper": ends[1]})
+    return {"prediction": as_written(said)} | ({} if level is None else {"lower": ends[0], "upper": ends[1]})

@@ -14,6 +14,7 @@ from typing import Any
 from driftline.base.learner import Learner
 from driftline.cli import checkpoint
 from driftline.cli.checkpoint import Checkpoint, StateError
+from driftline.cli.classifying import Classifying
 from driftline.cli.keyed import Keyed
 from driftline.cli.locks import locked
 from driftline.cli.matching import Matching
@@ -29,6 +30,7 @@ from driftline.files.errors import no_column
 from driftline.files.follower import ALIGNED
 from driftline.files.ids import Labels
 from driftline.files.opening import JSON_LINES
+from driftline.files.options import CLASSIFY
 from driftline.files.raw import RawBlock
 from driftline.files.rows import same_source
 from driftline.fleet import Fleet
@@ -134,6 +136,8 @@ class Job:
             if "report" not in kept.parts:
                 raise StateError(f"{request.state}: was saved by a run without --report, which needs every row")
             chronicle = Chronicle.restore(kept.parts["report"])
+        if request.options.task == CLASSIFY:
+            return Classifying(request.model if kept is None else kept.model, request.delay)
         if request.steps is None:
             return Following(request.model if kept is None else kept.model, request.delay, request.level, chronicle)
         self._check_known()

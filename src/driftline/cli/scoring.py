@@ -9,7 +9,7 @@ import numpy as np
 from driftline.base.learner import Learner
 from driftline.base.run import Run
 from driftline.evaluate.baselines import BASELINES, Baselines
-from driftline.evaluate.metrics import MAE, R2, RMSE, BaselineRMSE, Coverage
+from driftline.evaluate.metrics import MAE, R2, RMSE, Accuracy, BaselineRMSE, Coverage
 from driftline.evaluate.scorer import Scorer, Settings
 from driftline.files import Block
 
@@ -31,6 +31,11 @@ def make_plain_scorer(level: float | None = None) -> Scorer:
     return Scorer(Settings((RMSE(), MAE(), R2(), *intervals), points=0, unit=UNIT))
 
 
+def make_class_scorer() -> Scorer:
+    """The share of classes that were predicted."""
+    return Scorer(Settings((Accuracy(),), points=0, unit=UNIT), classes=True)
+
+
 def figures(scorer: Scorer) -> dict[str, float | None]:
     """The figures of a summary, by name; None where there is nothing to measure."""
     totals = scorer.totals()
@@ -47,8 +52,9 @@ def add_run(scorer: Scorer, run: Run, block: Block) -> None:
 
 def standing(scorer: Scorer, model: Learner) -> str:
     """How a run stands, for the progress."""
-    error, memory = scorer.totals()["rmse"], model._memory() if model._core is not None else None
-    words = [] if math.isnan(error) else [f"error {error:.4g}"]
+    totals, memory = scorer.totals(), model._memory() if model._core is not None else None
+    name, value = next(iter(totals.items()))
+    words = [] if math.isnan(value) else [f"{'error' if name == 'rmse' else name} {value:.4g}"]
     return "  ".join(words if memory is None else [*words, f"memory {memory:,.0f} rows"])
 
 

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from driftline.cli.classifying import Classifying
 from driftline.cli.keyed import Keyed
 from driftline.cli.matching import Matching
 from driftline.cli.running import Outcome
@@ -37,6 +38,8 @@ def in_words(outcome: Outcome, files: dict[str, Path | str]) -> str:
         lines += _key_lines(task)
     if task.by_step:
         lines += str(step_table(task.by_step)).split("\n")
+    elif isinstance(task, Classifying):
+        lines += task.in_words()
     elif found["rmse"] is not None:
         lines += _error_lines(found, score.season)
     lines += [f"Warning: {words}" for words in task.warnings()]
@@ -107,6 +110,7 @@ def as_plain(outcome: Outcome, files: dict[str, Path | str]) -> dict[str, Any]:
         **found,
         "season_rows": task.score.season,
         **({"steps": steps} if steps else {}),
+        **(task.beside() if isinstance(task, Classifying) else {}),
         **({"labels_learned": task.learned, "rows_waiting": len(task.model)} if isinstance(task, Matching) else {}),
         **(_keys_as_plain(task) if isinstance(task, Keyed) else {}),
         "resumed_at": outcome.resumed_at,

@@ -244,8 +244,17 @@ def beginning(block: Block) -> Columns:
     if block.times is not None:
         columns["time"] = block.times
     if block.y is not None:
-        columns["target"] = block.y
+        columns["target"] = as_written(block.y)
     return columns
+
+
+def as_written(labels: Array) -> Array:
+    """Labels as an output has them: classes as text."""
+    if labels.dtype.kind not in "OU":
+        return labels
+    written = np.full(len(labels), None, dtype=object)
+    written[:] = [None if label is None else str(label) for label in labels]
+    return written
 
 
 def _column(values: Array | None, place: int) -> Array | None:

@@ -165,7 +165,11 @@ class Delimited(Reader):
             elif pa.types.is_null(column.type):
                 continue
             elif pa.types.is_string(column.type):
-                kind = NUMBER if name == self.options.target else self._kind_of_texts(name, column, place)
+                kind = (
+                    NUMBER
+                    if name == self.options.target and name not in self.options.texts
+                    else self._kind_of_texts(name, column, place)
+                )
                 self.types |= {} if kind is None else {name: kind}
             else:
                 self.types[name] = type_name(column.type)
@@ -236,7 +240,8 @@ class Delimited(Reader):
         shown = value if len(value) <= 40 else value[:40] + "…"
         kind = self.types[name]
         if name == self.options.target:
-            words, hints = f"the target must be a number, got {shown!r}", [Hint("na", shown, "if it means a missing value")]
+            words = f"the target must be a number, got {shown!r}"
+            hints = [Hint("na", shown, "if it means a missing value"), Hint("task", "classify", "if it holds classes")]
         elif kind == NUMBER:
             beyond = re.match(NUMERIC, value) is not None
             words = f"{shown!r} is {'beyond the range of' if beyond else 'not a'} number{'s' if beyond else ''}"

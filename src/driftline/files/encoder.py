@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from driftline.files.columns import as_coded, as_moments, as_numbers, as_texts, zone_of
 from driftline.files.errors import DataError, Hint
-from driftline.files.options import Options
+from driftline.files.options import CLASSIFY, Options
 from driftline.files.raw import RawBlock
 from driftline.tables import encoder, kinds
 from driftline.tables.calendar import MISSING
@@ -25,7 +25,8 @@ class Block:
 
     Attributes:
         X: (n, d), d the number of features at the block's end; a feature is 0 before it is born.
-        y: (n,) labels, NaN where one is missing; None where the file has no target.
+        y: (n,) labels, NaN where one is missing; classes as objects, None where one is missing. None where the file has no
+            target.
         names: of the d features.
         births: (row, d from this row on), in order, where features are born within the block.
         width_before: features before the block's first row.
@@ -112,11 +113,13 @@ class Encoder(encoder.Encoder):
         return values
 
     def labels(self, raw: RawBlock) -> Array | None:
-        """The labels of a block, NaN where one is missing; None where the file has no target."""
+        """The labels of a block, NaN where one is missing, None among classes; None where the file has no target."""
         name = self.options.target
         if name is None or name not in raw.table.schema.names:
             return None
         values, kind = raw.table.column(name), raw.kinds.get(name)
+        if self.options.task == CLASSIFY:
+            return as_classes(values)
         if kind is None or pa.types.is_null(values.type):
             return np.full(len(raw.table), np.nan)
         if kind not in (kinds.NUMBER, kinds.TRUTH):
@@ -174,3 +177,11 @@ class Encoder(encoder.Encoder):
         super().restore(state)
         self.latest = None if state["latest"] is None else float(state["latest"])
         self.backwards = int(state["backwards"])
+
+
+def as_classes(values: Any) -> Array:
+    """A column of classes as texts; None where one is missing."""
+    found = np.full(len(values), None, dtype=object)
+    if not pa.types.is_null(values.type):
+        found[:] = as_texts(values).to_pylist()
+    return found

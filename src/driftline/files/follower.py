@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -49,7 +49,8 @@ class Follower:
 
     def __init__(self, model: Learner, *, delay: int = 0, level: float | None = None) -> None:
         self.model, self.delay, self.level = model, delay, level
-        self.waiting: deque[tuple[Ticket, float]] = deque()  # rows whose labels have not arrived, with these labels
+        self.classes = model._estimator_type == "classifier"
+        self.waiting: deque[tuple[Ticket, Any]] = deque()  # rows whose labels have not arrived, with these labels
 
     def step(self, block: Block) -> Run:
         """Takes the rows of a block."""
@@ -131,7 +132,7 @@ class Follower:
     def _singly(self, X: Array, y: Array, block: Block, begin: int) -> Run:
         """Row by row, by their names where the learner has not met them all."""
         skipped = self.model.n_skipped_
-        said, ends = np.empty(len(y)), np.empty((2, len(y)))
+        said, ends = np.empty(len(y), dtype=object if self.classes else np.float64), np.empty((2, len(y)))
         for place, (x, label) in enumerate(zip(X, y.tolist(), strict=True)):
             row = begin + place
             try:
@@ -154,16 +155,23 @@ class Follower:
     def state(self) -> dict[str, Array]:
         """The rows whose labels are still on their way."""
         heads, numbers = packed.pack([ticket for ticket, _ in self.waiting])
-        labels = np.array([label for _, label in self.waiting], dtype=np.float64)
+        found = [label for _, label in self.waiting]
+        labels = packed.text_of(found) if self.classes else np.array(found, dtype=np.float64)
         return {"tickets": packed.text_of(heads), "numbers": numbers, "labels": labels}
 
     def restore(self, state: dict[str, Array]) -> None:
         """Back to the rows that were on their way."""
         tickets = packed.unpack(packed.of_text(state["tickets"]), state["numbers"])
-        self.waiting = deque(zip(tickets, state["labels"].tolist(), strict=True))
+        labels = packed.of_text(state["labels"]) if self.classes else state["labels"].tolist()
+        self.waiting = deque(zip(tickets, labels, strict=True))
 
 
 def _run(y: Array, said: Array, lower: Array | None, upper: Array | None, skipped: int) -> Run:
+    if said.dtype == object:
+        missed = [
+            np.nan if label is None or each is None else float(label != each) for label, each in zip(y, said, strict=True)
+        ]
+        return Run(said, np.array(missed, dtype=np.float64), skipped=skipped)
     with np.errstate(over="ignore"):
         return Run(said, y - said, lower, upper, skipped=skipped)
 

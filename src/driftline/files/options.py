@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
 
-from driftline.base.rules import WHOLE
+from driftline.base.rules import WHOLE, choice
 from driftline.errors import closest
 from driftline.tables.columns import CATEGORIES, LAST, POLICIES
 
+REGRESS, CLASSIFY = TASKS = ("regress", "classify")
 NULLS = ("", "NA", "N/A", "n/a", "na", "#N/A", "NaN", "nan", "-nan", "NULL", "null", "None", "none", "?")
 
 
@@ -22,6 +23,7 @@ class Options:
 
     Attributes:
         target: the column of the labels; None where there is none.
+        task: "regress" where the target holds numbers, "classify" where it holds classes, which are taken as text.
         features: the columns to use; None for all but the target.
         drop: columns to leave out.
         id: the column of the rows' ids, which are no feature.
@@ -38,6 +40,7 @@ class Options:
     """
 
     target: str | None = None
+    task: str = REGRESS
     features: tuple[str, ...] | None = None
     drop: tuple[str, ...] = ()
     id: str | None = None
@@ -80,6 +83,7 @@ class Options:
                     f"missing{of} must be one of {', '.join(POLICIES)}, got {policy!r}.{closest(policy, POLICIES)}"
                 )
         WHOLE.require("Options", "categories", self.categories)
+        choice(TASKS).require("Options", "task", self.task)
 
     def wants(self, name: str) -> bool:
         """Whether a column is read."""
@@ -103,7 +107,8 @@ class Options:
     @property
     def texts(self) -> tuple[str, ...]:
         """The columns to take as text in any case."""
-        return (*self.text, *(name for name in (self.id, self.key) if name is not None))
+        classes = self.target if self.task == CLASSIFY else None
+        return (*self.text, *(name for name in (self.id, self.key, classes) if name is not None))
 
     @property
     def nulls(self) -> list[str]:
@@ -118,7 +123,7 @@ class Options:
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Self:
         """From what :meth:`plain` gave; further entries are ignored, a missing one is a KeyError."""
-        return cls(**{name: plain[name] for name in _kept()})
+        return cls(**{name: plain[name] for name in _kept() if name in plain or name != "task"})
 
 
 def _kept() -> list[str]:

@@ -1,0 +1,122 @@
+"""run --task classify: classes as text, the bits of Python, states that go on, and what does not go with it."""
+
+import numpy as np
+import pytest
+
+import driftline as dl
+from driftline import files
+from tests.test_cli.calling import call, outcome, predictions
+
+TREES = ("oak", "ash", "elm")
+
+
+@pytest.fixture
+def forest(tmp_path):
+    """Three classes by two numbers and a text, a class that is missing, and a text that comes late."""
+    rng = np.random.default_rng(2)
+    X, soil = rng.normal(size=(400, 2)), rng.choice(["sand", "clay", "loam"], 400)
+    soil[:50] = "sand"
+    codes = (X[:, 0] > 0).astype(int) + ((X[:, 1] > 0.5) & (soil != "clay")).astype(int)
+    lines = [f"{a!r},{b!r},{s},{TREES[c]}" for (a, b), s, c in zip(X.tolist(), soil, codes, strict=True)]
+    lines[7] = lines[7].rpartition(",")[0] + ","
+    path = tmp_path / "forest.csv"
+    path.write_text("\n".join(["height,width,soil,tree", *lines]))
+    return path, lines
+
+
+RUN = ("-t", "tree", "--task", "classify", "-m", "rls")
+
+
+def test_the_classes_are_those_that_python_predicts(capsys, forest, tmp_path):
+    path, _ = forest
+    found = outcome(capsys, "run", path, *RUN, "--out", tmp_path / "out.csv")
+    model = dl.Classifier(dl.RLS(missing="skip"))
+    said, labels = [], []
+    for block in files.open_rows(path, target="tree", task="classify"):
+        for begin, end, width in block.between_births():
+            for x, label in zip(block.X[begin:end, :width].tolist(), block.y[begin:end], strict=True):
+                row = dict(zip(block.names, x, strict=False))
+                said.append(model.predict_one(row))
+                labels.append(label)
+                model.learn_one(row, label)
+    table = predictions(tmp_path / "out.csv")
+    assert [value or None for value in table["prediction"].to_pylist()] == said
+    assert [value or None for value in table["target"].to_pylist()] == labels
+    hits = [one == other for one, other in zip(said, labels, strict=True) if other is not None and one is not None]
+    assert len(hits) == found["rows_scored"] == 398  # but for the first row, and the one without a class
+    assert found["accuracy"] == pytest.approx(np.mean(hits))
+    assert found["accuracy"] > found["accuracy of the most frequent class"] > 0.3
+
+
+def test_the_baselines_by_hand(capsys, forest):
+    path, lines = forest
+    found = outcome(capsys, "run", path, *RUN, "--delay", 3)
+    labels = [line.rpartition(",")[2] or None for line in lines]
+    most, last = [], []
+    for t, label in enumerate(labels):
+        known = [each for each in labels[: max(t - 3, 0)] if each is not None]
+        if label is not None and known:
+            most.append(max(dict.fromkeys(known), key=known.count) == label)
+            last.append(known[-1] == label)
+    assert found["accuracy of the most frequent class"] == pytest.approx(np.mean(most))
+    assert found["accuracy of the last class"] == pytest.approx(np.mean(last))
+
+
+@pytest.mark.parametrize("delay", [0, 5])
+def test_a_run_in_two_parts_is_one_run(capsys, forest, tmp_path, delay):
+    path, lines = forest
+    part, state, out = tmp_path / "part.csv", tmp_path / "m.drift", tmp_path / "out.csv"
+    whole = outcome(capsys, "run", path, *RUN, "--delay", delay, "--out", tmp_path / "whole.csv")
+    for count in (130, 400):
+        part.write_text("\n".join(["height,width,soil,tree", *lines[:count]]) + "\n")
+        found = outcome(capsys, "run", part, *RUN, "--delay", delay, "--state", state, "--resume", "--out", out)
+    assert found["resumed_at"] == 130
+    assert out.read_text() == (tmp_path / "whole.csv").read_text()
+    same = [name for name in whole if name.startswith("accuracy")]
+    assert {name: found[name] for name in same} == {name: whole[name] for name in same}
+
+
+def test_predict_gives_classes(capsys, forest, tmp_path):
+    path, _ = forest
+    state = tmp_path / "m.drift"
+    assert call(capsys, "run", path, *RUN, "--state", state)[0] == 0
+    (tmp_path / "next.csv").write_text("height,width,soil\n2.0,-1.0,sand\n-2.0,-1.0,chalk\n")
+    code, out, _ = call(capsys, "predict", state, tmp_path / "next.csv")
+    assert code == 0
+    assert [line.rpartition(",")[2].strip('"') for line in out.splitlines()] == ["prediction", "ash", "oak"]
+
+
+def test_inspect_tells_of_a_classifier(capsys, forest, tmp_path):
+    state = tmp_path / "m.drift"
+    assert call(capsys, "run", forest[0], *RUN, "--state", state)[0] == 0
+    found = outcome(capsys, "inspect", state)
+    assert found["rows_learned"] == 399
+    assert found["intercept"] is None  # there is one for each class
+
+
+def test_numbers_are_classes_too(capsys, tmp_path):
+    path = tmp_path / "numbers.csv"
+    path.write_text("\n".join(["x,y", *(f"{t % 2},{1 + t % 2}" for t in range(100))]))
+    assert outcome(capsys, "run", path, "-t", "y", "--task", "classify")["accuracy"] > 0.9
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    (["run", "--level", "0.9"], "--level does not go with --task classify"),
+    (["run", "--steps", "3"], "--steps does not go with --task classify"),
+    (["run", "--report", "page.html"], "--report does not go with --task classify"),
+    (["compare"], "compare does not go with --task classify"),
+    (["tune"], "tune does not go with --task classify"),
+    (["run", "--task", "cluster"], "task must be"),
+], ids=["level", "steps", "report", "compare", "tune", "cluster"])  # fmt: skip
+def test_what_does_not_go_with_classes_is_refused(capsys, forest, arguments, words):
+    command, *rest = arguments
+    given = ["--task", "classify"] if "--task" not in rest else []
+    code, _, err = call(capsys, command, forest[0], "-t", "tree", *given, *rest)
+    assert code == 2
+    assert words in " ".join(err.split())
+
+
+def test_a_target_of_text_is_told_about_classes(capsys, forest):
+    code, _, err = call(capsys, "run", forest[0], "-t", "tree")
+    assert code != 0
+    assert "--task classify if it holds classes" in " ".join(err.split())
