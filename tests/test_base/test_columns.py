@@ -258,8 +258,12 @@ def test_what_is_refused_says_what_to_do():
     model.run(pd.DataFrame({"tree": ["oak", "ash"], "load": [1.0, 2.0]}), [1.0, 2.0])
     with pytest.raises(ValueError, match="NaN in row 1, feature 'tree'"):
         model.run(pd.DataFrame({"tree": ["oak", None], "load": [1.0, 2.0]}), [1.0, 2.0])
-    with pytest.raises(ValueError, match="'tree' must be a text, as before"):
+    with pytest.raises(ValueError, match="column 'tree' must hold text, as before, and holds a number"):
         model.run(pd.DataFrame({"tree": [1.0], "load": [1.0]}), [1.0])
+    with pytest.raises(ValueError, match=r"x\['tree'\] must be text, got 2.0"):
+        model.learn_one({"tree": 2.0, "load": 1.0}, 1.0)
+    with pytest.raises(ValueError, match=r"x\['load'\] must be a number, got a time"):
+        model.learn_one({"tree": "oak", "load": dt.datetime(2026, 1, 1)}, 1.0)
     with pytest.raises(ValueError, match="unseen at fit time"):
         model.predict(pd.DataFrame({"bush": ["oak"], "load": [1.0]}))
 

@@ -111,15 +111,12 @@ def test_missing_cells_are_named_by_row_and_column(make, rows):
     assert model.run(make(X), y).skipped == 1
 
 
-@pytest.mark.parametrize("make_text", [pd.DataFrame, pl.DataFrame, pa.table])
-def test_a_column_of_text_is_named(make_text):
-    with pytest.raises(ValueError, match=r"RLS\.run: column 'b'.*must (be a number|hold numbers)"):
-        dl.RLS().run(make_text({"a": [1.0, 2.0], "b": ["x", "y"]}), [1.0, 2.0])
-
-
-def test_a_column_of_dates_is_named():
-    with pytest.raises(ValueError, match=r"RLS\.run: column 'when' must hold numbers, got dtype datetime64"):
-        dl.RLS().run(pd.DataFrame({"when": pd.date_range("2026-01-01", periods=2)}), [1.0, 2.0])
+@pytest.mark.parametrize("make_lists", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_a_column_that_cannot_be_encoded_is_named(make_lists):
+    with pytest.raises((TypeError, ValueError), match=r"RLS\.run: column 'b'.*must be a number"):
+        dl.RLS().run(make_lists({"a": [1.0, 2.0], "b": [[1.0, 2.0], [3.0]]}), [1.0, 2.0])
+    with pytest.raises((TypeError, ValueError), match=r"RLS\.run: column 'b'.*must be a number"):
+        dl.RLS().run(make_lists({"a": ["x", "y"], "b": [b"1", b"2"]}), [1.0, 2.0])
 
 
 def test_frames_that_are_no_tables_in_memory_are_refused_by_name():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from time import perf_counter
 from typing import Any
@@ -10,19 +11,20 @@ import numpy as np
 
 from driftline.base import registry
 from driftline.base.learner import Learner
+from driftline.evaluate import Progress
 from driftline.evaluate.tables import Table
 
 ROUNDS = 3
 SLICE = 0.15  # seconds that a measurement should take
 
 
-def measure(models: dict[str, type[Learner]], sizes: list[int]) -> Table:
+def measure(models: dict[str, type[Learner]], sizes: list[int], *, show: bool = False) -> Table:
     """Rows a second of each learner at each number of features, the best of several rounds in turns."""
     best: dict[tuple[str, int], float] = {}
-    for _ in range(ROUNDS):
-        for name, cls in models.items():
-            for d in sizes:
-                best[name, d] = max(best.get((name, d), 0.0), _rate(cls, d))
+    with Progress(ROUNDS * len(models) * len(sizes), "measurements", show=show) as bar:
+        for _, (name, cls), d in itertools.product(range(ROUNDS), models.items(), sizes):
+            best[name, d] = max(best.get((name, d), 0.0), _rate(cls, d))
+            bar.advance(1)
     rows: list[list[Any]] = [[name, *(round(best[name, d]) for d in sizes)] for name in models]
     return Table(["rows/s", *(f"{d} features" for d in sizes)], rows)
 

@@ -154,7 +154,7 @@ def predict(model: Path, source: str, *, out: str, level: float | None, delimite
     check_out(out)
     check_distinct({"MODEL": model, "SOURCE": source, "--out": out})
     with errors.told("predict"):
-        count = predicting.predict(model, source, out=out, level=level, delimiter=delimiter)
+        count = predicting.predict(model, source, out=out, level=level, delimiter=delimiter, show=not quiet)
     if not quiet and out != STDOUT:
         typer.echo(f"{count:,} predictions: {out}")
     if not quiet and level is not None and count > 1:
@@ -268,5 +268,5 @@ def bench(models: list[str], sizes: list[int], *, as_json: bool) -> None:
             raise typer.BadParameter(
                 f"{regressor(name).__name__} does not learn the rows of the measurement at its defaults"
             )
-    table = benching.measure({name: known[name] for name in names}, sizes)
+    table = benching.measure({name: known[name] for name in names}, sizes, show=not as_json)
     typer.echo(table.to_json().rstrip() if as_json else str(table))

@@ -16,6 +16,7 @@ from driftline.cli.outputs import Output, open_output
 from driftline.cli.tasks import as_written, beginning
 from driftline.delayed import Forecaster, Pending
 from driftline.errors import ModelFileError
+from driftline.evaluate import Progress
 from driftline.files import DataError, Options, Rows
 from driftline.files.encoder import Block
 from driftline.files.errors import no_column
@@ -70,14 +71,21 @@ def load(path: Path) -> Trained:
     return Trained(model, replace(kept.options, target_needed=False, id=None), kept.known)
 
 
-def predict(path: Path, source: str, *, out: str, level: float | None, delimiter: str | None) -> int:
+def predict(path: Path, source: str, *, out: str, level: float | None, delimiter: str | None, show: bool) -> int:
     """Writes a prediction for each row, and returns their number."""
     with locked("predict", {"--out": out}) as confirm:
-        return _predict(load(path), source, confirm, out=out, level=level, delimiter=delimiter)
+        return _predict(load(path), source, confirm, out=out, level=level, delimiter=delimiter, show=show)
 
 
 def _predict(
-    trained: Trained, source: str, confirm: Callable[[], None], *, out: str, level: float | None, delimiter: str | None
+    trained: Trained,
+    source: str,
+    confirm: Callable[[], None],
+    *,
+    out: str,
+    level: float | None,
+    delimiter: str | None,
+    show: bool,
 ) -> int:
     options = trained.options if delimiter is None else replace(trained.options, delimiter=delimiter)
     rows = Rows(source, options, known=trained.known)
@@ -88,10 +96,12 @@ def _predict(
         ending = ".jsonl" if rows.reader.opened.format == JSON_LINES else ".csv"
         output = open_output(out, ending=ending, kept=False, mark=None)
         rows.start()
-        while (raw := rows.next_raw()) is not None:
-            block = rows.encode(raw)
-            output.write(_predicted(trained, block, raw, level, rows.name), block.zone)
-            count += len(block)
+        with Progress(rows.count, show=show) as bar:
+            while (raw := rows.next_raw()) is not None:
+                block = rows.encode(raw)
+                output.write(_predicted(trained, block, raw, level, rows.name), block.zone)
+                count += len(block)
+                bar.advance(len(block), rows.share(block.consumed))
         rows.close()
         if not count:
             raise DataError("has names and no rows", source=rows.name)

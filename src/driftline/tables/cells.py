@@ -121,8 +121,11 @@ def for_column(column: Column, given: Given, where: str, what: str) -> Any:
         return None
     fits = kind is None or kind == column.kind or (isinstance(column, Times) and {kind, column.kind} == _DAYS)
     if not fits:
-        shown = f", got {values[0]!r}" if isinstance(values, list) and not isinstance(values[0], Moment) else ""
-        raise ValueError(f"{where}: {what} must be a {column.kind}, as before{shown}, and not a {kind}")
+        known, found = _WORDS[column.kind], _WORDS[kind or kinds.NUMBER]
+        if not isinstance(values, list):
+            raise ValueError(f"{where}: {what} must hold {known}, as before, and holds {found}")
+        shown = repr(values[0]) if not isinstance(values[0], Moment) else found
+        raise ValueError(f"{where}: {what} must be {known}, got {shown}")
     if isinstance(values, list):
         return _of_one(column, values[0])
     if kind is None:
@@ -132,6 +135,13 @@ def for_column(column: Column, given: Given, where: str, what: str) -> Any:
 
 
 _DAYS = {kinds.DATE, kinds.TIMESTAMP}
+_WORDS = {
+    kinds.NUMBER: "a number",
+    kinds.TEXT: "text",
+    kinds.DATE: "a date",
+    kinds.CLOCK: "a time of day",
+    kinds.TIMESTAMP: "a time",
+}
 
 
 def _of_one(column: Column, value: Any) -> Any:
