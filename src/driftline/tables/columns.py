@@ -7,6 +7,7 @@ are encoded, and leave no trace. A feature that is born after a row counts for n
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple, Self
 
@@ -20,7 +21,7 @@ POLICIES = (LAST, MEAN, ZERO, SKIP)
 VALUE, ABSENT, OTHER = "value", "missing", "other"
 LONGEST_CATEGORY = 256  # letters that tell categories apart
 CATEGORIES = 50  # texts of a column that get a feature of their own, unless told otherwise
-_LARGEST = np.finfo(np.float64).max
+_LARGEST = float(np.finfo(np.float64).max)
 
 Born = list[tuple[int, str]]  # the row and the key
 Vectors = dict[str, Array]
@@ -135,7 +136,7 @@ class Numbers(Column):
 
     def encode(self, values: Array, learned: Array | None = None) -> tuple[Vectors, Born]:
         """The numbers, NaN where one is missing."""
-        if learned is None and all_finite(values):
+        if all_finite(values) and (learned is None or learned.all()):
             return self._encode_whole(values)
         known = ~np.isnan(values)
         counted = known if learned is None else known & learned
@@ -155,29 +156,29 @@ class Numbers(Column):
             return {}, []
         born = [] if self.met else [(0, VALUE)]
         self.met = True
-        self._remember(values, np.ones(len(values), dtype=bool))
+        if self.policy == MEAN:
+            self.total = float(running_totals(self.total, values)[-1])
+            self.count += len(values)
+        elif self.policy == LAST:
+            self.last = float(values[-1])
         return {VALUE: values} | ({ABSENT: np.zeros(len(values))} if self.missed else {}), born
 
-    def _remember(self, values: Array, counted: Array) -> None:
-        if self.policy == MEAN:
-            self.total = float(running_totals(self.total, values, counted)[-1])
-            self.count += int(counted.sum())
-        if self.policy == LAST and counted.any():
-            self.last = float(values[np.flatnonzero(counted)[-1]])
-
     def _fill(self, values: Array, known: Array, counted: Array) -> Array:
+        """What stands in each row; what counts is remembered."""
         if self.policy == SKIP:
-            filled = values.copy()
-        elif self.policy == ZERO:
-            filled = np.where(known, values, 0.0)
-        elif self.policy == MEAN:
-            totals = running_totals(self.total, values, counted)[:-1]
-            counts = np.cumsum(np.append(self.count, counted))[:-1]
-            filled = np.where(known, values, totals / np.maximum(counts, 1))
-        else:
-            place = np.maximum.accumulate(np.where(counted, np.arange(len(values)), -1))
-            filled = np.where(known, values, np.where(place >= 0, values[place], self.last))
-        self._remember(values, counted)
+            return values.copy()
+        if self.policy == ZERO:
+            return np.where(known, values, 0.0)
+        if self.policy == MEAN:
+            totals = running_totals(self.total, np.where(counted, values, 0.0))
+            counts = self.count + np.cumsum(counted)
+            filled = np.where(known, values, totals[:-1] / np.maximum(counts - counted, 1))
+            self.total, self.count = float(totals[-1]), int(counts[-1])
+            return filled
+        place = np.maximum.accumulate(np.where(counted, np.arange(len(values)), -1))
+        filled = np.where(known, values, np.where(place >= 0, values[place], self.last))
+        if place[-1] >= 0:
+            self.last = float(values[place[-1]])
         return filled
 
     def known_keys(self) -> list[str]:
@@ -280,12 +281,12 @@ def all_finite(values: Array) -> bool:
         return bool(np.isfinite(values.sum()))
 
 
-def running_totals(total: float, values: Array, counted: Array) -> Array:
-    """The total before each row, of the values that count, and last the total of all; it stays in the range of float64."""
+def running_totals(total: float, values: Array) -> Array:
+    """The total before each row, and last that of all rows; it stays in the range of float64."""
     with np.errstate(over="ignore", invalid="ignore"):
-        totals = np.cumsum(np.append(total, np.where(counted, values, 0.0)))
-    if np.isfinite(totals[-1]):
+        totals = np.cumsum(np.concatenate([[total], values]))
+    if math.isfinite(totals[-1]):
         return totals
-    for row in range(len(values)):  # each sum is held in range before the next, as it is where rows come one by one
-        totals[row + 1] = np.clip(float(totals[row]) + float(values[row] if counted[row] else 0.0), -_LARGEST, _LARGEST)
+    for row, value in enumerate(values.tolist()):  # each sum is held in range before the next, as where rows come singly
+        totals[row + 1] = min(max(float(totals[row]) + value, -_LARGEST), _LARGEST)
     return totals
