@@ -29,6 +29,8 @@ def offered(typed, folder):
         ("run a.csv --model rl", {"rls"}),
         ("run a.csv --model rls --set fo", {"forgetting="}),
         ("run none.csv --target w", set()),
+        ("run a.csv --task c", {"classify"}),
+        ("tune a.csv --model rls --grid ri", {"ridge="}),
         ("models ka", {"kalman"}),
     ],
 )

@@ -4,6 +4,7 @@ import json
 import re
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -194,3 +195,26 @@ def test_bench_measures_the_learners_that_are_asked_for(capsys, monkeypatch):
     assert [row["rows/s"] for row in rows] == ["rls", "nlms"]
     assert all(row[column] > 0 for row in rows for column in ("3 features", "7 features"))
     assert call(capsys, "bench", "--models", "rsl")[0] == 2
+
+
+def test_a_model_of_frames_with_text_and_dates_predicts_files(capsys, tmp_path):
+    """It was saved from Python, and encodes the columns of the file itself; a text that it never met counts for nothing."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({
+        "code": rng.choice(["007", "042"], 200),
+        "day": pd.date_range("2026-01-01", periods=200),
+        "x": rng.normal(size=200),
+    })  # fmt: skip
+    model = dl.RLS()
+    model.run(frame, rng.normal(size=200))
+    model.save(tmp_path / "model.drift")
+    rows = frame.tail(3).assign(code=["007", "042", "999"])
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    code, out, err = call(capsys, "predict", tmp_path / "model.drift", tmp_path / "rows.csv")
+    assert (code, err) == (0, "")
+    said = [float(line.split(",")[1]) for line in out.splitlines()[1:]]
+    np.testing.assert_allclose(said, model.predict(rows), rtol=1e-12)
+    rows.drop(columns="code").to_csv(tmp_path / "less.csv", index=False)
+    code, _, err = call(capsys, "predict", tmp_path / "model.drift", tmp_path / "less.csv")
+    assert code != 0
+    assert "no column 'code'" in err

@@ -217,7 +217,13 @@ def tune(
     model: options.Model = "rls",
     grid: Annotated[
         options.Names,
-        typer.Option("--grid", "-g", metavar="NAME=A,B", help="Values to try. By default the usual ones of the learner."),
+        typer.Option(
+            "--grid",
+            "-g",
+            metavar="NAME=A,B",
+            help="Values to try. By default the usual ones of the learner.",
+            autocompletion=completion.settings,
+        ),
     ] = None,
     settings: options.Settings = None,
     delay: options.Delay = 0,

@@ -25,7 +25,7 @@ from driftline.files.opening import JSON_LINES
 from driftline.files.raw import RawBlock
 from driftline.fleet import Fleet
 from driftline.storage import model_file
-from driftline.tables.columns import SKIP
+from driftline.tables.columns import SKIP, Categories
 from driftline.tables.inputs import Array
 
 FURTHER_AHEAD = (
@@ -42,6 +42,7 @@ class Trained:
     options: Options
     known: dict[str, Any] | None
     first_ahead: int = 1  # how many rows the first one lies beyond the last label known
+    by_columns: bool = False  # the model encodes columns itself
 
     @property
     def width(self) -> int:
@@ -64,11 +65,21 @@ def load(path: Path) -> Trained:
     if isinstance(model, Learner) and model._core is None:
         raise ModelFileError(f"{path}: the model has learned nothing yet")
     if isinstance(model, Learner) and saved_alone:
+        if model._intake is not None:
+            return _by_columns(model)
         names = None if model._names is None else tuple(map(str, model._names))
         return Trained(model, Options(features=names, missing={"": SKIP}), None)
     assert extra is not None
     kept = checkpoint.of(model, extra, path)
     return Trained(model, replace(kept.options, target_needed=False, id=None), kept.known)
+
+
+def _by_columns(model: Learner) -> Trained:
+    """A model that learned text and times from frames or mappings: it encodes the columns of a file itself."""
+    assert model._intake is not None
+    columns = model._intake.columns
+    texts = [str(name) for name, column in columns.items() if isinstance(column, Categories)]
+    return Trained(model, Options(features=tuple(map(str, columns)), text=tuple(texts)), None, by_columns=True)
 
 
 def predict(path: Path, source: str, *, out: str, level: float | None, delimiter: str | None, show: bool) -> int:
@@ -108,10 +119,11 @@ def _predict(
         confirm()
         output.place()
     except BaseException:
-        rows.close()
         if output is not None:
             output.discard()
         raise
+    finally:
+        rows.close()
     return count
 
 
@@ -132,17 +144,29 @@ def _places(trained: Trained, block: Block) -> Any:
 
 
 def _predicted(trained: Trained, block: Block, raw: RawBlock, level: float | None, source: str) -> dict[str, Array]:
+    model = trained.model
+    if isinstance(model, Fleet):
+        try:
+            said = _by_key(model, keys_of(raw, trained.options), _matrix(trained, block, source), level)
+        except DataError as error:
+            raise error.within(source) from None
+    elif trained.by_columns:
+        said = _one_by_one(trained, model, raw.table.to_pylist(), block, level, source)
+    else:
+        X, names = _matrix(trained, block, source), [*(model._names or ())]
+        rows: list[Any] = list(X) if trained.width else [dict(zip(names, row, strict=True)) for row in X.tolist()]
+        said = _one_by_one(trained, model, rows, block, level, source)
+    return beginning(block) | said
+
+
+def _matrix(trained: Trained, block: Block, source: str) -> Array:
+    """The features that the model knows."""
     X = np.ascontiguousarray(block.X[:, _places(trained, block)])
     if X.shape[1] < trained.width or (trained.known is None and block.X.shape[1] != trained.width):
         raise DataError(
             f"the rows have {block.X.shape[1]} columns of numbers, the model learned from {trained.width}", source=source
         )
-    try:
-        if isinstance(trained.model, Fleet):
-            return beginning(block) | _by_key(trained.model, keys_of(raw, trained.options), X, level)
-    except DataError as error:
-        raise error.within(source) from None
-    return beginning(block) | _one_by_one(trained, trained.model, X, block, level, source)
+    return X
 
 
 def _by_key(fleet: Fleet, keys: list[str], X: Array, level: float | None) -> dict[str, Array]:
@@ -155,11 +179,9 @@ def _by_key(fleet: Fleet, keys: list[str], X: Array, level: float | None) -> dic
 
 
 def _one_by_one(
-    trained: Trained, model: Learner, X: Array, block: Block, level: float | None, source: str
+    trained: Trained, model: Learner, rows: list[Any], block: Block, level: float | None, source: str
 ) -> dict[str, Array]:
     """Each row as one further ahead."""
-    names = [*(model._names or ())]
-    rows: list[Any] = list(X) if trained.width else [dict(zip(names, row, strict=True)) for row in X.tolist()]
     classes = model._estimator_type == "classifier"
     said, ends = np.empty(len(rows), dtype=object if classes else np.float64), np.full((2, len(rows)), np.nan)
     try:
