@@ -76,16 +76,22 @@ class Intake(Encoder):
         learned = np.array([grow])
         X, _ = self.rows(self.enter(columns, where, "x[{}]", learned), 1, learned)
         found: dict[Name, float] = dict(zip(self.names, X[0].tolist(), strict=True))
-        for (column, key), name in zip(self.features, self.names, strict=True):
-            value = given.get(column)
-            if key == VALUE and isinstance(value, Filled):
-                found[name] = value.value  # as of when the row was predicted
+        found |= {name: given[column].value for column, name in self._numbers() if isinstance(given.get(column), Filled)}
         for name in self._direct(columns):
             value = given[name]
             if not isinstance(value, float):
                 raise ValueError(f"{where}: x[{name!r}] must be a number, got {value!r}")
             found[name] = value
         return found
+
+    def keep_filled(self, given: Row, found: Mapping[Name, float]) -> Row:
+        """A row with what was put in the place of missing numbers, for when its label comes."""
+        filled = {column: Filled(found[name]) for column, name in self._numbers() if given.get(column, 0.0) is None}
+        return Row({**given, **filled}, given.named)
+
+    def _numbers(self) -> list[tuple[Name, Name]]:
+        """The columns of numbers that had a value so far, and their features."""
+        return [(column, name) for (column, key), name in zip(self.features, self.names, strict=True) if key == VALUE]
 
     def plain(self) -> dict[str, Any]:
         """What is known, as plain values."""
@@ -147,10 +153,9 @@ def enter(learner: Learner, x: Any, where: str, *, grow: bool) -> Entered:
     learns = (grow or learner._core is None) and not lost
     found = intake.row(given, where, grow=learns)
     if lost:
-        found[next(iter(intake.names), lost)] = np.nan
-    if learner.missing == FILL:
-        filled = {name: Filled(found[name]) for name, value in given.items() if value is None and name in found}
-        given = Row({**given, **filled}, given.named)
+        found[next(iter(intake.names or given))] = np.nan
+    if intake.fill:
+        given = intake.keep_filled(given, found)
     changed = learns and (
         known is None or intake.fill or intake.names is not known.names or intake.columns.keys() != known.columns.keys()
     )
@@ -181,10 +186,8 @@ def _cells(learner: Learner, x: Any, where: str) -> Row | None:
 def _columns_of_arrays(learner: Learner, width: int, where: str) -> list[Name]:
     """The columns that the entries of an array stand for."""
     if learner._intake is None:
-        Door(type(learner).__name__, None if learner._core is None else learner._core.features, None).require_width(
-            width, where
-        )
-        return [str(j) for j in range(width)] if learner._names is None else list(learner._names)
+        learner._door.require_width(width, where)
+        return list(learner._names or map(str, range(width)))
     Door(type(learner).__name__, len(learner._intake.columns), None).require_width(width, where)
     return list(learner._intake.columns)
 
@@ -201,16 +204,16 @@ def begin(learner: Learner, where: str, named: bool) -> Intake:
     return intake
 
 
-def _refuse_bad(learner: Learner, given: Row, where: str) -> Name | None:
-    """Refuses values that are missing or out of range, unless such rows are skipped: then it returns the column of one."""
+def _refuse_bad(learner: Learner, given: Row, where: str) -> bool:
+    """Refuses values that are missing or out of range; where rows are skipped, tells whether one is missing."""
+    if learner.missing == SKIP:
+        return None in given.values()
     door = learner._door
     for name, value in given.items():
-        bad = value is None if learner.missing != FILL else False
-        if bad and learner.missing == SKIP:
-            return name
-        if bad or (isinstance(value, float) and not abs(value) <= door.largest and learner.missing != SKIP):
+        missing = value is None and learner.missing != FILL
+        if missing or (isinstance(value, float) and not abs(value) <= door.largest):
             door.refuse_value(np.nan if value is None else value, where, "x", f"feature {name!r}")
-    return None
+    return False
 
 
 # Tables.
