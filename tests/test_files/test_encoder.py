@@ -134,3 +134,15 @@ def test_rows_that_go_back_in_time_are_counted():
 def test_wrong_settings_are_refused(settings):
     with pytest.raises(ValueError, match="must be"):
         Options(**settings)
+
+
+def test_a_state_from_a_file_keeps_the_order_of_columns():
+    """Files sort mappings by name; the order decides which of two features that are born in one row comes first."""
+    table = pa.table({"z": [1.0, None], "a": [2.0, None]})
+    _, whole = encoded(table, [0, 2], Options())
+    encoder = Encoder(Options())
+    encoder.encode(raw(table.slice(0, 1), 0))
+    again = Encoder(Options())
+    again.restore(json.loads(json.dumps(encoder.state(), sort_keys=True)))
+    again.encode(raw(table.slice(1, 1), 1))
+    assert again.names == whole.names == ["z", "a", "z is missing", "a is missing"]

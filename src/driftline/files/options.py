@@ -123,7 +123,7 @@ class Options:
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Self:
         """From what :meth:`plain` gave; further entries are ignored, a missing one is a KeyError."""
-        return cls(**{name: plain[name] for name in _kept() if name in plain or name != "task"})
+        return cls(**{name: plain[name] for name in _kept()})
 
 
 def _kept() -> list[str]:

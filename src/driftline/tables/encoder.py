@@ -86,14 +86,16 @@ class Encoder:
     def state(self) -> dict[str, Any]:
         """What is known, as plain values."""
         return {
-            "columns": [[name, column.state()] for name, column in self.columns.items()],  # files sort mappings
+            "columns": [
+                [name, column.state()] for name, column in self.columns.items()
+            ],  # a mapping would be sorted in a file
             "features": [[*feature, name] for feature, name in zip(self.features, self.names, strict=True)],
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Back to what was known."""
         self.columns = {}
-        for name, kept in dict(state["columns"]).items():
+        for name, kept in state["columns"]:
             self.add(name, str(kept["kind"])).restore(kept)
         self.features = [(column, str(key)) for column, key, _ in state["features"]]
         self.names = [name for *_, name in state["features"]]
