@@ -10,6 +10,7 @@ from driftline.files import Options
 
 EVERY = {
     "target": "y",
+    "task": "classify",
     "features": ("a", "b"),
     "drop": ("c",),
     "id": "order",
@@ -35,6 +36,7 @@ def test_every_option_can_be_typed():
     assert READING.keys() == EVERY.keys()
     typed = dict.fromkeys(READING) | {
         "target": "y",
+        "task": "classify",
         "features": ["a,b"],
         "drop": ["c"],
         "id": "order",
@@ -61,6 +63,7 @@ def test_python_may_give_one_name_or_one_policy():
         ({"target": "a", "drop": ["a"]}, "a is the target"),
         ({"delimiter": "ab"}, "delimiter must be one character, got 'ab'"),
         ({"missing": {"a": "men"}}, "missing for 'a' must be one of .* got 'men'. Did you mean mean?"),
+        ({"task": "cluster"}, "task must be .*, got 'cluster'"),
         ({"categories": -1}, "categories must be a whole number of at least 0, got -1"),
     ],
 )
