@@ -191,7 +191,7 @@ def test_it_says_what_the_experts_beside_the_core_found():
     for t in range(rows):
         model.learn_one({"hour": hour[t], "weekday": weekday[t], "noise": rng.normal()}, y[t])
     words = model.explain()
-    share = int(re.search(r"hour and weekday together explain (\d+) % of the labels' variance", words)[1])
+    share = int(re.search(r"The mean label of each pair of values of hour and weekday explains (\d+) %", words)[1])
     assert 90 <= share <= 100
     core = int(re.search(r"^Weights after 4,000 rows: .*the linear core (?:less than )?(\d+) %", words)[1])
     assert core < 20

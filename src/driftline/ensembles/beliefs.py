@@ -109,10 +109,10 @@ def _findings(team: Team) -> list[str]:
     lines = []
     if best := max(team.profiles, key=lambda key: key[2], default=None):
         first, second, explained = best
-        both = f"{team.names[first]} and {team.names[second]} together explain"
-        who = both if second >= 0 else f"{team.names[first]} alone explains"
+        pair = f"pair of values of {team.names[first]} and {team.names[second]}"
+        key = pair if second >= 0 else f"value of {team.names[first]}"
         if explained >= _SHOWN:
-            lines.append(f"{who} {_percent(explained)} of the labels' variance.")
+            lines.append(f"The mean label of each {key} explains {_percent(explained)} of the labels' variance.")
     if team.shares[4] + team.shares[5] >= _SHOWN:
         gains = _gains(team)
         top = [item for item in sorted(gains.items(), key=lambda item: -item[1])[:3] if item[1] >= _SHOWN]
