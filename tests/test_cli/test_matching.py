@@ -32,10 +32,12 @@ def in_one_file(frame):
     return rows[["order", "at", "items", "where", "days"]].reset_index(drop=True)
 
 
-def plainly(frame, model, level):
-    """The same events told to a Pending by hand."""
+def plainly(frame, model, level, before=np.inf):
+    """The same events told to a Pending by hand, but for labels that do not come before some time."""
     pending, said, told = dl.Pending(model), [], []
     for row in in_one_file(frame).itertuples():
+        if row.at >= before and not np.isnan(row.days):
+            continue
         if np.isnan(row.days):
             names = ["items", *dict.fromkeys(f"where={w}" for w in frame["where"][: len(said) + 1])]
             x = dict.fromkeys(names, 0.0) | {"items": row.items, f"where={row.where}": 1.0}
@@ -66,7 +68,8 @@ def test_labels_by_id_are_learned_as_by_hand(capsys, tmp_path, name, separate):
     frame, out, state = orders(), tmp_path / "out.csv", tmp_path / "m.drift"
     found = outcome(capsys, "run", *files(tmp_path, frame, separate), *OPTIONS, "-m", name, "--out", out, "--state", state)
     model = {"rls": dl.RLS, "auto": dl.Auto}[name](missing="skip")
-    pending, expected, told = plainly(frame, model, 0.8)
+    before = frame["hour"].iloc[-1] if separate else np.inf  # labels in a file of their own wait for a later row
+    pending, expected, told = plainly(frame, model, 0.8, before)
     table = pd.read_csv(out)
     assert table["id"].tolist() == expected["id"].tolist()
     for column in ("prediction", "lower", "upper"):
@@ -77,13 +80,17 @@ def test_labels_by_id_are_learned_as_by_hand(capsys, tmp_path, name, separate):
     judged = counted & np.isfinite(lower)
     assert found["rmse"] == pytest.approx(np.sqrt(np.mean((y - said)[counted] ** 2)))
     assert found["coverage"] == pytest.approx(np.mean(((lower <= y) & (y <= upper))[judged]))
-    assert (found["labels_learned"], found["rows_waiting"], found["rows_scored"]) == (300, 0, counted.sum())
-    assert dl.load(state).learner.n_seen_ == pending.learner.n_seen_ == 300
+    assert found["labels_learned"] == len(told) == pending.learner.n_seen_ == dl.load(state).learner.n_seen_
+    assert found["rows_waiting"] == len(pending) == (sum(frame["came"] >= 299) if separate else 0)
+    assert found.get("labels_held_back") == len(pending)
+    assert found["rows_scored"] == counted.sum()
+    assert found["model"] == repr(pending.learner)
 
 
 def test_rows_whose_labels_have_not_come_wait_in_the_state(capsys, tmp_path):
-    """Day by day: labels that come later are told to rows that were predicted by an earlier process."""
+    """Labels that are added later are told to rows that were predicted by an earlier process."""
     frame, state, out = orders(100), tmp_path / "m.drift", tmp_path / "out.jsonl"
+    frame["came"] = np.minimum(frame["came"], 98)
     arguments = ["run", *files(tmp_path, frame, True), *OPTIONS, "-m", "rls", "--state", state, "--resume", "--out", out]
     lines = (tmp_path / "labels.csv").read_text().splitlines(keepends=True)
     (tmp_path / "labels.csv").write_text("".join(lines[:41]))
@@ -94,11 +101,11 @@ def test_rows_whose_labels_have_not_come_wait_in_the_state(capsys, tmp_path):
     written = out.read_bytes()
     (tmp_path / "labels.csv").write_text("".join(lines))
     code, text, _ = call(capsys, *arguments)
-    assert (code, "60 labels learned, 0 rows waiting for theirs" in text) == (0, True)
+    assert (code, "100 labels learned, 0 rows still waiting for their labels" in text) == (0, True)
     assert out.read_bytes() == written
     assert dl.load(state).learner.n_seen_ == 100
     again = outcome(capsys, *arguments)
-    assert (again["labels_learned"], again["rmse"] is not None) == (0, True)
+    assert (again["labels_learned"], again["rmse"] is not None) == (100, True)
     code, predicted, _ = call(capsys, "predict", state, tmp_path / "a.csv")
     assert (code, len(predicted.splitlines())) == (0, 101)
 
@@ -147,22 +154,83 @@ def test_a_row_with_features_and_label_is_predicted_and_learned_at_once(capsys, 
     np.testing.assert_allclose(predictions(out)["prediction"].to_numpy(), run.predictions, rtol=1e-9)
 
 
+@pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet"])
+def test_a_piece_of_labels_alone_is_learned(capsys, tmp_path, ending):
+    source, out, state = tmp_path / "a.csv", tmp_path / f"out{ending}", tmp_path / "m.drift"
+    arguments = ["run", source, "-t", "y", "--id", "id", "-m", "rls", "--out", out, "--state", state, "--resume"]
+    pieces = ["id,x,where,y\nA,1,here,\nB,2,there,\n", "A,,,3\nB,,,4\n", "C,5,here,\n"]
+    for number in range(1, 4):
+        source.write_text("".join(pieces[:number]))
+        found = outcome(capsys, *arguments)
+    assert (found["labels_learned"], found["rows_waiting"], found["resumed_at"]) == (2, 1, 4)
+    model = dl.RLS()
+    rows = [{"x": 1.0, "where=here": 1.0}, {"x": 2.0, "where=there": 1.0}, {"x": 5.0, "where=here": 1.0}]
+    tickets = [model.ask(row) for row in rows[:2]]
+    for ticket, label in zip(tickets, (3.0, 4.0), strict=True):
+        model.tell(ticket, label)
+    table = predictions(out)
+    assert table["id"].to_pylist() == ["A", "B", "C"]
+    np.testing.assert_allclose(table["prediction"].to_numpy(), [0.0, 0.0, model.predict_one(rows[2])], rtol=1e-12)
+
+
+def test_a_file_that_begins_with_a_piece_of_rows_and_ends_with_one_of_labels_goes_in_small_pieces(capsys, tmp_path):
+    rows = [f"{t},{t % 7}," for t in range(120)]
+    labels = [f"{t},,{3 * (t % 7)}" for t in range(120)]
+    (tmp_path / "a.csv").write_text("\n".join(["id,x,y", *rows, *labels]) + "\n")
+    arguments = ["-t", "y", "--id", "id", "-m", "rls", "--state", tmp_path / "m.drift", "--save-every", 50]
+    found = outcome(capsys, "run", tmp_path / "a.csv", *arguments)
+    assert (found["labels_learned"], found["rows_waiting"]) == (120, 0)
+
+
+def test_rows_added_later_are_not_predicted_with_labels_of_their_future(capsys, tmp_path):
+    """Day by day comes to the same as one run: labels later than the last row wait for a later one."""
+    frame, out, state = orders(200), tmp_path / "out.csv", tmp_path / "m.drift"
+    arguments = ["run", *files(tmp_path, frame, True), *OPTIONS, "-m", "rls"]
+    whole = outcome(capsys, *arguments, "--out", tmp_path / "whole.csv")
+    lines = (tmp_path / "a.csv").read_text().splitlines(keepends=True)
+    for rows in (70, 71, 200):
+        (tmp_path / "a.csv").write_text("".join(lines[: 1 + rows]))
+        found = outcome(capsys, *arguments, "--out", out, "--state", state, "--resume")
+        assert found["labels_learned"] == sum(frame["came"] < rows - 1)
+        assert found["labels_held_back"] == sum(frame["came"] >= rows - 1)
+    assert out.read_bytes() == (tmp_path / "whole.csv").read_bytes()
+    assert (found["rmse"], found["coverage"]) == (whole["rmse"], whole["coverage"])
+    held = f"{found['labels_held_back']} labels not earlier than the last row were held back until a later row comes"
+    assert held in call(capsys, *arguments)[1]
+
+
+def test_labels_added_later_must_not_go_back_in_time(capsys, tmp_path):
+    (tmp_path / "a.csv").write_text(LATER)
+    labels = tmp_path / "labels.csv"
+    labels.write_text("id,at,y\na,5,1\n")
+    arguments = [tmp_path / "a.csv", "-t", "y", "--id", "id", "--time", "at", "-m", "rls", "--labels", labels]
+    outcome(capsys, "run", *arguments, "--state", tmp_path / "m.drift")
+    labels.write_text("id,at,y\na,5,1\nb,4,1\n")
+    code, _, err = call(capsys, "run", *arguments, "--state", tmp_path / "m.drift", "--resume")
+    assert (code, "labels.csv, line 3: goes back in time" in err) == (1, True)
+
+
 ROWS = "id,at,x,y\na,1,1,\nb,2,2,\n"
+LATER = ROWS + "c,9,2,\n"
+DATED = "id,at,x,y\na,2026-01-01 00:00,1,\nb,2026-01-02 00:00,2,\n"
 
 
 @pytest.mark.parametrize(
     ("rows", "labels", "words"),
     [
-        (ROWS + "c,3,,5\n", None, "a.csv, line 4: Pending.learn_one: the id 'c' is not known"),
-        (ROWS + "a,3,,5\na,4,,6\n", None, "a.csv, line 5: Pending.learn_one: the id 'a' was told before"),
-        (ROWS + "a,3,7,\n", None, "a.csv, line 4: the id 'a' stood in an earlier row, which waits for its label"),
-        (ROWS + "a,3,,5\na,4,7,\n", None, "a.csv, line 5: Pending.predict_one: the id 'a' was told before"),
+        (ROWS + "c,3,,5\n", None, "a.csv, line 4: the id 'c' belongs to no waiting row"),
+        (ROWS + "a,3,,5\na,4,,6\n", None, "a.csv, line 5: the id 'a' has had its label before"),
+        (ROWS + "a,3,7,\n", None, "a.csv, line 4: the id 'a' is that of an earlier row, which waits for its label"),
+        (ROWS + "a,3,,5\na,4,7,\n", None, "a.csv, line 5: the id 'a' is that of an earlier row, whose label has come"),
         (ROWS + ",3,7,\n", None, "a.csv, line 4, column 'id': the id is missing"),
-        (ROWS, "id,at,y\na,3,1\nz,3,1\n", "labels.csv, line 3: Pending.learn_one: the id 'z' is not known"),
-        (ROWS, "id,at,y\na,3,1\na,3,1\n", "labels.csv, line 3: Pending.learn_one: the id 'a' was told before"),
+        (LATER, "id,at,y\na,3,1\nz,3,1\n", "labels.csv, line 3: the id 'z' belongs to no waiting row"),
+        (LATER, "id,at,y\na,3,1\na,3,1\n", "labels.csv, line 3: the id 'a' has had its label before"),
         (ROWS, "id,at,y\na,3,\n", "labels.csv, line 2: has no label"),
         (ROWS, "id,at,y\na,3,1\nb,2,1\n", "labels.csv, line 3: goes back in time"),
-        (ROWS, "id,at,y\na,3,1\nb,,1\n", "labels.csv, line 3: the time is missing"),
+        (ROWS, "id,at,y\na,3,1\nb,,1\n", "labels.csv, line 3, column 'at': the time is missing"),
+        (ROWS, "id,at,y\na,2026-01-01,1\n", "labels.csv, column 'at': holds times without an offset, and the rows have numbers"),
+        (DATED, "id,at,y\na,7,1\n", "labels.csv, column 'at': holds numbers, and the rows have times without an offset"),
+        (DATED, "id,at,y\na,2026-01-03T00:00:00Z,1\n", "labels.csv, column 'at': holds times with an offset, and the rows"),
         (ROWS, "id,y\na,3\n", "labels.csv: there is no column 'at'"),
         (ROWS + "c,1,7,\n", "id,at,y\na,3,1\n", "a.csv, line 4: goes back in time"),
     ],
@@ -178,6 +246,7 @@ def test_ids_that_do_not_fit_are_named_by_their_place(capsys, tmp_path, rows, la
     assert (code, out) == (1, "")
     assert words in err
     assert len(err.splitlines()) == 1
+    assert err.count(str(tmp_path)) == 1  # one file is named
 
 
 @pytest.mark.parametrize(

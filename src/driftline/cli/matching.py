@@ -15,7 +15,7 @@ from driftline.evaluate.scorer import Scorer
 from driftline.files import Block, Rows
 from driftline.files.errors import DataError
 from driftline.files.follower import REFUSED
-from driftline.files.ids import Labels, as_numbers, identified
+from driftline.files.ids import BACK_IN_TIME, Labels, identified, in_order
 from driftline.files.raw import RawBlock
 from driftline.tables.inputs import Array
 
@@ -35,7 +35,8 @@ class Matching(Task):
         self._score = make_plain_scorer(level)
         self._told: list[tuple[float, ...]] = []  # label, prediction and ends, to be scored
         self._latest = -math.inf  # time of the last row
-        self.learned = 0  # labels, in this process
+        self.learned = 0  # labels
+        self.held = 0  # labels that wait for a row of a later time
 
     @property
     def score(self) -> Scorer:
@@ -58,7 +59,9 @@ class Matching(Task):
         block, numbers = found.block, iter(range(len(found.block)))
         there = dict(zip(found.places.tolist(), numbers, strict=True))
         widths = _widths(block)
-        times = None if self.labels is None else as_numbers(block.times, block.place)
+        times = None
+        if self.labels is not None and len(block):
+            times, self.labels.kind = in_order(raw, block, str(rows.options.time))
         said: list[tuple[Any, ...]] = []
         for number, (key, label) in enumerate(zip(found.ids, found.labels.tolist(), strict=True)):
             place = raw.place(number)
@@ -67,7 +70,7 @@ class Matching(Task):
                 self._learn(key, label, place)
                 continue
             if times is not None:
-                self._learn_before(float(times[at]), place)
+                self._advance(float(times[at]), place)
             said.append((number, at, key, *self._ask(key, block.X[at, : widths[at]], block.names, place)))
             if not math.isnan(label):
                 self._learn(key, label, place)
@@ -76,7 +79,9 @@ class Matching(Task):
 
     def _ask(self, key: str, x: Array, names: list[str], place: str) -> tuple[float, ...]:
         if key in self.model:
-            raise DataError(f"the id {key!r} stood in an earlier row, which waits for its label", place=place)
+            raise DataError(f"the id {key!r} is that of an earlier row, which waits for its label", place=place)
+        if key in self.model._told:
+            raise DataError(f"the id {key!r} is that of an earlier row, whose label has come", place=place)
         learner = self.learner
         known = len(x) > 0 and learner._core is not None and learner.n_features_in_ == len(x)
         try:
@@ -86,31 +91,42 @@ class Matching(Task):
         ends = (math.nan, math.nan) if self.level is None else ticket.interval(self.level)
         return (ticket.prediction, *ends)
 
-    def _learn(self, key: str, label: float, place: str) -> None:
+    def _learn(self, key: str, label: float, place: str, source: str = "") -> None:
         ticket = self.model._tickets.get(key)
+        if ticket is None:
+            why = "has had its label before" if key in self.model._told else "belongs to no waiting row"
+            raise DataError(f"the id {key!r} {why}", place=place, source=source)
         try:
             self.model.learn_one(key, label)
         except REFUSED as error:
-            raise DataError(str(error), place=place) from error
+            raise DataError(str(error), place=place, source=source) from error
         self.learned += 1
         if ticket.labels:  # a start from nothing says little
             ends = (math.nan, math.nan) if self.level is None else ticket.interval(self.level)
             self._told.append((label, ticket.prediction, *ends))
 
-    def _learn_before(self, time: float, place: str) -> None:
-        """The labels of earlier times. Rows of the same time go first."""
-        assert self.labels is not None
+    def _advance(self, time: float, place: str) -> None:
+        """Learns what was known when a row came: the labels of earlier times. Rows of the same time go first."""
         if time < self._latest:
-            raise DataError("goes back in time, and --labels needs both files in its order", place=place)
+            raise DataError(BACK_IN_TIME, place=place)
         self._latest = time
-        for line in self.labels.before(time):
-            self._learn(line.id, line.y, line.place)
+        self._learn_known()
+
+    def _learn_known(self) -> None:
+        assert self.labels is not None
+        for line in self.labels.before(self._latest):
+            self._learn(line.id, line.y, line.place, self.labels.rows.name)
 
     def finish(self) -> bool:
-        """Learns the labels that come after the last row; whether there were any."""
+        """Learns labels that were added since the last row; whether there were any.
+
+        Labels that are not earlier than the last row are held back: the next row may come before them, and would otherwise
+        be predicted with labels from its future.
+        """
         before = self.learned
-        for line in self.labels.before(math.inf) if self.labels is not None else ():
-            self._learn(line.id, line.y, line.place)
+        if self.labels is not None:
+            self._learn_known()
+            self.held = self.labels.count_left()
         self._settle()
         return self.learned > before
 
@@ -135,12 +151,16 @@ class Matching(Task):
     def state(self) -> dict[str, dict[str, Any]]:
         """Sums, and how far the file of labels is done."""
         labels = {} if self.labels is None else {"labels": self.labels.state()}
-        return {"score": self.score.state(), "matching": {"latest": self._latest}, **labels}
+        own = {"latest": self._latest, "learned": self.learned, "times": None if self.labels is None else self.labels.kind}
+        return {"score": self.score.state(), "matching": own, **labels}
 
     def restore(self, parts: dict[str, dict[str, Any]]) -> None:
         """Back to them."""
         self.score.restore(parts["score"])
-        self._latest = float(parts["matching"]["latest"])
+        own = parts["matching"]
+        self._latest, self.learned = float(own["latest"]), int(own["learned"])
+        if self.labels is not None:
+            self.labels.kind = own["times"]
 
     def close(self) -> None:
         """Ends the reading of labels."""

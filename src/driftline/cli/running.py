@@ -271,7 +271,8 @@ class Job:
             raise error.within(self.rows.name) from error
 
     def _take(self, piece: RawBlock, columns: Columns, zone: str | None) -> None:
-        self.output.write(columns, zone)
+        if len(columns["row"]):  # rows that bring labels alone have no predictions
+            self.output.write(columns, zone)
 
     def _save_if_due(self) -> None:
         if self.request.state is None or self.done == self.saved_rows:

@@ -31,9 +31,9 @@ def in_words(outcome: Outcome, files: dict[str, Path | str]) -> str:
     elif outcome.resumed_at == outcome.rows and not outcome.more:
         lines.append("Nothing to do: every row was done before")
     elif outcome.resumed_at:
-        lines.append(f"Gone on with from row {outcome.resumed_at:,}")
+        lines.append(f"Resumed at row {outcome.resumed_at:,}")
     if isinstance(task, Matching):
-        lines.append(_waiting(task))
+        lines += _waiting(task)
     if isinstance(task, Keyed):
         lines += _key_lines(task)
     if task.by_step:
@@ -63,10 +63,19 @@ def in_words(outcome: Outcome, files: dict[str, Path | str]) -> str:
     return "\n".join(lines)
 
 
-def _waiting(task: Matching) -> str:
-    labels = f"{_count(task.learned, 'label')} learned, {_count(len(task.model), 'row')} waiting for theirs"
-    dropped = task.model.n_dropped_
-    return labels + (f"; the {_count(dropped, 'row')} that waited longest were let go" if dropped else "")
+def _waiting(task: Matching) -> list[str]:
+    waiting, dropped = len(task.model), task.model.n_dropped_
+    whose = "its label" if waiting == 1 else "their labels"
+    line = f"{_count(task.learned, 'label')} learned, {_count(waiting, 'row')} still waiting for {whose}"
+    lines = [line + (f"; the {_count(dropped, 'row')} that waited longest were let go" if dropped else "")]
+    if task.held:
+        were = "was" if task.held == 1 else "were"
+        lines.append(f"{_count(task.held, 'label')} not earlier than the last row {were} held back until a later row comes")
+    return lines
+
+
+def _matched(task: Matching) -> dict[str, int]:
+    return {"labels_learned": task.learned, "labels_held_back": task.held, "rows_waiting": len(task.model)}
 
 
 def _key_lines(task: Keyed) -> list[str]:
@@ -103,7 +112,7 @@ def as_plain(outcome: Outcome, files: dict[str, Path | str]) -> dict[str, Any]:
     steps = [{"step": step, **_finite_figures(own)} for step, own in enumerate(task.by_step, 1)]
     return {
         "source": outcome.source,
-        "model": repr(task.model),
+        "model": repr(task.learner if isinstance(task, Matching) else task.model),
         "rows": outcome.rows,
         "rows_scored": task.score.scored,
         "features": outcome.names,
@@ -111,7 +120,7 @@ def as_plain(outcome: Outcome, files: dict[str, Path | str]) -> dict[str, Any]:
         "season_rows": task.score.season,
         **({"steps": steps} if steps else {}),
         **(task.beside() if isinstance(task, Classifying) else {}),
-        **({"labels_learned": task.learned, "rows_waiting": len(task.model)} if isinstance(task, Matching) else {}),
+        **(_matched(task) if isinstance(task, Matching) else {}),
         **(_keys_as_plain(task) if isinstance(task, Keyed) else {}),
         "resumed_at": outcome.resumed_at,
         "interrupted": bool(outcome.stopped),

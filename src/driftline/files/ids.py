@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow.compute
 
+from driftline.files import types
 from driftline.files.columns import as_texts
 from driftline.files.encoder import Block, Encoder
 from driftline.files.errors import DataError
@@ -16,6 +17,8 @@ from driftline.files.options import Options
 from driftline.files.raw import RawBlock
 from driftline.files.rows import Rows, same_source
 from driftline.tables.inputs import Array
+
+BACK_IN_TIME = "goes back in time; --labels needs the rows of both files in the order of time"
 
 
 class Label(NamedTuple):
@@ -82,14 +85,18 @@ def labels_of(raw: RawBlock, encoder: Encoder) -> Array:
     return np.full(len(raw), np.nan) if labels is None else labels
 
 
-def as_numbers(times: Array | None, place: Any) -> Array:
-    """Times as numbers that order rows; DataError where one is missing."""
+def in_order(raw: RawBlock, block: Block, column: str) -> tuple[Array, str]:
+    """The times of some rows as numbers, and the kind of time in words; DataError where one is missing."""
+    times = block.times
     if times is None:
-        raise DataError("has no times, by which rows and labels are put in order")
+        raise DataError("has no times, by which rows and labels are put in order", column=column)
     missing = np.isnat(times) if times.dtype.kind == "M" else np.isnan(times)
     if missing.any():
-        raise DataError("the time is missing", place=place(int(missing.argmax())))
-    return times.astype("datetime64[us]").astype(np.float64) if times.dtype.kind == "M" else times
+        raise DataError("the time is missing", place=block.place(int(missing.argmax())), column=column)
+    if times.dtype.kind != "M":
+        return times, "numbers"
+    days = "times of day" if raw.kinds[column] == types.CLOCK else "times without an offset"
+    return times.astype("datetime64[us]").astype(np.float64), days if block.zone is None else "times with an offset"
 
 
 class Labels:
@@ -99,36 +106,51 @@ class Labels:
         source: its path.
         options: how the rows are read; the columns of id, target and time have the same names here.
         kept: what :meth:`state` gave, to go on behind the lines that were taken.
+
+    Attributes:
+        kind: of the times of the rows, in words; labels with times of another kind are refused. None while it is unknown.
     """
 
     def __init__(self, source: str, options: Options, kept: dict[str, Any] | None) -> None:
         named = {name: getattr(options, name) for name in ("target", "id", "time", "time_format", "na")}
         own = Options(**named, features=())
+        self.kind: str | None = None
         self.taken = 0 if kept is None else int(kept["rows"])
+        self._latest = -np.inf if kept is None else float(kept["latest"])  # time of the last line that was taken
         self.rows = Rows(source, own, known=None if kept is None else kept["known"], skip=self.taken)
         if kept is not None and not same_source(kept["source"], self.rows):
             self.rows.close()
-            raise DataError("is not the file of labels that the state was saved with", source=self.rows.name)
+            raise DataError(
+                "does not begin as the file of labels did when the state was saved; append new labels to that file",
+                source=self.rows.name,
+            )
         self._lines = self._read()
         self._next: Label | None = None
 
     def _read(self) -> Iterator[Label]:
-        latest = -np.inf
+        latest = self._latest
         self.rows.start()
         while (raw := self.rows.next_raw()) is not None:
             try:
                 ids, labels, block = ids_of(raw, self.rows.options), labels_of(raw, self.rows.encoder), self.rows.encode(raw)
-                times = as_numbers(block.times, raw.place)
+                times = self._times(raw, block)
             except DataError as error:
                 raise error.within(self.rows.name) from None
             for number, line in enumerate(zip(ids, labels.tolist(), times.tolist(), strict=True)):
-                label = Label(*line, f"{self.rows.name}, {raw.place(number)}")
+                label = Label(*line, raw.place(number))
                 if np.isnan(label.y):
-                    raise DataError("has no label", place=label.place)
+                    raise DataError("has no label", source=self.rows.name, place=label.place)
                 if label.time < latest:
-                    raise DataError("goes back in time, and --labels needs both files in its order", place=label.place)
+                    raise DataError(BACK_IN_TIME, source=self.rows.name, place=label.place)
                 latest = label.time
                 yield label
+
+    def _times(self, raw: RawBlock, block: Block) -> Array:
+        column = str(self.rows.options.time)
+        times, kind = in_order(raw, block, column)
+        if self.kind not in (None, kind):
+            raise DataError(f"holds {kind}, and the rows have {self.kind}: these cannot be compared", column=column)
+        return times
 
     def before(self, time: float) -> Iterator[Label]:
         """The labels that came before a time, each once."""
@@ -138,13 +160,17 @@ class Labels:
             if self._next is None or self._next.time >= time:
                 return
             label, self._next = self._next, None
-            self.taken += 1
+            self.taken, self._latest = self.taken + 1, label.time
             yield label
+
+    def count_left(self) -> int:
+        """How many labels were not taken. The file is read to its end, so that none can be taken any more."""
+        return (self._next is not None) + sum(1 for _ in self._lines)
 
     def state(self) -> dict[str, Any]:
         """How many lines were taken, of which file."""
         known = self.rows.state() | {"encoder": Encoder(self.rows.options).state()}  # it makes no features, and is ahead
-        return {"rows": self.taken, "known": known, "source": self.rows.fingerprint()}
+        return {"rows": self.taken, "latest": self._latest, "known": known, "source": self.rows.fingerprint()}
 
     def close(self) -> None:
         """Ends the reading."""

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
+
 from driftline.files.opening import Opened
 from driftline.files.options import Options
 
@@ -40,7 +42,7 @@ class RawBlock:
         if len(rows) == len(self):
             return self
         place = self.place
-        return RawBlock(self.table.take(rows), self.start, self.kinds, lambda row: place(rows[row]), self.consumed)
+        return RawBlock(self.table.take(pa.array(rows, pa.int64())), self.start, self.kinds, lambda row: place(rows[row]), self.consumed)
 
 
 class Reader(ABC):
