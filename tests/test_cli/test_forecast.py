@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import driftline as dl
@@ -171,7 +172,10 @@ def test_a_series_alone_needs_no_file_of_the_next_rows(capsys, tmp_path):
     ("change", "words"),
     [
         (lambda future: future, "future.csv: has more rows than the 4 steps that were learned"),
-        (lambda future: future[:2].drop(columns="hour"), "there is no column, which is known ahead (run --known says which"),
+        (
+            lambda future: future[:2].drop(columns="hour"),
+            "there is no column 'hour', which is known ahead (run --known says which",
+        ),
         (lambda future: future[:0], "future.csv: has names and no rows"),
     ],
 )
@@ -195,17 +199,121 @@ def test_rows_of_the_past_are_no_forecast(capsys, tmp_path):
     assert (code, "goes back in time" in err) == (1, True)
 
 
+KNOWN = [
+    {"when": 400, "hour": 16.0, "price": 1.0, "where": "north"},
+    {"when": 401, "hour": 17.0, "price": 1.0, "where": "north"},
+]
+
+
+def without(row, name):
+    return [{key: value for key, value in each.items() if (number, key) != (row, name)} for number, each in enumerate(KNOWN)]
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".csv", ".parquet"])
+@pytest.mark.parametrize(
+    ("change", "policy", "column"),
+    [
+        (without(1, "hour"), "last", "hour"),
+        (without(0, "hour"), "skip", "hour"),
+        (without(1, "where"), "last", "where"),
+        (without(0, "when"), "last", "when"),
+        (without(1, "price"), "zero", None),
+        (KNOWN, "last", None),
+    ],
+)
+def test_a_value_that_is_known_ahead_must_be_there(capsys, tmp_path, ending, change, policy, column):
+    """The last value would stand in for it without a word; --missing may say what does."""
+    frame = series().assign(when=np.arange(400), price=1.0, where="north")
+    missing = [] if policy == "last" else ["--missing", policy]
+    state = trained(capsys, tmp_path, frame, "--time", "when", "--known", "hour,price,where", *missing)
+    future = write(pa.Table.from_pylist(change, pa.Table.from_pylist(KNOWN).schema), tmp_path / f"future{ending}")
+    if ending == ".jsonl":
+        future.write_text("".join(json.dumps(row) + "\n" for row in change))
+    code, out, err = call(capsys, "forecast", state, future)
+    if column is None:
+        assert (code, len(out.splitlines())) == (0, 2 if ending == ".jsonl" else 3)
+        return
+    row = next(number for number, each in enumerate(change) if column not in each)
+    place = {".jsonl": f"line {1 + row}", ".csv": f"line {2 + row}", ".parquet": f"row {row}"}[ending]
+    assert (code, out) == (1, "")
+    assert f"{future}, {place}, column '{column}': the value is missing, and must be known ahead\n" in err
+
+
+def test_a_text_that_was_missing_before_may_be_missing_again(capsys, tmp_path):
+    """No text is a category of its own: most days have no holiday."""
+    frame = series().assign(holiday=np.where(np.arange(400) % 50, None, "yes"))
+    state = trained(capsys, tmp_path, frame, "--known", "hour,holiday")
+    (tmp_path / "future.csv").write_text("hour,holiday\n16,\n")
+    assert call(capsys, "forecast", state, tmp_path / "future.csv")[0] == 0
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".csv"])
+def test_a_forecaster_from_python_needs_what_is_known_ahead(capsys, tmp_path, ending):
+    frame = series()
+    forecaster = dl.Forecaster(dl.RLS(), 3, known=[1, 0])
+    forecaster.run(frame[["wind", "hour"]], frame["load"])
+    forecaster.save(tmp_path / "m.drift")
+    rows = [{"hour": 16.0, "wind": 0.5}, {"hour": 17.0}]
+    next_rows = tmp_path / f"next{ending}"
+    write(pa.Table.from_pylist(rows), next_rows)
+    if ending == ".jsonl":
+        next_rows.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    code, _, err = call(capsys, "forecast", tmp_path / "m.drift", next_rows)
+    assert (code, "column 'wind': the value is missing, and must be known ahead" in err) == (1, True)
+
+
+def timed(numbers, dates):
+    return pd.to_datetime(3600 * np.asarray(numbers), unit="s") if dates else np.asarray(numbers)
+
+
+@pytest.mark.parametrize("dates", [False, True])
+@pytest.mark.parametrize(
+    ("past", "first", "words"),
+    [
+        (np.arange(400), 400, ""),
+        (np.arange(400), 398, "goes back in time"),
+        (np.arange(400), 399, "forecast takes the rows after the last one learned"),
+        (np.arange(400), 700, "It is forecast as the row after that one, though rows were closer together"),
+        (np.arange(400) // 2, 199, ""),  # two rows have the same time
+        (np.arange(400) + 2 * (np.arange(400) // 5), 560, ""),  # five days of seven
+        (np.arange(400) + 2 * (np.arange(400) // 5), 563, "It is forecast as the row after that one"),
+    ],
+)
+def test_the_first_row_must_be_the_next_one(capsys, tmp_path, past, first, words, dates):
+    frame = series().assign(when=timed(past, dates))
+    state = trained(capsys, tmp_path, frame, "--time", "when")
+    future = frame[["hour", "wind"]][:2].assign(when=timed([first, first + 1], dates))
+    future.to_csv(tmp_path / "future.csv", index=False)
+    code, out, err = call(capsys, "forecast", state, tmp_path / "future.csv")
+    refused = first <= past[-1] and bool(words)
+    assert (code, len(out.splitlines())) == ((1, 0) if refused else (0, 3))
+    assert words in err if words else err == ""
+    assert err.startswith("driftline forecast: Warning: ") == (bool(words) and not refused)
+    assert call(capsys, "forecast", state, tmp_path / "future.csv", "--quiet")[2] == (err if refused else "")
+
+
+@pytest.mark.parametrize("command", ["forecast", "predict"])
+def test_no_option_is_advised_that_the_command_lacks(capsys, tmp_path, command):
+    steps = ["--steps", 2] if command == "forecast" else []
+    series().to_csv(tmp_path / "past.csv", index=False)
+    outcome(capsys, "run", tmp_path / "past.csv", "-t", "load", "-m", "rls", "--state", tmp_path / "m.drift", *steps)
+    (tmp_path / "next.csv").write_text("hour,wind\n1,abc\n")
+    code, _, err = call(capsys, command, tmp_path / "m.drift", tmp_path / "next.csv")
+    assert (code, "next.csv, line 2, column 'wind': 'abc' is not a number" in err) == (1, True)
+    assert "--" not in err
+
+
 @pytest.mark.parametrize(
     ("more", "words"),
     [
         (["--known", "hour"], "--known goes with --steps"),
-        (["--steps", "4", "--delay", "3"], "--steps counts from the last label, so that --delay 3 is 3 steps more"),
+        (["--steps", "4", "--delay", "3"], "--delay does not go with --steps: if labels come 3 rows late, add 3 to --steps"),
         (["--steps", "4", "--known", "load"], "load is the target"),
         (
             ["--steps", "4", "--known", "hour", "--drop", "hour"],
             "hour is among --known, but --features or --drop",
         ),
-        (["--steps", "4", "--known", "hou"], "there is no column, which --known names, 'hou'. Did you mean hour?"),
+        (["--steps", "4", "--known", "hou"], "there is no column 'hou', which --known names. Did you mean hour?"),
         (["--steps", "0"], "greater than or equal to 1"),
     ],
 )
@@ -221,7 +329,7 @@ def test_a_known_column_that_no_line_has_is_refused(capsys, tmp_path):
     source = tmp_path / "a.jsonl"
     source.write_text("".join(f'{{"x": {t}, "y": {t}}}\n' for t in range(50)))
     code, _, err = call(capsys, "run", source, "-t", "y", "-m", "rls", "--steps", 2, "--known", "z")
-    assert (code, "there is no column, which --known names, 'z'" in err) == (1, True)
+    assert (code, "there is no column 'z', which --known names." in err) == (1, True)
 
 
 def test_each_kind_of_model_is_asked_by_its_own_command(capsys, tmp_path):
@@ -239,9 +347,10 @@ def test_each_kind_of_model_is_asked_by_its_own_command(capsys, tmp_path):
     assert "4 steps ahead" in call(capsys, "inspect", state)[1]
 
 
-def test_a_forecaster_that_was_saved_from_python_is_asked_by_its_names(capsys, tmp_path):
+@pytest.mark.parametrize("known", [["hour"], [1]])
+def test_a_forecaster_that_was_saved_from_python_is_asked_by_its_names(capsys, tmp_path, known):
     frame = series()
-    forecaster = dl.Forecaster(dl.RLS(), 3, known=["hour"])
+    forecaster = dl.Forecaster(dl.RLS(), 3, known=known)
     forecaster.run(frame[["wind", "hour"]], frame["load"])
     forecaster.save(tmp_path / "m.drift")
     frame[["hour"]][:3].to_csv(tmp_path / "next.csv", index=False)

@@ -82,7 +82,7 @@ def test_labels_by_id_are_learned_as_by_hand(capsys, tmp_path, name, separate):
     assert found["coverage"] == pytest.approx(np.mean(((lower <= y) & (y <= upper))[judged]))
     assert found["labels_learned"] == len(told) == pending.learner.n_seen_ == dl.load(state).learner.n_seen_
     assert found["rows_waiting"] == len(pending) == (sum(frame["came"] >= 299) if separate else 0)
-    assert found.get("labels_held_back") == len(pending)
+    assert found["labels_held_back"] == len(pending)
     assert found["rows_scored"] == counted.sum()
     assert found["model"] == repr(pending.learner)
 
@@ -228,7 +228,11 @@ DATED = "id,at,x,y\na,2026-01-01 00:00,1,\nb,2026-01-02 00:00,2,\n"
         (ROWS, "id,at,y\na,3,\n", "labels.csv, line 2: has no label"),
         (ROWS, "id,at,y\na,3,1\nb,2,1\n", "labels.csv, line 3: goes back in time"),
         (ROWS, "id,at,y\na,3,1\nb,,1\n", "labels.csv, line 3, column 'at': the time is missing"),
-        (ROWS, "id,at,y\na,2026-01-01,1\n", "labels.csv, column 'at': holds times without an offset, and the rows have numbers"),
+        (
+            ROWS,
+            "id,at,y\na,2026-01-01,1\n",
+            "labels.csv, column 'at': holds times without an offset, and the rows have",
+        ),
         (DATED, "id,at,y\na,7,1\n", "labels.csv, column 'at': holds numbers, and the rows have times without an offset"),
         (DATED, "id,at,y\na,2026-01-03T00:00:00Z,1\n", "labels.csv, column 'at': holds times with an offset, and the rows"),
         (ROWS, "id,y\na,3\n", "labels.csv: there is no column 'at'"),

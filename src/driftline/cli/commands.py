@@ -16,6 +16,7 @@ from driftline.files import Options
 from driftline.files.options import CLASSIFY
 from driftline.tables.columns import SKIP
 
+LAYOUT = ("delimiter",)  # the options of reading that are left where a model says how it was read
 FORECAST_LEVEL = 0.9  # of a forecast's intervals, where none is given
 
 
@@ -129,7 +130,9 @@ def _known_ahead(steps: int | None, known: list[str] | None, delay: int, options
     if steps is None and known is not None:
         raise typer.BadParameter("--known goes with --steps: it names the columns that are known ahead")
     if steps is not None and delay:
-        raise typer.BadParameter(f"--steps counts from the last label, so that --delay {delay} is {delay} steps more")
+        raise typer.BadParameter(
+            f"--delay does not go with --steps: if labels come {delay} rows late, add {delay} to --steps"
+        )
     ahead = None if known is None else names_in(known)
     for name in ahead or ():
         if name == options.target:
@@ -153,7 +156,7 @@ def predict(model: Path, source: str, *, out: str, level: float | None, delimite
     _check_level(level)
     check_out(out)
     check_distinct({"MODEL": model, "SOURCE": source, "--out": out})
-    with errors.told("predict"):
+    with errors.told("predict", LAYOUT):
         count = predicting.predict(model, source, out=out, level=level, delimiter=delimiter, show=not quiet)
     if not quiet and out != STDOUT:
         typer.echo(f"{count:,} predictions: {out}")
@@ -168,10 +171,12 @@ def forecast(model: Path, source: str | None, *, out: str, level: float, delimit
     _check_level(level)
     check_out(out)
     check_distinct({"MODEL": model, "SOURCE": source, "--out": out})
-    with errors.told("forecast"):
-        count = forecasting.forecast(model, source, out=out, level=level, delimiter=delimiter)
+    with errors.told("forecast", LAYOUT):
+        count, warning = forecasting.forecast(model, source, out=out, level=level, delimiter=delimiter)
     if not quiet and out != STDOUT:
         typer.echo(f"{count:,} row{'' if count == 1 else 's'} ahead: {out}")
+    if not quiet and warning is not None:
+        typer.echo(f"driftline forecast: Warning: {warning}", err=True)
 
 
 def inspect(model: Path, *, top: int, as_json: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 
 import typer
@@ -11,8 +11,13 @@ DATA, USAGE = 1, 2
 
 
 @contextmanager
-def told(command: str) -> Iterator[None]:
-    """Turns what a command raises into a message on the standard error, without a traceback."""
+def told(command: str, options: Container[str] | None = None) -> Iterator[None]:
+    """Turns what a command raises into a message on the standard error, without a traceback.
+
+    Args:
+        command: its name.
+        options: the options of reading that it has, at which a message may hint; None for all.
+    """
     from driftline.cli.checkpoint import StateError
     from driftline.cli.locks import InUseError
     from driftline.cli.outputs import OutputError
@@ -22,7 +27,7 @@ def told(command: str) -> Iterator[None]:
     try:
         yield
     except DataError as error:
-        raise _ended(command, error.spelled(as_flags=True), DATA) from error
+        raise _ended(command, error.spelled(as_flags=True, options=options), DATA) from error
     except FileNotFoundError as error:
         raise _ended(command, f"{error.filename}: no such file" if error.filename else str(error), USAGE) from error
     except (StateError, OutputError, InUseError) as error:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 
 from driftline.cli import checkpoint
 from driftline.cli.locks import locked
@@ -18,11 +19,14 @@ from driftline.errors import ModelFileError
 from driftline.files import Block, DataError, Options, Rows
 from driftline.files.errors import no_column
 from driftline.files.opening import JSON_LINES
+from driftline.files.raw import RawBlock
 from driftline.storage import model_file
-from driftline.tables.columns import SKIP
+from driftline.tables.columns import MEAN, SKIP, ZERO, Categories, Numbers
 from driftline.tables.inputs import Array
 
 WHERE = "forecast"
+LATE = 1.5  # of the largest step between the last rows: a first row beyond that is not the next one
+THE_NEXT_ROWS = "forecast takes the rows after the last one learned"
 
 
 @dataclass(frozen=True)
@@ -54,8 +58,9 @@ def load(path: Path) -> Trained:
     if extra is None or extra.plain.get("kind") != checkpoint.KIND:
         if model._names is None:
             raise ModelFileError(f"{path}: the forecaster knows no names of columns; use it from Python")
-        names = model._names if model.known is None else model.known
-        columns = tuple(map(str, names))
+        names = model._names
+        known = names if model.known is None else [each if each in names else names[int(str(each))] for each in model.known]
+        columns = tuple(map(str, known))
         return Trained(model, Options(features=columns, missing={"": SKIP}), None, columns, model.n_seen_)
     kept = checkpoint.of(model, extra, path)
     options = replace(kept.options, target_needed=False)
@@ -69,29 +74,28 @@ def load(path: Path) -> Trained:
     return Trained(model, wanted, kept.known, ahead, kept.rows)
 
 
-def forecast(path: Path, source: str | None, *, out: str, level: float, delimiter: str | None) -> int:
-    """Writes the next rows, and returns their number."""
+def forecast(path: Path, source: str | None, *, out: str, level: float, delimiter: str | None) -> tuple[int, str | None]:
+    """Writes the next rows; returns their number, and a warning where they do not seem to be the next ones."""
     with locked("forecast", {"--out": out}):
         trained = load(path)
         if source is None:
-            return _without_rows(trained, out, level)
+            return _without_rows(trained, out, level), None
         options = trained.options if delimiter is None else replace(trained.options, delimiter=delimiter)
         rows = Rows(source, options, known=trained.encoded)
         try:
             _check_columns(trained, rows)
-            before = rows.encoder.backwards
+            before, recent = rows.encoder.backwards, list(rows.encoder.recent)
             blocks = _next_blocks(trained, rows)
             if rows.encoder.backwards > before:
-                raise DataError(
-                    "goes back in time: forecast takes the rows after the last one that was learned", source=rows.name
-                )
+                raise DataError(f"goes back in time: {THE_NEXT_ROWS}", source=rows.name)
+            warning = _check_first(blocks[0].times, recent, rows.name)
             X = np.concatenate([_features(trained, block) for block in blocks])
             columns = _beginning(trained, blocks) | _forecast(trained, X, level, rows.name)
             ending = ".jsonl" if rows.reader.opened.format == JSON_LINES else ".csv"
             _write(out, ending, columns, blocks[0].zone)
         finally:
             rows.close()
-        return len(X)
+        return len(X), warning
 
 
 def _without_rows(trained: Trained, out: str, level: float) -> int:
@@ -107,10 +111,12 @@ def _without_rows(trained: Trained, out: str, level: float) -> int:
 
 def _next_blocks(trained: Trained, rows: Rows) -> list[Block]:
     """All rows of the file, which are no more than the steps."""
-    steps, blocks, count = trained.model.steps, [], 0
-    for block in rows:
-        blocks.append(block)
-        count += len(block)
+    steps, needed, blocks, count = trained.model.steps, _needed(trained, rows), [], 0
+    rows.start()
+    while (raw := rows.next_raw()) is not None:
+        _check_values(trained, rows, raw, needed)
+        blocks.append(rows.encode(raw))
+        count += len(raw)
         if count > steps:
             raise DataError(f"has more rows than the {steps:,} steps that were learned", source=rows.name)
     if not count:
@@ -123,10 +129,61 @@ def _check_columns(trained: Trained, rows: Rows) -> None:
     if rows.reader.opened.format == JSON_LINES:
         return
     names = rows.columns()
-    needed = trained.ahead if trained.ahead is not None else tuple(rows.encoder.columns)
-    for name in needed:
+    for name in _needed(trained, rows):
         if name not in names:
-            raise no_column(name, names, rows.name, "column, which is known ahead (run --known says which are),")
+            raise no_column(name, names, rows.name, "which is known ahead (run --known says which are)")
+
+
+def _needed(trained: Trained, rows: Rows) -> list[str]:
+    """The columns that must be there, the one that says when among them."""
+    needed = trained.ahead if trained.ahead is not None else tuple(rows.encoder.columns)
+    return [*dict.fromkeys([*needed, *([str(trained.options.time)] if rows.encoder.recent else [])])]
+
+
+def _check_values(trained: Trained, rows: Rows, raw: RawBlock, needed: Sequence[str]) -> None:
+    """What is known ahead must be there in every row. Nothing stands in for it, unless the run said what does."""
+    for name in needed:
+        column = rows.encoder.columns.get(name)
+        if isinstance(column, Numbers) and column.policy in (MEAN, ZERO):
+            continue  # --missing says what an empty cell means
+        if isinstance(column, Categories) and column.missed:
+            continue  # no text is a category of its own
+        if column is None and trained.encoded is not None and name != trained.options.time:
+            continue  # it held nothing so far, and makes no feature
+        absent = [True]
+        if name in raw.table.schema.names:
+            absent = pc.is_null(raw.table.column(name), nan_is_null=True).to_pylist()
+        if True in absent:
+            place = raw.place(absent.index(True))
+            raise DataError("the value is missing, and must be known ahead", source=rows.name, place=place, column=name)
+
+
+def _check_first(times: Array | None, recent: Sequence[float], source: str) -> str | None:
+    """A warning where the first row is later than the next one should be; DataError where it was learned already."""
+    if times is None or not recent:
+        return None
+    dates = times.dtype.kind == "M"
+    first, last = float(times[0].astype(np.int64) / 1e6 if dates else times[0]), recent[-1]
+    steps = np.diff(recent)
+    if first < last or (first == last and 0 not in steps):
+        raise DataError(
+            f"the first row is at {_time(first, dates)}, and the last one learned at {_time(last, dates)}: {THE_NEXT_ROWS}",
+            source=source,
+        )
+    usual = max(steps, default=0)
+    if usual <= 0 or first - last <= LATE * usual:
+        return None
+    return (
+        f"{source}: the first row is at {_time(first, dates)}, and the last one learned at {_time(last, dates)}. "
+        "It is forecast as the row after that one, though rows were closer together so far"
+    )
+
+
+def _time(number: float, dates: bool) -> str:
+    """A time as people write it."""
+    if not dates:
+        return f"{number:.12g}"
+    return str(np.datetime64(round(number), "s")).replace("T", " ")
 
 
 def _features(trained: Trained, block: Block) -> Array:

@@ -133,7 +133,7 @@ def _check_columns(trained: Trained, rows: Rows) -> None:
     if rows.reader.opened.format != JSON_LINES:
         for name in rows.encoder.columns:
             if name not in names:
-                raise no_column(name, names, rows.name, "column, which the model learned from,")
+                raise no_column(name, names, rows.name, "which the model learned from")
 
 
 def _places(trained: Trained, block: Block) -> Any:

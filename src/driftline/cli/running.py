@@ -161,7 +161,7 @@ class Job:
         names = self.rows.columns()
         for name in self.request.known or ():
             if names and name not in names:
-                raise no_column(name, names, self.rows.name, "column, which --known names,")
+                raise no_column(name, names, self.rows.name, "which --known names")
 
     def _kept(self) -> Checkpoint | None:
         request = self.request
@@ -178,8 +178,8 @@ class Job:
     def _go_on(self, kept: Checkpoint) -> None:
         if not same_source(kept.source, self.rows):
             raise StateError(
-                f"{self.request.state}: was saved by a run along another source: "
-                f"the beginning of {self.rows.name} is not the same"
+                f"{self.request.state}: was saved by a run along another source: {self.rows.name} begins otherwise. "
+                "To go on with new rows, append them to the file of that run"
             )
         self.done = self.resumed_at = self.saved_rows = kept.rows
         self.task.restore(kept.parts)

@@ -18,6 +18,7 @@ from driftline.tables.calendar import MISSING
 from driftline.tables.columns import Categories, Column, Numbers, all_finite
 from driftline.tables.inputs import Array
 
+RECENT = 11  # times that are kept: enough for the steps between rows of two working weeks
 
 @dataclass(frozen=True, eq=False)
 class Block:
@@ -66,7 +67,7 @@ class Encoder(encoder.Encoder):
     def __init__(self, options: Options) -> None:
         super().__init__(options.categories, options.policy)
         self.options = options
-        self.latest: float | None = None
+        self.recent: list[float] = []  # the last times, dates in seconds
         self.backwards = 0  # rows whose time is before that of the row above
 
     def encode(self, raw: RawBlock) -> Block:
@@ -152,9 +153,9 @@ class Encoder(encoder.Encoder):
         """Counts the rows that go back in time."""
         numbers = numbers[~np.isnan(numbers)]
         if len(numbers):
-            steps = np.diff(numbers, prepend=numbers[0] if self.latest is None else self.latest)
-            self.backwards += int((steps < 0).sum())
-            self.latest = float(numbers[-1])
+            times = np.concatenate([self.recent, numbers])
+            self.backwards += int((np.diff(times[max(len(self.recent) - 1, 0) :]) < 0).sum())
+            self.recent = times[-RECENT:].tolist()
 
     def dated(self) -> str | None:
         """The first column of dates or times of day and year, which could say when; None where there is none."""
@@ -170,12 +171,12 @@ class Encoder(encoder.Encoder):
 
     def state(self) -> dict[str, Any]:
         """What is known, as plain values."""
-        return super().state() | {"latest": self.latest, "backwards": self.backwards}
+        return super().state() | {"recent": self.recent, "backwards": self.backwards}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Back to what was known."""
         super().restore(state)
-        self.latest = None if state["latest"] is None else float(state["latest"])
+        self.recent = [float(time) for time in state["recent"]]
         self.backwards = int(state["backwards"])
 
 

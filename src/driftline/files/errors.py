@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
 from driftline.errors import closest
@@ -50,15 +50,14 @@ class DataError(ValueError):
         self.hints, self.row = tuple(hints), row
         super().__init__(self.spelled(as_flags=False))
 
-    def spelled(self, as_flags: bool) -> str:
-        """The whole message, with options as keywords or as flags."""
+    def spelled(self, as_flags: bool, options: Container[str] | None = None) -> str:
+        """The whole message, with options as keywords or as flags; hints at options that are not among some are left out."""
         where = [part for part in (self.source, self.place) if part]
         if self.column is not None:
             where.append(f"column {self.column!r}")
         text = f"{', '.join(where)}: {self.what}" if where else self.what
-        if not self.hints:
-            return text
-        return f"{text}. You may give {', or '.join(hint.spelled(as_flags) for hint in self.hints)}"
+        hints = [hint.spelled(as_flags) for hint in self.hints if options is None or hint.option in options]
+        return f"{text}. You may give {', or '.join(hints)}" if hints else text
 
     def within(self, source: str) -> DataError:
         """The same, in a file of this name where none was named."""
@@ -71,10 +70,10 @@ class UnknownColumnError(DataError):
     """A column that the file does not have."""
 
 
-def no_column(name: str, known: Iterable[str], source: str, what: str = "column") -> UnknownColumnError:
-    """There is no such column; the closest ones, or all of them."""
+def no_column(name: str, known: Iterable[str], source: str, why: str = "") -> UnknownColumnError:
+    """There is no such column; the closest ones, or all of them. ``why`` says what it is needed for."""
     names = [each if len(each) <= 60 else each[:60] + "…" for each in known]
     listed = ", ".join(names[:12]) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
     return UnknownColumnError(
-        f"there is no {what} {name!r}.{closest(name, names) or f' There are: {listed}'}", source=source
+        f"there is no column {name!r}{why and f', {why}'}.{closest(name, names) or f' There are: {listed}'}", source=source
     )

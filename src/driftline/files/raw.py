@@ -42,7 +42,8 @@ class RawBlock:
         if len(rows) == len(self):
             return self
         place = self.place
-        return RawBlock(self.table.take(pa.array(rows, pa.int64())), self.start, self.kinds, lambda row: place(rows[row]), self.consumed)
+        table = self.table.take(pa.array(rows, pa.int64()))
+        return RawBlock(table, self.start, self.kinds, lambda row: place(rows[row]), self.consumed)
 
 
 class Reader(ABC):
