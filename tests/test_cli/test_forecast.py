@@ -103,6 +103,7 @@ def test_the_summary_has_a_line_for_some_steps(capsys, tmp_path):
     assert lines[0].endswith("400 rows, 2 features, RLS, 6 steps ahead")
     assert lines[1].split("  ")[0] == "step"
     assert [int(line.split()[0]) for line in lines[2:6]] == [1, 2, 4, 6]
+    assert lines[6] == "--json has every step"
 
 
 def trained(capsys, tmp_path, frame, *more):

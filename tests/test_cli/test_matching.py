@@ -218,13 +218,13 @@ DATED = "id,at,x,y\na,2026-01-01 00:00,1,\nb,2026-01-02 00:00,2,\n"
 @pytest.mark.parametrize(
     ("rows", "labels", "words"),
     [
-        (ROWS + "c,3,,5\n", None, "a.csv, line 4: the id 'c' belongs to no waiting row"),
-        (ROWS + "a,3,,5\na,4,,6\n", None, "a.csv, line 5: the id 'a' has had its label before"),
+        (ROWS + "c,3,,5\n", None, "a.csv, line 4: the id 'c' is not known"),
+        (ROWS + "a,3,,5\na,4,,6\n", None, "a.csv, line 5: the id 'a' was told before"),
         (ROWS + "a,3,7,\n", None, "a.csv, line 4: the id 'a' is that of an earlier row, which waits for its label"),
-        (ROWS + "a,3,,5\na,4,7,\n", None, "a.csv, line 5: the id 'a' is that of an earlier row, whose label has come"),
+        (ROWS + "a,3,,5\na,4,7,\n", None, "a.csv, line 5: the id 'a' was told before"),
         (ROWS + ",3,7,\n", None, "a.csv, line 4, column 'id': the id is missing"),
-        (LATER, "id,at,y\na,3,1\nz,3,1\n", "labels.csv, line 3: the id 'z' belongs to no waiting row"),
-        (LATER, "id,at,y\na,3,1\na,3,1\n", "labels.csv, line 3: the id 'a' has had its label before"),
+        (LATER, "id,at,y\na,3,1\nz,3,1\n", "labels.csv, line 3: the id 'z' is not known"),
+        (LATER, "id,at,y\na,3,1\na,3,1\n", "labels.csv, line 3: the id 'a' was told before"),
         (ROWS, "id,at,y\na,3,\n", "labels.csv, line 2: has no label"),
         (ROWS, "id,at,y\na,3,1\nb,2,1\n", "labels.csv, line 3: goes back in time"),
         (ROWS, "id,at,y\na,3,1\nb,,1\n", "labels.csv, line 3, column 'at': the time is missing"),

@@ -66,7 +66,7 @@ def run(
     state: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep the model and the run's state here.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from --state as if the run had never stopped.")] = False,
     save_every: Annotated[
-        int | None, typer.Option(min=1, metavar="ROWS", help="Keep the state so often; by default every 5 seconds.")
+        int | None, typer.Option(min=1, metavar="ROWS", help="Save the state every ROWS rows; by default every 5 seconds.")
     ] = None,
     json: options.Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
@@ -122,8 +122,8 @@ def predict(
     """Predict rows with a model that has learned. Nothing is learned.
 
     Columns become features as they did when the model learned them; values of text that it never met count as none. The
-    first row is the one after the last that was learned, the second the one after that: each is predicted as so many rows
-    ahead. An interval is given for the first alone, since none was earned further ahead; run --steps and forecast do that.
+    first row is the row after the last one of the run: row n of the file is predicted as n rows ahead. Only the first row
+    gets an interval, because the model learned to predict the next row alone; run --steps and forecast look further.
 
     \b
     Examples:
@@ -144,15 +144,15 @@ def forecast(
     ] = None,
     out: options.Out = "-",
     level: Annotated[
-        float, typer.Option(metavar="SHARE", help="The share of the labels that the intervals are to hold.")
+        float, typer.Option(metavar="SHARE", help="The share of the labels that the intervals are to contain.")
     ] = 0.9,
     delimiter: options.Delimiter = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
 ) -> None:
     """Forecast the next rows with a model of run --steps. Nothing is learned.
 
-    The first row is the one after the last that was learned. There may be as many as --steps said. The columns that are
-    known ahead must be there; others may be, and enter as they were in the last row.
+    The first row is the row after the last one of the run; there may be as many rows as --steps said. The columns that are
+    known ahead must be there, without gaps. Others need not be there: their values in the last row of the run are used.
 
     \b
     Examples:

@@ -80,26 +80,21 @@ class Matching(Task):
     def _ask(self, key: str, x: Array, names: list[str], place: str) -> tuple[float, ...]:
         if key in self.model:
             raise DataError(f"the id {key!r} is that of an earlier row, which waits for its label", place=place)
-        if key in self.model._told:
-            raise DataError(f"the id {key!r} is that of an earlier row, whose label has come", place=place)
         learner = self.learner
         known = len(x) > 0 and learner._core is not None and learner.n_features_in_ == len(x)
         try:
             ticket = self.model._ask(key, x if known else dict(zip(names, x.tolist(), strict=False)), "predict_one")
         except REFUSED as error:
-            raise DataError(str(error), place=place) from error
+            raise DataError(_words(error), place=place) from error
         ends = (math.nan, math.nan) if self.level is None else ticket.interval(self.level)
         return (ticket.prediction, *ends)
 
     def _learn(self, key: str, label: float, place: str, source: str = "") -> None:
         ticket = self.model._tickets.get(key)
-        if ticket is None:
-            why = "has had its label before" if key in self.model._told else "belongs to no waiting row"
-            raise DataError(f"the id {key!r} {why}", place=place, source=source)
         try:
             self.model.learn_one(key, label)
         except REFUSED as error:
-            raise DataError(str(error), place=place, source=source) from error
+            raise DataError(_words(error), place=place, source=source) from error
         self.learned += 1
         if ticket.labels:  # a start from nothing says little
             ends = (math.nan, math.nan) if self.level is None else ticket.interval(self.level)
@@ -166,6 +161,11 @@ class Matching(Task):
         """Ends the reading of labels."""
         if self.labels is not None:
             self.labels.close()
+
+
+def _words(error: Exception) -> str:
+    """The message without the name of a method, which nobody typed."""
+    return str(error).removeprefix("Pending.predict_one: ").removeprefix("Pending.learn_one: ")
 
 
 def _widths(block: Block) -> list[int]:

@@ -83,11 +83,12 @@ Delay = Annotated[
     typer.Option(
         min=0,
         metavar="ROWS",
-        help="Labels come so many rows late. With 24, the newest one when a row is predicted is that of 25 rows ago.",
+        help="Each label arrives this number of rows after its row. With 24, a row is predicted when the newest label is "
+        "that of 25 rows ago.",
     ),
 ]
 Level = Annotated[
-    float | None, typer.Option(metavar="SHARE", help="Give intervals that hold such a share of the labels, e.g. 0.9.")
+    float | None, typer.Option(metavar="SHARE", help="Give intervals that contain this share of the labels, e.g. 0.9.")
 ]
 Steps = Annotated[
     int | None,
@@ -99,7 +100,7 @@ Known = Annotated[
     Names,
     typer.Option(
         metavar="A,B",
-        help='With --steps: the columns known ahead, all by default, "" for none; --time is. Others enter as of the origin.',
+        help='With --steps: the columns known ahead, all by default, "" for none; --time is. Of others, the value at the origin is used.',
         autocompletion=completion.columns,
     ),
 ]

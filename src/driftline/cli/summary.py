@@ -38,6 +38,7 @@ def in_words(outcome: Outcome, files: dict[str, Path | str]) -> str:
         lines += _key_lines(task)
     if task.by_step:
         lines += str(step_table(task.by_step)).split("\n")
+        lines += ["--json has every step"] if len(task.by_step) > 3 else []
     elif isinstance(task, Classifying):
         lines += task.in_words()
     elif found["rmse"] is not None:
