@@ -1,5 +1,6 @@
 """``run --id``: labels that come in rows or in a file of their own, beside a plain loop of a Pending."""
 
+import functools
 import json
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import pandas as pd
 import pytest
 
 import driftline as dl
+from driftline.cli import running
 from tests.test_cli.calling import call, outcome, predictions
 from tests.test_cli.test_resume import StopAt, parts
 
@@ -34,7 +36,7 @@ def in_one_file(frame):
 
 def plainly(frame, model, level, before=np.inf):
     """The same events told to a Pending by hand, but for labels that do not come before some time."""
-    pending, said, told = dl.Pending(model), [], []
+    pending, said, told, labels, known_at = dl.Pending(model), [], [], [], []
     for row in in_one_file(frame).itertuples():
         if row.at >= before and not np.isnan(row.days):
             continue
@@ -43,8 +45,13 @@ def plainly(frame, model, level, before=np.inf):
             x = dict.fromkeys(names, 0.0) | {"items": row.items, f"where={row.where}": 1.0}
             ends = pending.predict_interval(row.order, x, level)
             said.append((row.order, pending.predict_one(row.order, x), *ends))
+            known_at.append(len(labels))
         else:
-            told.append((row.days, *next(s[1:] for s in said if s[0] == row.order), pending._tickets[row.order].labels))
+            asked = next(number for number, s in enumerate(said) if s[0] == row.order)
+            known = labels[: known_at[asked]]
+            beside = (known[-1], np.mean(known)) if known else (np.nan, np.nan)
+            told.append((row.days, *said[asked][1:], pending._tickets[row.order].labels, *beside))
+            labels.append(row.days)
             pending.learn_one(row.order, row.days)
     return pending, pd.DataFrame(said, columns=["id", "prediction", "lower", "upper"]), np.array(told)
 
@@ -75,10 +82,12 @@ def test_labels_by_id_are_learned_as_by_hand(capsys, tmp_path, name, separate):
     for column in ("prediction", "lower", "upper"):
         np.testing.assert_allclose(table[column], expected[column], rtol=1e-12)
     assert table["time"].tolist() == frame["hour"].tolist()
-    y, said, lower, upper, labels = told.T
+    y, said, lower, upper, labels, last, mean = told.T
     counted = labels > 0
     judged = counted & np.isfinite(lower)
     assert found["rmse"] == pytest.approx(np.sqrt(np.mean((y - said)[counted] ** 2)))
+    assert found["last_value_rmse"] == pytest.approx(np.sqrt(np.mean((y - last)[counted] ** 2)))
+    assert found["running_mean_rmse"] == pytest.approx(np.sqrt(np.mean((y - mean)[counted] ** 2)))
     assert found["coverage"] == pytest.approx(np.mean(((lower <= y) & (y <= upper))[judged]))
     assert found["labels_learned"] == len(told) == pending.learner.n_seen_ == dl.load(state).learner.n_seen_
     assert found["rows_waiting"] == len(pending) == (sum(frame["came"] >= 299) if separate else 0)
@@ -194,9 +203,12 @@ def test_rows_added_later_are_not_predicted_with_labels_of_their_future(capsys, 
         assert found["labels_learned"] == sum(frame["came"] < rows - 1)
         assert found["labels_held_back"] == sum(frame["came"] >= rows - 1)
     assert out.read_bytes() == (tmp_path / "whole.csv").read_bytes()
-    assert (found["rmse"], found["coverage"]) == (whole["rmse"], whole["coverage"])
+    for figure in ("rmse", "coverage", "last_value_rmse", "running_mean_rmse"):
+        assert found[figure] == whole[figure]
     held = f"{found['labels_held_back']} labels not earlier than the last row were held back until a later row comes"
-    assert held in call(capsys, *arguments)[1]
+    text = call(capsys, *arguments)[1]
+    assert held in text
+    assert "below the last value's" in text
 
 
 def test_labels_added_later_must_not_go_back_in_time(capsys, tmp_path):
@@ -208,6 +220,17 @@ def test_labels_added_later_must_not_go_back_in_time(capsys, tmp_path):
     labels.write_text("id,at,y\na,5,1\nb,4,1\n")
     code, _, err = call(capsys, "run", *arguments, "--state", tmp_path / "m.drift", "--resume")
     assert (code, "labels.csv, line 3: goes back in time" in err) == (1, True)
+
+
+def test_rows_that_are_let_go_are_forgotten_by_the_baselines_too(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(running, "Pending", functools.partial(dl.Pending, most=2))
+    rows = ["a,1,", "b,2,", "c,3,", "d,4,", "c,,6", "d,,8", "e,5,", "e,,10"]
+    (tmp_path / "a.csv").write_text("\n".join(["id,x,y", *rows]) + "\n")
+    arguments = [tmp_path / "a.csv", "-t", "y", "--id", "id", "-m", "rls", "--state", tmp_path / "m.drift"]
+    found = outcome(capsys, "run", *arguments, "--save-every", 1)
+    assert (found["labels_learned"], found["rows_waiting"], found["rows_scored"]) == (3, 0, 1)
+    assert (found["last_value_rmse"], found["running_mean_rmse"]) == (2.0, 3.0)
+    assert "the 2 rows that waited longest were let go" in call(capsys, "run", *arguments)[1]
 
 
 ROWS = "id,at,x,y\na,1,1,\nb,2,2,\n"

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from driftline.base.learner import Learner
+from driftline.cli.beside import Beside
 from driftline.cli.scoring import make_plain_scorer
 from driftline.cli.tasks import Columns, Task
 from driftline.delayed import Pending
@@ -33,7 +34,8 @@ class Matching(Task):
         super().__init__(model, None)
         self.level, self.labels = level, labels
         self._score = make_plain_scorer(level)
-        self._told: list[tuple[float, ...]] = []  # label, prediction and ends, to be scored
+        self._told: list[tuple[float, ...]] = []  # label, prediction, ends and what the baselines said, to be scored
+        self._beside = Beside()
         self._latest = -math.inf  # time of the last row
         self.learned = 0  # labels
         self.held = 0  # labels that wait for a row of a later time
@@ -42,6 +44,11 @@ class Matching(Task):
     def score(self) -> Scorer:
         """Of the predictions whose labels have come."""
         return self._score
+
+    @property
+    def figures(self) -> dict[str, float | None]:
+        """Of the predictions, and of baselines that knew the same labels."""
+        return super().figures | self._beside.figures()
 
     @property
     def learner(self) -> Learner:
@@ -86,6 +93,7 @@ class Matching(Task):
             ticket = self.model._ask(key, x if known else dict(zip(names, x.tolist(), strict=False)), "predict_one")
         except REFUSED as error:
             raise DataError(_words(error), place=place) from error
+        self._beside.ask(key)
         ends = (math.nan, math.nan) if self.level is None else ticket.interval(self.level)
         return (ticket.prediction, *ends)
 
@@ -96,9 +104,10 @@ class Matching(Task):
         except REFUSED as error:
             raise DataError(_words(error), place=place, source=source) from error
         self.learned += 1
+        beside = self._beside.tell(key, label)
         if ticket.labels:  # a start from nothing says little
             ends = (math.nan, math.nan) if self.level is None else ticket.interval(self.level)
-            self._told.append((label, ticket.prediction, *ends))
+            self._told.append((label, ticket.prediction, *ends, *beside))
 
     def _advance(self, time: float, place: str) -> None:
         """Learns what was known when a row came: the labels of earlier times. Rows of the same time go first."""
@@ -126,9 +135,11 @@ class Matching(Task):
         return self.learned > before
 
     def _settle(self) -> None:
+        self._beside.keep(self.model)
         if self._told:
-            y, said, lower, upper = np.array(self._told).T
+            y, said, lower, upper, *beside = np.array(self._told).T
             self._told = []
+            self._beside.add(y, beside)
             self.score.add(y, said, None if self.level is None else (lower, upper), lambda: np.ones(len(y), dtype=bool))
 
     def _columns(self, said: list[tuple[Any, ...]], raw: RawBlock, block: Block) -> Columns:
@@ -147,11 +158,12 @@ class Matching(Task):
         """Sums, and how far the file of labels is done."""
         labels = {} if self.labels is None else {"labels": self.labels.state()}
         own = {"latest": self._latest, "learned": self.learned, "times": None if self.labels is None else self.labels.kind}
-        return {"score": self.score.state(), "matching": own, **labels}
+        return {"score": self.score.state(), "matching": own, **self._beside.state(), **labels}
 
     def restore(self, parts: dict[str, dict[str, Any]]) -> None:
         """Back to them."""
         self.score.restore(parts["score"])
+        self._beside.restore(parts, self.model)
         own = parts["matching"]
         self._latest, self.learned = float(own["latest"]), int(own["learned"])
         if self.labels is not None:

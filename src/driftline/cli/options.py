@@ -100,7 +100,8 @@ Known = Annotated[
     Names,
     typer.Option(
         metavar="A,B",
-        help='With --steps: the columns known ahead, all by default, "" for none; --time is. Of others, the value at the origin is used.',
+        help='With --steps: the columns known ahead, all by default, "" for none; --time always is. For others, the value '
+        "at the origin is used.",
         autocompletion=completion.columns,
     ),
 ]

@@ -12,7 +12,7 @@ from driftline.cli.classifying import Classifying
 from driftline.cli.keyed import Keyed
 from driftline.cli.matching import Matching
 from driftline.cli.running import Outcome
-from driftline.cli.scoring import figures, lower_by, r2_in_words
+from driftline.cli.scoring import lower_by, r2_in_words
 from driftline.evaluate.baselines import BASELINES, OneSeasonAgo
 from driftline.evaluate.metrics import BaselineRMSE
 from driftline.evaluate.tables import Cell, Table
@@ -24,7 +24,7 @@ _KEY_COLUMNS = ["key", "rows", "alarms", "last at row", "error before", "since"]
 def in_words(outcome: Outcome, files: dict[str, Path | str]) -> str:
     """What came of a run."""
     task, score = outcome.task, outcome.task.score
-    found = figures(score)
+    found = task.figures
     lines = [f"{outcome.source}: {_count(outcome.rows, 'row')}, {_count(len(outcome.names), 'feature')}, {task.title}"]
     if outcome.stopped:
         lines.append(f"Stopped by {outcome.stopped} after row {outcome.rows - 1:,}; what was asked for is saved")
@@ -109,7 +109,7 @@ def _error_lines(found: dict[str, float | None], season: int | None) -> list[str
 def as_plain(outcome: Outcome, files: dict[str, Path | str]) -> dict[str, Any]:
     """The same as values that JSON knows."""
     task = outcome.task
-    found = _finite_figures(figures(task.score))
+    found = _finite_figures(task.figures)
     steps = [{"step": step, **_finite_figures(own)} for step, own in enumerate(task.by_step, 1)]
     return {
         "source": outcome.source,

@@ -56,6 +56,11 @@ class Task(ABC):
         return type(self.learner).__name__
 
     @property
+    def figures(self) -> dict[str, float | None]:
+        """The figures of the summary, by name."""
+        return figures(self.score)
+
+    @property
     def by_step(self) -> list[dict[str, float | None]]:
         """The figures at each step; none where rows are not forecast."""
         return []
