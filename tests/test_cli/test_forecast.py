@@ -293,6 +293,16 @@ def test_the_first_row_must_be_the_next_one(capsys, tmp_path, past, first, words
     assert call(capsys, "forecast", state, tmp_path / "future.csv", "--quiet")[2] == (err if refused else "")
 
 
+def test_times_of_another_kind_are_refused(capsys, tmp_path):
+    frame = series().assign(when=timed(np.arange(400), True))
+    state, future = trained(capsys, tmp_path, frame, "--time", "when"), tmp_path / "future.parquet"
+    zoned = timed([400, 401], True).tz_localize("UTC")
+    for when, words in ((zoned, "times with an offset"), ([400, 401], "numbers")):
+        frame[["hour", "wind"]][:2].assign(when=when).to_parquet(future)
+        code, _, err = call(capsys, "forecast", state, future)
+        assert (code, f"column 'when': holds {words}, and the run had times without an offset" in err) == (1, True)
+
+
 @pytest.mark.parametrize("command", ["forecast", "predict"])
 def test_no_option_is_advised_that_the_command_lacks(capsys, tmp_path, command):
     steps = ["--steps", 2] if command == "forecast" else []

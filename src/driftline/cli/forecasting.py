@@ -20,6 +20,7 @@ from driftline.files import Block, DataError, Options, Rows
 from driftline.files.errors import no_column
 from driftline.files.opening import JSON_LINES
 from driftline.files.raw import RawBlock
+from driftline.files.written_times import in_words
 from driftline.storage import model_file
 from driftline.tables.columns import MEAN, SKIP, ZERO, Categories, Numbers
 from driftline.tables.inputs import Array
@@ -112,9 +113,12 @@ def _without_rows(trained: Trained, out: str, level: float) -> int:
 def _next_blocks(trained: Trained, rows: Rows) -> list[Block]:
     """All rows of the file, which are no more than the steps."""
     steps, needed, blocks, count = trained.model.steps, _needed(trained, rows), [], 0
+    known_kind = None if trained.encoded is None else trained.encoded["types"].get(trained.options.time)
     rows.start()
     while (raw := rows.next_raw()) is not None:
         _check_values(trained, rows, raw, needed)
+        if known_kind is not None and trained.options.time in raw.kinds:
+            _check_kind(str(trained.options.time), known_kind, rows, raw)
         blocks.append(rows.encode(raw))
         count += len(raw)
         if count > steps:
@@ -156,6 +160,13 @@ def _check_values(trained: Trained, rows: Rows, raw: RawBlock, needed: Sequence[
         if True in absent:
             place = raw.place(absent.index(True))
             raise DataError("the value is missing, and must be known ahead", source=rows.name, place=place, column=name)
+
+
+def _check_kind(name: str, known: str, rows: Rows, raw: RawBlock) -> None:
+    """Times must be of the kind that the run had."""
+    words, before = in_words(raw.kinds[name]), in_words(known)
+    if words != before:
+        raise DataError(f"holds {words}, and the run had {before}: these cannot be compared", source=rows.name, column=name)
 
 
 def _check_first(times: Array | None, recent: Sequence[float], source: str) -> str | None:

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow.compute
 
-from driftline.files import types
 from driftline.files.columns import as_texts
 from driftline.files.encoder import Block, Encoder
 from driftline.files.errors import DataError
 from driftline.files.options import Options
 from driftline.files.raw import RawBlock
 from driftline.files.rows import Rows, same_source
+from driftline.files.written_times import in_words
 from driftline.tables.inputs import Array
 
 BACK_IN_TIME = "goes back in time; --labels needs the rows of both files in the order of time"
@@ -93,10 +93,8 @@ def in_order(raw: RawBlock, block: Block, column: str) -> tuple[Array, str]:
     missing = np.isnat(times) if times.dtype.kind == "M" else np.isnan(times)
     if missing.any():
         raise DataError("the time is missing", place=block.place(int(missing.argmax())), column=column)
-    if times.dtype.kind != "M":
-        return times, "numbers"
-    days = "times of day" if raw.kinds[column] == types.CLOCK else "times without an offset"
-    return times.astype("datetime64[us]").astype(np.float64), days if block.zone is None else "times with an offset"
+    numbers = times.astype("datetime64[us]").astype(np.float64) if times.dtype.kind == "M" else times
+    return numbers, in_words(raw.kinds[column])
 
 
 class Labels:

@@ -17,7 +17,7 @@ from driftline.files.errors import DataError, Hint
 from driftline.files.options import Options
 from driftline.files.types import WRITTEN
 from driftline.tables.calendar import MISSING
-from driftline.tables.kinds import DATE, TEXT, TIMESTAMP
+from driftline.tables.kinds import CLOCK, DATE, NUMBER, TEXT, TIMESTAMP
 
 ISO, ISO_UTC = "ISO 8601", "ISO 8601 with offset"
 DAYS = (
@@ -92,6 +92,20 @@ def kind_of(layout: str) -> str:
     if layout == ISO_UTC or "%z" in layout:
         return f"{TIMESTAMP} UTC"
     return TIMESTAMP if layout == ISO or any(mark in layout for mark in ("%H", "%I", "%T", "%R", "%s", "%c")) else DATE
+
+
+def in_words(kind: str) -> str:
+    """What a column of times holds, in words that are the same where times can be compared.
+
+    >>> in_words("number"), in_words("date"), in_words("timestamp UTC"), in_words("written ISO 8601 with offset")
+    ('numbers', 'times without an offset', 'times with an offset', 'times with an offset')
+    """
+    word, _, rest = kind.partition(" ")
+    if word == WRITTEN:
+        return in_words(kind_of(rest))
+    if word in (NUMBER, CLOCK):
+        return "numbers" if word == NUMBER else "times of day"
+    return "times with an offset" if rest else "times without an offset"
 
 
 def parse(texts: Any, layout: str) -> Any:
