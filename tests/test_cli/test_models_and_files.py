@@ -91,7 +91,7 @@ def test_predict_knows_a_model_without_names(capsys, tmp_path):
 def test_a_column_that_is_gone_or_holds_something_else_is_refused(capsys, tmp_path, trained):
     state, rest = trained
     code, _, err = call(capsys, "predict", state, write(rest.drop_columns(["wind"]), tmp_path / "b.parquet"))
-    assert (code, "there is no column, which the model learned from, 'wind'" in err) == (1, True)
+    assert (code, "there is no column 'wind', which the model learned from" in err) == (1, True)
     text = rest.set_column(1, "wind", [["strong"] * 200])
     code, _, err = call(capsys, "predict", state, write(text, tmp_path / "c.parquet"))
     assert (code, "column 'wind': holds text, where it held number before" in err) == (1, True)
