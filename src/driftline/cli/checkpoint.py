@@ -16,7 +16,7 @@ from driftline.files import Options
 from driftline.storage import model_file
 from driftline.storage.model_file import Extra
 
-KIND, VERSION = "run", 6
+KIND, VERSION = "run", 7
 
 
 class StateError(Exception):
