@@ -11,7 +11,6 @@ from typing import Annotated, Any
 import typer
 
 from driftline.cli import completion
-from driftline.delayed.forecaster import MOST_STEPS
 
 Names = list[str] | None
 Typed = dict[str, Any]  # options as they were typed, by name
@@ -93,7 +92,7 @@ Level = Annotated[
 Steps = Annotated[
     int | None,
     typer.Option(
-        min=1, max=MOST_STEPS, metavar="ROWS", help="Forecast this many rows ahead, one model a step; see forecast."
+        min=1, max=10_000, metavar="ROWS", help="Forecast this many rows ahead, one model a step; see forecast."
     ),
 ]
 Known = Annotated[

@@ -26,8 +26,7 @@ from driftline.tables.inputs import Array, Name, Table
 
 R = TypeVar("R")
 
-MOST_STEPS = 10_000
-_STEPS = whole(1, MOST_STEPS)
+_STEPS = whole(1, 10_000)
 
 
 class Forecaster:
