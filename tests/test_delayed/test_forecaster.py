@@ -24,18 +24,17 @@ def stream(rows=300):
 
 
 def plainly(learner, X, y, step, known):
-    """Predictions of one step, by asks and tells in the order of time."""
+    """Predictions of one step once a label is learned, by asks and tells in the order of time."""
     said, waiting = np.full(len(y), np.nan), []
     for t in range(len(y)):
         row = X[t].copy()
         if known is not None:
             if t < step:
-                said[t] = 0.0 if t == step - 1 else np.nan
                 continue
             others = [j for j in range(X.shape[1]) if j not in known]
             row[others] = X[t - step, others]
         ticket = learner.ask(row, step)
-        said[t] = ticket.prediction if t >= step - 1 else np.nan
+        said[t] = ticket.prediction if learner.n_seen_ else np.nan
         waiting.append((ticket, y[t]))
         if len(waiting) == step:
             learner.tell(*waiting.pop(0))
@@ -115,6 +114,73 @@ def test_features_that_are_not_known_enter_as_of_the_origin():
     assert (unseen > 0.9).all()
 
 
+@pytest.mark.parametrize(("known", "first"), [(None, 1), ([1], 2)])
+def test_no_row_counts_before_its_step_has_learned_a_label(known, first):
+    """The first row that a step can forecast needs an origin, where not all is known, and a label that is k rows old."""
+    X, y = stream(40)
+    X[0, 0] = np.nan  # so that the first label of a step may come later
+    cut = dl.Forecaster(dl.RLS(missing="skip"), 6, known)
+    runs = [cut.run(X[part], y[part], level=0.5) for part in (slice(0, 3), slice(3, 11), slice(11, 40))]
+    said = np.concatenate([run.predictions for run in runs])
+    for step in range(1, 7):
+        expected = first * step + 1
+        assert np.isfinite(said[:, step - 1]).argmax() == expected
+        assert np.isnan(said[:expected, step - 1]).all()
+    whole = dl.Forecaster(dl.RLS(missing="skip"), 6, known).run(X, y)
+    np.testing.assert_array_equal(whole.predictions, said)
+    np.testing.assert_allclose(whole.mse, [np.mean((y - column)[~np.isnan(column)] ** 2) for column in said.T])
+
+
+def test_prequential_by_steps_counts_the_same_rows():
+    X, y = stream(80)
+    run = dl.Forecaster(dl.RLS(), 4, known=[1]).run(X, y, level=0.8)
+    result = dl.evaluate.prequential(dl.Forecaster(dl.RLS(), 4, known=[1]), (X, y), steps=4, level=0.8, progress=False)
+    (figures,) = result.by_step.values()
+    np.testing.assert_allclose(figures["mse"], run.mse, rtol=1e-12)
+    np.testing.assert_allclose(figures["coverage"], run.coverage, rtol=1e-12)
+    assert list(result.skipped.values()) == [0]
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_bad_value_of_a_feature_that_is_not_known_ahead_is_refused_at_the_door(value):
+    """Later steps would meet it, when it can no longer be taken back."""
+    forecaster = dl.Forecaster(dl.RLS(), 3, known=["hour"])
+    for t in range(20):
+        forecaster.learn_one({"hour": t % 24, "temp": 20.0 + t % 5}, t % 24)
+    before = forecaster.to_bytes()
+    with pytest.raises(ValueError, match=r"learn_one: x has (NaN|infinity) in feature 'temp'"):
+        forecaster.learn_one({"hour": 2.0, "temp": value}, 2.0)
+    with pytest.raises(ValueError, match=r"run: X has (NaN|infinity) in row 1, feature 'temp'"):
+        forecaster.run(pd.DataFrame({"hour": [1.0, 2.0], "temp": [1.0, value]}), [1.0, 2.0])
+    assert forecaster.to_bytes() == before
+    forecaster.learn_one({"hour": 2.0, "temp": 1.0}, 2.0)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_where_missing_values_are_skipped_a_forecast_waits_for_a_whole_row(value):
+    forecaster = dl.Forecaster(dl.RLS(missing="skip"), 3, known=["hour"])
+    for t in range(20):
+        forecaster.learn_one({"hour": t % 24, "temp": 20.0 + t % 5}, t % 24)
+    forecaster.learn_one({"hour": 2.0, "temp": value}, 2.0)
+    forecaster = dl.from_bytes(forecaster.to_bytes())
+    with pytest.raises(ValueError, match="the last row misses the feature 'temp', which is not known ahead"):
+        forecaster.forecast([{"hour": 3.0}])
+    forecaster.learn_one({"hour": 3.0, "temp": 21.0}, 3.0)
+    assert np.isfinite(forecaster.forecast([{"hour": 4.0}] * 3).predictions).all()
+
+
+@pytest.mark.parametrize("make", [dl.NLMS, dl.LMS, dl.GD, dl.EG, dl.RLS, dl.Auto], ids=lambda make: make.__name__)
+def test_fewer_rows_than_steps_are_learned(make):
+    X, y = np.abs(stream(5)[0]), stream(5)[1]
+    single, whole = (dl.Forecaster(make(), 3, known=[1]) for _ in range(2))
+    for x, label in zip(X, y, strict=True):
+        single.learn_one(x, label)
+    whole.run(X[:3], y[:3])
+    whole.run(X[3:], y[3:])
+    assert single.to_bytes() == whole.to_bytes()
+    assert len(whole.forecast(X[:3])) == 3
+
+
 def test_intervals_are_earned_step_by_step():
     X, y = stream(100)
     run = dl.Forecaster(dl.RLS(), 10).run(X, y, level=0.9)
@@ -149,6 +215,15 @@ def test_an_error_leaves_all_steps_as_they_were():
     assert forecaster.to_bytes() == before
 
 
+@pytest.mark.parametrize("known", [[np.int64(1)], np.array([1]), (1,)], ids=["numpy's number", "array", "tuple"])
+def test_known_features_in_any_sequence(known):
+    X, y = stream(60)
+    found, expected = (dl.Forecaster(dl.RLS(), 2, given) for given in (known, [1]))
+    found.run(X, y)
+    expected.run(X, y)
+    assert found.to_bytes() == expected.to_bytes()
+
+
 def test_bad_input_is_named():
     X, y = stream(60)
     forecaster = dl.Forecaster(dl.RLS(), 4, known=["wave"])
@@ -175,5 +250,6 @@ def test_bad_input_is_named():
         dl.Forecaster(dl.RLS(), 0)
     with pytest.raises(ValueError, match=r"steps must be a whole number in \[1, 10000\], got 100000000"):
         dl.Forecaster(dl.RLS(), 100_000_000)
+    assert len(forecaster.forecast([])) == 0
     with pytest.raises(TypeError, match="known must be a list"):
         dl.Forecaster(dl.RLS(), 1, known="wave")

@@ -112,15 +112,109 @@ def test_a_held_label_is_corrected_or_withdrawn_before_it_is_learned(tmp_path):
         plain.learn_one(X[number], y[number])
     np.testing.assert_array_equal(pending.learner.coef_, plain.coef_)
     assert list(pending) == [3]
-    with pytest.raises(ValueError, match="2 was told before"):
+    with pytest.raises(ValueError, match="2 was withdrawn"):
         pending.learn_one(2, y[2])
 
 
-def test_ids_that_no_file_holds_are_named():
+@pytest.mark.parametrize("name", [(1, 2), None, 1.0, True, b"a"], ids=str)
+def test_ids_that_no_file_holds_are_refused_when_they_are_asked(name):
     pending = dl.Pending(dl.RLS())
-    pending.predict_one((1, 2), [0.0])
-    with pytest.raises(ValueError, match=r"the id \(1, 2\) is neither text nor a whole number"):
-        pending.to_bytes()
+    with pytest.raises(TypeError, match="predict_one: an id must be text or a whole number, got"):
+        pending.predict_one(name, [0.0])
+    assert len(pending) == 0
+
+
+def test_ids_of_numpy_are_those_of_python():
+    pending = dl.Pending(dl.RLS())
+    pending.predict_one(np.int64(3), [0.0])
+    pending.predict_one(np.str_("a"), [0.0])
+    assert list(map(type, dl.from_bytes(pending.to_bytes()))) == [int, str]
+    pending.learn_one(3, 1.0)
+    pending.learn_one("a", 1.0)
+
+
+@pytest.mark.parametrize(("learner", "level"), [(dl.RLS(), 1.5), (dl.Classifier(), 0.9)], ids=["level", "classifier"])
+def test_a_question_that_is_refused_leaves_the_rows_that_wait(learner, level):
+    pending = dl.Pending(learner, most=1)
+    pending.predict_one("old", [1.0])
+    with pytest.raises(ValueError, match=r"level must be|no interval around a label"):
+        pending.predict_interval("a", [1.0], level=level)
+    assert (list(pending), pending.n_dropped_) == (["old"], 0)
+
+
+@pytest.mark.parametrize("label", [float("nan"), "abc", None, [1.0, 2.0]], ids=str)
+def test_a_label_that_cannot_be_learned_is_not_held(label):
+    pending = dl.Pending(dl.NLMS())
+    pending.predict_one("a", [1.0])
+    with pytest.raises((TypeError, ValueError), match=r"Pending\.hold_one: y"):
+        pending.hold_one("a", label)
+    assert pending.learn_held() == 0
+
+
+@pytest.mark.parametrize(
+    ("learner", "label"),
+    [
+        (dl.RLS(), np.float64(2.0)),
+        (dl.RLS(), np.array(2.0)),
+        (dl.RLS(), np.array([1.0, 2.0])),
+        (dl.Classifier(), np.str_("b")),
+    ],
+    ids=["number", "array", "outputs", "class"],
+)
+def test_a_held_label_goes_into_bytes_and_is_learned(learner, label):
+    pending, plain = dl.Pending(learner.clone()), learner.clone()
+    pending.predict_one("a", [1.0, 2.0])
+    pending.hold_one("a", label)
+    again = dl.from_bytes(pending.to_bytes())
+    assert again.learn_held() == 1
+    plain.tell(plain.ask([1.0, 2.0]), label)
+    assert again.learner.to_bytes() == plain.to_bytes()
+
+
+def test_a_withdrawn_id_is_called_that():
+    pending = dl.Pending(dl.RLS())
+    pending.predict_one("a", [1.0])
+    pending.withdraw_one("a")
+    for again in (pending, dl.from_bytes(pending.to_bytes())):
+        with pytest.raises(ValueError, match="'a' was withdrawn"):
+            again.learn_one("a", 1.0)
+
+
+@pytest.mark.parametrize("row", [{"a": np.nan, "b": 1.0}, [np.nan, 1.0]], ids=["mapping", "array"])
+def test_a_row_that_misses_a_value_may_be_asked_again(row):
+    pending = dl.Pending(dl.RLS(missing="skip"))
+    pending.predict_one("a", row)
+    pending.predict_one("a", row)
+    pending.learn_one("a", 1.0)
+    assert (len(pending), pending.learner.n_skipped_) == (0, 1)
+
+
+def test_a_row_with_and_without_names_is_not_the_same():
+    pending = dl.Pending(dl.RLS())
+    pending.predict_one("a", {"x": 1.0})
+    with pytest.raises(ValueError, match="'a' waits with a row whose features have names, and now they have none"):
+        pending.predict_one("a", [1.0])
+
+
+def test_parameters_that_changed_meanwhile_are_named():
+    X, y = stream()
+    pending = dl.Pending(dl.RLS().fit(X, y))
+    pending.predict_one("a", X[0])
+    pending.learner.set_params(forgetting=0.5)
+    with pytest.raises(ValueError, match="parameters have changed since the row of the id 'a' was predicted"):
+        pending.learn_one("a", 1.0)
+    pending.learner.set_params(forgetting=dl.RLS().forgetting)
+    pending.learn_one("a", 1.0)
+
+
+def test_ids_are_forgotten_after_as_many_as_may_wait():
+    pending = dl.Pending(dl.RLS(), most=2)
+    for number in range(3):
+        pending.predict_one(number, [1.0])
+        pending.learn_one(number, 1.0)
+    pending.predict_one(0, [1.0])
+    with pytest.raises(ValueError, match="1 was told before"):
+        pending.predict_one(1, [1.0])
 
 
 def test_bad_arguments():

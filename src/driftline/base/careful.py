@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
+from operator import call
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -87,14 +90,16 @@ def tell(learner: Learner, ticket: Any, y: Any, sample_weight: float | None) -> 
     if lesson is None or (known is None and learner._core is not None and _told(learner, inner, lesson)):
         ticket.told = True
         return
+    attempt = copy.copy(inner)  # whose parts may be told before one refuses
     with learner._guard.transaction(learner) as transaction:
         learner._expect(lesson.y)
         learner._meet(lesson.row, lesson.names)
         learner._mark()
-        lost = 0 if _told(learner, inner, lesson) else learner._tell_block(inner, lesson.batch)
+        lost = 0 if _told(learner, attempt, lesson) else learner._tell_block(attempt, lesson.batch)
         _settle(learner, transaction.before, lost, known)
         stability.warn_of_memory(learner)
-    ticket.told = True
+        commit = partial(transaction.__exit__, None, None, None)
+        list(map(call, [commit, partial(setattr, ticket, "told", True)]))  # no interrupt comes between native calls
 
 
 def _settle(learner: Learner, before: dict[str, Any], lost: int, known: Intake | None) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import wraps
+from itertools import takewhile
+from operator import call, is_
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
@@ -263,6 +265,16 @@ def tell_each(
     for part, own, label in zip(parts, tickets, labels, strict=True):
         core_of(part).mark = own.model
         careful.tell_part(part, own, label, weight, batch.where)
+
+
+def in_one_go(steps: Sequence[Callable[[], Status]], then: Sequence[Callable[[], None]] = ()) -> int:
+    """Makes calls until one of the steps does not answer DONE; returns how many were made before it.
+
+    Python handles interrupts between its own instructions. There are none between these calls: where they are native, an
+    interrupt comes before all of them or after.
+    """
+    expected = [Status.DONE] * len(steps) + [None] * len(then)
+    return len(list(takewhile(bool, map(is_, map(call, [*steps, *then]), expected))))
 
 
 def is_weight(weight: Any) -> bool:

@@ -67,8 +67,10 @@ def run(
     """
     lower, upper = (None, None) if level is None else np.empty((2, len(x)))
     out = Outputs(np.empty(len(x)), lower=lower, upper=upper, level=level)
+    if not len(x) and not len(waiting):
+        return out, waiting
     with learner._guard.transaction(learner):
-        if learner._core is None and len(x) and learner.missing != "fill":
+        if learner._core is None and learner.missing != "fill":
             learner._meet(_first_whole(learner, x, y), names)
         learner._mark()
         if is_native(learner):
@@ -102,7 +104,7 @@ def _natively(
     core = cast("NativeCore", learner._core)
     carried = len(waiting)
     if carried:
-        x = np.concatenate([[_array_of(learner, ticket) for ticket in waiting.tickets], x])
+        x = np.concatenate([[array_of(learner, ticket) for ticket in waiting.tickets], x])
         y = np.concatenate([waiting.labels, y])
     rows, skip = LateRows(waiting.tickets), learner.missing != "raise"
     y = np.ascontiguousarray(y, dtype=np.float64)
@@ -117,7 +119,7 @@ def _natively(
     return Waiting(rows.tickets(x, core.mark, Ticket), y[rows.told :].copy())
 
 
-def _array_of(learner: Learner, ticket: Ticket) -> Array:
+def array_of(learner: Learner, ticket: Ticket) -> Array:
     """A ticket's row with the features that are known now."""
     row = ticket.x
     if not isinstance(row, np.ndarray):

@@ -65,6 +65,12 @@ class Ticket(_core.Ticket):
             raise ModelFileError(f"holds a {type(ticket).__name__}, not a ticket")
         return ticket
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return copy.copy(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self).from_bytes, (self.to_bytes(),)
+
     def __repr__(self) -> str:
         return f"Ticket(prediction={self.prediction!r}, ahead={self.ahead}, told={self.told})"
 

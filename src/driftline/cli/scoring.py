@@ -20,14 +20,14 @@ UNIT = 256  # rows summed at once: so many at most are kept in a state
 def make_scorer(delay: int, level: float | None = None) -> Scorer:
     """Measures the predictions of a run and its baselines, in totals that a state can keep."""
     beside = [BaselineRMSE(name) for name in BASELINES]
-    intervals = [] if level is None else [Coverage(finite=True)]
+    intervals = [] if level is None else [Coverage()]
     settings = Settings((RMSE(), MAE(), R2(), *beside, *intervals), points=0, unit=UNIT)
     return Scorer(settings, baselines=Baselines(delay))
 
 
 def make_plain_scorer(level: float | None = None) -> Scorer:
     """The same without baselines, for labels that come in any order."""
-    intervals = [] if level is None else [Coverage(finite=True)]
+    intervals = [] if level is None else [Coverage()]
     return Scorer(Settings((RMSE(), MAE(), R2(), *intervals), points=0, unit=UNIT))
 
 

@@ -216,7 +216,8 @@ class Forecasting(Task):
                 np.concatenate([getattr(run, name)[:, step] for run in runs]) for name in ("predictions", "lower", "upper")
             )
             columns |= {f"prediction_{step + 1}": said, f"lower_{step + 1}": lower, f"upper_{step + 1}": upper}
-            score.add(block.y, said, (lower, upper), lambda: np.ones(len(block), dtype=bool))
+            early = sum(int(run.uninformed[step]) for run in runs)
+            score.add(block.y, said, (lower, upper), lambda: np.ones(len(block), dtype=bool), early)
         return columns
 
     def _learn(self, X: Array, y: Array, block: Block, first: int) -> ForecastRun:

@@ -33,18 +33,20 @@ class ForecastRun:
     """The outcome of forecasting each row from several rows before it.
 
     Attributes:
-        predictions: ``predictions[t, k - 1]`` is of row t, made when the labels through row t - k were known; NaN for
-            t < k - 1, and where the row was skipped.
+        predictions: ``predictions[t, k - 1]`` is of row t, made when the labels through row t - k were known; NaN where the
+            model of that step had learned no label yet, and where the row was skipped.
         errors: label minus prediction.
         lower, upper: ends of the intervals; None where no level was asked for.
         level: of the intervals; None where not asked for.
+        uninformed: how many rows at the beginning came before each step had learned a label, (steps,). They do not count.
     """
 
     predictions: Array
     errors: Array
-    lower: Array | None = None
-    upper: Array | None = None
-    level: float | None = None
+    lower: Array | None
+    upper: Array | None
+    level: float | None
+    uninformed: Array
 
     @property
     def losses(self) -> Array:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
+from driftline._core import Guard
 from driftline.base import late, levels
 from driftline.base import record as records
 from driftline.base.late import NOTHING, Waiting
@@ -56,6 +57,14 @@ class Forecaster:
     True
     """
 
+    _guard: Guard
+
+    def __new__(cls, *_: Any, **__: Any) -> Self:
+        """A new forecaster, guarded against a second thread."""
+        self = super().__new__(cls)
+        self._guard = Guard(cls.__name__)
+        return self
+
     def __init__(self, learner: Learner, steps: int, known: Sequence[Name] | None = None) -> None:
         if not isinstance(learner, Learner) or learner._estimator_type != "regressor":
             raise TypeError(f"Forecaster: learner must be a regressor, got {learner!r}")
@@ -99,9 +108,10 @@ class Forecaster:
     def learn_one(self, x: Any, y: Any) -> None:
         """Learns a row, at every step: an array-like, or a mapping whose names are those of the first row."""
         where = "Forecaster.learn_one"
-        names, row = self._row(x, where)
         label = np.array([inputs.as_label(y, where)])
-        self._learn(row[None, :], label, names, None, where, start=None)
+        with self._guard.transaction(self):
+            names, row = self._row(x, where)
+            self._learn_rows(row[None, :], label, names, None, where, start=None)
 
     def run(self, X: Any, y: Any, level: float | None = None) -> ForecastRun:
         """Forecasts each row from every step before it, and learns it.
@@ -114,63 +124,69 @@ class Forecaster:
         where = "Forecaster.run"
         table = inputs.as_table(X, where)
         labels = inputs.as_vector(y, table.rows, where, "y")
-        names, rows = self._table(table, where)
-        return self._learn(rows, labels, names, level, where, start=0)
+        with self._guard.transaction(self):
+            names, rows = self._table(table, where)
+            return self._learn_rows(rows, labels, names, level, where, start=0)
 
     def _grow(self, names: list[Name], known: Sequence[Name] | None) -> None:
         """Adds features behind the others, which were 0 so far; ``known`` are those of all that are known ahead."""
-        for model in self._models:
-            if model._core is not None:
-                model._meet(np.zeros(len(names)), names)
-        self._past = np.pad(self._past, ((0, 0), (0, len(names) - self._past.shape[1])))
-        self._names, self._known = names, Known(known)
-        self._known.check(len(names), names, "Forecaster")
-        self._ready = [None] * self._steps
+        with self._guard.transaction(self):
+            for model in self._models:
+                if model._core is not None:
+                    model._meet(np.zeros(len(names)), names)
+            self._past = np.pad(self._past, ((0, 0), (0, len(names) - self._past.shape[1])))
+            self._names, self._known = names, Known(known)
+            self._known.check(len(names), names, "Forecaster")
+            self._ready = [None] * self._steps
 
     def _learn(
         self, rows: Array, y: Array, names: list[Name] | None, level: float | None, where: str, start: int | None
     ) -> ForecastRun:
-        place = None if level is None else levels.as_level(level, where)
-        past = self._past if self._rows else np.empty((0, rows.shape[1]))
-        everything, first = np.concatenate([past, rows]), len(past)
-        kept, waited = [model.__getstate__() for model in self._models], list(self._waiting)
+        """Forecasts and learns rows whose features and names agree with those before; an error leaves no trace."""
+        with self._guard.transaction(self):
+            return self._learn_rows(rows, y, names, level, where, start)
 
-        def step(number: int) -> tuple[Array, Array]:
-            ahead = number + 1
+    def _learn_rows(
+        self, rows: Array, y: Array, names: list[Name] | None, level: float | None, where: str, start: int | None
+    ) -> ForecastRun:
+        place = None if level is None else levels.as_level(level, where)
+        door = self._learner._door
+        whole = door.whole_rows(rows) & (np.abs(y) <= door.largest)
+        if self._learner.missing == "raise" and not whole.all():
+            bad = int(whole.argmin())
+            door.refuse_row(rows[bad], y[bad], where, None if start is None else start + bad, names)
+        past = self._past if self._rows else np.empty((0, rows.shape[1]))
+        rows = np.where(np.abs(rows) <= door.largest, rows, np.nan)
+        everything, first = np.concatenate([past, rows]), len(past)
+
+        def step(number: int) -> tuple[Array, Array, int]:
+            ahead, model, waiting = number + 1, self._models[number], self._waiting[number]
             seen = self._known.seen(everything, first, ahead)
             begin = max(0, ahead - self._rows) if self._known.leaves_out(rows.shape[1]) else 0  # rows without an origin
+            informed = begin + _first_informed(model, seen[begin:], y[begin:], ahead, waiting)
             out, self._waiting[number] = late.run(
-                self._models[number], seen[begin:], y[begin:], ahead, self._waiting[number],
+                model, seen[begin:], y[begin:], ahead, waiting,
                 level=place, names=names, where=where, start=None if start is None else start + begin,
             )  # fmt: skip
             said, ends = np.full(len(rows), np.nan), np.full((2, len(rows)), np.nan)
-            said[begin:] = out.predictions
+            said[informed:] = out.predictions[informed - begin :]
             if place is not None:
-                ends[:, begin:] = out.lower, out.upper
-            origin = max(0, number - self._rows)  # the first row that was predicted from so far back
-            if origin < begin and origin < len(rows):
-                said[origin], ends[:, origin] = 0.0, (-np.inf, np.inf)
-            said[:origin], ends[:, :origin] = np.nan, np.nan
-            return said, ends
+                ends[:, informed:] = out.lower[informed - begin :], out.upper[informed - begin :]
+            return said, ends, informed
 
-        try:
-            results = _in_parallel(step, self._steps)
-        except BaseException:
-            self._waiting = waited
-            for model, state in zip(self._models, kept, strict=True):
-                model._roll_back(state)
-            raise
+        results = _in_parallel(step, self._steps)
         self._names = names
         self._past = everything[-self._steps :].copy()
         self._rows += len(rows)
         self._ready = [None] * self._steps
-        predictions = np.column_stack([said for said, _ in results])
-        lower, upper = (np.column_stack([ends[end] for _, ends in results]) for end in (0, 1))
+        predictions = np.column_stack([said for said, _, _ in results])
+        lower, upper = (np.column_stack([ends[end] for _, ends, _ in results]) for end in (0, 1))
+        uninformed = np.minimum([informed for _, _, informed in results], len(rows))
         with np.errstate(over="ignore"):
             errors = y[:, None] - predictions
         if place is None:
-            return ForecastRun(predictions, errors)
-        return ForecastRun(predictions, errors, lower, upper, level)
+            return ForecastRun(predictions, errors, None, None, None, uninformed)
+        return ForecastRun(predictions, errors, lower, upper, level, uninformed)
 
     # Forecasting.
 
@@ -183,9 +199,15 @@ class Forecaster:
             level: of the intervals.
         """
         where = "Forecaster.forecast"
-        return self._forecast(self._next_rows(X_next, where), level, where)
+        with self._guard.claim(only=True):
+            return self._forecast_rows(self._next_rows(X_next, where), level, where)
 
     def _forecast(self, rows: Array, level: float, where: str) -> Forecast:
+        """The next rows, with what stands in for the features that are not known ahead."""
+        with self._guard.claim(only=True):
+            return self._forecast_rows(rows, level, where)
+
+    def _forecast_rows(self, rows: Array, level: float, where: str) -> Forecast:
         place = levels.as_level(level, where)
         if len(rows) > self._steps:
             raise ValueError(f"{where}: X_next has {len(rows)} rows, but the forecaster has {self._steps} steps")
@@ -210,8 +232,8 @@ class Forecaster:
     def _next_rows(self, X_next: Any, where: str) -> Array:
         if not self._rows:
             raise not_fitted(f"{where}: the forecaster has seen no row")
-        last = self._past[-1]
-        return self._known.ahead(X_next, self._names, last, where)
+        self._known.refuse_missing(self._past[-1], self._names, where)
+        return self._known.ahead(X_next, self._names, self._past[-1], where)
 
     # Rows.
 
@@ -249,6 +271,35 @@ class Forecaster:
         """A forecaster with the same parameters that has learned nothing."""
         return Forecaster(self._learner.clone(), self._steps, self._known.given)
 
+    def __getstate__(self) -> dict[str, Any]:
+        with self._guard.claim():
+            return {
+                "learner": self._learner,
+                "steps": self._steps,
+                "known": self._known.given,
+                "names": self._names,
+                "models": [model.__getstate__() for model in self._models],
+                "waiting": list(self._waiting),  # nobody changes what is in it
+                "past": self._past,
+                "rows": self._rows,
+            }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._learner, self._steps = state["learner"], state["steps"]
+        self._models = [self._learner.clone() for _ in range(self._steps)]
+        self._roll_back(state)
+
+    def _roll_back(self, state: dict[str, Any]) -> None:
+        """Restores an exported state of this forecaster."""
+        for model, inner in zip(self._models, state["models"], strict=True):
+            model._roll_back(inner)
+        self._names, self._rows = state["names"], state["rows"]
+        self._waiting, self._past = list(state["waiting"]), state["past"]
+        self._known = Known(state["known"])
+        if self._rows:
+            self._known.check(self._past.shape[1], self._names, "Forecaster")
+        self._ready = [None] * self._steps
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the forecaster to a file, atomically; :func:`driftline.load` reads it back."""
         model_file.save(self._record(), path)
@@ -258,6 +309,10 @@ class Forecaster:
         return model_file.to_bytes(self._record())
 
     def _record(self) -> Record:
+        with self._guard.claim(only=True):
+            return self._record_alone()
+
+    def _record_alone(self) -> Record:
         inner = [records.of(model) for model in self._models]
         waiting = [packed.pack(rows.tickets) for rows in self._waiting]
         head = {
@@ -302,6 +357,16 @@ class Forecaster:
     def __repr__(self) -> str:
         known = "" if self._known.given is None else f", known={self._known.given!r}"
         return f"Forecaster({self._learner!r}, steps={self._steps}{known})"
+
+
+def _first_informed(model: Learner, rows: Array, y: Array, ahead: int, waiting: Waiting) -> int:
+    """The first of the rows that the model predicts after it has learned a label."""
+    if model.n_seen_:
+        return 0
+    door = model._door
+    whole = [door.is_whole(late.array_of(model, ticket)) for ticket in waiting.tickets]
+    learned = np.append(whole, door.whole_rows(rows)) * (np.abs(np.append(waiting.labels, y)) <= door.largest)
+    return min(max(int(learned.argmax()) + ahead - len(waiting), 0), len(rows)) if learned.any() else len(rows)
 
 
 def _in_parallel(work: Callable[[int], R], count: int) -> list[R]:

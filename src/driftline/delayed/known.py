@@ -15,13 +15,15 @@ class Known:
     """The features that are known ahead.
 
     Args:
-        given: names or indices; None is all of them.
+        given: a sequence of names or indices; None is all of them.
     """
 
-    def __init__(self, given: Sequence[Name] | None) -> None:
+    def __init__(self, given: Any) -> None:
+        if isinstance(given, np.ndarray) and given.ndim == 1:
+            given = given.tolist()
         if isinstance(given, (str, bytes)) or (given is not None and not isinstance(given, Sequence)):
             raise TypeError(f"Forecaster: known must be a list of names or indices, got {given!r}")
-        self.given = None if given is None else list(given)
+        self.given = None if given is None else [_plain(feature) for feature in given]
         self._places: list[int] | None = None  # once the names are known
 
     def check(self, width: int, names: list[Name] | None, where: str) -> None:
@@ -53,9 +55,21 @@ class Known:
         then[:, self._places] = seen[:, self._places]
         return then
 
+    def refuse_missing(self, last: Array, names: list[Name] | None, where: str) -> None:
+        """Raises ValueError where the last row misses a feature that is not known ahead."""
+        for place in np.flatnonzero(np.isnan(last)).tolist():
+            if self._places is not None and place not in self._places:
+                feature = place if names is None else names[place]
+                raise ValueError(
+                    f"{where}: the last row misses the feature {feature!r}, which is not known ahead; "
+                    "learn a row that has it first"
+                )
+
     def ahead(self, X_next: Any, names: list[Name] | None, last: Array, where: str) -> Array:
         """The rows to come, (n, features): what is known of them, and the rest as of the last row."""
         width, places = len(last), self._places
+        if isinstance(X_next, (list, tuple)) and not X_next:
+            return np.empty((0, width))
         if isinstance(X_next, (list, tuple)) and X_next and isinstance(inputs.named(X_next[0]), Mapping):
             return self._of_mappings(X_next, names, last, where)
         if places is not None:
@@ -106,6 +120,10 @@ class Known:
             row, column = bad[0].tolist()
             raise ValueError(f"{where}: X_next[{row}, {column}] is {rows[row, column]}, where a finite number is needed")
         return rows
+
+
+def _plain(feature: Any) -> Any:
+    return feature.item() if isinstance(feature, np.generic) else feature
 
 
 def _numbers_alone(X_next: Any, names: list[Name] | None, places: list[int]) -> Any:

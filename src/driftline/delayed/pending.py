@@ -2,34 +2,42 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections import OrderedDict
-from collections.abc import Hashable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Self
 
 import numpy as np
 
-from driftline._core import SparseRows
+from driftline._core import Guard, SparseRows
+from driftline.base import levels, replay
 from driftline.base import record as records
 from driftline.base.learner import Learner
 from driftline.base.rules import COUNT
-from driftline.base.ticket import Columns, Ticket
+from driftline.base.ticket import Columns, Ticket, mark_of
 from driftline.delayed import packed
+from driftline.ensembles.labels import as_label
 from driftline.errors import ModelFileError
 from driftline.storage import codec, model_file
 from driftline.storage.model_file import Record
 from driftline.tables.cells import Filled
 
+Id = str | int
+
 
 class Pending:
     """A learner whose labels come later, by id and in any order.
 
-    Every id is asked once and told once. A row is learned as of when it was predicted (:meth:`driftline.Learner.tell`), and
-    its interval is judged as it was promised. All of it is saved, the rows that wait included.
+    Each id, a text or a whole number, is told once; an id that was told or withdrawn cannot be used again. The last ``most``
+    such ids are remembered: one that is older counts as new. A row is learned as of when it was predicted
+    (:meth:`driftline.Learner.tell`), and its interval is judged as it was issued. Waiting rows are saved with the learner.
+
+    The learner's parameters must not change while rows wait: their tickets belong to a model with the parameters of then.
 
     Args:
-        learner: any learner; it learns, and is the same object.
-        most: how many rows may wait. Beyond that the oldest is let go without being learned, and counted in ``n_dropped_``.
+        learner: any learner. It is used as it is, not copied.
+        most: how many rows may wait. Beyond that the oldest is dropped without being learned, and counted in ``n_dropped_``.
 
     >>> import driftline as dl
     >>> orders = dl.Pending(dl.RLS())
@@ -43,13 +51,21 @@ class Pending:
     (0, 2)
     """
 
+    _guard: Guard
+
+    def __new__(cls, *_: Any, **__: Any) -> Self:
+        """A new object, guarded against a second thread."""
+        self = super().__new__(cls)
+        self._guard = Guard(cls.__name__)
+        return self
+
     def __init__(self, learner: Learner, most: int = 100_000) -> None:
         if not isinstance(learner, Learner):
             raise TypeError(f"Pending: learner must be a learner, got {type(learner).__name__}")
         self._learner, self._most = learner, COUNT.require("Pending", "most", most)
-        self._tickets: OrderedDict[Hashable, Ticket] = OrderedDict()
-        self._held: dict[Hashable, Any] = {}  # labels that are not learned yet
-        self._told: OrderedDict[Hashable, None] = OrderedDict()  # the last ids that were told
+        self._tickets: OrderedDict[Id, Ticket] = OrderedDict()
+        self._held: dict[Id, Any] = {}  # labels that are not learned yet
+        self._settled: OrderedDict[Id, bool] = OrderedDict()  # the last ids that were told, True, or withdrawn
         self._dropped = 0
 
     @property
@@ -64,7 +80,7 @@ class Pending:
 
     @property
     def n_dropped_(self) -> int:
-        """How many rows were let go because too many waited."""
+        """How many rows were dropped because too many waited."""
         return self._dropped
 
     def __len__(self) -> int:
@@ -73,77 +89,140 @@ class Pending:
     def __contains__(self, id: object) -> bool:
         return id in self._tickets
 
-    def __iter__(self) -> Iterator[Hashable]:
+    def __iter__(self) -> Iterator[Id]:
         return iter(self._tickets)
 
     # Asking.
 
-    def predict_one(self, id: Hashable, x: Any) -> Any:
+    def predict_one(self, id: Id, x: Any) -> Any:
         """The prediction for a row, which then waits for the label of its id. Asked again, it is the same answer."""
         return self._ask(id, x, "predict_one").prediction
 
-    def predict_interval(self, id: Hashable, x: Any, level: float = 0.9) -> tuple[float, float]:
+    def predict_interval(self, id: Id, x: Any, level: float = 0.9) -> tuple[float, float]:
         """Both ends of the interval around the prediction; the row waits for its label as after :meth:`predict_one`."""
-        return self._ask(id, x, "predict_interval").interval(level)
+        return self._ask(id, x, "predict_interval", level).interval(level)
 
-    def _ask(self, id: Hashable, x: Any, verb: str) -> Ticket:
-        if id in self._told:
-            raise ValueError(f"Pending.{verb}: the id {id!r} was told before")
-        ticket = self._learner.ask(x)
-        known = self._tickets.get(id)
-        if known is not None:
-            if not _same_row(known.x, ticket.x):
-                raise ValueError(f"Pending.{verb}: the id {id!r} waits with another row")
-            return known
-        self._tickets[id] = ticket
-        if len(self._tickets) > self._most:
-            oldest, _ = self._tickets.popitem(last=False)
-            self._held.pop(oldest, None)
-            self._dropped += 1
-        return ticket
+    def _ask(self, id: Id, x: Any, verb: str, level: float | None = None) -> Ticket:
+        where, id = f"Pending.{verb}", _plain(id, f"Pending.{verb}")
+        if level is not None:
+            levels.as_level(level, where)
+        ticket: Ticket | None = None
+        dropped = self._dropped
+
+        def make_room() -> None:
+            """Drops the oldest row where one is too many. It can be repeated from any line on."""
+            while len(self._tickets) > self._most:
+                self._held.pop(next(iter(self._tickets)), None)
+                self._tickets.popitem(last=False)
+            self._dropped = dropped
+
+        def finish(_: Any) -> None:
+            if ticket is not None and self._tickets.get(id) is ticket:
+                make_room()
+
+        with self._guard.transaction(_Change(finish)):
+            self._refuse_settled(id, where)
+            ticket = self._learner.ask(x)
+            if level is not None:
+                ticket.interval(level)  # which raises where there is none
+            known = self._tickets.get(id)
+            if known is not None:
+                _refuse_other_row(known.x, ticket.x, id, where)
+                return known
+            dropped = self._dropped + (len(self._tickets) >= self._most)
+            self._tickets[id] = ticket
+            make_room()
+            return ticket
 
     # Telling.
 
-    def learn_one(self, id: Hashable, y: Any, *, sample_weight: float | None = None) -> None:
+    def learn_one(self, id: Id, y: Any, *, sample_weight: float | None = None) -> None:
         """Learns the label of an id. A label that is refused leaves the row waiting."""
-        self._learner.tell(self._ticket(id, "learn_one"), y, sample_weight=sample_weight)
-        self._settle(id)
+        self._tell(_plain(id, "Pending.learn_one"), y, sample_weight, "Pending.learn_one")
 
-    def hold_one(self, id: Hashable, y: Any) -> None:
+    def _tell(self, id: Id, y: Any, sample_weight: float | None, where: str) -> None:
+        def count() -> tuple[int, int]:
+            return self._learner.n_seen_, self._learner.n_skipped_
+
+        def finish(before: tuple[int, int]) -> None:
+            """Settles the id if the learner has taken the label. A learner takes all of it or nothing."""
+            ticket = self._tickets.get(id)
+            if id in self._settled or (ticket is not None and (ticket.told or count() != before)):
+                self._settle(id, told=True)
+
+        with self._guard.transaction(_Change(finish, count)):
+            ticket = self._ticket(id, where)
+            try:
+                self._learner.tell(ticket, y, sample_weight=sample_weight)
+            except ValueError as error:
+                if ticket.model == mark_of(self._learner):
+                    raise
+                raise ValueError(
+                    f"{where}: the learner's parameters have changed since the row of the id {id!r} was predicted; "
+                    "set them back, or withdraw the row"
+                ) from error
+            self._settle(id, told=True)
+
+    def hold_one(self, id: Id, y: Any) -> None:
         """Keeps a label that may still change. Held again, it is corrected; :meth:`learn_held` learns it."""
-        self._ticket(id, "hold_one")
-        self._held[id] = y
+        where, id = "Pending.hold_one", _plain(id, "Pending.hold_one")
+        with self._guard.claim(only=True):
+            self._ticket(id, where)
+            self._held[id] = _plain_label(self._learner, y, where)
 
-    def withdraw_one(self, id: Hashable) -> None:
-        """Lets a row go that will not be learned, with the label that may be held for it."""
-        self._ticket(id, "withdraw_one")
-        self._settle(id)
+    def withdraw_one(self, id: Id) -> None:
+        """Removes a row whose label will never come, and the label that may be held for it."""
+        where, id = "Pending.withdraw_one", _plain(id, "Pending.withdraw_one")
+
+        def finish(_: Any) -> None:
+            if id in self._settled:
+                self._settle(id, told=self._settled[id])
+
+        with self._guard.transaction(_Change(finish)):
+            self._ticket(id, where)
+            self._settle(id, told=False)
 
     def learn_held(self) -> int:
         """Learns the labels that are held, in the order in which their rows were predicted; returns how many."""
         ids = [id for id in self._tickets if id in self._held]
         for id in ids:
-            self.learn_one(id, self._held[id])
+            try:
+                self._tell(id, self._held[id], None, "Pending.learn_held")
+            except Exception as error:
+                error.add_note(f"Pending.learn_held: at the label held for {id!r}")
+                raise
         return len(ids)
 
-    def _ticket(self, id: Hashable, verb: str) -> Ticket:
-        if id in self._tickets:
-            return self._tickets[id]
-        if id in self._told:
-            raise ValueError(f"Pending.{verb}: the id {id!r} was told before")
-        raise ValueError(f"Pending.{verb}: the id {id!r} is not known: no row waits under it")
+    def _ticket(self, id: Id, where: str) -> Ticket:
+        self._refuse_settled(id, where)
+        if id not in self._tickets:
+            raise ValueError(f"{where}: the id {id!r} is not known: no row waits under it")
+        return self._tickets[id]
 
-    def _settle(self, id: Hashable) -> None:
-        del self._tickets[id]
+    def _refuse_settled(self, id: Id, where: str) -> None:
+        told = self._settled.get(id)
+        if told is not None:
+            raise ValueError(f"{where}: the id {id!r} was {'told before' if told else 'withdrawn'}")
+
+    def _settle(self, id: Id, told: bool) -> None:
+        """Ends the wait of an id. It can be repeated from any line on."""
+        self._settled[id] = told
         self._held.pop(id, None)
-        self._told[id] = None
-        if len(self._told) > self._most:
-            self._told.popitem(last=False)
+        self._tickets.pop(id, None)
+        while len(self._settled) > self._most:
+            self._settled.popitem(last=False)
 
     # Keeping.
 
+    def __copy__(self) -> Self:
+        return copy.deepcopy(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._guard.claim(only=True):
+            return {name: value for name, value in self.__dict__.items() if name != "_guard"}
+
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the learner and all that waits to a file, atomically; :func:`driftline.load` reads it back."""
+        """Writes the learner and the waiting rows to a file, atomically; :func:`driftline.load` reads it back."""
         model_file.save(self._record(), path)
 
     def to_bytes(self) -> bytes:
@@ -151,19 +230,18 @@ class Pending:
         return model_file.to_bytes(self._record())
 
     def _record(self) -> Record:
-        for id in [*self._tickets, *self._told]:
-            if type(id) not in (str, int):
-                raise ValueError(f"Pending.save: the id {id!r} is neither text nor a whole number, which a file needs")
-        heads, numbers = packed.pack(list(self._tickets.values()))
-        inner = records.of(self._learner)
-        waiting = {
-            "ids": list(self._tickets),
-            "tickets": heads,
-            "held": codec.spell_infinities([[id, label] for id, label in self._held.items()]),
-            "told": list(self._told),
-        }
+        with self._guard.claim(only=True):
+            heads, numbers = packed.pack(list(self._tickets.values()))
+            inner = records.of(self._learner)
+            waiting = {
+                "ids": list(self._tickets),
+                "tickets": heads,
+                "held": codec.spell_infinities([[id, label] for id, label in self._held.items()]),
+                "told": list(self._settled),
+                "withdrawn": [id for id, told in self._settled.items() if not told],
+            }
+            head = {"learner": inner.head, "most": self._most, "dropped": self._dropped}
         own = {"waiting": packed.text_of(waiting), "numbers": numbers}
-        head = {"learner": inner.head, "most": self._most, "dropped": self._dropped}
         return Record("pending", head, {**own, **{f"learner.{name}": array for name, array in inner.arrays.items()}})
 
     @classmethod
@@ -174,28 +252,79 @@ class Pending:
         inner = {name.removeprefix("learner."): array for name, array in arrays.items()}
         pending = cls(records.read(Record("learner", head["learner"], inner)), head["most"])
         ids, told, held = rows["ids"], rows["told"], codec.read_infinities(rows["held"])
+        withdrawn = set(rows.get("withdrawn", []))
         sound = all(type(id) in (str, int) for id in [*ids, *told]) and len({*ids, *told}) == len(ids) + len(told)
         if not sound or len(ids) != len(waiting) or len(ids) > pending.most or not {id for id, _ in held} <= {*ids}:
             raise ModelFileError("the ids are not distinct texts or whole numbers, or not those of the tickets")
         pending._tickets = OrderedDict(zip(ids, waiting, strict=True))
-        pending._told = OrderedDict.fromkeys(told)
+        pending._settled = OrderedDict((id, id not in withdrawn) for id in told)
         pending._held = dict(held)
-        pending._dropped = codec.decode_count(head["dropped"], "the number of rows let go")
+        pending._dropped = codec.decode_count(head["dropped"], "the number of rows dropped")
         return pending
 
     def __repr__(self) -> str:
         return f"Pending({self._learner!r}, most={self._most}): {len(self)} waiting"
 
 
+class _Change:
+    """A change that an interrupt may stop halfway; a transaction then finishes it.
+
+    Args:
+        finish: given what ``before`` said, ends the change if it has begun. It can be repeated.
+        before: called when the transaction begins.
+    """
+
+    def __init__(self, finish: Callable[[Any], None], before: Callable[[], Any] = lambda: None) -> None:
+        self._roll_back, self._before = finish, before
+
+    def __getstate__(self) -> Any:
+        return self._before()
+
+
+def _plain(id: Any, where: str) -> Id:
+    """An id that a file can hold."""
+    if isinstance(id, (np.integer, np.str_)):
+        id = id.item()
+    if type(id) not in (str, int):
+        raise TypeError(f"{where}: an id must be text or a whole number, got {id!r}")
+    return id  # type: ignore[no-any-return]
+
+
+def _plain_label(learner: Learner, y: Any, where: str) -> Any:
+    """A label that the learner takes and a file can hold."""
+    if learner._estimator_type == "classifier":
+        label = as_label(y, where)
+        if label is not None and type(label) not in (str, int, float, bool):
+            raise TypeError(f"{where}: a label that is held must be text or a number, got {y!r}")
+        if label is None and learner.missing == "raise":
+            raise ValueError(f"{where}: y is missing")
+        return label
+    label = replay.as_label(learner, y, where)
+    if learner.missing == "raise" and not learner._door.is_whole(label):
+        learner._door.refuse_bad_label(label, where)
+    return label.tolist() if isinstance(label, np.ndarray) else label
+
+
+def _refuse_other_row(known: Any, given: Any, id: Id, where: str) -> None:
+    known, given = _as_given(known), _as_given(given)
+    if isinstance(known, Mapping) != isinstance(given, Mapping):
+        one, other = ("names", "none") if isinstance(known, Mapping) else ("no names", "some")
+        raise ValueError(f"{where}: the id {id!r} waits with a row whose features have {one}, and now they have {other}")
+    if not _same_row(known, given):
+        raise ValueError(f"{where}: the id {id!r} waits with another row")
+
+
+def _same_value(one: Any, other: Any) -> bool:
+    return bool(one == other or (one != one and other != other))  # NaN is NaN
+
+
 def _same_row(one: Any, other: Any) -> bool:
-    one, other = _as_given(one), _as_given(other)
-    if isinstance(one, SparseRows) and isinstance(other, SparseRows):
-        same = one.width == other.width and np.array_equal(one.values, other.values)
-        return same and np.array_equal(one.columns, other.columns)
-    if isinstance(one, dict) and isinstance(other, dict):  # a feature that is not there is 0
-        return all(one.get(name, 0.0) == other.get(name, 0.0) for name in {*one, *other})
-    if isinstance(one, dict) or isinstance(other, dict):
-        return False
+    if isinstance(one, SparseRows) or isinstance(other, SparseRows):
+        if not (isinstance(one, SparseRows) and isinstance(other, SparseRows) and one.width == other.width):
+            return False
+        return np.array_equal(one.values, other.values, equal_nan=True) and np.array_equal(one.columns, other.columns)
+    if isinstance(one, Mapping):  # a feature that is not there is 0
+        return all(_same_value(one.get(name, 0.0), other.get(name, 0.0)) for name in {*one, *other})
     return np.array_equal(np.asarray(one, dtype=np.float64), np.asarray(other, dtype=np.float64), equal_nan=True)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from driftline._core import Level, Outputs, Status
 from driftline.base import params
 from driftline.base.batch import Batch
 from driftline.base.certificate import Certificate
-from driftline.base.composite import Composite, core_of, exclusive, is_weight, tell_each
+from driftline.base.composite import Composite, core_of, exclusive, in_one_go, is_weight, tell_each
 from driftline.base.learner import Learner
 from driftline.base.meta import REGRESSOR, MetaLearner
 from driftline.base.registry import learner
@@ -223,10 +223,10 @@ class _Network(Composite):
         if said is None:
             return Status.UNREAD
         parts, rows = [*self.members, *self.above], [x] * len(self.members) + [said]
-        first, *others = self.plan
-        if core_of(parts[first]).learn(rows[first], y, weight) is not Status.DONE:
+        done = in_one_go([partial(core_of(parts[number]).learn, rows[number], y, weight) for number in self.plan])
+        if not done:
             return Status.UNREAD
-        for number in others:
+        for number in self.plan[done:]:
             parts[number].learn_one(rows[number], y, sample_weight=weight)
         return Status.DONE
 
@@ -248,11 +248,11 @@ class _Network(Composite):
         if not (self.takes(ticket) and self.plan and is_weight(weight)):
             return Status.UNREAD
         parts = [*self.members, *self.above]
-        first, *others = self.plan
-        if self.marked(parts[first]).tell(ticket.parts[first], y, weight) is not Status.DONE:
+        tells = [partial(self.marked(parts[number]).tell, ticket.parts[number], y, weight) for number in self.plan]
+        done = in_one_go(tells, [partial(setattr, ticket, "told", True)])
+        if not done:
             return Status.UNREAD
-        for number in others:
-            self.marked(parts[number])
+        for number in self.plan[done:]:
             parts[number].tell(ticket.parts[number], y, sample_weight=weight)
         ticket.told = True
         return Status.DONE

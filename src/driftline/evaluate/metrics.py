@@ -228,14 +228,10 @@ class Accuracy(Metric):
 class Coverage(Metric):
     """The share of labels within the predicted interval, ends included. It should be the level: more is not better.
 
-    Args:
-        finite: judge finite intervals only. A learner's first intervals are infinite, and hold every label.
+    Only finite intervals count. A learner's first intervals are infinite, and contain every label.
     """
 
     name, title, intervals, ranked = "coverage", "share of labels within the interval", True, False
-
-    def __init__(self, finite: bool = False) -> None:
-        self.finite = finite
 
     @property
     def worst(self) -> float:
@@ -246,14 +242,12 @@ class Coverage(Metric):
         """1 for a label within, and 1 for an interval that is judged."""
         lower, upper = rows.interval
         inside = (lower <= rows.y) & (rows.y <= upper)
-        if not self.finite:
-            return {"inside": inside.astype(np.float64)}
         judged = np.isfinite(lower) & np.isfinite(upper)
         return {"inside finite": (inside & judged).astype(np.float64), "judged": judged.astype(np.float64)}
 
     def value(self, count: Array, sums: Sums) -> Array:
         """The share within."""
-        return sums["inside finite"] / sums["judged"] if self.finite else sums["inside"] / count
+        return sums["inside finite"] / sums["judged"]
 
 
 class Width(Metric):

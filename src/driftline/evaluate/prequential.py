@@ -114,11 +114,11 @@ def _by_steps(
             y = inputs.as_vector(block.y, len(block), WHERE, "y")
             for name, driver in drivers.items():
                 lost = driver.lost(block, 1)  # before the block is taken
-                said, lower, upper = driver.step(block, y)
-                ends = None if lower is None or upper is None else (lower[:, 0], upper[:, 0])
-                scorers[name].add(y, said[:, 0], ends, partial(np.asarray, lost))
+                run = driver.step(block, y)
+                ends = None if run.lower is None or run.upper is None else (run.lower[:, 0], run.upper[:, 0])
+                scorers[name].add(y, run.predictions[:, 0], ends, partial(np.asarray, lost), int(run.uninformed[0]))
                 if keep:
-                    kept[name].append(said)
+                    kept[name].append(run.predictions)
             baselines.step(y)
             rows = block.start + len(block)
             bar.advance(len(block))

@@ -78,8 +78,12 @@ class Scorer:
         prediction: Array,
         interval: tuple[Array, Array] | None = None,
         lost: Callable[[], Array] | None = None,
+        early: int = 0,
     ) -> None:
-        """Scores rows; ``lost`` is asked which of them miss a feature where predictions are missing."""
+        """Scores rows, but for the first ``early``, predicted before any label was known.
+
+        ``lost`` is asked which rows miss a feature where predictions are missing.
+        """
         with np.errstate(all="ignore"):  # overflow is a loss of infinity, and shows as one
             good: Array | None = None
             said = self.baselines.predict(y) if self.baselines is not None else {}
@@ -91,7 +95,10 @@ class Scorer:
             elif y.dtype.kind in "fO" or prediction.dtype == object:
                 y, good = _scored_labels(y, prediction, lost)
             if good is not None:
-                self.skipped += int((~good).sum())
+                self.skipped += int((~good[early:]).sum())
+            if early:
+                good = (np.ones(len(y), dtype=bool) if good is None else good) & (np.arange(len(y)) >= early)
+                self.early += early
             if said:
                 good = self._begun(said, good)
             for start in range(0, len(y), FLUSH):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from driftline.delayed import Forecaster
+from driftline.delayed.forecast import ForecastRun
 from driftline.evaluate.baselines import BASELINES, Baselines
 from driftline.evaluate.scorer import Scorer, Settings
 from driftline.evaluate.sources import Block
@@ -39,8 +40,8 @@ class StepDriver:
         self.seconds = 0.0
         self._lost = np.zeros(steps, dtype=bool)  # which of the last rows miss a feature
 
-    def step(self, block: Block, y: Array) -> tuple[Array, Array | None, Array | None]:
-        """Forecasts and learns the rows of a block: predictions and ends of the intervals, (rows, steps)."""
+    def step(self, block: Block, y: Array) -> ForecastRun:
+        """Forecasts and learns the rows of a block."""
         began = perf_counter()
         try:
             names, rows = self._rows(block)
@@ -52,16 +53,16 @@ class StepDriver:
             self.seconds += perf_counter() - began
         for step, scorer in enumerate(self.scorers):
             ends = None if run.lower is None or run.upper is None else (run.lower[:, step], run.upper[:, step])
-            scorer.add(y, run.predictions[:, step], ends, partial(self.lost, block, step + 1))
+            scorer.add(y, run.predictions[:, step], ends, partial(self.lost, block, step + 1), int(run.uninformed[step]))
         self._lost = np.append(self._lost, block.lost())[-len(self.scorers) :]
-        return run.predictions, run.lower, run.upper
+        return run
 
     def lost(self, block: Block, step: int) -> Array:
-        """Which rows cannot be forecast: a value is missing there or at the origin, or no forecast was that early."""
+        """Which rows cannot be forecast, because a value is missing there or at the origin."""
         missing = block.lost()
         first = len(self._lost) - step
         lost: Array = missing | np.append(self._lost, missing)[first : first + len(block)]
-        return lost | (block.start + np.arange(len(block)) < step - 1)
+        return lost
 
     def _rows(self, block: Block) -> tuple[list[Any] | None, Array]:
         forecaster = self.forecaster

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +31,9 @@ class Chain:
             self.stages.append(transformer._stage(width))
             width = self.stages[-1].outputs
         self._native = _core.TransformChain(self.stages, float(largest))
+        #: The row that was looked at last, as one of the stream, becomes one of those seen; given its label. Native, so that
+        #: no interrupt can come within.
+        self.learn: Callable[[float], None] = self._native.learn
 
     @property
     def inputs(self) -> int:
@@ -80,10 +83,6 @@ class Chain:
         """
         row: Array | None = self._native.look(x, unknown_allowed, alone, ahead or 1)
         return row
-
-    def learn(self, y: float) -> None:
-        """The row that was looked at last, as one of the stream, becomes one of those seen."""
-        self._native.learn(y)
 
     def run(
         self,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -11,7 +13,7 @@ from driftline._core import Level, Outputs, Status
 from driftline.base import params, river
 from driftline.base.batch import Batch, numbered
 from driftline.base.certificate import Certificate
-from driftline.base.composite import Composite, core_of, exclusive, tell_each
+from driftline.base.composite import Composite, core_of, exclusive, in_one_go, tell_each
 from driftline.base.learner import Learner
 from driftline.base.meta import MetaLearner
 from driftline.base.registry import learner
@@ -279,10 +281,10 @@ class _Pipeline(Composite):
     def learn(self, x: Any, y: Any, weight: Any = None) -> Status:
         """The learner goes first: nothing after it can fail."""
         row = self._look(x, unknown_allowed=False)
-        if row is None or core_of(self.members[0]).learn(row, y, weight) is not Status.DONE:
+        if row is None:
             return Status.UNREAD
-        self.chain.learn(float(y))
-        return Status.DONE
+        learn = partial(core_of(self.members[0]).learn, row, y, weight)
+        return Status.DONE if in_one_go([learn], [partial(self.chain.learn, y)]) else Status.UNREAD
 
     @exclusive
     def ask(self, x: Any, ahead: int | None, kind: type[Any]) -> Any:
@@ -294,29 +296,32 @@ class _Pipeline(Composite):
     @exclusive
     def tell(self, ticket: Any, y: Any, weight: Any = None) -> Status:
         """The learner learns the row as it was transformed then; the transformers learn the row itself."""
-        if not self.takes(ticket) or not self._look_again(ticket):
+        inner = self._part_of(ticket, self._look(ticket.x, unknown_allowed=False)) if self.takes(ticket) else None
+        if inner is None:
             return Status.UNREAD
-        if self.marked(self.members[0]).tell(ticket.parts[0], y, weight) is not Status.DONE:
-            return Status.UNREAD
-        self.chain.learn(float(y))
-        ticket.told = True
-        return Status.DONE
+        tell = partial(self.marked(self.members[0]).tell, inner, y, weight)
+        then = [partial(self.chain.learn, y), partial(setattr, ticket, "told", True)]
+        return Status.DONE if in_one_go([tell], then) else Status.UNREAD
 
-    def _look_again(self, ticket: Ticket) -> bool:
-        """Makes ready for the transformers to learn a ticket's row; False where Python must read it or it leaves the range.
+    @staticmethod
+    def _part_of(ticket: Ticket, row: Array | None) -> Ticket | None:
+        """The learner's ticket, given the row as it is transformed now; None where it could not be transformed.
 
-        Features that were not known when the row was asked for enter as they are transformed now.
+        Features that were not known when the row was asked for enter as they are transformed now, in a copy: the label may
+        yet be refused.
         """
-        row, inner = self._look(ticket.x, unknown_allowed=False), ticket.parts[0]
+        inner = ticket.parts[0]
         if row is not None and inner.width < len(row):
+            inner = copy.copy(inner)
             inner.extend(np.ascontiguousarray(row[inner.width :]))
-        return row is not None
+        return None if row is None else inner
 
     def tell_parts(self, ticket: Ticket, batch: Batch) -> None:
         """The same, where the learner may refuse."""
-        if not self._look_again(ticket):
+        inner = self._part_of(ticket, self.chain.look(batch.x[0], unknown_allowed=False))
+        if inner is None:
             self._refuse_left(batch.where, None)
-        tell_each(self.members, ticket.parts[:1], batch)
+        tell_each(self.members, [inner], batch)
         assert batch.y is not None
         self.chain.learn(float(batch.y[0]))
 
@@ -347,9 +352,10 @@ class _Pipeline(Composite):
             skipped += member._replay_block(inner, out.part(rows.start, rows.stop))
         return skipped
 
-    def _refuse_left(self, where: str, row: int | None) -> None:
+    def _refuse_left(self, where: str, row: int | None) -> NoReturn:
         after, values = self.chain.left()
         names = None if self._names is None else self.chain.names_out(self._names, after)
         last = after + 1 == len(self.chain.transformers)
         what = "the transformed X" if last else f"X after {type(self.chain.transformers[after]).__name__}"
         self.members[0]._door.refuse_bad(values, where, names, what, numbered(row, after=", "))
+        raise ValueError(f"{where}: the transformers do not take {numbered(row) or 'the row'}")

@@ -1,0 +1,159 @@
+"""Copies, threads and interrupts: forecasters and pending rows are whole, and each copy is its own."""
+
+import copy
+import pickle
+import threading
+from functools import partial
+
+import numpy as np
+import pytest
+
+import driftline as dl
+from driftline.features import Lags, Standardize
+from tests import patience
+from tests.test_base.test_guard import interrupted_at
+
+RNG = np.random.default_rng(5)
+X = RNG.normal(size=(40, 2))
+Y = X @ [1.0, 2.0] + 0.1 * RNG.normal(size=40)
+
+LEARNERS = {
+    "rls": dl.RLS,
+    "auto": dl.Auto,
+    "pipeline": lambda: Standardize() | Lags(y=2) | dl.RLS(),
+    "network": lambda: dl.Network([dl.RLS(), dl.NLMS()]),
+}
+
+
+def forecaster(name):
+    made = dl.Forecaster(LEARNERS[name](), 3, known=[1])
+    made.run(X[:20], Y[:20])
+    return made
+
+
+def pending(name):
+    made = dl.Pending(LEARNERS[name](), most=8)
+    for number in range(8):
+        made.predict_one(number, X[number])
+    for number in range(3):
+        made.learn_one(number, Y[number])
+    made.hold_one(4, 1.0)
+    return made
+
+
+MODELS = {"forecaster": forecaster, "pending": pending}
+LEARN = {
+    "forecaster": lambda model: model.learn_one(X[20], Y[20]),
+    "pending": lambda model: model.learn_one(5, Y[5]),
+}
+COPIES = {"copy": copy.copy, "deepcopy": copy.deepcopy, "pickle": lambda model: pickle.loads(pickle.dumps(model))}
+
+
+@pytest.mark.parametrize("way", COPIES)
+@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_copy_is_the_same_and_independent(kind, name, way):
+    model = MODELS[kind](name)
+    before = model.to_bytes()
+    other = COPIES[way](model)
+    assert other.to_bytes() == before
+    LEARN[kind](other)
+    assert model.to_bytes() == before
+    LEARN[kind](model)
+    assert model.to_bytes() == other.to_bytes() != before
+
+
+@pytest.mark.parametrize("way", COPIES)
+@pytest.mark.parametrize("name", [*LEARNERS, "classifier"])
+def test_a_copied_ticket_is_told_on_its_own(name, way):
+    model = dl.Classifier() if name == "classifier" else LEARNERS[name]()
+    for x, y in zip(X[:10], Y[:10], strict=True):
+        model.learn_one({"a": x[0], "b": x[1]}, "up" if name == "classifier" and y > 0 else float(name == "classifier") or y)
+    ticket = model.ask({"a": 1.0, "b": 2.0})
+    other = COPIES[way](ticket)
+    assert other.to_bytes() == ticket.to_bytes()
+    model.tell(ticket, 1.0)
+    assert not other.told
+    model.tell(other, 1.0)
+    with pytest.raises(ValueError, match="told before"):
+        model.tell(other, 1.0)
+
+
+def test_a_second_thread_is_refused_and_nothing_is_lost(monkeypatch):
+    """The first call halts while the second is made, which must neither learn nor undo what the first learns."""
+    model, quiet = forecaster("rls"), forecaster("rls")
+    arrived, go_on = threading.Event(), threading.Event()
+    check = dl.Forecaster._check_width
+
+    def halting(self, *arguments):
+        if threading.current_thread() is not threading.main_thread():
+            arrived.set()
+            assert go_on.wait(patience.SECONDS)
+        check(self, *arguments)
+
+    monkeypatch.setattr(dl.Forecaster, "_check_width", halting)
+    first = threading.Thread(target=LEARN["forecaster"], args=(model,))
+    first.start()
+    assert arrived.wait(patience.SECONDS)
+    for call in (LEARN["forecaster"], lambda model: model.run(X, Y), lambda model: model.forecast(X[:2]), copy.copy):
+        with pytest.raises(RuntimeError, match="Forecaster: the model is in use by another thread"):
+            call(model)
+    with pytest.raises(RuntimeError, match="in use by another thread"):
+        model.to_bytes()
+    go_on.set()
+    first.join()
+    LEARN["forecaster"](quiet)
+    assert model.to_bytes() == quiet.to_bytes()
+
+
+def test_a_second_thread_cannot_use_rows_that_wait_meanwhile():
+    model = pending("rls")
+    with model._guard.claim():
+        refused = []
+
+        def call():
+            for verb in (
+                lambda: model.predict_one(9, X[9]),
+                lambda: model.learn_one(5, 1.0),
+                lambda: model.hold_one(5, 1.0),
+            ):
+                try:
+                    verb()
+                except RuntimeError as error:
+                    refused.append(str(error))
+
+        other = threading.Thread(target=call)
+        other.start()
+        other.join()
+    assert len(refused) == 3
+    assert all("Pending: the model is in use by another thread" in words for words in refused)
+
+
+CALLS = {
+    "forecaster learns": (forecaster, LEARN["forecaster"]),
+    "forecaster runs": (forecaster, lambda model: model.run(X[20:23], Y[20:23])),
+    "pending learns": (pending, LEARN["pending"]),
+    "pending withdraws": (pending, lambda model: model.withdraw_one(4)),
+    "pending asks": (pending, lambda model: [model.predict_one(number, X[number]) for number in range(8, 12)][:0]),
+}
+
+
+@pytest.mark.parametrize("name", ["rls", "pipeline", "network"])
+@pytest.mark.parametrize("call", CALLS)
+def test_an_interrupt_at_any_line_leaves_it_whole_and_free(call, name, monkeypatch):
+    """All of a call is done then, or nothing; what was asked before an interrupt may stay asked."""
+    monkeypatch.setattr("driftline.delayed.forecaster.cores", lambda: 1)  # a trace sees one thread
+    make, act = CALLS[call]
+    start, done = make(name), make(name)
+    act(done)
+    whole, line, model = {start.to_bytes(), done.to_bytes()}, 0, copy.copy(start)
+    if call == "pending asks":
+        for number in range(8, 12):
+            start.predict_one(number, X[number])
+            whole.add(start.to_bytes())
+        start = make(name)
+    while interrupted_at(line, partial(act, model)):
+        assert model.to_bytes() in whole, f"line {line}"
+        line, model = line + 1, copy.copy(start)
+    assert line > 5
+    assert model.to_bytes() == done.to_bytes()
