@@ -36,14 +36,14 @@ def plainly(model, encoder, blocks, known, step, level):
                 past.append(block.X[row])
                 t = len(past) - 1
                 if not all(ahead) and t < step:
-                    said.append((0.0, -np.inf, np.inf) if t == step - 1 else (np.nan,) * 3)
+                    said.append((np.nan,) * 3)
                     continue
                 origin = past[t - step] if t >= step else past[t]
                 x = [(past[t] if k else np.pad(origin, (0, width)))[place] for place, k in enumerate(ahead)]
                 if model._core is None:
                     model._meet(np.array(x), names)
                 ticket = model.ask(dict(zip(names, x, strict=True)), ahead=step)
-                said.append((ticket.prediction, *ticket.interval(level)) if t >= step - 1 else (np.nan,) * 3)
+                said.append((ticket.prediction, *ticket.interval(level)) if model.n_seen_ else (np.nan,) * 3)
                 waiting.append((ticket, block.y[row]))
                 if len(waiting) >= step:
                     model.tell(*waiting.pop(0))

@@ -1,6 +1,7 @@
 """Features that come later, rows without features, and forecasters that were loaded."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import driftline as dl
@@ -71,7 +72,7 @@ def test_a_series_without_features_is_forecast(make):
     y = rows()[1]
     forecaster = dl.Forecaster(make(), 3)
     for part in (slice(0, 40), slice(40, 150)):
-        run = forecaster._learn(np.empty((len(y[part]), 0)), y[part], [], 0.8, "test", start=part.start)
+        run = forecaster.run(np.empty((len(y[part]), 0)), y[part], level=0.8)
     for step in (1, 2, 3):
         model, said, waiting = make(), [], []
         for label in y.tolist():
@@ -82,7 +83,27 @@ def test_a_series_without_features_is_forecast(make):
         assert run.predictions[:, step - 1].tolist() == said[40:]
         for ticket, label in waiting:
             model.tell(ticket, label)
-        assert forecaster._forecast(np.empty((3, 0)), 0.8, "test").predictions[step - 1] == model.ask({}, step).prediction
+        assert forecaster.forecast(np.empty((3, 0)), 0.8).predictions[step - 1] == model.ask({}, step).prediction
+
+
+@pytest.mark.parametrize("X", [np.empty((40, 0)), pd.DataFrame(index=range(40))], ids=["array", "frame"])
+def test_rows_without_features_are_learned_one_by_one_or_as_a_table(X):
+    y = rows()[1][:40]
+    single, whole = dl.Forecaster(dl.Auto(), 3), dl.Forecaster(dl.Auto(), 3)
+    for label in y:
+        single.learn_one({}, label)
+    whole.run(X, y)
+    assert whole.to_bytes() == single.to_bytes()
+    assert whole.forecast(X[:2]).predictions.tolist() == single.forecast([{}, {}]).predictions.tolist()
+
+
+def test_known_indices_of_named_features_are_saved_by_name():
+    X, y = rows()
+    forecaster = dl.Forecaster(dl.RLS(), 2, known=[1])
+    forecaster.run(pd.DataFrame(X, columns=["a", "b"]), y)
+    loaded = dl.from_bytes(forecaster.to_bytes())
+    assert loaded.known == ["b"]
+    assert loaded.forecast([{"b": 1.0}]).predictions == forecaster.forecast([{"b": 1.0}]).predictions
 
 
 def test_a_row_with_a_missing_value_does_not_keep_a_forecaster_from_being_saved():

@@ -112,9 +112,10 @@ def _settle(learner: Learner, before: dict[str, Any], lost: int, known: Intake |
 
 
 def _widened(learner: Learner, x: Any) -> Any:
-    """A ticket's row as an array has the features that came since then, which were 0."""
-    missing = 0 if learner._core is None else learner._core.features - len(x)
-    return np.append(x, np.zeros(missing)) if isinstance(x, np.ndarray) and missing > 0 else x
+    """A ticket's row as an array, with the names that came since then, which were 0."""
+    if learner._core is None or learner._names is None or not isinstance(x, np.ndarray):
+        return x
+    return np.append(x, np.zeros(max(learner._core.features - len(x), 0)))
 
 
 def tell_part(learner: Learner, ticket: Ticket, y: float, weight: float | None, where: str) -> None:

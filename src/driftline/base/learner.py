@@ -18,7 +18,7 @@ from driftline.base.encoded_run import EncodedRun
 from driftline.base.intake import EncodedTable, Intake
 from driftline.base.model import Model
 from driftline.base.native import Core
-from driftline.base.rules import COUNT
+from driftline.base.rules import whole
 from driftline.base.run import Run
 from driftline.base.ticket import Ticket, mark_of
 from driftline.errors import not_fitted
@@ -26,6 +26,7 @@ from driftline.storage import model_file
 from driftline.tables import inputs
 from driftline.tables.inputs import Array, Name, Table
 
+_AHEAD = whole(1, 10**15)  # a ticket keeps it as a float
 _DONE, _UNREAD = Status.DONE, Status.UNREAD  # a member of an enumeration takes longer to look up than a short row to learn
 
 
@@ -171,7 +172,7 @@ class Learner(Model):
                 earlier labels are counted from the row that is predicted.
         """
         if ahead is not None:
-            COUNT.require(f"{type(self).__name__}.ask", "ahead", ahead)
+            ahead = int(_AHEAD.require(f"{type(self).__name__}.ask", "ahead", ahead))
         core = self._direct
         ticket = None if core is None else core.ask(x, ahead, Ticket)
         return careful.ask(self, x, ahead) if ticket is None else ticket

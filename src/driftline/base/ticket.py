@@ -25,6 +25,9 @@ from driftline.tables.kinds import CLOCK, DATE, TIMESTAMP
 if TYPE_CHECKING:
     from driftline.base.learner import Learner
 
+_BOUNDS = slice(6, 22)  # among a ticket's numbers: those of the interval, one for each level
+_MOST_BOUND = 1e300  # with which a model's own bounds stay finite
+
 
 class Ticket(_core.Ticket):
     """A row that was predicted and waits for its label.
@@ -169,7 +172,8 @@ def _read(record: Record) -> Ticket:
 def ticket_of(head: dict[str, Any], prefix: str, arrays: dict[str, Array]) -> Ticket:
     """What :func:`head_of` gave; raises ModelFileError or ValueError where it is not sound."""
     x = _row_of(head, prefix, arrays)
-    numbers = arrays[f"{prefix}numbers"]
+    numbers = arrays[f"{prefix}numbers"].copy()
+    numbers[_BOUNDS] = np.minimum(numbers[_BOUNDS], _MOST_BOUND)
     parts = None
     if "parts" in head:
         parts = [ticket_of(part, f"{prefix}{number}.", arrays) for number, part in enumerate(head["parts"])]

@@ -18,12 +18,12 @@ from driftline.base.processors import cores
 from driftline.base.rules import whole
 from driftline.delayed import packed
 from driftline.delayed.forecast import Forecast, ForecastRun
-from driftline.delayed.known import Known
+from driftline.delayed.known import Known, is_featureless
 from driftline.errors import ModelFileError, not_fitted
 from driftline.storage import codec, model_file
 from driftline.storage.model_file import Record
 from driftline.tables import inputs
-from driftline.tables.inputs import Array, Name, Table
+from driftline.tables.inputs import Array, Name
 
 R = TypeVar("R")
 
@@ -117,15 +117,14 @@ class Forecaster:
         """Forecasts each row from every step before it, and learns it.
 
         Args:
-            X: (T, d) array or frame.
+            X: (T, d) array or frame; (T, 0) where there are no features.
             y: (T,) labels.
             level: keep the ends of the intervals at this level.
         """
         where = "Forecaster.run"
-        table = inputs.as_table(X, where)
-        labels = inputs.as_vector(y, table.rows, where, "y")
         with self._guard.transaction(self):
-            names, rows = self._table(table, where)
+            names, rows = self._table(X, where)
+            labels = inputs.as_vector(y, len(rows), where, "y")
             return self._learn_rows(rows, labels, names, level, where, start=0)
 
     def _grow(self, names: list[Name], known: Sequence[Name] | None) -> None:
@@ -250,7 +249,11 @@ class Forecaster:
         self._check_width(len(items), list(items), where)
         return names, np.array([items[name] for name in names])
 
-    def _table(self, table: Table, where: str) -> tuple[list[Name] | None, Array]:
+    def _table(self, X: Any, where: str) -> tuple[list[Name] | None, Array]:
+        if is_featureless(X):
+            self._check_width(0, [], where)
+            return [], np.empty((len(X), 0))
+        table = inputs.as_table(X, where)
         self._check_width(table.columns, table.names, where)
         rows = np.concatenate([block for _, block in table.blocks()]) if table.rows else np.empty((0, table.columns))
         if self._rows and table.names is not None and self._names is not None:
@@ -318,7 +321,7 @@ class Forecaster:
         head = {
             "learner": codec.encode_model("Forecaster", self._learner),
             "steps": self._steps,
-            "known": codec.encode_known(self._known.given),
+            "known": codec.encode_known(self._known.named(self._names)),
             "names": codec.encode_names("Forecaster", self._names),
             "rows": self._rows,
         }

@@ -40,6 +40,10 @@ class Known:
                 raise ValueError(f"{where}: the known feature {feature!r} is not among those of the row")
         self._places = places
 
+    def named(self, names: list[Name] | None) -> list[Name] | None:
+        """The features by their names, where they have any, since a file says no more about an index."""
+        return self.given if self._places is None or names is None else [names[place] for place in self._places]
+
     def leaves_out(self, width: int) -> bool:
         """Whether some features are not known ahead."""
         return self._places is not None and len(set(self._places)) < width
@@ -70,6 +74,8 @@ class Known:
         width, places = len(last), self._places
         if isinstance(X_next, (list, tuple)) and not X_next:
             return np.empty((0, width))
+        if is_featureless(X_next) and not width:
+            return np.empty((len(X_next), 0))
         if isinstance(X_next, (list, tuple)) and X_next and isinstance(inputs.named(X_next[0]), Mapping):
             return self._of_mappings(X_next, names, last, where)
         if places is not None:
@@ -120,6 +126,11 @@ class Known:
             row, column = bad[0].tolist()
             raise ValueError(f"{where}: X_next[{row}, {column}] is {rows[row, column]}, where a finite number is needed")
         return rows
+
+
+def is_featureless(X: Any) -> bool:
+    """Whether a table has rows without features."""
+    return len(getattr(X, "shape", ())) == 2 and X.shape[1] == 0
 
 
 def _plain(feature: Any) -> Any:

@@ -13,6 +13,7 @@ from driftline.base import late, levels
 from driftline.base.intake import EncodedTable
 from driftline.base.late import Waiting
 from driftline.base.learner import Learner
+from driftline.delayed import Forecaster, Pending
 from driftline.evaluate.adapters import Mapped, TrueOrFalse, knows_true_and_false_alone, of_river, predicts_labels
 from driftline.evaluate.sources import Block
 from driftline.tables import inputs
@@ -42,6 +43,10 @@ class Driver:
     def __init__(self, learner: Any, delay: int, level: float | None, where: str) -> None:
         if isinstance(learner, type):
             raise TypeError(f"{where}: {learner.__name__} is a class: give a learner, {learner.__name__}()")
+        if isinstance(learner, Pending):
+            raise TypeError(f"{where}: Pending takes rows by id: give its learner, with delay= where labels come late")
+        if isinstance(learner, Forecaster):
+            raise TypeError(f"{where}: a Forecaster is measured with steps={learner.steps}")
         if not hasattr(learner, "predict_one") or not hasattr(learner, "learn_one"):
             hint = "; wrap it in PartialFit" if hasattr(learner, "partial_fit") else ""
             raise TypeError(f"{where}: {type(learner).__name__} has no predict_one and learn_one{hint}")

@@ -67,7 +67,7 @@ class StepDriver:
     def _rows(self, block: Block) -> tuple[list[Any] | None, Array]:
         forecaster = self.forecaster
         if not block.mappings:
-            return forecaster._table(inputs.as_table(block.X, self.where), self.where)
+            return forecaster._table(block.X, self.where)
         names = forecaster._names or list(inputs.as_items(block.X[0], self.where))
         rows = [inputs.as_items(x, self.where) for x in block.X]
         for row in rows:

@@ -343,14 +343,27 @@ class _Pipeline(Composite):
             rows = slice(start, min(start + step, len(batch)))
             piece = batch[rows]
             labels = None if piece.y is None else np.ascontiguousarray(piece.y)
-            seen, done = self.chain.run(
-                piece.x, whole[rows], None if learned is None else learned[rows], labels, member.missing == "skip"
-            )
+            skip = member.missing == "skip"
+            if labels is None and self.late:
+                seen, done = self._look_at_all(piece.x, whole[rows], skip)
+            else:
+                seen, done = self.chain.run(piece.x, whole[rows], None if learned is None else learned[rows], labels, skip)
             if done < len(seen):
                 self._refuse_left(batch.where, piece.number(done))
             inner = Batch(seen, labels, piece.weight, batch.where, piece.start, self._names_within())
             skipped += member._replay_block(inner, out.part(rows.start, rows.stop))
         return skipped
+
+    def _look_at_all(self, x: Array, whole: Array, skip: bool) -> tuple[Array, int]:
+        """Rows transformed as :meth:`predict` sees them while labels come late; see :meth:`Chain.run`."""
+        seen = np.full((len(x), self.chain.outputs), np.nan)
+        for t in np.flatnonzero(whole):
+            row = self.chain.look(x[t], ahead=self.late + 1)
+            if row is not None:
+                seen[t] = row
+            elif not skip:
+                return seen, int(t)
+        return seen, len(seen)
 
     def _refuse_left(self, where: str, row: int | None) -> NoReturn:
         after, values = self.chain.left()

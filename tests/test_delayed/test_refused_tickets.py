@@ -1,0 +1,104 @@
+"""Tickets that are refused, forged or interrupted: the model and the ticket stay whole."""
+
+import copy
+from functools import partial
+
+import numpy as np
+import pytest
+
+import driftline as dl
+from driftline.features import Lags, Standardize
+from tests.test_base.test_guard import interrupted_at
+
+RNG = np.random.default_rng(1)
+X = RNG.uniform(-1, 1, (60, 3))
+Y = X @ [1.0, -2.0, 0.5] + np.sin(np.arange(60) / 4) + 0.1 * RNG.normal(size=60)
+
+
+@pytest.mark.parametrize("make", [dl.RLS, dl.Auto, lambda: Lags(y=2) | dl.RLS()], ids=["rls", "auto", "pipeline"])
+def test_ahead_is_a_whole_number_of_rows_that_a_ticket_can_keep(make):
+    model = make()
+    model.run(X, Y)
+    assert model.ask(X[0], ahead=np.int64(3)).ahead == 3
+    for ahead in (2**63, 0, 1.5):
+        with pytest.raises(ValueError, match=r"ask: ahead must be a whole number in \[1, 1000000000000000\]"):
+            model.ask(X[0], ahead=ahead)
+
+
+@pytest.mark.parametrize("make", [dl.RLS, dl.Auto, lambda: Lags(y=2) | dl.RLS()], ids=["rls", "auto", "pipeline"])
+def test_a_ticket_of_a_narrower_row_without_names_is_refused(make):
+    """Nothing says that the features that it lacks are new ones."""
+    model = make()
+    ticket = model.ask(X[0, :2])
+    model.run(X, Y)
+    before = model.to_bytes()
+    with pytest.raises(ValueError, match="tell: x has 2 features, expected 3"):
+        model.tell(ticket, 1.0)
+    assert model.to_bytes() == before
+    assert not ticket.told
+
+
+def test_a_ticket_with_infinite_bounds_leaves_a_model_that_can_be_saved():
+    model = dl.RLS()
+    model.run(X, Y)
+    ticket = model.ask(X[0])
+    numbers = ticket.numbers
+    numbers[6:22] = np.inf
+    forged = dl.Ticket.from_bytes(dl.Ticket(X[0], ticket.model, numbers).to_bytes())
+    model.learn_one(X[1], Y[1])
+    model.tell(forged, Y[0])
+    assert dl.from_bytes(model.to_bytes()).to_bytes() == model.to_bytes()
+
+
+def test_a_refused_label_does_not_change_a_ticket_of_a_pipeline():
+    """Features that came since then enter as they are transformed when the label is learned."""
+    said = []
+    for refused in (False, True):
+        model = Standardize() | dl.RLS()
+        for t in range(20):
+            model.learn_one({"a": t % 5}, t % 5)
+        ticket = model.ask({"a": 1.0, "b": 7.0})
+        for t in range(5):
+            model.learn_one({"a": t % 5, "b": float(t)}, t)
+        before = ticket.to_bytes()
+        if refused:
+            with pytest.raises(ValueError, match="y is NaN"):
+                model.tell(ticket, np.nan)
+            assert ticket.to_bytes() == before
+        for t in range(20):
+            model.learn_one({"a": t % 5, "b": 3.0 * t}, t)
+        model.tell(ticket, 1.0)
+        said.append(model.predict_one({"a": 2.0, "b": 3.0}))
+    assert said[0] == said[1]
+
+
+def test_tables_are_predicted_as_rows_are_while_labels_come_late():
+    model, waiting = Lags(y=[1, 3, 12], x=2) | dl.RLS(), []
+    for x, y in zip(X, Y, strict=True):
+        waiting.append((model.ask(x), y))
+        if len(waiting) > 4:
+            model.tell(*waiting.pop(0))
+    assert model.predict(X).tolist() == [model.predict_one(x) for x in X]
+    ends = np.column_stack(model.predict_intervals(X, 0.8))
+    assert ends.tolist() == [list(model.predict_interval(x, 0.8)) for x in X]
+
+
+@pytest.mark.parametrize("call", ["learn_one", "tell"])
+@pytest.mark.parametrize(
+    "make", [lambda: Standardize() | dl.RLS(), lambda: dl.Network([dl.RLS(), dl.NLMS()])], ids=["pipeline", "network"]
+)
+def test_an_interrupt_of_one_row_leaves_all_parts_with_it_or_none(make, call):
+    start = make()
+    start.run(X[:20], Y[:20])
+    ticket = start.ask(X[20])
+    acts = {"learn_one": lambda model, _: model.learn_one(X[20], Y[20]), "tell": lambda model, own: model.tell(own, Y[20])}
+    before, done = start.to_bytes(), copy.deepcopy(start)
+    acts[call](done, copy.copy(ticket))
+    line, model, own = 0, copy.deepcopy(start), copy.copy(ticket)
+    while interrupted_at(line, partial(acts[call], model, own)):
+        learned = model.to_bytes() != before
+        assert model.to_bytes() == (done if learned else start).to_bytes(), f"line {line}"
+        assert own.told == (learned and call == "tell")
+        assert [part.told for part in own.parts] == [own.told] * len(own.parts)
+        line, model, own = line + 1, copy.deepcopy(start), copy.copy(ticket)
+    assert line > 5
