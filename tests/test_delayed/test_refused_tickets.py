@@ -85,13 +85,16 @@ def test_tables_are_predicted_as_rows_are_while_labels_come_late():
 
 @pytest.mark.parametrize("call", ["learn_one", "tell"])
 @pytest.mark.parametrize(
-    "make", [lambda: Standardize() | dl.RLS(), lambda: dl.Network([dl.RLS(), dl.NLMS()])], ids=["pipeline", "network"]
+    "make",
+    [lambda: Standardize() | dl.RLS(), lambda: dl.Network([dl.RLS(), dl.NLMS()]), dl.Averaged, dl.Classifier],
+    ids=["pipeline", "network", "averaged", "classifier"],
 )
 def test_an_interrupt_of_one_row_leaves_all_parts_with_it_or_none(make, call):
     start = make()
-    start.run(X[:20], Y[:20])
+    y = (Y > 0).tolist() if isinstance(start, dl.Classifier) else Y
+    start.run(X[:20], y[:20])
     ticket = start.ask(X[20])
-    acts = {"learn_one": lambda model, _: model.learn_one(X[20], Y[20]), "tell": lambda model, own: model.tell(own, Y[20])}
+    acts = {"learn_one": lambda model, _: model.learn_one(X[20], y[20]), "tell": lambda model, own: model.tell(own, y[20])}
     before, done = start.to_bytes(), copy.deepcopy(start)
     acts[call](done, copy.copy(ticket))
     line, model, own = 0, copy.deepcopy(start), copy.copy(ticket)

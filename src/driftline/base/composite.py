@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import wraps
+from functools import partial, wraps
 from itertools import takewhile
 from operator import call, is_
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -207,6 +207,10 @@ class Composite:
         fits = isinstance(ticket, Ticket) and not ticket.told and 0 != self.mark == ticket.model
         return fits and ticket.parts is not None and ticket.labels <= self.rows
 
+    def telling(self, part: Learner, ticket: Ticket, y: Any, weight: Any) -> Step:
+        """A part that learns the label of its ticket."""
+        return Step(partial(self.marked(part).tell, ticket, y, weight), partial(part.tell, ticket, y, sample_weight=weight))
+
     @property
     def rows(self) -> int:
         """Rows learned."""
@@ -267,14 +271,33 @@ def tell_each(
         careful.tell_part(part, own, label, weight, batch.where)
 
 
-def in_one_go(steps: Sequence[Callable[[], Status]], then: Sequence[Callable[[], None]] = ()) -> int:
-    """Makes calls until one of the steps does not answer DONE; returns how many were made before it.
+class Step(NamedTuple):
+    """One part of a composite learns: by a native call, or by a verb that handles what the call leaves to Python."""
+
+    native: Callable[[], Status]
+    careful: Callable[[], None]
+
+
+def learning(part: Learner, row: Any, y: Any, weight: Any = None) -> Step:
+    """A part that learns a row."""
+    learn = partial(part.learn_one, row, y, sample_weight=weight)
+    return Step(partial(core_of(part).learn, row, y, weight), learn)
+
+
+def in_one_go(steps: Sequence[Step], then: Sequence[Callable[[], None]]) -> Status:
+    """Lets parts learn, and then makes native calls that cannot fail. Nothing has changed unless the first step is done.
 
     Python handles interrupts between its own instructions. There are none between these calls: where they are native, an
     interrupt comes before all of them or after.
     """
-    expected = [Status.DONE] * len(steps) + [None] * len(then)
-    return len(list(takewhile(bool, map(is_, map(call, [*steps, *then]), expected))))
+    calls, expected = [step.native for step in steps], [Status.DONE] * len(steps) + [None] * len(then)
+    done = len(list(takewhile(bool, map(is_, map(call, [*calls, *then]), expected))))
+    if not done:
+        return Status.UNREAD
+    if done < len(steps):
+        for rest in [*(step.careful for step in steps[done:]), *then]:
+            rest()
+    return Status.DONE
 
 
 def is_weight(weight: Any) -> bool:

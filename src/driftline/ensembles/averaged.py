@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ from driftline.base import params
 from driftline.base.batch import Batch
 from driftline.base.by_errors import ByErrors
 from driftline.base.certificate import Certificate
-from driftline.base.composite import Composite, core_of, exclusive, is_weight, tell_each
+from driftline.base.composite import Composite, core_of, exclusive, in_one_go, is_weight, learning, tell_each
 from driftline.base.learner import Learner
 from driftline.base.meta import LINEAR, MetaLearner
 from driftline.base.registry import learner
@@ -150,16 +152,13 @@ class _Averaged(ByErrors):
     @exclusive
     def learn(self, x: Any, y: Any, weight: Any = None) -> Status:
         """The learner goes first: nothing after it can fail."""
-        row = self._row(x) if is_weight(weight) else None
+        row = self._row(x) if is_weight(weight) and isinstance(y, float) else None
         if row is None:
             return Status.UNREAD
         member = self.members[0]
         used, prediction = member._weights, float(_products(row, self._mean())[0])
-        if core_of(member).learn(x, y, weight) is not Status.DONE:
-            return Status.UNREAD
-        self._add(used)
-        self.above[0].learn_one(np.zeros(1), _held(float(y) - prediction), sample_weight=weight)
-        return Status.DONE
+        steps = [learning(member, x, y, weight), learning(self.above[0], np.zeros(1), _held(y - prediction), weight)]
+        return in_one_go(steps, self._adding(used))
 
     @exclusive
     def ask(self, x: Any, ahead: int | None, kind: type[Any]) -> Any:
@@ -173,31 +172,28 @@ class _Averaged(ByErrors):
     @exclusive
     def tell(self, ticket: Any, y: Any, weight: Any = None) -> Status:
         """The learner goes first: nothing after it can fail."""
-        if not (self.takes(ticket) and is_weight(weight)):
+        if not (self.takes(ticket) and is_weight(weight) and isinstance(y, float)):
             return Status.UNREAD
-        used = self.members[0]._weights
-        if self.marked(self.members[0]).tell(ticket.parts[0], y, weight) is not Status.DONE:
-            return Status.UNREAD
-        self._take_in(used, ticket, float(y), weight)
-        ticket.told = True
-        return Status.DONE
+        steps = [
+            self.telling(self.members[0], ticket.parts[0], y, weight),
+            self.telling(self.above[0], ticket.parts[1], _held(y - ticket.prediction), weight),
+        ]
+        return in_one_go(steps, [*self._adding(self.members[0]._weights), partial(setattr, ticket, "told", True)])
 
     def tell_parts(self, ticket: Ticket, batch: Batch) -> None:
         """The same, where the learner may refuse."""
         used = self.members[0]._weights
         tell_each(self.members, ticket.parts[:1], batch)
         assert batch.y is not None
-        self._take_in(used, ticket, float(batch.y[0]), None if batch.weight is None else float(batch.weight[0]))
+        tell_each(self.above, ticket.parts[1:], batch, [_held(float(batch.y[0]) - ticket.prediction)])
+        for add in self._adding(used):
+            add()
 
-    def _take_in(self, used: Array, ticket: Ticket, y: float, weight: float | None) -> None:
-        self._add(used)
-        self.marked(self.above[0])
-        self.above[0].tell(ticket.parts[1], _held(y - ticket.prediction), sample_weight=weight)
-
-    def _add(self, used: Array) -> None:
+    def _adding(self, used: Array) -> list[Callable[[], None]]:
+        """The calls that add weights to those that the mean is made of."""
         with np.errstate(over="ignore"):
-            self._total = _held(self._total + used)
-        self._count += 1
+            total = _held(self._total + used)
+        return [partial(setattr, self, "_total", total), partial(setattr, self, "_count", self._count + 1)]
 
     def replay(self, batch: Batch, out: Outputs) -> int:
         """The learner goes through the rows first, and leaves its weights at every row."""

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from driftline._core import Outputs, Status
 from driftline.base.batch import Batch
-from driftline.base.composite import Composite, core_of, count_in, exclusive, is_weight, tell_each
+from driftline.base.composite import (
+    Composite,
+    Step,
+    core_of,
+    count_in,
+    exclusive,
+    in_one_go,
+    is_weight,
+    learning,
+    tell_each,
+)
 from driftline.base.learner import Learner
 from driftline.base.ticket import Ticket, copy_of
 from driftline.linear.gd import GD
@@ -159,12 +171,8 @@ class ClassState(Composite):
             return Status.UNREAD
         code = np.array([y])
         targets = [float(target[0]) for target in self._targets(code)]
-        if core_of(self.members[0]).learn(x, targets[0], weight) is not Status.DONE:
-            return Status.UNREAD
-        for member, target in zip(self.members[1:], targets[1:], strict=True):
-            member.learn_one(x, target, sample_weight=weight)
-        self._take_note(said, code, [np.array([target]) for target in targets], self._decide(said))
-        return Status.DONE
+        steps = [learning(member, x, target, weight) for member, target in zip(self.members, targets, strict=True)]
+        return in_one_go([*steps, *self._curve_steps(said, targets)], [self._counting(self._decide(said), code)])
 
     @exclusive
     def ask(self, x: Any, ahead: int | None, kind: type[Any]) -> Any:
@@ -186,14 +194,10 @@ class ClassState(Composite):
         if not (known and sure and is_weight(weight) and self.takes(ticket)) or len(ticket.parts) != len(self.members):
             return Status.UNREAD
         targets = [float(target[0]) for target in self._targets(np.array([y]))]
-        if self.marked(self.members[0]).tell(ticket.parts[0], targets[0], weight) is not Status.DONE:
-            return Status.UNREAD
-        for member, part, target in zip(self.members[1:], ticket.parts[1:], targets[1:], strict=True):
-            self.marked(member)
-            member.tell(part, target, sample_weight=weight)
-        self._note_told(ticket, ticket.parts, y)
-        ticket.told = True
-        return Status.DONE
+        said = np.array([[part.prediction for part in ticket.parts]])
+        steps = [self.telling(*own, weight) for own in zip(self.members, ticket.parts, targets, strict=True)]
+        count = self._counting(ticket.numbers[:1], np.array([y]))
+        return in_one_go([*steps, *self._curve_steps(said, targets)], [count, partial(setattr, ticket, "told", True)])
 
     def tell_parts(self, ticket: Ticket, batch: Batch) -> None:
         """The same for any class, and for a ticket from before some classes were known."""
@@ -282,6 +286,15 @@ class ClassState(Composite):
         held = np.clip(said.reshape(-1, 1), -_KNOTS, _KNOTS)  # row by row, the members of a row one after the other
         aims = np.ascontiguousarray(np.column_stack(targets).reshape(-1))
         self.above[0]._replay_block(Batch(held, aims, None, ""), Outputs(np.empty(len(aims))))
+
+    def _curve_steps(self, said: Array, targets: list[float]) -> list[Step]:
+        """The steps that move the curve by one row."""
+        held = np.clip(said.reshape(-1, 1), -_KNOTS, _KNOTS)
+        return [learning(self.above[0], row, aim) for row, aim in zip(held, targets, strict=True)]
+
+    def _counting(self, decided: Array, code: Array) -> Callable[[], None]:
+        """The call that counts a mistake, if it was one."""
+        return partial(setattr, self, "mistakes", self.mistakes + int(decided[0] != code[0]))
 
     def _probabilities(self, said: Array) -> Array:
         """Of each class, (rows, classes); of class 1 alone, (rows, 1), where there are no more than two."""

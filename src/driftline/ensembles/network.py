@@ -12,7 +12,7 @@ from driftline._core import Level, Outputs, Status
 from driftline.base import params
 from driftline.base.batch import Batch
 from driftline.base.certificate import Certificate
-from driftline.base.composite import Composite, core_of, exclusive, in_one_go, is_weight, tell_each
+from driftline.base.composite import Composite, core_of, exclusive, in_one_go, is_weight, learning, tell_each
 from driftline.base.learner import Learner
 from driftline.base.meta import REGRESSOR, MetaLearner
 from driftline.base.registry import learner
@@ -223,12 +223,7 @@ class _Network(Composite):
         if said is None:
             return Status.UNREAD
         parts, rows = [*self.members, *self.above], [x] * len(self.members) + [said]
-        done = in_one_go([partial(core_of(parts[number]).learn, rows[number], y, weight) for number in self.plan])
-        if not done:
-            return Status.UNREAD
-        for number in self.plan[done:]:
-            parts[number].learn_one(rows[number], y, sample_weight=weight)
-        return Status.DONE
+        return in_one_go([learning(parts[number], rows[number], y, weight) for number in self.plan], [])
 
     @exclusive
     def ask(self, x: Any, ahead: int | None, kind: type[Any]) -> Any:
@@ -248,14 +243,8 @@ class _Network(Composite):
         if not (self.takes(ticket) and self.plan and is_weight(weight)):
             return Status.UNREAD
         parts = [*self.members, *self.above]
-        tells = [partial(self.marked(parts[number]).tell, ticket.parts[number], y, weight) for number in self.plan]
-        done = in_one_go(tells, [partial(setattr, ticket, "told", True)])
-        if not done:
-            return Status.UNREAD
-        for number in self.plan[done:]:
-            parts[number].tell(ticket.parts[number], y, sample_weight=weight)
-        ticket.told = True
-        return Status.DONE
+        steps = [self.telling(parts[number], ticket.parts[number], y, weight) for number in self.plan]
+        return in_one_go(steps, [partial(setattr, ticket, "told", True)])
 
     def tell_parts(self, ticket: Ticket, batch: Batch) -> None:
         """The same, where several may refuse."""

@@ -13,7 +13,7 @@ from driftline._core import Level, Outputs, Status
 from driftline.base import params, river
 from driftline.base.batch import Batch, numbered
 from driftline.base.certificate import Certificate
-from driftline.base.composite import Composite, core_of, exclusive, in_one_go, tell_each
+from driftline.base.composite import Composite, core_of, exclusive, in_one_go, learning, tell_each
 from driftline.base.learner import Learner
 from driftline.base.meta import MetaLearner
 from driftline.base.registry import learner
@@ -283,8 +283,7 @@ class _Pipeline(Composite):
         row = self._look(x, unknown_allowed=False)
         if row is None:
             return Status.UNREAD
-        learn = partial(core_of(self.members[0]).learn, row, y, weight)
-        return Status.DONE if in_one_go([learn], [partial(self.chain.learn, y)]) else Status.UNREAD
+        return in_one_go([learning(self.members[0], row, y, weight)], [partial(self.chain.learn, y)])
 
     @exclusive
     def ask(self, x: Any, ahead: int | None, kind: type[Any]) -> Any:
@@ -299,9 +298,8 @@ class _Pipeline(Composite):
         inner = self._part_of(ticket, self._look(ticket.x, unknown_allowed=False)) if self.takes(ticket) else None
         if inner is None:
             return Status.UNREAD
-        tell = partial(self.marked(self.members[0]).tell, inner, y, weight)
-        then = [partial(self.chain.learn, y), partial(setattr, ticket, "told", True)]
-        return Status.DONE if in_one_go([tell], then) else Status.UNREAD
+        told = partial(setattr, ticket, "told", True)
+        return in_one_go([self.telling(self.members[0], inner, y, weight)], [partial(self.chain.learn, y), told])
 
     @staticmethod
     def _part_of(ticket: Ticket, row: Array | None) -> Ticket | None:
