@@ -176,8 +176,9 @@ def test_a_withdrawn_id_is_called_that():
     pending.predict_one("a", [1.0])
     pending.withdraw_one("a")
     for again in (pending, dl.from_bytes(pending.to_bytes())):
-        with pytest.raises(ValueError, match="'a' was withdrawn"):
-            again.learn_one("a", 1.0)
+        for verb in (again.learn_one, again.hold_one, again.learn_one):
+            with pytest.raises(ValueError, match="'a' was withdrawn"):
+                verb("a", 1.0)
 
 
 @pytest.mark.parametrize("row", [{"a": np.nan, "b": 1.0}, [np.nan, 1.0]], ids=["mapping", "array"])

@@ -147,8 +147,9 @@ class Pending:
         def finish(before: tuple[int, int]) -> None:
             """Settles the id if the learner has taken the label. A learner takes all of it or nothing."""
             ticket = self._tickets.get(id)
-            if id in self._settled or (ticket is not None and (ticket.told or count() != before)):
+            if ticket is not None and (ticket.told or count() != before):
                 self._settle(id, told=True)
+            self._forget_oldest()
 
         with self._guard.transaction(_Change(finish, count)):
             ticket = self._ticket(id, where)
@@ -175,8 +176,9 @@ class Pending:
         where, id = "Pending.withdraw_one", _plain(id, "Pending.withdraw_one")
 
         def finish(_: Any) -> None:
-            if id in self._settled:
-                self._settle(id, told=self._settled[id])
+            if id in self._tickets and id in self._settled:
+                self._settle(id, told=False)
+            self._forget_oldest()
 
         with self._guard.transaction(_Change(finish)):
             self._ticket(id, where)
@@ -209,6 +211,9 @@ class Pending:
         self._settled[id] = told
         self._held.pop(id, None)
         self._tickets.pop(id, None)
+        self._forget_oldest()
+
+    def _forget_oldest(self) -> None:
         while len(self._settled) > self._most:
             self._settled.popitem(last=False)
 
