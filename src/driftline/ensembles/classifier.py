@@ -65,12 +65,21 @@ class Classifier(MetaLearner):
     _plain_intercept = True
     _core: ClassState | None = params.state(None)
     _met: Labels | None = params.state(None)  # made when first asked for
+    _incoming: Any = params.state(None)  # the label of the row that is learned now, or was last
 
     def _base_learners(self) -> list[Learner]:
         return [_DEFAULT if self.learner is None else self.learner]
 
     @property
     def _labels(self) -> Labels:
+        met = self._met_before
+        if self._core is not None and self._core.known > len(met):  # the core has learned the row of a new label
+            met.add(self._incoming)
+        return met
+
+    @property
+    def _met_before(self) -> Labels:
+        """The labels that were met before the row that is learned now."""
         if self._met is None:
             self._met = Labels(self._named)
         return self._met
@@ -81,7 +90,7 @@ class Classifier(MetaLearner):
         return [] if self.classes is None else [of_one(label) for label in self.classes]
 
     def _compose(self, members: list[Learner], above: list[Learner], features: int) -> ClassState:
-        return ClassState(members[0], len(self._labels), features, bool(self.intercept), self.dtype)
+        return ClassState(members[0], len(self._met_before), features, bool(self.intercept), self.dtype)
 
     def _require_core(self, what: str) -> ClassState:
         super()._require_core(what)
@@ -91,7 +100,7 @@ class Classifier(MetaLearner):
     def _core_for(self, state: dict[str, Array]) -> Composite:
         core = super()._core_for(state)
         assert isinstance(core, ClassState)
-        core.make_room(state, most=len(self._labels))
+        core.make_room(state, most=len(self._met_before))
         return core
 
     def _refresh(self, before: dict[str, Any]) -> None:
@@ -134,9 +143,8 @@ class Classifier(MetaLearner):
         label = as_label(y, f"{type(self).__name__}.learn_one")
         labels = self._labels
         code = np.nan if label is None else labels.code(label)
+        self._incoming = label
         super().learn_one(x, float(len(labels) if code is None else code), sample_weight=sample_weight)
-        if code is None and self._core is not None and self._core.known > len(labels):
-            labels.add(label)
 
     def ask(self, x: Any, ahead: int | None = None) -> Ticket:
         """Predicts one row whose label is to come, and changes nothing; see :meth:`driftline.Learner.ask`."""
@@ -149,9 +157,8 @@ class Classifier(MetaLearner):
         """Learns the label of a row as of when it was asked for; the label may be one that was never met."""
         label, labels = as_label(y, f"{type(self).__name__}.tell"), self._labels
         code = np.nan if label is None else labels.code(label)
+        self._incoming = label
         super().tell(ticket, float(len(labels) if code is None else code), sample_weight=sample_weight)
-        if code is None and self._core is not None and self._core.known > len(labels):
-            labels.add(label)
 
     def _learn_table(
         self, X: Any, y: Any, sample_weight: Any, where: str, weights_every: int | None = None, level: float | None = None
