@@ -91,9 +91,7 @@ Level = Annotated[
 ]
 Steps = Annotated[
     int | None,
-    typer.Option(
-        min=1, max=10_000, metavar="ROWS", help="Forecast this many rows ahead, one model a step; see forecast."
-    ),
+    typer.Option(min=1, max=10_000, metavar="ROWS", help="Forecast this many rows ahead, one model a step; see forecast."),
 ]
 Known = Annotated[
     Names,

@@ -20,6 +20,7 @@ from driftline.tables.inputs import Array
 
 RECENT = 11  # times that are kept: enough for the steps between rows of two working weeks
 
+
 @dataclass(frozen=True, eq=False)
 class Block:
     """Some rows as numbers.
