@@ -79,7 +79,10 @@ class Connection:
         """The status and the answer as plain values, or bytes where it is not JSON. OSError where the service is gone."""
         self.http.request(method, path, None if body is None else json.dumps(body), self.headers)
         answer = self.http.getresponse()
-        data = answer.read()
+        try:
+            data = answer.read()
+        except AttributeError as error:  # another thread closed the connection, its service being gone
+            raise OSError("the connection was closed") from error
         return answer.status, json.loads(data) if "json" in answer.headers.get("content-type", "") else data
 
     def close(self):

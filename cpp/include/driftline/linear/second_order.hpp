@@ -300,14 +300,12 @@ template <class T> DRIFTLINE_ONCE Status predict_row(SecondOrderState<T>& m, dou
         return status;
     m.ready = false;
     if (m.policy.shrink || s) {
-        if (m.sums.pending != 0 && view.norm2 <= largest_s<T>) { // S is I, which is yet to be written down
+        if (m.sums.pending != 0) // S is I, which a question does not write down
             view.s = resets_again(m, view, m.policy.noise) ? view.norm2 : identity_form(m.x, row.columns);
-        } else {
-            settle(m);
+        else
             look_at_variance(m, row, view, false);
-            if (!(view.s <= DBL_MAX))
-                look_at_restarted(m, row, view);
-        }
+        if (!(view.s <= DBL_MAX))
+            look_at_restarted(m, row, view);
     }
     if (s)
         *s = plain_s(view);
