@@ -137,7 +137,7 @@ def copy_of(x: Any) -> Any:
 
 def head_of(ticket: Ticket, prefix: str, arrays: dict[str, Array]) -> dict[str, Any]:
     """What a ticket is as JSON has it; its arrays are added to those given."""
-    arrays[f"{prefix}numbers"] = ticket.numbers
+    arrays[f"{prefix}numbers"] = _bounded(ticket.numbers)
     head: dict[str, Any] = {"model": ticket.model, "told": ticket.told}
     if ticket.predictions.size:
         arrays[f"{prefix}predictions"] = ticket.predictions
@@ -165,6 +165,13 @@ def head_of(ticket: Ticket, prefix: str, arrays: dict[str, Array]) -> dict[str, 
     return head
 
 
+def _bounded(numbers: Array) -> Array:
+    """A ticket's numbers with bounds that a model can keep."""
+    numbers = numbers.copy()
+    numbers[_BOUNDS] = np.minimum(numbers[_BOUNDS], _MOST_BOUND)
+    return numbers
+
+
 def _read(record: Record) -> Ticket:
     return ticket_of(record.head, "", dict(record.arrays))
 
@@ -172,8 +179,7 @@ def _read(record: Record) -> Ticket:
 def ticket_of(head: dict[str, Any], prefix: str, arrays: dict[str, Array]) -> Ticket:
     """What :func:`head_of` gave; raises ModelFileError or ValueError where it is not sound."""
     x = _row_of(head, prefix, arrays)
-    numbers = arrays[f"{prefix}numbers"].copy()
-    numbers[_BOUNDS] = np.minimum(numbers[_BOUNDS], _MOST_BOUND)
+    numbers = _bounded(arrays[f"{prefix}numbers"])
     parts = None
     if "parts" in head:
         parts = [ticket_of(part, f"{prefix}{number}.", arrays) for number, part in enumerate(head["parts"])]
