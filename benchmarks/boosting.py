@@ -68,7 +68,7 @@ def plateaus(seed: int) -> tuple[Array, Array]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, nargs="?", metavar="DIR", help="a folder of files, with INDEX.md and rivals.json")
-    parser.add_argument("--plateaus", type=int, default=0, metavar="N", help="so many streams of plateaus")
+    parser.add_argument("--plateaus", type=int, default=0, metavar="N", help="how many streams of plateaus to run")
     options = parser.parse_args()
     rows: list[tuple[Cell, ...]] = []
     for seed in range(options.plateaus):

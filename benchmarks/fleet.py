@@ -58,7 +58,7 @@ def measure(quick: bool) -> Report:
 
 
 def _alarms(quick: bool) -> tuple[Table, list[Verdict]]:
-    """Keys of which some get other weights half-way: how many are named, and what finding them costs."""
+    """Changes the weights of some keys half-way: how many of them are named, and what that costs."""
     count = ALARM_ROWS // 10 if quick else ALARM_ROWS
     rows, verdicts = [], []
     for keys_count in ALARM_KEYS:

@@ -35,7 +35,7 @@ def forecast_at(origin: int, lines: list[str], options: argparse.Namespace, fold
 
 
 def labels_ago(y: Array, origins: Array, steps: int, back: int) -> Array:
-    """For each origin and step the label so many rows before, or a multiple of them where that one had not come."""
+    """For each origin and step, the label ``back`` rows before, or the next multiple of it that was known at the origin."""
     step = np.arange(steps)
     return y[origins[:, None] + step - (step // back + 1) * back]
 

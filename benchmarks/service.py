@@ -154,7 +154,7 @@ def measure(connections: list[int], calls: int, rounds: int, learner: str) -> li
 
 
 def soak(rows: int, streams: int) -> list[list[Cell]]:
-    """Memory and open files of a service along so many rows by id, with streams of events that listen and then leave."""
+    """Memory and open files of a service over many rows by id, with event streams that listen and then leave."""
     lines: list[list[Cell]] = []
 
     async def listeners(port: int) -> list[asyncio.StreamWriter]:
@@ -201,7 +201,7 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=4000, help="single rows of a round; a tenth as many batches")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--learner", default="rls")
-    parser.add_argument("--soak", type=int, metavar="ROWS", help="memory and open files along so many rows instead")
+    parser.add_argument("--soak", type=int, metavar="ROWS", help="measure memory and open files over this many rows instead")
     parser.add_argument("--streams", type=int, default=1000, help="of events, open during the soak")
     options = parser.parse_args()
     if options.soak:

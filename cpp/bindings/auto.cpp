@@ -320,7 +320,7 @@ struct JuryCore {
 } // namespace
 
 void bind_auto(nb::module_& m) {
-    nb::class_<JuryCore>(m, "Jury", "Makes one prediction of several, the first of which it leans on to begin with.")
+    nb::class_<JuryCore>(m, "Jury", "Mixes several predictions into one; it starts out trusting the first.")
         .def(nb::init<Index>(), nb::arg("count"))
         .def("mix", &JuryCore::mix, nb::arg("said"), nb::sig("def mix(self, said: typing.Any) -> typing.Any"))
         .def("learn", &JuryCore::learn, nb::arg("said"), nb::arg("mixed"), nb::arg("y"), nb::arg("weight"), nb::arg("ahead"),

@@ -30,7 +30,7 @@ inline constexpr int alarm_scales = 9;
 inline constexpr double alarm_power = 0.6, alarm_shift = 2;
 // A model that knows nothing yet makes the first errors: they are not in the sample. Ranks among few others say little.
 inline constexpr Index alarm_start_up = 24, alarm_few = 8, alarm_first_scores = alarm_warm_up - alarm_start_up - alarm_few;
-// The fourth CUSUM: its errors, its bet, how many of the latest errors must be larger at their median, and by what factor.
+// The fourth CUSUM: how many errors it watches, its bet, and the factor by which the median of the latest errors must grow.
 inline constexpr Index alarm_early = 384, alarm_latest = 24;
 inline constexpr double alarm_early_power = 0.4, alarm_factor = 2.5;
 

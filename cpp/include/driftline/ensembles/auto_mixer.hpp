@@ -111,7 +111,7 @@ class Mixer {
             engine<double>().predict(top_.state, correction, nullptr);
         return mix_rest(expert, correction);
     }
-    // The mixture of some experts by what they were worth in the long run.
+    // The mixture of some experts, weighted by their losses in the long run.
     double mix_among(const double* expert, const std::vector<Index>& chosen) const {
         return first_.mixed_among(first_.rates() - 1, expert, chosen);
     }
