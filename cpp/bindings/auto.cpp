@@ -58,6 +58,8 @@ template <class T> struct AutoCore : Guarded {
             return Status::done;
         });
     }
+    // A row that cannot be learned; `whole`: its features are those read last.
+    void pass_over(bool whole, double label) { model->pass_over(whole ? wide_.data() : nullptr, label); }
     // Reads row t of a batch; false where a value is out of range.
     bool take(const Batch& batch, Index t) { return driftline::read_row<T>(batch, t, features(), wide_.data()); }
     Coverage& coverage() { return model->coverage; }
@@ -340,8 +342,8 @@ void bind_auto(nb::module_& m) {
         .def_ro("drift", &ExpertReport::drift);
     bind<double>(m, "Auto64");
     bind<float>(m, "Auto32");
-    m.attr("auto_sums") = nb::make_tuple("rows", "loss", "largest_loss", "expert_resets", "rescalings", "outliers");
-    static_assert(auto_sums_count == 6);
+    m.attr("auto_sums") = nb::make_tuple("rows", "loss", "largest_loss", "expert_resets", "rescalings", "outliers", "gaps");
+    static_assert(auto_sums_count == 7);
 }
 
 } // namespace driftline::bindings

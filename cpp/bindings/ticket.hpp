@@ -239,13 +239,19 @@ template <class Core> class LateReplay {
         const bool whole = !std::isnan(asked.prediction) && std::fabs(label) <= type_max<typename Core::Value>;
         if (!whole && !batch_.skip)
             return Status::bad_value;
-        rows_.skipped += !whole;
-        if (whole && share != 0)
+        if (!whole)
+            pass_over(t, label);
+        else if (share != 0)
             if (const Status status = tell_row(t, asked, label, share); status != Status::done)
                 return status;
         rows_.said.pop_front();
         ++rows_.told;
         return Status::done;
+    }
+    void pass_over(Index t, double label) {
+        ++rows_.skipped;
+        if constexpr (requires { self_.pass_over(true, label); })
+            self_.pass_over(self_.take(batch_, t), label);
     }
     Status tell_row(Index t, const Asked& asked, double label, double share) {
         if constexpr (requires { self_.take(batch_, t); }) {

@@ -59,9 +59,10 @@ nb::object look(HeldChain& self, nb::handle x, bool unknown_allowed, bool alone,
 }
 
 // Rows from `start` on into `out`; those that are not whole become NaN, and those that are `learned` become part of the
-// stream. Returns the first row that leaves the range on the way, unless such rows are skipped, else the number of rows.
+// stream. So do, after the first of these, rows that miss a value: with what is known of them. `started`: there was one
+// before. Returns the first row that leaves the range on the way, unless such rows are skipped, else the number of rows.
 Index run(HeldChain& self, Rows x, Mask whole, std::optional<Mask> learned, std::optional<Vector> y, OutTable out, bool skip,
-          bool alone) {
+          bool alone, bool started) {
     auto& chain = self.chain;
     const auto rows = static_cast<Index>(x.shape(0));
     const auto matches = [&](const auto& array) { return static_cast<Index>(array.shape(0)) == rows; };
@@ -80,8 +81,12 @@ Index run(HeldChain& self, Rows x, Mask whole, std::optional<Mask> learned, std:
         }
         if (!good)
             std::fill(z, z + chain.outputs(), NAN);
-        else if (learned && learned->data()[t])
+        const bool is_learned = good && learned && learned->data()[t];
+        started |= is_learned;
+        if (is_learned)
             chain.learn(y ? y->data()[t] : 0);
+        else if (started && y && !(good && std::fabs(y->data()[t]) <= chain.largest()))
+            chain.pass_over(good, y->data()[t]);
     }
     return rows;
 }
@@ -147,7 +152,7 @@ void bind_transforms(nb::module_& m) {
             "learn", [](HeldChain& self, double y) { self.chain.learn(y); }, arg("y"),
             "The row that was looked at last becomes one of those seen.")
         .def("run", &run, arg("x"), arg("whole"), arg("learned").none(), arg("y").none(), arg("out"), arg("skip"),
-             arg("alone") = false)
+             arg("alone") = false, arg("started") = false)
         .def("left", &left, "After which transformation a row last left the range, and its values there.");
 }
 

@@ -3,6 +3,7 @@
 ``experts`` are (sight, time, amount, start, reset, sudden) as the core lists them; the constants are those of docs/auto.md.
 """
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -185,8 +186,11 @@ def is_outlier(X: Array, y: Array, told: Array, own: list[float], centre: Array)
     return len(told) >= WARM and away > 2 * peak > 0 and not explained and not foreseen
 
 
-def auto(X: Array, y: Array, experts: list[tuple[Any, ...]]) -> Array:
-    """The predictions on streams whose scales stay as they were in the first 64 rows."""
+def auto(X: Array, y: Array, experts: list[tuple[Any, ...]], gaps: Collection[int] = ()) -> Array:
+    """The predictions on streams whose scales stay as they were in the first 64 rows.
+
+    Rows in ``gaps`` have no label, and are not learned; ``y`` has what stands for it there.
+    """
     d = X.shape[1]
     mixer = Mixer([kind[0] for kind in experts])
     predictions = np.zeros(len(y))
@@ -207,7 +211,7 @@ def auto(X: Array, y: Array, experts: list[tuple[Any, ...]]) -> Array:
             f = np.clip([*own, told[t - 1], np.mean(told[:t])], low - reach, high + reach)
             mixed = mixer.mix(f)
             predictions[t] = mixed
-            held = not held and is_outlier(X[: t + 1], y[: t + 1], told[:t], own, units.centre)
+            held = not held and t not in gaps and is_outlier(X[: t + 1], y[: t + 1], told[:t], own, units.centre)
             if held:
                 mixer.overlook((label - mixed) ** 2)
                 told[t] = mixed
@@ -217,7 +221,8 @@ def auto(X: Array, y: Array, experts: list[tuple[Any, ...]]) -> Array:
                 change = float(np.mean(changes))
                 share = 0.8 * min(2 * np.exp(np.mean(np.log(np.maximum(changes, 1e-3)))), 1) ** 2
                 predictions[t] = share * mixed + (1 - share) * y[0]
-            mixer.learn(f, label)
+            if t not in gaps:
+                mixer.learn(f, label)
             if t == 1:
                 mixer.prior *= min(change, 1)
         rows_known = t + 1
@@ -227,7 +232,7 @@ def auto(X: Array, y: Array, experts: list[tuple[Any, ...]]) -> Array:
             again = range(rows_known)
         else:
             again = range(t, t + 1)
-        for i in again:
+        for i in (i for i in again if i not in gaps):
             for model, kind in zip(models, experts, strict=True):
                 origin = 0.0 if kind[0] in (RAW, RAW_PAST) else units.label_centre
                 model.learn(units.row(kind[0], X[i], list(X[:i]), list(told[:i]), d), told[i] - origin)

@@ -68,10 +68,10 @@ def test_memory_over_time_is_that_of_the_loop_and_survives_a_copy(name, every):
     weight = np.where(np.arange(160) % 9 == 4, 0.0, 1.0)
     holes = np.where(np.arange(160)[:, None] == 20, np.nan, X)
     run = PACED[name](missing="skip").run(holes, y, sample_weight=weight, weights_every=every)
-    model, seen, drift = PACED[name](), [], []
+    model, seen, drift = PACED[name](missing="skip"), [], []
     for t in range(160):
-        if t != 20 and weight[t]:
-            model.learn_one(X[t], y[t])
+        if weight[t]:
+            model.learn_one(holes[t], y[t])
         if (t + 1) % every == 0:
             seen.append(model._memory() if every == 1 else copy.deepcopy(model)._memory())
             drift.append(getattr(model, "drift_", None))

@@ -5,8 +5,6 @@ import json
 import numpy as np
 import pytest
 
-import driftline as dl
-from driftline.cli.label_lags import looks_at_labels
 from tests.test_cli.calling import call, outcome
 from tests.test_linear.test_keep_prior import calendar
 
@@ -52,39 +50,6 @@ def test_a_kept_prior_tames_it(capsys, run):
     assert found["warnings"] == []
     assert found["r2"] > 0
     assert "Warning" not in call(capsys, *run, "-s", "keep_prior=true")[1]
-
-
-@pytest.mark.parametrize("more", [[], ["--delay", 3], ["--steps", 2]], ids=["at once", "late", "ahead"])
-def test_rows_that_are_not_learned_shift_the_lags_of_labels(capsys, tmp_path, more):
-    """Auto looks at earlier labels, and counts those it learned; RLS does not look at them."""
-    source = tmp_path / "a.csv"
-    lines = [f"{t % 7},{'' if t in (40, 50) else t % 24}" for t in range(60)]
-    source.write_text("\n".join(["x,y", *lines]) + "\n")
-    code, out, _ = call(capsys, "run", source, "-t", "y", *more)
-    (line,) = (line for line in out.splitlines() if line.startswith("Warning: "))
-    words = "Auto: 2 rows were not learned because the target or a feature is missing. Lags of labels count labels, not rows"
-    assert (code, words in line) == (0, True)
-    assert outcome(capsys, "run", source, "-t", "y", *more)["warnings"] == [line.removeprefix("Warning: ")]
-    assert outcome(capsys, "run", source, "-t", "y", "-m", "rls", *more)["warnings"] == []
-    source.write_text(source.read_text().replace(",\n", ",1\n"))
-    assert outcome(capsys, "run", source, "-t", "y", *more)["warnings"] == []
-
-
-@pytest.mark.parametrize(
-    ("learner", "looks"),
-    [
-        (dl.Auto(), True),
-        (dl.RLS(), False),
-        (dl.features.Lags(y=[1, 24]) | dl.RLS(), True),
-        (dl.features.Lags(x=3) | dl.RLS(), False),
-        (dl.Network([dl.RLS(), dl.features.Lags(y=2) | dl.RLS()]), True),
-        (dl.Auto(experts=[dl.RLS()]), True),
-        (dl.Averaged(dl.RLS()), False),
-    ],
-    ids=["auto", "rls", "lags of y", "lags of x", "network", "experts", "averaged"],
-)
-def test_learners_that_look_at_earlier_labels(learner, looks):
-    assert looks_at_labels(learner) == looks
 
 
 def test_a_comparison_says_which_learner_it_is(capsys, run):

@@ -53,6 +53,38 @@ def test_predictions_after_outliers_are_those_of_the_plain_form(struck):
     np.testing.assert_allclose(predictions, auto(X, y, experts_of(model)), rtol=1e-6)
 
 
+@pytest.mark.parametrize("gaps", [[1], [6, 7, 31], [63, 64], [40, 70, 71, 110]])
+def test_predictions_after_rows_without_a_label_are_those_of_the_plain_form(gaps):
+    X, y = drifting(120, 3, seed=19)
+    model, known, said = dl.Auto(missing="skip"), y.copy(), [0.0]
+    for t in range(120):
+        if t > 0:
+            said.append(model._core.said(X[t], 1)[0])
+        if t in gaps:
+            known[t] = model.predict_one(X[t])  # which stands for the label
+        model.learn_one(X[t], np.nan if t in gaps else y[t])
+    np.testing.assert_allclose(said, auto(X, known, experts_of(model), gaps), rtol=1e-6)
+    assert (model.n_seen_, model.n_skipped_) == (120 - len(gaps), len(gaps))
+    assert model.certificate().events["gaps"] == len(gaps)
+
+
+@pytest.mark.parametrize("delay", [0, 1, 30])
+def test_a_season_stays_as_long_where_labels_are_missing(delay):
+    """One label in twenty never comes: the error where labels come is nearly what it is with all of them."""
+    rng = np.random.default_rng(8)
+    X, t = np.zeros((3000, 1)), np.arange(3000)
+    y = 10 + rng.normal(size=24)[t % 24] * 3 + 0.1 * rng.normal(size=3000)
+    holes = rng.random(3000) < 0.05
+    whole, torn = (dl.Auto(missing="skip") for _ in range(2))
+    settings = {"delay": delay, "keep_predictions": True}
+    all_known = dl.evaluate.prequential({"it": whole}, (X, y), **settings).predictions["it"]
+    some = dl.evaluate.prequential({"it": torn}, (X, np.where(holes, np.nan, y)), **settings).predictions["it"]
+    late = (t > 1000) & ~holes
+    wanted, found = (np.sqrt(np.mean((said - y)[late] ** 2)) for said in (all_known, some))
+    assert found < 1.3 * wanted < 0.3
+    assert torn.n_skipped_ == holes.sum()
+
+
 def test_a_unit_and_an_origin_of_its_own_for_every_feature_change_little():
     """Experts that see the features as they are are lost then; those that see them standardised are the same."""
     rng = np.random.default_rng(5)

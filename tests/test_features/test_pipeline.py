@@ -211,9 +211,31 @@ def test_a_product_beyond_the_range_is_named():
     run = skipping.run(rows, np.arange(5.0))
     assert run.skipped == skipping.n_skipped_ == 2
     assert np.isnan(run.predictions[[1, 3]]).all()
-    wanted = Polynomial(2) | Lags(y=1) | dl.RLS(missing="skip")
-    wanted.run(rows[[0, 2, 4]], np.array([0.0, 2.0, 4.0]))
+    wanted = dl.RLS()  # of the label before, which was given to the rows that were skipped, too, and of the products
+    wanted.run(np.array([[0.0, 1.0, 1.0], [1.0, 2.0, 4.0], [3.0, 3.0, 9.0]]), np.array([0.0, 2.0, 4.0]))
     np.testing.assert_array_equal(skipping.coef_, wanted.coef_)
+
+
+@given(
+    data=st.data(),
+    lags=st.lists(st.integers(1, 6), min_size=1, unique=True),
+    taps=st.lists(st.integers(0, 4), min_size=1, unique=True),
+)
+def test_a_row_that_misses_a_value_keeps_its_place(data, lags, taps):
+    """The rows that are learned have the lags of a table in which every hole was filled with the value before it."""
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    X, y = rng.uniform(-1, 1, (30, 2)), rng.uniform(-1, 1, 30)
+    for row in data.draw(st.sets(st.integers(1, 29))):
+        y[row] = np.nan if rng.random() < 0.7 else y[row]
+        X[row] = np.nan if rng.random() < 0.3 else X[row]
+    whole = np.isfinite(X).all(axis=1) & np.isfinite(y)
+    filled = pd.DataFrame(np.column_stack([y, X])).ffill()
+    columns = [filled[0].shift(lag, fill_value=0.0) for lag in lags]
+    columns += [filled[1 + j].shift(tap, fill_value=0.0) for j in range(2) for tap in taps]
+    wanted, model = dl.RLS(), Lags(y=lags, x=taps) | dl.RLS(missing="skip")
+    expected = wanted.run(np.column_stack(columns)[whole], y[whole]).predictions
+    assert model.run(X, y).predictions[whole].tolist() == expected.tolist()
+    assert model.n_skipped_ == (~whole).sum()
 
 
 def test_pipelines_are_flat_however_they_are_put_together():

@@ -167,7 +167,7 @@ def _lesson(
     whole = not dense or door.is_whole(row)
     if not whole or not door.is_whole(label):
         if learner.missing == "skip" or (learner.missing == intake.FILL and whole and np.isnan(label).any()):
-            learner._skipped += 1
+            _pass_over(learner, row, label, where)
             return None
         if dense:
             door.refuse_bad(row, where, names)
@@ -175,6 +175,14 @@ def _lesson(
     if weight is not None and weight[0] == 0:
         return None
     return _Lesson(row, names, np.array([label]), weight, where, number)
+
+
+def _pass_over(learner: Learner, row: Any, label: Any, where: str) -> None:
+    """Skips a row, which keeps its place where later rows look back on it."""
+    if learner._core is not None and learner._looks_back:
+        known = row[: learner.n_features_in_] if isinstance(row, np.ndarray) else row
+        learner._replay_block(Batch(_block(known), np.array([label]), None, where), Outputs(replay.room(learner, 1)))
+    learner._skipped += 1
 
 
 def learn(learner: Learner, x: Any, y: Any, sample_weight: float | None, status: Status) -> None:

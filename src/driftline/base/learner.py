@@ -53,6 +53,7 @@ class Learner(Model):
     _by_feature = True  # there is one weight for each feature
     _composes = True  # it can be one of several, in a network or a classifier
     _linear = True  # predictions are linear in the features, with weights of theirs
+    _looks_back = False  # on earlier rows and labels: a row that is skipped keeps its place among them
     _may_refuse = True  # a sound row may still be refused, for what it would lead to
     _knows_outputs = False  # the class has a core for several labels a row
     _takes_outputs = False  # the same, with these parameters
@@ -401,7 +402,8 @@ class Learner(Model):
     @property
     def n_seen_(self) -> int:
         """How many rows were learned."""
-        return 0 if self._core is None else int(self._sums()["rows"])
+        sums = {"rows": 0.0} if self._core is None else self._sums()
+        return int(sums["rows"] - sums.get("gaps", 0.0))
 
     @property
     def n_skipped_(self) -> int:

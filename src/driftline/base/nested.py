@@ -51,6 +51,10 @@ class Nested(Learner):
         """The learners that see the rows, as they were given or by default."""
         raise TypeError(f"{type(self).__name__} cannot be used by itself")
 
+    @property
+    def _looks_back(self) -> bool:  # type: ignore[override]
+        return any(learner._looks_back for learner in self._base_learners())
+
     def _unit_test_skips(self) -> frozenset[str]:
         return frozenset().union(*(learner._unit_test_skips() for learner in self._base_learners()))
 

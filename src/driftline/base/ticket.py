@@ -118,10 +118,11 @@ def refuse_unfit(learner: Learner, ticket: Any, where: str) -> None:
         raise ValueError(f"{where}: the ticket was told before")
     if ticket.model != mark_of(learner):
         raise ValueError(f"{where}: the ticket is of another model: its class or its parameters differ")
-    if ticket.labels > learner.n_seen_:
+    known = 0 if learner._core is None else int(learner._sums()["rows"])
+    if ticket.labels > known:
         raise ValueError(
             f"{where}: the ticket is of another model: {ticket.labels} labels were known when it was asked for, "
-            f"and this one has learned {learner.n_seen_}"
+            f"and this one has learned {known}"
         )
 
 

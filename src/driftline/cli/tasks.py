@@ -12,7 +12,6 @@ import numpy as np
 from driftline.base.learner import Learner
 from driftline.base.run import Run
 from driftline.base.stability import concerns
-from driftline.cli.label_lags import gap_warnings
 from driftline.cli.scoring import add_run, figures, make_scorer
 from driftline.delayed import Forecaster
 from driftline.delayed.forecast import ForecastRun
@@ -67,7 +66,7 @@ class Task(ABC):
 
     def warnings(self) -> list[str]:
         """What is wrong with the learner, in words."""
-        return [*concerns(self.learner), *gap_warnings(self.learner, self.score.skipped)]
+        return concerns(self.learner)
 
     @abstractmethod
     def take(self, block: Block) -> Columns:
@@ -197,8 +196,7 @@ class Forecasting(Task):
 
     def warnings(self) -> list[str]:
         """What is wrong at any step, once."""
-        found = dict.fromkeys(words for learner in self.model.learners_ for words in concerns(learner))
-        return [*found, *gap_warnings(self.learner, self.score.skipped)]
+        return list(dict.fromkeys(words for learner in self.model.learners_ for words in concerns(learner)))
 
     def take(self, block: Block) -> Columns:
         """Forecasts and learns the rows."""

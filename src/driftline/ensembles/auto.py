@@ -94,6 +94,7 @@ class Auto(Learner):
     _sum_names = _core.auto_sums
     _plain_intercept = False
     _may_refuse = False
+    _looks_back = True
     _core: AutoCore | None = params.state(None)
 
     def _require_core(self, what: str) -> AutoCore:
@@ -171,7 +172,7 @@ class Auto(Learner):
         return in_words(core.experts(), team, self.n_seen_, self.memory_, self.drift_, self._sums())
 
     def _certify(self, sums: dict[str, float]) -> Certificate:
-        events = {name: int(sums[name]) for name in ("expert_resets", "rescalings", "outliers") if sums[name] > 0}
+        events = {name: int(sums[name]) for name in ("expert_resets", "rescalings", "outliers", "gaps") if sums[name] > 0}
         return Certificate(sums["loss"], events=events)
 
     def _unit_test_skips(self) -> frozenset[str]:

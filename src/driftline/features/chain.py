@@ -92,15 +92,19 @@ class Chain:
         y: Array | None = None,
         skip: bool = False,
         alone: bool = False,
+        started: bool = False,
     ) -> tuple[Array, int]:
         """Rows one by one: transformed, and then, where ``learned``, seen. NaN where a row is not ``whole``.
+
+        A row that misses a value has a place among those seen, unless it comes before the first of them; ``started`` says
+        that this one came earlier.
 
         Returns them and, unless such rows are to be skipped, the place of the first that leaves the range on the way,
         about which :meth:`left` tells more; else their number.
         """
         out = np.empty((len(block), self.outputs))
         rows = np.ascontiguousarray(block, dtype=np.float64)
-        return out, int(self._native.run(rows, whole, learned, y, out, skip, alone))
+        return out, int(self._native.run(rows, whole, learned, y, out, skip, alone, started))
 
     # The way out and in.
 

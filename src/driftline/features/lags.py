@@ -33,7 +33,8 @@ class Lags(Transformer):
 
     The labels come first, then one feature after the other, each with its values from the newest to the oldest. What lies
     before the first row is 0. The rows before are those that were learned, in the order in which ``learn_one`` brought them:
-    a row that still waits for its label, was skipped, or has the weight 0, is not among them.
+    a row that still waits for its label, or has the weight 0, is not among them. A row that is skipped because a value is
+    missing is: what it misses is taken to be as in the row before it, so that a season stays as many rows long.
 
     Lags of labels count from the row that is predicted. Where the label is not known yet, the lags 1, 2, ... stand for the
     newest labels that are known, in this order; any other lag counts as a season, and its next multiple is used: with labels

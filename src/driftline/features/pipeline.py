@@ -41,10 +41,11 @@ class Pipeline(MetaLearner):
     That is for a learner of cost O(d²), with d the number of features that come out. ``Standardize() | Lags(y=8) | RLS()``
     is the short way to write one.
 
-    A row is transformed once: the learner learns from what it predicted from. ``predict_one`` learns nothing;
-    ``learn_one`` transforms the row, lets the learner learn it, and then the transformers. A row that is refused, skipped or
-    of weight 0 leaves no trace in them either. ``coef_`` and the certificate are the learner's, and speak of transformed
-    features, whose names are ``learner_.feature_names_in_`` where the rows have names. See :doc:`/features`.
+    A row is transformed once: the learner learns from what it predicted from. ``predict_one`` learns nothing; ``learn_one``
+    transforms the row, lets the learner learn it, and then the transformers. A row that is refused or of weight 0 leaves no
+    trace in them either, nor does one that is skipped, but for its place among the lags. ``coef_`` and the certificate are
+    the learner's, and speak of transformed features, whose names are ``learner_.feature_names_in_`` where the rows have
+    names. See :doc:`/features`.
 
     Args:
         transformers: one, or a list of them in their order; None is :class:`~driftline.features.Standardize`.
@@ -72,6 +73,10 @@ class Pipeline(MetaLearner):
 
     _by_feature = False
     _plain_intercept = False
+
+    @property
+    def _looks_back(self) -> bool:  # type: ignore[override]
+        return super()._looks_back or any(isinstance(part, Lags) for part in self.parts)
 
     @property
     def _hashing(self) -> Hashing | None:
@@ -345,7 +350,8 @@ class _Pipeline(Composite):
             if labels is None and self.late:
                 seen, done = self._look_at_all(piece.x, whole[rows], skip)
             else:
-                seen, done = self.chain.run(piece.x, whole[rows], None if learned is None else learned[rows], labels, skip)
+                taught = None if learned is None else learned[rows]
+                seen, done = self.chain.run(piece.x, whole[rows], taught, labels, skip, started=self.rows > 0)
             if done < len(seen):
                 self._refuse_left(batch.where, piece.number(done))
             inner = Batch(seen, labels, piece.weight, batch.where, piece.start, self._names_within())

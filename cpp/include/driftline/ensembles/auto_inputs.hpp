@@ -72,6 +72,7 @@ class AutoInputs {
         for (Index k = 0; k < most_labels; ++k)
             raw_labels_[k] = past.has_label(k) ? seen_label(true, past.labels[k]) : 0;
     }
+    std::vector<double> last_row() const { return {rows_.begin(), rows_.begin() + features_}; }
     // The label `back` rows back, 1 being the last; 0 where there is none.
     double label_back(Index back) const {
         const Index rows = static_cast<Index>(label_memory.rows);

@@ -108,6 +108,22 @@ template <class T> class AutoModel {
         return prediction;
     }
 
+    // A row that cannot be learned keeps its place, so that a season stays as many rows long. `x` is null where the features
+    // miss a value: they are taken to be those of the row before. Where the label is missing, or
+    // unusual, what was to be expected stands for it.
+    void pass_over(const double* x, double y) {
+        if (sums.rows == 0)
+            return;
+        if (!x)
+            x = (row_before_ = inputs.last_row()).data();
+        if (!(std::fabs(y) <= type_max<T>) || inputs.label_memory.unusual(y))
+            y = predict(x, 1);
+        inputs.recall(x, 1, past_);
+        team_.remember(x, y);
+        sums.gaps += 1;
+        take_place(x, y, 0);
+    }
+
     Status replay(const Batch& batch, Outputs& out) { return replay_.run(batch, out); }
 
     // The linear model that the experts make together at this moment: slopes, then what does not depend on x.
@@ -229,7 +245,8 @@ template <class T> class AutoModel {
     }
     // Nobody learns from an outlier. To the rows that follow its label is what was predicted.
     void overlook(const double* x, double y, double prediction, double core) {
-        count(y, prediction);
+        judge(y, prediction);
+        sums.rows += 1;
         sums.outliers += 1;
         mixer_.overlook((y - core) * (y - core));
         inputs.remember_outlier(x, y, core);
@@ -244,10 +261,15 @@ template <class T> class AutoModel {
     }
     // What a label changes but the mixer: its row and its past are in hand.
     void take_in(const double* x, double y, double weight, double prediction) {
+        judge(y, prediction);
+        take_place(x, y, weight);
+    }
+    // The row in hand becomes the last one. Of weight 0: nothing is learned from it.
+    void take_place(const double* x, double y, double weight) {
         const bool warming = warm();
         if (inputs.label_memory.rows == 1)
             mixer_.temper(inputs.change_from_last(x));
-        count(y, prediction);
+        sums.rows += 1;
         if (warming)
             warm_.keep(x, features(), y, weight, past_);
         if (warming && rescaling_due()) {
@@ -257,7 +279,7 @@ template <class T> class AutoModel {
             return;
         }
         double ignored = 0;
-        for (std::size_t k = 0; k < kinds_.size(); ++k)
+        for (std::size_t k = 0; k < kinds_.size() && weight > 0; ++k)
             teach(k, y, weight, ignored);
         inputs.remember(x, y, !warming);
         rescale_when_due();
@@ -265,10 +287,6 @@ template <class T> class AutoModel {
     // Before the first label everyone says 0. So large a loss in common would hide what follows: it is not learned from.
     double mix_and_learn(double y, double weight) {
         return sums.rows > 0 ? saturate(mixer_.learn(predictions_.data(), y, weight), DBL_MAX) : 0;
-    }
-    void count(double y, double prediction) {
-        sums.rows += 1;
-        judge(y, prediction);
     }
     void judge(double y, double prediction) {
         const double loss = at_most((y - prediction) * (y - prediction), DBL_MAX);
@@ -307,7 +325,7 @@ template <class T> class AutoModel {
             double ignored = 0;
             warm_.past(t, features(), inputs.rows_back(), past_);
             show_experts(x);
-            for (std::size_t k = 0; k < kinds_.size(); ++k)
+            for (std::size_t k = 0; k < kinds_.size() && warm_.weights[t] > 0; ++k)
                 teach(k, warm_.y[t], warm_.weights[t], ignored);
             inputs.remember(x, warm_.y[t], false);
         }
@@ -331,7 +349,7 @@ template <class T> class AutoModel {
 
     std::vector<std::unique_ptr<SecondOrderModel<T>>> models_;
     std::vector<Watch> watches_;
-    std::vector<double> predictions_, factors_;
+    std::vector<double> predictions_, factors_, row_before_;
     WarmRows warm_;
     std::vector<Sight> used_sights_;
     AutoReplay<T> replay_{*this};

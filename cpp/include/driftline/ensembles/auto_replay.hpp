@@ -99,10 +99,13 @@ template <class T> class AutoReplay {
         write_no_interval(out, t);
         if (fate != Fate::pass)
             show(out, t, m_.predict(x, m_.coverage.late + 1));
-        if (fate == Fate::learn)
+        if (fate == Fate::learn) {
             m_.learn(x, batch.y[t], weight_of(batch, t));
-        else
-            out.skipped += was_skipped<T>(batch, t, fate);
+        } else if (was_skipped<T>(batch, t, fate)) {
+            ++out.skipped;
+            if (batch.y)
+                m_.pass_over(fate == Fate::pass ? nullptr : x, batch.y[t]);
+        }
     }
     void keep_snapshot(const Outputs& out) const {
         const Index place = out.every > 0 && out.done % out.every == 0 ? out.done / out.every - 1 : -1;

@@ -12,6 +12,7 @@ namespace driftline {
 
 struct AutoSums {
     double rows = 0, loss = 0, largest_loss = 0, resets = 0, rescalings = 0, outliers = 0;
+    double gaps = 0; // rows that were not learned, and yet have a place among those that later rows look back on
 };
 inline constexpr Index auto_sums_count = sizeof(AutoSums) / sizeof(double);
 

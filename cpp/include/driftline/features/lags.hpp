@@ -28,6 +28,7 @@ class DelayLine {
         }
         cells_[static_cast<std::size_t>(--head_)] = value;
     }
+    double last() const { return depth_ > 0 ? *newest() : 0; }
     void load(const double* values) { std::copy(values, values + depth_, cells_.data() + head_); }
 
   private:
@@ -76,6 +77,14 @@ class Lags : public Transform {
         labels_.push(y);
         for (Index j = 0; j < inputs_; ++j)
             lines_[static_cast<std::size_t>(j)].push(x[j]);
+    }
+    // What is missing is taken to be as in the row before.
+    void pass_over(const double* x, double y) override {
+        labels_.push(std::isnan(y) ? labels_.last() : y);
+        for (Index j = 0; j < inputs_; ++j) {
+            DelayLine& line = lines_[static_cast<std::size_t>(j)];
+            line.push(x ? x[j] : line.last());
+        }
     }
     void grow(Index more) override {
         Transform::grow(more);

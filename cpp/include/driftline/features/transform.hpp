@@ -31,6 +31,9 @@ class Transform {
     virtual void apply(const double* x, double* z) { view(x, z, 1); }
     // The current row becomes one of those seen.
     virtual void learn(const double*, double) {}
+    // A row that cannot be learned keeps its place among those that later rows look back on. `x` is null where a feature is
+    // missing, `y` NaN where the label is.
+    virtual void pass_over(const double* /* x */, double /* y */) {}
     // So many features more, behind the others.
     virtual void grow(Index more) { inputs_ += more; }
 

@@ -48,6 +48,11 @@ class TransformChain {
         for (std::size_t i = 0; i < transforms_.size(); ++i)
             transforms_[i]->learn(between_[i].data(), y);
     }
+    // The same for a row that cannot be learned; `looked`: the row that was looked at, else one whose features are missing.
+    void pass_over(bool looked, double y) {
+        for (std::size_t i = 0; i < transforms_.size(); ++i)
+            transforms_[i]->pass_over(looked ? between_[i].data() : nullptr, std::fabs(y) <= largest_ ? y : NAN);
+    }
     // When features were added to the transformations.
     void make_room() {
         between_.clear();
