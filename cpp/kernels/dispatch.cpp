@@ -11,6 +11,7 @@ namespace baseline {
 extern const Engine<double> engine_double;
 extern const Engine<float> engine_float;
 extern const MixingEngine engine_mixing;
+extern const TreesEngine engine_trees;
 extern const KernelEngine engine_kernel;
 } // namespace baseline
 #ifdef DRIFTLINE_HAS_AVX2
@@ -18,6 +19,7 @@ namespace avx2 {
 extern const Engine<double> engine_double;
 extern const Engine<float> engine_float;
 extern const MixingEngine engine_mixing;
+extern const TreesEngine engine_trees;
 extern const KernelEngine engine_kernel;
 } // namespace avx2
 #endif
@@ -58,6 +60,13 @@ const MixingEngine& mixing_engine() {
         return avx2::engine_mixing;
 #endif
     return baseline::engine_mixing;
+}
+const TreesEngine& trees_engine() {
+#ifdef DRIFTLINE_HAS_AVX2
+    if (avx2_chosen)
+        return avx2::engine_trees;
+#endif
+    return baseline::engine_trees;
 }
 const KernelEngine& kernel_engine() {
 #ifdef DRIFTLINE_HAS_AVX2

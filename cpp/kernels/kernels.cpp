@@ -4,6 +4,7 @@
 #include "driftline/kernels/rotation.hpp"
 #include "driftline/kernels/values.hpp"
 #include "driftline/ensembles/mixing.hpp"
+#include "driftline/ensembles/splits.hpp"
 #include "driftline/linear/replay.hpp"
 
 namespace driftline {
@@ -49,6 +50,9 @@ constinit const Engine<float> engine_float = make_engine<float>();
 
 extern const MixingEngine engine_mixing;
 constinit const MixingEngine engine_mixing = {&discount_losses, &weigh};
+
+extern const TreesEngine engine_trees;
+constinit const TreesEngine engine_trees = {&best_split, &find_leaves, &find_bins};
 
 extern const KernelEngine engine_kernel;
 constinit const KernelEngine engine_kernel = {&similarities, &self_similarity, &solve_lower, &solve_lower_transposed,

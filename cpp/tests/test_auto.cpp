@@ -125,6 +125,81 @@ void trees_find_the_column_that_matters() {
         CHECK(j == 3 || importance[3] > 3 * importance[j]);
 }
 
+// Every split of every column, by sums over the rows.
+void the_best_split_lowers_the_squares_most() {
+    const Index rows = 200, width = 7;
+    std::vector<Term> terms(rows), bars(width * most_bins);
+    std::vector<std::uint8_t> bins(rows * width);
+    std::vector<std::uint16_t> own;
+    const Index edges[width] = {31, 1, 4, 31, 7, 30, 2};
+    for (Index i = 0; i < rows; ++i) {
+        const double weight = 0.5 + static_cast<double>(source() % 3);
+        terms[i] = {weight * normal(), weight};
+        for (Index c = 0; c < width; ++c)
+            bins[i * width + c] = static_cast<std::uint8_t>(2 * (source() % static_cast<unsigned>(edges[c] + 1)));
+        if (i % 3 != 0)
+            own.push_back(static_cast<std::uint16_t>(i));
+    }
+    const auto score = [](long double sum, long double weight) { return sum * sum / (weight + 1); };
+    long double most = 0;
+    for (Index c = 0; c < width; ++c)
+        for (Index edge = 0; edge < edges[c]; ++edge) {
+            long double sum[2] = {}, weight[2] = {};
+            for (const std::uint16_t i : own) {
+                const bool right = bins[i * width + c] / 2 > edge;
+                sum[right] += terms[i].sum;
+                weight[right] += terms[i].weight;
+            }
+            if (weight[0] >= 8 && weight[1] >= 8)
+                most = std::max(most, score(sum[0], weight[0]) + score(sum[1], weight[1]) -
+                                          score(sum[0] + sum[1], weight[0] + weight[1]));
+        }
+    const TreeSample sample{terms.data(), bins.data(), edges, width, bars.data()};
+    const TreeSplit best = trees_engine().best_split(sample, own.data(), own.data() + own.size());
+    CHECK(best.column >= 0 && most > 0);
+    CHECK_NEAR(best.gain, most, 1e-6L);
+    CHECK(trees_engine().best_split(sample, own.data(), own.data() + 6).column == -1);
+}
+
+void leaves_by_bins_are_leaves_by_values() {
+    const Index columns = 5, rows = 3 * bytes_at_once;
+    std::vector<Edges> edges(columns);
+    std::vector<float> sample;
+    for (Edges& one : edges) {
+        sample.clear();
+        for (Index t = 0; t < 100; ++t)
+            sample.push_back(static_cast<float>(normal()));
+        take_edges(one, sample);
+        CHECK(one.count == most_bins - 1);
+    }
+    Tree tree;
+    std::int8_t edge[Tree::splits];
+    for (Index i = 0; i < Tree::splits; ++i) {
+        const auto column = static_cast<std::int32_t>(source() % columns);
+        edge[i] = static_cast<std::int8_t>(source() % (most_bins - 1));
+        tree.split[i] = {edges[column].value[edge[i]], column};
+    }
+    edge[4] = TreeFit::no_edge;
+    tree.split[4].threshold = FLT_MAX;
+    std::vector<float> x(rows * columns);
+    std::vector<std::vector<std::uint8_t>> bins(columns, std::vector<std::uint8_t>(rows));
+    for (Index t = 0; t < rows; ++t) {
+        std::uint8_t own[columns];
+        for (Index j = 0; j < columns; ++j) // edges themselves, too
+            x[t * columns + j] = t % 2 ? static_cast<float>(normal()) : edges[j].value[source() % (most_bins - 1)];
+        trees_engine().find_bins(edges.data(), x.data() + t * columns, columns, own);
+        for (Index j = 0; j < columns; ++j)
+            bins[j][t] = own[j];
+    }
+    const std::uint8_t* of_split[Tree::splits];
+    for (Index i = 0; i < Tree::splits; ++i)
+        of_split[i] = bins[tree.split[i].feature].data();
+    std::vector<std::uint8_t> leaves(rows);
+    trees_engine().find_leaves(of_split, edge, rows, leaves.data());
+    for (Index t = 0; t < rows; ++t)
+        CHECK(leaves[t] == tree.find(x.data() + t * columns));
+}
+
 template <class T> std::vector<double> state_of(AutoModel<T>& model) {
     std::vector<double> out;
     model.visit([&](auto* from, Index count) { out.insert(out.end(), from, from + count); });
@@ -203,6 +278,8 @@ int main() {
     what_is_known_of_the_past_counts_from_the_predicted_row();
     a_regression_in_units_that_stay_is_least_squares();
     trees_find_the_column_that_matters();
+    the_best_split_lowers_the_squares_most();
+    leaves_by_bins_are_leaves_by_values();
     for (const Index d : {1, 2, 3, 13, 20}) {
         rows_in_blocks_are_rows_one_by_one<double>(d);
         any_order_of_calls_stays_within_its_rows<double>(d);

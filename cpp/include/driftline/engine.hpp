@@ -13,6 +13,16 @@ struct MixingEngine {
     void (*weigh)(const double* losses, const double* prior, double rows, double* weights, Index count);
 };
 
+// Loops of growing trees; see splits.hpp.
+struct Edges;
+struct TreeSample;
+struct TreeSplit;
+struct TreesEngine {
+    TreeSplit (*best_split)(const TreeSample&, const std::uint16_t* row, const std::uint16_t* end);
+    void (*find_leaves)(const std::uint8_t* const* bins, const std::int8_t* edge, Index rows, std::uint8_t* to);
+    void (*find_bins)(const Edges* edges, const float* row, Index columns, std::uint8_t* to);
+};
+
 template <class T> struct Engine {
     Status (*learn)(SecondOrderState<T>&, double y, double weight, double& prediction);
     Status (*predict)(SecondOrderState<T>&, double& prediction, double* s); // s may be null
@@ -33,5 +43,6 @@ template <class T> struct Engine {
 const char* instruction_set();
 template <class T> const Engine<T>& engine();
 const MixingEngine& mixing_engine();
+const TreesEngine& trees_engine();
 
 } // namespace driftline

@@ -1,0 +1,149 @@
+// The loops of growing a tree, compiled for each instruction set: histograms of a sample's rows, the best split that they
+// show, and the leaves of many rows. All instruction sets give the same bits.
+#pragma once
+
+#include <cfloat>
+#include <cstdint>
+#include <cstring>
+
+#include "driftline/base/range.hpp"
+
+namespace driftline {
+
+inline constexpr Index tree_depth = 5, tree_splits = (1 << tree_depth) - 1, most_bins = 32;
+inline constexpr Index bytes_at_once = 32; // rows that leaves are found for
+
+// The values between the bins of a column, in ascending order.
+struct Edges {
+    float value[most_bins]; // FLT_MAX from `count` on
+    Index count;
+};
+
+// A row's label times its weight, and that weight; or sums of these.
+struct alignas(16) Term {
+    double sum, weight;
+};
+
+// The rows that a tree is fitted on.
+struct TreeSample {
+    static constexpr double ridge = 1, least_rows = 8;
+    const Term* terms;        // of each row
+    const std::uint8_t* bins; // (rows, width), twice the number of the bin
+    const Index* edges;       // of each column: how many there are
+    Index width;              // columns
+    Term* bars;               // (width, most_bins), room for the histograms
+};
+
+// A split of a node, and by how much it lowers the squares, shrinkage included.
+struct TreeSplit {
+    double gain = 0;
+    Index column = -1, edge = 0; // rows whose bin is beyond the edge go right; -1: no split lowers them
+};
+
+inline namespace DRIFTLINE_ISA {
+
+using Pair = Vec<double, 2>;
+
+DRIFTLINE_INLINE void add_pair(double* to, Pair term) { store(to, load<Pair>(to) + term); }
+
+// Adds rows to the histograms, column after column: no sum waits for the one before.
+inline void fill_bars(const TreeSample& sample, const std::uint16_t* row, const std::uint16_t* end) {
+    constexpr Index size = 2 * most_bins;
+    const Index width = sample.width;
+    const Term* const terms = sample.terms;
+    const std::uint8_t* const all_bins = sample.bins;
+    double* const bars = &sample.bars->sum;
+    std::memset(bars, 0, static_cast<std::size_t>(width) * size * sizeof(double));
+    for (; row < end; ++row) {
+        const Pair term = load<Pair>(&terms[*row].sum);
+        const std::uint8_t* bins = all_bins + *row * width;
+        double* to = bars;
+        Index c = 0;
+        for (; c + 4 <= width; c += 4, to += 4 * size) {
+            add_pair(to + bins[c], term);
+            add_pair(to + size + bins[c + 1], term);
+            add_pair(to + 2 * size + bins[c + 2], term);
+            add_pair(to + 3 * size + bins[c + 3], term);
+        }
+        for (; c < width; ++c, to += size)
+            add_pair(to + bins[c], term);
+    }
+}
+
+// The splits of one column, several at once; one by one where any of them is better than the best so far.
+inline void look_at_column(const Term* bars, const Term& all, Index column, Index last, TreeSplit& best) {
+    constexpr double ridge = TreeSample::ridge, least_rows = TreeSample::least_rows;
+    constexpr Index few = lanes<double>;
+    alignas(64) double sums[most_bins], weights[most_bins];
+    Pair left{};
+    for (Index b = 0; b < last; ++b) {
+        left += load<Pair>(&bars[b].sum);
+        sums[b] = left[0];
+        weights[b] = left[1];
+    }
+    for (Index b = last; b % few != 0; ++b)
+        sums[b] = weights[b] = 0;
+    const double whole = all.sum * all.sum / (all.weight + ridge) * (1 + 1e-9);
+    for (Index b = 0; b < last; b += few) {
+        const Doubles sum = wide(sums + b), weight = wide(weights + b);
+        const Doubles other = all.sum - sum, rest = all.weight - weight, here = weight + ridge, there = rest + ridge;
+        const Doubles scale = here * there;
+        const Doubles value = rounded(sum * sum * there) + rounded(other * other * here); // times the scale
+        if (!any((weight >= least_rows) & (rest >= least_rows) & (value > (best.gain + whole) * scale)))
+            continue;
+        for (Index i = 0; i < few; ++i)
+            if (weight[i] >= least_rows && rest[i] >= least_rows && value[i] > (best.gain + whole) * scale[i])
+                best = {value[i] / scale[i] - whole, column, b + i};
+    }
+}
+
+// The best split of a node, which has the rows from `row` to `end` of the sample.
+inline TreeSplit best_split(const TreeSample& sample, const std::uint16_t* row, const std::uint16_t* end) {
+    Pair sums{};
+    for (const std::uint16_t* i = row; i < end; ++i)
+        sums += load<Pair>(&sample.terms[*i].sum);
+    const Term all{sums[0], sums[1]};
+    TreeSplit best;
+    if (all.weight < 2 * TreeSample::least_rows)
+        return best;
+    fill_bars(sample, row, end);
+    for (Index c = 0; c < sample.width; ++c)
+        look_at_column(sample.bars + c * most_bins, all, c, sample.edges[c], best);
+    return best;
+}
+
+// The leaves of rows, `bytes_at_once` at a time, by the bins of each split's column: beyond the edge a row goes right. All
+// splits are looked at, and each level picks those that lie on the row's way.
+inline void find_leaves(const std::uint8_t* const* bins, const std::int8_t* edge, Index rows, std::uint8_t* to) {
+    using Bytes = Wide<std::int8_t>;
+    for (Index t = 0; t < rows; t += lanes<std::int8_t>) {
+        Bytes right[tree_splits], turn[tree_depth], leaf{};
+        for (Index n = 0; n < tree_splits; ++n) {
+            Bytes bin;
+            std::memcpy(&bin, bins[n] + t, sizeof bin);
+            right[n] = bin > edge[n];
+        }
+        for (Index level = 0; level < tree_depth; ++level) {
+            Bytes* choice = right + (Index(1) << level) - 1;
+            for (Index above = level - 1; above >= 0; --above) // the last turn tells neighbours apart
+                for (Index m = 0; m < Index(1) << above; ++m)
+                    choice[m] = (turn[above] & choice[2 * m + 1]) | (~turn[above] & choice[2 * m]);
+            turn[level] = choice[0];
+            leaf = leaf + leaf - turn[level];
+        }
+        std::memcpy(to + t, &leaf, sizeof leaf);
+    }
+}
+
+// The bins of a row's values.
+inline void find_bins(const Edges* edges, const float* row, Index columns, std::uint8_t* to) {
+    for (Index j = 0; j < columns; ++j) {
+        int place = 0;
+        for (const float edge : edges[j].value)
+            place += row[j] > edge;
+        to[j] = static_cast<std::uint8_t>(place);
+    }
+}
+
+} // namespace DRIFTLINE_ISA
+} // namespace driftline

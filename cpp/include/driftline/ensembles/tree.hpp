@@ -1,0 +1,152 @@
+// One tree of depth five, and how it is fitted: by histograms of the columns' bins, on a sample of rows.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "driftline/engine.hpp"
+#include "driftline/ensembles/splits.hpp"
+
+namespace driftline {
+
+struct alignas(64) Tree {
+    static constexpr Index depth = tree_depth, splits = tree_splits, leaves = 1 << depth;
+    struct Split {
+        float threshold; // a value above it goes right
+        std::int32_t feature;
+    };
+    Split split[splits + 1]; // one more than there are: the first three levels share a cache line
+    double leaf[leaves];
+    float gain[splits];
+
+    std::uint8_t find(const float* row) const {
+        Index node = 0;
+        for (Index level = 0; level < depth; ++level)
+            node = 2 * node + 1 + (row[split[node].feature] > split[node].threshold);
+        return static_cast<std::uint8_t>(node - splits);
+    }
+};
+
+inline void set_edges(Edges& edges, Index count) {
+    std::fill_n(edges.value, most_bins, FLT_MAX);
+    edges.count = count;
+}
+// Quantiles of a sample, which is sorted here, or all of its values where they are few.
+inline void take_edges(Edges& edges, std::vector<float>& sample) {
+    std::sort(sample.begin(), sample.end());
+    const std::size_t n = sample.size();
+    Index distinct = 1;
+    for (std::size_t i = 1; i < n; ++i)
+        distinct += sample[i] != sample[i - 1];
+    set_edges(edges, 0);
+    if (distinct <= most_bins) {
+        for (std::size_t i = 1; i < n; ++i)
+            if (sample[i] != sample[i - 1])
+                edges.value[edges.count++] = sample[i - 1];
+        return;
+    }
+    for (std::size_t b = 1; b < most_bins; ++b) {
+        const float edge = sample[b * n / most_bins];
+        if (edges.count == 0 || edge > edges.value[edges.count - 1])
+            edges.value[edges.count++] = edge;
+    }
+}
+
+// Fits trees. It keeps nothing but room.
+class TreeFit {
+  public:
+    static constexpr double rate = 0.1;
+    static constexpr std::int8_t no_edge = 127;
+
+    // The rows of the sample, and the columns that a tree may split on. `bins` has those of all rows, column by column.
+    void set_sample(const std::vector<Index>& rows, const std::vector<Index>& chosen,
+                    const std::vector<std::vector<std::uint8_t>>& bins, const std::vector<Edges>& edges) {
+        columns_.clear();
+        counts_.clear();
+        for (const Index j : chosen)
+            if (edges[j].count > 0) {
+                columns_.push_back(j);
+                counts_.push_back(edges[j].count);
+            }
+        const std::size_t width = columns_.size(), count = rows.size();
+        bins_.resize(count * width);
+        bars_.resize(width * most_bins);
+        terms_.resize(count);
+        for (std::size_t c = 0; c < width; ++c) {
+            const std::uint8_t* from = bins[columns_[c]].data();
+            std::uint8_t* to = bins_.data() + c;
+            for (std::size_t i = 0; i < count; ++i)
+                to[i * width] = static_cast<std::uint8_t>(2 * from[rows[i]]);
+        }
+    }
+    void set_term(std::size_t i, double label, double weight) { terms_[i] = {weight * label, weight}; }
+
+    // Leaves the last bin of each split that goes left in `edge`.
+    void fit(Tree& tree, const std::vector<Edges>& edges, std::int8_t* edge) {
+        const Index rows = static_cast<Index>(terms_.size());
+        const TreeSample sample{terms_.data(), bins_.data(), counts_.data(), static_cast<Index>(columns_.size()),
+                                bars_.data()};
+        order_.resize(terms_.size());
+        next_.resize(terms_.size());
+        aside_.resize(terms_.size());
+        for (Index i = 0; i < rows; ++i)
+            order_[i] = static_cast<std::uint16_t>(i);
+        Index ends[Tree::leaves] = {rows}, next_ends[Tree::leaves];
+        for (Index level = 0; level < Tree::depth; ++level) {
+            const Index width = Index(1) << level, first = width - 1;
+            for (Index m = 0; m < width; ++m) {
+                const Index from = m > 0 ? ends[m - 1] : 0, node = first + m;
+                const bool hopeless = level > 0 && edge[(node - 1) / 2] == no_edge; // it has all rows of its parent, or none
+                const TreeSplit best =
+                    hopeless ? TreeSplit{}
+                             : trees_engine().best_split(sample, order_.data() + from, order_.data() + ends[m]);
+                const bool found = best.column >= 0;
+                const Index column = found ? columns_[best.column] : 0;
+                tree.split[node] = {found ? edges[column].value[best.edge] : FLT_MAX, static_cast<std::int32_t>(column)};
+                tree.gain[node] = found ? static_cast<float>(at_most(best.gain, 1e30)) : 0;
+                edge[node] = found ? static_cast<std::int8_t>(best.edge) : no_edge;
+                next_ends[2 * m] = divide(from, ends[m], best);
+                next_ends[2 * m + 1] = ends[m];
+            }
+            std::swap(order_, next_);
+            std::copy_n(next_ends, 2 * width, ends);
+        }
+        for (Index l = 0, i = 0; l < Tree::leaves; ++l) {
+            Term all{0, 0};
+            for (; i < ends[l]; ++i) {
+                all.sum += terms_[order_[i]].sum;
+                all.weight += terms_[order_[i]].weight;
+            }
+            tree.leaf[l] = rate * all.sum / (all.weight + TreeSample::ridge);
+        }
+    }
+
+  private:
+    // Rows that go left come first, each side in its order. Returns where the left ones end.
+    Index divide(Index from, Index to, const TreeSplit& split) {
+        if (split.column < 0) {
+            std::copy(order_.begin() + from, order_.begin() + to, next_.begin() + from);
+            return to;
+        }
+        const Index width = static_cast<Index>(columns_.size());
+        const std::uint8_t* bins = bins_.data() + split.column;
+        Index left = from, right = 0;
+        for (Index i = from; i < to; ++i) {
+            const std::uint16_t row = order_[i];
+            const bool goes_right = bins[row * width] > 2 * split.edge;
+            next_[left] = row;
+            aside_[right] = row;
+            left += !goes_right;
+            right += goes_right;
+        }
+        std::copy_n(aside_.begin(), right, next_.begin() + left);
+        return left;
+    }
+
+    std::vector<Index> columns_, counts_; // that have edges; how many
+    std::vector<std::uint8_t> bins_;      // of the sample; see TreeSample
+    std::vector<Term> terms_, bars_;
+    std::vector<std::uint16_t> order_, next_, aside_; // rows by node
+};
+
+} // namespace driftline
