@@ -1,14 +1,15 @@
 // Many rows through Auto.
 //
-// Experts depend on rows and labels alone, never on the mixture, and the linear core does not depend on the team beside it.
-// So a block of rows goes through one expert after the other, then through the mixer, then through the team, with the same
-// result as row after row.
+// Experts depend on rows and labels alone, never on the mixture, the linear core does not depend on the team beside it, and
+// of the team only the trees and the jury look at what others say. So a block of rows goes through one expert after the
+// other, then through the mixer, the team's linear experts, its trees and its jury, with the same result as row after row.
 #pragma once
 
 #include "driftline/base/machine.hpp"
 #include "driftline/base/worker.hpp"
 #include "driftline/ensembles/auto_inputs.hpp"
 #include "driftline/ensembles/auto_upkeep.hpp"
+#include "driftline/ensembles/team.hpp"
 
 namespace driftline {
 
@@ -18,8 +19,9 @@ template <class T> class AutoReplay {
   public:
     explicit AutoReplay(AutoModel<T>& model) : m_(model) {}
 
-    // The core takes a block of rows ahead while a second thread, where there is room for one, is with the team on the block
-    // before. Neither needs the other but for rows that go alone.
+    // The linear experts and one of the two ensembles of trees take a block of rows ahead while a second thread, where there
+    // is room for one, is with the other ensemble and the jury on the block before: about half of the work. Neither needs
+    // the other but for rows that go alone.
     Status run(const Batch& batch, Outputs& out) {
         const ThreadClaim claim;
         Worker worker;
@@ -54,11 +56,13 @@ template <class T> class AutoReplay {
     }
 
   private:
-    // Rows that go through the core together, then through the team.
+    // Rows that go through the experts together.
     struct Block {
         Index first = 0, rows = 0;
-        std::vector<double> x, core;       // the rows, and what the core predicted
+        std::vector<double> x;             // the rows
         std::vector<LabelMemory> memories; // before each of them
+        std::vector<LabelRange> ranges;    // likewise
+        std::vector<double> notes;         // the team's
     };
     // Reads the rows that can be taken as a block, up to one that is not learned, whose fate is given; what may be an
     // outlier goes alone. Scales may change, and snapshots be kept, after the last row of a block only.
@@ -114,40 +118,60 @@ template <class T> class AutoReplay {
         if (out.memory && place >= 0)
             m_.memory_statistics(out.memory + 2 * place);
     }
-    // The core's part: it touches neither the team nor the m_.coverage, nor the m_.sums of losses.
+    // It touches neither the trees on residuals nor the jury, nor the coverage, nor the sums of losses.
     void begin_block(const Batch& batch, Outputs& out, Block& block) {
         const Index first = block.first, rows = block.rows, columns = static_cast<Index>(m_.kinds_.size());
+        Team& team = m_.team_;
+        block.ranges.resize(rows);
+        block.notes.resize(rows * team.notes_size());
+        see_block(batch, block);
         table_.resize(columns * rows);
-        block.core.resize(rows);
-        for (const Sight sight : m_.used_sights_)
-            seen_[static_cast<int>(sight)].resize(rows * m_.inputs.width(sight));
-        for (Index t = 0; t < rows; ++t) {
-            const double* x = block.x.data() + t * m_.features();
-            m_.inputs.recall(x, 1, m_.past_);
-            m_.inputs.look_at(x, m_.past_);
-            for (const Sight sight : m_.used_sights_)
-                m_.inputs.write(sight, seen_[static_cast<int>(sight)].data() + t * m_.inputs.width(sight));
-            m_.inputs.remember(x, batch.y[first + t], true);
-        }
-        for (std::size_t k = 0; k < m_.kinds_.size(); ++k)
-            replay_expert(k, batch, first, rows, table_.data() + static_cast<Index>(k) * rows);
+        for (Index k = 0; k < columns; ++k)
+            replay_expert(static_cast<std::size_t>(k), batch, first, rows, table_.data() + k * rows);
         for (Index t = 0; t < rows; ++t) {
             for (Index k = 0; k < columns; ++k)
                 m_.predictions_[k] = table_[k * rows + t];
             m_.complete(block.memories[t]);
-            block.core[t] = m_.mix_and_learn(batch.y[first + t], weight_of(batch, first + t));
+            const double *x = block.x.data() + t * m_.features(), y = batch.y[first + t],
+                         weight = weight_of(batch, first + t);
+            double* notes = block.notes.data() + t * team.notes_size();
+            block.ranges[t] = team.ask_linear(x, 1, m_.mix_and_learn(y, weight), notes);
+            team.teach_linear(notes, m_.features(), x, y, weight);
+        }
+        for (Index t = 0; t < rows; ++t) {
+            double* notes = block.notes.data() + t * team.notes_size();
+            team.ask_trees(notes);
+            team.teach_trees(notes, batch.y[first + t], weight_of(batch, first + t));
         }
         m_.sums.rows += static_cast<double>(rows);
         m_.rescale_when_due();
         out.done = first + rows;
     }
-    // The team's part, and what is shown and counted.
-    void finish_block(const Batch& batch, const Outputs& out, const Block& block) {
+    // What the core's experts see of each row.
+    void see_block(const Batch& batch, const Block& block) {
+        for (const Sight sight : m_.used_sights_)
+            seen_[static_cast<int>(sight)].resize(block.rows * m_.inputs.width(sight));
+        for (Index t = 0; t < block.rows; ++t) {
+            const double* x = block.x.data() + t * m_.features();
+            m_.inputs.recall(x, 1, m_.past_);
+            m_.inputs.look_at(x, m_.past_);
+            for (const Sight sight : m_.used_sights_)
+                m_.inputs.write(sight, seen_[static_cast<int>(sight)].data() + t * m_.inputs.width(sight));
+            m_.inputs.remember(x, batch.y[block.first + t], true);
+        }
+    }
+    // All else that the rows need, and what is shown and counted.
+    void finish_block(const Batch& batch, const Outputs& out, Block& block) {
+        Team& team = m_.team_;
         for (Index i = 0; i < block.rows; ++i) {
             const Index t = block.first + i;
-            const double* x = block.x.data() + i * m_.features();
-            show(out, t, m_.predict_and_learn(x, block.core[i], batch.y[t], weight_of(batch, t)));
-            m_.judge(batch.y[t], out.predictions[t]);
+            const double y = batch.y[t], weight = weight_of(batch, t);
+            double* notes = block.notes.data() + i * team.notes_size();
+            team.ask_residual_trees(notes);
+            show(out, t, team.mix(notes, block.ranges[i]));
+            team.teach_residual_trees(notes, y, weight);
+            team.teach_jury(notes, y, weight);
+            m_.judge(y, out.predictions[t]);
         }
     }
     void replay_expert(std::size_t k, const Batch& batch, Index first, Index rows, double* to) {

@@ -29,30 +29,50 @@ class Team {
 
     // What is made of the core's prediction and those of the others. What their learning needs is noted.
     double predict(const double* x, Index ahead, double core) {
+        const LabelRange range = ask_linear(x, ahead, core, notes_.data());
+        ask_trees(notes_.data());
+        ask_residual_trees(notes_.data());
+        return mix(notes_.data(), range);
+    }
+    // The parts of a prediction, one after the other. None of them looks at what the others keep but for the notes, so that
+    // each may be ahead of the next by as many rows as there are notes.
+    LabelRange ask_linear(const double* x, Index ahead, double core, double* notes) {
+        const LabelRange range = range_.now();
         Outlook outlook;
         trail_.look(x, ahead, outlook);
-        Note note = view(notes_.data());
+        Note note = view(notes);
         note.head[0] = static_cast<double>(outlook.known);
         note.head[1] = static_cast<double>(ahead);
         note.head[2] = outlook.near[0];
         note.head[3] = outlook.base;
-        double* said = note.said;
-        std::fill_n(said, members, core);
+        std::fill_n(note.said, members, core);
         differences_.write(outlook, note.differences);
         profiles_.write(outlook, trail_.mean(), note.profiles);
-        write_usual(outlook, note);
+        write_usual(outlook, range, note);
         if (outlook.known > 0)
-            ask_linear(outlook, note);
+            ask_regressions(outlook, note);
         write_trees(outlook, note);
+        return range;
+    }
+    void ask_trees(double* notes) {
+        const Note note = view(notes);
         if (trees_.ready())
-            said[at(Member::trees)] = outlook.base + trees_.predict(tree_row(note.trees, trees_.columns()));
+            note.said[at(Member::trees)] = note.head[3] + trees_.predict(narrowed(note.trees, row_));
+    }
+    void ask_residual_trees(double* notes) {
+        const Note note = view(notes);
         if (residual_trees_.ready())
-            said[at(Member::residual_trees)] =
-                core + residual_trees_.predict(tree_row(note.residual_trees, residual_trees_.columns()));
-        if (range_.known()) {
-            said[at(Member::cut)] = range_.hold(core, 0.1);
+            note.said[at(Member::residual_trees)] =
+                note.said[0] + residual_trees_.predict(narrowed(note.residual_trees, residual_row_));
+    }
+    // `range` is that of the labels when the row was predicted.
+    double mix(double* notes, const LabelRange& range) {
+        const Note note = view(notes);
+        double* said = note.said;
+        if (range.known) {
+            said[at(Member::cut)] = range.hold(said[0], 0.1);
             for (Index k = 1; k < at(Member::cut); ++k)
-                said[k] = range_.hold(said[k], 0.5);
+                said[k] = range.hold(said[k], 0.5);
         }
         said[at(Member::stack)] = stack_.predict(said);
         return note.head[4] = saturate(jury_.mix(said, note.layer), DBL_MAX);
@@ -67,19 +87,44 @@ class Team {
 
     // The label of a row. Notes that were taken when there were fewer features teach the jury alone.
     void learn(const double* notes, Index features_then, const double* x, double y, double weight) {
-        Note note = view(const_cast<double*>(notes));
+        teach_jury(notes, y, weight);
+        if (features_then == features_) {
+            teach_trees(notes, y, weight);
+            teach_residual_trees(notes, y, weight);
+        }
+        teach_linear(notes, features_then, x, y, weight);
+    }
+    // The parts of it.
+    void teach_linear(const double* notes, Index features_then, const double* x, double y, double weight) {
+        const Note note = view(const_cast<double*>(notes));
         y = held(y);
-        const auto known = static_cast<Index>(note.head[0]);
         const double last = note.head[2];
-        if (known > 0) {
-            const auto ahead = static_cast<Index>(note.head[1]);
-            jury_.learn(note.said, note.layer, note.head[4], y, weight, ahead);
-            stack_.learn(note.said, y, weight);
+        if (known(note) > 0) {
             usual_.learn(note.usual, y, weight);
             if (features_then == features_)
-                teach(note, known, y, weight);
+                profiles_.learn(note.profiles, last, y, weight);
+            if (features_then == features_ && known(note) >= near_labels)
+                differences_.learn(note.differences, last, y, weight);
         }
-        remember(x, y, known > 0 ? &last : nullptr);
+        remember(x, y, known(note) > 0 ? &last : nullptr);
+    }
+    void teach_trees(const double* notes, double y, double weight) {
+        const Note note = view(const_cast<double*>(notes));
+        if (known(note) >= near_labels)
+            trees_.learn(narrowed(note.trees, row_), held(y) - note.head[3], weight);
+    }
+    void teach_residual_trees(const double* notes, double y, double weight) {
+        const Note note = view(const_cast<double*>(notes));
+        if (known(note) >= near_labels)
+            residual_trees_.learn(narrowed(note.residual_trees, residual_row_), held(y) - note.said[0], weight);
+    }
+    void teach_jury(const double* notes, double y, double weight) {
+        const Note note = view(const_cast<double*>(notes));
+        y = held(y);
+        if (known(note) == 0)
+            return;
+        jury_.learn(note.said, note.layer, note.head[4], y, weight, static_cast<Index>(note.head[1]));
+        stack_.learn(note.said, y, weight);
     }
     // `last` is what was the newest label known when the row was predicted; null where the label tells nobody anything: that
     // of a row predicted before the first, or a value in the place of an outlier.
@@ -179,9 +224,11 @@ class Team {
     }
     void make_room() {
         notes_.resize(static_cast<std::size_t>(notes_size()));
-        row_.resize(static_cast<std::size_t>(std::max(trees_.columns(), residual_trees_.columns())));
+        row_.resize(static_cast<std::size_t>(trees_.columns()));
+        residual_row_.resize(static_cast<std::size_t>(residual_trees_.columns()));
     }
-    void ask_linear(const Outlook& outlook, Note& note) {
+    static Index known(const Note& note) { return static_cast<Index>(note.head[0]); }
+    void ask_regressions(const Outlook& outlook, Note& note) {
         const double last = outlook.near[0];
         if (differences_.ready() && Differences::sees(outlook))
             note.said[at(Member::differences)] = differences_.predict(note.differences, last);
@@ -190,10 +237,10 @@ class Team {
         note.said[at(Member::usual)] = usual_.mixed(0, note.usual);
     }
     // Levels, changes from the newest label, labels of a season ago, that label and the mean.
-    void write_usual(const Outlook& outlook, Note& note) const {
+    void write_usual(const Outlook& outlook, const LabelRange& range, Note& note) const {
         double* to = note.usual;
         for (Index k = 0; k < profile_columns; ++k)
-            *to++ = range_.known() ? range_.hold(note.profiles[k] + outlook.near[0], 0.5) : outlook.near[0];
+            *to++ = range.known ? range.hold(note.profiles[k] + outlook.near[0], 0.5) : outlook.near[0];
         to = std::copy_n(outlook.seasons, far_count, to);
         *to++ = outlook.near[0];
         *to++ = trail_.mean();
@@ -226,19 +273,10 @@ class Team {
         }
         return to;
     }
-    const float* tree_row(const double* from, Index count) {
-        for (Index j = 0; j < count; ++j)
-            row_[j] = static_cast<float>(saturate(from[j], 1e30));
-        return row_.data();
-    }
-    void teach(const Note& note, Index known, double y, double weight) {
-        const double last = note.head[2], base = note.head[3];
-        profiles_.learn(note.profiles, last, y, weight);
-        if (known < near_labels)
-            return;
-        differences_.learn(note.differences, last, y, weight);
-        trees_.learn(tree_row(note.trees, trees_.columns()), y - base, weight);
-        residual_trees_.learn(tree_row(note.residual_trees, residual_trees_.columns()), y - note.said[0], weight);
+    static const float* narrowed(const double* from, std::vector<float>& row) {
+        for (float& value : row)
+            value = static_cast<float>(saturate(*from++, 1e30));
+        return row.data();
     }
 
     Index features_, lags_;
@@ -251,7 +289,7 @@ class Team {
     GuardedStack stack_;
     Jury jury_;
     std::vector<double> notes_;
-    std::vector<float> row_;
+    std::vector<float> row_, residual_row_; // as trees see it
 };
 
 } // namespace driftline

@@ -92,6 +92,16 @@ class Trail {
     std::vector<double> rows_;    // the latest first
 };
 
+struct LabelRange {
+    bool known = false;
+    double low = 0, high = 0;
+    // Clamps a value to the range, widened by a multiple of its width.
+    double hold(double value, double widths) const {
+        const double more = widths * (0.5 * high - 0.5 * low) * 2;
+        return saturate(at_most(at_least(low - more, value), high + more), DBL_MAX);
+    }
+};
+
 // The range of the last 1,000 labels, to an eighth of that.
 class RecentRange {
   public:
@@ -102,13 +112,11 @@ class RecentRange {
         high_[at] = first ? y : at_least(high_[at], y);
         count_ += 1;
     }
-    bool known() const { return count_ > 1; }
-    double low() const { return *std::min_element(low_, low_ + used()); }
-    double high() const { return *std::max_element(high_, high_ + used()); }
-    // Clamps a value to the range, widened by a multiple of its width.
-    double hold(double value, double widths) const {
-        const double more = widths * (0.5 * high() - 0.5 * low()) * 2;
-        return saturate(at_most(at_least(low() - more, value), high() + more), DBL_MAX);
+    LabelRange now() const {
+        if (count_ <= 1)
+            return {};
+        const Index used = std::min<Index>((static_cast<Index>(count_) + part - 1) / part, parts);
+        return {true, *std::min_element(low_, low_ + used), *std::max_element(high_, high_ + used)};
     }
     template <class Act> void visit(Act&& act) {
         act(&count_, 1);
@@ -119,7 +127,6 @@ class RecentRange {
 
   private:
     static constexpr Index part = 125, parts = 8;
-    Index used() const { return std::min<Index>((static_cast<Index>(count_) + part - 1) / part, parts); }
     double count_ = 0, low_[parts] = {}, high_[parts] = {};
 };
 
