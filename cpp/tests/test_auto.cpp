@@ -200,6 +200,75 @@ void leaves_by_bins_are_leaves_by_values() {
         CHECK(leaves[t] == tree.find(x.data() + t * columns));
 }
 
+// What is not written down is taken from the rows again: edges, bins and leaves.
+void trees_that_were_read_go_on_as_if_never_stopped() {
+    const Index columns = 6;
+    for (const Index rows : {20, 33, 100, 300, 1024, 1500}) {
+        Trees trees(columns, {1024, 0.5, 0.1}), again(columns, {1024, 0.5, 0.1});
+        const auto next = [&](float* row) {
+            for (Index j = 0; j < columns; ++j)
+                row[j] = j % 2 ? static_cast<float>(normal()) : static_cast<float>(source() % 5);
+            return static_cast<double>(row[0] > 2) + row[1] + 0.1 * normal();
+        };
+        float row[columns];
+        for (Index t = 0; t < rows; ++t) {
+            const double y = next(row);
+            trees.learn(row, y, 1 + t % 2);
+        }
+        std::vector<double> layout, numbers;
+        trees.layout(layout);
+        CHECK(again.set_layout(layout.data(), layout.data() + layout.size()) == layout.data() + layout.size());
+        trees.visit([&](auto* from, Index count) { numbers.insert(numbers.end(), from, from + count); }, columns);
+        const double* from = numbers.data();
+        again.visit(
+            [&](auto* to, Index count) {
+                for (Index i = 0; i < count; ++i)
+                    to[i] = static_cast<std::remove_reference_t<decltype(*to)>>(*from++);
+            },
+            columns);
+        CHECK(from == numbers.data() + numbers.size() && again.complete());
+        for (Index t = 0; t < 200; ++t) {
+            const double y = next(row);
+            CHECK(trees.predict(row) == again.predict(row));
+            trees.learn(row, y, 1);
+            again.learn(row, y, 1);
+        }
+    }
+}
+void a_split_below_none_is_refused() {
+    Tree tree;
+    CHECK(tree.set_shape(0b1011) && tree.shape() == 0b1011); // the root, its left child, and that one's
+    CHECK(!tree.set_shape(0b1001));
+}
+void columns_that_others_keep_are_copied() {
+    Trees narrow(3, {64, 1, 0.1}), wide(4, {128, 1, 0.1}); // the last two columns are the same
+    for (Index t = 0; t < 200; ++t) {
+        const float shared[] = {static_cast<float>(normal()), static_cast<float>(normal())};
+        const float one[] = {static_cast<float>(t), shared[0], shared[1]}, other[] = {1, 2, shared[0], shared[1]};
+        narrow.learn(one, 0, 1);
+        if (t == 100)
+            CHECK(!narrow.copy_columns(wide, 1)); // which is a row behind
+        wide.learn(other, 0, 1);
+    }
+    std::vector<float> before, after;
+    const auto keep_floats = [](std::vector<float>& to) {
+        return [&to](auto* from, Index count) {
+            if constexpr (sizeof *from == sizeof(float))
+                to.insert(to.end(), from, from + count);
+        };
+    };
+    narrow.visit(keep_floats(before), 3);
+    narrow.visit(
+        [](auto* to, Index count) {
+            if (sizeof *to == sizeof(float) && count == 3) // a row
+                std::fill_n(to + 1, 2, 0);
+        },
+        3);
+    CHECK(narrow.copy_columns(wide, 1));
+    narrow.visit(keep_floats(after), 3);
+    CHECK(before.size() > 64 * 3 && before == after);
+}
+
 template <class T> std::vector<double> state_of(AutoModel<T>& model) {
     std::vector<double> out;
     model.visit([&](auto* from, Index count) { out.insert(out.end(), from, from + count); });
@@ -280,6 +349,9 @@ int main() {
     trees_find_the_column_that_matters();
     the_best_split_lowers_the_squares_most();
     leaves_by_bins_are_leaves_by_values();
+    trees_that_were_read_go_on_as_if_never_stopped();
+    a_split_below_none_is_refused();
+    columns_that_others_keep_are_copied();
     for (const Index d : {1, 2, 3, 13, 20}) {
         rows_in_blocks_are_rows_one_by_one<double>(d);
         any_order_of_calls_stays_within_its_rows<double>(d);

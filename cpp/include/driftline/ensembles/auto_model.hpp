@@ -109,8 +109,8 @@ template <class T> class AutoModel {
     }
 
     // A row that cannot be learned keeps its place, so that a season stays as many rows long. `x` is null where the features
-    // miss a value: they are taken to be those of the row before. Where the label is missing, or
-    // unusual, what was to be expected stands for it.
+    // miss a value: they are taken to be those of the row before. Where the
+    // label is missing, or unusual, what was to be expected stands for it.
     void pass_over(const double* x, double y) {
         if (sums.rows == 0)
             return;
@@ -124,7 +124,7 @@ template <class T> class AutoModel {
         take_place(x, y, 0);
     }
 
-    Status replay(const Batch& batch, Outputs& out) { return replay_.run(batch, out); }
+    Status replay(const Batch& batch, Outputs& out) { return AutoReplay<T>(*this).run(batch, out); }
 
     // The linear model that the experts make together at this moment: slopes, then what does not depend on x.
     void weights(double* out) const {
@@ -352,7 +352,6 @@ template <class T> class AutoModel {
     std::vector<double> predictions_, factors_, row_before_;
     WarmRows warm_;
     std::vector<Sight> used_sights_;
-    AutoReplay<T> replay_{*this};
     Past past_; // of the row in hand
     Index widest_ = 1;
 };

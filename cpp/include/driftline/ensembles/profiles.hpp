@@ -218,7 +218,7 @@ class Profiles {
         if (key.second < 0 || first < 0)
             return first;
         const auto b = static_cast<std::size_t>(key.second);
-        if (catalogs_[a].many() || catalogs_[b].many() || catalogs_[b].values() > most_partners)
+        if (catalogs_[a].many() || !is_partner(catalogs_[b]))
             return -1;
         const Index second = catalogs_[b].place(x[b]);
         return second < 0 ? -1 : first * most_partners + second;
@@ -245,6 +245,7 @@ class Profiles {
     void choose() {
         divide_features();
         meet_pairs();
+        drop_idle_cells();
         std::vector<Index> best;
         for (std::size_t k = 0; k < keys_.size(); ++k)
             if (keys_[k].level_loss > 0)
@@ -275,6 +276,18 @@ class Profiles {
             catalogs_[j].divide(sample);
         }
     }
+    // Cells that no row falls into since a feature has many values.
+    void drop_idle_cells() {
+        for (Key& key : keys_) {
+            const bool many = catalogs_[static_cast<std::size_t>(key.first)].many();
+            const bool idle = key.second >= 0 && (many || !is_partner(catalogs_[static_cast<std::size_t>(key.second)]));
+            if (const std::size_t most = idle ? 0 : many ? Catalog::bins : most_cells; key.cells.size() > most) {
+                key.cells.resize(most);
+                key.cells.shrink_to_fit();
+            }
+        }
+    }
+    static bool is_partner(const Catalog& catalog) { return !catalog.many() && catalog.values() <= most_partners; }
     void meet_pairs() {
         const Index width = static_cast<Index>(catalogs_.size());
         for (Index a = 0; a < width; ++a)

@@ -175,8 +175,8 @@ class Team {
         differences_.visit(act);
         profiles_.visit(act);
         usual_.visit(act);
-        trees_.visit(act);
-        residual_trees_.visit(act);
+        trees_.visit(act, tree_columns); // the others are those of the trees on residuals
+        residual_trees_.visit(act, residual_trees_.columns());
         stack_.visit(act);
         jury_.visit(act);
     }
@@ -184,8 +184,8 @@ class Team {
     bool complete(double rows) {
         usual_.weigh();
         jury_.weigh();
-        return trail_.count() == rows && range_.count() == rows && profiles_.good(rows) && trees_.complete() &&
-               residual_trees_.complete();
+        return trail_.count() == rows && range_.count() == rows && profiles_.good(rows) &&
+               trees_.copy_columns(residual_trees_, tree_columns) && trees_.complete() && residual_trees_.complete();
     }
     // Calls act with every second-order model.
     template <class Act> void each_model(Act&& act) {

@@ -25,6 +25,62 @@ struct alignas(64) Tree {
             node = 2 * node + 1 + (row[split[node].feature] > split[node].threshold);
         return static_cast<std::uint8_t>(node - splits);
     }
+
+    // One bit for each node that is split.
+    std::uint32_t shape() const {
+        std::uint32_t bits = 0;
+        for (Index i = 0; i < splits; ++i)
+            bits |= static_cast<std::uint32_t>(split[i].threshold < FLT_MAX) << i;
+        return bits;
+    }
+    // Makes a tree of zeros that has this shape. False where a node is split whose parent is not.
+    bool set_shape(std::uint32_t bits) {
+        *this = {};
+        bool good = true;
+        for (Index i = 0; i < splits; ++i) {
+            const bool is_split = bits >> i & 1;
+            good = good && (!is_split || i == 0 || (bits >> (i - 1) / 2 & 1));
+            split[i].threshold = is_split ? 0 : FLT_MAX;
+        }
+        return good;
+    }
+    // Calls act with the numbers of the splits, and of the leaves that rows can fall into: all others are 0.
+    template <class Act> void visit(Act&& act) {
+        const std::uint32_t bits = shape();
+        float numbers[3 * splits], *to = numbers;
+        double values[leaves];
+        Index count = 0;
+        for (Index i = 0; i < splits; ++i)
+            if (bits >> i & 1)
+                for (const float number : {static_cast<float>(split[i].feature), split[i].threshold, gain[i]})
+                    *to++ = number;
+        for (Index l = 0; l < leaves; ++l)
+            if (reaches(bits, l))
+                values[count++] = leaf[l];
+        act(numbers, static_cast<Index>(to - numbers));
+        act(values, count);
+        const float* from = numbers;
+        for (Index i = 0; i < splits; ++i)
+            if (bits >> i & 1) {
+                const float feature = *from++, threshold = *from++;
+                split[i] = {threshold < FLT_MAX ? threshold : 0,
+                            feature >= 0 && feature < 1e6f ? static_cast<std::int32_t>(feature) : -1};
+                gain[i] = *from++;
+            }
+        count = 0;
+        for (Index l = 0; l < leaves; ++l)
+            if (reaches(bits, l))
+                leaf[l] = values[count++];
+    }
+
+  private:
+    // Whether rows can fall into a leaf: where a node is not split, they all go left.
+    static bool reaches(std::uint32_t bits, Index l) {
+        for (Index node = splits + l; node > 0; node = (node - 1) / 2)
+            if (node % 2 == 0 && !(bits >> (node - 1) / 2 & 1))
+                return false;
+        return true;
+    }
 };
 
 inline void set_edges(Edges& edges, Index count) {

@@ -56,10 +56,12 @@ class Trees {
         rows_ += 1;
         const Index rows = static_cast<Index>(rows_);
         if (rows >= first_rows &&
-            (rows < kind_.ring ? std::has_single_bit(static_cast<std::size_t>(rows)) : at + 1 == kind_.ring))
-            take_all_edges();
-        else
+            (keeps_all() ? std::has_single_bit(static_cast<std::size_t>(rows)) : at + 1 == kind_.ring)) {
+            take_all_edges(kept());
+            bin_all();
+        } else {
             bin(at);
+        }
         if (rows >= first_rows && rows % (planted() < most_trees ? growing : rolling) == 0)
             plant();
     }
@@ -90,49 +92,58 @@ class Trees {
             out[j] /= total;
     }
 
+    // Sizes of what follows. Edges can be taken again while all rows are kept.
     void layout(std::vector<double>& out) const {
         out.insert(out.end(), {rows_, static_cast<double>(planted())});
-        for (const Edges& edges : edges_)
-            out.push_back(static_cast<double>(edges.count));
+        for (const Tree& tree : trees_)
+            out.push_back(tree.shape());
+        for (Index j = 0; j < columns_ && !keeps_all(); ++j)
+            out.push_back(static_cast<double>(edges_[j].count));
     }
     const double* set_layout(const double* from, const double* end) {
-        if (end - from < 2 + columns_ || !is_count(from[0], 9e15) || !is_count(from[1], most_trees))
+        if (end - from < 2 || !is_count(from[0], 9e15) || !is_count(from[1], most_trees))
             return nullptr;
         rows_ = *from++;
         trees_.resize(static_cast<std::size_t>(*from++));
-        for (Edges& edges : edges_) {
+        if (end - from < planted() + (keeps_all() ? 0 : columns_))
+            return nullptr;
+        for (Tree& tree : trees_)
+            if (!is_count(*from, 0x7fffffff) || !tree.set_shape(static_cast<std::uint32_t>(*from++)))
+                return nullptr;
+        for (Index j = 0; j < columns_ && !keeps_all(); ++j) {
             if (!is_count(*from, most_bins - 1))
                 return nullptr;
-            set_edges(edges, static_cast<Index>(*from++));
+            set_edges(edges_[j], static_cast<Index>(*from++));
         }
         x_.resize(static_cast<std::size_t>(kept() * columns_));
         y_.resize(static_cast<std::size_t>(kept()));
         weights_.resize(y_.size());
         return from;
     }
-    template <class Act> void visit(Act&& act) {
+    // Of the rows' columns the first `own`.
+    template <class Act> void visit(Act&& act, Index own) {
         act(&next_, 1);
         act(&errors_, 1);
         act(&count_, 1);
-        for (Edges& edges : edges_)
-            act(edges.value, edges.count);
-        for (Tree& tree : trees_) {
-            float feature[Tree::splits], threshold[Tree::splits];
-            for (Index i = 0; i < Tree::splits; ++i) {
-                feature[i] = static_cast<float>(tree.split[i].feature);
-                threshold[i] = tree.split[i].threshold;
-            }
-            act(feature, Tree::splits);
-            act(threshold, Tree::splits);
-            for (Index i = 0; i < Tree::splits; ++i)
-                tree.split[i] = {threshold[i],
-                                 feature[i] >= 0 && feature[i] < 1e6f ? static_cast<std::int32_t>(feature[i]) : -1};
-            act(tree.gain, Tree::splits);
-            act(tree.leaf, Tree::leaves);
-        }
-        act(x_.data(), static_cast<Index>(x_.size()));
+        for (Index j = 0; j < columns_ && !keeps_all(); ++j)
+            act(edges_[j].value, edges_[j].count);
+        for (Tree& tree : trees_)
+            tree.visit(act);
+        for (Index t = 0; t < kept(); ++t)
+            act(x_.data() + t * columns_, own);
         act(y_.data(), static_cast<Index>(y_.size()));
         act(weights_.data(), static_cast<Index>(weights_.size()));
+    }
+    // Takes the columns from `own` on from trees that keep the same rows, and more of them; there they are the last. False
+    // where these have learned other rows.
+    bool copy_columns(const Trees& other, Index own) {
+        if (other.rows_ != rows_ || other.kind_.ring < kind_.ring)
+            return false;
+        const Index count = columns_ - own, rows = static_cast<Index>(rows_);
+        for (Index i = rows - kept(); i < rows; ++i)
+            std::copy_n(other.x_.begin() + (i % other.kind_.ring + 1) * other.columns_ - count, count,
+                        x_.begin() + i % kind_.ring * columns_ + own);
+        return true;
     }
     // Completes what was read; false where it is not what learning leads to.
     bool complete() {
@@ -144,10 +155,11 @@ class Trees {
             good = good && std::is_sorted(edges.value, edges.value + edges.count);
         if (!good)
             return false;
+        if (keeps_all() && rows_ >= first_rows)
+            take_all_edges(static_cast<Index>(std::bit_floor(static_cast<std::size_t>(rows_))));
         for (auto& bins : bins_)
             bins.assign(bins_room(), 0);
-        for (Index t = 0; t < kept(); ++t)
-            bin(t);
+        bin_all();
         places_.assign(round_up(planted(), group), 0);
         found_.assign(places_.size() / group, Found(static_cast<std::size_t>(kept())));
         for (std::size_t k = 0; k < trees_.size(); ++k)
@@ -163,6 +175,7 @@ class Trees {
     using Found = std::vector<std::array<std::uint8_t, group>>;
 
     static bool is_count(double value, double most) { return value >= 0 && value <= most && value == std::floor(value); }
+    bool keeps_all() const { return rows_ < static_cast<double>(kind_.ring); } // no row was let go yet
     Index kept() const { return std::min(static_cast<Index>(rows_), kind_.ring); }
     std::size_t bins_room() const { return static_cast<std::size_t>(round_up(kept(), bytes_at_once)); }
     void make_room(Index at) {
@@ -204,15 +217,18 @@ class Trees {
         for (Index j = 0; j < columns_; ++j)
             bins_[j][t] = row_bins_[j];
     }
-    void take_all_edges() {
-        const Index step = std::max<Index>(1, kept() / sample);
+    // From the first rows kept.
+    void take_all_edges(Index rows) {
+        const Index step = std::max<Index>(1, rows / sample);
         std::vector<float> column;
         for (Index j = 0; j < columns_; ++j) {
             column.clear();
-            for (Index t = 0; t < kept(); t += step)
+            for (Index t = 0; t < rows; t += step)
                 column.push_back(x_[t * columns_ + j]);
             take_edges(edges_[j], column);
         }
+    }
+    void bin_all() {
         for (Index t = 0; t < kept(); ++t)
             bin(t);
     }
