@@ -1,0 +1,40 @@
+"""Autoregression with the features as further inputs, by statsmodels, refitted along the stream."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from benchmarks.bench_rivals.refitted import FIRST_FITS, WINDOW
+from benchmarks.bench_rivals.task import Task
+from benchmarks.data import Array
+
+ORDER = 24
+
+
+def run(task: Task, every: int) -> Array:
+    """The predictions; the newest label known until the first fit.
+
+    A row ahead of the first unknown one is predicted by way of those between, whose features are known by then.
+    """
+    from statsmodels.tools.sm_exceptions import SingularMatrixWarning
+    from statsmodels.tsa.ar_model import AutoReg
+
+    X, y, known = task.X, task.y, task.known
+    out = np.where(known > 0, y[known - 1], 0.0)
+    fits = sorted({count for count in FIRST_FITS if count < every} | set(range(every, int(known[-1]) + 1, every)))
+    for count, following in zip(fits, [*fits[1:], len(y) + 1], strict=True):
+        since = max(count - WINDOW, 0)
+        order = min(ORDER, (count - since) // 4)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SingularMatrixWarning)  # files have columns that are constant for long
+            fitted = AutoReg(y[since:count], order, exog=X[since:count]).fit().params
+        constant, of_lags, of_features = fitted[0], fitted[1 : 1 + order], fitted[1 + order :]
+        rows = np.flatnonzero((known >= count) & (known < following))
+        past = np.stack([y[k - order : k][::-1] for k in known[rows]]) if len(rows) else np.empty((0, order))
+        for step in range(task.ahead):
+            said = constant + past @ of_lags + X[np.minimum(known[rows] + step, len(y) - 1)] @ of_features
+            past = np.column_stack([said, past[:, :-1]])
+        out[rows] = past[:, 0]
+    return task.cut(out)

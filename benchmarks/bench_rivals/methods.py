@@ -1,0 +1,151 @@
+"""The methods: each takes a task and gives its predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+import driftline as dl
+from benchmarks.bench_rivals import autoregression, refitted, river_forest
+from benchmarks.bench_rivals.refitted import FORMS, MANY, WINDOW, Form
+from benchmarks.bench_rivals.task import Task
+from benchmarks.data import Array
+from driftline.base import late
+from driftline.base.levels import as_level
+
+Call = Callable[[], "Answer"]
+LEVEL = 0.9
+RIDGE_LAGS = tuple(lag for lag in MANY if lag <= 24)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Predictions, and the ends of intervals where a method has them."""
+
+    predictions: Array
+    lower: Array | None = None
+    upper: Array | None = None
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method as it is shown, what prepares it for a task before the clock starts, and whether late labels are tried."""
+
+    words: str
+    prepare: Callable[[Task], Call]
+    late: bool = True
+
+
+class Change:
+    """A regressor of the label's change from the newest label, from which the others are counted, too.
+
+    It follows scikit-learn's conventions: :class:`driftline.Refit` takes it. The labels are the last ``labels`` inputs, the
+    newest of them first.
+    """
+
+    def __init__(self, estimator: Any, labels: int) -> None:
+        self.estimator, self.labels = estimator, labels
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        return {"estimator": self.estimator, "labels": self.labels}
+
+    def fit(self, X: Array, y: Array) -> Change:
+        self.estimator.fit(self._seen(X), y - X[:, -self.labels])
+        return self
+
+    def predict(self, X: Array) -> Array:
+        return np.asarray(self.estimator.predict(self._seen(X)) + X[:, -self.labels])
+
+    def _seen(self, X: Array) -> Array:
+        out = X.copy()
+        out[:, 1 - self.labels :] -= X[:, [-self.labels]]
+        return out
+
+
+def boosting() -> Any:
+    """LightGBM as it is used most: 100 trees of 31 leaves, rate 0.1; one thread, so that time can be compared."""
+    from lightgbm import LGBMRegressor
+
+    return LGBMRegressor(n_jobs=1, verbose=-1)
+
+
+@cache
+def chosen(task: Task) -> Form:
+    """The best form for LightGBM by the first tenth of a task."""
+    return refitted.best_form(boosting, task)
+
+
+def replayed(learner: dl.Learner, task: Task) -> Answer:
+    """What a learner of this library predicts along a task."""
+    if task.ahead == 1:
+        run = learner.run(task.X, task.y, level=LEVEL)
+        return Answer(run.predictions, run.lower, run.upper)
+    level = as_level(LEVEL, "bench-rivals")
+    out, _ = late.run(learner, task.X, task.y, task.ahead, late.NOTHING, level=level, where="bench-rivals")
+    return Answer(out.predictions, out.lower, out.upper)
+
+
+def auto(task: Task) -> Call:
+    return lambda: replayed(dl.Auto(), task)
+
+
+def refit(task: Task, every: int) -> dl.Refit:
+    """LightGBM in its best form, without the row before, as a learner."""
+    form = chosen(task)
+    estimator = Change(boosting(), len(form.lags)) if form.change else boosting()
+    return dl.Refit(estimator, every=task.every(every), window=WINDOW, lags=form.lags)
+
+
+def refit_alone(task: Task, every: int) -> Call:
+    learner = refit(task, every)
+    return lambda: replayed(learner, task)
+
+
+def auto_with_refit(task: Task, every: int) -> Call:
+    learner = dl.Auto(experts=[refit(task, every)])
+    return lambda: replayed(learner, task)
+
+
+def lightgbm(task: Task, every: int, form: Form | None = None) -> Call:
+    own = chosen(task) if form is None else form
+    return lambda: Answer(refitted.run(boosting, own, task, task.every(every)))
+
+
+def ridge(task: Task) -> Call:
+    from sklearn.impute import SimpleImputer
+    from sklearn.linear_model import Ridge
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    form = Form("ridge", RIDGE_LAGS, row_before=True)
+    make = lambda: make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler(), Ridge())  # noqa: E731
+    return lambda: Answer(refitted.run(make, form, task, task.every(100)))
+
+
+def autoreg(task: Task) -> Call:
+    return lambda: Answer(autoregression.run(task, task.every(500)))
+
+
+def river(task: Task) -> Call:
+    return lambda: Answer(river_forest.run(task))
+
+
+METHODS = {
+    "auto": Method("Auto", auto),
+    "lightgbm_500": Method("LightGBM, every 500", partial(lightgbm, every=500)),
+    "lightgbm_100": Method("LightGBM, every 100", partial(lightgbm, every=100)),
+    "lightgbm_three_lags": Method(
+        "LightGBM, three lags, every 500", partial(lightgbm, every=500, form=FORMS[1]), late=False
+    ),
+    "refit_500": Method("Refit, every 500", partial(refit_alone, every=500)),
+    "refit_100": Method("Refit, every 100", partial(refit_alone, every=100), late=False),
+    "auto_refit_500": Method("Auto with Refit, every 500", partial(auto_with_refit, every=500)),
+    "auto_refit_100": Method("Auto with Refit, every 100", partial(auto_with_refit, every=100), late=False),
+    "ridge": Method("ridge", ridge),
+    "autoreg": Method("AutoReg", autoreg),
+    "arf": Method("River's ARF", river),
+}

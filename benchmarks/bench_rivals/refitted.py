@@ -1,0 +1,99 @@
+"""Estimators that are fitted again and again on the latest rows, with earlier labels among the inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from benchmarks.bench_rivals.task import Task
+from benchmarks.data import Array
+
+WINDOW = 5000
+FIRST_FITS = (50, 100, 200)  # labels known; after that a fit every so many rows
+FEW, MANY = (1, 2, 24), (*range(1, 9), 12, 24, 48, 96, 144, 168, 336)
+
+
+@dataclass(frozen=True)
+class Form:
+    """What a regressor is given.
+
+    Attributes:
+        lags: labels so many rows back are inputs.
+        row_before: so are the features of the row before.
+        change: what is learned is the label's change from the newest one known, which the labels are counted from, too.
+    """
+
+    name: str
+    lags: tuple[int, ...] = ()
+    row_before: bool = False
+    change: bool = False
+
+    def features(self, task: Task) -> Array:
+        """The inputs besides labels."""
+        if not self.row_before:
+            return task.X
+        return np.column_stack([task.X, np.concatenate([task.X[:1], task.X[:-1]])])
+
+    def inputs(self, task: Task) -> Array:
+        """All inputs; NaN where a label is older than the stream."""
+        labels = [shifted(task.y, lag) for lag in places(self.lags, task.ahead)]
+        if self.change:
+            labels = [labels[0], *(label - labels[0] for label in labels[1:])]
+        return np.column_stack([self.features(task), *labels])
+
+
+FORMS = (
+    Form("features"),
+    Form("three lags", FEW),
+    Form("many lags", MANY, row_before=True),
+    Form("change", MANY, row_before=True, change=True),
+)
+
+
+def places(lags: Sequence[int], ahead: int) -> list[int]:
+    """How many rows back the labels lie, as for :class:`driftline.features.Lags`.
+
+    Where labels are not known yet, lags 1, 2, ... stand for the newest ones known, and others for the next multiple.
+    """
+    return [
+        lag if lag >= ahead else lag + ahead - 1 if lag == k + 1 else -(-ahead // lag) * lag for k, lag in enumerate(lags)
+    ]
+
+
+def shifted(values: Array, by: int) -> Array:
+    """The values so many rows before; NaN where there were none."""
+    return np.concatenate([np.full(min(by, len(values)), np.nan), values[:-by]])
+
+
+def run(make: Callable[[], Any], form: Form, task: Task, every: int, stop: int | None = None) -> Array:
+    """The predictions of the rows before ``stop``; the newest label known until the first fit."""
+    Z, y, known = form.inputs(task), task.y, task.known
+    newest = np.where(known > 0, y[known - 1], 0.0)
+    target = y - newest if form.change else y
+    out, stop = newest.copy(), len(y) if stop is None else stop
+    last = known[stop - 1]
+    fits = sorted({count for count in FIRST_FITS if count < every} | set(range(every, int(last) + 1, every)))
+    for count, following in zip(fits, [*fits[1:], len(y) + 1], strict=True):
+        rows = np.flatnonzero((known >= count) & (known < following) & (np.arange(len(y)) < stop))
+        if len(rows):
+            since = max(count - WINDOW, 0)
+            model = make().fit(Z[since:count], target[since:count])
+            out[rows] = model.predict(Z[rows]) + (newest[rows] if form.change else 0.0)
+    return task.cut(out)
+
+
+def best_form(make: Callable[[], Any], task: Task) -> Form:
+    """The form with the least squared error by the first tenth of the rows, refitted every 50 rows there.
+
+    The second half of that tenth counts: before, all forms have seen too little.
+    """
+    stop = max(len(task.y) // 10, task.start if task.ahead == 1 else 0)
+    scored = slice(stop // 2, stop)
+
+    def error(form: Form) -> float:
+        return float(np.mean(np.square(run(make, form, task, FIRST_FITS[0], stop)[scored] - task.y[scored])))
+
+    return min(FORMS, key=error)

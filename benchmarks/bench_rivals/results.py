@@ -1,0 +1,148 @@
+"""Tables, verdicts and the picture of what was measured."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.bench_rivals.methods import METHODS
+from benchmarks.bench_rivals.task import AHEAD
+from benchmarks.report import Cell, Table, Verdict, verdict_table
+
+AHEAD_OF = 0.99  # of a rival's error over Auto's: below it the rival is ahead
+MOST_AHEAD = {(1, "lightgbm_500"): 1, (1, "lightgbm_100"): 2} | {(ahead, "lightgbm_500"): 2 for ahead in AHEAD[1:]}
+PAIRS = (("auto_refit_500", "lightgbm_500"), ("auto_refit_100", "lightgbm_100"))
+Kept = dict[str, dict[int, dict[str, dict[str, Any]]]]  # file -> lateness -> method -> figures
+
+
+def read(folder: Path) -> Kept:
+    """All that is kept."""
+    found: Kept = {}
+    for path in sorted(folder.glob("*/*/*.json")):
+        if path.stem in METHODS:
+            own = found.setdefault(path.parts[-3], {}).setdefault(int(path.parts[-2]), {})
+            own[path.stem] = json.loads(path.read_text())
+    return found
+
+
+def ratios(kept: Kept, ahead: int, method: str, figure: str = "mse", base: str = "auto") -> dict[str, float]:
+    """By file, a method's figure over another one's, where both are there."""
+    pairs = {name: by_ahead.get(ahead, {}) for name, by_ahead in kept.items()}
+    return {
+        name: own[method][figure] / own[base][figure]
+        for name, own in pairs.items()
+        if figure in own.get(method, {}) and figure in own.get(base, {})
+    }
+
+
+def by_file(kept: Kept, ahead: int, figure: str) -> Table:
+    """Every method's figure over Auto's, a line for each file, and the geometric mean."""
+    columns = {method: ratios(kept, ahead, method, figure) for method in METHODS if method != "auto"}
+    columns = {method: column for method, column in columns.items() if column}
+    names = sorted({name for column in columns.values() for name in column})
+    lines: list[list[Cell]] = [[name, *(column.get(name, "") for column in columns.values())] for name in names]
+    means = [float(np.exp(np.mean(np.log(list(column.values()))))) for column in columns.values()]
+    lines.append(["geometric mean", *means])
+    kinds = {"mse": "squared error", "mae": "absolute error", "interval": "interval score"}
+    title = f"{kinds[figure].capitalize()} over Auto's, labels {_late(ahead)}"
+    return Table(title, ["file", *(METHODS[method].words for method in columns)], lines)
+
+
+def speeds(kept: Kept) -> Table:
+    """Rows a second of processor time over all files, labels at once, and how that compares with Auto's."""
+    lines: list[list[Cell]] = []
+    for method, own in METHODS.items():
+        runs = [by_ahead[1] for by_ahead in kept.values() if {method, "auto"} <= by_ahead.get(1, {}).keys()]
+        if runs:
+            rate, auto = (sum(run[which]["rows"] for run in runs) / _seconds(runs, which) for which in (method, "auto"))
+            lines.append([own.words, len(runs), rate, auto / rate])
+    return Table("Rows a second, labels at once", ["method", "files", "rows/s", "Auto's over it"], lines)
+
+
+def intervals(kept: Kept) -> Table:
+    """Coverage of the intervals at 0.9, and their score over Auto's: geometric means over the files."""
+    lines: list[list[Cell]] = []
+    for ahead in AHEAD:
+        for method in METHODS:
+            score = ratios(kept, ahead, method, "interval")
+            if score:
+                covered = [kept[name][ahead][method]["coverage"] for name in score]
+                mean = float(np.exp(np.mean(np.log(list(score.values())))))
+                lines.append(
+                    [f"{METHODS[method].words}, {_late(ahead)}", len(score), mean, float(np.mean(covered)), min(covered)]
+                )
+    return Table("Intervals at level 0.9", ["method, labels", "files", "score over Auto's", "coverage", "least"], lines)
+
+
+def verdicts(kept: Kept) -> list[Verdict]:
+    """The measurements beside their targets."""
+    found = []
+    for (ahead, method), most in MOST_AHEAD.items():
+        own = ratios(kept, ahead, method)
+        names = [name for name, ratio in own.items() if ratio < AHEAD_OF]
+        what = f"{METHODS[method].words}, labels {_late(ahead)}, ahead of Auto ({', '.join(names) or 'nowhere'})"
+        found.append(Verdict(what, len(names), most, f"of {len(own)} files"))
+    for ahead in AHEAD:
+        for method, base in PAIRS:
+            own = ratios(kept, ahead, method, base=base)
+            if own:
+                worst = max(own, key=own.__getitem__)
+                what = f"{METHODS[method].words}, labels {_late(ahead)}, over LightGBM at worst ({worst})"
+                found.append(Verdict(what, own[worst], 1.01, "squared error"))
+    speed = {str(line[0]): line for line in speeds(kept).rows}.get(METHODS["lightgbm_three_lags"].words)
+    if speed is not None:
+        found.append(Verdict("LightGBM's rows a second over Auto's, three lags, every 500", 1 / float(speed[3]), 0.25, ""))
+    return found
+
+
+def draw(kept: Kept, path: Path) -> None:
+    """LightGBM's squared error over Auto's, with and without Refit among the experts, a line for each file."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, len(AHEAD), figsize=(12, 6.5), sharex=True, layout="constrained")
+    for panel, ahead in zip(axes, AHEAD, strict=True):
+        beside, wrapped = ratios(kept, ahead, "lightgbm_500"), ratios(kept, ahead, "lightgbm_500", base="auto_refit_500")
+        names = sorted(beside, key=beside.__getitem__)
+        panel.axvline(1, color="0.6", linewidth=1)
+        panel.plot([beside[name] for name in names], names, "o", color="tab:blue", label="Auto")
+        panel.plot(
+            [wrapped.get(name, np.nan) for name in names],
+            names,
+            "D",
+            mfc="none",
+            color="tab:orange",
+            label="Auto with Refit",
+        )
+        panel.set_xscale("log")
+        panel.set_title(f"labels {_late(ahead)}")
+        panel.tick_params(axis="y", labelsize=7)
+    axes[0].legend(loc="lower right", fontsize=8)
+    figure.supxlabel("LightGBM's squared error over that of Auto (right of 1: LightGBM is behind)")
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+
+
+def show(folder: Path, docs: Path | None) -> None:
+    """Prints all tables and verdicts; with a folder for the docs, writes them and the picture there."""
+    kept = read(folder)
+    tables = [by_file(kept, ahead, "mse") for ahead in AHEAD]
+    tables += [by_file(kept, ahead, "mae") for ahead in AHEAD]
+    tables += [intervals(kept), speeds(kept), verdict_table(verdicts(kept))]
+    print("\n\n".join(table.text() for table in tables))
+    if docs is not None:
+        (docs / "bench_rivals.md").write_text("\n\n".join(table.markdown() for table in tables) + "\n")
+        draw(kept, docs / "bench_rivals.png")
+
+
+def _late(ahead: int) -> str:
+    return "at once" if ahead == 1 else f"{ahead} rows late"
+
+
+def _seconds(runs: list[dict[str, dict[str, Any]]], method: str) -> float:
+    return float(sum(run[method]["seconds"] for run in runs))
