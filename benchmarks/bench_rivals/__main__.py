@@ -5,77 +5,26 @@ in build/bench_rivals, a JSON file for each file, lateness and method: a run tha
 tables are printed; ``--docs`` writes them, and the picture, to docs/_static.
 """
 
-from benchmarks.timing import pin
-
-pin()
+from __future__ import annotations
 
 import argparse
-import json
-import time
-import warnings
+from importlib import import_module
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from benchmarks import machine
-from benchmarks.bench_rivals import results
-from benchmarks.bench_rivals.methods import LEVEL, METHODS, Answer, Method
-from benchmarks.bench_rivals.task import Task, tasks
-from benchmarks.data import Array
-
-
-def score(task: Task, answer: Answer) -> dict[str, float]:
-    """Errors from the first row that is scored on, and of intervals their score and their coverage."""
-    rows = slice(task.start, None)
-    y, errors = task.y[rows], (task.y - answer.predictions)[rows]
-    found = {"mse": float(np.mean(np.square(errors))), "mae": float(np.mean(np.abs(errors)))}
-    if answer.lower is not None and answer.upper is not None:
-        lower, upper = answer.lower[rows], answer.upper[rows]
-        found["interval"] = float(np.mean(interval_score(y, lower, upper)))
-        found["coverage"] = float(np.mean((lower <= y) & (y <= upper)))
-    return found
-
-
-def interval_score(y: Array, lower: Array, upper: Array) -> Array:
-    """An interval's width, and what a label lies outside of it times 2 / (1 - level) (Gneiting and Raftery 2007)."""
-    outside = np.maximum(lower - y, 0) + np.maximum(y - upper, 0)
-    return np.asarray(upper - lower + 2 / (1 - LEVEL) * outside)
-
-
-def measure(method: Method, task: Task) -> dict[str, Any]:
-    call = method.prepare(task)
-    begun = time.process_time()
-    answer = call()
-    seconds = time.process_time() - begun
-    return {
-        **score(task, answer),
-        "rows": len(task.y),
-        "features": task.X.shape[1],
-        "start": task.start,
-        "seconds": seconds,
-        "commit": machine.commit(),
-    }
+from benchmarks.timing import pin
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bench_rivals", description=__doc__)
     parser.add_argument("folder", type=Path, metavar="DIR", help="a folder of files, with an INDEX.md that lists them")
     parser.add_argument("--keep", type=Path, default=Path("build/bench_rivals"), help="where what is measured is kept")
-    parser.add_argument("--only", nargs="*", choices=list(METHODS), default=list(METHODS), help="methods to measure")
+    parser.add_argument("--only", nargs="*", default=[], metavar="METHOD", help="methods to measure; all by default")
     parser.add_argument("--again", action="store_true", help="measure what is kept, too")
     parser.add_argument("--docs", action="store_true", help="write the tables and the picture to docs/_static")
     options = parser.parse_args()
-    warnings.filterwarnings("ignore", message="X does not have valid feature names")
-    for task in tasks(options.folder):
-        for name in options.only:
-            path = options.keep / task.name / str(task.ahead) / f"{name}.json"
-            if (path.exists() and not options.again) or (task.ahead > 1 and not METHODS[name].late):
-                continue
-            found = measure(METHODS[name], task)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(found))
-            print(f"{task.name}  {task.ahead}  {name}  mse {found['mse']:.6g}  {found['seconds']:.1f} s", flush=True)
+    pin()  # before NumPy is imported
+    import_module("benchmarks.bench_rivals.measuring").run(options.folder, options.keep, options.only, options.again)
+    results = import_module("benchmarks.bench_rivals.results")
     results.show(options.keep, Path("docs/_static") if options.docs else None)
 
 

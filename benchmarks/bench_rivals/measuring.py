@@ -1,0 +1,66 @@
+"""Runs methods on tasks, and keeps what was measured."""
+
+from __future__ import annotations
+
+import json
+import time
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import machine
+from benchmarks.bench_rivals.methods import LEVEL, METHODS, Answer, Method
+from benchmarks.bench_rivals.task import Task, tasks
+from benchmarks.data import Array
+
+
+def score(task: Task, answer: Answer) -> dict[str, float]:
+    """Errors from the first row that is scored on, and of intervals their score and their coverage."""
+    rows = slice(task.start, None)
+    y, errors = task.y[rows], (task.y - answer.predictions)[rows]
+    found = {"mse": float(np.mean(np.square(errors))), "mae": float(np.mean(np.abs(errors)))}
+    if answer.lower is not None and answer.upper is not None:
+        lower, upper = answer.lower[rows], answer.upper[rows]
+        found["interval"] = float(np.mean(interval_score(y, lower, upper)))
+        found["coverage"] = float(np.mean((lower <= y) & (y <= upper)))
+    return found
+
+
+def interval_score(y: Array, lower: Array, upper: Array) -> Array:
+    """An interval's width, and what a label lies outside of it times 2 / (1 - level) (Gneiting and Raftery 2007)."""
+    outside = np.maximum(lower - y, 0) + np.maximum(y - upper, 0)
+    return np.asarray(upper - lower + 2 / (1 - LEVEL) * outside)
+
+
+def measure(method: Method, task: Task) -> dict[str, Any]:
+    call = method.prepare(task)
+    begun = time.process_time()
+    answer = call()
+    seconds = time.process_time() - begun
+    return {
+        **score(task, answer),
+        "rows": len(task.y),
+        "features": task.X.shape[1],
+        "start": task.start,
+        "seconds": seconds,
+        "commit": machine.commit(),
+    }
+
+
+def run(folder: Path, keep: Path, only: Sequence[str], again: bool) -> None:
+    """Measures the methods on all tasks of a folder, and what is kept only where that is asked for."""
+    if unknown := set(only) - METHODS.keys():
+        raise SystemExit(f"bench_rivals: no method {', '.join(sorted(unknown))}; there are {', '.join(METHODS)}")
+    warnings.filterwarnings("ignore", message="X does not have valid feature names")
+    for task in tasks(folder):
+        for name in only or METHODS:
+            path = keep / task.name / str(task.ahead) / f"{name}.json"
+            if (path.exists() and not again) or (task.ahead > 1 and not METHODS[name].late):
+                continue
+            found = measure(METHODS[name], task)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(found))
+            print(f"{task.name}  {task.ahead}  {name}  mse {found['mse']:.6g}  {found['seconds']:.1f} s", flush=True)
