@@ -14,7 +14,7 @@ ORDER = 24
 
 
 def run(task: Task, every: int) -> Array:
-    """The predictions; the newest label known until the first fit.
+    """The predictions; the newest label known until there are twice as many rows as weights.
 
     A row ahead of the first unknown one is predicted by way of those between, whose features are known by then.
     """
@@ -27,6 +27,8 @@ def run(task: Task, every: int) -> Array:
     for count, following in zip(fits, [*fits[1:], len(y) + 1], strict=True):
         since = max(count - WINDOW, 0)
         order = min(ORDER, (count - since) // 4)
+        if count - since < 2 * (1 + order + X.shape[1]):
+            continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SingularMatrixWarning)  # files have columns that are constant for long
             fitted = AutoReg(y[since:count], order, exog=X[since:count]).fit().params

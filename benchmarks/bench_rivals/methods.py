@@ -53,8 +53,12 @@ class Change:
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         return {"estimator": self.estimator, "labels": self.labels}
 
+    def __sklearn_tags__(self) -> Any:
+        return self.estimator.__sklearn_tags__()
+
     def fit(self, X: Array, y: Array) -> Change:
-        self.estimator.fit(self._seen(X), y - X[:, -self.labels])
+        told = ~np.isnan(X[:, -self.labels])
+        self.estimator.fit(self._seen(X[told]), (y - X[:, -self.labels])[told])
         return self
 
     def predict(self, X: Array) -> Array:

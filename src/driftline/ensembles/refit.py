@@ -27,6 +27,7 @@ from driftline.tables.inputs import Array
 _FIRST = Ridge()  # predicts until the first fit serves
 _ERRORS = LMS(intercept=False)  # on rows of 0 it predicts 0, and so only takes note of errors
 _LARGEST = np.finfo(np.float64).max
+_FEWEST = 32  # rows of a fit before the first ``every``
 _ESTIMATOR = Rule(
     lambda value: all(callable(getattr(value, name, None)) for name in ("fit", "predict", "get_params")),
     "a scikit-learn regressor, with fit, predict and get_params",
@@ -45,11 +46,15 @@ class Refit(MetaLearner):
 
     A fit begins after row n, whenever ``every`` divides n, on a copy of the estimator and in a thread of its own. It serves
     from row n + ``every`` // 10 on, whether it is done earlier or has to be waited for: predictions depend on the rows
-    alone, never on the clock. Until the first fit serves, :class:`~driftline.Ridge` predicts. What the estimator predicts
-    beyond half a range outside the labels of the window is cut off there.
+    alone, never on the clock. Before, fits begin after ``every`` // 2, // 4, // 8, ... rows, where that leaves 32 rows to
+    fit, and serve after a tenth as many. Until the first fit serves, :class:`~driftline.Ridge` predicts. Predictions of the
+    estimator are cut off half a range outside the labels of the window.
 
-    Lags count from the row that is predicted. Where the label at a lag is not known yet, the latest known one that
-    lies a multiple of the lag back stands in. Rows for which a label that far back does not exist are not fitted.
+    Lags count from the row that is predicted. Where the label at a lag is not known yet, lags that begin the list as 1, 2,
+    ... stand for the newest labels known, in this order, and any other lag for its next multiple, as in
+    :class:`~driftline.features.Lags`. A label that lies before the first row is NaN to estimators that take missing values,
+    as their scikit-learn tags tell (LightGBM, HistGradientBoosting); others are not fitted to such a row, and Ridge predicts
+    it.
 
     An estimator cannot be saved safely: ``save`` and ``to_bytes`` refuse. ``pickle`` keeps it.
 
@@ -89,7 +94,7 @@ class Refit(MetaLearner):
         return [_ERRORS.clone(), _ERRORS.clone()]
 
     def _compose(self, members: list[Learner], above: list[Learner], features: int) -> Composite:
-        inputs = [(above[0], 1), (above[1], 1 + len(self.lags))]  # the second one's tickets carry a row's lags
+        inputs = [(above[0], 1), (above[1], 1 + 2 * len(self.lags))]  # the second one's tickets carry a row's lags
         core = _Refit(members, inputs, features, bool(self.intercept), self.dtype)
         core.plan(self.estimator, self.every, self.window, tuple(self.lags))
         return core
@@ -126,6 +131,11 @@ class _Refit(ByErrors):
     def plan(self, estimator: Any, every: int, window: int, lags: tuple[int, ...]) -> None:
         """Sets the parameters."""
         self._pattern, self._every, self._window, self._lags = estimator, every, window, lags
+        self._takes_missing = _takes_missing(estimator)
+        halves = (every >> half for half in range(1, every.bit_length()))
+        self._early = [
+            count for count in halves if count >= _FEWEST
+        ]  # rows, after which fits begin before the first regular one
         self._rows = np.empty((0, self.features + len(lags)))
         self._targets = np.empty(0)
         self._labels = np.empty(0)  # as many as the longest lag needs
@@ -177,14 +187,14 @@ class _Refit(ByErrors):
 
     def _begin(self) -> None:
         X, y = self._rows[-self._window :].copy(), self._targets[-self._window :].copy()
-        if not len(y):
+        if len(y) < (1 if self._count >= self._every else _FEWEST):
             return
         self._serve(now=True)  # where fits follow faster than they serve
         fresh = copy.deepcopy(self._pattern)
         pool = ThreadPoolExecutor(1)
         self._next = pool.submit(lambda: (fresh.fit(X, y), y.min(), y.max(), X.shape[1]))
         pool.shutdown(wait=False)
-        self._due = self._count + self._every // 10
+        self._due = self._count + min(self._count, self._every) // 10
         self.fits += 1
         self._serve()
 
@@ -192,42 +202,55 @@ class _Refit(ByErrors):
         if self._next is not None and (now or self._count >= self._due):
             self._serving, self._next, self._due = self._fitted(), None, -1
 
-    def _lagged(self, ahead: int, known: int, labels: Array) -> Array | None:
-        """The labels that a row's lags tell, ``ahead`` rows beyond the last of ``labels``; None where one is too old."""
-        back = [(ahead + lag - 1) // lag * lag - ahead + 1 for lag in self._lags]
-        return None if back and max(back) > known else np.array([labels[-place] for place in back])
+    def _until_fit(self) -> int:
+        """How many more rows are learned before the next fit begins."""
+        regular = self._every * (self._count // self._every + 1)
+        return min(fit - self._count for fit in (*self._early, regular) if fit > self._count)
 
-    def _say(self, rows: Array, lagged: list[Array | None], first: Array) -> Array:
+    def _lagged(self, ahead: int, known: int, labels: Array) -> Array:
+        """The labels at a row's lags, ``ahead`` rows beyond the last of ``labels``; NaN for those before the first."""
+        out = np.full(len(self._lags), np.nan)
+        for k, lag in enumerate(self._lags):
+            multiple = (ahead + lag - 1) // lag * lag
+            back = lag if lag < ahead and lag == k + 1 else multiple - ahead + 1
+            if back <= known:
+                out[k] = labels[-back]
+        return out
+
+    def _usable(self, lagged: Array) -> Array:
+        """Which rows the estimator can be given, by their lagged labels, (rows, lags)."""
+        return np.asarray(self._takes_missing | ~np.isnan(lagged).any(axis=1))
+
+    def _say(self, rows: Array, lagged: Array, first: Array) -> Array:
         """What the estimator says about rows; ``first`` where it cannot say anything."""
-        out = first.copy()
-        able = np.array([one is not None for one in lagged], dtype=bool)
-        if self._serving is None or not able.any():
+        out, usable = first.copy(), self._usable(lagged)
+        if self._serving is None or not usable.any():
             return out
         estimator, low, high, width = self._serving
         features = width - len(self._lags)
-        X = np.column_stack([rows[able][:, :features], np.array([one for one in lagged if one is not None])])
-        said = np.asarray(estimator.predict(X), dtype=np.float64).reshape(-1)
+        said = estimator.predict(np.column_stack([rows[usable, :features], lagged[usable]]))
+        said = np.asarray(said, dtype=np.float64).reshape(-1)
         reach = 0.5 * (high - low)
-        out[able] = np.clip(np.nan_to_num(said), low - reach, high + reach)
+        out[usable] = np.clip(np.nan_to_num(said), low - reach, high + reach)
         return out
 
-    def _take_in(self, row: Array, lagged: Array | None, y: float) -> None:
+    def _take_in(self, row: Array, lagged: Array, y: float) -> None:
         """A row that was learned: it may be fitted from now on, and a fit may begin or serve."""
-        self._keep(row[None], [lagged], np.array([y]))
+        self._keep(row[None], lagged[None], np.array([y]))
         self._after()
 
-    def _keep(self, rows: Array, lagged: list[Array | None], y: Array) -> None:
-        able = np.array([one is not None for one in lagged], dtype=bool)
-        if able.any():
-            extra = np.array([one for one in lagged if one is not None]).reshape(int(able.sum()), -1)
-            self._rows = np.concatenate([self._rows, np.column_stack([rows[able], extra])])[-self._window :]
-            self._targets = np.concatenate([self._targets, y[able]])[-self._window :]
+    def _keep(self, rows: Array, lagged: Array, y: Array) -> None:
+        usable = self._usable(lagged)
+        if usable.any():
+            new = np.column_stack([rows[usable], lagged[usable]])
+            self._rows = np.concatenate([self._rows, new])[-self._window :]
+            self._targets = np.concatenate([self._targets, y[usable]])[-self._window :]
         self._labels = np.concatenate([self._labels, y])[-max(self._lags, default=1) - self._every :]
         self._count += len(y)
 
     def _after(self) -> None:
         self._serve()
-        if self._count % self._every == 0:
+        if self._count % self._every == 0 or self._count in self._early:
             self._begin()
 
     # Verbs.
@@ -241,10 +264,10 @@ class _Refit(ByErrors):
             return np.array([x.get(name, 0.0) for name in self._names], dtype=np.float64)
         return np.asarray(x, dtype=np.float64)
 
-    def _predict(self, x: Any, row: Array, ahead: int) -> tuple[float, Array | None]:
+    def _predict(self, x: Any, row: Array, ahead: int) -> tuple[float, Array]:
         lagged = self._lagged(ahead, min(self._count, len(self._labels)), self._labels)
         first = np.array([core_of(self.members[0]).predict(x)])
-        return float(self._say(row[None], [lagged], first)[0]), lagged
+        return float(self._say(row[None], lagged[None], first)[0]), lagged
 
     @exclusive
     def predict(self, x: Any) -> Any:
@@ -273,7 +296,7 @@ class _Refit(ByErrors):
         if row is None or inner is None:
             return None
         prediction, lagged = self._predict(x, row, self.late + 1 if ahead is None else ahead)
-        carried = np.zeros(1 + len(self._lags)) if lagged is None else np.append(1.0, lagged)
+        carried = np.concatenate([[0.0], np.isnan(lagged), np.nan_to_num(lagged)])
         lags = self.marked(self.above[1]).ask(carried, ahead, kind)
         return self.asked(x, prediction, [inner], ahead, kind, lags)
 
@@ -297,8 +320,8 @@ class _Refit(ByErrors):
     def _told(self, ticket: Ticket, row: Array, y: float, weight: float | None) -> None:
         self.marked(self.above[0])
         self.above[0].tell(ticket.parts[1], _held(y - ticket.prediction), sample_weight=weight)
-        able, *lagged = np.asarray(ticket.parts[2].x).tolist()
-        self._take_in(row, np.array(lagged) if able else None, y)
+        missing, lagged = np.asarray(ticket.parts[2].x)[1:].reshape(2, -1)
+        self._take_in(row, np.where(missing, np.nan, lagged), y)
 
     def replay(self, batch: Batch, out: Outputs) -> int:
         """The stand-in goes through the rows first; the estimator then takes all rows between two fits at once."""
@@ -309,7 +332,7 @@ class _Refit(ByErrors):
         out.predictions[:] = said[:, 0]
         if y is None:
             lagged = self._lagged(self.late + 1, min(self._count, len(self._labels)), self._labels)
-            out.predictions[whole] = self._say(rows[whole], [lagged] * int(whole.sum()), said[whole, 0])
+            out.predictions[whole] = self._say(rows[whole], np.tile(lagged, (int(whole.sum()), 1)), said[whole, 0])
             self._write_intervals(out)
             return skipped
         learned = whole & (np.abs(y) <= self.members[0]._largest)
@@ -325,24 +348,23 @@ class _Refit(ByErrors):
 
     def _end_of_segment(self, learned: Array, start: int) -> int:
         """The row after the next one at which a fit begins or serves."""
-        until = self._every - self._count % self._every
+        until = self._until_fit()
         if self._next is not None:
             until = min(until, max(self._due - self._count, 1))
         reached = np.flatnonzero(np.cumsum(learned[start:]) == until)
         return start + int(reached[0]) + 1 if len(reached) else len(learned)
 
     def _replay_segment(self, rows: Array, y: Array, whole: Array, learned: Array, at: slice, out: Outputs) -> None:
-        labels, known, lagged = self._labels, min(self._count, len(self._labels)), []
+        labels, known = self._labels, min(self._count, len(self._labels))
         news = y[at][learned[at]]
         told = np.concatenate([labels, news])
         before = known + np.append(0, np.cumsum(learned[at]))[:-1]
-        for count in before:
-            lagged.append(self._lagged(1, int(count), told[: len(labels) - known + int(count)]))
-        asked = np.flatnonzero(whole[at])
+        older = len(labels) - known
+        lagged = np.stack([self._lagged(1, int(count), told[: older + int(count)]) for count in before])
+        asked, kept = np.flatnonzero(whole[at]), np.flatnonzero(learned[at])
         places = at.start + asked
-        out.predictions[places] = self._say(rows[places], [lagged[i] for i in asked], out.predictions[places])
-        kept = np.flatnonzero(learned[at])
-        self._keep(rows[at.start + kept], [lagged[i] for i in kept], news)
+        out.predictions[places] = self._say(rows[places], lagged[asked], out.predictions[places])
+        self._keep(rows[at.start + kept], lagged[kept], news)
         if len(kept):
             self._after()
 
@@ -359,6 +381,12 @@ class _Refit(ByErrors):
         if out.lower is not None:
             lower, upper = core_of(self.above[0]).predict_interval(np.zeros(1), out.level)
             out.lower[:], out.upper[:] = out.predictions + lower, out.predictions + upper
+
+
+def _takes_missing(estimator: Any) -> bool:
+    """Whether an estimator's scikit-learn tags say that inputs may be NaN."""
+    tags = getattr(estimator, "__sklearn_tags__", None)
+    return tags is not None and bool(tags().input_tags.allow_nan)
 
 
 def _held(values: Any) -> Any:
