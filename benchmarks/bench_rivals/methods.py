@@ -141,7 +141,7 @@ def river(task: Task) -> Call:
 METHODS = {
     "auto": Method("Auto", auto),
     "lightgbm_500": Method("LightGBM, every 500", partial(lightgbm, every=500)),
-    "lightgbm_100": Method("LightGBM, every 100", partial(lightgbm, every=100)),
+    "lightgbm_100": Method("LightGBM, every 100", partial(lightgbm, every=100), late=False),
     "lightgbm_three_lags": Method(
         "LightGBM, three lags, every 500", partial(lightgbm, every=500, form=FORMS[1]), late=False
     ),
