@@ -1,8 +1,8 @@
 """``python -m benchmarks.bench_rivals DIR``: Auto beside LightGBM, ridge, AutoReg and River on the files of DIR.
 
 DIR/INDEX.md lists the files; DIR/rivals.json, where there is one, says how many rows of each count. What is measured is kept
-in build/bench_rivals, a JSON file for each file, lateness and method: a run that was stopped goes on where it was. Then the
-tables are printed; ``--docs`` writes them, and the picture, to docs/_static.
+in build/bench_rivals, figures and predictions for each file, lateness and method: a run that was stopped goes on where it
+was. Then the tables are printed; ``--docs`` writes them, and the picture, to docs/_static.
 """
 
 from __future__ import annotations

@@ -35,12 +35,13 @@ def interval_score(y: Array, lower: Array, upper: Array) -> Array:
     return np.asarray(upper - lower + 2 / (1 - LEVEL) * outside)
 
 
-def measure(method: Method, task: Task) -> dict[str, Any]:
+def measure(method: Method, task: Task) -> tuple[dict[str, Any], Array]:
+    """What is kept of a method's run on a task, and its predictions."""
     call = method.prepare(task)
     begun = time.process_time()
     answer = call()
     seconds = time.process_time() - begun
-    return {
+    figures = {
         **score(task, answer),
         "rows": len(task.y),
         "features": task.X.shape[1],
@@ -48,6 +49,7 @@ def measure(method: Method, task: Task) -> dict[str, Any]:
         "seconds": seconds,
         "commit": machine.commit(),
     }
+    return figures, answer.predictions
 
 
 def run(folder: Path, keep: Path, only: Sequence[str], again: bool) -> None:
@@ -60,7 +62,8 @@ def run(folder: Path, keep: Path, only: Sequence[str], again: bool) -> None:
             path = keep / task.name / str(task.ahead) / f"{name}.json"
             if (path.exists() and not again) or (task.ahead > 1 and not METHODS[name].late):
                 continue
-            found = measure(METHODS[name], task)
+            found, predictions = measure(METHODS[name], task)
             path.parent.mkdir(parents=True, exist_ok=True)
+            np.save(path.with_suffix(".npy"), predictions)
             path.write_text(json.dumps(found))
             print(f"{task.name}  {task.ahead}  {name}  mse {found['mse']:.6g}  {found['seconds']:.1f} s", flush=True)
