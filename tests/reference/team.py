@@ -70,12 +70,13 @@ def by_differences(X: Array, y: Array, core: Array, ahead: int) -> Array:
     return said
 
 
-def stack(said: Array, y: Array) -> Array:
-    """The stack of the first six predictions of each row, labels coming at once."""
-    S, w, squares, rows, out = np.eye(5) / 10, np.zeros(5), 0.0, 0.0, []
-    for t, (row, label) in enumerate(zip(said[:, :6], y, strict=True)):
+def stack(said: Array, y: Array, forgetting: float = 0.999) -> Array:
+    """The stack of the predictions of each row, labels coming at once."""
+    others = said.shape[1] - 1
+    S, w, squares, rows, out = np.eye(others) / 10, np.zeros(others), 0.0, 0.0, []
+    for t, (row, label) in enumerate(zip(said, y, strict=True)):
         size = np.sqrt(squares / rows) if rows else 0.0
-        z = np.clip((row[1:] - row[0]) / size, -30, 30) if size else np.zeros(5)
+        z = np.clip((row[1:] - row[0]) / size, -30, 30) if size else np.zeros(others)
         low, high = row.min(), row.max()
         out.append(np.clip(row[0] + size * (w @ z), low - 0.1 * (high - low), high + 0.1 * (high - low)))
         if t == 0:
@@ -83,7 +84,7 @@ def stack(said: Array, y: Array) -> Array:
         squares, rows = 0.999 * squares + (label - row[0]) ** 2, 0.999 * rows + 1
         size = np.sqrt(squares / rows)
         z = np.clip((row[1:] - row[0]) / size, -30, 30)
-        S = S / 0.999
+        S = S / forgetting
         k = S @ z
         w = w + k * (np.clip((label - row[0]) / size, -30, 30) - w @ z) / (1 + z @ k)
         S = S - np.outer(k, k) / (1 + z @ k)
@@ -135,10 +136,10 @@ class Likely:
 
 
 def jury(said: Array, y: Array) -> Array:
-    """What is made of the eight predictions of each row, labels coming at once, and no two far out in succession."""
-    prior = np.full(8, 0.5 / 7)
-    prior[0] = 0.5
-    likely = [Likely(np.array([3.0] + 7 * [0.0]), keep) for keep in (0.99, 0.998, 0.9998)]
+    """What is made of the predictions of each row, labels coming at once, and no two far out in succession."""
+    others = said.shape[1] - 1
+    prior = np.array([0.5] + others * [0.5 / others])
+    likely = [Likely(np.array([3.0] + others * [0.0]), keep) for keep in (0.99, 0.998, 0.9998)]
     cautious, last, out = Bernstein(prior), Bernstein(np.full(4, 0.25)), []
     for t, (row, label) in enumerate(zip(said, y, strict=True)):
         layer = np.array([*(one.weights @ row for one in likely), cautious.weights @ row])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -20,21 +21,29 @@ from driftline.base.rules import Rule, sequence
 from driftline.base.ticket import Ticket
 from driftline.ensembles.auto import Auto
 from driftline.linear.lms import LMS
+from driftline.linear.rls import RLS
 from driftline.storage import codec
 from driftline.tables.inputs import Array
 
 _ERRORS = LMS(intercept=False)  # on rows of 0 it predicts 0, and so only takes note of errors
+_STACKS = {
+    "stack": RLS(forgetting=0.999, ridge=10.0, intercept=False),
+    "quick stack": RLS(forgetting=0.99, ridge=10.0, intercept=False),
+}
 _LARGEST = np.finfo(np.float64).max
+_FAR = 30.0  # deviations
 _EXPERTS = sequence(REGRESSOR)
 _LAYERS = 5  # numbers that a jury gives
+_KEEP = 0.999  # of the scale of Auto's errors, a row
 
 
 class AutoWithExperts(MetaLearner):
     """Auto and learners of the user's own, mixed by Auto's jury: ``dl.Auto(experts=[...])`` makes one.
 
-    Auto learns as it does alone, and so does every expert. The jury leans on Auto to begin with, and follows whichever did
-    better, of late and so far; see :doc:`/auto`. Intervals have the same width everywhere. It can be saved where all of its
-    experts can.
+    Auto learns as it does alone, and so does every expert. Two stacks regress the residual of Auto on the deviations of the
+    experts from it, at forgetting 0.999 and 0.99; what they predict stays in the hull of their inputs, widened by a tenth.
+    The jury leans on Auto to begin with, and follows whichever did better, of late and so far; see :doc:`/auto`. Intervals
+    have the same width everywhere. The model can be saved where all of its experts can.
 
     Args:
         experts: a list of learners.
@@ -44,7 +53,7 @@ class AutoWithExperts(MetaLearner):
     >>> model = dl.Auto(experts=[dl.RLS(forgetting=0.9)])
     >>> run = model.run(X, y)
     >>> list(model.weights_)
-    ['Auto', 'RLS 1']
+    ['Auto', 'RLS 1', 'stack', 'quick stack']
     """
 
     experts: Sequence[Learner] = params.checked(
@@ -66,13 +75,14 @@ class AutoWithExperts(MetaLearner):
         return [Auto(), *self.experts]
 
     def _top_learners(self) -> list[Learner]:
-        return [_ERRORS, _ERRORS]
+        return [_ERRORS, _ERRORS, *_STACKS.values()]
 
     def _copies_of_the_top(self) -> list[Learner]:
-        return [_ERRORS.clone(), _ERRORS.clone()]
+        return [one.clone() for one in self._top_learners()]
 
     def _compose(self, members: list[Learner], above: list[Learner], features: int) -> Composite:
-        inputs = [(above[0], 1), (above[1], _LAYERS)]  # the second one's tickets carry what the jury made of a row
+        made = len(_STACKS) + _LAYERS  # what was made of a row, which the second one's tickets carry
+        inputs = [(above[0], 1), (above[1], made), *((stack, len(self.experts)) for stack in above[2:])]
         return _Experts(members, inputs, features, bool(self.intercept), self.dtype)
 
     @property
@@ -82,10 +92,10 @@ class AutoWithExperts(MetaLearner):
 
     @property
     def weights_(self) -> dict[str, float]:
-        """The share of Auto and of each expert. They sum to 1."""
+        """The share of Auto, of each expert and of the stacks. They sum to 1."""
         core: _Experts = self._require_core("weights_")
         names = [f"{type(one).__name__}{f' {number}' if number else ''}" for number, one in enumerate(core.members)]
-        return dict(zip(names, core.jury.shares().tolist(), strict=True))
+        return dict(zip([*names, *_STACKS], core.jury.shares().tolist(), strict=True))
 
     def _shares(self) -> dict[str, float]:
         return self.weights_
@@ -104,13 +114,14 @@ class AutoWithExperts(MetaLearner):
 
 
 class _Experts(ByErrors):
-    """The state: Auto, the experts, the jury, and the errors of what it says."""
+    """The state: Auto, the experts, the stacks, the jury, and the errors of what it says."""
 
     by_feature = False
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self.jury = _core.Jury(len(self.members))
+        self.jury = _core.Jury(len(self.members) + len(_STACKS))
+        self._scale = np.zeros(2)  # Auto's squared errors and the rows, both discounted as the first stack does
 
     @exclusive
     def sums(self) -> dict[str, float]:
@@ -122,9 +133,13 @@ class _Experts(ByErrors):
         return np.zeros(1, dtype=self.dtype)
 
     def _own_state(self) -> dict[str, Array]:
-        return {"jury": self.jury.get_state()}
+        return {"jury": self.jury.get_state(), "scale": self._scale.copy()}
 
     def _set_own_state(self, state: dict[str, Array]) -> None:
+        scale = state["scale"]
+        if not isinstance(scale, np.ndarray) or scale.shape != (2,) or not ((scale >= 0) & (scale <= 1e290)).all():
+            raise ValueError("the state's scale is out of range")
+        self._scale = scale.copy()
         self.jury.set_state(state["jury"])
 
     def _ask(self, x: Any) -> Array | None:
@@ -135,7 +150,37 @@ class _Experts(ByErrors):
     def predict(self, x: Any) -> Any:
         """The prediction, or None where Python must read the row."""
         said = self._ask(x)
-        return None if said is None else float(self.jury.mix(said)[-1])
+        return None if said is None else float(self._make(said)[-1])
+
+    def _deviations(self, said: Array) -> tuple[Array, float]:
+        """The experts' deviations from Auto in units of its errors, and that unit; zeros while it is not known."""
+        squares, rows = self._scale.tolist()
+        unit = math.sqrt(squares / rows) if rows else 0.0
+        if not unit:
+            return np.zeros(len(said) - 1), 0.0
+        with np.errstate(over="ignore"):
+            return np.clip((said[1:] - said[0]) / unit, -_FAR, _FAR), unit
+
+    def _make(self, said: Array) -> Array:
+        """What is made of the members' predictions: those of the stacks, the jury's layers, and the prediction."""
+        z, unit = self._deviations(said)
+        stacked = [float(said[0]) + unit * core_of(stack).predict(z) for stack in self.above[2:]]
+        low, high = float(said.min()), float(said.max())
+        more = min(0.1 * high - 0.1 * low, _LARGEST)
+        stacked = _held(np.clip(stacked, low - more, high + more))
+        return np.concatenate([stacked, self.jury.mix(np.concatenate([said, stacked]))])
+
+    def _judge(self, said: Array, made: Array, y: float, weight: float | None, ahead: int) -> None:
+        """The label of a row of which ``made`` was made: the jury and the stacks learn it."""
+        stacked, mixed = np.split(made, [len(_STACKS)])
+        self.jury.learn(np.concatenate([said, stacked]), mixed, y, 1.0 if weight is None else weight, ahead)
+        error = float(np.clip(y - said[0], -1e140, 1e140))
+        news = np.array([error * error, 1.0])
+        self._scale = np.minimum(_KEEP * self._scale + (news if weight is None else weight * news), 1e290)
+        z, unit = self._deviations(said)
+        if unit:
+            for stack in self.above[2:]:
+                stack.learn_one(z, float(np.clip(error / unit, -_FAR, _FAR)), sample_weight=weight)
 
     @exclusive
     def learn(self, x: Any, y: Any, weight: Any = None) -> Status:
@@ -150,9 +195,8 @@ class _Experts(ByErrors):
         parts = [self.marked(member).ask(x, ahead, kind) for member in self.members]
         if None in parts:
             return None
-        mixed = self.jury.mix(_held(np.array([part.prediction for part in parts])))
-        made = self.marked(self.above[1]).ask(mixed, ahead, kind)
-        return self.asked(x, mixed[-1], parts, ahead, kind, made)
+        made = self._make(_held(np.array([part.prediction for part in parts])))
+        return self.asked(x, made[-1], parts, ahead, kind, self.marked(self.above[1]).ask(made, ahead, kind))
 
     @exclusive
     def tell(self, ticket: Any, y: Any, weight: Any = None) -> Status:
@@ -160,15 +204,15 @@ class _Experts(ByErrors):
         return Status.UNREAD
 
     def tell_parts(self, ticket: Ticket, batch: Batch) -> None:
-        """Every member learns the label of its ticket, and so does the jury."""
+        """Every member learns the label of its ticket, and so do the stacks and the jury."""
         count = len(self.members)
         tell_each(self.members, ticket.parts[:count], batch)
         assert batch.y is not None
         y, weight = float(batch.y[0]), None if batch.weight is None else float(batch.weight[0])
         said = _held(np.array([part.prediction for part in ticket.parts[:count]]))
         if ticket.labels > 0:
-            mixed = np.asarray(ticket.parts[count + 1].x, dtype=np.float64)
-            self.jury.learn(said, mixed, y, 1.0 if weight is None else weight, ticket.ahead)
+            made = np.asarray(ticket.parts[count + 1].x, dtype=np.float64)
+            self._judge(said, made, y, weight, ticket.ahead)
         self.marked(self.above[0])
         self.above[0].tell(ticket.parts[count], _held(y - ticket.prediction), sample_weight=weight)
 
@@ -186,11 +230,11 @@ class _Experts(ByErrors):
             learned &= batch.weight > 0
         rows = self.sums()["rows"]
         for t in np.flatnonzero(whole):
-            mixed = self.jury.mix(said[t])
-            out.predictions[t] = mixed[-1]
+            made = self._make(said[t])
+            out.predictions[t] = made[-1]
             if y is not None and learned[t]:
                 if rows > 0:
-                    self.jury.learn(said[t], mixed, float(y[t]), 1.0 if batch.weight is None else float(batch.weight[t]), 1)
+                    self._judge(said[t], made, float(y[t]), None if batch.weight is None else float(batch.weight[t]), 1)
                 rows += 1
         self._note_errors(y, batch.weight, learned, out)
         return skipped
