@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import driftline as dl
-from benchmarks.bench_rivals import autoregression, refitted, river_forest
+from benchmarks.bench_rivals import autoregression, refitted, river_peers
 from benchmarks.bench_rivals.refitted import FORMS, MANY, WINDOW, Form
 from benchmarks.bench_rivals.task import Task
 from benchmarks.data import Array
@@ -57,8 +57,7 @@ class Change:
         return self.estimator.__sklearn_tags__()
 
     def fit(self, X: Array, y: Array) -> Change:
-        told = ~np.isnan(X[:, -self.labels])
-        self.estimator.fit(self._seen(X[told]), (y - X[:, -self.labels])[told])
+        self.estimator.fit(self._seen(X), y - X[:, -self.labels])
         return self
 
     def predict(self, X: Array) -> Array:
@@ -134,8 +133,8 @@ def autoreg(task: Task) -> Call:
     return lambda: Answer(autoregression.run(task, task.every(500)))
 
 
-def river(task: Task) -> Call:
-    return lambda: Answer(river_forest.run(task))
+def river(task: Task, make: Callable[[], Any]) -> Call:
+    return lambda: Answer(river_peers.run(task, make()))
 
 
 METHODS = {
@@ -151,5 +150,6 @@ METHODS = {
     "auto_refit_100": Method("Auto with Refit, every 100", partial(auto_with_refit, every=100), late=False),
     "ridge": Method("ridge", ridge),
     "autoreg": Method("AutoReg", autoreg),
-    "arf": Method("River's ARF", river),
+    "hat": Method("River's HAT", partial(river, make=river_peers.tree)),
+    "arf": Method("River's ARF", partial(river, make=river_peers.forest), late=False),
 }

@@ -27,7 +27,8 @@ def by_hand(estimator, X, y, every, window, lags, ahead=1, takes_missing=True):
     for t in range(len(y)):
         back = [-(-ahead // lag) * lag if k >= near or lag >= ahead else ahead + k for k, lag in enumerate(lags)]
         row = np.concatenate([X[t], [y[t - place] if t >= place else np.nan for place in back]])
-        if takes_missing or not np.isnan(row).any():
+        gaps = np.isnan(row).sum()
+        if gaps < max(len(lags), 1) if takes_missing else gaps == 0:
             rows[t] = row
         if serving is not None and t in rows:
             model, low, high = serving
@@ -114,6 +115,31 @@ def test_a_call_that_fails_leaves_no_trace():
         model.run(bad, y)
     np.testing.assert_array_equal(model.predict(X[:5]), before)
     assert model.n_seen_ == 300
+
+
+class Picky(LinearRegression):
+    """Refuses labels above 50."""
+
+    def fit(self, X, y):
+        if np.max(y) > 50:
+            raise ValueError("too large")
+        return super().fit(X, y)
+
+
+def test_a_fit_that_fails_is_told_and_the_one_before_goes_on():
+    X, y = stream(rows=400)
+    y[150] = 60.0
+    model, usual = (dl.Refit(kind(), every=100, window=100) for kind in (Picky, LinearRegression))
+    with pytest.warns(
+        dl.errors.DriftlineWarning, match="a fit failed, and the one before goes on serving: ValueError: too large"
+    ):
+        said = model.run(X, y, level=0.9).predictions
+    wanted = usual.run(X, y).predictions
+    np.testing.assert_array_equal(said[:210], wanted[:210])  # the fit after row 200 would have served from here on
+    line = LinearRegression().fit(X[:100], y[:100])
+    np.testing.assert_allclose(said[210:310], line.predict(X[210:310]))
+    np.testing.assert_array_equal(said[310:], wanted[310:])
+    assert model.certificate().events == {"fits": 5, "failed_fits": 1}
 
 
 def test_it_is_not_saved_and_says_what_to_do():

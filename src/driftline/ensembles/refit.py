@@ -18,6 +18,7 @@ from driftline.base.composite import Composite, core_of, exclusive, is_weight, t
 from driftline.base.learner import Learner
 from driftline.base.meta import MetaLearner
 from driftline.base.rules import Rule
+from driftline.base.stability import issue
 from driftline.base.ticket import Ticket
 from driftline.linear.lms import LMS
 from driftline.linear.ridge import Ridge
@@ -47,14 +48,15 @@ class Refit(MetaLearner):
     A fit begins after row n, whenever ``every`` divides n, on a copy of the estimator and in a thread of its own. It serves
     from row n + ``every`` // 10 on, whether it is done earlier or has to be waited for: predictions depend on the rows
     alone, never on the clock. Before, fits begin after ``every`` // 2, // 4, // 8, ... rows, where that leaves 32 rows to
-    fit, and serve after a tenth as many. Until the first fit serves, :class:`~driftline.Ridge` predicts. Predictions of the
-    estimator are cut off half a range outside the labels of the window.
+    fit, and serve after a tenth as many. Until the first fit serves, :class:`~driftline.Ridge` predicts. A fit that fails is
+    reported as a warning, and the one before goes on serving. Predictions of the estimator are cut off half a range outside
+    the labels of the window.
 
     Lags count from the row that is predicted. Where the label at a lag is not known yet, lags that begin the list as 1, 2,
     ... stand for the newest labels known, in this order, and any other lag for its next multiple, as in
     :class:`~driftline.features.Lags`. A label that lies before the first row is NaN to estimators that take missing values,
-    as their scikit-learn tags tell (LightGBM, HistGradientBoosting); others are not fitted to such a row, and Ridge predicts
-    it.
+    as their scikit-learn tags tell (LightGBM, HistGradientBoosting). Others are not fitted to such a row, and Ridge predicts
+    it; so it does for all of them where none of the labels is there.
 
     An estimator cannot be saved safely: ``save`` and ``to_bytes`` refuse. ``pickle`` keeps it.
 
@@ -103,7 +105,8 @@ class Refit(MetaLearner):
         raise ValueError
 
     def _certify(self, sums: dict[str, float]) -> Certificate:
-        return Certificate(sums["loss"], events={"fits": int(self._require_core("certificate").fits)})
+        core: _Refit = self._require_core("certificate")
+        return Certificate(sums["loss"], events={"fits": core.fits, "failed_fits": core.failed})
 
     def save(self, path: Any) -> NoReturn:
         """Refuses: no file holds an estimator safely."""
@@ -140,9 +143,9 @@ class _Refit(ByErrors):
         self._targets = np.empty(0)
         self._labels = np.empty(0)  # as many as the longest lag needs
         self._count = 0
-        self.fits = 0
+        self.fits = self.failed = 0
         self._serving: Any = None
-        self._next: Any = None  # a fitted estimator, or the future of one
+        self._next: Any = None  # a fitted estimator, or why there is none, or the future of either
         self._due = -1  # the number of rows from which it serves
 
     @exclusive
@@ -162,13 +165,13 @@ class _Refit(ByErrors):
     def _own_state(self) -> dict[str, Array]:
         estimators = np.empty(2, dtype=object)
         estimators[:] = self._serving, self._fitted()
-        numbers = np.array([self._count, self.fits, self._due], dtype=np.float64)
+        numbers = np.array([self._count, self.fits, self.failed, self._due], dtype=np.float64)
         rows = {"rows": self._rows.copy(), "targets": self._targets.copy(), "labels": self._labels.copy()}
         return {"estimators": estimators, "numbers": numbers, **rows}
 
     def _set_own_state(self, state: dict[str, Array]) -> None:
         self._serving, self._next = state["estimators"]
-        self._count, self.fits, self._due = (int(number) for number in state["numbers"])
+        self._count, self.fits, self.failed, self._due = (int(number) for number in state["numbers"])
         self._rows, self._targets, self._labels = (state[name].copy() for name in ("rows", "targets", "labels"))
 
     @exclusive
@@ -180,7 +183,7 @@ class _Refit(ByErrors):
     # Fits.
 
     def _fitted(self) -> Any:
-        """The estimator that is to serve next, waited for."""
+        """The estimator that is to serve next, waited for, or why there is none."""
         if isinstance(self._next, Future):
             self._next = self._next.result()
         return self._next
@@ -192,15 +195,21 @@ class _Refit(ByErrors):
         self._serve(now=True)  # where fits follow faster than they serve
         fresh = copy.deepcopy(self._pattern)
         pool = ThreadPoolExecutor(1)
-        self._next = pool.submit(lambda: (fresh.fit(X, y), y.min(), y.max(), X.shape[1]))
+        self._next = pool.submit(_fit, fresh, X, y)
         pool.shutdown(wait=False)
         self._due = self._count + min(self._count, self._every) // 10
         self.fits += 1
         self._serve()
 
     def _serve(self, now: bool = False) -> None:
-        if self._next is not None and (now or self._count >= self._due):
-            self._serving, self._next, self._due = self._fitted(), None, -1
+        if self._next is None or not (now or self._count >= self._due):
+            return
+        fitted, self._next, self._due = self._fitted(), None, -1
+        if not isinstance(fitted, str):
+            self._serving = fitted
+            return
+        self.failed += 1
+        issue(f"Refit: a fit failed, and the one before goes on serving: {fitted}")
 
     def _until_fit(self) -> int:
         """How many more rows are learned before the next fit begins."""
@@ -219,7 +228,8 @@ class _Refit(ByErrors):
 
     def _usable(self, lagged: Array) -> Array:
         """Which rows the estimator can be given, by their lagged labels, (rows, lags)."""
-        return np.asarray(self._takes_missing | ~np.isnan(lagged).any(axis=1))
+        missing = np.isnan(lagged).sum(axis=1)
+        return np.asarray(missing < max(len(self._lags), 1)) if self._takes_missing else missing == 0
 
     def _say(self, rows: Array, lagged: Array, first: Array) -> Array:
         """What the estimator says about rows; ``first`` where it cannot say anything."""
@@ -306,8 +316,8 @@ class _Refit(ByErrors):
         row = self._row(ticket.x) if self.takes(ticket) and is_weight(weight) else None
         if row is None or self.marked(self.members[0]).tell(ticket.parts[0], y, weight) is not Status.DONE:
             return Status.UNREAD
-        self._told(ticket, row, float(y), weight)
         ticket.told = True
+        self._told(ticket, row, float(y), weight)
         return Status.DONE
 
     def tell_parts(self, ticket: Ticket, batch: Batch) -> None:
@@ -381,6 +391,14 @@ class _Refit(ByErrors):
         if out.lower is not None:
             lower, upper = core_of(self.above[0]).predict_interval(np.zeros(1), out.level)
             out.lower[:], out.upper[:] = out.predictions + lower, out.predictions + upper
+
+
+def _fit(estimator: Any, X: Array, y: Array) -> tuple[Any, float, float, int] | str:
+    """The fitted estimator with the range of its labels and the width of its rows, or why there is none."""
+    try:
+        return estimator.fit(X, y), y.min(), y.max(), X.shape[1]
+    except Exception as error:  # whatever an estimator raises, the learner goes on
+        return f"{type(error).__name__}: {error}"
 
 
 def _takes_missing(estimator: Any) -> bool:
