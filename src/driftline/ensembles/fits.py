@@ -1,0 +1,149 @@
+"""Fits of an estimator along a stream: the rows that they look back on, when they begin, and from when on they serve."""
+
+from __future__ import annotations
+
+import copy
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from driftline.base.stability import issue
+from driftline.tables.inputs import Array
+
+_FEWEST = 32  # rows of a fit before the first regular one
+
+
+class Fits:
+    """The last rows with their labels, the estimator that serves, and the one that is to serve next.
+
+    Args:
+        estimator: copies of it are fitted.
+        every: rows between two fits that begin.
+        window: rows that a fit looks back on, at most.
+        lags: of the labels that follow the features in a row that is fitted.
+        features: of the rows.
+    """
+
+    def __init__(self, estimator: Any, every: int, window: int, lags: tuple[int, ...], features: int) -> None:
+        self._pattern, self._every, self._window, self._lags = estimator, every, window, lags
+        self._takes_missing = _takes_missing(estimator)
+        halves = (every >> half for half in range(1, every.bit_length()))
+        self._early = [count for count in halves if count >= _FEWEST]  # fits begin after these before the first regular one
+        self._rows = np.empty((0, features + len(lags)))
+        self._targets = np.empty(0)
+        self.labels = np.empty(0)  # the newest last, as many as the longest lag needs
+        self._count = 0
+        self.begun = self.failed = 0
+        self._serving: Any = None
+        self._next: Any = None  # a fitted estimator, or why there is none, or the future of either
+        self._due = -1  # the number of rows from which it serves
+
+    def get_state(self) -> dict[str, Array]:
+        """All of it but the parameters; a fit that has begun is waited for."""
+        estimators = np.empty(2, dtype=object)
+        estimators[:] = self._serving, self._fitted()
+        numbers = np.array([self._count, self.begun, self.failed, self._due], dtype=np.float64)
+        rows = {"rows": self._rows.copy(), "targets": self._targets.copy(), "labels": self.labels.copy()}
+        return {"estimators": estimators, "numbers": numbers, **rows}
+
+    def set_state(self, state: dict[str, Array]) -> None:
+        """Takes over what :meth:`get_state` gave."""
+        self._serving, self._next = state["estimators"]
+        self._count, self.begun, self.failed, self._due = (int(number) for number in state["numbers"])
+        self._rows, self._targets, self.labels = (state[name].copy() for name in ("rows", "targets", "labels"))
+
+    def grow(self, features: int, more: int) -> None:
+        """Adds features behind the first ones: they were 0 before. An estimator serves on the features that it knows."""
+        self._rows = np.insert(self._rows, [features] * more, 0.0, axis=1)
+
+    def lagged(self, ahead: int, labels: Array) -> Array:
+        """The labels at a row's lags, ``ahead`` rows beyond the last of ``labels``; NaN for those before the first."""
+        out = np.full(len(self._lags), np.nan)
+        for k, lag in enumerate(self._lags):
+            multiple = (ahead + lag - 1) // lag * lag
+            back = lag if lag < ahead and lag == k + 1 else multiple - ahead + 1
+            if back <= len(labels):
+                out[k] = labels[-back]
+        return out
+
+    def predict(self, rows: Array, lagged: Array, first: Array) -> Array:
+        """What the estimator that serves predicts for rows; ``first`` where it cannot."""
+        out, usable = first.copy(), self._usable(lagged)
+        if self._serving is None or not usable.any():
+            return out
+        estimator, low, high, width = self._serving
+        features = width - len(self._lags)
+        said = estimator.predict(np.column_stack([rows[usable, :features], lagged[usable]]))
+        said = np.asarray(said, dtype=np.float64).reshape(-1)
+        reach = 0.5 * (high - low)
+        out[usable] = np.clip(np.nan_to_num(said), low - reach, high + reach)
+        return out
+
+    def add(self, rows: Array, lagged: Array, y: Array) -> None:
+        """Rows that were learned, at most as many as :attr:`until` says: a fit may serve or begin after them."""
+        usable = self._usable(lagged)
+        if usable.any():
+            new = np.column_stack([rows[usable], lagged[usable]])
+            self._rows = np.concatenate([self._rows, new])[-self._window :]
+            self._targets = np.concatenate([self._targets, y[usable]])[-self._window :]
+        self.labels = np.concatenate([self.labels, y])[-max(self._lags, default=1) - self._every :]
+        self._count += len(y)
+        self._serve()
+        if self._count % self._every == 0 or self._count in self._early:
+            self._begin()
+
+    @property
+    def until(self) -> int:
+        """How many more rows are learned before a fit begins or serves."""
+        regular = self._every * (self._count // self._every + 1)
+        begins = min(fit - self._count for fit in (*self._early, regular) if fit > self._count)
+        return begins if self._next is None else min(begins, max(self._due - self._count, 1))
+
+    def _fitted(self) -> Any:
+        """The estimator that is to serve next, waited for, or why there is none."""
+        if isinstance(self._next, Future):
+            self._next = self._next.result()
+        return self._next
+
+    def _begin(self) -> None:
+        X, y = self._rows[-self._window :].copy(), self._targets[-self._window :].copy()
+        if len(y) < (1 if self._count >= self._every else _FEWEST):
+            return
+        self._serve(now=True)  # where fits follow faster than they serve
+        fresh = copy.deepcopy(self._pattern)
+        pool = ThreadPoolExecutor(1)
+        self._next = pool.submit(_fit, fresh, X, y)
+        pool.shutdown(wait=False)
+        self._due = self._count + min(self._count, self._every) // 10
+        self.begun += 1
+        self._serve()
+
+    def _serve(self, now: bool = False) -> None:
+        if self._next is None or not (now or self._count >= self._due):
+            return
+        fitted, self._next, self._due = self._fitted(), None, -1
+        if not isinstance(fitted, str):
+            self._serving = fitted
+            return
+        self.failed += 1
+        issue(f"Refit: a fit failed, and the one before goes on serving: {fitted}")
+
+    def _usable(self, lagged: Array) -> Array:
+        """Which rows the estimator can be given, by their lagged labels, (rows, lags)."""
+        missing = np.isnan(lagged).sum(axis=1)
+        return np.asarray(missing < max(len(self._lags), 1)) if self._takes_missing else missing == 0
+
+
+def _fit(estimator: Any, X: Array, y: Array) -> tuple[Any, float, float, int] | str:
+    """The fitted estimator with the range of its labels and the width of its rows, or why there is none."""
+    try:
+        return estimator.fit(X, y), y.min(), y.max(), X.shape[1]
+    except Exception as error:  # whatever an estimator raises, the learner goes on
+        return f"{type(error).__name__}: {error}"
+
+
+def _takes_missing(estimator: Any) -> bool:
+    """Whether an estimator's scikit-learn tags say that inputs may be NaN."""
+    tags = getattr(estimator, "__sklearn_tags__", None)
+    return tags is not None and bool(tags().input_tags.allow_nan)
