@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 NATIVE := $(wildcard cpp/*/*.cpp cpp/*/*.hpp cpp/include/driftline/*.hpp cpp/include/driftline/*/*.hpp) CMakeLists.txt
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
-.PHONY: help demo pictures test wheels test-native test-spark attack lint format bench bench-quick bench-capymoa bench-auto bench-auto-peers rivals docs clean
+.PHONY: help demo pictures test wheels test-native test-spark attack lint format bench bench-quick bench-capymoa bench-auto bench-auto-peers bench-rivals rivals docs clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -70,6 +70,10 @@ bench-auto-peers: .venv-peers/ready .venv-capymoa/ready  ## Auto beside River an
 	.venv-peers/bin/python -m benchmarks.auto_peers $(DATA)
 	.venv-capymoa/bin/python -m benchmarks.auto_peers $(DATA)
 
+bench-rivals: .venv-lightgbm/ready  ## Auto beside LightGBM, ridge, AutoReg and River on the files of DATA=DIR, kept in build/bench_rivals; about an hour
+	.venv-lightgbm/bin/python -m pytest -o addopts="" -q tests/test_bench_rivals.py tests/test_ensembles/test_refit_lightgbm.py
+	.venv-lightgbm/bin/python -m benchmarks.bench_rivals $(DATA)
+
 rivals: .venv-rivals/ready .venv-capymoa/ready  ## the DFOP paper's rivals on the files of DATA=DIR, kept in build/rivals; an hour or two
 	.venv-rivals/bin/python -m benchmarks.rivals $(DATA)
 	if java -version 2> build/java.log; then .venv-capymoa/bin/python -m benchmarks.rivals $(DATA); else echo "CapyMOA needs Java, which is not here"; fi
@@ -80,7 +84,7 @@ docs: $(VENV)/docs  ## the documentation, in docs/_build/html
 	$(BIN)/python -m sphinx -q -W -b html docs docs/_build/html
 
 clean:  ## remove what the other verbs made
-	rm -rf src/driftline/report/vendor .venv .venv-peers .venv-rivals .venv-capymoa .venv-spark build dist demo docs/_build docs/cli docs/learners
+	rm -rf src/driftline/report/vendor .venv .venv-peers .venv-lightgbm .venv-rivals .venv-capymoa .venv-spark build dist demo docs/_build docs/cli docs/learners
 
 $(VENV)/made:
 	$(PYTHON) -m venv $(VENV)
@@ -109,6 +113,11 @@ $(VENV)/docs: $(VENV)/core
 .venv-peers/ready: pyproject.toml $(NATIVE) benchmarks/requirements.txt $(wildcard src/driftline/*.py src/driftline/*/*.py)
 	$(PYTHON) -m venv .venv-peers
 	.venv-peers/bin/python -m pip --disable-pip-version-check --quiet install -r benchmarks/requirements.txt .
+	touch $@
+
+.venv-lightgbm/ready: pyproject.toml $(NATIVE) benchmarks/requirements-lightgbm.txt $(wildcard src/driftline/*.py src/driftline/*/*.py)
+	$(PYTHON) -m venv .venv-lightgbm
+	.venv-lightgbm/bin/python -m pip --disable-pip-version-check --quiet install -r benchmarks/requirements-lightgbm.txt .
 	touch $@
 
 .venv-rivals/ready: pyproject.toml $(NATIVE) benchmarks/requirements-rivals.txt $(wildcard src/driftline/*.py src/driftline/*/*.py)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from itertools import pairwise
 
 import numpy as np
 
@@ -24,7 +25,7 @@ def run(task: Task, every: int) -> Array:
     X, y, known = task.X, task.y, task.known
     out = np.where(known > 0, y[known - 1], 0.0)
     fits = sorted({count for count in FIRST_FITS if count < every} | set(range(every, int(known[-1]) + 1, every)))
-    for count, following in zip(fits, [*fits[1:], len(y) + 1], strict=True):
+    for count, following in pairwise([*fits, len(y) + 1]):
         since = max(count - WINDOW, 0)
         order = min(ORDER, (count - since) // 4)
         if count - since < 2 * (1 + order + X.shape[1]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -76,7 +77,7 @@ def run(make: Callable[[], Any], form: Form, task: Task, every: int, stop: int |
     out, stop = newest.copy(), len(y) if stop is None else stop
     last = known[stop - 1]
     fits = sorted({count for count in FIRST_FITS if count < every} | set(range(every, int(last) + 1, every)))
-    for count, following in zip(fits, [*fits[1:], len(y) + 1], strict=True):
+    for count, following in pairwise([*fits, len(y) + 1]):
         rows = np.flatnonzero((known >= count) & (known < following) & (np.arange(len(y)) < stop))
         if len(rows):
             since = max(count - WINDOW, 0)
