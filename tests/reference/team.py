@@ -8,7 +8,7 @@ NEAR = 16
 
 
 class Fit:
-    """Least squares with forgetting, in the units of the rows at which each column first varied."""
+    """Least squares with forgetting. A column's unit is its deviation over the first eight rows, or its first step after."""
 
     def __init__(self, columns: int, forgetting: float, ridge: float) -> None:
         self.rows: list[Array] = []
@@ -21,6 +21,10 @@ class Fit:
             return
         if len(self.rows) == 8:
             self.centre, self.size = np.mean(self.rows, axis=0), np.std(self.rows, axis=0)
+            still = np.ptp(self.rows, axis=0) == 0
+            self.centre[still], self.size[still] = row[still], 0.0
+        begins = (self.size == 0) & (row != self.centre)
+        self.size[begins] = np.abs(row - self.centre)[begins]
         z = self._seen(row)
         self.S /= self.forgetting
         k = self.S @ z
@@ -34,7 +38,8 @@ class Fit:
         return len(self.rows) > 8
 
     def _seen(self, row: Array) -> Array:
-        return np.concatenate([[1.0], (row - self.centre) / self.size])
+        away = row - self.centre
+        return np.concatenate([[1.0], np.divide(away, self.size, out=np.zeros_like(away), where=self.size > 0)])
 
 
 def differences(values: Array) -> Array:

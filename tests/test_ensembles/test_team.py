@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import driftline as dl
+from tests.reference import profiles as plain_profiles
 from tests.reference import team as plain
 
 CORE, DIFFERENCES, PROFILES, USUAL, TREES, RESIDUAL_TREES, CUT, STACK = range(8)
@@ -54,6 +55,19 @@ def test_differences_are_those_of_the_plain_form(ahead, d):
     X, y = rng.normal(size=(300, d)) * 10.0 ** np.arange(d), np.cumsum(rng.normal(size=300)) + 100
     said, _ = all_said(X, y, ahead)
     np.testing.assert_allclose(said[:, DIFFERENCES], plain.by_differences(X, y, said[:, CORE], ahead), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("ahead", "d"), [(1, 2), (7, 2), (1, 13)])
+def test_profiles_and_what_is_usual_are_those_of_the_plain_form(ahead, d):
+    """Hours and weekdays are keys and a pair of keys; noise has more than 64 values, and is divided into bins.
+
+    With 13 columns of noise there are more keys than slots.
+    """
+    X, y = seasonal(700, seed=11, d=d)
+    said, _ = all_said(X, y, ahead)
+    by_fit, by_usual = plain_profiles.run(X, y, said[:, CORE], ahead)
+    np.testing.assert_allclose(said[:, PROFILES], by_fit, rtol=1e-6)
+    np.testing.assert_allclose(said[:, USUAL], by_usual, rtol=1e-6)
 
 
 def test_the_stack_and_the_jury_are_those_of_the_plain_form():
