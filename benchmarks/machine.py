@@ -10,7 +10,18 @@ from datetime import date
 from importlib import metadata
 from pathlib import Path
 
-PEERS = ("river", "padasip", "filterpy", "numba", "bayesianbandits", "scikit-learn", "vowpalwabbit", "capymoa")
+PEERS = (
+    "river",
+    "padasip",
+    "filterpy",
+    "numba",
+    "bayesianbandits",
+    "scikit-learn",
+    "vowpalwabbit",
+    "capymoa",
+    "lightgbm",
+    "statsmodels",
+)
 PACKAGES = ("driftline", "numpy", "scipy", "mpmath", *PEERS)
 
 

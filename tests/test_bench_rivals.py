@@ -109,9 +109,9 @@ def test_verdicts_count_the_files_on_which_a_rival_is_ahead(tmp_path):
             (folder / f"{method}.json").write_text(json.dumps({"mse": mse, "mae": mse, "rows": 10, "seconds": 1.0}))
     kept = results.read(tmp_path)
     found = {verdict.what: verdict for verdict in results.verdicts(kept)}
-    ahead = found["LightGBM, every 500, labels at once, ahead of Auto (one)"]
+    ahead = found["LightGBM 500, labels at once, ahead of Auto (one)"]
     assert (ahead.measured, ahead.target, ahead.unit, ahead.word) == (1, 1, "of 3 files", "pass")
-    behind = found["Auto with Refit, every 500, labels at once, over LightGBM at worst (one)"]
+    behind = found["Auto + Refit 500, labels at once, over LightGBM at worst (one)"]
     assert behind.measured == pytest.approx(0.92 / 0.9)
     assert behind.word == "short"
     mean = results.by_file(kept, 1, "mse").rows[-1]

@@ -139,17 +139,15 @@ def river(task: Task, make: Callable[[], Any]) -> Call:
 
 METHODS = {
     "auto": Method("Auto", auto),
-    "lightgbm_500": Method("LightGBM, every 500", partial(lightgbm, every=500)),
-    "lightgbm_100": Method("LightGBM, every 100", partial(lightgbm, every=100), late=False),
-    "lightgbm_three_lags": Method(
-        "LightGBM, three lags, every 500", partial(lightgbm, every=500, form=FORMS[1]), late=False
-    ),
-    "refit_500": Method("Refit, every 500", partial(refit_alone, every=500)),
-    "refit_100": Method("Refit, every 100", partial(refit_alone, every=100), late=False),
-    "auto_refit_500": Method("Auto with Refit, every 500", partial(auto_with_refit, every=500)),
-    "auto_refit_100": Method("Auto with Refit, every 100", partial(auto_with_refit, every=100), late=False),
+    "lightgbm_500": Method("LightGBM 500", partial(lightgbm, every=500)),
+    "lightgbm_100": Method("LightGBM 100", partial(lightgbm, every=100), late=False),
+    "lightgbm_three_lags": Method("LightGBM 500, 3 lags", partial(lightgbm, every=500, form=FORMS[1]), late=False),
+    "refit_500": Method("Refit 500", partial(refit_alone, every=500)),
+    "refit_100": Method("Refit 100", partial(refit_alone, every=100), late=False),
+    "auto_refit_500": Method("Auto + Refit 500", partial(auto_with_refit, every=500)),
+    "auto_refit_100": Method("Auto + Refit 100", partial(auto_with_refit, every=100), late=False),
     "ridge": Method("ridge", ridge),
     "autoreg": Method("AutoReg", autoreg),
-    "hat": Method("River's HAT", partial(river, make=river_peers.tree)),
-    "arf": Method("River's ARF", partial(river, make=river_peers.forest), late=False),
+    "hat": Method("HAT", partial(river, make=river_peers.tree)),
+    "arf": Method("ARF", partial(river, make=river_peers.forest), late=False),
 }

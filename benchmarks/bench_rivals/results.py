@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import machine
 from benchmarks.bench_rivals.methods import METHODS
 from benchmarks.bench_rivals.task import AHEAD
 from benchmarks.report import Cell, Table, Verdict, verdict_table
@@ -44,22 +45,35 @@ def by_file(kept: Kept, ahead: int, figure: str) -> Table:
     columns = {method: column for method, column in columns.items() if column}
     names = sorted({name for column in columns.values() for name in column})
     lines: list[list[Cell]] = [[name, *(column.get(name, "") for column in columns.values())] for name in names]
-    means = [float(np.exp(np.mean(np.log(list(column.values()))))) for column in columns.values()]
-    lines.append(["geometric mean", *means])
+    lines.append(["geometric mean", *map(_mean, columns.values())])
     kinds = {"mse": "squared error", "mae": "absolute error", "interval": "interval score"}
     title = f"{kinds[figure].capitalize()} over Auto's, labels {_late(ahead)}"
     return Table(title, ["file", *(METHODS[method].words for method in columns)], lines)
 
 
+def summary(kept: Kept) -> Table:
+    """Geometric means over the files of squared and absolute errors over Auto's, by lateness."""
+    columns = [(ahead, figure) for figure in ("mse", "mae") for ahead in AHEAD]
+    lines: list[list[Cell]] = []
+    for method in METHODS:
+        found = [ratios(kept, ahead, method, figure) for ahead, figure in columns]
+        if any(found):
+            lines.append([METHODS[method].words, *(_mean(column) if column else "" for column in found)])
+    header = ["method", *(f"{'squared' if figure == 'mse' else 'absolute'}, {_late(ahead)}" for ahead, figure in columns)]
+    return Table("Errors over Auto's", header, lines, note="Geometric means over the files.")
+
+
 def speeds(kept: Kept) -> Table:
-    """Rows a second of processor time over all files, labels at once, and how that compares with Auto's."""
+    """Rows a second of processor time over all files, labels at once, and how Auto's compare with them."""
     lines: list[list[Cell]] = []
     for method, own in METHODS.items():
         runs = [by_ahead[1] for by_ahead in kept.values() if {method, "auto"} <= by_ahead.get(1, {}).keys()]
         if runs:
-            rate, auto = (sum(run[which]["rows"] for run in runs) / _seconds(runs, which) for which in (method, "auto"))
-            lines.append([own.words, len(runs), rate, auto / rate])
-    return Table("Rows a second, labels at once", ["method", "files", "rows/s", "Auto's over it"], lines)
+            rate, auto = (_rate(runs, which) for which in (method, "auto"))
+            each = [_rate([run], "auto") / _rate([run], method) for run in runs]
+            lines.append([own.words, len(runs), rate, auto / rate, min(each), max(each)])
+    header = ["method", "files", "rows/s", "Auto's over it", "least", "most"]
+    return Table("Rows a second, labels at once", header, lines)
 
 
 def intervals(kept: Kept) -> Table:
@@ -70,10 +84,8 @@ def intervals(kept: Kept) -> Table:
             score = ratios(kept, ahead, method, "interval")
             if score:
                 covered = [kept[name][ahead][method]["coverage"] for name in score]
-                mean = float(np.exp(np.mean(np.log(list(score.values())))))
-                lines.append(
-                    [f"{METHODS[method].words}, {_late(ahead)}", len(score), mean, float(np.mean(covered)), min(covered)]
-                )
+                name = f"{METHODS[method].words}, {_late(ahead)}"
+                lines.append([name, len(score), _mean(score), float(np.mean(covered)), min(covered)])
     return Table("Intervals at level 0.9", ["method, labels", "files", "score over Auto's", "coverage", "least"], lines)
 
 
@@ -94,7 +106,9 @@ def verdicts(kept: Kept) -> list[Verdict]:
                 found.append(Verdict(what, own[worst], 1.01, "squared error"))
     speed = {str(line[0]): line for line in speeds(kept).rows}.get(METHODS["lightgbm_three_lags"].words)
     if speed is not None:
-        found.append(Verdict("LightGBM's rows a second over Auto's, three lags, every 500", 1 / float(speed[3]), 0.25, ""))
+        found.append(
+            Verdict("LightGBM's rows a second over Auto's, three lags, every 500", 1 / float(speed[3]), 0.25, "of Auto's")
+        )
     return found
 
 
@@ -129,20 +143,30 @@ def draw(kept: Kept, path: Path) -> None:
 
 
 def show(folder: Path, docs: Path | None) -> None:
-    """Prints all tables and verdicts; with a folder for the docs, writes them and the picture there."""
+    """Prints all tables and verdicts; with a folder for the docs, writes most of them and the picture there."""
     kept = read(folder)
-    tables = [by_file(kept, ahead, "mse") for ahead in AHEAD]
-    tables += [by_file(kept, ahead, "mae") for ahead in AHEAD]
-    tables += [intervals(kept), speeds(kept), verdict_table(verdicts(kept))]
-    print("\n\n".join(table.text() for table in tables))
+    squared, absolute = ([by_file(kept, ahead, figure) for ahead in AHEAD] for figure in ("mse", "mae"))
+    others = [intervals(kept), speeds(kept), verdict_table(verdicts(kept))]
+    print("\n\n".join(table.text() for table in (*squared, *absolute, summary(kept), *others)))
     if docs is not None:
-        (docs / "bench_rivals.md").write_text("\n\n".join(table.markdown() for table in tables) + "\n")
+        pieces = [table.markdown() for table in (summary(kept), *squared, *others)]
+        (docs / "bench_rivals.md").write_text("\n\n".join([*pieces, _facts(kept)]) + "\n")
         draw(kept, docs / "bench_rivals.png")
+
+
+def _facts(kept: Kept) -> str:
+    commits = {run["commit"] for by_ahead in kept.values() for runs in by_ahead.values() for run in runs.values()}
+    own, where = machine.circumstances(), machine.machine()["processor"]
+    return f"Measured up to {own['date']} at {', '.join(sorted(commits))}, on {where}; {own['versions']}."
 
 
 def _late(ahead: int) -> str:
     return "at once" if ahead == 1 else f"{ahead} rows late"
 
 
-def _seconds(runs: list[dict[str, dict[str, Any]]], method: str) -> float:
-    return float(sum(run[method]["seconds"] for run in runs))
+def _mean(column: dict[str, float]) -> float:
+    return float(np.exp(np.mean(np.log(list(column.values())))))
+
+
+def _rate(runs: list[dict[str, dict[str, Any]]], method: str) -> float:
+    return float(sum(run[method]["rows"] for run in runs) / sum(run[method]["seconds"] for run in runs))
