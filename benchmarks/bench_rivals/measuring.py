@@ -35,7 +35,7 @@ def interval_score(y: Array, lower: Array, upper: Array) -> Array:
     return np.asarray(upper - lower + 2 / (1 - LEVEL) * outside)
 
 
-def measure(method: Method, task: Task) -> tuple[dict[str, Any], Array]:
+def measure(method: Method, task: Task, commit: str) -> tuple[dict[str, Any], Array]:
     """What is kept of a method's run on a task, and its predictions."""
     call = method.prepare(task)
     begun = time.process_time()
@@ -47,7 +47,7 @@ def measure(method: Method, task: Task) -> tuple[dict[str, Any], Array]:
         "features": task.X.shape[1],
         "start": task.start,
         "seconds": seconds,
-        "commit": machine.commit(),
+        "commit": commit,
     }
     return figures, answer.predictions
 
@@ -57,12 +57,13 @@ def run(folder: Path, keep: Path, only: Sequence[str], again: bool) -> None:
     if unknown := set(only) - METHODS.keys():
         raise SystemExit(f"bench_rivals: no method {', '.join(sorted(unknown))}; there are {', '.join(METHODS)}")
     warnings.filterwarnings("ignore", message="X does not have valid feature names")
+    commit = machine.commit()
     for task in tasks(folder):
         for name in only or METHODS:
             path = keep / task.name / str(task.ahead) / f"{name}.json"
             if (path.exists() and not again) or (task.ahead > 1 and not METHODS[name].late):
                 continue
-            found, predictions = measure(METHODS[name], task)
+            found, predictions = measure(METHODS[name], task, commit)
             path.parent.mkdir(parents=True, exist_ok=True)
             np.save(path.with_suffix(".npy"), predictions)
             path.write_text(json.dumps(found))

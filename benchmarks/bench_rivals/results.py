@@ -119,25 +119,29 @@ def draw(kept: Kept, path: Path) -> None:
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, len(AHEAD), figsize=(12, 6.5), sharex=True, layout="constrained")
+    ticks = (0.8, 1, 1.5, 2, 3, 5, 10)
+    figure, axes = plt.subplots(1, len(AHEAD), figsize=(12, 6), sharex=True, layout="constrained")
     for panel, ahead in zip(axes, AHEAD, strict=True):
-        beside, wrapped = ratios(kept, ahead, "lightgbm_500"), ratios(kept, ahead, "lightgbm_500", base="auto_refit_500")
-        names = sorted(beside, key=beside.__getitem__)
         panel.axvline(1, color="0.6", linewidth=1)
-        panel.plot([beside[name] for name in names], names, "o", color="tab:blue", label="Auto")
-        panel.plot(
-            [wrapped.get(name, np.nan) for name in names],
-            names,
-            "D",
-            mfc="none",
-            color="tab:orange",
-            label="Auto with Refit",
-        )
+        first = ratios(kept, ahead, "lightgbm_500")
+        names = sorted(first, key=first.__getitem__)
+        for base, style in (
+            ("auto", {"marker": "o", "s": 30}),
+            ("auto_refit_500", {"marker": "D", "s": 55, "facecolors": "none"}),
+        ):
+            own = ratios(kept, ahead, "lightgbm_500", base=base)
+            places = [min(own.get(name, np.nan), ticks[-1]) for name in names]
+            color = "tab:blue" if base == "auto" else "tab:orange"
+            panel.scatter(places, names, edgecolors=color, label=METHODS[base].words, **{"facecolors": color, **style})
         panel.set_xscale("log")
-        panel.set_title(f"labels {_late(ahead)}")
-        panel.tick_params(axis="y", labelsize=7)
+        panel.set_xticks(ticks, [*map(str, ticks[:-1]), "≥ 10"])
+        panel.minorticks_off()
+        panel.set_title(f"labels {_late(ahead)}", fontsize=10)
+        panel.tick_params(labelsize=7)
     axes[0].legend(loc="lower right", fontsize=8)
-    figure.supxlabel("LightGBM's squared error over that of Auto (right of 1: LightGBM is behind)")
+    figure.supxlabel(
+        "LightGBM's squared error, refitted every 500 rows, over that of Auto: right of 1, Auto is ahead", fontsize=9
+    )
     figure.savefig(path, dpi=110)
     plt.close(figure)
 
