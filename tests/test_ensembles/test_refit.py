@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression
@@ -18,7 +19,7 @@ def stream(rows=700, seed=0):
     return X, y
 
 
-def by_hand(estimator, X, y, every, window, lags, ahead=1, takes_missing=True):
+def by_hand(estimator, X, y, every, window, lags, ahead=1, takes_missing=True, skipped=()):
     """The predictions of a loop that refits, from the first row that a fit serves on; NaN before."""
     out, serving, coming, rows = np.full(len(y), np.nan), None, None, {}
     near = 0
@@ -39,7 +40,7 @@ def by_hand(estimator, X, y, every, window, lags, ahead=1, takes_missing=True):
             continue
         if coming is not None and count >= coming[0]:
             serving, coming = coming[1], None
-        at = [i for i in range(count) if i in rows][-window:]
+        at = [i for i in range(count) if i in rows and i not in skipped][-window:]
         early = count in {every // 2**k for k in range(1, 20)} and count >= 32 and len(at) >= 32
         if (count % every == 0 and at) or early:
             model = type(estimator)(**estimator.get_params()).fit([rows[i] for i in at], y[at])
@@ -68,6 +69,26 @@ def test_predictions_are_those_of_the_loop_by_hand(estimator, every, window, lag
     assert model.certificate().events["fits"] == fits - without
     assert not hasattr(estimator, "tree_")  # the one that was given is not fitted
     assert not hasattr(estimator, "coef_")
+
+
+@pytest.mark.parametrize("delay", [0, 4])
+def test_rows_without_a_label_keep_their_place(delay):
+    X, y = stream()
+    skipped = np.flatnonzero(np.random.default_rng(3).random(len(y)) < 0.1)[1:]
+    torn = y.copy()
+    torn[skipped] = np.nan
+    filled = pd.Series(torn).ffill().to_numpy()
+    wanted = by_hand(TREE, X, filled, 50, 300, (1, 2, 24), delay + 1, skipped=set(skipped.tolist()))
+    many, loop = (dl.Refit(TREE, every=50, window=300, lags=(1, 2, 24), missing="skip") for _ in range(2))
+    said = dl.evaluate.prequential({"it": many}, (X, torn), delay=delay, keep_predictions=True).predictions["it"]
+    served = ~np.isnan(wanted)
+    assert served.sum() > 500
+    np.testing.assert_array_equal(said[served], wanted[served])
+    if not delay:
+        for t in range(len(y)):
+            assert loop.predict_one(X[t]) == said[t]
+            loop.learn_one(X[t], torn[t])
+    assert many.n_seen_ == len(y) - len(skipped)
 
 
 @pytest.mark.parametrize("lags", [(1, 24), (1, 2, 3, 24), (2, 5)])

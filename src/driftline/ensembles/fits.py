@@ -57,6 +57,11 @@ class Fits:
         """Adds features behind the first ones: they were 0 before. An estimator serves on the features that it knows."""
         self._rows = np.insert(self._rows, [features] * more, 0.0, axis=1)
 
+    @property
+    def looks_back(self) -> bool:
+        """Whether there are lags."""
+        return bool(self._lags)
+
     def lagged(self, ahead: int, labels: Array) -> Array:
         """The labels at a row's lags, ``ahead`` rows beyond the last of ``labels``; NaN for those before the first."""
         out = np.full(len(self._lags), np.nan)
@@ -80,9 +85,12 @@ class Fits:
         out[usable] = np.clip(np.nan_to_num(said), low - reach, high + reach)
         return out
 
-    def add(self, rows: Array, lagged: Array, y: Array) -> None:
-        """Rows that were learned, at most as many as :attr:`until` says: a fit may serve or begin after them."""
-        usable = self._usable(lagged)
+    def add(self, rows: Array, lagged: Array, y: Array, learned: Array | bool = True) -> None:
+        """Rows with their labels, at most as many as :attr:`until` says: a fit may serve or begin after them.
+
+        Lags count all of them; those that are not ``learned`` are not fitted.
+        """
+        usable = self._usable(lagged) & learned
         if usable.any():
             new = np.column_stack([rows[usable], lagged[usable]])
             self._rows = np.concatenate([self._rows, new])[-self._window :]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -82,6 +83,10 @@ class Refit(MetaLearner):
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
         return iter(())  # there is no estimator to begin with
+
+    @property
+    def _looks_back(self) -> bool:  # type: ignore[override]
+        return bool(self.lags)
 
     def _base_learners(self) -> list[Learner]:
         return [_FIRST]
@@ -238,28 +243,36 @@ class _Refit(ByErrors):
             out.predictions[whole] = self.fits.predict(rows[whole], lagged, said[whole, 0])
             self._write_intervals(out)
             return skipped
-        learned = whole & (np.abs(y) <= self.members[0]._largest)
-        if batch.weight is not None:
-            learned &= batch.weight > 0
+        table = self._table(rows, y, whole, batch.weight)
         start = 0
         while start < len(y):
-            reached = np.flatnonzero(np.cumsum(learned[start:]) == self.fits.until)
+            reached = np.flatnonzero(np.cumsum(table.placed[start:]) == self.fits.until)
             stop = start + int(reached[0]) + 1 if len(reached) else len(y)
-            self._replay_segment(rows, y, whole, learned, slice(start, stop), out)
+            self._replay_segment(table, whole, slice(start, stop), out)
             start = stop
-        self._note_errors(y, batch.weight, learned, out)
+        self._note_errors(y, batch.weight, table.learned, out)
         return skipped
 
-    def _replay_segment(self, rows: Array, y: Array, whole: Array, learned: Array, at: slice, out: Outputs) -> None:
-        known, news = self.fits.labels, y[at][learned[at]]
+    def _table(self, rows: Array, y: Array, whole: Array, weight: Array | None) -> _Table:
+        known, before = np.abs(y) <= self.members[0]._largest, self.fits.labels
+        learned = whole & known if weight is None else whole & known & (weight > 0)
+        placed = learned | ~(whole & known) if self.fits.looks_back else learned
+        if not len(before):
+            placed &= np.cumsum(learned) > 0  # nothing looks back to before the first label
+        newest = np.maximum.accumulate(np.where(known & placed, np.arange(len(y)), -1))
+        return _Table(rows, np.where(newest < 0, before[-1] if len(before) else 0.0, y[newest]), learned, placed)
+
+    def _replay_segment(self, table: _Table, whole: Array, at: slice, out: Outputs) -> None:
+        known, placed = self.fits.labels, table.placed[at]
+        news = table.labels[at][placed]
         labels = np.concatenate([known, news])
-        before = len(known) + np.append(0, np.cumsum(learned[at]))[:-1]
+        before = len(known) + np.append(0, np.cumsum(placed))[:-1]
         lagged = np.stack([self.fits.lagged(1, labels[:count]) for count in before])
-        asked, kept = np.flatnonzero(whole[at]), np.flatnonzero(learned[at])
+        asked = np.flatnonzero(whole[at])
         places = at.start + asked
-        out.predictions[places] = self.fits.predict(rows[places], lagged[asked], out.predictions[places])
-        if len(kept):
-            self.fits.add(rows[at.start + kept], lagged[kept], news)
+        out.predictions[places] = self.fits.predict(table.rows[places], lagged[asked], out.predictions[places])
+        if len(news):
+            self.fits.add(table.rows[at][placed], lagged[placed], news, table.learned[at][placed])
 
     def _note_errors(self, y: Array, weight: Array | None, learned: Array, out: Outputs) -> None:
         """Takes note of the errors of the rows that were learned, and writes the intervals."""
@@ -274,6 +287,16 @@ class _Refit(ByErrors):
         if out.lower is not None:
             lower, upper = core_of(self.above[0]).predict_interval(np.zeros(1), out.level)
             out.lower[:], out.upper[:] = out.predictions + lower, out.predictions + upper
+
+
+@dataclass(frozen=True)
+class _Table:
+    """The rows of a block, and which of them are learned."""
+
+    rows: Array
+    labels: Array  # where one is missing, that of the row before
+    learned: Array
+    placed: Array  # rows that lags count: those learned, and those that miss a value
 
 
 def _held(values: Any) -> Any:
