@@ -200,7 +200,7 @@ void leaves_by_bins_are_leaves_by_values() {
         CHECK(leaves[t] == tree.find(x.data() + t * columns));
 }
 
-// What is not written down is taken from the rows again: edges, bins and leaves.
+// What is not written down is found again: bins, and the leaves of all rows.
 void trees_that_were_read_go_on_as_if_never_stopped() {
     const Index columns = 6;
     for (const Index rows : {20, 33, 100, 300, 1024, 1500}) {

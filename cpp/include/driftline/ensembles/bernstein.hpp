@@ -11,7 +11,10 @@ namespace driftline {
 
 class Bernstein {
   public:
-    explicit Bernstein(std::vector<double> prior) : prior_(std::move(prior)), parts_(prior_.size()), weights_(prior_) {
+    explicit Bernstein(std::vector<double> prior)
+        : prior_(std::move(prior)), parts_(prior_.size()), weights_(prior_), rates_(prior_.size()) {
+        for (const double share : prior_)
+            surprise_.push_back(-std::log(share));
         weigh(); // as after a state was read
     }
 
@@ -38,23 +41,36 @@ class Bernstein {
             part.most = at_least(keep * part.most, std::fabs(regret));
             part.squares = at_most(keep * part.squares + alike * regret * regret, 1e290);
             if (part.most > 0) {
-                const double eta = rate(part, prior_[k]);
+                const double eta = rates_[k] = rate(k);
                 const double bonus = eta * regret > 0.5 ? bound(part.most) : 0;
                 part.sum = saturate(keep * part.sum + 0.5 * (regret - eta * regret * regret + bonus), 1e290);
             }
         }
-        weigh();
+        weigh_by_rates();
     }
     template <class Act> void visit(Act&& act) {
         act(&rows_, 1);
         act(reinterpret_cast<double*>(parts_.data()), 3 * count());
     }
+    // After a state was read.
     void weigh() {
+        for (Index k = 0; k < count(); ++k)
+            if (parts_[k].most > 0)
+                rates_[k] = rate(k);
+        weigh_by_rates();
+    }
+
+  private:
+    static constexpr double far_out = 100, enough = 64, keep = 0.998;
+    struct Part {
+        double sum = 0, squares = 0, most = 0; // of regrets
+    };
+    void weigh_by_rates() {
         double most = -HUGE_VAL, total = 0, largest = 0;
         for (const Part& part : parts_)
             largest = at_least(largest, part.most);
         for (Index k = 0; k < count(); ++k) {
-            const double eta = parts_[k].most > 0 ? rate(parts_[k], prior_[k]) : largest > 0 ? 1 / bound(largest) : 1;
+            const double eta = parts_[k].most > 0 ? rates_[k] : largest > 0 ? 1 / bound(largest) : 1;
             weights_[k] = saturate(std::log(prior_[k] * eta) + eta * parts_[k].sum, DBL_MAX);
             most = at_least(most, weights_[k]);
         }
@@ -63,25 +79,20 @@ class Bernstein {
         for (double& weight : weights_)
             weight /= total;
     }
-
-  private:
-    static constexpr double far_out = 100, enough = 64, keep = 0.998;
-    struct Part {
-        double sum = 0, squares = 0, most = 0; // of regrets
-    };
     static double regret_of(double said, double mixed, double y) {
         return 2 * saturate(mixed - y, 1e70) * saturate(mixed - said, 1e70);
     }
     static double bound(double most) { return std::exp2(std::ceil(std::log2(most))); }
-    static double rate(const Part& part, double prior) {
-        const double least = 1 / bound(part.most), own = std::sqrt(-std::log(prior) / part.squares);
+    double rate(Index k) const {
+        const double least = 1 / bound(parts_[k].most), own = std::sqrt(surprise_[k] / parts_[k].squares);
         return own < least ? own : least;
     }
 
     double rows_ = 0;
     std::vector<double> prior_;
     std::vector<Part> parts_;
-    std::vector<double> weights_;
+    std::vector<double> weights_, rates_; // a rate counts where there were regrets
+    std::vector<double> surprise_;        // -log of the prior
 };
 
 } // namespace driftline

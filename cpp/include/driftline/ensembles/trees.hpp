@@ -56,8 +56,8 @@ class Trees {
         rows_ += 1;
         const Index rows = static_cast<Index>(rows_);
         if (rows >= first_rows &&
-            (keeps_all() ? std::has_single_bit(static_cast<std::size_t>(rows)) : at + 1 == kind_.ring)) {
-            take_all_edges(kept());
+            (rows < kind_.ring ? std::has_single_bit(static_cast<std::size_t>(rows)) : at + 1 == kind_.ring)) {
+            take_all_edges();
             bin_all();
         } else {
             bin(at);
@@ -92,28 +92,28 @@ class Trees {
             out[j] /= total;
     }
 
-    // Sizes of what follows. Edges can be taken again while all rows are kept.
+    // Sizes of what follows, and the shapes of the trees.
     void layout(std::vector<double>& out) const {
         out.insert(out.end(), {rows_, static_cast<double>(planted())});
         for (const Tree& tree : trees_)
             out.push_back(tree.shape());
-        for (Index j = 0; j < columns_ && !keeps_all(); ++j)
-            out.push_back(static_cast<double>(edges_[j].count));
+        for (const Edges& edges : edges_)
+            out.push_back(static_cast<double>(edges.count));
     }
     const double* set_layout(const double* from, const double* end) {
         if (end - from < 2 || !is_count(from[0], 9e15) || !is_count(from[1], most_trees))
             return nullptr;
         rows_ = *from++;
         trees_.resize(static_cast<std::size_t>(*from++));
-        if (end - from < planted() + (keeps_all() ? 0 : columns_))
+        if (end - from < planted() + columns_)
             return nullptr;
         for (Tree& tree : trees_)
             if (!is_count(*from, 0x7fffffff) || !tree.set_shape(static_cast<std::uint32_t>(*from++)))
                 return nullptr;
-        for (Index j = 0; j < columns_ && !keeps_all(); ++j) {
+        for (Edges& edges : edges_) {
             if (!is_count(*from, most_bins - 1))
                 return nullptr;
-            set_edges(edges_[j], static_cast<Index>(*from++));
+            set_edges(edges, static_cast<Index>(*from++));
         }
         x_.resize(static_cast<std::size_t>(kept() * columns_));
         y_.resize(static_cast<std::size_t>(kept()));
@@ -125,8 +125,8 @@ class Trees {
         act(&next_, 1);
         act(&errors_, 1);
         act(&count_, 1);
-        for (Index j = 0; j < columns_ && !keeps_all(); ++j)
-            act(edges_[j].value, edges_[j].count);
+        for (Edges& edges : edges_)
+            act(edges.value, edges.count);
         for (Tree& tree : trees_)
             tree.visit(act);
         for (Index t = 0; t < kept(); ++t)
@@ -155,8 +155,6 @@ class Trees {
             good = good && std::is_sorted(edges.value, edges.value + edges.count);
         if (!good)
             return false;
-        if (keeps_all() && rows_ >= first_rows)
-            take_all_edges(static_cast<Index>(std::bit_floor(static_cast<std::size_t>(rows_))));
         for (auto& bins : bins_)
             bins.assign(bins_room(), 0);
         bin_all();
@@ -175,7 +173,6 @@ class Trees {
     using Found = std::vector<std::array<std::uint8_t, group>>;
 
     static bool is_count(double value, double most) { return value >= 0 && value <= most && value == std::floor(value); }
-    bool keeps_all() const { return rows_ < static_cast<double>(kind_.ring); } // no row was let go yet
     Index kept() const { return std::min(static_cast<Index>(rows_), kind_.ring); }
     std::size_t bins_room() const { return static_cast<std::size_t>(round_up(kept(), bytes_at_once)); }
     void make_room(Index at) {
@@ -217,13 +214,12 @@ class Trees {
         for (Index j = 0; j < columns_; ++j)
             bins_[j][t] = row_bins_[j];
     }
-    // From the first rows kept.
-    void take_all_edges(Index rows) {
-        const Index step = std::max<Index>(1, rows / sample);
+    void take_all_edges() {
+        const Index step = std::max<Index>(1, kept() / sample);
         std::vector<float> column;
         for (Index j = 0; j < columns_; ++j) {
             column.clear();
-            for (Index t = 0; t < rows; t += step)
+            for (Index t = 0; t < kept(); t += step)
                 column.push_back(x_[t * columns_ + j]);
             take_edges(edges_[j], column);
         }
@@ -247,7 +243,9 @@ class Trees {
         }
     };
     void plant() {
+        static thread_local TreeFit fit; // room that models share
         std::size_t at = trees_.size();
+        trees_.reserve(most_trees);
         if (planted() < most_trees) {
             trees_.emplace_back();
             places_.resize(round_up(planted(), group));
@@ -258,11 +256,11 @@ class Trees {
         }
         choose(Draw{static_cast<std::uint64_t>(rows_)});
         residuals(at);
-        fit_.set_sample(who_, chosen_, bins_, edges_);
+        fit.set_sample(who_, chosen_, bins_, edges_);
         for (std::size_t i = 0; i < who_.size(); ++i)
-            fit_.set_term(i, left_[i], weights_[who_[i]]);
+            fit.set_term(i, left_[i], weights_[who_[i]]);
         std::int8_t edge[Tree::splits];
-        fit_.fit(trees_[at], edges_, edge);
+        fit.fit(trees_[at], edges_, edge);
         find_all(at, edge);
         asked_.clear();
     }
@@ -325,7 +323,6 @@ class Trees {
     std::vector<float> asked_;                    // empty: none
     std::vector<Index> who_, chosen_;
     std::vector<double> left_;
-    TreeFit fit_;
 };
 
 } // namespace driftline
