@@ -18,10 +18,10 @@ from benchmarks import auto_streams, hindsight
 from benchmarks.auto_streams import Rows
 from benchmarks.data import gaussian
 from benchmarks.report import Cell, Table
-from benchmarks.timing import Case, compare, pin
+from benchmarks.timing import Case, compare, on_all_cores, pin
 
 MEDIAN, NINETY, WORST = 0.93, 1.02, 1.10
-RUN_TARGET, ROW_TARGET = 40.0, 20.0
+RUN_TARGET, CORES_TARGET, ROW_TARGET, EARLY_TARGET, FULL_TARGET = 30_000, 1.5, 40.0, 300.0, 3.0
 
 
 def streams(options: argparse.Namespace) -> Iterator[tuple[str, Rows]]:
@@ -61,28 +61,39 @@ def verdict(table: Table, column: int = 3) -> str:
 
 
 def cost(rounds: int) -> str:
-    """``run`` beside that of one RLS, and one row through Python: the least times of many rounds."""
-    X, y = gaussian(10_000, 20)
-    xs, labels = list(X[:300]), y[:300].tolist()
+    """The least times of many rounds, and the size of the state."""
+    X, y = gaussian(8_000, 12)
+    wide, labels = gaussian(8_000, 20)
+    rows = list(zip(wide[:300], labels[:300].tolist(), strict=True))
     one = dl.Auto()
 
     def loop() -> None:
-        for x, label in zip(xs, labels, strict=True):
-            one.predict_one(x)
+        for x, label in rows:
+            one.predict_interval(x, 0.9)
             one.learn_one(x, label)
 
-    timed = compare(
+    def run() -> None:
+        dl.Auto().run(X, y)
+
+    cases = [
+        Case("one core", run, len(y)),
+        Case("all cores", lambda: on_all_cores(run), len(y)),
+        Case("row", loop, len(rows)),
+    ]
+    timed = compare(cases, rounds)
+    single, several = timed.minimum("one core"), timed.minimum("all cores")
+    model, sizes = dl.Auto(), []
+    for start, stop in ((0, 500), (500, 8_000)):
+        model.run(wide[start:stop], labels[start:stop])
+        sizes.append(len(model.to_bytes()))
+    return "\n".join(
         [
-            Case("Auto", lambda: dl.Auto().run(X, y), len(y)),
-            Case("RLS", lambda: dl.RLS().run(X, y), len(y)),
-            Case("row", loop, len(xs)),
-        ],
-        rounds,
-    )
-    return (
-        f"run at d = 20: {timed.minimum('Auto') / timed.minimum('RLS'):.1f} times one RLS (at most {RUN_TARGET:g}), "
-        f"{1e9 * timed.minimum('Auto'):.0f} ns a row; predict_one + learn_one: {1e6 * timed.minimum('row'):.1f} us "
-        f"(at most {ROW_TARGET:g})"
+            f"run at d = 12, rows a second on one core: {1 / single:,.0f} (at least {RUN_TARGET:,})",
+            f"on all cores: {single / several:.2f} times as many (at least {CORES_TARGET:g})",
+            f"predict_interval + learn_one at d = 20: {1e6 * timed.minimum('row'):.1f} us (at most {ROW_TARGET:g})",
+            f"state at d = 20 after 500 rows: {sizes[0] / 1e3:,.0f} kB (at most {EARLY_TARGET:g})",
+            f"state at d = 20 when full: {sizes[1] / 1e6:.1f} MB (at most {FULL_TARGET:g})",
+        ]
     )
 
 
@@ -98,7 +109,7 @@ def main() -> None:
     parser.add_argument("--cost", action="store_true", help="measure the time instead")
     options = parser.parse_args()
     if options.cost:
-        print(cost(40))
+        print(cost(20))
         return
     table = race(options)
     print(verdict(table))
