@@ -18,7 +18,7 @@ def test_a_test_that_holds_a_guarantee_exists(named):
 
 
 def test_every_guarantee_names_a_test():
-    promised = PAGE.partition("## What is not promised")[0].split("\n\n")[2:]
+    promised = PAGE.partition("## Not guaranteed")[0].split("\n\n")[2:]
     promises = [paragraph for paragraph in promised if paragraph and not paragraph.startswith("## ")]
     assert len(promises) > 25
     assert [promise for promise in promises if not re.search(r"\n: - `(tests|cpp)/", promise)] == []
