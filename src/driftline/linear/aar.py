@@ -16,12 +16,12 @@ class AAR(Recursive):
         k = S x, \quad \hat y = \frac{w \cdot x}{1 + x \cdot k}, \quad
         w \leftarrow w + \frac{y - w \cdot x}{1 + x \cdot k}\, k, \quad S \leftarrow S - \frac{k k^\top}{1 + x \cdot k}
 
-    Ridge regression with predictions that are shrunk; its regret to any fixed u is at most
-    :math:`\text{ridge}\, |u|^2 + Y^2 \log\det(I + \sum x x^\top / \text{ridge})`.
+    Ridge regression with shrunk predictions. Its regret to any fixed u is at most :math:`\text{ridge}\, |u|^2 + Y^2
+    \log\det(I + \sum x x^\top / \text{ridge})`.
 
     Args:
         ridge: b; S starts at I / ridge.
-        clip: Forster's bound Y: predictions are cut off at -Y and Y. None cuts nothing off.
+        clip: Forster's bound Y: predictions are clipped to [-Y, Y]. None for no clipping.
 
     References: :cite:`vovk2001`; :cite:`forster1999`; :cite:`moroshko2013`, Table 3.1.
 

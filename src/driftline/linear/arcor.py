@@ -24,11 +24,11 @@ class ARCOR(Recursive):
 
         |w| > R:\; w \leftarrow (I + a S)^{-1} w \text{ with } |w| = R
 
-    The eigenvalue test is exact and costs as much as the step itself. A projection costs O(d³), on the rows that need one.
+    The eigenvalue test is exact and costs as much as the step itself. A projection costs O(d³), only on rows that need one.
 
     Args:
-        noise: r; the larger, the less one row counts.
-        radius: R, :math:`R_B` in the paper; None is no ball.
+        noise: r; a larger value gives each row less weight.
+        radius: R, :math:`R_B` in the paper; None for no projection.
         schedule: a power q >= 1 for :math:`\Lambda_i = 1/(i^{q-1} + 1)`; None never resets; a function of i = 1, 2, ... or a
             sequence gives the thresholds themselves.
 
@@ -46,7 +46,7 @@ class ARCOR(Recursive):
 
     @classmethod
     def for_drift(cls, p: float, **parameters: Any) -> Self:
-        """Set for a total drift that grows as :math:`T^{1/p}`: q = 2p / (p + 1)."""
+        """ARCOR tuned for a total drift that grows as :math:`T^{1/p}`: q = 2p / (p + 1)."""
         p = number(gt=1, le=math.inf).require(f"{cls.__name__}.for_drift", "p", p)
         return cls(schedule=2.0 / (1.0 + 1.0 / p), **parameters)
 

@@ -17,7 +17,7 @@ class AROWR(Recursive):
         S \leftarrow S - \frac{k k^\top}{r + x \cdot k}
 
     Args:
-        noise: r; the larger, the less one row counts.
+        noise: r; a larger value gives each row less weight.
         ridge: b; S starts at I / ridge.
 
     References: :cite:`vaits2011`, Eqs. (3) and (4); :cite:`moroshko2013`, Table 3.1.

@@ -1,4 +1,4 @@
-"""The one step behind every first-order learner, as Python sees it."""
+"""The Python side of the step that all first-order learners share."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class FirstOrderCore(NativeCore, Protocol):
         """Changes the policy from the next row on."""
 
     def descend(self, x: Any, y: float, prediction: float, slope: float) -> Status:
-        """Learns a row under a loss with this slope at the prediction."""
+        """Learns a row, given the slope of the loss at the prediction."""
 
 
 class Descending(TakesSparse):
-    """A first-order learner: weights alone, O(d) a row, and O(nnz) a sparse one."""
+    """A first-order learner: only weights, O(d) a row, or O(nnz) a sparse row."""
 
     rate: float
     _sum_names = _core.first_order_sums
@@ -52,7 +52,7 @@ class Descending(TakesSparse):
         raise TypeError(f"{type(self).__name__} cannot be used by itself")
 
     def _custom_loss(self) -> losses.Loss | None:
-        """The loss, where only Python knows it."""
+        """The loss, if it is implemented in Python; else None."""
         loss = losses.resolve(getattr(self, "loss", "squared"))
         return None if type(loss) in _NATIVE else loss
 
@@ -89,7 +89,7 @@ class Descending(TakesSparse):
             f"rate={self.rate!r} is too large: {stable}"
         )
 
-    # A loss that only Python knows.
+    # A loss that is implemented in Python.
 
     @property
     def _runs_late_natively(self) -> bool:

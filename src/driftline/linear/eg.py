@@ -15,8 +15,8 @@ class EG(Descending):
 
     .. math:: w_i \leftarrow \frac{w_i \exp(-\eta\, \ell'(w \cdot x)\, x_i)}{\sum_j w_j \exp(-\eta\, \ell'(w \cdot x)\, x_j)}
 
-    The weights start uniform and stay on the simplex: positive, with sum 1. With a ``norm`` U this is EG±: 2d weights, p for
-    :math:`U x` and n for :math:`-U x`, make :math:`w = U (p - n)`, whose 1-norm is at most U.
+    The weights start uniform and stay on the simplex: positive, with sum 1. With a ``norm`` U this is EG±: it has 2d
+    weights, p for :math:`U x` and n for :math:`-U x`, and :math:`w = U (p - n)` has a 1-norm of at most U.
 
     Args:
         rate: :math:`\eta`.
@@ -37,7 +37,7 @@ class EG(Descending):
     norm: float | None = params.real(default=None, gt=0, optional=True)
     loss: str | losses.Loss = params.checked(default="squared", rule=losses.LOSS)
 
-    _may_run_away = False  # the weights have a norm that is given
+    _may_run_away = False  # the weights have a fixed norm
 
     def _policy(self) -> FirstOrderPolicy:
         loss, parameter = native_loss(losses.resolve(self.loss))

@@ -15,7 +15,7 @@ class GD(Descending):
 
     .. math:: w \leftarrow w - \eta\, \ell'(w \cdot x)\, x
 
-    The prediction is :math:`w \cdot x` for every loss, the logistic one too.
+    The prediction is :math:`w \cdot x` for every loss, including the logistic one.
 
     Args:
         rate: :math:`\eta`. With the squared loss, whose gradient is :math:`2 (w \cdot x - y) x`, it is stable below

@@ -1,4 +1,4 @@
-"""The Kalman filter of regression whose weights walk at random."""
+"""The Kalman filter for regression with random-walk weights."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class Kalman(Recursive):
 
     Args:
         noise: r, the variance of the labels around their target.
-        drift: q, the variance of a weight's step from row to row; 0 is AROWR.
+        drift: q, the variance of a weight's step from row to row; with 0 it is AROWR.
         ridge: S starts at I / ridge.
 
-    References: :cite:`hayes1996`, section 7.4; it is LASER's recursion :cite:`moroshko2013` without the shrinking.
+    References: :cite:`hayes1996`, section 7.4; it is LASER's recursion :cite:`moroshko2013` without shrinkage.
 
     >>> model = Kalman(noise=1.0, drift=0.5, intercept=False)
     >>> model.learn_one([1.0], 5.0)

@@ -14,7 +14,7 @@ from driftline.linear.recursion import Recursive
 
 @learner
 class LASER(Recursive):
-    r"""Last-step adaptive regression for a target that drifts, O(d²) a row.
+    r"""Last-step adaptive regression for a drifting target, O(d²) a row.
 
     .. math::
         S \leftarrow S + I/c, \quad k = S x, \quad \hat y = \frac{w \cdot x}{1 + x \cdot k},
@@ -23,8 +23,8 @@ class LASER(Recursive):
 
     Args:
         ridge: b, less than ``drift_cost``; S starts at (1/b - 1/c) I.
-        drift_cost: c; what a squared step of the comparator costs. The smaller, the faster the learner follows.
-        clip: a bound Y on the absolute prediction; None cuts nothing off.
+        drift_cost: c, the cost of a squared step of the comparator. The smaller, the faster the learner adapts.
+        clip: a bound Y on the absolute prediction; None for no clipping.
 
     References: :cite:`moroshko2013`, Fig. 5.1 and Corollary 16.
 
@@ -40,7 +40,7 @@ class LASER(Recursive):
 
     @classmethod
     def for_drift(cls, V: float, T: float, d: int, X: float, Y: float, **parameters: Any) -> Self:
-        """Set for a squared drift V over T rows of d inputs with norms within X and labels within Y: Eq. (6.8)."""
+        """LASER tuned for a squared drift V over T rows of d inputs with norms within X and labels within Y: Eq. (6.8)."""
         for name, value in (("V", V), ("T", T), ("d", d), ("X", X), ("Y", Y)):
             POSITIVE.require(f"{cls.__name__}.for_drift", name, value)
         cost = (math.sqrt(2) * T * Y**2 * d * X / V) ** (2 / 3)

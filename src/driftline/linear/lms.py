@@ -14,12 +14,12 @@ class LMS(Descending):
 
     .. math:: w \leftarrow w - \eta\, (w \cdot x - y)\, x
 
-    With ``implicit=True`` the error is that of the new weights, which solves the trade-off between loss and step exactly:
-    :math:`w \leftarrow w - \frac{\eta}{1 + \eta |x|^2} (w \cdot x - y)\, x`. It is stable at any rate.
+    With ``implicit=True`` the step uses the error of the new weights, which solves the trade-off between loss and step
+    exactly: :math:`w \leftarrow w - \frac{\eta}{1 + \eta |x|^2} (w \cdot x - y)\, x`. It is stable at any rate.
 
     Args:
         rate: :math:`\eta`; stable below :math:`2/|x|^2`, and the regret bound needs :math:`\eta |x|^2 < 1`.
-        implicit: take the exact solution of the lecture's Motivation 2.
+        implicit: use the exact solution of the lecture's Motivation 2.
 
     References: :cite:`schapire2018`, Section 1.
 

@@ -16,7 +16,7 @@ class NLMS(Descending):
 
     Args:
         rate: :math:`\eta` in (0, 2); 1 corrects the whole error of the row when eps is 0.
-        eps: :math:`\varepsilon`; keeps small rows from being divided by almost nothing.
+        eps: :math:`\varepsilon`; avoids division by almost 0 for small rows.
 
     References: :cite:`hayes1996`, section 9.2.3.
 

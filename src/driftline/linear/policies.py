@@ -1,4 +1,4 @@
-"""What the passing of time and resets do, for :class:`driftline.SecondOrder`; schedules that change from row to row."""
+"""Forgetting, drift and resets for :class:`driftline.SecondOrder`, with schedules that change from row to row."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ THRESHOLDS = Rule(_POWER.check, f"a power {_POWER.words}") | _schedule_of(POSITI
 
 
 def values_of(schedule: Schedule, indices: Iterable[int], rule: Rule, what: str) -> Array:
-    """The schedule at some indices, counted from 1; a sequence repeats its last value."""
+    """The values of a schedule at some indices, counted from 1; a sequence repeats its last value."""
     if callable(schedule):
         values = [schedule(i) for i in indices]
     else:
@@ -51,7 +51,7 @@ class Divide(Checked):
 
     Attributes:
         forgetting: a number in (0, 1], or a function or sequence of such numbers.
-        keep_prior: forget the rows and not the prior: S stays below 1.27 times its start. See :class:`driftline.RLS`.
+        keep_prior: forget the rows but not the prior: S stays below 1.27 times its start. See :class:`driftline.RLS`.
     """
 
     forgetting: Annotated[float | Schedule, FORGETTING]
@@ -59,7 +59,7 @@ class Divide(Checked):
 
     @property
     def constant(self) -> float | None:
-        """The one factor of all rows; None where it changes."""
+        """The factor, if it is the same for all rows; else None."""
         return None if callable(self.forgetting) or is_sequence(self.forgetting) else float(self.forgetting)  # type: ignore[arg-type]
 
     def values(self, first: int, count: int) -> Array:
@@ -87,7 +87,7 @@ class Every(Checked):
 @storable
 @dataclass(frozen=True)
 class Below(Checked):
-    """S <- I when its smallest eigenvalue falls below the threshold of the segment."""
+    """S <- I when its smallest eigenvalue falls below the threshold of the current segment."""
 
     schedule: Annotated[float | Schedule, THRESHOLDS]
 
@@ -104,18 +104,18 @@ class Below(Checked):
 
 @dataclass(frozen=True)
 class Policy:
-    """A row of the table in the docs' page on the mathematics.
+    """A learner's row of the table in docs/mathematics.md.
 
     Attributes:
         start: S starts at start * I.
         time: what happens to S before each row.
-        noise: rho; None stands for 1 - s, the complement.
-        shrink: predict f / (1 + s) in place of f.
+        noise: rho; None means 1 - s, the complement.
+        shrink: predict f / (1 + s) instead of f.
         clip: bound on the absolute prediction.
-        reset: when S becomes I again.
-        radius: of the ball on which the weights are projected.
-        modest: bounds the growth of S under forgetting, in directions that no row excites, to this multiple of
-            its start, or more where that is little compared with what a row tells. 0 lets it grow as far as the type allows.
+        reset: when S is reset to I.
+        radius: the radius of the ball on which the weights are projected.
+        modest: bounds the growth of S under forgetting, in directions that no row excites, to this multiple of its start, or
+            of what the largest row would leave if that is more. 0 lets S grow as far as the type allows.
     """
 
     start: float = 1.0
@@ -139,12 +139,12 @@ class Policy:
 
     @property
     def winds_up(self) -> bool:
-        """Whether forgetting lets S grow without end in directions that no row excites."""
+        """Whether forgetting lets S grow without limit in directions that no row excites."""
         return isinstance(self.time, Divide) and self.time.constant != 1 and not self.time.keep_prior
 
     @cached_property
     def unbounded_memory(self) -> float | None:
-        """The memory in rows, where it is constant and nothing bounds the growth of S."""
+        """The memory in rows, if it is constant and nothing bounds the growth of S."""
         keep = self.time.constant if isinstance(self.time, Divide) and self.winds_up and self.modest == 0 else None
         return None if keep is None else 1 / (1 - keep)
 
@@ -155,13 +155,13 @@ class Policy:
 
     @property
     def functions(self) -> list[Callable[[int], float]]:
-        """The schedules that are functions of the user's."""
+        """The schedules that are user-defined functions."""
         schedules: list[Any] = [self.time.forgetting] if isinstance(self.time, Divide) else []
         schedules += [self.reset.schedule] if isinstance(self.reset, Below) else []
         return [schedule for schedule in schedules if callable(schedule)]
 
     def native(self) -> _core.Policy:
-        """The same for the core."""
+        """The policy as the core's type."""
         time, amount = Time.NONE, 1.0
         if isinstance(self.time, Divide):
             time, amount = Time.DIVIDE, self.time.constant or 1.0

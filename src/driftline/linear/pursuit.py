@@ -8,21 +8,22 @@ import numpy as np
 
 from driftline.tables.inputs import Array
 
-_PENALTIES = (1e3, 1e6, 1e9)  # for each unit by which M w misses v, in the unit of w: high enough, the miss is 0
+_PENALTIES = (1e3, 1e6, 1e9)  # the penalty per unit of |M w - v|, in units of w; large enough to make the difference 0
 
 
 def basis_pursuit(columns: Callable[[Array], Array], transpose: Callable[[Array], Array], v: Array, features: int) -> Array:
-    r"""The w of least 1-norm with M w = v, as a linear program that never holds all of M.
+    r"""The w with the smallest 1-norm and M w = v, by a linear program that never stores all of M.
 
-    It is solved on some columns of M, those that agree best with v. A vector u with :math:`M_j \cdot u = \pm 1` where
-    :math:`w_j \gtrless 0` and :math:`|M_j \cdot u| \le 1` elsewhere proves that w is the shortest on all columns. The least
-    such u is tried first :cite:`fuchs2004`, then the dual vector of the program, and the columns that break its rule join.
+    The program is solved on the columns of M that agree best with v. A vector u with :math:`M_j \cdot u = \pm 1` where
+    :math:`w_j \gtrless 0` and :math:`|M_j \cdot u| \le 1` elsewhere proves that w is the shortest on all columns. The
+    shortest such u is tried first :cite:`fuchs2004`, then the dual vector of the program; columns that violate the condition
+    are added.
 
     Args:
-        columns: some columns of M, one after the other.
+        columns: returns the given columns of M, one after another.
         transpose: M'u, for all columns.
-        v: what M w has to be.
-        features: how many columns M has.
+        v: the required value of M w.
+        features: the number of columns of M.
     """
     w = np.zeros(features)
     scale = float(np.abs(v).max(initial=0.0))
@@ -48,7 +49,7 @@ def basis_pursuit(columns: Callable[[Array], Array], transpose: Callable[[Array]
 
 
 def _joining(products: Array, chosen: Array) -> Array:
-    """The columns, beside those chosen, whose product with u is beyond 1, the furthest first."""
+    """The columns not yet chosen whose product with u exceeds 1, largest first."""
     excess = np.abs(products) - 1.0
     excess[chosen] = 0.0
     order = np.argsort(-excess, kind="stable")
@@ -62,7 +63,7 @@ def _least_proof(M: Array, w: Array) -> Array:
 
 
 def _solve(M: Array, target: Array, penalty: float) -> tuple[Array, float, Array]:
-    """The program on the columns of M: w, by how much M w misses the target, and the dual vector."""
+    """Solves the program on these columns of M: w, the distance of M w from the target, and the dual vector."""
     from scipy.optimize import linprog
 
     unit = np.eye(len(target))
@@ -76,7 +77,7 @@ def _solve(M: Array, target: Array, penalty: float) -> tuple[Array, float, Array
 
 
 def _polished(M: Array, target: Array, w: Array) -> Array:
-    """The solver's tolerance is 1e-7: on the columns that it found, the equations are solved to the last digits."""
+    """Solves the equations on the columns found to full precision; the solver's tolerance is 1e-7."""
     support = _support(w)
     polished = np.zeros_like(w)
     polished[support] = np.linalg.lstsq(M[:, support], target, rcond=None)[0]
@@ -92,7 +93,7 @@ def _miss(M: Array, target: Array, w: Array) -> float:
 
 
 def largest(w: Array, count: int) -> Array:
-    """The ``count`` largest entries of w; the others become 0."""
+    """Keeps the ``count`` largest entries of w and sets the others to 0."""
     kept = np.zeros_like(w)
     places = np.argsort(-np.abs(w), kind="stable")[:count]
     kept[places] = w[places]

@@ -1,4 +1,4 @@
-"""The one recursion behind every second-order learner, as Python sees it: a learner is its :class:`Policy`."""
+"""The Python side of the recursion that all second-order learners share; a learner is defined by its :class:`Policy`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from driftline.linear import schedules
 from driftline.linear.policies import Add, Divide, Policy
 from driftline.tables.inputs import Array, Name
 
-_ENDINGS = {  # events after which a running sum is no comparator's value, and what is then no longer so
+_ENDINGS = {  # events after which the running sum is not the comparator's value, and the condition that then fails
     "capped": "the growth of S was never held back",
     "resets": "S was never reset",
     "projections": "the weights never left the ball",
@@ -43,7 +43,7 @@ class Recursive(Learner):
         raise TypeError(f"{type(self).__name__} cannot be used by itself")
 
     def _current_policy(self) -> Policy:
-        """The policy by the parameters as they are now: made anew when they change, or if the first row decides it too."""
+        """The policy for the current parameters; rebuilt when they change, or if it also depends on the first row."""
         values, policy = self._known_policy
         if policy is None or values is not self._values or self._kept:
             policy = self._policy()
@@ -57,7 +57,7 @@ class Recursive(Learner):
 
     @property
     def _takes_outputs(self) -> bool:  # type: ignore[override]
-        radius = getattr(self, "radius", None)  # a projection is of the weights of one output
+        radius = getattr(self, "radius", None)  # projections support only one output
         return radius is None or math.isinf(radius)
 
     @property
@@ -97,7 +97,7 @@ class Recursive(Learner):
         self._require_core("set_params").set_policy(self._changed_policy(before).native())
 
     def _changed_policy(self, before: dict[str, Any]) -> Policy:
-        """The policy by the parameters as they are now; ValueError where a schedule would have to change."""
+        """The policy for the current parameters. Raises ValueError if a schedule would have to change."""
         policy = self._current_policy()
         times = policy.time, before.get("time", Divide(before["forgetting"]) if "forgetting" in before else None)
         scheduled = policy.thresholds is not None or any(isinstance(t, Divide) and t.constant is None for t in times)
@@ -111,7 +111,7 @@ class Recursive(Learner):
         if not isinstance(weights, np.ndarray) or weights.ndim not in (1, 2) or weights.shape[0] < weights.ndim:
             raise ValueError("the state's weights are not an array of one or two dimensions")
         if 2 * core["matrix"].size < weights.shape[-1] ** 2:
-            raise ValueError("the state's matrix is too small for its weights")  # before memory is taken for it
+            raise ValueError("the state's matrix is too small for its weights")  # before memory is allocated for it
         self._outputs = len(weights) if weights.ndim == 2 else None
         try:
             super()._restore(core, names)
@@ -122,15 +122,16 @@ class Recursive(Learner):
 
     @property
     def covariance_(self) -> Array:
-        """The matrix S, called Sigma in the papers; the intercept's row and column are the last."""
+        """The matrix S, called Sigma in the papers. The intercept's row and column come last."""
         return self._require_core("covariance_").covariance()
 
     @property
     def memory_(self) -> float:
-        """About how many of the last rows the weights rest on.
+        """The effective number of recent rows behind the weights.
 
-        All since S was last reset; under forgetting the sum of the weights that they still have; under added drift as many
-        as a weight, given its variance, takes to be forgotten, in the geometric mean over the weights.
+        Without forgetting or drift, all rows since S was last reset. With forgetting, the sum of the weights that these rows
+        still have. With added drift, the geometric mean over the weights of the number of rows in which a weight is
+        forgotten, given its variance.
         """
         self._require_core("memory_")
         return self._memory()
@@ -178,7 +179,7 @@ class Recursive(Learner):
         return Certificate(sums["loss"], comparator, bound, conditions, events)
 
     def _comparator(self, sums: dict[str, float]) -> float | None:
-        """The optimal value of the penalised loss that the recursion minimises."""
+        """The minimum of the penalised loss that the recursion minimises."""
         noise = self._current_policy().noise
         return (1.0 if noise is None else noise) * sums["value"]
 
@@ -187,7 +188,7 @@ class Recursive(Learner):
         return None, {}
 
     def _log_det_growth(self, start: float | None = None) -> float:
-        """How much the data added to the start's information: log det(start S^-1), whatever the units of the features."""
+        """The information gained since the start, log det(start S^-1), independent of the units of the features."""
         policy = self._current_policy()
         if isinstance(policy.time, Add) and policy.time.drift > 0:
             S = self.covariance_

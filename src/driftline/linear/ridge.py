@@ -10,7 +10,7 @@ from driftline.linear.recursion import Recursive
 
 @learner
 class Ridge(Recursive):
-    r"""Online ridge regression: every row counts the same, for ever. O(d²) a row.
+    r"""Online ridge regression, in which all rows keep the same weight. O(d²) a row.
 
     .. math::
         k = S x, \quad w \leftarrow w + \frac{y - w \cdot x}{1 + x \cdot k}\, k, \quad

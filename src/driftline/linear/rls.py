@@ -17,7 +17,7 @@ class RLS(Recursive):
         S \leftarrow S - \frac{k k^\top}{1 + x \cdot k}
 
     After every row, w minimises :math:`\sum_i \lambda^{t-i} (y_i - w \cdot x_i)^2 + \lambda^t\, \text{ridge}\, |w|^2`. The
-    ridge fades like a row: with fewer rows in memory than features, what remains decides nothing, and predictions run away.
+    ridge fades like a row: with fewer rows in memory than features, the weights are not determined, and predictions diverge.
 
     With ``keep_prior`` the ridge does not fade: w minimises :math:`\sum_i \lambda^{t-i} (y_i - w \cdot x_i)^2 + r_t |w|^2`
     with :math:`r_t = q_t\, \text{ridge}`, :math:`0.79 \le q_t \le 1.27`, and S stays below 1.27 I / ridge. q starts at 1:
@@ -27,16 +27,16 @@ class RLS(Recursive):
         q \leftarrow 1 / q, \quad a = (q - q')\, \text{ridge}, \quad S^{-1} \leftarrow S^{-1} + a I, \quad
         w \leftarrow w - a S w; \quad \text{otherwise } q \leftarrow q'
 
-    That costs O(d³) once in about 0.47 / (1 - forgetting) rows: O(d²) a row on average where the memory is no shorter than
-    the features.
+    That costs O(d³) once every 0.47 / (1 - forgetting) rows or so: O(d²) a row on average, if the memory has at least as
+    many rows as there are features.
 
     Args:
         forgetting: :math:`\lambda` in (0, 1]; the memory is about 1 / (1 - forgetting) rows. A function of the row's index
             t = 1, 2, ... or a sequence changes it from row to row.
         ridge: S starts at I / ridge.
-        keep_prior: forget the rows and not the ridge.
+        keep_prior: forget the rows but not the ridge.
 
-    References: :cite:`hayes1996`, section 9.4; :cite:`zhao2021`, Eq. (2), for a forgetting that changes.
+    References: :cite:`hayes1996`, section 9.4; :cite:`zhao2021`, Eq. (2), for a changing forgetting factor.
 
     >>> model = RLS(forgetting=0.99)
     >>> for t in range(50):

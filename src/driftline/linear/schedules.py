@@ -1,4 +1,4 @@
-"""Schedules at a core's service: tables of forgetting factors and reset thresholds, filled when the core asks for more."""
+"""Schedules for cores: tables of forgetting factors and reset thresholds, extended when the core asks for more."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from driftline.base.native import SecondOrderCore
 from driftline.linear.policies import Below, Divide, Policy
 from driftline.tables.inputs import Array
 
-_TABLE = 4096  # entries that are computed at a time, unless a function would be asked for rows that may never come
+_TABLE = 4096  # entries computed at a time, unless this would call a function for rows that may never arrive
 _ROWS, _SEGMENT = _core.sums.index("rows"), _core.sums.index("segment")
 
 
 def supply(core: SecondOrderCore, policy: Policy, owner: str, ahead: int) -> None:
-    """Gives a core the values of its schedules from its next row on; ``ahead`` rows are known to come."""
+    """Gives a core the values of its schedules from its next row on, for at least ``ahead`` rows."""
     sums = core.sums()
     row, segment = int(sums[_ROWS]) + 1, int(sums[_SEGMENT])
     if policy.forgetting is not None:
@@ -29,20 +29,20 @@ def supply(core: SecondOrderCore, policy: Policy, owner: str, ahead: int) -> Non
 
 
 class SharedSchedules:
-    """The schedules of a fleet: tables from the first row on, shared by models that are at different rows."""
+    """The schedules of a fleet: tables that start at row 1, shared by models at different rows."""
 
     def __init__(self, policy: Policy, owner: str) -> None:
         self._policy, self._owner = policy, owner
 
     def start(self, core: Any) -> None:
-        """Gives a fresh fleet what its models need for their first row."""
+        """Gives a new fleet the values that its models need for their first row."""
         if self._policy.forgetting is not None:
             self._extend_forgetting(core, self._policy.forgetting, 1, 1)
         if self._policy.thresholds is not None:
             self._extend_thresholds(core, self._policy.thresholds, 1)
 
     def serve(self, core: Any, status: Status, sums: dict[str, float], ahead: int) -> bool:
-        """Gives the fleet what a model with these sums asked for; False where it asked for something else."""
+        """Gives the fleet the values that a model with these sums asked for; False if it asked for something else."""
         if status is Status.NEEDS_FORGETTING and self._policy.forgetting is not None:
             self._extend_forgetting(core, self._policy.forgetting, int(sums["rows"]) + 1, ahead)
         elif status is Status.NEEDS_THRESHOLD and self._policy.thresholds is not None:

@@ -1,4 +1,4 @@
-"""Free combinations of what the second-order learners are made of."""
+"""Any combination of the switches of second-order learners."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from driftline.linear.recursion import Recursive
 
 @learner
 class SecondOrder(Recursive):
-    r"""The one recursion with its switches laid open, O(d²) a row.
+    r"""The recursion of all second-order learners, with every switch as a parameter, O(d²) a row.
 
     .. math::
         S \leftarrow S/\lambda \;\text{or}\; S + q I, \quad k = S x,\; s = x \cdot k,\; f = w \cdot x, \quad
@@ -22,18 +22,17 @@ class SecondOrder(Recursive):
         w \leftarrow w + \frac{y - f}{\rho + s}\, k, \quad S \leftarrow S - \frac{k k^\top}{\rho + s}, \quad
         S \leftarrow I \text{ when a reset is due}, \quad w \leftarrow \text{its projection on the ball}
 
-    A reset by :class:`~driftline.Below` costs O(d³) on rows that a bound does not decide when it is combined with a passing
-    of time.
+    Combined with forgetting or drift, :class:`~driftline.Below` costs O(d³) on rows that a cheap bound does not decide.
 
     Args:
-        start: S starts at start * I. A reset makes it I whatever the start.
+        start: S starts at start * I. A reset sets it to I, whatever the start.
         time: None, :class:`~driftline.Divide` or :class:`~driftline.Add`. ``Divide(0.9, keep_prior=True)`` forgets the rows
-            and not the start: S stays below start * I.
+            but not the start: S stays below 1.27 * start * I.
         noise: :math:`\rho`, or "complement" for WEMM's 1 - s.
         shrink: predict f / (1 + s).
         reset: None, :class:`~driftline.Every` or :class:`~driftline.Below`.
-        radius: of the ball in which the weights are kept; None is no ball.
-        clip: bound on the absolute prediction; None cuts nothing off.
+        radius: the radius of the ball to which the weights are confined; None for no projection.
+        clip: bound on the absolute prediction; None for no clipping.
 
     References: the table in :doc:`/mathematics`.
 

@@ -23,11 +23,11 @@ from driftline.tables.inputs import Array, Name, Table
 from driftline.tables.sparse import SparseTable
 
 _FILLINGS = {"gaussian": Filling.GAUSSIAN, "sparse": Filling.SPARSE}
-_LARGEST_DIM = 10_000  # beyond that a matrix of dim² takes gigabytes
+_LARGEST_DIM = 10_000  # a larger matrix of dim² would take gigabytes
 
 
 class ProjectedCore(SecondOrderCore, Protocol):
-    """The core of a second-order learner of M x."""
+    """The core of a second-order learner on M x."""
 
     def compressed(self) -> Array:
         """The weights v of M x."""
@@ -36,37 +36,37 @@ class ProjectedCore(SecondOrderCore, Protocol):
         """The weight of the constant feature."""
 
     def columns(self, which: Array) -> Array:
-        """Columns of M, one after the other."""
+        """Columns of M, one after another."""
 
     def transpose(self, v: Array) -> Array:
-        """M'v, for the features met so far."""
+        """M'v, for the features seen so far."""
 
     def places(self, names: list[Name]) -> list[int]:
-        """The places of names; -1 where a name is not known."""
+        """The positions of names; -1 for an unknown name."""
 
     def append_names(self, names: list[Name]) -> None:
-        """More names, after those that are known."""
+        """Appends names after the known ones."""
 
 
 @learner
 class SparseDFOP(TakesSparse, Recursive):
-    r"""DFOP on a random projection of the rows, however many features there are, O(nnz + dim²) a row.
+    r"""DFOP on a random projection of the rows, for any number of features, O(nnz + dim²) a row.
 
     .. math:: \psi = M x, \quad \text{then DFOP on } \psi \text{ (and 1): weights } v, \quad w \cdot x = v \cdot M x
 
-    The random matrix M, dim × D, is never stored: column j is a function of the seed and j. So D may be large, j being up
-    to 2^52, and features may appear at any time. ``coef_`` is :math:`M^\top v`, the weights with which a row is predicted;
-    :meth:`recover` gives sparse ones. The intercept is appended to :math:`\psi` and not projected. Rows may be scipy.sparse
-    ones, of any width, beside arrays, frames and mappings. See :doc:`/high_dimension`.
+    The random matrix M, dim × D, is never stored: column j is a function of the seed and j. D may therefore be large (j up
+    to 2^52), and features may appear at any time. ``coef_`` is :math:`M^\top v`, the effective weights of the features;
+    :meth:`recover` returns sparse ones. The intercept is appended to :math:`\psi` and not projected. Rows can be arrays,
+    frames, mappings, or scipy.sparse rows of any width. See :doc:`/high_dimension`.
 
     Args:
         forget_rate: :math:`\mu` in (0, 1).
         prior: :math:`P_0` is prior * I.
-        dim: d, rows of M, to which a row is compressed.
-        sparsity: s, how many weights :meth:`recover` keeps.
+        dim: d, the number of rows of M, the dimension of the projected rows.
+        sparsity: s, the number of weights that :meth:`recover` keeps.
         matrix: "gaussian", entries N(0, 1/dim), O(nnz · dim) a row; or "sparse", eight entries of :math:`\pm 1/\sqrt 8` in
             each column, O(nnz) a row.
-        seed: of M.
+        seed: the seed of M.
 
     References: :cite:`zhao2021`, Algorithm 2; :cite:`salmon2011` for the columns; :cite:`kane2014` for the sparse ones.
 
@@ -115,10 +115,10 @@ class SparseDFOP(TakesSparse, Recursive):
         return width + super()._operations(self.dim + 1)
 
     def recover(self, sparsity: int | None = None) -> Array:
-        """Sparse weights of the D features from the compressed ones.
+        """Recovers sparse weights of the D features from the weights of the projected rows.
 
-        The shortest w in the 1-norm with M w = v, of which the ``sparsity`` largest entries are kept (None: as many as the
-        parameter says). Where v = M w for a w sparse enough, this is w. Needs SciPy.
+        Finds the w with the smallest 1-norm and M w = v, and keeps its ``sparsity`` largest entries (None: as many as the
+        parameter says). If v = M w for a sufficiently sparse w, the result is w. Needs SciPy.
         """
         keep = self.sparsity if sparsity is None else sparsity
         COUNT.require(f"{type(self).__name__}.recover", "sparsity", keep)
@@ -156,12 +156,12 @@ class SparseDFOP(TakesSparse, Recursive):
         before = self.__getstate__()
         core.grow(more)
         run = super()._replay(table, y, weight, where, asked)
-        if self.n_seen_ == before["core"]["sums"][0]:  # rows that were skipped or have the weight 0 bring no features
+        if self.n_seen_ == before["core"]["sums"][0]:  # rows that are skipped or have weight 0 add no features
             self.__setstate__({**before, "skipped": self._skipped})
         return run
 
     def _read(self, x: Any, where: str, *, grow: bool) -> tuple[Any, list[Name] | None]:
-        """A mapping as a sparse row, at a cost that does not depend on how many names are known; the names are new ones."""
+        """A mapping as a sparse row, and its new names; the cost does not depend on the number of known names."""
         x = inputs.named(x)
         if self._core is None or not isinstance(x, Mapping):
             return super()._read(x, where, grow=grow)
@@ -197,7 +197,7 @@ class SparseDFOP(TakesSparse, Recursive):
 
     def _set_names(self, names: list[Name] | None) -> None:
         features = self._require_core("n_features_in_").features
-        super()._set_names(None if names is None else names[:features])  # a list of its own, which may grow
+        super()._set_names(None if names is None else names[:features])  # a separate list, which may grow
 
     def _core_for(self, state: dict[str, Array]) -> ProjectedCore:
         if len(state["weights"]) != self.dim + self.intercept or 2 * state["matrix"].size < self.dim**2:

@@ -1,4 +1,4 @@
-"""Sparse rows (scipy.sparse CSR) for learners whose cost grows with the number of nonzero entries."""
+"""Sparse rows (scipy.sparse CSR) for learners whose cost depends on the number of non-zero entries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from driftline.tables.sparse import SparseTable, as_sparse_rows, compressed
 
 
 class TakesSparse(Learner):
-    """A learner that takes scipy.sparse rows besides all others."""
+    """A learner that also takes scipy.sparse rows."""
 
     _takes_sparse = True
 

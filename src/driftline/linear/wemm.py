@@ -22,11 +22,11 @@ class WEMM(Recursive):
         k = S x, \quad w \leftarrow w + (y - w \cdot x)\, k, \quad S \leftarrow S - k k^\top
 
     Rows are weighted by :math:`a_t = 1/(1 - x \cdot k)`, which must be positive: :math:`|x|^2 < \text{ridge}` is sufficient.
-    A row that breaks it is refused with a ValueError, and nothing is learned from it.
+    A row that violates this raises a ValueError and is not learned.
 
     Args:
-        ridge: b; S starts at I / ridge. None sets it from the first row, to :math:`2|x|^2 + 2d + 8` (``ridge_``), the
-            constant feature included. Scale the inputs, or give a ridge above the largest :math:`|x|^2`, to be safe.
+        ridge: b; S starts at I / ridge. None sets it from the first row, to :math:`2|x|^2 + 2d + 8` (``ridge_``), including
+            the constant feature. To be safe, scale the inputs, or set a ridge above the largest :math:`|x|^2`.
 
     References: :cite:`moroshko2013`, Fig. 3.2 and Section 3.2.
 
@@ -57,7 +57,7 @@ class WEMM(Recursive):
         )
 
     def _bound(self, sums: dict[str, float], comparator: float) -> tuple[float | None, dict[str, bool]]:
-        return max(comparator, sums["loss"]), {"x'Sx < 1 on every row": True}  # equal but for rounding
+        return max(comparator, sums["loss"]), {"x'Sx < 1 on every row": True}  # equal up to rounding
 
     def _unit_test_skips(self) -> frozenset[str]:
         return river.NEEDS_SCALED_ROWS & {"check_emerging_features"}
