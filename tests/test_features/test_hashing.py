@@ -186,7 +186,7 @@ def test_missing_values_are_skipped():
 
 
 def test_hashing_comes_first_and_alone():
-    with pytest.raises(ValueError, match="Hashing comes first"):
+    with pytest.raises(ValueError, match="Hashing must be the first transformer"):
         Standardize() | Hashing(8) | dl.RLS()
     with pytest.raises(ValueError, match="Hashing"):
         (Hashing(8) | Standardize()).run(np.ones((3, 2)))

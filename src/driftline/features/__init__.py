@@ -1,4 +1,4 @@
-"""Transformers of rows, alone or in front of a learner: ``Standardize() | Lags(y=8) | RLS()``."""
+"""Transformers of rows, on their own or in front of a learner: ``Standardize() | Lags(y=8) | RLS()``."""
 
 from driftline.features.hashing import Hashing
 from driftline.features.lags import Lags

@@ -1,4 +1,4 @@
-"""Transformers in a row with what they have learned, in native code."""
+"""A chain of transformers with their learned state, in native code."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 class Chain:
-    """The state of transformers for rows of a known width.
+    """The state of a chain of transformers for rows of a known width.
 
     Args:
-        transformers: single ones, which stay as they are.
-        width: features of a row.
-        largest: the end of the range of the learner behind; a row that leaves it on the way is bad.
+        transformers: single transformers, which are not changed.
+        width: the number of features of a row.
+        largest: the largest number that the learner can take; a transformed row that exceeds it is bad.
     """
 
     def __init__(self, transformers: Sequence[Transformer], width: int, largest: float = np.finfo(np.float64).max) -> None:
@@ -31,22 +31,22 @@ class Chain:
             self.stages.append(transformer._stage(width))
             width = self.stages[-1].outputs
         self._native = _core.TransformChain(self.stages, float(largest))
-        #: The row that was looked at last, as one of the stream, becomes one of those seen; given its label. Native, so that
-        #: no interrupt can come within.
+        #: Learns the last row that was transformed as a row of the stream, given its label. Native, so that no interrupt can
+        #: stop it halfway.
         self.learn: Callable[[float], None] = self._native.learn
 
     @property
     def inputs(self) -> int:
-        """Features of a row."""
+        """The number of features of a row."""
         return int(self._native.inputs)
 
     @property
     def outputs(self) -> int:
-        """Features of a transformed row."""
+        """The number of features of a transformed row."""
         return int(self._native.outputs)
 
     def grow(self, more: int) -> int:
-        """So many features more; returns by how many a transformed row grows. Not undone where one of them refuses."""
+        """Adds features; returns how many a transformed row gains. Not undone if a transformer raises an error."""
         for transformer, stage in zip(self.transformers, self.stages, strict=True):
             transformer._check_width(stage.inputs + more)
             before = stage.outputs
@@ -56,7 +56,7 @@ class Chain:
         return more
 
     def set_names(self, names: list[Name]) -> None:
-        """The names by which mappings are read."""
+        """Sets the names by which mappings are read."""
         self._native.set_names(names)
 
     def names_out(self, names: list[Name], after: int = -1) -> list[Name]:
@@ -67,19 +67,19 @@ class Chain:
         return names
 
     def left(self) -> tuple[int, Array]:
-        """Of the row that last left the range: the number of the transformer after which it did, and its values there.
+        """For the row that last left the range: the number of the transformer after which it did, and its values there.
 
-        Between two transformers the range is that of float64, and values within it are given as 0.
+        Between two transformers the range is that of float64, and values inside it are returned as 0.
         """
         after, values = self._native.left()
         inner = after + 1 < len(self.stages)
         return after, np.where(np.isfinite(values), 0.0, values) if inner else values
 
     def look(self, x: Any, unknown_allowed: bool = True, alone: bool = False, ahead: int | None = None) -> Array | None:
-        """One row transformed; None where it has to be converted first or leaves the range.
+        """Transforms one row; None if it has to be converted first or leaves the range.
 
-        ``alone`` asks for the row by what was learned alone, not as a row of the stream; ``ahead`` says how many rows it
-        lies beyond the last label, 1 unless told otherwise.
+        ``alone`` transforms it by the learned state only, not as the next row of the stream; ``ahead`` is the number of rows
+        from the last label to this row, by default 1.
         """
         row: Array | None = self._native.look(x, unknown_allowed, alone, ahead or 1)
         return row
@@ -94,13 +94,13 @@ class Chain:
         alone: bool = False,
         started: bool = False,
     ) -> tuple[Array, int]:
-        """Rows one by one: transformed, and then, where ``learned``, seen. NaN where a row is not ``whole``.
+        """Transforms rows one by one, and learns each if it is ``learned``. Rows that are not ``whole`` become NaN.
 
-        A row that misses a value has a place among those seen, unless it comes before the first of them; ``started`` says
-        that this one came earlier.
+        A row with a missing value takes a place among those seen, unless it comes before the first of them; ``started`` says
+        that an earlier call had that first one.
 
-        Returns them and, unless such rows are to be skipped, the place of the first that leaves the range on the way,
-        about which :meth:`left` tells more; else their number.
+        Returns the rows and the index of the first one that leaves the range (see :meth:`left`), or the number of rows if
+        none does or such rows are to be skipped.
         """
         out = np.empty((len(block), self.outputs))
         rows = np.ascontiguousarray(block, dtype=np.float64)
@@ -109,7 +109,7 @@ class Chain:
     # The way out and in.
 
     def get_state(self) -> dict[str, Array]:
-        """Everything as arrays, a transformer's under its number."""
+        """The state as arrays, each transformer's under its number."""
         return {
             f"t{number}.{name}": array
             for number, stage in enumerate(self.stages)
@@ -117,7 +117,7 @@ class Chain:
         }
 
     def set_state(self, state: dict[str, Array]) -> None:
-        """What :meth:`get_state` gave; ValueError where it is not sound. The chain is a fresh one."""
+        """Restores the result of :meth:`get_state` in a new chain. Raises ValueError if it is invalid."""
         for number, stage in enumerate(self.stages):
             prefix = f"t{number}."
             stage.set_state({name[len(prefix) :]: part for name, part in state.items() if name.startswith(prefix)})

@@ -21,20 +21,19 @@ Entries = tuple[Array, Array, Array]  # rows, places and values, those of a row 
 
 
 class Hashing(Transformer):
-    r"""Puts every feature at a place that its name decides, among ``n``, with a sign: any names, in fixed memory.
+    r"""Hashes feature names into ``n`` columns, with signs: any number of names, in fixed memory.
 
     .. math:: z_i = \sum_{j:\, h(j) = i} \pm x_j
 
-    Features that meet at one place are added, with signs that make their products vanish on average. A value that is text
-    counts as a feature of its own, ``name=text``, with the value 1. Features without names are called by their number.
-    Places and signs are those of scikit-learn's ``FeatureHasher``, in every process.
+    Features in the same column are added, with signs that make their products vanish on average. A text value becomes the
+    feature ``name=text`` with the value 1. Unnamed features are named by their number. Columns and signs are those of
+    scikit-learn's ``FeatureHasher``, and the same in every process.
 
-    In front of a learner it comes first, and rows need no fixed width: names come and go. There a row costs O(n), as the
-    learner sees dense rows. :meth:`transform` gives scipy.sparse rows, which first-order learners take at the cost of their
-    entries.
+    In a pipeline it must come first, and names may come and go. There a row costs O(n), because the learner sees dense rows.
+    :meth:`transform` returns scipy.sparse rows, whose cost for first-order learners depends only on the non-zero entries.
 
     Args:
-        n: how many places there are.
+        n: the number of columns.
 
     References: :cite:`weinberger2009`.
 
@@ -47,7 +46,7 @@ class Hashing(Transformer):
     _learns = False
 
     def _stage(self, width: int) -> Any:
-        raise ValueError("Hashing: it stands alone, or comes first in front of a learner")
+        raise ValueError("Hashing: it can only be used alone or as the first step of a pipeline")
 
     # By itself.
 
@@ -56,7 +55,7 @@ class Hashing(Transformer):
         self.transform_one(x)
 
     def transform_one(self, x: Any) -> Any:
-        """A mapping place -> value for a mapping, an array of ``n`` numbers for an array-like."""
+        """A mapping from column to value for a mapping, an array of ``n`` numbers for an array-like."""
         where = f"{type(self).__name__}.transform_one"
         row = self.row(x, where)
         self._door.refuse_bad(row, where)
@@ -82,7 +81,7 @@ class Hashing(Transformer):
         return self.transform(X)
 
     def _learning(self) -> AbstractContextManager[Any]:
-        return nullcontext()  # there is nothing that threads could share
+        return nullcontext()  # no state is shared between threads
 
     # At the door of a pipeline.
 
@@ -102,7 +101,7 @@ class Hashing(Transformer):
         return HashedTable(self, X, where)
 
     def places(self, names: Sequence[str]) -> tuple[Array, Array]:
-        """The places of names, and their signs."""
+        """The columns of names, and their signs."""
         hashes = np.array([_core.murmur3(name.encode("utf-8", "surrogatepass")) for name in names], dtype=np.int64)
         return np.abs(hashes) % self.n, np.where(hashes >= 0, 1.0, -1.0)
 
@@ -112,7 +111,7 @@ class Hashing(Transformer):
         values: list[float] = []
         for line, x in enumerate(rows):
             if not isinstance(x, Mapping):
-                raise TypeError(f"{where}: row {line} is no mapping, got {type(x).__name__}")
+                raise TypeError(f"{where}: row {line} must be a mapping, got {type(x).__name__}")
             texts = {name: value for name, value in x.items() if isinstance(value, str)}
             numbers = inputs.as_items({name: value for name, value in x.items() if name not in texts}, where)
             for name in x:
@@ -124,7 +123,7 @@ class Hashing(Transformer):
 
 
 class HashedTable(Table):
-    """Rows of any width, handed out as dense rows of as many features as there are places."""
+    """Rows of any width as dense rows of ``n`` columns."""
 
     def __init__(self, hashing: Hashing, X: Any, where: str) -> None:
         self._hashing, self._source = hashing, X
@@ -140,7 +139,7 @@ class HashedTable(Table):
         super().__init__(None, rows, hashing.n, None, where)
 
     def entries(self, start: int, stop: int) -> Entries:
-        """What is not zero in some rows."""
+        """The non-zero entries of some rows."""
         if self._plain is not None:
             return self._of_table(self._plain, start, stop)
         if inputs.is_sparse(self._source):
@@ -176,7 +175,7 @@ class HashedTable(Table):
         return _dense(*self.entries(start, stop), min(stop, self.rows) - start, self.columns)
 
     def blocks(self, at_most: int | None = None) -> Iterator[tuple[int, Array]]:
-        """All rows, no more at a time than fit the memory."""
+        """All rows, in blocks that fit into memory."""
         step = max(1, min(at_most or inputs.BLOCK_ROWS, _ELEMENTS // self.columns))
         for start in range(0, self.rows, step):
             yield start, self.block(start, min(start + step, self.rows))
@@ -190,6 +189,6 @@ def _of_columns(found: tuple[Array, Array], block: Array) -> Entries:
 
 def _dense(rows: Array, places: Array, values: Array, count: int, width: int) -> Array:
     out = np.zeros((count, width))
-    with np.errstate(over="ignore", invalid="ignore"):  # a sum beyond the range is infinity, and refused as such
+    with np.errstate(over="ignore", invalid="ignore"):  # a sum beyond the range is infinite, and rejected as such
         np.add.at(out, (rows, places), values)
     return out

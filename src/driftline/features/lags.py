@@ -22,28 +22,28 @@ def _lags_from(least: int) -> Rule:
 
 
 def _lags(value: Any, first: int) -> list[int]:
-    """The lags that a parameter names; a number is that of lags in a row from ``first`` on."""
+    """The lags that a parameter stands for; a number means that many consecutive lags from ``first`` on."""
     return list(range(first, first + int(value))) if isinstance(value, numbers.Integral) else list(map(int, value))
 
 
 class Lags(Transformer):
-    r"""Adds the labels of earlier rows, and values that the features had in them: autoregression, and tapped delay lines.
+    r"""Adds labels and feature values of earlier rows: autoregression, and tapped delay lines.
 
     .. math:: z_t = (y_{t-1}, \ldots, y_{t-p}, \quad x_t, x_{t-1}, \ldots, x_{t-k+1})
 
-    The labels come first, then one feature after the other, each with its values from the newest to the oldest. What lies
-    before the first row is 0. The rows before are those that were learned, in the order in which ``learn_one`` brought them:
-    a row that still waits for its label, or has the weight 0, is not among them. A row that is skipped because a value is
-    missing is: what it misses is taken to be as in the row before it, so that a season stays as many rows long.
+    The labels come first, then each feature with its values from newest to oldest. Values before the first row are 0.
+    Earlier rows are those that were learned, in the order of ``learn_one``; a row that still waits for its label or has
+    weight 0 does not count. A row that was skipped because a value is missing does count, so that a season keeps its
+    length: missing values are repeated from the row before.
 
-    Lags of labels count from the row that is predicted. Where the label is not known yet, the lags 1, 2, ... stand for the
-    newest labels that are known, in this order; any other lag counts as a season, and its next multiple is used: with labels
-    known up to 30 rows before, a lag of 24 is the label of 48 rows before.
+    Label lags count from the predicted row. If a label is not known yet, the lags 1, 2, ... use the newest known labels in
+    this order. Any other lag is treated as a season, and its next multiple is used: if the newest known label is 30 rows
+    old, a lag of 24 becomes 48.
 
     Args:
-        y: p, how many of the latest labels; or a list of lags, of which 1 is the label of the row before.
-        x: k, how many of the latest values of each feature, the row's own being the first; or a list of lags, of which 0 is
-            the row's own. 0 leaves the features out.
+        y: p, the number of latest labels; or a list of lags, where 1 is the label of the previous row.
+        x: k, the number of latest values of each feature, including the row's own; or a list of lags, where 0 is the row's
+            own value. 0 leaves the features out.
 
     >>> Lags(y=2, x=1).run([[10.0], [20.0], [30.0]], [1.0, 2.0, 3.0])
     array([[ 0.,  0., 10.],
@@ -60,7 +60,7 @@ class Lags(Transformer):
 
     def _check_relations(self, values: dict[str, Any]) -> None:
         if not _lags(values["y"], 1) and not _lags(values["x"], 0):
-            raise ValueError("Lags: y and x are 0, which leaves nothing")
+            raise ValueError("Lags: y and x are both 0, which leaves no features")
 
     @property
     def _needs_labels(self) -> bool:  # type: ignore[override]

@@ -1,4 +1,4 @@
-"""Transformers in front of a learner, as a learner."""
+"""A pipeline of transformers and a learner, which is itself a learner."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ from driftline.tables.inputs import Array, Name, Table
 _PARTS: list[Transformer] = [Standardize()]
 _SAME = Lags()  # the row as it is
 _DEFAULT = RLS()
-_ELEMENTS = 2**15  # of transformed rows at a time: they stay in the cache until they are learned
+_ELEMENTS = 2**15  # of transformed rows at a time, so that they stay in the cache until they are learned
 
 
 @learner
 class Pipeline(MetaLearner):
-    r"""Transformers in front of a learner: it learns from transformed rows, O(d²) a row.
+    r"""Transformers in front of a learner, which learns from the transformed rows, O(d²) a row.
 
-    That is for a learner of cost O(d²), with d the number of features that come out. ``Standardize() | Lags(y=8) | RLS()``
-    is the short way to write one.
+    The cost is that of an O(d²) learner, with d the number of transformed features. ``Standardize() | Lags(y=8) | RLS()`` is
+    the short form.
 
-    A row is transformed once: the learner learns from what it predicted from. ``predict_one`` learns nothing; ``learn_one``
-    transforms the row, lets the learner learn it, and then the transformers. A row that is refused or of weight 0 leaves no
-    trace in them either, nor does one that is skipped, but for its place among the lags. ``coef_`` and the certificate are
-    the learner's, and speak of transformed features, whose names are ``learner_.feature_names_in_`` where the rows have
-    names. See :doc:`/features`.
+    The learner learns a row from the same transformed values from which it predicted it. ``predict_one`` learns nothing;
+    ``learn_one`` transforms the row, then first the learner and then the transformers learn it. Transformers ignore rows
+    that are rejected or of weight 0; of a skipped row, :class:`~driftline.features.Lags` keeps the place. ``coef_`` and the
+    certificate are the learner's and refer to transformed features; ``learner_.feature_names_in_`` has their names, if the
+    rows have names. See :doc:`/features`.
 
     Args:
-        transformers: one, or a list of them in their order; None is :class:`~driftline.features.Standardize`.
-        learner: any regressor; None is RLS.
+        transformers: one transformer, or a list in order; None for :class:`~driftline.features.Standardize`.
+        learner: any regressor; None for RLS.
 
     >>> from driftline.features import Lags, Standardize
     >>> model = Standardize() | Lags(y=2) | RLS(forgetting=1.0)
@@ -89,17 +89,17 @@ class Pipeline(MetaLearner):
 
     @property
     def _composes(self) -> bool:  # type: ignore[override]
-        return self._hashing is None  # else rows have no features that others could see too
+        return self._hashing is None  # otherwise rows have no features that other learners could use
 
     def _check_relations(self, values: dict[str, Any]) -> None:
         super()._check_relations(values)
         given = values["transformers"]
         if given is not None and any(isinstance(part, Hashing) for part in parts_of(given)[1:]):
-            raise ValueError("Pipeline: among transformers, Hashing comes first")
+            raise ValueError("Pipeline: Hashing must be the first transformer")
 
     @property
     def parts(self) -> list[Transformer]:
-        """The single transformers in their order, as they were given."""
+        """The single transformers in order, as given."""
         return _PARTS if self.transformers is None else parts_of(self.transformers)
 
     def _base_learners(self) -> list[Learner]:
@@ -151,7 +151,7 @@ class Pipeline(MetaLearner):
 
     @property
     def learner_(self) -> Learner:
-        """The learner as it has learned. It is the pipeline's own: look, and do not teach it."""
+        """The trained learner. It belongs to the pipeline: inspect it, but do not train it."""
         return self._learner("learner_")
 
     def _learner(self, what: str) -> Learner:
@@ -170,7 +170,7 @@ class Pipeline(MetaLearner):
 
     @property
     def covariance_(self) -> Array:
-        """The learner's matrix S, where it has one."""
+        """The learner's matrix S, if it has one."""
         S: Array = self._learner("covariance_").covariance_  # type: ignore[attr-defined]
         return S
 
@@ -195,7 +195,7 @@ Learner._pipeline = Pipeline
 
 
 class _Pipeline(Composite):
-    """The state: what the transformers and the learner have learned."""
+    """The learned state of the transformers and the learner."""
 
     def __init__(
         self,
@@ -217,7 +217,7 @@ class _Pipeline(Composite):
 
     @property
     def width_within(self) -> int:
-        """Features of a transformed row."""
+        """The number of features of a transformed row."""
         return self.chain.outputs
 
     def _names_within(self) -> list[Name] | None:
@@ -247,7 +247,7 @@ class _Pipeline(Composite):
 
     @exclusive
     def set_state(self, state: dict[str, Array]) -> None:
-        """Takes over what :meth:`get_state` gave; raises ValueError where it is not sound. The composite is a fresh one."""
+        """Restores the result of :meth:`get_state` in a new composite. Raises ValueError if it is invalid."""
         self.chain.set_state(state)
         super().set_state(state)
 
@@ -262,7 +262,7 @@ class _Pipeline(Composite):
     # One row.
 
     def _look(self, x: Any, unknown_allowed: bool = True, ahead: int | None = None) -> Array | None:
-        """The transformed row, or None where Python must read it or a value leaves the range."""
+        """The transformed row, or None if Python must read it or a value leaves the range."""
         if self._hashing is not None:
             try:
                 x = self._hashing.row(x, "")
@@ -272,13 +272,13 @@ class _Pipeline(Composite):
 
     @exclusive
     def predict(self, x: Any) -> Any:
-        """The prediction, or None where Python must read the row."""
+        """The prediction, or None if Python must read the row."""
         row = self._look(x, ahead=self.late + 1)
         return None if row is None else core_of(self.members[0]).predict(row)
 
     @exclusive
     def predict_interval(self, x: Any, level: Level) -> tuple[float, float] | None:
-        """Both ends of the interval, or None where Python must read the row."""
+        """Both ends of the interval, or None if Python must read the row."""
         row = self._look(x, ahead=self.late + 1)
         return None if row is None else core_of(self.members[0]).predict_interval(row, level)
 
@@ -292,14 +292,14 @@ class _Pipeline(Composite):
 
     @exclusive
     def ask(self, x: Any, ahead: int | None, kind: type[Any]) -> Any:
-        """A ticket with the learner's own, for the row as it was transformed."""
+        """A ticket that contains the learner's own ticket for the transformed row."""
         row = self._look(x, ahead=self.late + 1 if ahead is None else ahead) if self.mark else None
         inner = None if row is None else self.marked(self.members[0]).ask(row, ahead, kind)
         return None if inner is None else inner.around(x, self.mark, [inner])
 
     @exclusive
     def tell(self, ticket: Any, y: Any, weight: Any = None) -> Status:
-        """The learner learns the row as it was transformed then; the transformers learn the row itself."""
+        """The learner learns the row as transformed at the time of ``ask``; the transformers learn the row itself."""
         inner = self._part_of(ticket, self._look(ticket.x, unknown_allowed=False)) if self.takes(ticket) else None
         if inner is None:
             return Status.UNREAD
@@ -308,10 +308,10 @@ class _Pipeline(Composite):
 
     @staticmethod
     def _part_of(ticket: Ticket, row: Array | None) -> Ticket | None:
-        """The learner's ticket, given the row as it is transformed now; None where it could not be transformed.
+        """The learner's ticket, updated to the row as it is transformed now; None if it could not be transformed.
 
-        Features that were not known when the row was asked for enter as they are transformed now, in a copy: the label may
-        yet be refused.
+        Features that were unknown at the time of ``ask`` are transformed now, in a copy, because the label may still be
+        rejected.
         """
         inner = ticket.parts[0]
         if row is not None and inner.width < len(row):
@@ -320,7 +320,7 @@ class _Pipeline(Composite):
         return None if row is None else inner
 
     def tell_parts(self, ticket: Ticket, batch: Batch) -> None:
-        """The same, where the learner may refuse."""
+        """The same, if the learner may reject the row."""
         inner = self._part_of(ticket, self.chain.look(batch.x[0], unknown_allowed=False))
         if inner is None:
             self._refuse_left(batch.where, None)
@@ -331,7 +331,7 @@ class _Pipeline(Composite):
     # Many rows.
 
     def replay(self, batch: Batch, out: Outputs) -> int:
-        """The transformers go first, a piece at a time, through rows without a bad value, and learn those with a label."""
+        """Transforms rows piece by piece up to the first bad value; the transformers learn those with a label."""
         member, largest = self.members[0], self.members[0]._largest
         whole: Array = np.all(np.abs(batch.x) <= largest, axis=1)
         learned = None

@@ -16,11 +16,11 @@ _MOST = 1_000_000
 class Polynomial(Transformer):
     r"""All products of up to ``degree`` features, the features themselves first.
 
-    Ordered by degree, and within a degree as scikit-learn's ``PolynomialFeatures`` has them: a, b, a², a b, b². There is no
-    constant: that is the learner's intercept. A feature that appears later brings its products with it, behind the others.
+    Ordered by degree, and within a degree as in scikit-learn's ``PolynomialFeatures``: a, b, a², a b, b². There is no
+    constant, because the learner has an intercept. A feature that appears later adds its products after the others.
 
     Args:
-        degree: the most factors of a product.
+        degree: the largest number of factors in a product.
 
     >>> Polynomial(2).transform_one({"a": 2.0, "b": 3.0})
     {'a': 2.0, 'b': 3.0, 'a^2': 4.0, 'a b': 6.0, 'b^2': 9.0}

@@ -14,19 +14,20 @@ _SPECTRA = {"rbf": Spectrum.RBF, "laplace": Spectrum.LAPLACE}
 
 
 class RandomFourier(Transformer):
-    r"""Features whose products are, on average over the seed, a kernel of the rows: non-linear learning in fixed memory.
+    r"""Random features whose inner products approximate a kernel: non-linear learning in fixed memory.
 
     .. math::
         z = \sqrt{2/n}\, \bigl(\cos(\omega_i \cdot x + b_i), \sin(\omega_i \cdot x + b_i)\bigr), \quad i = 1, \ldots, n/2,
         \qquad E\, z(x) \cdot z(x') = K(x, x')
 
-    A linear learner of z is one of the kernel's functions of x, up to an error that falls as :math:`1/\sqrt n`. Of an odd n
-    the last sine is left out. Nothing random is stored: a feature's frequencies are a function of the seed and of its place.
+    The expectation is over seeds. A linear learner on z approximates a kernel learner on x, with an error that falls as
+    :math:`1/\sqrt n`. If n is odd, the last sine is left out. Random numbers are not stored: a feature's frequencies are a
+    function of the seed and of its position.
 
     Args:
-        n: how many features come out.
+        n: the number of output features.
         kernel: "rbf", :math:`\exp(-\gamma |x - x'|^2)`, or "laplace", :math:`\exp(-\gamma |x - x'|_1)`.
-        seed: of the frequencies and the phases.
+        seed: the seed of the frequencies and the phases.
         gamma: :math:`\gamma`.
 
     References: :cite:`rahimi2007`.

@@ -1,4 +1,4 @@
-"""Features less their mean, over their deviation."""
+"""Features minus their mean, divided by their standard deviation."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from driftline.features.transformer import Transformer
 
 
 class Standardize(Transformer):
-    r"""Brings every feature to mean 0 and deviation 1, by the rows so far.
+    r"""Scales every feature to mean 0 and standard deviation 1 over the rows so far.
 
     .. math:: z_j = (x_j - m_j) / s_j
 
-    In front of a learner, and in :meth:`run`, the current row counts among the rows so far, in ``predict_one`` as in
-    ``learn_one``. So :math:`|z_j|` is at most :math:`\sqrt{n - 1}` in row n, however little the earlier rows varied.
-    ``transform_one`` and ``transform`` go by the rows that were learned alone. A feature that never varied gives 0.
+    In front of a learner, and in :meth:`run`, the statistics include the current row, both in ``predict_one`` and in
+    ``learn_one``. :math:`|z_j|` is therefore at most :math:`\sqrt{n - 1}` in row n, however little the earlier rows varied.
+    ``transform_one`` and ``transform`` use only learned rows. A constant feature becomes 0.
 
     Args:
-        forgetting: in (0, 1]: the weight of a row is multiplied by it with each row that follows. 1 is the plain mean and
-            the deviation of all rows.
+        forgetting: in (0, 1]; each new row multiplies the weights of earlier rows by it. With 1, all rows have the same
+            weight.
 
     References: :cite:`welford1962`.
 

@@ -1,4 +1,4 @@
-"""What transformers share: rows in, other rows out, alone or in front of a learner."""
+"""Base class for transformers, on their own or in front of a learner."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 
 class Transformer(Model):
-    """Turns rows into other rows, and may learn from them.
+    """Base class for transformers, which turn rows into other rows and may learn from them.
 
-    ``a | b`` puts two in a row, and ``a | learner`` makes a learner of them: :doc:`/learners/pipeline`.
+    ``a | b`` chains two transformers, and ``a | learner`` makes a learner: :doc:`/learners/pipeline`.
     """
 
     _river_kind = "Transformer"
-    _learns = True  # what it makes of a row depends on earlier ones
+    _learns = True  # its output depends on earlier rows
     _needs_labels = False
     _chain: Chain | None = params.state(None)
 
@@ -49,14 +49,14 @@ class Transformer(Model):
         raise TypeError(f"{type(self).__name__} cannot be used by itself")
 
     def _names_out(self, names: list[Name], stage: Any) -> list[Name]:
-        """The names of what comes out."""
+        """The names of the output features."""
         return names
 
     def _check_width(self, width: int) -> None:
         """Raises ValueError if rows have too many features."""
 
     def _parts(self) -> list[Transformer]:
-        """The single transformers that this one is made of."""
+        """The single transformers of which this one consists."""
         return [self]
 
     # River's conventions.
@@ -88,7 +88,7 @@ class Transformer(Model):
     # One row at a time.
 
     def learn_one(self, x: Any, y: Any = None) -> None:
-        """Learns from one row; of a label only what needs labels. A mapping may bring new features."""
+        """Learns from one row. The label matters only to transformers that use labels. A mapping may add new features."""
         where = f"{type(self).__name__}.learn_one"
         with self._learning():
             label = self._labels([y], 1, where)
@@ -98,7 +98,7 @@ class Transformer(Model):
             self._transformed(chain, Batch(row[None, :], label, None, where))
 
     def transform_one(self, x: Any) -> Any:
-        """One row by what was learned so far: an array for an array-like, a mapping for a mapping. Nothing is learned."""
+        """Transforms one row by the current state: an array for an array-like, a mapping for a mapping. Learns nothing."""
         where = f"{type(self).__name__}.transform_one"
         with self._guard.claim():
             row, names = self._door.read(x, where, grow=False)
@@ -112,25 +112,25 @@ class Transformer(Model):
     # Many rows.
 
     def run(self, X: Any, y: Any = None) -> Array:
-        """Row by row what a learner behind would see, (T, outputs), each row being learned after it."""
+        """Transforms and then learns row by row; returns what a learner after the transformer would get, (T, outputs)."""
         with self._learning():
             return self._run(X, y, f"{type(self).__name__}.run")
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Learns more rows in their order."""
+        """Learns more rows, in order."""
         with self._learning():
             self._run(X, y, f"{type(self).__name__}.partial_fit")
         return self
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Forgets everything, then learns the rows in their order."""
+        """Starts from scratch and learns the rows, in order."""
         with self._learning():
             self._forget()
             self._run(X, y, f"{type(self).__name__}.fit")
         return self
 
     def transform(self, X: Any) -> Array:
-        """Many rows, each by what was learned so far, (T, outputs). Nothing is learned."""
+        """Transforms many rows by the current state, (T, outputs). Learns nothing."""
         where = f"{type(self).__name__}.transform"
         if self._chain is None and any(part._learns for part in self._parts()):
             raise not_fitted(f"{where}: the transformer is not fitted yet: it has seen no row")
@@ -153,7 +153,7 @@ class Transformer(Model):
         return np.concatenate(pieces)
 
     def _transformed(self, chain: Chain, batch: Batch) -> Array:
-        """Rows by what was learned before them; with labels each is learned after it."""
+        """Transforms rows one after another; with labels, each is learned after it."""
         whole = self._door.whole_rows(batch.x)
         if not whole.all():
             row = int(whole.argmin())
@@ -191,7 +191,7 @@ class Transformer(Model):
     # Growing to what is met.
 
     def _chain_for(self, width: int) -> Chain:
-        """The chain, or a passing one where nothing was learned."""
+        """The chain, or a temporary one if nothing was learned."""
         return Chain(self._parts(), width) if self._chain is None else self._chain
 
     def _ready(self, width: int, names: list[Name] | None) -> Chain:
@@ -211,7 +211,7 @@ class Transformer(Model):
 
     @property
     def feature_names_in_(self) -> Array:
-        """The names of a row's features, where they have any."""
+        """The names of a row's features, if they have any."""
         self._require_chain("feature_names_in_")
         return self._named_features()
 
@@ -241,7 +241,7 @@ class Transformer(Model):
     # Keeping and copying.
 
     def set_params(self, **changes: Any) -> Self:
-        """Changes hyper-parameters, all or none, of a transformer that has seen no row."""
+        """Changes hyperparameters, all or none. The transformer must not have learned a row."""
         given = self.get_params(deep=False)
         if self._chain is not None and any(value is not given.get(name) for name, value in changes.items()):
             raise ValueError(f"{type(self).__name__}: {', '.join(changes)} cannot change once the transformer has learned")
@@ -274,10 +274,10 @@ TRANSFORMERS = Rule(_are_transformers, "a transformer or a list of transformers"
 
 
 class Steps(Transformer):
-    """Transformers in a row, each of which sees what the one before it gives. ``a | b`` makes one.
+    """A chain of transformers, written ``a | b``.
 
     Args:
-        transformers: in their order.
+        transformers: the transformers in order.
 
     >>> from driftline.features import Lags, Polynomial
     >>> (Lags(x=2) | Polynomial(2)).run([[1.0], [2.0]])
@@ -292,13 +292,13 @@ class Steps(Transformer):
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
-        return iter(())  # there are no steps without transformers
+        return iter(())  # Steps cannot be made without transformers
 
     def _unit_test_skips(self) -> frozenset[str]:
         return frozenset().union(*(part._unit_test_skips() for part in self._parts()))
 
 
 def parts_of(transformers: Transformer | Sequence[Transformer]) -> list[Transformer]:
-    """The single transformers among these, in their order."""
+    """The single transformers among these, in order."""
     given = [transformers] if isinstance(transformers, Transformer) else transformers
     return [part for transformer in given for part in transformer._parts()]

@@ -9,7 +9,7 @@ from driftline.features.transformer import Transformer
 
 
 class UnitNorm(Transformer):
-    r"""Divides every row by its length, :math:`z = x / |x|`. A row of zeros stays one.
+    r"""Divides every row by its length, :math:`z = x / |x|`. A row of zeros stays unchanged.
 
     >>> UnitNorm().transform_one([3.0, 4.0]).tolist()
     [0.6, 0.8]

@@ -1,4 +1,4 @@
-"""Learners in a space of functions."""
+"""Kernel learners."""
 
 from driftline.kernels.kernel import Kernel
 

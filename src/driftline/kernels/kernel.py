@@ -1,4 +1,4 @@
-"""Second-order learners in a space of functions."""
+"""Second-order learners in a function space."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from driftline.linear.recursion import Recursive
 from driftline.tables.inputs import Array, Name
 
 _DEFAULT = AROWR()
-_MODEST = 1e4  # so far tau may grow under forgetting, whatever the rows are
-_MEASURED = 256  # rows by which gamma is set
+_MODEST = 1e4  # the limit to which tau may grow under forgetting, whatever the rows contain
+_MEASURED = 256  # rows from which gamma is set
 _FIXED = ("kernel", "gamma", "degree", "coef0", "budget", "threshold", "intercept", "dtype")
 
 
@@ -50,43 +50,43 @@ class KernelCore(SecondOrderCore, Protocol):
 
     @property
     def counts(self) -> tuple[int, int]:
-        """Rows that were projected on the points, and points that were removed."""
+        """The number of rows that were projected on the points, and of points that were removed."""
 
     def points(self) -> Array:
-        """The points, one after the other."""
+        """The points, one after another."""
 
     def triangle(self) -> Array:
-        """The coordinates of the points: the rows of a lower triangle, one after the other."""
+        """The coordinates of the points: the rows of a lower triangle, one after another."""
 
 
 @learner
 class Kernel(Nested):
-    r"""Any second-order learner in a space of functions, O(m²) a row for m points.
+    r"""Any second-order learner with a kernel, O(m²) a row for m points.
 
     .. math::
         f(x) = \sum_i \alpha_i k(x_i, x), \quad S = \tau I + \sum_{ij} \beta_{ij} \phi_i \phi_j^\top, \quad
         s = \tau k(x, x) + k_x^\top \beta k_x
 
-    The learner's own recursion with :math:`\phi(x)` in the place of x: its forgetting or drift, its resets, its ball and its
-    certificates are what they are for a linear model. An intercept adds 1 to the kernel. Without a budget every row becomes
-    a point, and memory grows with the square of the rows. With one, their number is bounded: a row that the points nearly
-    span is learned as what they span of it; any other becomes a point, and the least useful point leaves when there are too
-    many. See :doc:`/kernels`.
+    The learner's recursion with :math:`\phi(x)` instead of x: forgetting, drift, resets, projections and certificates work
+    as in a linear model. An intercept adds 1 to the kernel. Without a budget, every row becomes a point, and memory grows
+    with the square of the number of rows. With a budget, the number of points is bounded: if the points nearly span a row,
+    its projection on their span is learned; otherwise the row becomes a point, and the least useful point is removed if
+    there are too many. See :doc:`/kernels`.
 
-    The state is of doubles whatever the dtype; with "float32" the rows are rounded to it.
+    The state is in double precision whatever the dtype; with "float32", rows are rounded to float32.
 
     Args:
-        learner: any second-order learner; None is AROWR, for which this is Gaussian-process regression.
-        kernel: "rbf", :math:`e^{-\gamma |x - z|^2}`; "laplace", :math:`e^{-\gamma |x - z|_1}`; "poly",
-            :math:`(\gamma\, x \cdot z + c)^p`; "linear", :math:`x \cdot z`; or a function of two rows that gives a number,
-            positive definite, which costs a call from the core for each pair.
-        gamma: the kernel's scale. None sets it from the first rows, anew each time that their number has doubled, up to 256
-            (``gamma_``).
-        degree: p, of "poly".
-        coef0: c, of "poly".
-        budget: the most points; None keeps every row.
-        threshold: with a budget, a row becomes a point when its part outside of what the points span exceeds this share of
-            k(x, x), or when the variance of that part at the start exceeds this share of the noise.
+        learner: any second-order learner; None for AROWR, which gives Gaussian-process regression.
+        kernel: "rbf", :math:`e^{-\gamma |x - z|^2}`; "laplace", :math:`e^{-\gamma |x - z|_1}`; "poly", :math:`(\gamma\, x
+            \cdot z + c)^p`; "linear", :math:`x \cdot z`; or a positive definite function of two rows, which costs a call
+            from the core for each pair.
+        gamma: the kernel's scale. None sets it from the first rows, again each time that their number has doubled, up to 256
+            rows (``gamma_``).
+        degree: p in "poly".
+        coef0: c in "poly".
+        budget: the largest number of points; None keeps every row.
+        threshold: with a budget, a row becomes a point if its component outside the span of the points exceeds this share of
+            k(x, x), or if the prior variance of that component exceeds this share of the noise.
 
     References: :cite:`vaits2011`, Section 7; :cite:`moroshko2013`, Fig. 3.3; :cite:`engel2004` for the threshold;
     :cite:`csato2002` for removing points.
@@ -124,7 +124,7 @@ class Kernel(Nested):
         return self._base_learners()[0]._kept
 
     def _working(self, core: Any = None) -> Recursive:
-        """The learner as it is here, around the same core."""
+        """The learner with the current parameters, around the same core."""
         inner: Any = self._copies(self._base_learners())[0]
         inner.__dict__.update({name: self.__dict__[name] for name in self._kept if name in self.__dict__})
         inner._core = self._core if core is None else core
@@ -176,7 +176,7 @@ class Kernel(Nested):
         return replace(policy, modest=_MODEST if policy.winds_up else 0.0).native()
 
     def _supply(self, core: KernelCore, ahead: int) -> None:
-        """The schedules' values from here on; while gamma is measured, all thresholds that learning anew can need."""
+        """The schedules' values from here on; while gamma is being set, all thresholds that relearning can need."""
         inner = self._working(core)
         policy = inner._policy()
         schedules.supply(core, policy, type(inner).__name__, ahead)
@@ -195,7 +195,7 @@ class Kernel(Nested):
         self._supply(self._require_core("learn_one"), len(batch))
 
     def _operations(self, width: int) -> int:
-        # Without a budget, as many points as there may soon be.
+        # Without a budget, as many points as there may be soon.
         points = int(self.budget or 0) or len(self._require_core("run").weights()) + 1024
         return self._working()._operations(points) + 8 * points**2 + points * width
 
@@ -228,7 +228,7 @@ class Kernel(Nested):
         width, numbers = len(state["weights"]), state["numbers"].size
         features = float(state["shape"][0])
         if 2 * state["matrix"].size < width**2 or not 0 <= features <= max(numbers, 10**6):
-            raise ValueError("the state's matrix is too small for its weights")  # before memory is taken for it
+            raise ValueError("the state's matrix is too small for its weights")  # before memory is allocated for it
         return self._new_core(int(features), width)
 
     def _features_of(self, state: dict[str, Array]) -> int:
@@ -242,7 +242,7 @@ class Kernel(Nested):
 
     @property
     def coef_(self) -> Array:
-        """The weights of the features; a linear kernel alone has them."""
+        """The weights of the features, for a linear kernel only."""
         self._require_core("coef_")
         if self.kernel != "linear":
             raise AttributeError("Kernel: a linear kernel alone has coef_; the weights of the points_ are dual_coef_")
@@ -267,13 +267,13 @@ class Kernel(Nested):
 
     @property
     def dual_coef_(self) -> Array:
-        r""":math:`\alpha`: the function is their sum with :math:`k(x_i, \cdot)` over the points."""
+        r""":math:`\alpha`: the coefficients of the function :math:`\sum_i \alpha_i k(x_i, \cdot)` over the points."""
         L = self._coordinates("dual_coef_")
         return np.linalg.solve(L.T, self._require_core("dual_coef_").weights()[::-1][: len(L)])
 
     @property
     def dual_covariance_(self) -> Array:
-        r""":math:`\beta`: what S is beyond :math:`\tau I`, in terms of the points."""
+        r""":math:`\beta`: the part of S beyond :math:`\tau I`, in terms of the points."""
         L = self._coordinates("dual_covariance_")
         S = self._require_core("dual_covariance_").covariance()[::-1, ::-1][: len(L), : len(L)] - self.tau_ * np.eye(len(L))
         half = np.linalg.solve(L.T, S)
@@ -286,7 +286,7 @@ class Kernel(Nested):
         return float(self._require_core("tau_").tau)
 
     def _coordinates(self, what: str) -> Array:
-        """Of the points in the orthonormal basis that the core keeps, one a row."""
+        """The coordinates of the points in the core's orthonormal basis, one point a row."""
         triangle = self._require_core(what).triangle()
         points = int((np.sqrt(8 * triangle.size + 1) - 1) / 2 + 0.5)
         L = np.zeros((points, points))
