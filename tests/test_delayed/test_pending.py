@@ -119,7 +119,7 @@ def test_a_held_label_is_corrected_or_withdrawn_before_it_is_learned(tmp_path):
 @pytest.mark.parametrize("name", [(1, 2), None, 1.0, True, b"a"], ids=str)
 def test_ids_that_no_file_holds_are_refused_when_they_are_asked(name):
     pending = dl.Pending(dl.RLS())
-    with pytest.raises(TypeError, match="predict_one: an id must be text or a whole number, got"):
+    with pytest.raises(TypeError, match="predict_one: an id must be a string or an integer, got"):
         pending.predict_one(name, [0.0])
     assert len(pending) == 0
 

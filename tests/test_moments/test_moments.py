@@ -225,7 +225,7 @@ def test_what_is_refused_changes_nothing():
         with pytest.raises(ValueError, match=rf"^Moments\.then: {words}"):
             made.then(other)
     named = [moments_of(pd.DataFrame(X, columns=list(names)), y, 0.99) for names in ("abcde", "abced")]
-    with pytest.raises(ValueError, match=r"^Moments\.then: the features have other names there"):
+    with pytest.raises(ValueError, match=r"^Moments\.then: the features of later have other names"):
         named[0].then(named[1])
     with pytest.raises(TypeError, match=r"^Moments\.then: later must be Moments, got RLS"):
         made.then(dl.RLS())

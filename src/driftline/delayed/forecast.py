@@ -1,4 +1,4 @@
-"""What a forecaster says, and how well it did."""
+"""Forecasts, and their errors over a run."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from driftline.tables.inputs import Array
 
 @dataclass(frozen=True, eq=False)
 class Forecast:
-    """The next rows.
+    """A forecast of the next rows.
 
     Attributes:
         predictions: (n,), the next row first.
-        lower, upper: ends of the intervals, (n,); infinite at steps at which no interval is earned yet.
-        level: of the intervals.
+        lower, upper: ends of the intervals, (n,); infinite at steps that have not seen enough labels yet.
+        level: the level of the intervals.
     """
 
     predictions: Array
@@ -30,15 +30,15 @@ class Forecast:
 
 @dataclass(frozen=True, eq=False)
 class ForecastRun:
-    """The outcome of forecasting each row from several rows before it.
+    """Forecasts of each row from several rows before it, and their errors.
 
     Attributes:
-        predictions: ``predictions[t, k - 1]`` is of row t, made when the labels through row t - k were known; NaN where the
-            model of that step had learned no label yet, and where the row was skipped.
+        predictions: ``predictions[t, k - 1]`` is the forecast of row t, made when the labels through row t - k were known;
+            NaN if the model for that step had not learned a label yet, or if the row was skipped.
         errors: label minus prediction.
-        lower, upper: ends of the intervals; None where no level was asked for.
-        level: of the intervals; None where not asked for.
-        uninformed: how many rows at the beginning came before each step had learned a label, (steps,). They do not count.
+        lower, upper: ends of the intervals; None if no level was given.
+        level: the level of the intervals; None if not given.
+        uninformed: the number of rows before each step had learned a label, (steps,). They do not count.
     """
 
     predictions: Array

@@ -1,4 +1,4 @@
-"""Forecasts of the rows to come, by one model for each step."""
+"""Forecasts of the next rows, by one model for each step."""
 
 from __future__ import annotations
 
@@ -33,18 +33,19 @@ _STEPS = whole(1, 10_000)
 class Forecaster:
     r"""Forecasts the next rows, with one model for each step ahead.
 
-    The model of step k predicts a row from what is known k rows before it: the labels through row t - k, the features that
-    are known ahead, and the others as of then. It learns each row as it would have predicted it, so that its intervals hold
-    at that step. Label lags, of :class:`~driftline.Auto` and :class:`~driftline.features.Lags`, count from the row that is
-    predicted: the same hour of the day before stays just that, however many steps ahead.
+    The model for step k predicts row t from what is known k rows earlier: the labels through row t - k, the features that
+    are known ahead, and the values of the others at that time. It learns each row from the same inputs, so its intervals
+    keep their level at that step. Label lags, in :class:`~driftline.Auto` and :class:`~driftline.features.Lags`, count from
+    the predicted row: "the same hour yesterday" means the same at every step.
 
-    Learning a row costs two rows of the learner for each step; ``run`` takes the steps in parallel. A forecast of n rows
-    lets a copy of the model of step k learn the k - 1 latest labels first; this is done once for each new label.
+    For each step, learning a row costs about two rows of the learner; ``run`` computes the steps in parallel. Before a
+    forecast, a copy of the model for step k learns the k - 1 latest labels; this is done once for each new label.
 
     Args:
         learner: any regressor; each step gets an unfitted copy of it.
-        steps: how many rows ahead, at most 10,000; each has a model of its own.
-        known: the features that are known ahead, names or indices; None is all of them. Others enter as of the origin.
+        steps: the number of rows ahead, at most 10,000; each step has its own model.
+        known: the features that are known ahead, by name or index; None for all. For the others, the value at the origin is
+            used.
 
     >>> import driftline as dl
     >>> hours = np.arange(2000)
@@ -74,18 +75,18 @@ class Forecaster:
         self._names: list[Name] | None = None
         self._models = [learner.clone() for _ in range(self._steps)]
         self._waiting = [NOTHING] * self._steps
-        self._past = np.empty((0, 0))  # the last rows, the latest last: as many as there are steps
+        self._past = np.empty((0, 0))  # the last rows, newest last: as many as there are steps
         self._rows = 0
         self._ready: list[Learner | None] = [None] * self._steps  # models that have learned all labels
 
     @property
     def learner(self) -> Learner:
-        """The base learner, as it was given."""
+        """The base learner, as given."""
         return self._learner
 
     @property
     def steps(self) -> int:
-        """How many rows ahead."""
+        """The number of rows ahead."""
         return self._steps
 
     @property
@@ -95,18 +96,18 @@ class Forecaster:
 
     @property
     def n_seen_(self) -> int:
-        """How many rows were given."""
+        """The number of rows learned or skipped."""
         return self._rows
 
     @property
     def learners_(self) -> list[Learner]:
-        """The model of each step as it has learned: look, and do not teach them."""
+        """The trained model for each step: inspect them, but do not train them."""
         return list(self._models)
 
     # Learning.
 
     def learn_one(self, x: Any, y: Any) -> None:
-        """Learns a row, at every step: an array-like, or a mapping whose names are those of the first row."""
+        """Learns a row at every step: an array-like, or a mapping with the names of the first row."""
         where = "Forecaster.learn_one"
         label = np.array([inputs.as_label(y, where)])
         with self._guard.transaction(self):
@@ -114,12 +115,12 @@ class Forecaster:
             self._learn_rows(row[None, :], label, names, None, where, start=None)
 
     def run(self, X: Any, y: Any, level: float | None = None) -> ForecastRun:
-        """Forecasts each row from every step before it, and learns it.
+        """Forecasts each row once from each step ahead, then learns it.
 
         Args:
-            X: (T, d) array or frame; (T, 0) where there are no features.
+            X: (T, d) array or frame; (T, 0) if there are no features.
             y: (T,) labels.
-            level: keep the ends of the intervals at this level.
+            level: also return intervals at this level.
         """
         where = "Forecaster.run"
         with self._guard.transaction(self):
@@ -128,7 +129,7 @@ class Forecaster:
             return self._learn_rows(rows, labels, names, level, where, start=0)
 
     def _grow(self, names: list[Name], known: Sequence[Name] | None) -> None:
-        """Adds features behind the others, which were 0 so far; ``known`` are those of all that are known ahead."""
+        """Adds features after the others, with 0 for the rows so far; ``known`` are all features that are known ahead."""
         with self._guard.transaction(self):
             for model in self._models:
                 if model._core is not None:
@@ -141,7 +142,7 @@ class Forecaster:
     def _learn(
         self, rows: Array, y: Array, names: list[Name] | None, level: float | None, where: str, start: int | None
     ) -> ForecastRun:
-        """Forecasts and learns rows whose features and names agree with those before; an error leaves no trace."""
+        """Forecasts and learns rows whose features and names match the earlier ones; an error changes nothing."""
         with self._guard.transaction(self):
             return self._learn_rows(rows, y, names, level, where, start)
 
@@ -190,19 +191,19 @@ class Forecaster:
     # Forecasting.
 
     def forecast(self, X_next: Any, level: float = 0.9) -> Forecast:
-        """The next rows, at most as many as there are steps; nothing is learned.
+        """Forecasts the next rows, at most as many as there are steps. Learns nothing.
 
         Args:
-            X_next: (n, d) array or frame, or a list of mappings: the features that are known ahead. Where only some are,
-                others may be missing or anything: they enter as of the last row.
-            level: of the intervals.
+            X_next: (n, d) array or frame, or a list of mappings: the features that are known ahead. The other features may
+                be missing or hold anything: their values in the last row are used.
+            level: the level of the intervals.
         """
         where = "Forecaster.forecast"
         with self._guard.claim(only=True):
             return self._forecast_rows(self._next_rows(X_next, where), level, where)
 
     def _forecast(self, rows: Array, level: float, where: str) -> Forecast:
-        """The next rows, with what stands in for the features that are not known ahead."""
+        """Forecasts rows in which the features that are not known ahead are already filled in."""
         with self._guard.claim(only=True):
             return self._forecast_rows(rows, level, where)
 
@@ -219,7 +220,7 @@ class Forecaster:
         return Forecast(predictions, lower, upper, float(level))
 
     def _current(self, number: int, where: str) -> Learner:
-        """The model of a step once it has learned all labels that are known."""
+        """The model for a step after learning all known labels."""
         ready = self._ready[number]
         if ready is None:
             ready = self._models[number].clone(include_attributes=True)
@@ -271,7 +272,7 @@ class Forecaster:
     # Keeping.
 
     def clone(self) -> Forecaster:
-        """A forecaster with the same parameters that has learned nothing."""
+        """An untrained forecaster with the same parameters."""
         return Forecaster(self._learner.clone(), self._steps, self._known.given)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -282,7 +283,7 @@ class Forecaster:
                 "known": self._known.given,
                 "names": self._names,
                 "models": [model.__getstate__() for model in self._models],
-                "waiting": list(self._waiting),  # nobody changes what is in it
+                "waiting": list(self._waiting),  # its contents are never modified
                 "past": self._past,
                 "rows": self._rows,
             }
@@ -308,7 +309,7 @@ class Forecaster:
         model_file.save(self._record(), path)
 
     def to_bytes(self) -> bytes:
-        """What :meth:`save` would write; :func:`driftline.from_bytes` reads it back."""
+        """The bytes that :meth:`save` would write; :func:`driftline.from_bytes` reads them back."""
         return model_file.to_bytes(self._record())
 
     def _record(self) -> Record:
@@ -363,7 +364,7 @@ class Forecaster:
 
 
 def _first_informed(model: Learner, rows: Array, y: Array, ahead: int, waiting: Waiting) -> int:
-    """The first of the rows that the model predicts after it has learned a label."""
+    """The index of the first row that the model predicts after it has learned a label."""
     if model.n_seen_:
         return 0
     door = model._door
@@ -373,7 +374,7 @@ def _first_informed(model: Learner, rows: Array, y: Array, ahead: int, waiting: 
 
 
 def _in_parallel(work: Callable[[int], R], count: int) -> list[R]:
-    """The work of each step, in threads where there are cores for them."""
+    """Does the work of each step, in threads if there are cores for them."""
     if count < 2 or cores() < 2:
         return [work(number) for number in range(count)]
     with ThreadPoolExecutor(min(count, cores())) as pool:

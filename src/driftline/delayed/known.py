@@ -1,4 +1,4 @@
-"""Which features of a row are known ahead, and what stands in for the others."""
+"""Which features of a row are known ahead, and the values used for the others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Known:
     """The features that are known ahead.
 
     Args:
-        given: a sequence of names or indices; None is all of them.
+        given: a sequence of names or indices; None for all.
     """
 
     def __init__(self, given: Any) -> None:
@@ -27,7 +27,7 @@ class Known:
         self._places: list[int] | None = None  # once the names are known
 
     def check(self, width: int, names: list[Name] | None, where: str) -> None:
-        """Finds the features among those of a row; raises where one is not there."""
+        """Finds the features among those of a row; raises ValueError if one is missing."""
         if self.given is None:
             return
         places = []
@@ -41,7 +41,7 @@ class Known:
         self._places = places
 
     def named(self, names: list[Name] | None) -> list[Name] | None:
-        """The features by their names, where they have any, since a file says no more about an index."""
+        """The features by name, if they have names, because a file does not explain an index."""
         return self.given if self._places is None or names is None else [names[place] for place in self._places]
 
     def leaves_out(self, width: int) -> bool:
@@ -49,7 +49,7 @@ class Known:
         return self._places is not None and len(set(self._places)) < width
 
     def seen(self, rows: Array, first: int, ahead: int) -> Array:
-        """The rows from ``first`` on as they are seen ``ahead`` rows before: what is not known is as of then."""
+        """The rows from ``first`` on as seen ``ahead`` rows earlier, with old values for the features not known ahead."""
         seen = rows[first:]
         if not self.leaves_out(rows.shape[1]):
             return seen
@@ -60,7 +60,7 @@ class Known:
         return then
 
     def refuse_missing(self, last: Array, names: list[Name] | None, where: str) -> None:
-        """Raises ValueError where the last row misses a feature that is not known ahead."""
+        """Raises ValueError if the last row lacks a feature that is not known ahead."""
         for place in np.flatnonzero(np.isnan(last)).tolist():
             if self._places is not None and place not in self._places:
                 feature = place if names is None else names[place]
@@ -70,7 +70,7 @@ class Known:
                 )
 
     def ahead(self, X_next: Any, names: list[Name] | None, last: Array, where: str) -> Array:
-        """The rows to come, (n, features): what is known of them, and the rest as of the last row."""
+        """The next rows, (n, features): the known features, and the values of the others in the last row."""
         width, places = len(last), self._places
         if isinstance(X_next, (list, tuple)) and not X_next:
             return np.empty((0, width))
@@ -138,7 +138,7 @@ def _plain(feature: Any) -> Any:
 
 
 def _numbers_alone(X_next: Any, names: list[Name] | None, places: list[int]) -> Any:
-    """A frame without the columns that are not known ahead, which may hold anything."""
+    """A frame without the columns that are not known ahead, because these may hold anything."""
     columns = getattr(X_next, "columns", None)
     if columns is None or names is None:
         return X_next

@@ -15,17 +15,17 @@ from driftline.tables.inputs import Array
 
 
 def text_of(plain: Any) -> Array:
-    """Plain values as JSON text in an array, since the header of a file is kept short."""
+    """Plain values as JSON text in an array, to keep the header of a file short."""
     return np.frombuffer(json.dumps(plain).encode(), dtype=np.uint8)
 
 
 def of_text(text: Array) -> Any:
-    """What :func:`text_of` gave."""
+    """The inverse of :func:`text_of`."""
     return json.loads(text.tobytes())
 
 
 def pack(given: Sequence[Ticket]) -> tuple[list[Any], Array]:
-    """What JSON has of each ticket, with the lengths of its arrays; and all their numbers one after the other."""
+    """The JSON part of each ticket, with the lengths of its arrays; and all their numbers, one after another."""
     heads: list[Any] = []
     pieces: list[Array] = []
     for ticket in given:
@@ -37,7 +37,7 @@ def pack(given: Sequence[Ticket]) -> tuple[list[Any], Array]:
 
 
 def unpack(heads: list[Any], numbers: Array) -> list[Ticket]:
-    """What :func:`pack` gave; raises ModelFileError where it is not sound."""
+    """The inverse of :func:`pack`. Raises ModelFileError if the data is invalid."""
     found, at = [], 0
     for head, layout in heads:
         arrays = {}

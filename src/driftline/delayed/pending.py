@@ -27,17 +27,18 @@ Id = str | int
 
 
 class Pending:
-    """A learner whose labels come later, by id and in any order.
+    """A learner whose labels arrive later, by id and in any order.
 
-    Each id, a text or a whole number, is told once; an id that was told or withdrawn cannot be used again. The last ``most``
-    such ids are remembered: one that is older counts as new. A row is learned as of when it was predicted
-    (:meth:`driftline.Learner.tell`), and its interval is judged as it was issued. Waiting rows are saved with the learner.
+    Each id, a string or an integer, is learned once; an id that was learned or withdrawn cannot be used again. The last
+    ``most`` such ids are remembered; an older one counts as new. A row is learned as it was when it was predicted
+    (:meth:`driftline.Learner.tell`), and coverage counts the interval given then. Waiting rows are saved with the learner.
 
-    The learner's parameters must not change while rows wait: their tickets belong to a model with the parameters of then.
+    The learner's parameters must not change while rows wait, because their tickets are valid only for the old parameters.
 
     Args:
-        learner: any learner. It is used as it is, not copied.
-        most: how many rows may wait. Beyond that the oldest is dropped without being learned, and counted in ``n_dropped_``.
+        learner: any learner. It is used directly, not copied.
+        most: the largest number of waiting rows. Beyond that, the oldest is dropped without being learned, and counted in
+            ``n_dropped_``.
 
     >>> import driftline as dl
     >>> orders = dl.Pending(dl.RLS())
@@ -65,7 +66,7 @@ class Pending:
         self._learner, self._most = learner, COUNT.require("Pending", "most", most)
         self._tickets: OrderedDict[Id, Ticket] = OrderedDict()
         self._held: dict[Id, Any] = {}  # labels that are not learned yet
-        self._settled: OrderedDict[Id, bool] = OrderedDict()  # the last ids that were told, True, or withdrawn
+        self._settled: OrderedDict[Id, bool] = OrderedDict()  # the last ids that were learned (True) or withdrawn (False)
         self._dropped = 0
 
     @property
@@ -75,12 +76,12 @@ class Pending:
 
     @property
     def most(self) -> int:
-        """How many rows may wait."""
+        """The largest number of waiting rows."""
         return self._most
 
     @property
     def n_dropped_(self) -> int:
-        """How many rows were dropped because too many waited."""
+        """The number of rows dropped because too many were waiting."""
         return self._dropped
 
     def __len__(self) -> int:
@@ -95,7 +96,7 @@ class Pending:
     # Asking.
 
     def predict_one(self, id: Id, x: Any) -> Any:
-        """The prediction for a row, which then waits for the label of its id. Asked again, it is the same answer."""
+        """Predicts a row, which then waits for the label of its id. Calling it again returns the same answer."""
         return self._ask(id, x, "predict_one").prediction
 
     def predict_interval(self, id: Id, x: Any, level: float = 0.9) -> tuple[float, float]:
@@ -110,7 +111,7 @@ class Pending:
         dropped = self._dropped
 
         def make_room() -> None:
-            """Drops the oldest row where one is too many. It can be repeated from any line on."""
+            """Drops the oldest row if there are too many. Idempotent, even after an interrupt at any line."""
             while len(self._tickets) > self._most:
                 self._held.pop(next(iter(self._tickets)), None)
                 self._tickets.popitem(last=False)
@@ -124,7 +125,7 @@ class Pending:
             self._refuse_settled(id, where)
             ticket = self._learner.ask(x)
             if level is not None:
-                ticket.interval(level)  # which raises where there is none
+                ticket.interval(level)  # raises if there is none
             known = self._tickets.get(id)
             if known is not None:
                 _refuse_other_row(known.x, ticket.x, id, where)
@@ -137,7 +138,7 @@ class Pending:
     # Telling.
 
     def learn_one(self, id: Id, y: Any, *, sample_weight: float | None = None) -> None:
-        """Learns the label of an id. A label that is refused leaves the row waiting."""
+        """Learns the label of an id. If the label is rejected, the row keeps waiting."""
         self._tell(_plain(id, "Pending.learn_one"), y, sample_weight, "Pending.learn_one")
 
     def _tell(self, id: Id, y: Any, sample_weight: float | None, where: str) -> None:
@@ -145,7 +146,7 @@ class Pending:
             return self._learner.n_seen_, self._learner.n_skipped_
 
         def finish(before: tuple[int, int]) -> None:
-            """Settles the id if the learner has taken the label. A learner takes all of it or nothing."""
+            """Settles the id if the learner has learned the label, which it does completely or not at all."""
             ticket = self._tickets.get(id)
             if ticket is not None and (ticket.told or count() != before):
                 self._settle(id, told=True)
@@ -165,14 +166,14 @@ class Pending:
             self._settle(id, told=True)
 
     def hold_one(self, id: Id, y: Any) -> None:
-        """Keeps a label that may still change. Held again, it is corrected; :meth:`learn_held` learns it."""
+        """Holds a label that may still change. Holding it again corrects it; :meth:`learn_held` learns it."""
         where, id = "Pending.hold_one", _plain(id, "Pending.hold_one")
         with self._guard.claim(only=True):
             self._ticket(id, where)
             self._held[id] = _plain_label(self._learner, y, where)
 
     def withdraw_one(self, id: Id) -> None:
-        """Removes a row whose label will never come, and the label that may be held for it."""
+        """Removes a row whose label will never arrive, and any label held for it."""
         where, id = "Pending.withdraw_one", _plain(id, "Pending.withdraw_one")
 
         def finish(_: Any) -> None:
@@ -185,7 +186,7 @@ class Pending:
             self._settle(id, told=False)
 
     def learn_held(self) -> int:
-        """Learns the labels that are held, in the order in which their rows were predicted; returns how many."""
+        """Learns the held labels in the order in which their rows were predicted; returns their number."""
         ids = [id for id in self._tickets if id in self._held]
         for id in ids:
             try:
@@ -207,7 +208,7 @@ class Pending:
             raise ValueError(f"{where}: the id {id!r} was {'told before' if told else 'withdrawn'}")
 
     def _settle(self, id: Id, told: bool) -> None:
-        """Ends the wait of an id. It can be repeated from any line on."""
+        """Ends the wait of an id. Idempotent, even after an interrupt at any line."""
         self._settled[id] = told
         self._held.pop(id, None)
         self._tickets.pop(id, None)
@@ -231,7 +232,7 @@ class Pending:
         model_file.save(self._record(), path)
 
     def to_bytes(self) -> bytes:
-        """What :meth:`save` would write; :func:`driftline.from_bytes` reads it back."""
+        """The bytes that :meth:`save` would write; :func:`driftline.from_bytes` reads them back."""
         return model_file.to_bytes(self._record())
 
     def _record(self) -> Record:
@@ -272,10 +273,10 @@ class Pending:
 
 
 class _Change:
-    """A change that an interrupt may stop halfway; a transaction then finishes it.
+    """A change that an interrupt may stop halfway; the transaction then completes it.
 
     Args:
-        finish: given what ``before`` said, ends the change if it has begun. It can be repeated.
+        finish: given the result of ``before``, completes the change if it has begun. Idempotent.
         before: called when the transaction begins.
     """
 
@@ -287,20 +288,20 @@ class _Change:
 
 
 def _plain(id: Any, where: str) -> Id:
-    """An id that a file can hold."""
+    """The id as a plain string or integer, which can be saved."""
     if isinstance(id, (np.integer, np.str_)):
         id = id.item()
     if type(id) not in (str, int):
-        raise TypeError(f"{where}: an id must be text or a whole number, got {id!r}")
+        raise TypeError(f"{where}: an id must be a string or an integer, got {id!r}")
     return id  # type: ignore[no-any-return]
 
 
 def _plain_label(learner: Learner, y: Any, where: str) -> Any:
-    """A label that the learner takes and a file can hold."""
+    """The label as a plain value that the learner accepts and that can be saved."""
     if learner._estimator_type == "classifier":
         label = as_label(y, where)
         if label is not None and type(label) not in (str, int, float, bool):
-            raise TypeError(f"{where}: a label that is held must be text or a number, got {y!r}")
+            raise TypeError(f"{where}: a held label must be a string or a number, got {y!r}")
         if label is None and learner.missing == "raise":
             raise ValueError(f"{where}: y is missing")
         return label
@@ -334,7 +335,7 @@ def _same_row(one: Any, other: Any) -> bool:
 
 
 def _as_given(x: Any) -> Any:
-    """A ticket's row, without what was filled in."""
+    """A ticket's row as given, without filled-in values."""
     if not isinstance(x, Columns):
         return x
     return {name: None if isinstance(value, Filled) else value for name, value in x.cells.items()}

@@ -1,4 +1,4 @@
-"""Weighted sums of products of features and labels, kept as the triangle of a QR factorisation."""
+"""Weighted sums of products of features and labels, stored as the triangular factor of a QR factorisation."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _FORGETTING, _RIDGE = number(gt=0, le=1), number(gt=0)
 
 
 class Moments:
-    r"""All that ridge regression or recursive least squares needs to know of a stretch of rows, in O(d²) memory.
+    r"""Everything that ridge regression or recursive least squares needs to know about a stretch of rows, in O(d²) memory.
 
     With z = (x, 1, y), R is the upper triangle with :math:`R^\top R = \sum_i \lambda^{t-i} z_i z_i^\top`, computed by
-    Householder reflections, so that no digits are lost by squaring. ``a.then(b)`` holds the rows of ``a`` and then those of
-    ``b``: a history can be divided among machines and put together in any order of merging, as long as neighbours are
-    merged. ``model`` gives the learner that would have learned the same rows one by one.
+    Householder reflections, so that no digits are lost by squaring. ``a.then(b)`` represents the rows of ``a`` followed by
+    those of ``b``: a history can be split across machines and merged in any order, as long as neighbours are merged.
+    ``model`` returns the learner that would have learned the same rows one by one.
 
     Args:
-        forgetting: :math:`\lambda` in (0, 1], of :class:`driftline.RLS`; 1 is :class:`driftline.Ridge`.
-        intercept: append a constant feature 1, last.
+        forgetting: :math:`\lambda` in (0, 1], as in :class:`driftline.RLS`; 1 for :class:`driftline.Ridge`.
+        intercept: append a constant feature 1 as the last feature.
 
     >>> import numpy as np
     >>> import driftline as dl
@@ -56,20 +56,20 @@ class Moments:
         self._weighted = 0  # rows whose weight was not 1
         self._names: list[Name] | None = None
         self._triangle: Array | None = None
-        self._largest: Array = np.zeros(0)  # of each column, by size
+        self._largest: Array = np.zeros(0)  # the largest absolute value of each column
 
     @property
     def n_seen_(self) -> int:
-        """How many rows there were."""
+        """The number of rows."""
         return self._rows
 
     @property
     def n_features_in_(self) -> int | None:
-        """The number of features, the constant one not counted; None before the first row."""
+        """The number of features, without the constant one; None before the first row."""
         return None if self._triangle is None else len(self._triangle) - 1 - self.intercept
 
     def learn_many(self, X: Any, y: Any, *, sample_weight: Any = None) -> None:
-        """Adds rows in the order given, all or none. Rows of weight 0 are left out."""
+        """Adds rows in order, all or none. Rows of weight 0 are left out."""
         where = "Moments.learn_many"
         table = inputs.as_table(X, where)
         labels = inputs.as_vector(y, table.rows, where, "y")
@@ -88,7 +88,7 @@ class Moments:
         self.__dict__.update(whole.__dict__)
 
     def then(self, later: Moments) -> Moments:
-        """The moments of these rows followed by those of ``later``; neither of the two changes."""
+        """The moments of these rows followed by those of ``later``. Neither object changes."""
         if not isinstance(later, Moments):
             raise TypeError(f"Moments.then: later must be Moments, got {type(later).__name__}")
         for name in ("forgetting", "intercept"):
@@ -99,7 +99,7 @@ class Moments:
         if self._triangle.shape != later._triangle.shape:
             raise ValueError(f"Moments.then: there are {self.n_features_in_} features here and {later.n_features_in_} there")
         if self._names is not None and later._names is not None and self._names != later._names:
-            raise ValueError("Moments.then: the features have other names there, or another order")
+            raise ValueError("Moments.then: the features of later have other names, or another order")
         out = later._copy()
         out._fold(self._triangle * self.forgetting ** (0.5 * later._rows))
         out._names = self._names or later._names
@@ -108,12 +108,12 @@ class Moments:
         return out
 
     def model(self, ridge: float = 1.0) -> Learner:
-        """The learner that these rows lead to, which can learn on: RLS, or Ridge where nothing is forgotten.
+        """The learner that these rows determine, which can continue to learn: RLS, or Ridge without forgetting.
 
-        Weights and covariance are those of the sequential learner up to rounding. Directions that no row spoke of are held
-        where it holds them. What depends on the predictions on the way is not known: intervals start afresh. The
-        certificate has no bound: its condition "every row was learned by itself, with these parameters" fails, and its loss
-        is that of the best fixed weights, with their penalty, plus that of the predictions made since.
+        Weights and covariance match the sequential learner up to rounding. Directions that no row covers have the same
+        limits as there. Quantities that depend on the predictions along the way are not known: intervals start from scratch.
+        The certificate has no bound: its condition "every row was learned by itself, with these parameters" fails, and its
+        loss is that of the best fixed weights, including their penalty, plus that of predictions made since.
 
         Args:
             ridge: S starts at I / ridge.
@@ -138,7 +138,7 @@ class Moments:
             "largest_norm2": float(self._largest[:-1] @ self._largest[:-1]),
             "weighted": self._weighted,
             "capped": int(held),
-            "retuned": 1,  # not every row was learned by itself: no theorem speaks of the loss
+            "retuned": 1,  # rows were not learned one by one, so no theorem bounds the loss
         }
         state.start(learner, self._names, unit, diagonal, weights, sums)
         return learner
@@ -183,7 +183,7 @@ class Moments:
         model_file.save(self._record(), path)
 
     def to_bytes(self) -> bytes:
-        """What :meth:`save` would write; :func:`driftline.from_bytes` reads it back."""
+        """The bytes that :meth:`save` would write; :func:`driftline.from_bytes` reads them back."""
         return model_file.to_bytes(self._record())
 
     def _record(self) -> Record:
