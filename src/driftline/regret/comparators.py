@@ -1,4 +1,4 @@
-"""The best weights in hindsight, fixed or changing from row to row, and how far a sequence of weights moves."""
+"""The best weights in hindsight, fixed or changing from row to row, and the path length of a sequence of weights."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _CHUNK = 512
 
 @dataclass(frozen=True, eq=False)
 class BestFixed:
-    """The fixed weights with the least penalised loss.
+    """The fixed weights with the smallest penalised loss.
 
     Attributes:
-        weights: u, (d,); the intercept's is the last.
-        loss: sum of squared errors, without weights of rows and without the penalty.
-        value: what u minimises: the weighted loss plus the penalty.
+        weights: u, (d,); the intercept's weight comes last.
+        loss: sum of squared errors, without row weights and without the penalty.
+        value: the minimum: the weighted loss plus the penalty.
     """
 
     weights: Array
@@ -32,15 +32,15 @@ class BestFixed:
 
 @dataclass(frozen=True, eq=False)
 class BestSequence:
-    """The sequence of weights with the least penalised loss.
+    """The sequence of weights with the smallest penalised loss.
 
     Attributes:
-        weights: u_1 ... u_T, (T, d); the intercept's are the last column.
+        weights: u_1 ... u_T, (T, d); the intercept's weights are the last column.
         loss: sum of squared errors, without penalties.
-        value: what the sequence minimises: loss plus penalties.
+        value: the minimum: loss plus penalties.
         drift: V, the sum of squared steps.
         path_length: V', the sum of the steps' norms.
-        start: u_0, where the ridge sits on it; else None. V and V' then count the step from u_0 to u_1 too.
+        start: u_0, if the ridge is on it; else None. V and V' then include the step from u_0 to u_1.
     """
 
     weights: Array
@@ -77,14 +77,14 @@ def _steps(weights: Any, where: str) -> Array:
 
 
 def best_fixed(X: Any, y: Any, ridge: float, *, intercept: bool = False, sample_weight: Any = None) -> BestFixed:
-    r"""The weights with the least :math:`b|u|^2 + \sum_t a_t (y_t - u \cdot x_t)^2`, by an orthogonal factorisation.
+    r"""The weights that minimise :math:`b|u|^2 + \sum_t a_t (y_t - u \cdot x_t)^2`, by an orthogonal factorisation.
 
     Args:
         X: the rows, (T, d).
         y: their labels, (T,).
         ridge: b, the cost of :math:`|u|^2`, at least 0.
-        intercept: append a constant feature 1, last, as the learners do.
-        sample_weight: :math:`a_t`, (T,); None weighs all rows by 1.
+        intercept: append a constant feature 1 as the last feature, as the learners do.
+        sample_weight: :math:`a_t`, (T,); None gives all rows the weight 1.
 
     >>> best = best_fixed([[1.0], [2.0]], [1.0, 3.0], ridge=1.0)
     >>> best.weights.round(4), round(best.loss, 4), round(best.value, 4)
@@ -117,18 +117,18 @@ def _solve_stack(table: Array, root: float) -> Array:
 def best_sequence(
     X: Any, y: Any, ridge: float, drift_cost: float, *, intercept: bool = False, ridge_at: int = 1
 ) -> BestSequence:
-    r"""The sequence with the least :math:`b|u_1|^2 + c \sum_t |u_{t+1} - u_t|^2 + \sum_t (y_t - u_t \cdot x_t)^2`.
+    r"""The sequence that minimises :math:`b|u_1|^2 + c \sum_t |u_{t+1} - u_t|^2 + \sum_t (y_t - u_t \cdot x_t)^2`.
 
     An exact square-root information smoother: O(T d³) time and O(T d²) memory. It works with orthogonal factors of the
-    information, never with the normal equations, so that costs of any size may meet.
+    information matrix, never with the normal equations, so costs of very different sizes are no problem.
 
     Args:
         X: the rows, (T, d).
         y: their labels, (T,).
         ridge: b, the cost of :math:`|u_1|^2`, at least 0.
         drift_cost: c, the cost of a squared step, positive; infinity forbids steps.
-        intercept: append a constant feature 1, last, as the learners do.
-        ridge_at: 1, or 0 to put the ridge on a :math:`u_0` one step before the first row, as Kalman has it.
+        intercept: append a constant feature 1 as the last feature, as the learners do.
+        ridge_at: 1, or 0 to put the ridge on a :math:`u_0` one step before the first row, as in Kalman.
 
     >>> best = best_sequence([[1.0], [1.0]], [0.0, 3.0], ridge=1.0, drift_cost=1.0)
     >>> best.weights[:, 0].round(4), round(best.value, 4), round(best.drift, 4)
@@ -161,9 +161,9 @@ def best_sequence(
 def _smooth(rows: Array, labels: Array, root: float, step: float) -> tuple[Array, Array]:
     """The best sequence u and its steps (u_t+1 - u_t) / step, in units in which they cost their squared norm.
 
-    What rows 1 to t say about u_t is R u_t = z. With u_t = u_t+1 - step n, the rows [I, 0 | 0], [-step R, R | z],
-    [-step x, x | y] in (n, u_t+1) are made triangular: the first d of them give n from u_t+1 on the way back, the next d
-    are what rows 1 to t say about u_t+1.
+    The information of rows 1 to t about u_t is R u_t = z. With u_t = u_t+1 - step n, the rows [I, 0 | 0], [-step R, R | z],
+    [-step x, x | y] in (n, u_t+1) are made triangular: the first d of them give n from u_t+1 in the backward pass, the next
+    d are the information of rows 1 to t about u_t+1.
     """
     T, d = rows.shape
     known = np.column_stack([root * np.eye(d), np.zeros(d)])

@@ -1,4 +1,4 @@
-"""Bounds for LASER, which competes with a sequence of weights that pays for its drift."""
+"""Bounds for LASER, against sequences of weights whose drift is penalised."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def laser_theorem_12(learner: LASER, X: Any, y: Any, u: Any = None, *, label: fl
     r"""The loss of LASER is at most :math:`L(u) + c V + b|u_1|^2 + Y^2 \sum_t x_t^\top D_t^{-1} x_t` for any sequence u.
 
     Args:
-        learner: its parameters count, not what it has learned.
+        learner: only its parameters matter, not what it has learned.
         X: the rows, (T, d).
         y: their labels, (T,).
-        u: fixed weights or a sequence, (T, d), the intercept's last; None takes the best sequence.
-        label: a bound Y on the labels; None takes the largest.
+        u: fixed weights or a sequence, (T, d), the intercept's last; None for the best sequence.
+        label: a bound Y on the labels; None for the largest.
 
     References: :cite:`moroshko2013`, Theorem 12.
 
@@ -42,7 +42,7 @@ def laser_lemma_13(learner: LASER, X: Any, y: Any) -> Bound:
     r"""For LASER, :math:`\sum_t x_t^\top D_t^{-1} x_t \le \log\det(D_T/b) + \frac{1}{c} \sum_t \mathrm{tr}\, D_{t-1}`.
 
     Args:
-        learner: its parameters count, not what it has learned.
+        learner: only its parameters matter, not what it has learned.
         X: the rows, (T, d).
         y: their labels, (T,).
 
@@ -68,7 +68,7 @@ def laser_corollary_16(
     norm: float | None = None,
     label: float | None = None,
 ) -> Bound:
-    r"""The loss of LASER against any sequence u, by bounds on the norms and the labels.
+    r"""The loss of LASER against any sequence u, in terms of bounds on the norms and the labels.
 
     .. math::
         L(u) + c V + b|u_1|^2 + Y^2 \left( \log\det(D_T/b) + \frac{1}{c} \mathrm{tr}\, D_0 + \frac{T d}{c} M \right), \quad
@@ -80,13 +80,13 @@ def laser_corollary_16(
         L(u) + b|u_1|^2 + 3 (\sqrt 2\, T Y^2 d X)^{2/3} V^{1/3} + \frac{b}{c - b} Y^2 d + Y^2 \log\det(D_T/b)
 
     Args:
-        learner: its parameters count, not what it has learned.
+        learner: only its parameters matter, not what it has learned.
         X: the rows, (T, d).
         y: their labels, (T,).
-        u: fixed weights or a sequence, (T, d), the intercept's last; None takes the best sequence.
-        tuned: take the second part, Eq. (6.9).
-        norm: a bound X on the norms of the inputs, the constant feature included; None takes the largest.
-        label: a bound Y on the labels; None takes the largest.
+        u: fixed weights or a sequence, (T, d), the intercept's last; None for the best sequence.
+        tuned: use the second part, Eq. (6.9).
+        norm: a bound X on the norms of the inputs, including the constant feature; None for the largest.
+        label: a bound Y on the labels; None for the largest.
 
     References: :cite:`moroshko2013`, Corollary 16, Eqs. (6.7) and (6.9).
     """
@@ -176,5 +176,5 @@ def _loss_bound(
 
 
 def _largest_information(b: float, c: float, X2: float) -> float:
-    """A bound on the eigenvalues of D / c, D being S^-1, where no |x|^2 exceeds X2: Lemma 15."""
+    """A bound on the eigenvalues of D / c, with D = S^-1, if no |x|^2 exceeds X2: Lemma 15."""
     return 0.0 if math.isinf(c) else max((3 * X2 + math.sqrt(X2 * X2 + 4 * X2 * c)) / 2, b + X2) / c

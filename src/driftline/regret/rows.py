@@ -1,4 +1,4 @@
-"""Rows, labels and comparators as arrays, checked once at the door; replays of a learner from its start."""
+"""Rows, labels and comparators as checked arrays; replays of a learner from its start."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from driftline.tables.inputs import Array
 
 
 def as_rows(X: Any, y: Any, where: str, intercept: bool = False) -> tuple[Array, Array]:
-    """Rows, (T, d), with the constant feature last where there is an intercept, and labels, (T,)."""
+    """Rows, (T, d), with the constant feature last if there is an intercept, and labels, (T,)."""
     table = inputs.as_table(X, where)
     labels = inputs.as_vector(y, table.rows, where, "y")
     rows = np.asarray(table.block(0, table.rows), dtype=np.float64)
@@ -27,14 +27,14 @@ def as_rows(X: Any, y: Any, where: str, intercept: bool = False) -> tuple[Array,
 
 
 def row_weights(values: Any, T: int, where: str) -> Array:
-    """Weights of the rows, finite and not negative."""
+    """Row weights, finite and not negative."""
     weights = inputs.as_weights(values, T, where)
     assert weights is not None
     return weights
 
 
 def as_path(u: Any, rows: Array, where: str) -> Array:
-    """A comparator as a sequence (T, d): fixed weights, a sequence, or what best_fixed and best_sequence return."""
+    """A comparator as a sequence (T, d): fixed weights, a sequence, or a result of best_fixed or best_sequence."""
     path = np.asarray(getattr(u, "weights", u), dtype=np.float64)
     T, d = rows.shape
     if path.shape == (d,):
@@ -64,7 +64,7 @@ def losses_of(path: Array, rows: Array, labels: Array) -> Array:
 
 
 def expect(learner: Any, kind: type[Learner], where: str) -> None:
-    """TypeError unless the learner is of the kind that the theorem is about."""
+    """Raises TypeError unless the learner is of the class that the theorem is about."""
     if not isinstance(learner, kind):
         raise TypeError(f"{where}: the theorem is about {kind.__name__}, got {type(learner).__name__}")
 
@@ -81,7 +81,7 @@ def largest_norm(rows: Array) -> float:
 
 
 def at_most(value: float, limit: float) -> bool:
-    """Whether a norm keeps its limit, but for rounding."""
+    """Whether a norm is within its limit, up to rounding."""
     return value <= limit * (1 + 1e-12)
 
 
@@ -91,7 +91,7 @@ def largest_label(labels: Array) -> float:
 
 
 def log_det(rows: Array, ridge: float) -> float:
-    """The log det(I + sum x x' / ridge), from an orthogonal factor."""
+    """log det(I + sum x x' / ridge), from an orthogonal factor."""
     d = rows.shape[1]
     factor = np.linalg.qr(np.vstack([rows / np.sqrt(ridge), np.eye(d)]), mode="r")
     return float(2 * np.sum(np.log(np.abs(np.diag(factor)))))

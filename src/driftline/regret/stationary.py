@@ -1,4 +1,4 @@
-"""Bounds for learners that compete with fixed weights: AAR, AROWR, the network's top layer, and the thesis's comparison."""
+"""Bounds against fixed weights: AAR, AROWR, the network's top layer, and the thesis's comparison."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def aar(learner: AAR, X: Any, y: Any, u: Any = None, *, label: float | None = No
     r"""The loss of AAR is at most :math:`L(u) + b|u|^2 + Y^2 \log\det(I + \sum x x^\top / b)` for any u.
 
     Args:
-        learner: its parameters count, not what it has learned.
+        learner: only its parameters matter, not what it has learned.
         X: the rows, (T, d).
         y: their labels, (T,).
-        u: fixed weights, the intercept's last; None takes those that make the bound least.
-        label: a bound Y on the labels; None takes the largest.
+        u: fixed weights, the intercept's last; None for those that minimise the bound.
+        label: a bound Y on the labels; None for the largest.
 
     References: :cite:`vovk2001`; :cite:`forster1999`; :cite:`moroshko2013`, Table 4.1.
 
@@ -59,13 +59,13 @@ def aar(learner: AAR, X: Any, y: Any, u: Any = None, *, label: float | None = No
 def arowr(learner: AROWR, X: Any, y: Any, u: Any = None) -> Bound:
     r"""The loss of AROWR is at most :math:`L(u) + r b|u|^2 + A \log\det(I + \sum x x^\top / (r b))` for any u.
 
-    A is the largest loss that the learner had on one row. The theorem has no conditions.
+    A is the learner's largest loss on one row. The theorem has no conditions.
 
     Args:
-        learner: its parameters count, not what it has learned.
+        learner: only its parameters matter, not what it has learned.
         X: the rows, (T, d).
         y: their labels, (T,).
-        u: fixed weights, the intercept's last; None takes those that make the bound least.
+        u: fixed weights, the intercept's last; None for those that minimise the bound.
 
     References: :cite:`vaits2011`, Section 4, without resets; :cite:`moroshko2013`, Table 4.1.
 
@@ -96,12 +96,12 @@ def network(predictions: Any, y: Any, *, noise: float | None = None, top: Learne
     p is the vector of the copies' predictions, :math:`L_c` the loss of copy c, A the largest loss of the network on one row.
 
     Args:
-        predictions: of the copies, (T, C).
+        predictions: the copies' predictions, (T, C).
         y: the labels, (T,).
-        noise: r of the learner on top; None takes that of ``top``, or 1 where none is given.
-        top: the learner on top, where it is not ARCOR with radius 1 and no resets; AROWR with ridge 1 will do too.
+        noise: r of the learner on top; None for that of ``top``, or 1 if there is none.
+        top: the learner on top, if it is not ARCOR with radius 1 and no resets; AROWR with ridge 1 also qualifies.
 
-    References: :cite:`vaits2011`, Theorem 2, whose constant this names.
+    References: :cite:`vaits2011`, Theorem 2, here with its constant.
 
     >>> import numpy as np
     >>> copies = np.array([[0.0, 1.0], [0.5, 1.0], [0.7, 1.0]])
@@ -129,9 +129,9 @@ def network(predictions: Any, y: Any, *, noise: float | None = None, top: Learne
 
 
 def table_4_1(X: Any, y: Any, u: Any, *, ridge: float = 2.0, noise: float = 1.0) -> dict[str, Bound]:
-    r"""Bounds on the regret to u that the thesis compares, for inputs within the unit ball, all by the number of rows.
+    r"""The regret bounds that the thesis compares, for inputs in the unit ball, in terms of the number of rows.
 
-    Rows of X are taken as they are, without an intercept. The row of Theorem 6 has the 1 that the printed table drops.
+    No intercept is added to X. The row of Theorem 6 includes the 1 that the printed table drops.
 
     Args:
         X: the rows, (T, d).

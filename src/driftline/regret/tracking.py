@@ -1,4 +1,4 @@
-"""Bounds on how far DFOP's weights are from the true ones, for streams whose weights are known."""
+"""Bounds on the distance of DFOP's weights from the true ones, for streams with known weights."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ def dfop_theorem_1(
         K \left( (1-\mu)^t |R_0| |w_0| + \sqrt 2 \left(1 + \sqrt{3 \ln(2t/\delta)}\right)
         \left( 2 \sigma x^* \sqrt\mu + \gamma\, (|R_0| + x^{*2}) / \sqrt\mu \right) \right)
 
-    K is the largest norm of the matrices :math:`P_k`, and :math:`|R_0|` is 1/prior. It is about the weights that predict the
-    last row, after t = T - 1 rows.
+    K is the largest norm of the matrices :math:`P_k`, and :math:`|R_0|` is 1/prior. The bound is for the weights that
+    predict the last row, after t = T - 1 rows.
 
     Args:
-        learner: its parameters count, not what it has learned.
+        learner: only its parameters matter, not what it has learned.
         X: the rows, (T, d), at least two.
         y: their labels, (T,).
-        weights: the true ones of each row, (T, d), the intercept's last.
+        weights: the true weights of each row, (T, d), the intercept's last.
         delta: the probability with which the bound may fail.
-        noise: :math:`\sigma`, so that :math:`\sigma^2` is a variance proxy of the labels' noise; None takes the largest
-            absolute error of the true weights, which is one.
-        drift: :math:`\gamma` with :math:`E \exp(|s|^2/\gamma^2) \le e` for a step s of the true weights; None takes the
-            norm of the longest step, which is one.
+        noise: :math:`\sigma`, so that :math:`\sigma^2` is a variance proxy of the labels' noise; None for the largest
+            absolute error of the true weights, which satisfies this.
+        drift: :math:`\gamma` with :math:`E \exp(|s|^2/\gamma^2) \le e` for a step s of the true weights; None for the norm
+            of the longest step, which satisfies this.
 
     References: :cite:`zhao2021`, Theorem 1.
     """
@@ -99,12 +99,12 @@ def sparse_dfop_theorem_2(
     Args:
         X: the rows, (T, D), at least two, without an intercept.
         y: their labels, (T,).
-        weights: the true ones of each row, (T, D).
+        weights: the true weights of each row, (T, D).
         matrix: M, (d, D), of independent normal entries with variance 1/d.
         forget_rate: :math:`\mu`, as for :class:`~driftline.DFOP`.
         prior: P starts at prior * I.
         rip: :math:`\delta_{2s}`, the restricted isometry constant of M for twice the sparsity s of rows and weights.
-        delta: the probability with which the bound may fail, besides that of M not being an isometry.
+        delta: the probability with which the bound may fail, in addition to that of M not being an isometry.
         noise: :math:`\sigma`, as for :func:`dfop_theorem_1`.
         drift: :math:`\gamma`, as for :func:`dfop_theorem_1`.
 
@@ -146,7 +146,7 @@ def sparse_dfop_theorem_2(
 def _model(
     rows: Array, labels: Array, path: Array, noise: float | None, drift: float | None, delta: float, where: str
 ) -> tuple[int, float, float]:
-    """Rows before the last, the noise's sigma and the drift's gamma."""
+    """The rows before the last, sigma of the noise and gamma of the drift."""
     t = len(labels) - 1
     if t < 1:
         raise ValueError(f"{where}: X must have at least 2 rows, got {len(labels)}")
@@ -172,7 +172,7 @@ def _largest_covariance(learner: DFOP, rows: Array) -> float:
 
 
 def _excited(rows: Array) -> dict[str, bool]:
-    """Whether there is an h so that any h rows in succession span all directions, as far as the rows go."""
+    """Whether there is an h such that any h consecutive rows span all directions, on these rows."""
     T, d = rows.shape
     half = d
     while 2 * half <= T:
