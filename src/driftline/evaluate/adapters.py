@@ -1,4 +1,4 @@
-"""Learners of this library and of others, behind the same two methods."""
+"""Adapters that give learners of other libraries the same two methods."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from driftline.tables.inputs import Array
 
 
 class PartialFit:
-    """Lets a model with ``partial_fit`` and ``predict``, as in scikit-learn, take part.
+    """Adapter for models with ``partial_fit`` and ``predict``, as in scikit-learn.
 
     Args:
         model: the model; it learns one row at a time.
-        start: what is predicted before the first row is learned.
-        classes: the labels, for a classifier: scikit-learn asks for them in advance.
+        start: the prediction before the first row is learned.
+        classes: the labels, for a classifier; scikit-learn needs them in advance.
 
     >>> from sklearn.linear_model import SGDRegressor
     >>> peer = PartialFit(SGDRegressor(learning_rate="constant", eta0=0.1))
@@ -49,7 +49,7 @@ class PartialFit:
         self._learned = True
 
     def anew(self, **changes: Any) -> PartialFit:
-        """The same, with a model that has learned nothing and some parameters changed."""
+        """The same adapter around an untrained model with some parameters changed."""
         return PartialFit(fresh(self.model, **changes), start=self.start, classes=self.classes)
 
     def __repr__(self) -> str:
@@ -57,9 +57,9 @@ class PartialFit:
 
 
 class Mapped:
-    """Lets a model whose rows are mappings from names to numbers take part.
+    """Adapter for models whose rows are mappings from names to numbers.
 
-    Models of River are known, and need no adapter.
+    River models are recognised and need no adapter.
 
     Args:
         model: has ``predict_one(mapping)`` and ``learn_one(mapping, y)``.
@@ -77,7 +77,7 @@ class Mapped:
         self.model.learn_one(x, y)
 
     def anew(self, **changes: Any) -> Mapped:
-        """The same, with a model that has learned nothing and some parameters changed."""
+        """The same adapter around an untrained model with some parameters changed."""
         return Mapped(fresh(self.model, **changes))
 
     def __repr__(self) -> str:
@@ -85,9 +85,9 @@ class Mapped:
 
 
 class TrueOrFalse:
-    """Lets a binary classifier of River, which knows True and False alone, take part on labels -1 and 1.
+    """Adapter for River's binary classifiers, which expect True and False, to labels -1 and 1.
 
-    Labels 0 and 1 are left as they are.
+    Labels 0 and 1 are passed on unchanged.
 
     Args:
         model: the classifier.
@@ -95,10 +95,10 @@ class TrueOrFalse:
 
     def __init__(self, model: Any) -> None:
         self.model = model
-        self.negative: int | None = None  # the label that is not 1, once there was one
+        self.negative: int | None = None  # the label that is not 1, once one has appeared
 
     def meet(self, labels: Array) -> None:
-        """Is shown labels before their rows are predicted: what they are called, not which row has which."""
+        """Collects the set of labels of a block before its rows are predicted, but not which row has which."""
         for label in set(labels.tolist()):
             if label not in (-1, 0, 1) or (label != 1 and self.negative not in (None, label)):
                 known = "" if self.negative is None else f" after {self.negative}"
@@ -126,7 +126,7 @@ def of_river(model: Any) -> bool:
 
 
 def final_step(model: Any) -> Any:
-    """What decides in a model of River: a pipeline is what its last step is."""
+    """The last step of a River pipeline, or the model itself."""
     while isinstance(model, Mapped) or hasattr(model, "steps"):
         model = model.model if isinstance(model, Mapped) else list(model.steps.values())[-1]
     return model
@@ -158,9 +158,9 @@ def predicts_labels(learner: Any) -> bool:
 
 
 def fresh(learner: Any, **changes: Any) -> Any:
-    """The same learner, knowing nothing, with some parameters changed.
+    """An untrained copy of a learner, with some parameters changed.
 
-    A class or a function makes a learner from its parameters; it is called.
+    A class or a function is called with the parameters.
 
     >>> import driftline as dl
     >>> model = dl.RLS(forgetting=0.9)
@@ -184,7 +184,7 @@ def fresh(learner: Any, **changes: Any) -> Any:
 
 
 def _fresh_value(value: Any) -> Any:
-    """A parameter's value: a learner within a learner is made anew too."""
+    """A parameter's value; a nested learner is replaced by an untrained copy too."""
     if isinstance(value, (list, tuple)) and value and all(hasattr(item, "predict_one") for item in value):
         return type(value)([fresh(item) for item in value])
     return fresh(value) if hasattr(value, "predict_one") and not isinstance(value, type) else copy.deepcopy(value)

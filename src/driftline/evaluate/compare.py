@@ -1,4 +1,4 @@
-"""Learners against one another: tuned apart, repeated, and tested for significance."""
+"""Comparisons of learners: tuned separately, repeated, and tested for significance."""
 
 from __future__ import annotations
 
@@ -38,31 +38,33 @@ def compare(
     n_jobs: int | None = None,
     progress: bool | TextIO = True,
 ) -> Comparison:
-    """Lets learners predict and learn the same sequences, several of each stream, and tests whether they differ.
+    """Runs learners on the same sequences, several of each stream, and tests whether they differ significantly.
 
-    The learners given are templates: every sequence starts with a fresh one. A learner with a parameter ``seed`` starts
-    differently in each repetition. A learner that diverges, or refuses a row, has the worst score, and is listed in
+    The given learners are templates: every sequence starts with an untrained copy. A learner with a parameter ``seed`` gets
+    a different one in each repetition. A learner that diverges, or rejects a row, gets the worst score and is listed in
     ``failures``.
 
     Args:
-        learners: a list, or a mapping from names to learners; a class, or a function that makes a learner, will do too.
-        streams: a stream, a list, or a mapping from names to streams. A stream is a seeded one, a function that makes one
-            from a seed, fixed rows (X, y), or a dataset of River.
-        repeats: sequences of each stream.
-        rows: rows of a sequence (with "subsets": of what the subsets are cut from); needed for streams without an end.
-        protocol: "repeats" draws each sequence with a seed of its own; "subsets" takes consecutive subsets of 4/5 of the
-            rows that start at T/50, 2T/50, …, T/5 (for ten). By default the former where a stream can be drawn again.
-        grid: learner -> parameter -> values to try, or learner -> list of settings. The setting with the least cumulative
+        learners: a list, or a mapping from names to learners. A class, or a function that makes a learner, also works.
+        streams: a stream, a list, or a mapping from names to streams. A stream can be a seeded stream, a function that makes
+            one from a seed, fixed rows (X, y), or a River dataset.
+        repeats: the number of sequences of each stream.
+        rows: the number of rows of a sequence (with "subsets": of the rows from which the subsets are cut); required for
+            endless streams.
+        protocol: "repeats" draws each sequence with its own seed; "subsets" takes overlapping subsets of 4/5 of the rows
+            that start at T/50, 2T/50, …, T/5 (for ten). The default is "repeats" if a stream can be drawn again.
+        grid: learner -> parameter -> values to try, or learner -> list of settings. The setting with the smallest cumulative
             squared error (for classifiers: the fewest mistakes) on a separate sequence is used.
-        tune: what is tuned on where a stream cannot be drawn again: a share of the rows, taken from the beginning and not
+        tune: the tuning data for streams that cannot be drawn again: a share of the rows, taken from the beginning and not
             used otherwise; or a mapping from stream names to rows (X, y) or streams.
         metrics: names or :class:`Metric` objects; "mse" by default, or "accuracy" for labels.
         reference: the learner that the others are tested against; the first by default.
-        level: of significance.
-        delay: how many rows late labels arrive.
-        seed: where the seeds of all sequences come from.
-        n_jobs: parallel processes; by default every core where the work takes more than a few seconds, 1 for none.
-        progress: show how far it is, on a terminal; False for quiet.
+        level: the significance level, such as 0.95.
+        delay: the number of rows by which labels are late.
+        seed: determines the seeds of all sequences.
+        n_jobs: the number of parallel processes; 1 for none. By default every core, if the work takes more than a few
+            seconds.
+        progress: show progress on a terminal.
 
     >>> import driftline as dl
     >>> learners = {"Kalman": dl.Kalman(noise=0.5), "RLS": dl.RLS(), "Ridge": dl.Ridge()}
@@ -98,7 +100,7 @@ def compare(
 
 
 def _raise_what_all_refuse(jobs: Sequence[Job], outcomes: Sequence[Outcome]) -> None:
-    """Rows that no learner takes are not the learners' fault."""
+    """Raises ValueError if no learner accepts the rows: then the rows are at fault."""
     refused: dict[tuple[str, int | None], list[Outcome]] = {}
     for job, outcome in zip(jobs, outcomes, strict=True):
         refused.setdefault((job.stream, job.repetition), []).append(outcome)
@@ -110,7 +112,7 @@ def _raise_what_all_refuse(jobs: Sequence[Job], outcomes: Sequence[Outcome]) -> 
 def _tune(
     contest: Contest, grid: Mapping[str, Any], n_jobs: int | None, progress: bool | TextIO
 ) -> dict[str, dict[str, list[Trial]]]:
-    """What was tried on the tuning sequence, by stream and learner."""
+    """The settings tried on the tuning sequence, by stream and learner."""
     jobs = tuning_jobs(contest, grid)
     with Progress(len(jobs), "trials", show=progress) as bar:
         outcomes = run_jobs(contest, jobs, n_jobs, bar)

@@ -1,4 +1,4 @@
-"""What a comparison gives back: scores, tests, tables and pictures."""
+"""The result of a comparison: scores, tests, tables and plots."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PROTOCOL_WORDS = {"repeats": "repetitions", "subsets": "consecutive subsets"}
 
 
 class WinTieLoss(NamedTuple):
-    """On how many streams the reference is significantly better, neither, or worse."""
+    """The number of streams on which the reference is significantly better, neither, or worse."""
 
     win: int
     tie: int
@@ -36,7 +36,7 @@ class WinTieLoss(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Learners on streams, each several times.
+    """The scores of learners on streams, with repetitions.
 
     Attributes:
         streams, learners: their names.
@@ -45,9 +45,9 @@ class Comparison:
         seconds: (streams, learners, repetitions) time spent predicting and learning.
         chosen: stream -> learner -> the parameters that tuning chose.
         trials: stream -> learner -> every setting that was tried, with its loss.
-        failures: stream, learner, repetition and message of every breakdown.
+        failures: stream, learner, repetition and message of every failure.
         reference: the learner that the others are compared with.
-        level: of significance.
+        level: the significance level.
         protocols: stream -> how its sequences were taken, "repeats" or "subsets".
     """
 
@@ -65,7 +65,7 @@ class Comparison:
 
     @property
     def repeats(self) -> int:
-        """How many sequences of each stream there were."""
+        """The number of sequences of each stream."""
         return int(self.seconds.shape[2])
 
     def _metric(self, metric: str | None) -> Metric:
@@ -84,7 +84,7 @@ class Comparison:
         return means
 
     def std(self, metric: str | None = None) -> Array:
-        """Standard deviations over the repetitions, (streams, learners); NaN where there is one only."""
+        """Standard deviations over the repetitions, (streams, learners); NaN if there is only one."""
         if self.repeats < 2:
             return np.full(self.seconds.shape[:2], np.nan)
         with np.errstate(invalid="ignore"):
@@ -111,16 +111,16 @@ class Comparison:
         return self.learners.index(name)
 
     def win_tie_loss(self, metric: str | None = None, reference: str | None = None) -> dict[str, WinTieLoss]:
-        """On how many streams the reference wins, ties and loses, by other learner."""
+        """The number of streams on which the reference wins, ties and loses, for each other learner."""
         tests = self.tests(metric, reference)
         others = list(next(iter(tests.values())))
         found = {name: [by_name[name][0] for by_name in tests.values()] for name in others}
         return {name: WinTieLoss(*(said.count(word) for word in ("win", "tie", "loss"))) for name, said in found.items()}
 
     def robustness(self, metric: str | None = None) -> dict[str, float]:
-        """Sum over the streams of a learner's mean relative to the worst learner's; more is better.
+        """Sum over the streams of a learner's mean relative to the worst learner's; higher is better.
 
-        A learner that broke down on a stream adds 0 there, and does not count as the worst.
+        A learner that failed on a stream adds 0 there, and does not count as the worst.
 
         References: :cite:`zhao2021`, Section 6.1.
         """
@@ -132,9 +132,9 @@ class Comparison:
         """Mean ranks over the streams, with Friedman's test and Nemenyi's critical difference.
 
         Args:
-            metric: the first one where none is named.
-            over: "streams" ranks the means on each stream; "repeats" every repetition, which says something about these
-                streams only. By default the streams, where there are several.
+            metric: by default the first one.
+            over: "streams" ranks the means on each stream; "repeats" ranks every repetition, so the result holds only for
+                these streams. By default "streams" if there are several.
         """
         chosen = self._ranked(metric, "ranks")
         over = over or ("streams" if len(self.streams) > 1 else "repeats")
@@ -147,9 +147,9 @@ class Comparison:
     def table(self, metric: str | None = None, reference: str | None = None) -> Table:
         """One stream a row: mean ± deviation of each learner, the best in bold.
 
-        The mark • says that the reference is significantly better than this learner, ◦ that it is worse. The last rows are
-        the reference's win/tie/loss against each, and the mean ranks. Coverage and width have none of these: an interval is
-        good when it is narrow and its coverage the level.
+        The mark • means that the reference is significantly better than this learner, ◦ that it is worse. The last rows are
+        the reference's win/tie/loss against each learner, and the mean ranks. Coverage and width have none of these, because
+        intervals should be narrow and their coverage should equal the level.
         """
         chosen = self._metric(metric)
         own = self.learners[self._index(reference)]
@@ -177,7 +177,7 @@ class Comparison:
         return text + (marks if metric.ranked and len(self.learners) > 1 and self.repeats > 1 else "")
 
     def record_table(self) -> Table:
-        """Every number: one stream, learner and metric a row."""
+        """All numbers: one stream, learner and metric a row."""
         columns = ["stream", "learner", "metric", "mean", "std", "p_value", "reference_does", "seconds", "parameters"]
         rows: list[list[Value | Cell]] = []
         for metric, kind in self.metrics.items():
@@ -228,12 +228,12 @@ class Comparison:
         ax: Any = None,
         path: Any = None,
     ) -> Any:
-        """Draws the comparison; gives matplotlib's axes back.
+        """Plots the comparison; returns matplotlib's axes.
 
         Args:
-            kind: "scores", means and deviations on every stream; "ranks", the diagram of critical differences;
-                "robustness", a bar a learner.
-            metric: the first one where none is named.
+            kind: "scores", means and deviations on every stream; "ranks", the diagram of critical differences; "robustness",
+                one bar a learner.
+            metric: by default the first one.
             ax: axes to draw on; new ones by default.
             path: a file to write the picture to.
         """
@@ -264,7 +264,7 @@ def rank_means(comparison: Comparison, metric: Metric) -> dict[str, float]:
 
 
 def spread_text(mean: float, std: float) -> str:
-    """A mean and its deviation, to the digits that the deviation leaves.
+    """A mean and its deviation, rounded to the digits that the deviation makes significant.
 
     >>> spread_text(12.34567, 0.0234), spread_text(1234.5, 67.8), spread_text(0.5, float("nan"))
     ('12.346 ± 0.023', '1234 ± 68', '0.5')

@@ -1,4 +1,4 @@
-"""How a learner is asked and taught, row by row, with labels in time or late."""
+"""Runs a learner row by row, with labels on time or late."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from driftline.tables.inputs import Array
 
 
 class Answers(NamedTuple):
-    """What a learner said about some rows."""
+    """A learner's predictions for some rows."""
 
     prediction: Array
     interval: tuple[Array, Array] | None = None
 
 
 class Driver:
-    """Asks a learner for each row, then teaches it the row whose label has arrived.
+    """For each row, lets a learner predict it, then learn the row whose label has arrived.
 
-    A learner of this library is asked and told: it learns a row as of when it predicted it. One of another library is given
-    the row and its label by ``learn_one`` when the label arrives.
+    driftline's learners use ``ask`` and ``tell``, so they learn a row as it was when they predicted it. For learners of
+    other libraries, ``learn_one`` is called with the row and its label when the label arrives.
 
     Args:
         learner: with ``predict_one`` and ``learn_one``.
         delay: rows by which labels are late.
-        level: ask for intervals of this level too.
-        where: who asks, for messages.
+        level: also predict intervals at this level.
+        where: the caller, for messages.
     """
 
     def __init__(self, learner: Any, delay: int, level: float | None, where: str) -> None:
@@ -64,7 +64,7 @@ class Driver:
         self._waiting: deque[tuple[Any, Any]] = deque()  # rows whose labels have not arrived, or their tickets; their labels
 
     def step(self, block: Block) -> Answers:
-        """Predicts and learns the rows of a block in their order."""
+        """Predicts and learns the rows of a block, in order."""
         began = perf_counter()
         try:
             if not self.native or block.mappings or (self.delay and not self._runs_late(block)):
@@ -86,7 +86,7 @@ class Driver:
         return Answers(self._read(run.predictions), (run.lower, run.upper))
 
     def _runs_late(self, block: Block) -> bool:
-        """Whether the learner takes the rows at once though labels are late."""
+        """Whether the learner can process a block at once although labels are late."""
         return not inputs.is_sparse(block.X) and not isinstance(self.learner._as_table(block.X, self.where), EncodedTable)
 
     def _run_late(self, block: Block) -> Answers:
@@ -133,7 +133,7 @@ class Driver:
         (self.learner.tell if self.asks else self.learner.learn_one)(*self._waiting.popleft())
 
     def finish(self) -> None:
-        """Teaches the labels that arrive after the last row."""
+        """Learns the labels that arrive after the last row."""
         began = perf_counter()
         while self._waiting:
             self._teach_oldest()

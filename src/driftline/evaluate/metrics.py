@@ -18,15 +18,15 @@ Sums = Mapping[str, Array]
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows with their labels and what was predicted for them.
+    """Rows with their labels and predictions.
 
     Attributes:
         y: labels.
-        prediction: made before the label was seen.
-        lower, upper: ends of the predicted intervals, where there are any.
-        classes: predictions are labels, not numbers whose sign decides.
+        prediction: the predictions, made before the labels were seen.
+        lower, upper: ends of the predicted intervals, if any.
+        classes: whether predictions are labels, not numbers whose sign decides.
         origin: a number near the labels, subtracted before they are squared.
-        baselines: what simple baselines predict for the rows, by their names.
+        baselines: the predictions of simple baselines for the rows, by name.
     """
 
     y: Array
@@ -61,9 +61,10 @@ class Rows:
 
 
 class Metric:
-    """A number made from sums over rows.
+    """A number computed from sums over rows.
 
-    A metric of your own names the columns that are summed, and turns the sums into its value.
+    To define your own metric, write ``columns``, which returns the columns to sum, and ``value``, which turns the sums into
+    the metric.
 
     >>> class Bias(Metric):
     ...     name, title = "bias", "mean error"
@@ -80,28 +81,28 @@ class Metric:
     lower_is_better: bool = True
     numeric: bool = True  # needs labels that are numbers
     intervals: bool = False  # needs predicted intervals
-    ranked: bool = True  # a value can be better than another
-    spreads: tuple[str, ...] = ()  # columns whose sum of squares about their own mean is wanted too
+    ranked: bool = True  # whether one value can be better than another
+    spreads: tuple[str, ...] = ()  # columns whose sum of squares about their own mean is also needed
 
     @property
     def worst(self) -> float:
-        """The value of a learner that broke down."""
+        """The value for a learner that failed."""
         return float("inf") if self.lower_is_better else float("-inf")
 
     def columns(self, rows: Rows) -> dict[str, Array]:
-        """One number a row for each column; metrics share columns of the same name."""
+        """The columns to sum, one number a row each; metrics share columns with the same name."""
         raise NotImplementedError
 
     def value(self, count: Array, sums: Sums) -> Array:
         """The value from the weight of the rows and the weighted sums of the columns.
 
-        ``sums["spread of NAME"]`` is the sum of squares of a column about its mean over the same rows, where ``spreads``
-        names it.
+        ``sums["spread of NAME"]`` is the sum of squares of a column about its mean over the same rows, if ``spreads`` lists
+        it.
         """
         raise NotImplementedError
 
     def check_labels(self, least: float, largest: float) -> None:
-        """Raises ``ValueError`` where the metric means nothing for a stream of numeric labels between these two."""
+        """Raises ``ValueError`` if the metric is meaningless for a stream with numeric labels in this range."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
@@ -137,7 +138,7 @@ class BaselineRMSE(RMSE):
     """Root mean squared error of a simple baseline over the same rows.
 
     Args:
-        baseline: its name in :data:`driftline.evaluate.baselines.BASELINES`.
+        baseline: the name of the baseline in :data:`driftline.evaluate.baselines.BASELINES`.
     """
 
     def __init__(self, baseline: str) -> None:
@@ -165,10 +166,10 @@ class MAE(Metric):
 
 
 class R2(Metric):
-    """1 minus the squared error over that of the labels' mean, over the same rows: 1 is perfect, 0 as good as the mean.
+    """1 minus the squared error relative to that of the labels' mean: 1 is perfect, 0 as good as the mean.
 
-    It is not defined for a single row, nor where squares leave the range of float64. Where all labels are the same it is 1
-    without an error and 0 with one.
+    It is undefined for a single row, and if squares leave the range of float64. If all labels are the same, it is 1 without
+    errors and 0 otherwise.
     """
 
     name, title, lower_is_better = "r2", "R²", False
@@ -179,20 +180,20 @@ class R2(Metric):
         return {"squared": rows.squared, "label": rows.centred}
 
     def value(self, count: Array, sums: Sums) -> Array:
-        """One minus the share of the labels' variance that is left."""
+        """One minus the share of the labels' variance that remains."""
         residual, spread = sums["squared"], sums["spread of label"]
-        constant = spread <= count * np.square(1e-12 * sums["label"] / count)  # nothing but the rounding of the mean
+        constant = spread <= count * np.square(1e-12 * sums["label"] / count)  # only the rounding error of the mean
         ratio = residual / np.where(constant, 1.0, spread)
         r2: Array = 1.0 - np.where(constant, np.where(residual > 0, 1.0, 0.0), ratio)
         return np.where((count > 1) & np.isfinite(residual) & np.isfinite(spread), r2, np.nan)
 
 
 class Accuracy(Metric):
-    """The share of rows whose label was predicted.
+    """The share of rows whose label was predicted correctly.
 
-    A classifier's predictions are compared with the labels. A regression's prediction counts as the positive label where it
-    is at least ``threshold``, and labels above it are the positive ones: 0 for labels -1 and 1, 0.5 for labels 0 and 1, 1.5
-    for labels 1 and 2. Different labels must lie on both sides of it, which is judged at the end of the stream.
+    A classifier's predictions are compared with the labels. A regressor's prediction counts as positive if it is at least
+    ``threshold``, and a label if it is above it: use 0 for labels -1 and 1, 0.5 for labels 0 and 1, 1.5 for labels 1 and 2.
+    There must be labels on both sides of the threshold, which is checked at the end of the stream.
     """
 
     name, title, lower_is_better, numeric = "accuracy", "accuracy", False, False
@@ -226,40 +227,40 @@ class Accuracy(Metric):
 
 
 class Coverage(Metric):
-    """The share of labels within the predicted interval, ends included. It should be the level: more is not better.
+    """The share of labels inside the predicted interval, including its ends. It should equal the level.
 
-    Only finite intervals count. A learner's first intervals are infinite, and contain every label.
+    Only finite intervals count. A learner's first intervals are infinite and contain every label.
     """
 
     name, title, intervals, ranked = "coverage", "share of labels within the interval", True, False
 
     @property
     def worst(self) -> float:
-        """The value of a learner that broke down: it has no interval."""
+        """The value for a learner that failed, which has no intervals."""
         return float("nan")
 
     def columns(self, rows: Rows) -> dict[str, Array]:
-        """1 for a label within, and 1 for an interval that is judged."""
+        """1 for a label inside a finite interval, and 1 for a finite interval."""
         lower, upper = rows.interval
         inside = (lower <= rows.y) & (rows.y <= upper)
         judged = np.isfinite(lower) & np.isfinite(upper)
         return {"inside finite": (inside & judged).astype(np.float64), "judged": judged.astype(np.float64)}
 
     def value(self, count: Array, sums: Sums) -> Array:
-        """The share within."""
+        """The share inside."""
         return sums["inside finite"] / sums["judged"]
 
 
 class Width(Metric):
-    """The mean width of the predicted intervals that have two ends; infinite where none has.
+    """The mean width of the finite intervals; infinite if there are none.
 
-    A learner's first intervals are infinite, before it has seen the errors that a level asks for.
+    A learner's first intervals are infinite, until it has seen enough errors for the level.
     """
 
     name, title, intervals, ranked = "width", "mean width of the finite intervals", True, False
 
     def columns(self, rows: Rows) -> dict[str, Array]:
-        """Widths, 0 for an infinite one, and 1 for a finite one."""
+        """Widths, with 0 for an infinite one; and 1 for a finite one."""
         lower, upper = rows.interval
         width = upper - lower
         finite = np.isfinite(width)
@@ -298,7 +299,7 @@ class Mean(Metric):
 
 
 class Known:
-    """The metrics that have a name of their own."""
+    """The metrics that can be given by name."""
 
     by_name: ClassVar[dict[str, Callable[[], Metric]]] = {
         cls.name: cls for cls in (MSE, RMSE, MAE, R2, Accuracy, Coverage, Width)
@@ -306,7 +307,7 @@ class Known:
 
 
 def as_metrics(metrics: str | Metric | Iterable[str | Metric], where: str) -> tuple[Metric, ...]:
-    """Metrics from their names, or as they are.
+    """Metrics by name, or given as objects.
 
     >>> as_metrics("mse", "prequential"), as_metrics(["r2", Accuracy(0.5)], "prequential")
     ((MSE(),), (R2(), Accuracy(threshold=0.5)))
@@ -323,7 +324,7 @@ def as_metrics(metrics: str | Metric | Iterable[str | Metric], where: str) -> tu
 
 
 def value_of(metric: Metric, rows: Rows) -> float:
-    """The metric over all of some rows."""
+    """The value of a metric over some rows."""
     with np.errstate(all="ignore"):
         columns = metric.columns(rows)
         sums = {name: column.sum(keepdims=True) for name, column in columns.items()}

@@ -17,7 +17,7 @@ STYLES = ("-", "--", ":", "-.")
 
 
 def style(number: int) -> dict[str, Any]:
-    """The colour and the dashes of the n-th line: after the last colour, the colours begin again with other dashes."""
+    """The colour and the dashes of the n-th line: after the last colour, the colours repeat with other dashes."""
     return {"color": COLOURS[number % len(COLOURS)], "linestyle": STYLES[number // len(COLOURS) % len(STYLES)]}
 
 
@@ -36,19 +36,19 @@ def new_axes(ax: Any, width: float = 8.0, height: float = 4.5) -> Any:
 
 
 def legend(ax: Any) -> None:
-    """Names beside the picture, where they cover no line."""
+    """A legend next to the plot, where it covers no line."""
     ax.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
 def save(ax: Any, path: Any) -> Any:
-    """Writes the picture where a path is given; gives the axes back."""
+    """Writes the plot to the path, if given; returns the axes."""
     if path is not None:
         ax.figure.savefig(path, dpi=150)
     return ax
 
 
 def draw_curves(curves: Mapping[str, Curve], metric: str, how: str, *, ax: Any = None, path: Any = None) -> Any:
-    """One line a learner; a logarithmic axis where the values are positive and far apart."""
+    """One line a learner; a logarithmic axis if the values are positive and far apart."""
     ax = new_axes(ax)
     for number, (name, curve) in enumerate(curves.items()):
         ax.plot(curve.rows, curve.values, label=name, linewidth=1.6, **style(number))
@@ -144,7 +144,7 @@ def draw_ranks(ranks: Mapping[str, float], difference: float, title: str, *, ax:
 
 
 def cliques(ranks: list[float], difference: float) -> list[tuple[float, float]]:
-    """The longest runs of sorted ranks that lie within a difference, of two or more.
+    """The longest runs of two or more sorted ranks that lie within a difference.
 
     >>> cliques([1.0, 1.5, 2.2, 4.0], 1.0)
     [(1.0, 1.5), (1.5, 2.2)]

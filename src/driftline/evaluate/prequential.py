@@ -1,4 +1,4 @@
-"""Predict, then learn: the evaluation of learners along a stream."""
+"""Prequential evaluation: learners predict each row of a stream, then learn it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from driftline.tables import inputs
 from driftline.tables.inputs import Array
 
 WHERE = "prequential"
-SLOW_ROWS = 2_048  # rows at once where a learner is asked row by row, so that the progress moves
+SLOW_ROWS = 2_048  # rows at once for learners that are called row by row, so that the progress is updated
 
 
 def prequential(
@@ -42,32 +42,33 @@ def prequential(
     keep_predictions: bool = False,
     progress: bool | TextIO = True,
 ) -> Prequential:
-    """Lets learners predict each row and then learn it, and measures the predictions.
+    """Evaluates learners on a stream: each predicts every row before learning it.
 
-    The learners learn: afterwards they know the stream. Arrays go through native code, with late labels too; mappings are
-    asked and told one by one, and learners of other libraries go through ``predict_one`` and ``learn_one``. Memory does not
-    grow with the stream.
+    Afterwards, the given learners have learned the stream. Arrays are processed in native code, even with late labels;
+    mappings are processed one by one, and learners of other libraries through ``predict_one`` and ``learn_one``. Memory use
+    does not grow with the stream.
 
     Args:
-        learners: one learner, a list, or a mapping from names to learners. Anything with ``predict_one(x)`` and
-            ``learn_one(x, y)`` will do.
-        data: (X, y), arrays or frames; a stream; a dataset of River; or an iterable of (X, y) blocks or of (x, y) rows.
+        learners: one learner, a list, or a mapping from names to learners. Any object with ``predict_one(x)`` and
+            ``learn_one(x, y)`` works.
+        data: (X, y), arrays or frames; a stream; a River dataset; or an iterable of (X, y) blocks or of (x, y) rows.
         metrics: names or :class:`Metric` objects: "mse", "rmse", "mae", "r2", "accuracy", "coverage", "width". By default
             "mse", "mae" and "r2", or "accuracy" for classifiers and streams of labels.
-        window: rows of the sliding window; None for none.
+        window: the number of rows in the sliding window; None for none.
         fading: the weight of a row relative to the next one; None for none.
-        delay: how many rows late labels arrive: row t is predicted when those up to row t - delay - 1 have been learned.
-        steps: how many rows ahead to forecast, by a :class:`driftline.Forecaster` of each learner. Every step is measured
-            (``by_step``), beside the baselines with the same labels. The other figures are those of step 1. Learners are
-            regressors of this library, which stay as they are, or forecasters.
-        rows: how many rows to take; needed for a stream without an end.
-        points: the most points of each curve to keep, besides the last; None keeps every row, 0 the last alone.
-        level: ask for intervals of this level, and measure their coverage and width.
-        holdout: how many fresh rows of the current distribution to measure on too, where the stream can be sampled.
-        holdout_every: rows between two such samples; a hundredth of the stream by default.
-        seed: of the fresh rows.
+        delay: the number of rows by which labels are late: row t is predicted when those up to row t - delay - 1 have been
+            learned.
+        steps: the number of rows to forecast ahead, by a :class:`driftline.Forecaster` around each learner. Every step is
+            measured (``by_step``), along with the baselines with the same known labels. The other figures are for step 1.
+            Learners must be driftline's regressors, which stay unchanged, or forecasters.
+        rows: the number of rows to use; required for an endless stream.
+        points: the largest number of points of each curve, in addition to the last; None keeps every row, 0 only the last.
+        level: predict intervals at this level, and measure their coverage and width.
+        holdout: the number of holdout rows to draw from the current distribution, if the stream can be sampled.
+        holdout_every: the number of rows between two such samples; a hundredth of the stream by default.
+        seed: the seed of the holdout rows.
         keep_predictions: keep every prediction.
-        progress: show how far it is, on a terminal; False for quiet.
+        progress: show progress on a terminal.
 
     >>> import driftline as dl
     >>> stream = dl.streams.Rotating(rate=0.5, unit="deg", noise=0.1)

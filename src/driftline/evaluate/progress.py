@@ -1,4 +1,4 @@
-"""A line on a terminal that says how far long work is, how fast it goes, and how long it will take."""
+"""A progress line on a terminal: the share done, the speed, and the time left."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PAUSE = 0.2  # seconds between two changes of the line
 
 
 def duration(seconds: float) -> str:
-    """Minutes and seconds, with hours where there are any.
+    """Minutes and seconds, with hours if there are any.
 
     >>> duration(75), duration(3675)
     ('1:15', '1:01:15')
@@ -36,14 +36,14 @@ def quantity(number: float) -> str:
 
 
 class Progress:
-    """Writes one line that replaces itself, to a terminal only.
+    """A progress line that overwrites itself, on terminals only.
 
     Args:
-        total: how much there is to do; None where it is not known.
+        total: the total amount of work; None if unknown.
         what: what is counted.
-        start: how much of it was done before.
-        show: False never writes. True writes to the standard error where that is a terminal. A stream that is open for
-            writing is written to whatever it is.
+        start: the amount done before.
+        show: False never writes. True writes to standard error if that is a terminal. A writable stream is always written
+            to.
     """
 
     def __init__(self, total: int | None, what: str = "rows", *, start: int = 0, show: bool | TextIO = True) -> None:
@@ -63,8 +63,8 @@ class Progress:
 
         Args:
             amount: how much more.
-            share: how much of everything is done by now, in (0, 1], where that is known and the total is not.
-            words: asked for something to add to the line when it is written.
+            share: the share of all work done so far, in (0, 1], if it is known but the total is not.
+            words: called for text to append when the line is written.
         """
         self.done += amount
         self._share = share
@@ -103,7 +103,7 @@ class Progress:
         self._shown = len(text)
 
     def close(self) -> None:
-        """Wipes the line."""
+        """Clears the line."""
         if self._out is not None and self._shown:
             self._write("")
             self._out.write("\r")

@@ -1,4 +1,4 @@
-"""What an evaluation gives back: totals, curves, tables and pictures."""
+"""The result of an evaluation: totals, curves, tables and plots."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ TITLES = {
 
 @dataclass(frozen=True, eq=False)
 class Prequential:
-    """Metrics of one or several learners on one stream, each row predicted before it was learned.
+    """Metrics of one or several learners on one stream; each row was predicted before it was learned.
 
     Attributes:
-        rows: rows of the stream.
+        rows: the number of rows of the stream.
         metrics: the metrics by name.
         totals: learner -> metric -> value over all rows.
-        loss: learner -> sum of the squared errors, where they were measured.
+        loss: learner -> sum of the squared errors, if they were measured.
         skipped: learner -> rows that could not be scored, because a value was missing.
         seconds: learner -> time spent predicting and learning.
-        window, fading, delay: as they were asked for.
-        predictions: learner -> (T,) predictions, where they were asked for; (T, steps) of forecasts.
-        by_step: learner -> metric -> (steps,) values, of forecasts; the other figures are those of step 1.
-        baselines_by_step: baseline -> metric -> (steps,) values, with the labels that were known at the step.
-        forecasters: learner -> the forecaster that was measured, as it has learned.
+        window, fading, delay: as given.
+        predictions: learner -> (T,) predictions, if requested; (T, steps) for forecasts.
+        by_step: learner -> metric -> (steps,) values, for forecasts; the other figures are for step 1.
+        baselines_by_step: baseline -> metric -> (steps,) values, with the labels known at each step.
+        forecasters: learner -> the trained forecaster.
     """
 
     rows: int
@@ -60,7 +60,7 @@ class Prequential:
 
     @classmethod
     def of(cls, settings: Settings, scores: dict[str, Scores], **others: Any) -> Self:
-        """From what was measured and the scores of each learner."""
+        """Builds the result from the settings and the scores of each learner."""
         return cls(
             metrics={metric.name: metric for metric in settings.metrics},
             totals={name: score.last("cumulative") for name, score in scores.items()},
@@ -79,12 +79,12 @@ class Prequential:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The versions of every metric there are: "cumulative", "window", "fading", "holdout"."""
+        """The available versions of every metric: "cumulative", "window", "fading", "holdout"."""
         first = next(iter(self._scores.values()))
         return (*first.curves, *(["holdout"] if self._holdout else []))
 
     def curve(self, learner: str, metric: str | None = None, kind: str = "cumulative") -> Curve:
-        """A metric along the stream; ``metric`` is the first one where none is named."""
+        """A metric along the stream; by default the first metric."""
         where = "Prequential.curve"
         choice(self.learners).require(where, "learner", learner)
         metric = choice(self.metrics).require(where, "metric", metric or next(iter(self.metrics)))
@@ -97,7 +97,7 @@ class Prequential:
         return Curve(scores.rows, scores.curves[kind][metric])
 
     def last(self, kind: str = "window") -> dict[str, dict[str, float]]:
-        """Values at the end of the curves, by learner and metric: over the window, fading, or on the last fresh rows."""
+        """The final values of the curves, by learner and metric: over the window, fading, or on the last holdout rows."""
         choice(self.kinds).require("Prequential.last", "kind", kind)
         if kind == "holdout":
             return {name: {m: float(c.values[-1]) for m, c in curves.items()} for name, curves in self._holdout.items()}
@@ -122,7 +122,7 @@ class Prequential:
         return [name for name, value in values.items() if value == best]
 
     def step_table(self) -> Table:
-        """The metrics of forecasts, one step and learner a row, the baselines among them in parentheses."""
+        """The metrics of forecasts, one step and learner a row; baselines are in parentheses."""
         if not self.by_step:
             raise ValueError("Prequential.step_table: nothing was forecast: give prequential steps")
         found = self.by_step | {f"({title})": own for title, own in self.baselines_by_step.items()}
@@ -175,11 +175,11 @@ class Prequential:
         return write(json.dumps(finite(content), ensure_ascii=False) + "\n", path)
 
     def plot(self, metric: str | None = None, kind: str | None = None, *, ax: Any = None, path: Any = None) -> Any:
-        """Draws a metric along the stream, one line a learner; gives matplotlib's axes back.
+        """Plots a metric along the stream, one line a learner; returns matplotlib's axes.
 
         Args:
-            metric: the first one where none is named.
-            kind: "cumulative", "window", "fading" or "holdout"; the window where there is one.
+            metric: by default the first one.
+            kind: "cumulative", "window", "fading" or "holdout"; by default the window if there is one.
             ax: axes to draw on; new ones by default.
             path: a file to write the picture to.
         """

@@ -1,4 +1,4 @@
-"""The same measurements for predictions that were made elsewhere."""
+"""Metrics of predictions that were made elsewhere."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def score(
     fading: float | None = 0.999,
     points: int | None = 1_000,
 ) -> Prequential:
-    """Measures predictions, each of which was made before its label was seen.
+    """Measures predictions that were made elsewhere, each before its label was seen.
 
     Args:
         y: (T,) labels.
         predictions: (T,) predictions or a :class:`driftline.Run`; or a mapping from names to either. A row whose prediction
-            is NaN was not predicted: it is skipped.
+            is NaN is skipped.
         intervals: a pair of (T,) arrays, the lower and upper ends; or a mapping from names to such pairs.
         metrics: as for :func:`prequential`; with intervals, coverage and width are measured too.
         window: as for :func:`prequential`.

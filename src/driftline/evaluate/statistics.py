@@ -1,4 +1,4 @@
-"""Tests of significance for comparisons. SciPy is imported when one is made."""
+"""Significance tests for comparisons. SciPy is imported when a test is made."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class PairedTest(NamedTuple):
 
 
 def paired_t_test(first: Sequence[float] | Array, second: Sequence[float] | Array) -> PairedTest:
-    """Student's test of the mean of the differences of pairs, two-sided.
+    """Student's paired t-test, two-sided.
 
-    Differences that are all the same have no spread: no chance if they are not 0, nothing to test if they are.
+    If all differences are equal, the p-value is 0 if they are not 0, and 1 if they are.
 
     >>> statistic, p_value = paired_t_test([1.0, 2.0, 3.0], [0.0, 1.5, 1.0])
     >>> round(statistic, 4), round(p_value, 4)
@@ -46,7 +46,7 @@ def paired_t_test(first: Sequence[float] | Array, second: Sequence[float] | Arra
 def verdict(own: Array, other: Array, lower_is_better: bool, level: float = 0.95) -> tuple[Outcome, PairedTest]:
     """Whether one learner is significantly better than another over the same repetitions.
 
-    A learner that broke down in a repetition loses to one that never did. Where both did, or there is one repetition only,
+    A learner that failed in a repetition loses to one that never did. If both failed, or there is only one repetition,
     nothing is significant.
 
     >>> verdict(np.array([1.0, 1.1, 0.9]), np.array([2.0, 2.3, 1.9]), lower_is_better=True)[0]
@@ -65,8 +65,8 @@ def verdict(own: Array, other: Array, lower_is_better: bool, level: float = 0.95
 def robustness(scores: Array, lower_is_better: bool) -> Array:
     """Each learner's sum over the streams of its score relative to the worst learner's; scores are (streams, learners).
 
-    For accuracies the ratio is score / worst. For errors it is worst / score. The worst learner has 1 on every stream.
-    One that broke down, whose score is not finite, has 0 there, and the worst is one of the others.
+    For accuracies the ratio is score / worst. For errors it is worst / score. The worst learner has 1 on every stream. A
+    learner that failed, whose score is not finite, has 0 there, and the worst is taken from the others.
 
     >>> robustness(np.array([[0.8, 0.4], [0.9, 0.9]]), lower_is_better=False).tolist()
     [3.0, 2.0]
@@ -106,9 +106,9 @@ class Ranks:
     Attributes:
         mean: learner -> mean rank; 1 is the best.
         statistic, p_value: Friedman's chi-square, with its correction for ties.
-        critical_difference: two learners whose mean ranks are further apart differ significantly.
-        blocks: how many rankings the means are over.
-        level: of significance, such as 0.95.
+        critical_difference: learners whose mean ranks differ by more than this differ significantly.
+        blocks: the number of rankings.
+        level: the significance level, such as 0.95.
     """
 
     mean: dict[str, float]

@@ -1,4 +1,4 @@
-"""Learners that look several rows ahead, measured at every step."""
+"""Forecasts several rows ahead, measured at every step."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from driftline.evaluate.sources import Block
 from driftline.tables import inputs
 from driftline.tables.inputs import Array
 
-UNIT = 256  # rows that are summed at once: there is a sum for each step
+UNIT = 256  # rows summed at once; there is a sum for each step
 
 
 class StepDriver:
     """Forecasts each row from 1, 2, …, steps rows before it, then learns it.
 
     Args:
-        learner: a regressor of this library, of which each step has a copy, or a forecaster.
-        steps: how many rows ahead.
-        level: of the intervals; None for none.
-        metrics: what is measured at each step.
-        where: who asks, for messages.
+        learner: a driftline regressor, which is copied for each step, or a forecaster.
+        steps: the number of rows ahead.
+        level: the level of the intervals; None for none.
+        metrics: the metrics at each step.
+        where: the caller, for messages.
     """
 
     def __init__(self, learner: Any, steps: int, level: float | None, metrics: Settings, where: str) -> None:
@@ -38,7 +38,7 @@ class StepDriver:
         totals = Settings(metrics.metrics, points=0, unit=UNIT)
         self.scorers = [Scorer(totals) for _ in range(steps)]
         self.seconds = 0.0
-        self._lost = np.zeros(steps, dtype=bool)  # which of the last rows miss a feature
+        self._lost = np.zeros(steps, dtype=bool)  # which of the last rows lack a feature
 
     def step(self, block: Block, y: Array) -> ForecastRun:
         """Forecasts and learns the rows of a block."""
@@ -83,11 +83,11 @@ class StepDriver:
 
 
 class StepBaselines:
-    """What needs no model, measured at every step: with the labels known at that step.
+    """The baselines, measured at every step with the labels known at that step.
 
     Args:
-        steps: how many rows ahead.
-        metrics: those that need no intervals are measured.
+        steps: the number of rows ahead.
+        metrics: those that need no intervals are used.
     """
 
     def __init__(self, steps: int, metrics: Settings) -> None:

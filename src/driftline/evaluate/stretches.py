@@ -1,4 +1,4 @@
-"""Whether one learner's losses along a stream are lower than another's, beyond chance, though rows depend on each other."""
+"""Tests whether one learner's losses are significantly lower than another's on a stream with dependent rows."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ FEWEST = 10  # stretches, once there are as many rows; twice as many are made in
 
 
 class LossesByStretch:
-    """The losses of several learners on the same rows, of which any two can be compared at any time.
+    """The losses of several learners on the same rows; any two can be compared at any time.
 
-    The question is that of Diebold and Mariano :cite:`diebold1995`: is the mean difference of two learners' losses 0? Losses
-    of neighbouring rows depend on each other, since one change of the target troubles many rows, and their spread changes
-    along the stream. A test that takes rows for independent finds differences where there are none. So the rows are cut
-    into 10 to 19 stretches of equal length, and Student's test is made of the mean differences of these. Long stretches
-    hardly depend on each other, and the test holds its level of 5 % though some of them spread more than others
+    As in Diebold and Mariano :cite:`diebold1995`, the null hypothesis is that the mean difference of two learners' losses is
+    0. Losses of neighbouring rows are dependent, because one change of the target affects many rows, and their variance
+    changes along the stream. A test that treats rows as independent finds differences where there are none. The rows are
+    therefore cut into 10 to 19 stretches of equal length, and Student's t-test is applied to the mean differences of these.
+    Long stretches are nearly independent, and the test keeps its level of 5 % even if the variance differs between them
     :cite:`ibragimov2010`. Memory does not grow with the rows; up to one stretch of rows at the end is not counted yet.
 
     Args:
-        count: of the learners.
+        count: the number of learners.
 
     >>> rng = np.random.default_rng(0)
     >>> losses = LossesByStretch(2)
@@ -39,7 +39,7 @@ class LossesByStretch:
         self._open, self._rows = np.zeros(count), 0  # the sums of the stretch that is not complete, and its rows
 
     def add(self, losses: Array) -> None:
-        """Takes the losses of more rows, (rows, learners). Rows that are not finite for all learners are left out."""
+        """Adds the losses of more rows, (rows, learners). Rows that are not finite for all learners are left out."""
         losses = losses[np.isfinite(losses).all(axis=1)]
         while len(losses):
             taken = losses[: self.length - self._rows]
@@ -56,13 +56,13 @@ class LossesByStretch:
             self.length *= 2
 
     def test(self, one: int, other: int) -> PairedTest:
-        """The statistic, negative where ``one`` loses less, and the probability of one as large by chance, two-sided."""
+        """The statistic, which is negative if ``one`` has the smaller loss, and the two-sided p-value."""
         means = np.array(self._sums).reshape(-1, len(self._open)) / self.length
         return paired_t_test(means[:, one], means[:, other])
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's adjustment for several tests: it bounds the chance that any of them errs :cite:`holm1979`.
+    """Holm's adjustment for several tests, which bounds the probability that any of them is wrong :cite:`holm1979`.
 
     >>> [round(p, 4) for p in holm([0.01, 0.04, 0.03])]
     [0.03, 0.06, 0.06]

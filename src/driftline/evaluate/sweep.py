@@ -1,4 +1,4 @@
-"""A whole grid of hyper-parameters over one stream at once."""
+"""A grid of hyperparameters, run over one stream at once."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ WHERE = "sweep"
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """What came out of a sweep.
+    """The result of a sweep.
 
     Attributes:
-        settings: the parameters that were tried, in the order of the grid.
-        losses: the mean squared error of each, predicted before learned, in which every row counts once whatever its weight;
-            of a classifier the share of wrong labels. Infinite where a row could not be learned, NaN where all were skipped.
-        models: the learners as the last row left them; None where a row could not be learned.
-        reasons: why a row could not be learned: the weights diverged, or the parameters do not suit it; None where all were.
+        settings: the settings that were tried, in the order of the grid.
+        losses: the mean squared error of each setting, in which every row counts once, whatever its weight; for a classifier
+            the share of wrong labels. Infinite if a row could not be learned, NaN if all rows were skipped.
+        models: the learners after the last row; None if a row could not be learned.
+        reasons: why a row could not be learned: the weights diverged, or the parameters do not suit it; None if all rows
+            were learned.
     """
 
     settings: list[Params]
@@ -41,12 +42,12 @@ class Sweep:
 
     @property
     def best(self) -> Params:
-        """The parameters with the least loss."""
+        """The parameters with the smallest loss."""
         return self.settings[self._place()]
 
     @property
     def best_model(self) -> Learner:
-        """The learner with the least loss, as the last row left it."""
+        """The learner with the smallest loss, after the last row."""
         model = self.models[self._place()]
         assert model is not None  # its loss is finite
         return model
@@ -56,19 +57,19 @@ class Sweep:
         if finite.any():
             return int(np.where(finite, self.losses, np.inf).argmin())
         if np.isnan(self.losses).all():
-            raise ValueError(f"{WHERE}: every row was skipped, so that no setting is better than another")
+            raise ValueError(f"{WHERE}: every row was skipped, so no setting is better than another")
         reason = next((reason for reason in self.reasons if reason is not None), "its loss is beyond the range of float64")
-        raise ValueError(f"{WHERE}: no setting has a finite loss, there is no best one. The first that failed: {reason}")
+        raise ValueError(f"{WHERE}: no setting has a finite loss, so there is no best one. The first that failed: {reason}")
 
     def table(self, rows: int | None = None) -> Table:
-        """Settings and losses, the best first."""
+        """Settings and losses, best first."""
         order = np.argsort(self.losses, kind="stable")[:rows]
         names = list(dict.fromkeys(name for setting in self.settings for name in setting))
         lines: list[list[Any]] = [[*(_cell(self.settings[i], name) for name in names), float(self.losses[i])] for i in order]
         return Table([*names, self._measure], lines)
 
     def plot(self, *, ax: Any = None, path: Any = None) -> Any:
-        """The losses over the parameter with the most values, one line for each setting of the others; needs matplotlib."""
+        """Plots the losses over the parameter with the most values, a line for each setting of the others. Needs matplotlib."""
         return plots.draw_settings(self.settings, self.losses.tolist(), self._measure, ax=ax, path=path)
 
     @property
@@ -102,17 +103,17 @@ def sweep(
 ) -> Sweep:
     """Runs every setting of a grid over the same rows, on all cores.
 
-    The rows are read and converted once for all settings of a thread, and each block of them is learned by all while it is
-    in the cache. Each setting gives exactly what ``run`` of a learner with these parameters gives. A setting whose weights
-    diverge, or that cannot learn a row, ends there, and the others go on.
+    The rows are read and converted once for all settings of a thread, and all of these learn a block while it is in the
+    cache. Each setting gives exactly the result of ``run`` with these parameters. A setting whose weights diverge, or that
+    cannot learn a row, stops there; the others continue.
 
     Args:
-        learner: says the kind and the parameters that do not vary. It is not changed.
-        grid: lists of values by parameter, all combinations of which are tried; or the settings themselves.
-        X: what ``run`` of the learner takes: (T, d) array, frame, or sparse rows.
-        y: (T,) labels, or several a row where the learner takes them.
+        learner: a learner with the parameters that do not vary. It is not changed.
+        grid: lists of values by parameter, all combinations of which are tried; or a list of settings.
+        X: as in the learner's ``run``: (T, d) array, frame, or sparse rows.
+        y: (T,) labels, or several a row if the learner supports it.
         sample_weight: (T,) weights of the rows.
-        jobs: threads; None for as many as there are cores.
+        jobs: the number of threads; None for as many as there are cores.
 
     >>> import driftline as dl
     >>> X, y = dl.streams.Rotating(rate=0.01, noise=0.1, seed=0).take(2000)
@@ -132,7 +133,7 @@ def sweep(
 
 
 class _Lane:
-    """One setting on its way along the rows."""
+    """One setting and its progress through the rows."""
 
     def __init__(self, model: Learner) -> None:
         self.model: Learner | None = model
@@ -140,7 +141,7 @@ class _Lane:
         self._total, self._count = 0.0, 0
 
     def learn(self, start: int, X: Any, y: Any, weight: Array | None) -> None:
-        """Learns a block of rows, of which ``start`` is the first, unless an earlier one was refused."""
+        """Learns a block of rows that starts at row ``start``, unless an earlier row was rejected."""
         if self.model is None:
             return
         try:
@@ -161,7 +162,7 @@ class _Lane:
 
     @property
     def loss(self) -> float:
-        """The mean over the entries so far."""
+        """The mean loss so far."""
         if self.model is None:
             return np.inf
         return self._total / self._count if self._count else np.nan
@@ -172,7 +173,7 @@ def _place(error: Exception, start: int) -> str:
 
 
 def _learn_all(lanes: list[_Lane], rows: Rows, threads: int) -> None:
-    """Block by block, each thread a share of the settings. The first error, or an interrupt, ends the others soon."""
+    """Learns block by block; each thread has a share of the settings. An error or interrupt soon stops the others."""
     ended = threading.Event()
 
     def learn(share: list[_Lane]) -> None:

@@ -34,7 +34,7 @@ LATEX = {
 
 @dataclass(frozen=True)
 class Cell:
-    """A value that is shown in words of its own: rounded, with its deviation and marks, or in bold."""
+    """A value with its own text: rounded, with its deviation and marks, or in bold."""
 
     value: Value
     text: str
@@ -42,7 +42,7 @@ class Cell:
 
 
 def shown(value: Value | Cell) -> str:
-    """A value as a reader wants it: four digits.
+    """A value as text for readers, with four digits.
 
     >>> shown(0.123456), shown(1234567.0), shown(12), shown(None), shown(float("nan"))
     ('0.1235', '1.235e+06', '12', '', 'nan')
@@ -55,12 +55,12 @@ def shown(value: Value | Cell) -> str:
 
 
 def plain(value: Value | Cell) -> Value:
-    """A value as a program wants it: all its digits."""
+    """A value as text for programs, with all digits."""
     return value.value if isinstance(value, Cell) else value
 
 
 def finite(value: Any) -> Any:
-    """The same, with None for numbers that JSON has no words for."""
+    """The same, with None for numbers that JSON cannot represent."""
     if isinstance(value, dict):
         return {key: finite(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -69,7 +69,7 @@ def finite(value: Any) -> Any:
 
 
 def write(text: str, path: str | os.PathLike[str] | None) -> str:
-    """Gives the text back, and writes it to a file where one is named."""
+    """Returns the text, and writes it to a file if a path is given."""
     if path is not None:
         Path(path).write_text(text, encoding="utf-8")
     return text
@@ -88,8 +88,8 @@ def latex(text: str) -> str:
 class Table:
     """Columns with names, rows of values, and a caption.
 
-    ``print`` shows it. CSV and JSON hold every digit, Markdown and LaTeX what is shown. Each ``to_`` method gives the text
-    back, and writes it to a file where a path is given.
+    ``print`` shows it. CSV and JSON hold all digits, Markdown and LaTeX the rounded text. Each ``to_`` method returns the
+    text, and writes it to a file if a path is given.
 
     >>> table = Table(["learner", "mse"], [["RLS", 0.25], ["Kalman", 0.125]])
     >>> print(table)
@@ -121,7 +121,7 @@ class Table:
         return "\n".join([*([self.caption] if self.caption else []), *lines])
 
     def _right(self) -> list[bool]:
-        """Which columns are set to the right: all but those of words."""
+        """Which columns are right-aligned: all except those of words."""
         return [any(not isinstance(plain(row[i]), str) for row in self.rows) for i in range(len(self.columns))]
 
     def records(self) -> list[dict[str, Value]]:
@@ -137,7 +137,7 @@ class Table:
         return write(out.getvalue(), path)
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """An object with the caption and a list of records; null for what is not finite."""
+        """An object with the caption and a list of records; null for values that are not finite."""
         content = {"caption": self.caption, "rows": finite(self.records())}
         return write(json.dumps(content, indent=2, ensure_ascii=False) + "\n", path)
 

@@ -41,7 +41,7 @@ def wemm_weights(rows: Array, ridge: float) -> Array | None:
 
 
 def wemm_theorem_4(learner: WEMM, X: Any, y: Any, u: Any = None) -> Bound:
-    r"""The loss of WEMM is at most :math:`b|u|^2 + \sum_t a_t (y_t - u \cdot x_t)^2` for any u, with equality for the best u.
+    r"""The loss of WEMM is at most :math:`b|u|^2 + \sum_t a_t (y_t - u \cdot x_t)^2` for any u, with equality for the best.
 
     Args:
         learner: only its parameters matter, not what it has learned.

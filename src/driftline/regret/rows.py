@@ -91,7 +91,7 @@ def largest_label(labels: Array) -> float:
 
 
 def log_det(rows: Array, ridge: float) -> float:
-    """log det(I + sum x x' / ridge), from an orthogonal factor."""
+    """The value of log det(I + sum x x' / ridge), from an orthogonal factor."""
     d = rows.shape[1]
     factor = np.linalg.qr(np.vstack([rows / np.sqrt(ridge), np.eye(d)]), mode="r")
     return float(2 * np.sum(np.log(np.abs(np.diag(factor)))))
