@@ -69,7 +69,7 @@ class Sweep:
         return Table([*names, self._measure], lines)
 
     def plot(self, *, ax: Any = None, path: Any = None) -> Any:
-        """Plots the losses over the parameter with the most values, a line for each setting of the others. Needs matplotlib."""
+        """Plots the losses over the parameter with the most values, one line for each setting of the others (matplotlib)."""
         return plots.draw_settings(self.settings, self.losses.tolist(), self._measure, ax=ax, path=path)
 
     @property
