@@ -11,15 +11,14 @@ from driftline.cli.app import app as commands
 INDEX = """\
 # Commands
 
-One page a command, written from the command line itself when the docs are built. {{doc}}`/command_line` tells how a file
-becomes rows, and how a run goes on after it was killed.
+Each command has a page. {{doc}}`/command_line` explains how files are read, and how a run is resumed after it was killed.
 
 | command | what it does |
 | --- | --- |
 {rows}
 
-`driftline --install-completion` teaches the shell to complete commands, options, learners, their parameters, and the columns
-of the file that was named. `driftline --version` shows the version.
+`driftline --install-completion` makes the shell complete commands, options, learners, their parameters, and the columns of
+the given file. `driftline --version` shows the version.
 
 ```{{toctree}}
 :hidden:
@@ -46,7 +45,7 @@ PAGE = """\
 
 
 def as_code(text):
-    """Options and empty strings in a text as code, so that no typography changes them."""
+    """Marks options and empty strings in a text as code, so that typography does not change them."""
     return re.sub(r'(?<![\w`-])(--[a-z][a-z-]*|"")(?![\w`])', r"`\1`", text)
 
 

@@ -12,15 +12,15 @@ from driftline.base.registry import learners, summary_of
 INDEX = """\
 # Learners
 
-One page a learner, written from the registry when the docs are built. d is the number of features, the constant one
-included. Every learner has the same verbs: see {{py:class}}`driftline.Learner`.
+Each learner has a page. d is the number of features, including the constant one. All learners have the same methods: see
+{{py:class}}`driftline.Learner`.
 
 | learner | what it does | cost a row |
 | --- | --- | --- |
 {rows}
 
-The second-order learners, those of cost O(d²), are one recursion: {{doc}}`/mathematics` has its table.
-Where a `radius` is given, a row that leaves the ball costs O(d³).
+The second-order learners, with cost O(d²), share one recursion: see the table in {{doc}}`/mathematics`.
+With a `radius`, a row after which the weights have to be projected costs O(d³).
 
 ```{{toctree}}
 :hidden:
@@ -51,7 +51,7 @@ from {module} import {title}
 | --- | --- | --- | --- |
 {rows}
 
-They are keyword-only, checked when the learner is made and in `set_params`, and never changed by learning.
+Parameters are keyword-only, checked in the constructor and in `set_params`, and never changed by learning.
 
 - Registered as `{name}`.
 - Source: `{source}`.
@@ -59,7 +59,7 @@ They are keyword-only, checked when the learner is made and in `set_params`, and
 
 
 def in_cell(words):
-    """Words in a table of Markdown."""
+    """Escapes text for a Markdown table."""
     for character in "|*_":
         words = words.replace(character, "\\" + character)
     return words
@@ -111,7 +111,7 @@ def write(app):
 
 
 def with_markup(app, what, name, obj, options, lines):
-    """Takes a docstring as it was written, and not as help() shows it."""
+    """Uses the docstring as written, not as help() shows it."""
     if what == "class" and isinstance(vars(obj).get("__doc__"), Readable):
         lines[:] = [*written(obj).split("\n"), ""]
 
