@@ -1,4 +1,4 @@
-"""The interface of every learner. Public verbs check and convert; a core computes."""
+"""The interface of all learners. Public methods check and convert their arguments; a core computes."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Learner(Model):
     """A model that learns from each row once.
 
     Args:
-        intercept: append a constant feature 1, last.
+        intercept: append a constant feature 1 as the last feature.
         dtype: "float64" or "float32", for the state.
-        missing: "raise" on NaN or infinity; "skip" such rows and count them in ``n_skipped_``; or "fill" in the running
-            mean of the column, with a feature beside it that says so. Rows without a label are then skipped, and infinity
-            is refused.
+        missing: "raise" an error on NaN or infinity; "skip" such rows and count them in ``n_skipped_``; or "fill" in the
+            running mean of the column, and add a feature that marks such rows. With "fill", rows without a label are
+            skipped, and infinity raises an error.
     """
 
     intercept: bool = params.boolean(default=True)
@@ -134,9 +134,10 @@ class Learner(Model):
     def predict_interval(self, x: Any, level: float = 0.9) -> tuple[float, float]:
         """Both ends of an interval around the prediction that contains the label with probability ``level``.
 
-        The learner's own variance gives the shape, and the errors so far the width, adapted row by row so that the share of
-        labels inside stays at ``level``; see :doc:`/intervals`. Infinite until there are labels enough for the level,
-        level / (1 - level) of them; then at most ten times the largest error so far to either side.
+        The width depends on the learner's variance for the row and on the errors so far, and is adapted row by row so that
+        the share of labels inside stays at ``level``; see :doc:`/intervals`. The interval is infinite until there are enough
+        labels for the level, level / (1 - level) of them. After that, it extends at most ten times the largest error so far
+        to either side.
         """
         where = f"{type(self).__name__}.predict_interval"
         place = levels.as_level(level, where)
@@ -152,7 +153,7 @@ class Learner(Model):
         return float(out.lower[0]), float(out.upper[0])
 
     def learn_one(self, x: Any, y: Any, *, sample_weight: float | None = None) -> None:
-        """Learns from one row. A mapping may bring features that were never seen: the model grows by them."""
+        """Learns from one row. If a mapping has new features, the model grows."""
         core = self._direct
         if core is None:
             careful.learn(self, x, y, sample_weight, _UNREAD)
@@ -164,13 +165,13 @@ class Learner(Model):
     # Labels that come later.
 
     def ask(self, x: Any, ahead: int | None = None) -> Ticket:
-        """Predicts one row whose label is to come, and changes nothing; :meth:`tell` takes the ticket and the label.
+        """Predicts one row whose label will arrive later; :meth:`tell` takes the ticket and the label. Changes nothing.
 
         Args:
             x: the row.
-            ahead: how many rows it lies beyond the last label known, 1 being the next. None: as the last ticket told turned
-                out to be, 1 plus the labels told between its ask and its tell; 1 at first. Inputs that a model makes of
-                earlier labels are counted from the row that is predicted.
+            ahead: the number of rows from the last known label to this row; 1 for the next row. None for the value that was
+                right for the last ticket told: 1 plus the number of labels between its ask and its tell; initially 1. Label
+                lags count from the predicted row.
         """
         if ahead is not None:
             ahead = int(_AHEAD.require(f"{type(self).__name__}.ask", "ahead", ahead))
@@ -179,10 +180,10 @@ class Learner(Model):
         return careful.ask(self, x, ahead) if ticket is None else ticket
 
     def tell(self, ticket: Ticket, y: Any, *, sample_weight: float | None = None) -> None:
-        """Learns the label of a row as of when it was asked for. A refused label leaves the ticket valid.
+        """Learns the label of a row as it was when it was asked. A rejected label leaves the ticket valid.
 
-        What the model made of the row then (lags, predictions of the learners within) is learned from, and the interval that
-        was promised then is judged. The step itself starts from what the model knows now.
+        Inputs computed at the time of :meth:`ask` (lags, predictions of nested learners) are used again, and coverage counts
+        the interval given then. The update itself starts from the current state.
         """
         core = self._direct
         if core is None or core.tell(ticket, y, sample_weight) is not _DONE:
@@ -216,14 +217,14 @@ class Learner(Model):
     ) -> Run:
         """Predicts, then learns, row by row, in native code.
 
-        All rows are learned, or, where an error is raised, none.
+        If an error is raised, no row is learned.
 
         Args:
             X: (T, d) array or frame.
-            y: (T,) labels, or (T, m) where the learner takes several a row.
-            sample_weight: (T,) weights of the rows; a row of weight 0 is predicted and not learned.
-            weights_every: rows between snapshots of the weights; None keeps none.
-            level: keep the ends of the intervals of :meth:`predict_interval` at this level.
+            y: (T,) labels, or (T, m) if the learner supports several labels a row.
+            sample_weight: (T,) weights of the rows; a row of weight 0 is predicted but not learned.
+            weights_every: the number of rows between snapshots of the weights; None for no snapshots.
+            level: also return the intervals of :meth:`predict_interval` at this level.
         """
         with self._guard.transaction(self):
             return self._learn_table(X, y, sample_weight, f"{type(self).__name__}.run", weights_every, level)
@@ -267,7 +268,7 @@ class Learner(Model):
     # scikit-learn's verbs.
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Forgets everything, then learns the rows in their order, once. A failure leaves the learner as it was."""
+        """Starts from scratch and learns the rows once, in order. An error leaves the learner unchanged."""
         where = f"{type(self).__name__}.fit"
         with self._guard.transaction(self):
             self._forget()
@@ -278,17 +279,17 @@ class Learner(Model):
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learns more rows in their order, once."""
+        """Learns more rows once, in order."""
         with self._guard.transaction(self):
             self._learn_table(X, y, sample_weight, f"{type(self).__name__}.partial_fit")
         return self
 
     def predict(self, X: Any) -> Array:
-        """Predictions for many rows, each as if it were the next one; :class:`driftline.Forecaster` looks further ahead."""
+        """Predicts many rows, each as if it were the next one; :class:`driftline.Forecaster` looks further ahead."""
         return self._predicted(X, "predict").predictions  # type: ignore[no-any-return]
 
     def predict_intervals(self, X: Any, level: float = 0.9) -> tuple[Array, Array]:
-        """The ends of the intervals of many rows, (lower, upper), each as if it were the next one."""
+        """The interval ends (lower, upper) for many rows, each as if it were the next one."""
         out = self._predicted(X, "predict_intervals", level)
         return out.lower, out.upper
 
@@ -309,7 +310,7 @@ class Learner(Model):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R² of predictions for rows in any order: 1 is perfect, 0 is as good as the mean of ``y``.
 
-        Where a row has several labels, it is the mean over them.
+        With several labels a row, it is the mean over them.
         """
         return sklearn.score(self, X, y, sample_weight, f"{type(self).__name__}.score")
 
@@ -378,36 +379,36 @@ class Learner(Model):
 
     @property
     def coef_(self) -> Array:
-        """The weights of the features, without the intercept's; (outputs, d) where a row has several labels."""
+        """The weights of the features, without the intercept's; (outputs, d) with several labels a row."""
         return self._weights[..., : self.n_features_in_]
 
     @property
     def intercept_(self) -> Any:
-        """The weight of the constant feature, 0.0 without one; one for each output where a row has several labels."""
+        """The weight of the constant feature, 0.0 without one; one for each output with several labels a row."""
         weights = self._weights
         last = weights[..., -1] if self.intercept else np.zeros(weights.shape[:-1])
         return float(last) if last.ndim == 0 else last
 
     @property
     def n_features_in_(self) -> int:
-        """The number of features, the constant one not counted."""
+        """The number of features, without the constant one."""
         return int(self._require_core("n_features_in_").features)
 
     @property
     def feature_names_in_(self) -> Array:
-        """The names of the features, where they have any."""
+        """The names of the features, if they have any."""
         self._require_core("feature_names_in_")
         return self._named_features()
 
     @property
     def n_seen_(self) -> int:
-        """How many rows were learned."""
+        """The number of rows learned."""
         sums = {"rows": 0.0} if self._core is None else self._sums()
         return int(sums["rows"] - sums.get("gaps", 0.0))
 
     @property
     def n_skipped_(self) -> int:
-        """How many rows were skipped because a value was missing."""
+        """The number of rows skipped because of a missing value."""
         return self._skipped
 
     def _sums(self) -> dict[str, float]:
@@ -417,7 +418,7 @@ class Learner(Model):
     def certificate(self) -> Certificate:
         """What is proven about the loss so far; see :doc:`/certificates`.
 
-        Where a row has several labels: the sum of what holds for each, without a bound.
+        With several labels a row, it is the sum over the labels, without a bound.
         """
         return Certificate(loss=0.0) if self._core is None else self._certify(self._sums())
 
@@ -428,7 +429,7 @@ class Learner(Model):
         model_file.save(record.of(self), path)
 
     def to_bytes(self) -> bytes:
-        """What :meth:`save` would write; :func:`driftline.from_bytes` reads it back."""
+        """The bytes that :meth:`save` would write; :func:`driftline.from_bytes` reads them back."""
         return model_file.to_bytes(record.of(self))
 
     def _extra_head(self, state: dict[str, Any]) -> dict[str, Any]:
@@ -440,7 +441,7 @@ class Learner(Model):
         return {}
 
     def set_params(self, **changes: Any) -> Self:
-        """Changes hyper-parameters, all or none. On a learner that has learned they act from the next row on."""
+        """Changes hyperparameters, all or none. On a trained learner, they take effect from the next row on."""
         before, missing = self.get_params(deep=False), self.missing
         super().set_params(**changes)
         if self._core is not None:
