@@ -1,4 +1,4 @@
-"""Prequential evaluation, and comparisons with significance tests."""
+"""Evaluation: predict, then learn; and comparisons with tests of significance."""
 
 from driftline.evaluate import plots
 from driftline.evaluate.adapters import Mapped, PartialFit

@@ -49,7 +49,7 @@ class PartialFit:
         self._learned = True
 
     def anew(self, **changes: Any) -> PartialFit:
-        """The same adapter around an untrained model with some parameters changed."""
+        """The same, with a model that has learned nothing and some parameters changed."""
         return PartialFit(fresh(self.model, **changes), start=self.start, classes=self.classes)
 
     def __repr__(self) -> str:
@@ -77,7 +77,7 @@ class Mapped:
         self.model.learn_one(x, y)
 
     def anew(self, **changes: Any) -> Mapped:
-        """The same adapter around an untrained model with some parameters changed."""
+        """The same, with a model that has learned nothing and some parameters changed."""
         return Mapped(fresh(self.model, **changes))
 
     def __repr__(self) -> str:
@@ -95,10 +95,10 @@ class TrueOrFalse:
 
     def __init__(self, model: Any) -> None:
         self.model = model
-        self.negative: int | None = None  # the label that is not 1, once one has appeared
+        self.negative: int | None = None  # the label that is not 1, once there was one
 
     def meet(self, labels: Array) -> None:
-        """Collects the set of labels of a block before its rows are predicted, but not which row has which."""
+        """Is shown labels before their rows are predicted: what they are called, not which row has which."""
         for label in set(labels.tolist()):
             if label not in (-1, 0, 1) or (label != 1 and self.negative not in (None, label)):
                 known = "" if self.negative is None else f" after {self.negative}"
@@ -126,7 +126,7 @@ def of_river(model: Any) -> bool:
 
 
 def final_step(model: Any) -> Any:
-    """The last step of a River pipeline, or the model itself."""
+    """What decides in a model of River: a pipeline is what its last step is."""
     while isinstance(model, Mapped) or hasattr(model, "steps"):
         model = model.model if isinstance(model, Mapped) else list(model.steps.values())[-1]
     return model
@@ -160,7 +160,7 @@ def predicts_labels(learner: Any) -> bool:
 def fresh(learner: Any, **changes: Any) -> Any:
     """An untrained copy of a learner, with some parameters changed.
 
-    A class or a function is called with the parameters.
+    A class or a function makes a learner from its parameters; it is called.
 
     >>> import driftline as dl
     >>> model = dl.RLS(forgetting=0.9)
@@ -184,7 +184,7 @@ def fresh(learner: Any, **changes: Any) -> Any:
 
 
 def _fresh_value(value: Any) -> Any:
-    """A parameter's value; a nested learner is replaced by an untrained copy too."""
+    """A parameter's value: a learner within a learner is made anew too."""
     if isinstance(value, (list, tuple)) and value and all(hasattr(item, "predict_one") for item in value):
         return type(value)([fresh(item) for item in value])
     return fresh(value) if hasattr(value, "predict_one") and not isinstance(value, type) else copy.deepcopy(value)

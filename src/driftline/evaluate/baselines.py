@@ -28,7 +28,7 @@ class Baseline(ABC):
 
     @abstractmethod
     def after(self, labels: Array) -> Array:
-        """The predictions before the first of these labels arrives and after each; NaN while none is known.
+        """What is predicted before the first of these labels arrives, and after each; NaN while none is known.
 
         A label that is not finite never arrives. The result has one entry more than ``labels``.
         """
@@ -72,11 +72,11 @@ class RunningMean(Baseline):
 
 
 class OneSeasonAgo(Baseline):
-    """The label of the same hour a day or a week ago, or of the same month a year ago: whichever fitted best so far.
+    """The label of the same hour a day or a week ago, or of the same month a year ago: whichever suited best so far.
 
-    The lag counts from the predicted row. If the label at a lag has not arrived yet, the lag becomes its next multiple: with
-    labels 30 rows late, 24 rows becomes 48. If there is no label at the lag, the last one is used. The lag with the smallest
-    squared error over the labels that have arrived is chosen, or the shortest of several.
+    The lag counts from the row that is predicted. One whose label has not arrived yet becomes its next multiple: with labels
+    30 rows late, 24 rows ago becomes 48. Where there is no label at the lag, the last one stands in. The lag with the least
+    squared error over the labels that have arrived is chosen, the shortest of several.
     """
 
     name, title = "season", "seasonal value"
@@ -96,11 +96,11 @@ class OneSeasonAgo(Baseline):
 
     @property
     def rows_ago(self) -> int:
-        """The current lag, in rows before the predicted one."""
+        """How many rows before the predicted one the label stands that is predicted now."""
         return int(self._rows_ago()[self.losses.argmin()])
 
     def after(self, labels: Array) -> Array:
-        """The label one season before the predicted row each time."""
+        """The label one season before the row that is predicted each time."""
         pieces = [self._after(labels[start : start + PIECE]) for start in range(0, max(len(labels), 1), PIECE)]
         return np.concatenate([*(piece[:-1] for piece in pieces), pieces[-1][-1:]])
 
@@ -115,7 +115,7 @@ class OneSeasonAgo(Baseline):
         known = filled[rows - self.delay - 1 : len(filled) - self.delay - 1]  # when the rows of the labels were predicted
         season, least, losses = np.empty(count + 1), np.full(count + 1, np.inf), np.empty(count + 1)
         with np.errstate(over="ignore", invalid="ignore"):
-            for place, lag in reversed(list(enumerate(self._rows_ago().tolist()))):  # the shortest among equals is last
+            for place, lag in reversed(list(enumerate(self._rows_ago().tolist()))):  # of equals the shortest, which is last
                 said = past[rows - lag : rows - lag + count]
                 losses[0] = self.losses[place]
                 np.square(labels - (said if whole else np.where(np.isfinite(said), said, known)), out=losses[1:])
@@ -136,7 +136,7 @@ BASELINES: dict[str, type[Baseline]] = {kind.name: kind for kind in (LastValue, 
 
 
 class LateLabels:
-    """Late labels, block by block: row t is predicted when the labels up to row t - delay - 1 have arrived.
+    """Labels that arrive late, block by block: row t is predicted when those up to row t - delay - 1 have arrived.
 
     Args:
         delay: rows by which labels are late.
@@ -170,23 +170,23 @@ class Baselines:
         self.known = {name: kind(delay) for name, kind in BASELINES.items()}
 
     def predict(self, y: Array) -> dict[str, Array]:
-        """The prediction of each baseline for the rows whose labels are ``y``; NaN while no label is known."""
+        """What each baseline predicts for the rows whose labels are ``y``; NaN while no label is known."""
         labels, before = self.labels.arrived(y)
         return {name: baseline.after(labels)[before] for name, baseline in self.known.items()}
 
     @property
     def any_label(self) -> bool:
-        """Whether there was a label, already known or not."""
+        """Whether there was a label, be it known or still on its way."""
         return bool(np.isfinite([self.known[LastValue.name].after(np.empty(0))[0], *self.labels.waiting]).any())
 
     def state(self) -> dict[str, Any]:
-        """The state as arrays and plain numbers, from which :meth:`restored` continues exactly."""
+        """Arrays and plain numbers, from which :meth:`restored` goes on exactly."""
         plain = {f"{name}.{key}": value for name, baseline in self.known.items() for key, value in vars(baseline).items()}
         return {"delay": self.labels.delay, "waiting": self.labels.waiting, **plain}
 
     @classmethod
     def restored(cls, state: Mapping[str, Any]) -> Baselines:
-        """Restores the result of :meth:`state`."""
+        """From what :meth:`state` gave."""
         baselines = cls(int(state["delay"]))
         baselines.labels.waiting = np.array(state["waiting"])
         for name, baseline in baselines.known.items():

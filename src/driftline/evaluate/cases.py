@@ -27,23 +27,23 @@ def subsets(rows: int, count: int = 10) -> list[tuple[int, int]]:
 
 
 def seeds(seed: int, repeats: int) -> tuple[int, list[int]]:
-    """The seeds of the tuning sequence and of the repetitions; the first ones do not depend on the number of repetitions."""
+    """The seed of the tuning sequence, and those of the repetitions; the first ones are the same for any number of them."""
     tuning, *others = np.random.SeedSequence(seed).generate_state(repeats + 1).tolist()
     return tuning, others
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Case:
-    """A named stream, and how sequences are taken from it.
+    """A stream under its name, and how sequences are taken from it.
 
     Args:
         data: (X, y), a stream, or a function that makes either from a seed.
-        rows: the number of rows of a sequence; None for all.
+        rows: rows of a sequence; all there are where None.
         repeats: how many sequences.
-        protocol: "repeats" draws each sequence with its own seed, "subsets" cuts them out of one by :func:`subsets`.
+        protocol: "repeats" draws each with a seed of its own, "subsets" cuts them out of one, as :func:`subsets` says.
         seed: where the seeds of the sequences come from.
-        tuning: (X, y) or a stream to tune on; or the share of rows to set aside at the beginning, if the data cannot be
-            drawn again.
+        tuning: (X, y) or a stream to tune on; or the share of the rows that is set aside for it at the beginning, where the
+            data cannot be drawn again.
     """
 
     data: Any
@@ -87,7 +87,7 @@ class Case:
 
 
 def redrawable(data: Any) -> bool:
-    """Whether the data can be drawn again with another seed."""
+    """Whether other rows of the same kind can be had by another seed."""
     if isinstance(data, tuple):
         return False
     seeded = dataclasses.is_dataclass(data) and any(field.name == "seed" for field in dataclasses.fields(data))

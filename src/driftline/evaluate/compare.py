@@ -1,4 +1,4 @@
-"""Comparisons of learners: tuned separately, repeated, and tested for significance."""
+"""Learners against one another: tuned apart, repeated, and tested for significance."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def compare(
 
 
 def _raise_what_all_refuse(jobs: Sequence[Job], outcomes: Sequence[Outcome]) -> None:
-    """Raises ValueError if no learner accepts the rows: then the rows are at fault."""
+    """Rows that no learner takes are not the learners' fault."""
     refused: dict[tuple[str, int | None], list[Outcome]] = {}
     for job, outcome in zip(jobs, outcomes, strict=True):
         refused.setdefault((job.stream, job.repetition), []).append(outcome)
@@ -112,7 +112,7 @@ def _raise_what_all_refuse(jobs: Sequence[Job], outcomes: Sequence[Outcome]) -> 
 def _tune(
     contest: Contest, grid: Mapping[str, Any], n_jobs: int | None, progress: bool | TextIO
 ) -> dict[str, dict[str, list[Trial]]]:
-    """The settings tried on the tuning sequence, by stream and learner."""
+    """What was tried on the tuning sequence, by stream and learner."""
     jobs = tuning_jobs(contest, grid)
     with Progress(len(jobs), "trials", show=progress) as bar:
         outcomes = run_jobs(contest, jobs, n_jobs, bar)

@@ -1,4 +1,4 @@
-"""The result of a comparison: scores, tests, tables and plots."""
+"""What a comparison gives back: scores, tests, tables and pictures."""
 
 from __future__ import annotations
 
@@ -264,7 +264,7 @@ def rank_means(comparison: Comparison, metric: Metric) -> dict[str, float]:
 
 
 def spread_text(mean: float, std: float) -> str:
-    """A mean and its deviation, rounded to the digits that the deviation makes significant.
+    """A mean and its deviation, to the digits that the deviation leaves.
 
     >>> spread_text(12.34567, 0.0234), spread_text(1234.5, 67.8), spread_text(0.5, float("nan"))
     ('12.346 ± 0.023', '1234 ± 68', '0.5')

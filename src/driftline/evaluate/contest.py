@@ -1,4 +1,4 @@
-"""The jobs of a comparison, each one learner on one sequence. Worker processes run them."""
+"""One piece of a comparison at a time: a learner on a sequence. This is what worker processes run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from driftline.evaluate.tables import Value
 class Trial(NamedTuple):
     """A setting that was tried on the tuning sequence, and its mean squared error there (classifiers: share of mistakes).
 
-    If the learner failed, the loss is infinite and ``failure`` says how.
+    The loss is infinite where the learner broke down, and ``failure`` says how.
     """
 
     params: Params
@@ -27,9 +27,9 @@ class Trial(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """A learner's metrics on one sequence, the time it took, and the error message if it failed.
+    """A learner's metrics on one sequence, the time it took, and what went wrong, if something did.
 
-    ``refused`` distinguishes rows or settings that the learner rejects from divergence.
+    ``refused`` tells rows or settings that the learner does not take from numbers that ran away.
     """
 
     values: dict[str, float]
@@ -40,7 +40,7 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True)
 class Job:
-    """One unit of work: try a setting on the tuning sequence (repetition None), or score it on a repetition."""
+    """What to do: try a setting on the tuning sequence (repetition None), or score one on a repetition."""
 
     stream: str
     learner: str
@@ -50,7 +50,7 @@ class Job:
 
 @dataclass(eq=False)
 class Contest:
-    """The learners, streams and metrics of a comparison: everything that a worker process needs."""
+    """Learners, streams and metrics: all that a worker process needs to know."""
 
     learners: Mapping[str, Any]
     cases: Mapping[str, Case]
@@ -59,13 +59,13 @@ class Contest:
     _drawn: tuple[str, int | None, Pair] | None = field(default=None, repr=False)  # the sequence that was drawn last
 
     def run(self, job: Job) -> Outcome:
-        """Does a job with an untrained learner. A learner that fails gets the worst value of every metric."""
+        """Does a job with a fresh learner. A learner that breaks down has the worst value of every metric."""
         params = dict(job.params)
         template = self.learners[job.learner]
         if job.repetition is not None and "seed" not in params and hasattr(template, "get_params"):
             own = template.get_params(deep=False)
             if isinstance(own.get("seed"), int):
-                params["seed"] = own["seed"] + job.repetition  # a different seed in each repetition
+                params["seed"] = own["seed"] + job.repetition  # another start in each repetition
         learner = fresh(template, **params)
         metrics: tuple[Metric | str, ...] = self.metrics
         if job.repetition is None:
@@ -80,7 +80,7 @@ class Contest:
         return Outcome(result.totals["it"], result.seconds["it"])
 
     def _sequence(self, stream: str, repetition: int | None) -> Pair:
-        """The rows of a sequence, drawn once for all learners."""
+        """The learners take turns on a sequence: it is drawn once."""
         if self._drawn is None or self._drawn[:2] != (stream, repetition):
             case = self.cases[stream]
             rows = case.tuning_sequence() if repetition is None else case.sequence(repetition)
@@ -92,7 +92,7 @@ class Contest:
 
 
 def tuning_jobs(contest: Contest, grid: Mapping[str, Any]) -> list[Job]:
-    """Every valid setting on every stream; settings that a learner rejects are left out."""
+    """Every setting that makes a learner, on every stream; settings that a learner refuses are left out."""
     unknown = [name for name in grid if name not in contest.learners]
     if unknown:
         raise ValueError(f"compare: grid names {', '.join(unknown)}, which is not among {', '.join(contest.learners)}")
@@ -120,7 +120,7 @@ def loss_of(outcome: Outcome) -> float:
 
 
 def chosen(trials: list[Trial]) -> Params:
-    """The setting with the smallest loss; the first of several."""
+    """The setting with the least loss; the first of several."""
     finite = [trial for trial in trials if trial.loss < float("inf")]
     if not finite:
         raise ValueError(f"compare: a learner broke down with every setting of its grid, such as {trials[0]}")

@@ -1,4 +1,4 @@
-"""Runs a learner row by row, with labels on time or late."""
+"""How a learner is asked and taught, row by row, with labels in time or late."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ class Answers(NamedTuple):
 
 
 class Driver:
-    """For each row, lets a learner predict it, then learn the row whose label has arrived.
+    """Asks a learner for each row, then teaches it the row whose label has arrived.
 
-    driftline's learners use ``ask`` and ``tell``, so they learn a row as it was when they predicted it. For learners of
-    other libraries, ``learn_one`` is called with the row and its label when the label arrives.
+    A learner of this library is asked and told: it learns a row as of when it predicted it. One of another library is given
+    the row and its label by ``learn_one`` when the label arrives.
 
     Args:
         learner: with ``predict_one`` and ``learn_one``.
         delay: rows by which labels are late.
-        level: also predict intervals at this level.
-        where: the caller, for messages.
+        level: ask for intervals of this level too.
+        where: who asks, for messages.
     """
 
     def __init__(self, learner: Any, delay: int, level: float | None, where: str) -> None:
@@ -86,7 +86,7 @@ class Driver:
         return Answers(self._read(run.predictions), (run.lower, run.upper))
 
     def _runs_late(self, block: Block) -> bool:
-        """Whether the learner can process a block at once although labels are late."""
+        """Whether the learner takes the rows at once though labels are late."""
         return not inputs.is_sparse(block.X) and not isinstance(self.learner._as_table(block.X, self.where), EncodedTable)
 
     def _run_late(self, block: Block) -> Answers:

@@ -1,4 +1,4 @@
-"""Holdout rows from the current distribution: a learner's expected error instead of that on a single next row."""
+"""Fresh rows from the distribution that holds right now: what a learner knows, without the chance of the next row."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from driftline.tables import inputs
 
 @dataclass
 class Holdout:
-    """Lets the learners predict ``size`` holdout rows after every ``every`` rows of the stream."""
+    """Asks the learners about ``size`` fresh rows after every ``every`` rows of the stream."""
 
     stream: Any
     metrics: tuple[Metric, ...]
@@ -30,7 +30,7 @@ class Holdout:
     def plan(
         cls, stream: Any, metrics: tuple[Metric, ...], size: Any, every: Any, seed: Any, rows: int | None, where: str
     ) -> Holdout | None:
-        """Checks the holdout options; None if there is no holdout."""
+        """Checks what was asked for; None where it was nothing."""
         size = COUNT.or_none().require(where, "holdout", size)
         every = COUNT.or_none().require(where, "holdout_every", every)
         if size is None:

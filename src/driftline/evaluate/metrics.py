@@ -22,11 +22,11 @@ class Rows:
 
     Attributes:
         y: labels.
-        prediction: the predictions, made before the labels were seen.
-        lower, upper: ends of the predicted intervals, if any.
-        classes: whether predictions are labels, not numbers whose sign decides.
+        prediction: made before the label was seen.
+        lower, upper: ends of the predicted intervals, where there are any.
+        classes: predictions are labels, not numbers whose sign decides.
         origin: a number near the labels, subtracted before they are squared.
-        baselines: the predictions of simple baselines for the rows, by name.
+        baselines: what simple baselines predict for the rows, by their names.
     """
 
     y: Array
@@ -182,7 +182,7 @@ class R2(Metric):
     def value(self, count: Array, sums: Sums) -> Array:
         """One minus the share of the labels' variance that remains."""
         residual, spread = sums["squared"], sums["spread of label"]
-        constant = spread <= count * np.square(1e-12 * sums["label"] / count)  # only the rounding error of the mean
+        constant = spread <= count * np.square(1e-12 * sums["label"] / count)  # nothing but the rounding of the mean
         ratio = residual / np.where(constant, 1.0, spread)
         r2: Array = 1.0 - np.where(constant, np.where(residual > 0, 1.0, 0.0), ratio)
         return np.where((count > 1) & np.isfinite(residual) & np.isfinite(spread), r2, np.nan)
@@ -307,7 +307,7 @@ class Known:
 
 
 def as_metrics(metrics: str | Metric | Iterable[str | Metric], where: str) -> tuple[Metric, ...]:
-    """Metrics by name, or given as objects.
+    """Metrics from their names, or as they are.
 
     >>> as_metrics("mse", "prequential"), as_metrics(["r2", Accuracy(0.5)], "prequential")
     ((MSE(),), (R2(), Accuracy(threshold=0.5)))
@@ -324,7 +324,7 @@ def as_metrics(metrics: str | Metric | Iterable[str | Metric], where: str) -> tu
 
 
 def value_of(metric: Metric, rows: Rows) -> float:
-    """The value of a metric over some rows."""
+    """The metric over all of some rows."""
     with np.errstate(all="ignore"):
         columns = metric.columns(rows)
         sums = {name: column.sum(keepdims=True) for name, column in columns.items()}

@@ -17,7 +17,7 @@ STYLES = ("-", "--", ":", "-.")
 
 
 def style(number: int) -> dict[str, Any]:
-    """The colour and the dashes of the n-th line: after the last colour, the colours repeat with other dashes."""
+    """The colour and the dashes of the n-th line: after the last colour, the colours begin again with other dashes."""
     return {"color": COLOURS[number % len(COLOURS)], "linestyle": STYLES[number // len(COLOURS) % len(STYLES)]}
 
 
@@ -36,19 +36,19 @@ def new_axes(ax: Any, width: float = 8.0, height: float = 4.5) -> Any:
 
 
 def legend(ax: Any) -> None:
-    """A legend next to the plot, where it covers no line."""
+    """Names beside the picture, where they cover no line."""
     ax.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
 def save(ax: Any, path: Any) -> Any:
-    """Writes the plot to the path, if given; returns the axes."""
+    """Writes the picture where a path is given; gives the axes back."""
     if path is not None:
         ax.figure.savefig(path, dpi=150)
     return ax
 
 
 def draw_curves(curves: Mapping[str, Curve], metric: str, how: str, *, ax: Any = None, path: Any = None) -> Any:
-    """One line a learner; a logarithmic axis if the values are positive and far apart."""
+    """One line a learner; a logarithmic axis where the values are positive and far apart."""
     ax = new_axes(ax)
     for number, (name, curve) in enumerate(curves.items()):
         ax.plot(curve.rows, curve.values, label=name, linewidth=1.6, **style(number))

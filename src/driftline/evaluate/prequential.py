@@ -21,7 +21,7 @@ from driftline.tables import inputs
 from driftline.tables.inputs import Array
 
 WHERE = "prequential"
-SLOW_ROWS = 2_048  # rows at once for learners that are called row by row, so that the progress is updated
+SLOW_ROWS = 2_048  # rows at once where a learner is asked row by row, so that the progress moves
 
 
 def prequential(

@@ -1,4 +1,4 @@
-"""A progress line on a terminal: the share done, the speed, and the time left."""
+"""A line on a terminal that says how far long work is, how fast it goes, and how long it will take."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PAUSE = 0.2  # seconds between two changes of the line
 
 
 def duration(seconds: float) -> str:
-    """Minutes and seconds, with hours if there are any.
+    """Minutes and seconds, with hours where there are any.
 
     >>> duration(75), duration(3675)
     ('1:15', '1:01:15')

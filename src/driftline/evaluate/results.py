@@ -1,4 +1,4 @@
-"""The result of an evaluation: totals, curves, tables and plots."""
+"""What an evaluation gives back: totals, curves, tables and pictures."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Prequential:
 
     @classmethod
     def of(cls, settings: Settings, scores: dict[str, Scores], **others: Any) -> Self:
-        """Builds the result from the settings and the scores of each learner."""
+        """From what was measured and the scores of each learner."""
         return cls(
             metrics={metric.name: metric for metric in settings.metrics},
             totals={name: score.last("cumulative") for name, score in scores.items()},

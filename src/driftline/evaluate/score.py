@@ -1,4 +1,4 @@
-"""Metrics of predictions that were made elsewhere."""
+"""The same measurements for predictions that were made elsewhere."""
 
 from __future__ import annotations
 

@@ -48,17 +48,17 @@ class Scores:
 
 
 class Scorer:
-    """Computes metrics from blocks of labels and predictions, in memory that does not grow with the stream.
+    """Takes labels and predictions block by block, gives metrics. Its memory does not grow with the stream.
 
-    A row without a label, or with a missing feature and no prediction, is not scored; it is counted as skipped. A NaN
-    prediction on a complete row counts as an infinite error, so that a learner that failed does not look good.
+    A row without a label, or with a missing feature and no prediction, is not scored; it is counted as skipped. A prediction
+    that is not a number on a row that has all its values is an infinite error: a learner that broke down must not look good.
 
     Args:
         settings: what is measured.
-        classes: whether predictions are labels, not numbers.
-        rows: the length of the stream, if known.
-        baselines: simple baselines to measure along with the predictions. Rows that they cannot predict, because no label is
-            known yet, are not scored but counted as early.
+        classes: predictions are labels, not numbers.
+        rows: the length of the stream, where it is known.
+        baselines: simple baselines to measure beside the predictions. Rows that they cannot predict, because no label is
+            known yet, are not scored; they are counted as early.
     """
 
     def __init__(
@@ -80,9 +80,9 @@ class Scorer:
         lost: Callable[[], Array] | None = None,
         early: int = 0,
     ) -> None:
-        """Scores rows, except for the first ``early``, which were predicted before any label was known.
+        """Scores rows, but for the first ``early``, predicted before any label was known.
 
-        If predictions are missing, ``lost`` is called to find the rows that lack a feature.
+        ``lost`` is asked which rows miss a feature where predictions are missing.
         """
         with np.errstate(all="ignore"):  # overflow is a loss of infinity, and shows as one
             good: Array | None = None
@@ -158,7 +158,7 @@ class Scorer:
 
     @property
     def season(self) -> int | None:
-        """The current lag of the seasonal baseline, in rows before the predicted one."""
+        """How many rows before the predicted one the label stands that the seasonal baseline predicts now."""
         season = None if self.baselines is None else self.baselines.known[OneSeasonAgo.name]
         return season.rows_ago if isinstance(season, OneSeasonAgo) else None
 
@@ -167,7 +167,7 @@ class Scorer:
         return {metric.name: metric.value(sums[:, 0], by_name) for metric in self.settings.metrics}
 
     def state(self) -> dict[str, Any]:
-        """The state as arrays and plain values, from which :meth:`restore` continues. The settings must keep only totals."""
+        """Arrays and plain values, from which :meth:`restore` goes on exactly, where the settings keep totals alone."""
         plain = {name: getattr(self, name) for name in _PLAIN}
         with np.errstate(all="ignore"):
             sums = {} if self._tracker is None else {f"sums/{name}": part for name, part in self._tracker.state().items()}
@@ -175,7 +175,7 @@ class Scorer:
         return plain | sums | {f"baselines/{name}": value for name, value in beside.items()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Continues from the :meth:`state` of a scorer with the same settings."""
+        """Goes on from what the :meth:`state` of a scorer with the same settings gave."""
         for name in _PLAIN:
             setattr(self, name, state[name])
         if self._names:
@@ -206,7 +206,7 @@ _PLAIN = ("scored", "skipped", "early", "_origin", "_least", "_largest", "_names
 
 
 def _scored_labels(y: Array, prediction: Array, lost: Callable[[], Array] | None) -> tuple[Array, Array]:
-    """Labels, with None for missing ones, and the rows that can be scored."""
+    """Labels, None in the place of those that are missing, and the rows that can be scored."""
     good = np.array([not is_missing(label) for label in y.tolist()])
     labels = y if good.all() else np.where(good, y, np.array(None))
     silent = np.array([said is None for said in prediction.tolist()])
@@ -216,7 +216,7 @@ def _scored_labels(y: Array, prediction: Array, lost: Callable[[], Array] | None
 
 
 def _scored(y: Array, prediction: Array, lost: Callable[[], Array] | None) -> tuple[Array, Array, Array]:
-    """Rows that can be scored, with harmless numbers in place of the others."""
+    """Rows that can be scored, with harmless numbers in the place of the others."""
     broken = np.isnan(prediction)
     bad = ~np.isfinite(y)
     if broken.any() and lost is not None:

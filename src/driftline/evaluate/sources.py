@@ -1,4 +1,4 @@
-"""Blocks of rows from arrays, frames, streams and other iterables."""
+"""Rows from what users hold: arrays, frames, streams, and anything that can be iterated, a block at a time."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Block:
 
     @property
     def mappings(self) -> bool:
-        """Whether rows are mappings from names to numbers, not a table."""
+        """Rows are mappings from names to numbers, and no table holds them."""
         return isinstance(self.X, list)
 
     @cached_property
@@ -51,7 +51,7 @@ class Block:
         return table if table is not None and cells.has_special(table) else None
 
     def rows(self, as_mappings: bool) -> list[Any]:
-        """The rows one by one, as mappings if requested or if they are mappings already."""
+        """The rows one by one: mappings where asked for, or where that is what they are."""
         if self.mappings:
             return list(self.X)
         if self._special is not None:
@@ -84,8 +84,8 @@ class Source:
     Args:
         data: (X, y); a stream with ``blocks`` or ``take``; a dataset of River; or an iterable of (X, y) blocks or
             of (x, y) rows.
-        rows: the largest number of rows to read; required for endless streams.
-        where: the caller, for messages.
+        rows: how many rows to read at most; needed for streams without an end.
+        where: who asks, for messages.
     """
 
     def __init__(self, data: Any, rows: int | None, where: str) -> None:
@@ -118,7 +118,7 @@ class Source:
         raise TypeError(f"{self.where}: data must be (X, y), a stream, or an iterable of blocks or rows, got {type(data)}")
 
     def blocks(self, every: int | None = None, most: int = ARRAY_ROWS) -> Iterator[Block]:
-        """The rows in blocks of at most ``most``, none of which crosses a multiple of ``every``."""
+        """The rows in pieces of at most ``most``, none of which goes over a multiple of ``every``."""
         start = 0
         for pair in self.pairs:
             X, y = as_arrays(pair, self.where)
@@ -138,7 +138,7 @@ class Source:
 
 
 def is_dataset(data: Any) -> bool:
-    """Whether this is a River dataset, whose ``take`` is an iterator, and whose length is None if endless."""
+    """A dataset of River: (mapping, label) pairs, and how many, None for ever more. Its ``take`` is an iterator."""
     return hasattr(data, "n_samples") and hasattr(data, "task") and isinstance(data, Iterable)
 
 
@@ -180,7 +180,7 @@ def cut(X: Any, start: int, stop: int) -> Any:
 
 
 def gathered(items: Iterable[Any], where: str) -> Iterator[Pair]:
-    """Blocks as they come, with single rows combined into blocks.
+    """Blocks as they come, and single rows put together.
 
     >>> pairs = gathered([([1.0, 2.0], 3.0), ([4.0, 5.0], 6.0), (np.ones((5, 2)), np.ones(5))], "example")
     >>> [X.shape for X, y in pairs]
@@ -196,7 +196,7 @@ def gathered(items: Iterable[Any], where: str) -> Iterator[Pair]:
         if X and (not single or len(X) == GATHERED):
             yield _together(X), np.asarray(y)
             X, y = [], []
-        if single:  # copied, because the producer may reuse the memory for the next row
+        if single:  # copied, for whoever makes the rows may use the same memory for the next one
             X.append(dict(x) if isinstance(x, Mapping) else np.array(x))
             y.append(label)
         else:

@@ -1,4 +1,4 @@
-"""Significance tests for comparisons. SciPy is imported when a test is made."""
+"""Tests of significance for comparisons. SciPy is imported when one is made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forecasts several rows ahead, measured at every step."""
+"""Learners that look several rows ahead, measured at every step."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from driftline.evaluate.sources import Block
 from driftline.tables import inputs
 from driftline.tables.inputs import Array
 
-UNIT = 256  # rows summed at once; there is a sum for each step
+UNIT = 256  # rows that are summed at once: there is a sum for each step
 
 
 class StepDriver:
     """Forecasts each row from 1, 2, …, steps rows before it, then learns it.
 
     Args:
-        learner: a driftline regressor, which is copied for each step, or a forecaster.
-        steps: the number of rows ahead.
-        level: the level of the intervals; None for none.
-        metrics: the metrics at each step.
-        where: the caller, for messages.
+        learner: a regressor of this library, of which each step has a copy, or a forecaster.
+        steps: how many rows ahead.
+        level: of the intervals; None for none.
+        metrics: what is measured at each step.
+        where: who asks, for messages.
     """
 
     def __init__(self, learner: Any, steps: int, level: float | None, metrics: Settings, where: str) -> None:
@@ -83,11 +83,11 @@ class StepDriver:
 
 
 class StepBaselines:
-    """The baselines, measured at every step with the labels known at that step.
+    """What needs no model, measured at every step: with the labels known at that step.
 
     Args:
-        steps: the number of rows ahead.
-        metrics: those that need no intervals are used.
+        steps: how many rows ahead.
+        metrics: those that need no intervals are measured.
     """
 
     def __init__(self, steps: int, metrics: Settings) -> None:

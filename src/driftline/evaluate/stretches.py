@@ -1,4 +1,4 @@
-"""Tests whether one learner's losses are significantly lower than another's on a stream with dependent rows."""
+"""Whether one learner's losses along a stream are lower than another's, beyond chance, though rows depend on each other."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ FEWEST = 10  # stretches, once there are as many rows; twice as many are made in
 
 
 class LossesByStretch:
-    """The losses of several learners on the same rows; any two can be compared at any time.
+    """The losses of several learners on the same rows, of which any two can be compared at any time.
 
-    As in Diebold and Mariano :cite:`diebold1995`, the null hypothesis is that the mean difference of two learners' losses is
-    0. Losses of neighbouring rows are dependent, because one change of the target affects many rows, and their variance
-    changes along the stream. A test that treats rows as independent finds differences where there are none. The rows are
-    therefore cut into 10 to 19 stretches of equal length, and Student's t-test is applied to the mean differences of these.
-    Long stretches are nearly independent, and the test keeps its level of 5 % even if the variance differs between them
+    The question is that of Diebold and Mariano :cite:`diebold1995`: is the mean difference of two learners' losses 0? Losses
+    of neighbouring rows depend on each other, since one change of the target troubles many rows, and their spread changes
+    along the stream. A test that takes rows for independent finds differences where there are none. So the rows are cut
+    into 10 to 19 stretches of equal length, and Student's test is made of the mean differences of these. Long stretches
+    hardly depend on each other, and the test holds its level of 5 % though some of them spread more than others
     :cite:`ibragimov2010`. Memory does not grow with the rows; up to one stretch of rows at the end is not counted yet.
 
     Args:
-        count: the number of learners.
+        count: of the learners.
 
     >>> rng = np.random.default_rng(0)
     >>> losses = LossesByStretch(2)
@@ -56,7 +56,7 @@ class LossesByStretch:
             self.length *= 2
 
     def test(self, one: int, other: int) -> PairedTest:
-        """The statistic, which is negative if ``one`` has the smaller loss, and the two-sided p-value."""
+        """The statistic, negative where ``one`` loses less, and the probability of one as large by chance, two-sided."""
         means = np.array(self._sums).reshape(-1, len(self._open)) / self.length
         return paired_t_test(means[:, one], means[:, other])
 

@@ -1,4 +1,4 @@
-"""A grid of hyperparameters, run over one stream at once."""
+"""A whole grid of hyper-parameters over one stream at once."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def sweep(
 
 
 class _Lane:
-    """One setting and its progress through the rows."""
+    """One setting on its way along the rows."""
 
     def __init__(self, model: Learner) -> None:
         self.model: Learner | None = model
@@ -141,7 +141,7 @@ class _Lane:
         self._total, self._count = 0.0, 0
 
     def learn(self, start: int, X: Any, y: Any, weight: Array | None) -> None:
-        """Learns a block of rows that starts at row ``start``, unless an earlier row was rejected."""
+        """Learns a block of rows, of which ``start`` is the first, unless an earlier one was refused."""
         if self.model is None:
             return
         try:
@@ -173,7 +173,7 @@ def _place(error: Exception, start: int) -> str:
 
 
 def _learn_all(lanes: list[_Lane], rows: Rows, threads: int) -> None:
-    """Learns block by block; each thread has a share of the settings. An error or interrupt soon stops the others."""
+    """Block by block, each thread a share of the settings. The first error, or an interrupt, ends the others soon."""
     ended = threading.Event()
 
     def learn(share: list[_Lane]) -> None:

@@ -34,7 +34,7 @@ Join = Callable[[Array, Array], Array]  # the sums over two sets of rows, put to
 def moving_sum(values: Array, width: int, join: Join = np.add) -> Array:
     """Sums along the first axis of ``width`` rows up to each, fewer at the start.
 
-    Any width is composed of sums of 1, 2, 4, … rows. Nothing is subtracted, so a huge value leaves no rounding error behind.
+    Sums of 1, 2, 4, … rows make up any width. Nothing is subtracted: a huge value leaves no rounding behind when it leaves.
 
     >>> moving_sum(np.array([[1.0], [1e30], [2.0], [3.0], [4.0]]), 2).ravel().tolist()
     [1.0, 1e+30, 1e+30, 5.0, 7.0]
@@ -56,7 +56,7 @@ def moving_sum(values: Array, width: int, join: Join = np.add) -> Array:
 def fading_sum(carry: Array, values: Array, factor: float) -> Array:
     """Each row's sum is ``factor`` times the one before plus its own values; ``carry`` is the sum before the first.
 
-    A power of the factor that underflows is replaced by the smallest number, so that an infinite value stays infinite.
+    A power of the factor too small for a number is the smallest one: an infinite value stays infinite, by definition.
 
     >>> fading_sum(np.array([8.0]), np.array([[1.0], [0.0], [2.0]]), 0.5).ravel().tolist()
     [5.0, 2.5, 3.25]
@@ -71,7 +71,7 @@ def fading_sum(carry: Array, values: Array, factor: float) -> Array:
 
 
 def between(first: Array, second: Array, column: int) -> Array:
-    """The spread of two sets of rows together minus their own spreads, which is due to their different means.
+    """What the spread of two sets of rows together has beyond their own: they lie about two means.
 
     >>> between(np.array([[2.0, 6.0]]), np.array([[1.0, 0.0]]), 1).item()  # 3, 3 and 0 about their mean 2: 1 + 1 + 4
     6.0
@@ -87,17 +87,18 @@ def between(first: Array, second: Array, column: int) -> Array:
 class Tracker:
     """Adds up columns of numbers row by row.
 
-    Rows are summed in units, and a point is kept at the end of every few units. When there are too many points, every other
-    one is dropped and the units double: the points stay evenly spaced, and memory stays bounded, however long the stream is.
+    Rows are summed in units, and a point is kept at the end of every few of them. When there are more points than asked
+    for, every other one goes and the units double: the points stay evenly spaced, and the memory bounded, however long the
+    stream turns out to be.
 
     Args:
         columns: how many columns there are.
         window: rows of the sliding window; None for none.
         fading: weight of a row relative to the next one, in (0, 1]; None for none.
-        points: the largest number of points, in addition to the last row; None keeps every row, 0 only the last.
-        rows: the length of the stream if known, to start with the right units.
+        points: the most points to keep, beside the last row; None keeps every row, 0 none but the last.
+        rows: the length of the stream where it is known, to begin with the right units.
         spreads: columns, from 0, whose squared distances from their own mean over the same rows are summed too. Spreads of
-            two sets of rows are combined using their means, so that no digits are lost however far the column moves.
+            two sets of rows are put together by their means, so that digits are kept wherever the column goes.
         unit: rows that are summed at once where no points are kept.
     """
 
@@ -301,13 +302,13 @@ class Tracker:
         return {"rows": self._rows, "total": self._total.copy(), "rest": rest}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Continues exactly from the result of :meth:`state`."""
+        """Goes on exactly from what :meth:`state` gave."""
         self._rows, self._total = int(state["rows"]), state["total"].copy()
         self._waiting, self._all_count = state["rest"].shape[1], False
         self._buffer[:, : self._waiting] = state["rest"]
 
     def finish(self) -> Points:
-        """The points, including the last row's. Nothing can be added afterwards."""
+        """The points kept, the last row's included. Nothing can be added afterwards."""
         self._flush(1)
         while self.points and len(self._kept) > self.points:
             self._kept.halve()
@@ -348,7 +349,7 @@ class _Kept:
         self.sums = {kind: [np.concatenate(pieces)[1::2]] for kind, pieces in self.sums.items()}
 
     def close(self, row: int, sums: dict[str, Array]) -> None:
-        """Adds the last row's point, or replaces the one already there."""
+        """The last row's point, in the place of one that is there already."""
         if self.rows and self.rows[-1][-1] == row:
             self.rows[-1] = self.rows[-1][:-1]
             self.sums = {kind: [*pieces[:-1], pieces[-1][:-1]] for kind, pieces in self.sums.items()}

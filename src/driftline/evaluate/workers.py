@@ -23,8 +23,8 @@ from driftline.base.processors import cores
 from driftline.base.rules import COUNT
 from driftline.evaluate.progress import Progress
 
-PATIENCE = 1.0  # seconds of work in this process before parallel ones are considered
-WORTH = 3.0  # remaining seconds of work for which it is worth starting them
+PATIENCE = 1.0  # seconds of work in this process before parallel ones are thought of
+WORTH = 3.0  # seconds of work left that are worth starting them
 
 # Processes fill the cores: more threads in each, as linear algebra would start, are several times slower.
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1")
@@ -33,16 +33,16 @@ _START = "import sys; sys.path[:] = {path!r}; from driftline.evaluate.workers im
 
 
 class Work(Protocol):
-    """The data that a worker process receives at its start, and the function that does a job."""
+    """What a worker process is told at its start, and then does one job after another of."""
 
     def run(self, job: Any) -> Any:
-        """Does a job. Both the job and its outcome may be sent between processes."""
+        """Does a job, which may have been sent from another process, as its outcome will be."""
 
 
 def run_jobs(work: Work, jobs: Sequence[Any], n_jobs: int | None, bar: Progress) -> list[Any]:
-    """Runs jobs in one process or several; returns their outcomes in order.
+    """The outcomes of jobs, in their order, from one process or several.
 
-    With ``n_jobs=None`` every core is used, if the work turns out to take more than a few seconds and the learners and
+    With ``n_jobs=None`` every core is used, once the work is seen to take more than a few seconds and the learners and
     streams can be sent to other processes.
     """
     if n_jobs is not None:
@@ -67,7 +67,7 @@ def _here(work: Work, jobs: Sequence[Any], bar: Progress) -> list[Any]:
 
 
 def _as_it_goes(work: Work, jobs: Sequence[Any], bar: Progress) -> list[Any]:
-    """Runs jobs on every core, or here if there is only one core or something cannot be sent to another process."""
+    """On every core, or in this process where there is one core, or something cannot be sent to another."""
     count = cores()
     if count > 1:
         try:
@@ -157,7 +157,7 @@ class _Worker:
         self.process.kill()
         for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None:
-                with contextlib.suppress(OSError):  # the part that could not be sent to a process that has ended
+                with contextlib.suppress(OSError):  # what was not sent to a process that is gone
                     pipe.close()
         self.process.wait()
 

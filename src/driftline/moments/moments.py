@@ -56,7 +56,7 @@ class Moments:
         self._weighted = 0  # rows whose weight was not 1
         self._names: list[Name] | None = None
         self._triangle: Array | None = None
-        self._largest: Array = np.zeros(0)  # the largest absolute value of each column
+        self._largest: Array = np.zeros(0)  # of each column, by size
 
     @property
     def n_seen_(self) -> int:
@@ -138,7 +138,7 @@ class Moments:
             "largest_norm2": float(self._largest[:-1] @ self._largest[:-1]),
             "weighted": self._weighted,
             "capped": int(held),
-            "retuned": 1,  # rows were not learned one by one, so no theorem bounds the loss
+            "retuned": 1,  # not every row was learned by itself: no theorem speaks of the loss
         }
         state.start(learner, self._names, unit, diagonal, weights, sums)
         return learner

@@ -1,4 +1,4 @@
-"""A theorem's bound, evaluated on a stream."""
+"""What a theorem says on a stream."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class Bound:
     Attributes:
         statement: which theorem, and what it bounds.
         terms: the parts that add up to the bound, by name.
-        conditions: the conditions of the theorem in words, each with whether it holds here. If one fails, ``value`` is only
-            the result of the formula and proves nothing.
-        observed: the observed value of the bounded quantity; None if unknown.
-        assumptions: assumptions of the theorem that no finite stream can prove.
+        conditions: what the theorem asks for, in words, each with whether it holds here. Where one fails, ``value`` is only
+            what the formula gives, and proves nothing.
+        observed: what is bounded, as it came out; None where it is not known.
+        assumptions: what the theorem takes for granted and no finite stream can show.
     """
 
     statement: str
@@ -38,12 +38,12 @@ class Bound:
 
     @property
     def slack(self) -> float | None:
-        """The bound minus the observed value."""
+        """Bound minus what was observed."""
         return None if self.observed is None else self.value - self.observed
 
     @property
     def ratio(self) -> float | None:
-        """The observed value divided by the bound: 1 means tight, a small value means vacuous."""
+        """What was observed as a part of the bound: 1 is tight, small is vacuous."""
         if self.observed is None:
             return None
         return self.observed / self.value if self.value else math.inf if self.observed else 1.0

@@ -20,9 +20,9 @@ class BestFixed:
     """The fixed weights with the smallest penalised loss.
 
     Attributes:
-        weights: u, (d,); the intercept's weight comes last.
-        loss: sum of squared errors, without row weights and without the penalty.
-        value: the minimum: the weighted loss plus the penalty.
+        weights: u, (d,); the intercept's is the last.
+        loss: sum of squared errors, without weights of rows and without the penalty.
+        value: what u minimises: the weighted loss plus the penalty.
     """
 
     weights: Array
@@ -35,12 +35,12 @@ class BestSequence:
     """The sequence of weights with the smallest penalised loss.
 
     Attributes:
-        weights: u_1 ... u_T, (T, d); the intercept's weights are the last column.
+        weights: u_1 ... u_T, (T, d); the intercept's are the last column.
         loss: sum of squared errors, without penalties.
         value: the minimum: loss plus penalties.
         drift: V, the sum of squared steps.
         path_length: V', the sum of the steps' norms.
-        start: u_0, if the ridge is on it; else None. V and V' then include the step from u_0 to u_1.
+        start: u_0, where the ridge sits on it; else None. V and V' then count the step from u_0 to u_1 too.
     """
 
     weights: Array
@@ -83,8 +83,8 @@ def best_fixed(X: Any, y: Any, ridge: float, *, intercept: bool = False, sample_
         X: the rows, (T, d).
         y: their labels, (T,).
         ridge: b, the cost of :math:`|u|^2`, at least 0.
-        intercept: append a constant feature 1 as the last feature, as the learners do.
-        sample_weight: :math:`a_t`, (T,); None gives all rows the weight 1.
+        intercept: append a constant feature 1, last, as the learners do.
+        sample_weight: :math:`a_t`, (T,); None weighs all rows by 1.
 
     >>> best = best_fixed([[1.0], [2.0]], [1.0, 3.0], ridge=1.0)
     >>> best.weights.round(4), round(best.loss, 4), round(best.value, 4)
@@ -120,15 +120,15 @@ def best_sequence(
     r"""The sequence that minimises :math:`b|u_1|^2 + c \sum_t |u_{t+1} - u_t|^2 + \sum_t (y_t - u_t \cdot x_t)^2`.
 
     An exact square-root information smoother: O(T d³) time and O(T d²) memory. It works with orthogonal factors of the
-    information matrix, never with the normal equations, so costs of very different sizes are no problem.
+    information, never with the normal equations, so that costs of any size may meet.
 
     Args:
         X: the rows, (T, d).
         y: their labels, (T,).
         ridge: b, the cost of :math:`|u_1|^2`, at least 0.
         drift_cost: c, the cost of a squared step, positive; infinity forbids steps.
-        intercept: append a constant feature 1 as the last feature, as the learners do.
-        ridge_at: 1, or 0 to put the ridge on a :math:`u_0` one step before the first row, as in Kalman.
+        intercept: append a constant feature 1, last, as the learners do.
+        ridge_at: 1, or 0 to put the ridge on a :math:`u_0` one step before the first row, as Kalman has it.
 
     >>> best = best_sequence([[1.0], [1.0]], [0.0, 3.0], ridge=1.0, drift_cost=1.0)
     >>> best.weights[:, 0].round(4), round(best.value, 4), round(best.drift, 4)

@@ -17,10 +17,10 @@ from driftline.regret.rows import as_rows
 
 
 def comparator(learner: Learner, X: Any, y: Any) -> BestFixed | BestSequence:
-    """Computes the best comparator for a second-order learner: its ``value`` is ``learner.certificate().comparator``.
+    """The best comparator for a second-order learner, solved for: its ``value`` is ``learner.certificate().comparator``.
 
-    Fixed weights for Ridge, AAR and AROWR, with discounts for RLS and DFOP, and with row weights for WEMM; a sequence for
-    LASER and Kalman. A learner that resets or projects has none.
+    Fixed weights for Ridge, AAR, AROWR, with discounts for RLS and DFOP, with its weights of the rows for WEMM; a sequence
+    for LASER and Kalman. A learner that resets or projects has none.
 
     Args:
         learner: only its parameters matter, not what it has learned.
@@ -59,6 +59,6 @@ def comparator(learner: Learner, X: Any, y: Any) -> BestFixed | BestSequence:
 
 
 def _discounts(policy: Policy, T: int) -> Any:
-    """The remaining weight of the prior and of each row after the last row."""
+    """What is left of the prior and of each row after the last row."""
     factors = policy.time.values(1, T) if isinstance(policy.time, Divide) else np.ones(T)
     return np.append(np.cumprod(factors[::-1])[::-1], 1.0)

@@ -17,7 +17,7 @@ from driftline.tables.inputs import Array
 
 @dataclass(frozen=True)
 class _Replay:
-    """The quantities in the statements about WEMM. ``row_weights`` is None if a row has no positive weight."""
+    """What the statements on WEMM are made of. ``row_weights`` is None where a row has none."""
 
     ridge: float
     rows: Array
@@ -28,7 +28,7 @@ class _Replay:
 
 
 def wemm_weights(rows: Array, ridge: float) -> Array | None:
-    """WEMM's row weights, a = 1 / (1 - x'A^-1 x); None if a row has no positive one."""
+    """WEMM's weights of the rows, a = 1 / (1 - x'A^-1 x); None where a row has no positive one."""
     A = ridge * np.eye(rows.shape[1])
     weights = np.empty(len(rows))
     for t, x in enumerate(rows):
@@ -41,13 +41,13 @@ def wemm_weights(rows: Array, ridge: float) -> Array | None:
 
 
 def wemm_theorem_4(learner: WEMM, X: Any, y: Any, u: Any = None) -> Bound:
-    r"""The loss of WEMM is at most :math:`b|u|^2 + \sum_t a_t (y_t - u \cdot x_t)^2` for any u, with equality for the best.
+    r"""The loss of WEMM is at most :math:`b|u|^2 + \sum_t a_t (y_t - u \cdot x_t)^2` for any u, and equal to the least.
 
     Args:
         learner: only its parameters matter, not what it has learned.
         X: the rows, (T, d).
         y: their labels, (T,).
-        u: fixed weights, the intercept's last; None for those that minimise the bound.
+        u: fixed weights, the intercept's last; None takes those that make the bound least.
 
     References: :cite:`moroshko2013`, Theorem 4.
 
@@ -75,7 +75,7 @@ def wemm_theorem_5(learner: WEMM, X: Any, y: Any, u: Any = None) -> Bound:
         learner: only its parameters matter, not what it has learned.
         X: the rows, (T, d).
         y: their labels, (T,).
-        u: fixed weights, the intercept's last; None for the best of Theorem 4.
+        u: fixed weights, the intercept's last; None takes the best of Theorem 4.
 
     References: :cite:`moroshko2013`, Theorem 5, which has X = 1; the rest is a matter of units.
     """
@@ -94,7 +94,7 @@ def wemm_theorem_6(learner: WEMM, X: Any, y: Any, u: Any = None) -> Bound:
         learner: only its parameters matter, not what it has learned.
         X: the rows, (T, d).
         y: their labels, (T,).
-        u: fixed weights, the intercept's last; None for the best of Theorem 4.
+        u: fixed weights, the intercept's last; None takes the best of Theorem 4.
 
     References: :cite:`moroshko2013`, Theorem 6, which has X = 1; the rest is a matter of units.
     """
