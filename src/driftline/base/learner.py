@@ -429,7 +429,7 @@ class Learner(Model):
         model_file.save(record.of(self), path)
 
     def to_bytes(self) -> bytes:
-        """The bytes that :meth:`save` would write; :func:`driftline.from_bytes` reads them back."""
+        """What :meth:`save` would write; :func:`driftline.from_bytes` reads it back."""
         return model_file.to_bytes(record.of(self))
 
     def _extra_head(self, state: dict[str, Any]) -> dict[str, Any]:

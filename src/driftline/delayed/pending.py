@@ -27,7 +27,7 @@ Id = str | int
 
 
 class Pending:
-    """A learner whose labels arrive later, by id and in any order.
+    """A learner whose labels come later, by id and in any order.
 
     Each id, a string or an integer, is learned once; an id that was learned or withdrawn cannot be used again. The last
     ``most`` such ids are remembered; an older one counts as new. A row is learned as it was when it was predicted
@@ -232,7 +232,7 @@ class Pending:
         model_file.save(self._record(), path)
 
     def to_bytes(self) -> bytes:
-        """The bytes that :meth:`save` would write; :func:`driftline.from_bytes` reads them back."""
+        """What :meth:`save` would write; :func:`driftline.from_bytes` reads it back."""
         return model_file.to_bytes(self._record())
 
     def _record(self) -> Record:

@@ -25,7 +25,7 @@ _FORGETTING, _RIDGE = number(gt=0, le=1), number(gt=0)
 
 
 class Moments:
-    r"""Everything that ridge regression or recursive least squares needs to know about a stretch of rows, in O(d²) memory.
+    r"""All that ridge regression or recursive least squares needs to know of a stretch of rows, in O(d²) memory.
 
     With z = (x, 1, y), R is the upper triangle with :math:`R^\top R = \sum_i \lambda^{t-i} z_i z_i^\top`, computed by
     Householder reflections, so that no digits are lost by squaring. ``a.then(b)`` represents the rows of ``a`` followed by
@@ -183,7 +183,7 @@ class Moments:
         model_file.save(self._record(), path)
 
     def to_bytes(self) -> bytes:
-        """The bytes that :meth:`save` would write; :func:`driftline.from_bytes` reads them back."""
+        """What :meth:`save` would write; :func:`driftline.from_bytes` reads it back."""
         return model_file.to_bytes(self._record())
 
     def _record(self) -> Record:
