@@ -107,7 +107,7 @@ class Forecaster:
     # Learning.
 
     def learn_one(self, x: Any, y: Any) -> None:
-        """Learns a row at every step: an array-like, or a mapping with the names of the first row."""
+        """Learns a row, at every step: an array-like, or a mapping whose names are those of the first row."""
         where = "Forecaster.learn_one"
         label = np.array([inputs.as_label(y, where)])
         with self._guard.transaction(self):
@@ -118,7 +118,7 @@ class Forecaster:
         """Forecasts each row once from each step ahead, then learns it.
 
         Args:
-            X: (T, d) array or frame; (T, 0) if there are no features.
+            X: (T, d) array or frame; (T, 0) where there are no features.
             y: (T,) labels.
             level: also return intervals at this level.
         """
@@ -272,7 +272,7 @@ class Forecaster:
     # Keeping.
 
     def clone(self) -> Forecaster:
-        """An untrained forecaster with the same parameters."""
+        """A forecaster with the same parameters that has learned nothing."""
         return Forecaster(self._learner.clone(), self._steps, self._known.given)
 
     def __getstate__(self) -> dict[str, Any]:
