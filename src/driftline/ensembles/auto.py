@@ -46,24 +46,23 @@ class AutoCore(NativeCore, Protocol):
 
 @learner
 class Auto(Learner):
-    r"""A mixture of experts that follows the target at whatever speed it moves, O(d²) a row.
+    r"""A mixture of experts that adapts to any speed of drift, O(d²) a row.
 
-    Nothing is to be set. Some 25 second-order learners run side by side: with exponential forgetting, with a random walk
-    of the weights, and with resets when the errors say that the target jumped. Some see the features in their own
-    proportions, some standardised, some the last labels, earlier rows and squares too. Their predictions are mixed by
+    There is nothing to tune. Auto runs some 25 second-order learners: with exponential forgetting, with random-walk weights,
+    and with resets when the errors suggest that the target jumped. Some see the raw features, some standardised ones, some
+    also the last labels, earlier rows and squares. Their predictions are mixed by
 
     .. math:: p_k \propto L_k^{-n/2}, \quad L_k = \sum_i \alpha^{t-i} (y_i - f_{k,i})^2, \quad n = \sum_i \alpha^{t-i}
 
-    at three rates of forgetting :math:`\alpha`; a learner on top predicts the residual of the mixture from the experts'
-    deviations from it; and a mixture of the same form chooses among these: the linear core. Beside it are other experts:
-    autoregression in differences, profiles of features with few values, trees that are replaced all the time, and a stack.
-    A jury that leans on the core to begin with mixes them. :doc:`/auto` tells what was tried.
+    at three forgetting factors :math:`\alpha`. A learner on top predicts the residual of the mixture from the experts'
+    deviations from it, and a mixture of the same form chooses among these predictions. This is the linear core. There are
+    further experts: autoregression in differences, profiles of features with few values, trees that are continually
+    replaced, and a stack. A final aggregation, which initially favours the core, combines them. See :doc:`/auto`.
 
-    ``Auto(experts=[...])`` puts learners of your own among the experts; see :doc:`/auto`.
+    ``Auto(experts=[...])`` adds your own learners to the experts; see :doc:`/auto`.
 
-    ``coef_`` and ``intercept_`` are those of the linear model that the experts of the core make together at this moment,
-    without what is cut off, shrunk or squared on the way. Labels serve as inputs in the order in which ``learn_one`` brought
-    them.
+    ``coef_`` and ``intercept_`` are those of the linear model that the experts of the core currently form together, ignoring
+    clipping, shrinkage and squares. Label lags follow the order of ``learn_one``.
 
     References: :cite:`raftery2010`; :cite:`jacobsen2024`; :cite:`rokhlin2025`.
 
@@ -112,10 +111,10 @@ class Auto(Learner):
         super()._restore(core, names)
 
     def predict(self, X: Any, *, lags: bool = True) -> Array:
-        """Predictions for many rows, each as if it were the next one.
+        """Predicts many rows, each as if it were the next one.
 
-        With ``lags=False`` only the experts of the linear core that look at no earlier label or row have a say, so that rows
-        need not follow the last one learned, nor one another: what cross-validation needs, and what ``score`` measures.
+        With ``lags=False`` only the experts of the linear core that use no earlier labels or rows predict, so the rows need
+        not follow the last learned row or each other. Use it for cross-validation; ``score`` does.
         :class:`driftline.Forecaster` predicts rows further ahead.
         """
         predictions = super().predict(X)
@@ -134,7 +133,7 @@ class Auto(Learner):
 
     @property
     def weights_(self) -> dict[str, float]:
-        """The share of each expert in the mixture, by what it sees and how it forgets. They sum to 1."""
+        """The share of each expert in the mixture, by its inputs and its forgetting. They sum to 1."""
         core = self._require_core("weights_")
         team = core.team().tolist()
         linear = {name_of(expert): team[0] * expert.share for expert in core.experts()}
@@ -145,7 +144,7 @@ class Auto(Learner):
 
     @property
     def memory_(self) -> float:
-        """How many rows are in use: the geometric mean of the experts' memories, by their shares."""
+        """The effective number of rows in use: the weighted geometric mean of the experts' memories."""
         return self._memory()
 
     def _memory(self) -> float:
@@ -156,14 +155,14 @@ class Auto(Learner):
 
     @property
     def drift_(self) -> float:
-        """The variance of a row's step of a weight, features and noise having variance 1: the mean by shares.
+        """The weighted mean of the experts' drifts: the variance of a weight's step, for features and noise of variance 1.
 
-        Dominated by the fastest experts when they disagree; ``memory_`` tells what most of the weight is on.
+        Dominated by the fastest experts when they disagree; ``memory_`` shows where most of the weight is.
         """
         return float(self._require_core("drift_").memory()[1])
 
     def explain(self) -> str:
-        """What the learner believes about the stream, in words."""
+        """Describes in words what the learner has found out about the stream."""
         if self._core is None:
             return "Auto has seen no row yet."
         core = self._core

@@ -1,4 +1,4 @@
-"""From online learning to a batch: the mean of the weights."""
+"""Online-to-batch conversion: the mean of the weights."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ _ERRORS = LMS(intercept=False)  # on rows of 0 it predicts 0, and so only takes 
 class Averaged(MetaLearner):
     r"""Predicts with the mean of the weights with which another learner predicted, O(d) a row.
 
-    That is beside what the learner itself costs.
+    This is in addition to the cost of the learner itself.
 
     .. math:: \hat y = \bar w \cdot x, \quad \bar w = \frac{1}{m} \sum_{t=1}^{m} w_t
 
-    The learner goes its own way; :math:`w_t` are the weights that it had for row t, so :math:`w_1` is its start and the
-    weights after the last row do not count yet. On rows drawn from one distribution, the mean of the weights of LMS has an
-    expected risk of at most :math:`\min_u R(u)/(1 - \eta X^2) + |u|^2/(\eta m)`: :func:`driftline.regret.online_to_batch`.
-    On a drifting target the mean looks back on all rows alike.
+    The learner is trained as usual. :math:`w_t` are the weights with which it predicted row t, so :math:`w_1` are its
+    initial weights, and those after the last row do not count yet. On rows drawn from one distribution, the mean of the
+    weights of LMS has an expected risk of at most :math:`\min_u R(u)/(1 - \eta X^2) + |u|^2/(\eta m)`:
+    :func:`driftline.regret.online_to_batch`. The mean weights all rows equally, so it does not suit a drifting target.
 
-    A learner that shrinks or clips its predictions is averaged by its weights. A row of any positive weight counts once.
-    Intervals have the same width everywhere.
+    If a learner shrinks or clips its predictions, only its weights are averaged. A row of any positive weight counts once.
+    All intervals at a given time have the same width.
 
     Args:
-        learner: the learner to average; None is LMS.
+        learner: the learner to average; None for LMS.
 
     References: :cite:`schapire2018`, Theorem 2.
 
@@ -80,7 +80,7 @@ class Averaged(MetaLearner):
 
     @property
     def learner_(self) -> Learner:
-        """The learner as it has learned. It is the wrapper's own: look, and do not teach it."""
+        """The trained learner. It belongs to the wrapper: inspect it, but do not train it."""
         learner: Learner = self._require_core("learner_").members[0]
         return learner
 

@@ -1,4 +1,4 @@
-"""Regression on labels -1 and +1, as a classifier."""
+"""Classification by regression on labels -1 and +1."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ _DEFAULT = DFOP()
 
 @learner
 class Classifier(MetaLearner):
-    r"""A regressor on labels -1 and +1 as a classifier: it predicts by the sign, O(d²) a row.
+    r"""A classifier that trains a regressor on labels -1 and +1 and predicts by the sign, O(d²) a row.
 
-    That is for a learner of cost O(d²). Labels may be any two values. A third class turns the one learner into one for each
-    class against the rest, and the largest prediction wins; a class that appears late starts with a learner that has seen
-    nothing, unless ``classes`` names it in advance. Probabilities are those of a logistic curve over the predictions, 1/2
-    at 0, whose slopes follow the labels row by row.
+    The cost is that of an O(d²) learner. Labels can be any values. From the third class on, there is one learner for each
+    class against the rest, and the largest prediction wins; a class that appears late starts with an untrained learner,
+    unless ``classes`` declares it in advance. Probabilities come from a calibration curve over the predictions, with 1/2 at
+    0, whose slopes are adapted row by row.
 
-    ``run(...).predictions`` are labels, None where no class is known yet, and ``errors`` are 1 where the label was missed,
-    NaN where a row was skipped. In ``certificate()`` the loss counts mistakes: each has a squared error of at least 1, so a
-    bound on the learner's loss bounds them too.
+    ``run(...).predictions`` are labels, or None while no class is known; ``errors`` are 1 for wrong predictions and NaN for
+    skipped rows. In ``certificate()`` the loss is the number of mistakes: each has a squared error of at least 1, so a bound
+    on the learner's loss bounds their number too.
 
     Args:
-        learner: the regressor; None is DFOP.
-        classes: the labels to come, where they are known; None takes them as they appear.
+        learner: the regressor; None for DFOP.
+        classes: the labels, if known in advance; None to collect them as they appear.
 
     References: :cite:`zhao2021`, Section 5.
 
@@ -130,7 +130,7 @@ class Classifier(MetaLearner):
         self._met = Labels(labels)
 
     def set_params(self, **changes: Any) -> Self:
-        """Changes hyper-parameters, all or none. On a learner that has learned they act from the next row on."""
+        """Changes hyperparameters, all or none. On a trained learner, they take effect from the next row on."""
         super().set_params(**changes)
         if self._core is None:
             self._met = None  # there may be other labels that are named in advance
@@ -139,7 +139,7 @@ class Classifier(MetaLearner):
     # Labels at the door.
 
     def learn_one(self, x: Any, y: Any, *, sample_weight: float | None = None) -> None:
-        """Learns from one row and its label, which may be one that was never met; None, NaN, NA or NaT is missing."""
+        """Learns from one row and its label, which may be new; None, NaN, NA and NaT are missing labels."""
         label = as_label(y, f"{type(self).__name__}.learn_one")
         labels = self._labels
         code = np.nan if label is None else labels.code(label)
@@ -147,14 +147,14 @@ class Classifier(MetaLearner):
         super().learn_one(x, float(len(labels) if code is None else code), sample_weight=sample_weight)
 
     def ask(self, x: Any, ahead: int | None = None) -> Ticket:
-        """Predicts one row whose label is to come, and changes nothing; see :meth:`driftline.Learner.ask`."""
+        """Predicts one row whose label will arrive later; see :meth:`driftline.Learner.ask`. Changes nothing."""
         ticket = super().ask(x, ahead)
         code = ticket.numbers[0]
         ticket.set_label(self._labels.known[int(code)] if code >= 0 else None)
         return ticket
 
     def tell(self, ticket: Ticket, y: Any, *, sample_weight: float | None = None) -> None:
-        """Learns the label of a row as of when it was asked for; the label may be one that was never met."""
+        """Learns the label of a row as it was when it was asked; the label may be new."""
         label, labels = as_label(y, f"{type(self).__name__}.tell"), self._labels
         code = np.nan if label is None else labels.code(label)
         self._incoming = label
@@ -192,7 +192,7 @@ class Classifier(MetaLearner):
     def partial_fit(  # type: ignore[override]
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> Self:
-        """Learns more rows in their order, once. ``classes`` names labels that are to come, as in scikit-learn."""
+        """Learns more rows once, in order. ``classes`` declares labels that may appear later, as in scikit-learn."""
         where = f"{type(self).__name__}.partial_fit"
         with self._guard.transaction(self):
             for label in () if classes is None else as_labels(classes, len(classes), where):
@@ -206,7 +206,7 @@ class Classifier(MetaLearner):
     # What is said.
 
     def predict_one(self, x: Any) -> Any:
-        """The predicted label; None where no class is known yet."""
+        """The predicted label; None while no class is known."""
         code = super().predict_one(x)
         return self._labels.known[int(code)] if code >= 0 else None
 
@@ -225,19 +225,19 @@ class Classifier(MetaLearner):
         raise ValueError(f"{type(self).__name__}.predict_intervals: there is no interval around a label; see predict_proba")
 
     def decision_one(self, x: Any) -> Any:
-        """What decides: positive for the second of two ``classes_``; with more of them a mapping label -> number."""
+        """The decision value: positive for the second of two ``classes_``; with more classes, a mapping label -> number."""
         decisions = self._score_one(x, "decision_one")[0][0]
         if len(decisions) == 1:
             return float(decisions[0] * self._direction)
         return {self._labels.known[code]: float(decisions[code]) for code in self._labels.order()}
 
     def predict_proba_one(self, x: Any) -> dict[Any, float]:
-        """The probability of each class that is known; they sum to 1."""
+        """The probability of each known class; they sum to 1."""
         chances = self._chances(self._score_one(x, "predict_proba_one")[1])[0]
         return {self._labels.known[code]: float(chances[code]) for code in self._labels.order()}
 
     def decision_function(self, X: Any) -> Array:
-        """What decides, (T,) for two classes and (T, classes) for more, in the order of ``classes_``."""
+        """The decision values, (T,) for two classes and (T, classes) for more, in the order of ``classes_``."""
         decisions, _ = self._score_table(X, "decision_function")
         return decisions[:, 0] * self._direction if decisions.shape[1] == 1 else decisions[:, self._labels.order()]
 
@@ -247,7 +247,7 @@ class Classifier(MetaLearner):
         return chances[:, self._labels.order()]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of rows whose label :meth:`predict` gives."""
+        """The accuracy: the share of rows whose label :meth:`predict` predicts correctly."""
         where = f"{type(self).__name__}.score"
         predictions = self.predict(X)
         labels = as_labels(y, len(predictions), where)
@@ -293,7 +293,7 @@ class Classifier(MetaLearner):
 
     @property
     def classes_(self) -> Array:
-        """The labels that are known, in their order."""
+        """The known labels, in order."""
         self._require_core("classes_")
         return self._labels.array([self._labels.known[code] for code in self._labels.order()])
 
@@ -316,7 +316,7 @@ class Classifier(MetaLearner):
 
     @property
     def learners_(self) -> list[Learner]:
-        """The learners as they have learned. They are the classifier's own: look, and do not teach them."""
+        """The trained learners. They belong to the classifier: inspect them, but do not train them."""
         return list(self._require_core("learners_").members)
 
     def _certify(self, sums: dict[str, float]) -> Certificate:

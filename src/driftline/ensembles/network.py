@@ -1,4 +1,4 @@
-"""Learners side by side, and one on top."""
+"""A two-layer network of learners."""
 
 from __future__ import annotations
 
@@ -39,22 +39,22 @@ _ENDINGS = {  # events on top after which its state is no longer what the theore
 
 @learner
 class Network(MetaLearner):
-    r"""A network of two layers: learners side by side, and one on top that combines what they predict, O(C d²) a row.
+    r"""A two-layer network: several learners, and one on top that combines their predictions, O(C d²) a row.
 
     .. math:: \hat y = v \cdot p, \quad p = (\hat y_1, \ldots, \hat y_C)
 
-    Every learner predicts the row and learns from it. The one on top has their predictions as its inputs and learns the
+    Every learner predicts the row and learns from it. The learner on top gets their predictions as inputs and learns the
     weights v. Its loss is at most that of the best learner, plus a term that grows as the logarithm of the number of rows:
 
     .. math:: L \le \min_c L_c + r + A \log\det(I + \tfrac{1}{r} \sum p p^\top)
 
-    with A the largest loss on one row. ``certificate()`` has this bound, live. ``run`` runs the learners in parallel
-    threads. Intervals are those of the learner on top, and so are the resets of a run. Where a learner has transformers in
+    where A is the largest loss on one row. ``certificate()`` gives this bound at any time. ``run`` runs the learners in
+    parallel threads. Intervals, and the resets of a run, are those of the learner on top. If a learner has transformers in
     front of it, ``coef_`` has the weights of the learners' predictions.
 
     Args:
-        learners: a list of learners; None is the paper's: ARCOR without resets and with q = 1, 2, 3, 4.
-        top: the learner on top; None is the paper's: ARCOR without resets, in a ball of radius 1.
+        learners: a list of learners; None for the paper's: ARCOR without resets and with q = 1, 2, 3, 4.
+        top: the learner on top; None for the paper's: ARCOR without resets and with radius 1.
 
     References: :cite:`vaits2011`, Section 6 and Theorem 2.
 
@@ -94,7 +94,7 @@ class Network(MetaLearner):
 
     @property
     def learners_(self) -> list[Learner]:
-        """The learners as they have learned, in their order. They are the network's own: look, and do not teach them."""
+        """The trained learners, in order. They belong to the network: inspect them, but do not train them."""
         return list(self._require_core("learners_").members)
 
     @property

@@ -41,28 +41,27 @@ _LAGS = Rule(_are_lags, "a list of whole numbers of at least 1")
 
 
 class Refit(MetaLearner):
-    """A scikit-learn regressor, refitted along the stream on the latest rows, as a learner.
+    """A scikit-learn regressor as a learner, refitted along the stream on the latest rows.
 
-    A fit begins after row n, whenever ``every`` divides n, on a copy of the estimator and in a thread of its own. It serves
-    from row n + ``every`` // 10 on, whether it is done earlier or has to be waited for: predictions depend on the rows
-    alone, never on the clock. Before, fits begin after ``every`` // 2, // 4, // 8, ... rows, where that leaves 32 rows to
-    fit, and serve after a tenth as many. Until the first fit serves, :class:`~driftline.Ridge` predicts. A fit that fails is
-    reported as a warning, and the one before goes on serving. Predictions of the estimator are cut off half a range outside
-    the labels of the window.
+    After every ``every`` rows, a copy of the estimator is fitted in a separate thread. A fit that starts after row n is used
+    from row n + ``every`` // 10 on; if it takes longer, the model waits for it, so predictions depend only on the rows.
+    Earlier fits start after ``every`` // 2, // 4, // 8, ... rows, if that leaves 32 rows to fit, and are used after a tenth
+    as many. Until the first fit is in use, :class:`~driftline.Ridge` predicts. If a fit fails, there is a warning, and the
+    previous one stays in use. The estimator's predictions are clipped at half a range outside the labels of the window.
 
-    Lags count from the row that is predicted. Where the label at a lag is not known yet, lags that begin the list as 1, 2,
-    ... stand for the newest labels known, in this order, and any other lag for its next multiple, as in
-    :class:`~driftline.features.Lags`. A label that lies before the first row is NaN to estimators that take missing values,
-    as their scikit-learn tags tell (LightGBM, HistGradientBoosting). Others are not fitted to such a row, and Ridge predicts
-    it; so it does for all of them where none of the labels is there.
+    Lags count from the predicted row. If the label at a lag is not known yet, lags that begin the list as 1, 2, ... become
+    the newest known labels, in this order, and any other lag becomes its next multiple, as in
+    :class:`~driftline.features.Lags`. A label before the first row is NaN to estimators that accept missing values, by their
+    scikit-learn tags (LightGBM, HistGradientBoosting). Other estimators are not fitted to such a row, and Ridge predicts it;
+    Ridge also predicts rows for which none of the labels exists.
 
-    An estimator cannot be saved safely: ``save`` and ``to_bytes`` refuse. ``pickle`` keeps it.
+    ``save`` and ``to_bytes`` raise an error, because an estimator cannot be saved safely; ``pickle`` works.
 
     Args:
-        estimator: a scikit-learn regressor; it is copied, and never changed itself.
-        every: rows between fits.
-        window: rows that a fit looks back on, at most.
-        lags: how many rows back the labels lie that the estimator gets as inputs, after the features.
+        estimator: a scikit-learn regressor; it is copied and never changed.
+        every: the number of rows between fits.
+        window: the largest number of rows used for a fit.
+        lags: the lags, in rows, of the labels that the estimator gets as inputs after the features.
 
     >>> import numpy as np
     >>> import driftline as dl
