@@ -46,7 +46,7 @@ class AutoCore(NativeCore, Protocol):
 
 @learner
 class Auto(Learner):
-    r"""A mixture of experts that adapts to any speed of drift, O(d²) a row.
+    r"""A mixture of experts that follows the target at whatever speed it moves, O(d²) a row.
 
     There is nothing to tune. Auto runs some 25 second-order learners: with exponential forgetting, with random-walk weights,
     and with resets when the errors suggest that the target jumped. Some see the raw features, some standardised ones, some
