@@ -8,41 +8,12 @@ using namespace samples;
 
 namespace {
 
-Policy forgetting() {
-    Policy policy;
-    policy.time = Time::divide;
-    policy.amount = 0.95;
-    return policy;
-}
-Policy keeping() {
-    Policy policy = forgetting();
-    policy.keep_prior = true;
-    return policy;
-}
-Policy drifting() {
-    Policy policy;
-    policy.time = Time::add;
-    policy.amount = 0.01;
-    policy.shrink = true;
-    return policy;
-}
-Policy resetting() {
-    Policy policy;
-    policy.reset = Reset::below;
-    policy.radius = 2;
-    return policy;
-}
-Policy refusing() {
-    Policy policy;
-    policy.start = 0.01;
-    policy.complement = true;
-    return policy;
-}
-FirstOrderPolicy multiplying() {
-    FirstOrderPolicy policy;
-    policy.space = Space::signed_;
-    return policy;
-}
+constexpr Policy forgetting{.time = Time::divide, .amount = 0.95};
+constexpr Policy keeping{.time = Time::divide, .amount = 0.95, .keep_prior = true};
+constexpr Policy drifting{.time = Time::add, .amount = 0.01, .shrink = true};
+constexpr Policy resetting{.reset = Reset::below, .radius = 2};
+constexpr Policy refusing{.start = 0.01, .complement = true};
+constexpr FirstOrderPolicy multiplying{.space = Space::signed_};
 
 template <class Model> std::vector<std::byte> content(const Model& model) {
     const SlotLayout layout = layout_of(model.state);
@@ -144,7 +115,7 @@ template <class T> void what_goes_in_comes_out(Index d, const Policy& policy) {
 }
 
 template <class T> void a_call_that_is_undone_leaves_no_trace() {
-    FleetModel<SecondOrderModel<T>> fleet(models, 4, true, refusing());
+    FleetModel<SecondOrderModel<T>> fleet(models, 4, true, refusing);
     Rows data(3);
     std::vector<KeyedDone> done(2);
     for (double& value : data.x)
@@ -163,7 +134,7 @@ template <class T> void a_call_that_is_undone_leaves_no_trace() {
 
 // Undoing what was accepted changes nothing, and neither does undoing what cannot fail.
 template <class T> void what_was_accepted_stays() {
-    for (const Policy& policy : {refusing(), forgetting()}) {
+    for (const Policy& policy : {refusing, forgetting}) {
         FleetModel<SecondOrderModel<T>> fleet(models, 4, true, policy);
         Rows data(3);
         for (double& value : data.x)
@@ -179,7 +150,7 @@ template <class T> void what_was_accepted_stays() {
 }
 
 template <class T> void a_fleet_that_grows_keeps_what_it_learned() {
-    FleetModel<SecondOrderModel<T>> fleet(models, 4, true, refusing()), other(models, 4, true, refusing());
+    FleetModel<SecondOrderModel<T>> fleet(models, 4, true, refusing), other(models, 4, true, refusing);
     Rows data(3);
     for (double& value : data.x)
         value *= 0.5;
@@ -226,7 +197,7 @@ template <class Model> Status run_with_intervals(FleetModel<Model>& fleet, Rows&
 }
 
 template <class T> void what_is_kept_is_undone_and_moves_with_its_model() {
-    FleetModel<SecondOrderModel<T>> fleet(models, 4, true, refusing(), {true, limit});
+    FleetModel<SecondOrderModel<T>> fleet(models, 4, true, refusing, {true, limit});
     Rows data(3);
     for (double& value : data.x)
         value *= 0.5;
@@ -303,13 +274,13 @@ void threads_have_equal_shares() {
 
 template <class T> void test_type() {
     for (const Index d : sizes())
-        for (const Policy& policy : {forgetting(), drifting()})
+        for (const Policy& policy : {forgetting, drifting})
             what_goes_in_comes_out<T>(d, policy);
     for (const Index d : {1, 2, 4, 5, 8, 9, 16, 17, 33, 40})
         for (const std::size_t threads : {1, 2}) {
-            for (const Policy& policy : {forgetting(), keeping(), drifting(), resetting()})
+            for (const Policy& policy : {forgetting, keeping, drifting, resetting})
                 rows_with_keys_are_rows_of_separate_models<SecondOrderModel<T>>(d, policy, threads);
-            for (const FirstOrderPolicy& policy : {FirstOrderPolicy{}, multiplying()})
+            for (const FirstOrderPolicy& policy : {FirstOrderPolicy{}, multiplying})
                 rows_with_keys_are_rows_of_separate_models<FirstOrderModel<T>>(d, policy, threads);
         }
     a_call_that_is_undone_leaves_no_trace<T>();

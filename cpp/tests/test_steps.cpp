@@ -1,133 +1,14 @@
-// Whole steps through the engine: replay beside single rows, resets beside brute force, growth, and no allocation.
-#include <cstdlib>
+// Whole steps through the engine: replay beside single rows, resets beside brute force, growth.
 #include <cstring>
 #include <limits>
-#include <new>
 
 #include "check.hpp"
-#include "driftline/linear/first_order_model.hpp"
-#include "driftline/linear/projected_model.hpp"
-#include "samples.hpp"
+#include "steps.hpp"
 
 using namespace driftline;
 using namespace samples;
 
 namespace {
-bool counting = false;
-Index allocations = 0;
-void count_allocation() { allocations += counting; }
-} // namespace
-
-// Every way to memory is counted: the linker sends the C functions here (see CMakeLists.txt), operator new is replaced.
-extern "C" {
-void* __real_malloc(std::size_t);
-void* __real_calloc(std::size_t, std::size_t);
-void* __real_realloc(void*, std::size_t);
-void* __real_aligned_alloc(std::size_t, std::size_t);
-void* __wrap_malloc(std::size_t n) { return count_allocation(), __real_malloc(n); }
-void* __wrap_calloc(std::size_t n, std::size_t size) { return count_allocation(), __real_calloc(n, size); }
-void* __wrap_realloc(void* p, std::size_t n) { return count_allocation(), __real_realloc(p, n); }
-void* __wrap_aligned_alloc(std::size_t alignment, std::size_t n) {
-    return count_allocation(), __real_aligned_alloc(alignment, n);
-}
-}
-void* operator new(std::size_t n) {
-    count_allocation();
-    if (void* p = std::malloc(n ? n : 1))
-        return p;
-    throw std::bad_alloc();
-}
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-
-namespace {
-
-struct Stream {
-    Index rows, features;
-    std::vector<double> x, y, predictions;
-    std::vector<unsigned char> resets;
-    Stream(Index t, Index n) : rows(t), features(n), x(static_cast<std::size_t>(t * n)), y(static_cast<std::size_t>(t)) {
-        fill(x.data(), t * n);
-        fill(y.data(), t);
-        predictions.resize(y.size());
-        resets.resize(y.size());
-    }
-    Batch batch() const {
-        Batch b;
-        b.x = x.data();
-        b.rows = rows;
-        b.row_stride = features;
-        b.column_stride = 1;
-        b.y = y.data();
-        return b;
-    }
-    Outputs outputs() {
-        Outputs out;
-        out.predictions = predictions.data();
-        std::fill(resets.begin(), resets.end(), 0);
-        out.resets = resets.data();
-        return out;
-    }
-    const double* row(Index t) const { return x.data() + t * features; }
-};
-
-struct Named {
-    const char* name;
-    Policy policy;
-};
-std::vector<Named> policies() {
-    std::vector<Named> all(11);
-    all[0].name = "ridge";
-    all[1].name = "rls";
-    all[1].policy.time = Time::divide;
-    all[1].policy.amount = 0.95;
-    all[2].name = "aar";
-    all[2].policy.shrink = true;
-    all[2].policy.clip = 0.7;
-    all[3].name = "crrls";
-    all[3].policy.time = Time::divide;
-    all[3].policy.amount = 0.9;
-    all[3].policy.reset = Reset::every;
-    all[3].policy.period = 7;
-    all[4].name = "arcor";
-    all[4].policy.noise = 0.5;
-    all[4].policy.reset = Reset::below;
-    all[4].policy.radius = 0.4;
-    all[5].name = "wemm";
-    all[5].policy.start = 1e-3;
-    all[5].policy.complement = true;
-    all[6].name = "kalman";
-    all[6].policy.time = Time::add;
-    all[6].policy.amount = 0.01;
-    all[6].policy.noise = 0.5;
-    all[7].name = "drifting arcor";
-    all[7].policy.time = Time::divide;
-    all[7].policy.amount = 0.99;
-    all[7].policy.reset = Reset::below;
-    all[8].name = "modest rls";
-    all[8].policy.time = Time::divide;
-    all[8].policy.amount = 0.5;
-    all[8].policy.modest = 1;
-    all[9].name = "rls that keeps its prior";
-    all[9].policy.time = Time::divide;
-    all[9].policy.amount = 0.9;
-    all[9].policy.keep_prior = true;
-    all[10].name = "drifting arcor that keeps its prior";
-    all[10].policy = all[7].policy;
-    all[10].policy.start = 2;
-    all[10].policy.keep_prior = true;
-    return all;
-}
-template <class T> std::unique_ptr<SecondOrderModel<T>> make_model(Index d, bool intercept, const Policy& policy) {
-    auto model = std::make_unique<SecondOrderModel<T>>(d, intercept, policy);
-    if (policy.reset == Reset::below) {
-        std::vector<double> thresholds;
-        for (int i = 1; i <= 2000; ++i)
-            thresholds.push_back(1 / (i + 1.0));
-        model->set_thresholds(thresholds, 1);
-    }
-    return model;
-}
 
 template <class T> bool same(const SecondOrderModel<T>& a, const SecondOrderModel<T>& b) {
     const auto d = static_cast<std::size_t>(a.state.d);
@@ -201,77 +82,6 @@ template <class T> void variance_out_of_range_starts_afresh(Index d) {
         CHECK(said == asked && model->state.sums.repaired == 1);
     }
     CHECK(same(*learned, *saved));
-}
-
-template <class T> void steps_allocate_nothing(Index d, const Policy& policy) {
-    Stream stream(300, d - 1);
-    auto model = make_model<T>(d, true, policy);
-    for (const Index t : {50, 51, 120})
-        for (Index j = 0; j < d - 1 && !policy.complement; ++j)
-            stream.x[static_cast<std::size_t>(t * (d - 1) + j)] *= sizeof(T) == 8 ? 1e200 : 1e30;
-    Outputs out = stream.outputs();
-    double prediction = 0;
-    counting = true;
-    allocations = 0;
-    CHECK(engine<T>().replay(model->state, stream.batch(), out) == Status::done);
-    for (Index t = 0; t < 50; ++t) {
-        for (Index j = 0; j < d - 1; ++j)
-            model->state.x[j] = static_cast<T>(stream.row(t)[j]);
-        CHECK(engine<T>().learn(model->state, 0.5, 2.0, prediction) == Status::done);
-        CHECK(engine<T>().predict(model->state, prediction, nullptr) == Status::done);
-    }
-    counting = false;
-    CHECK(allocations == 0);
-}
-
-// Compressed rows of three entries each: through a random matrix, and into first-order learners.
-template <class T> void sparse_rows_allocate_nothing() {
-    constexpr Index rows = 200, features = 1000;
-    std::vector<double> values(3 * rows), y(rows), predictions(rows);
-    std::vector<std::int32_t> columns, starts{0};
-    fill(values.data(), 3 * rows);
-    fill(y.data(), rows);
-    for (std::int32_t t = 0; t < rows; ++t) {
-        for (const std::int32_t offset : {0, 17, 501})
-            columns.push_back(t + offset);
-        starts.push_back(3 * (t + 1));
-    }
-    const CompressedRows table{values.data(), false, columns.data(), starts.data(), true, rows};
-    Batch batch;
-    batch.rows = rows;
-    batch.y = y.data();
-    const auto outputs = [&] {
-        Outputs out;
-        out.predictions = predictions.data();
-        return out;
-    };
-    for (const Filling filling : {Filling::gaussian, Filling::sparse}) {
-        Policy policy;
-        policy.time = Time::divide;
-        policy.amount = 0.9;
-        policy.modest = 1;
-        SecondOrderModel<T> model(21, true, policy);
-        Projection<T> projection(RandomMatrix(filling, 20, 1), features);
-        projection.row.reserve(table.longest());
-        Outputs out = outputs();
-        allocations = 0;
-        counting = true;
-        CHECK(projection.replay(model.state, table, batch, out) == Status::done);
-        counting = false;
-        CHECK(allocations == 0 && out.done == rows && model.state.sums.rows == rows);
-    }
-    for (const Space space : {Space::free, Space::simplex, Space::signed_}) {
-        FirstOrderPolicy policy;
-        policy.space = space;
-        FirstOrderModel<T> model(features + 1, true, policy);
-        model.row.reserve(table.longest() + 1);
-        Outputs out = outputs();
-        allocations = 0;
-        counting = true;
-        CHECK(replay(model.state, model.row, table, batch, out) == Status::done);
-        counting = false;
-        CHECK(allocations == 0 && out.done == rows && model.state.sums.rows == rows);
-    }
 }
 
 // Labels at the end of the range drive the weights there: they are held, and counted.
@@ -376,8 +186,6 @@ template <class T> void test_type() {
         const int before = checks::failures;
         for (Index d = 1; d <= 41; ++d)
             replay_equals_single_steps<T>(d, named.policy);
-        for (const Index d : {2, 5, 20, 33, 50})
-            steps_allocate_nothing<T>(d, named.policy);
         if (checks::failures > before)
             std::fprintf(stderr, "    in %s, %s\n", named.name, sizeof(T) == 8 ? "double" : "float");
     }
@@ -385,7 +193,6 @@ template <class T> void test_type() {
         variance_out_of_range_starts_afresh<T>(d);
     for (const Index d : {1, 5, 20, 40})
         weights_stay_in_range<T>(d);
-    sparse_rows_allocate_nothing<T>();
     for (const Index d : {1, 3, 4, 8, 21})
         for (const Index more : {1, 5})
             for (const bool intercept : {false, true})

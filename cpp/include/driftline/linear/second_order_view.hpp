@@ -72,8 +72,8 @@ template <class T> DRIFTLINE_INLINE Status look_up_forgetting(const SecondOrderS
     return Status::done;
 }
 
-// Positive definiteness of a packed S: mended by raising each entry of the diagonal by the same fraction of itself.
-template <class T> DRIFTLINE_ONCE void mend(SecondOrderState<T>& m) {
+// Restores the positive definiteness of a packed S by raising each entry of the diagonal by the same fraction of itself.
+template <class T> DRIFTLINE_ONCE void repair(SecondOrderState<T>& m) {
     double raise = 0;
     for (to_scratch(m); !cholesky(m.scratch, m.d); to_scratch(m)) {
         if (raise > 1) {
@@ -96,7 +96,7 @@ template <class T> DRIFTLINE_INLINE double project_packed(SecondOrderState<T>& m
     const double s = project(m.packed, m.x, view.drift), least = view.drift * view.norm2;
     if (view.scaled || !(s < 0.5 * least)) [[likely]]
         return s;
-    mend(m);
+    repair(m);
     form_products(m);
     return at_least(least, project(m.packed, m.x, view.drift));
 }
