@@ -187,16 +187,6 @@ def test_models_lists_the_registry(capsys):
     assert call(capsys, "models", "rsl")[0] == 2
 
 
-def test_bench_measures_the_learners_that_are_asked_for(capsys, monkeypatch):
-    monkeypatch.setattr("driftline.cli.benching.SLICE", 0.001)
-    code, out, _ = call(capsys, "bench", "--models", "rls,nlms", "-d", 3, "-d", 7, "--json")
-    rows = json.loads(out)["rows"]
-    assert code == 0
-    assert [row["rows/s"] for row in rows] == ["rls", "nlms"]
-    assert all(row[column] > 0 for row in rows for column in ("3 features", "7 features"))
-    assert call(capsys, "bench", "--models", "rsl")[0] == 2
-
-
 def test_a_model_of_frames_with_text_and_dates_predicts_files(capsys, tmp_path):
     """It was saved from Python, and encodes the columns of the file itself; a text that it never met counts for nothing."""
     rng = np.random.default_rng(0)

@@ -278,28 +278,6 @@ def report(
 
 
 @app.command()
-def bench(
-    models: Annotated[
-        options.Names, typer.Option(metavar="A,B", help="All by default.", autocompletion=completion.several_models)
-    ] = None,
-    features: Annotated[
-        list[int] | None, typer.Option("--features", "-d", min=1, help="How many; by default 5, 20 and 100.")
-    ] = None,
-    json: options.Json = False,
-) -> None:
-    """Measure how many rows a second this machine learns.
-
-    \b
-    Examples:
-      driftline bench
-      driftline bench --models rls,auto -d 50
-    """
-    from driftline.cli import commands
-
-    commands.bench(models or [], features or [5, 20, 100], as_json=json)
-
-
-@app.command()
 def models(
     name: Annotated[
         str | None, typer.Argument(help="One learner, with the rules of its parameters.", autocompletion=completion.models)

@@ -9,7 +9,7 @@ from pathlib import Path
 import typer
 
 from driftline.cli import errors
-from driftline.cli.arguments import make_model, names_in, reading_of, regressor
+from driftline.cli.arguments import make_model, names_in, reading_of
 from driftline.cli.options import STDOUT, Typed
 from driftline.cli.paths import check_distinct, check_folder, check_out, check_picture, check_report
 from driftline.files import Options
@@ -260,18 +260,3 @@ def report(state: Path, *, out: Path) -> None:
     with errors.told("report"):
         rows = reporting.write(state, out)
     typer.echo(f"{rows:,} rows: {out}")
-
-
-def bench(models: list[str], sizes: list[int], *, as_json: bool) -> None:
-    """``driftline bench``."""
-    from driftline.cli import benching
-
-    known = benching.known()
-    names = names_in(models) or tuple(known)
-    for name in names:
-        if name not in known:
-            raise typer.BadParameter(
-                f"{regressor(name).__name__} does not learn the rows of the measurement at its defaults"
-            )
-    table = benching.measure({name: known[name] for name in names}, sizes, show=not as_json)
-    typer.echo(table.to_json().rstrip() if as_json else str(table))

@@ -231,7 +231,7 @@ def _beginning(trained: Trained, blocks: Sequence[Block]) -> Columns:
 
 
 def _write(out: str, ending: str, columns: Columns, zone: str | None) -> None:
-    output = open_output(out, ending=ending, kept=False, mark=None)
+    output = open_output(out, ending=ending, mark=None)
     try:
         output.write(columns, zone)
         output.place()

@@ -202,10 +202,10 @@ class TextFile(Part):
         file.flush()  # for whoever watches
 
 
-class SpooledParquet(Part):
-    """Parquet, which cannot be appended to: rows wait in Arrow's form, which can, until all are there.
+class ParquetFile(Part):
+    """Parquet cannot be appended to, so rows wait in the temporary file as Arrow streams, one for each save.
 
-    The temporary file is a sequence of whole streams, one for each save. Its length is counted in rows.
+    Its length is counted in rows. :meth:`place` turns it into Parquet.
     """
 
     writer: Any = None
@@ -281,23 +281,6 @@ class SpooledParquet(Part):
             os.replace(made, self.part)
 
 
-class ParquetFile(Part):
-    """Parquet, written as it comes."""
-
-    writer: Any = None
-
-    def _append(self, file: BinaryIO, columns: dict[str, Array], zone: str | None) -> None:
-        table = as_table(columns, zone)
-        if self.writer is None:
-            self.writer = pyarrow.parquet.ParquetWriter(file, table.schema)
-        self.writer.write_table(table)
-
-    def _end(self) -> None:
-        if self.writer is not None:
-            writer, self.writer = self.writer, None
-            writer.close()
-
-
 @contextmanager
 def _beside(path: Path) -> Iterator[tuple[Path, BinaryIO]]:
     """A further temporary file, which is gone at the end unless it was renamed."""
@@ -370,13 +353,12 @@ def _as_json_lines(columns: dict[str, Array], mark: str) -> bytes:
     return b"".join(json.dumps(dict(zip(names, row, strict=True))).encode() + b"\n" for row in zip(*lists, strict=True))
 
 
-def open_output(path: str | None, *, ending: str, kept: bool, mark: Mark | None) -> Output:
+def open_output(path: str | None, *, ending: str, mark: Mark | None) -> Output:
     """The output for a path: none, the standard output, or a file.
 
     Args:
         path: as it was given.
         ending: the format of the standard output.
-        kept: whether an interrupted run will be resumed.
         mark: what was kept of the output; None to begin anew.
     """
     if path is None:
@@ -384,6 +366,4 @@ def open_output(path: str | None, *, ending: str, kept: bool, mark: Mark | None)
     if path == STDOUT:
         return Standard(ending, mark is not None)
     place = atomic.target(path)
-    if place.suffix.lower() != PARQUET:
-        return TextFile(place, mark)
-    return SpooledParquet(place, mark) if kept else ParquetFile(place, mark)
+    return ParquetFile(place, mark) if place.suffix.lower() == PARQUET else TextFile(place, mark)

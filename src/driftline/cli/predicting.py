@@ -105,7 +105,7 @@ def _predict(
     try:
         _check_columns(trained, rows)
         ending = ".jsonl" if rows.reader.opened.format == JSON_LINES else ".csv"
-        output = open_output(out, ending=ending, kept=False, mark=None)
+        output = open_output(out, ending=ending, mark=None)
         rows.start()
         with Progress(rows.count, show=show) as bar:
             while (raw := rows.next_raw()) is not None:

@@ -187,7 +187,7 @@ class Job:
     def _open_output(self, kept: Checkpoint | None) -> Output:
         ending = ".jsonl" if self.rows.reader.opened.format == JSON_LINES else ".csv"
         mark = None if kept is None else Mark(**(kept.written or {}))
-        return open_output(self.request.out, ending=ending, kept=self.request.state is not None, mark=mark)
+        return open_output(self.request.out, ending=ending, mark=mark)
 
     def run(self) -> Outcome:
         """From the first row that is not done to the last, or until asked to stop."""
