@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 
 import driftline as dl
 from benchmarks.data import Array, gaussian
-from benchmarks.peers import FORGETTING, RIDGE, Loop, Peer, array_rows, mapping_rows, one_row_peers
+from benchmarks.peers import FORGETTING, RIDGE, Loop, Peer, array_rows, mapping_rows, one_by_one, one_row_peers
 from benchmarks.report import Report, Table, Verdict
 from benchmarks.timing import Case, Timings, compare, rows_for
 
@@ -56,16 +53,7 @@ def _contenders(d: int) -> list[Peer]:
 
 
 def _driftline_rls() -> Loop:
-    model = dl.RLS(forgetting=FORGETTING, ridge=RIDGE, intercept=False)
-
-    def loop(xs: Sequence[Any], ys: Sequence[float]) -> list[float]:
-        predictions = []
-        for x, y in zip(xs, ys, strict=True):
-            predictions.append(model.predict_one(x))
-            model.learn_one(x, y)
-        return predictions
-
-    return loop
+    return one_by_one(dl.RLS(forgetting=FORGETTING, ridge=RIDGE, intercept=False))
 
 
 def _compare(d: int, rounds: int) -> Timings:

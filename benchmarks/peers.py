@@ -140,14 +140,16 @@ def bayesian_bandits() -> Loop:
 
 def river_bayesian() -> Loop:
     """Smoothing weighs a row by 1 - smoothing, so the same ridge is alpha = 1 / ((1 - smoothing) ridge)."""
-    return _river(linear_model.BayesianLinearRegression(alpha=1 / ((1 - FORGETTING) * RIDGE), smoothing=FORGETTING))
+    return one_by_one(linear_model.BayesianLinearRegression(alpha=1 / ((1 - FORGETTING) * RIDGE), smoothing=FORGETTING))
 
 
 def river_linear() -> Loop:
-    return _river(linear_model.LinearRegression())
+    return one_by_one(linear_model.LinearRegression())
 
 
-def _river(model: Any) -> Loop:
+def one_by_one(model: Any) -> Loop:
+    """Predicts and learns row by row, by the verbs that River and driftline share."""
+
     def loop(xs: Sequence[dict[str, float]], ys: Sequence[float]) -> list[float]:
         predictions = []
         for x, y in zip(xs, ys, strict=True):

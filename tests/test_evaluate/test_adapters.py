@@ -9,6 +9,7 @@ from sklearn.linear_model import Perceptron, SGDRegressor
 import driftline as dl
 from driftline import evaluate
 from driftline.evaluate.adapters import fresh, knows_true_and_false_alone, predicts_labels
+from tests.test_evaluate.peers import Zero
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -151,16 +152,6 @@ def test_who_predicts_labels():
 
 
 def test_fresh_learners_know_nothing_and_leave_their_template_alone(rows):
-    class Plain:
-        def __init__(self):
-            self.seen = 0
-
-        def predict_one(self, x):
-            return 0.0
-
-        def learn_one(self, x, y):
-            self.seen += 1
-
     model = dl.RLS(forgetting=0.9)
     model.run(*rows)
     assert fresh(model, ridge=2.0).get_params() == model.get_params() | {"ridge": 2.0}
@@ -171,8 +162,8 @@ def test_fresh_learners_know_nothing_and_leave_their_template_alone(rows):
     peer = fresh(evaluate.PartialFit(SGDRegressor(eta0=0.5)), alpha=0.1)
     assert (peer.model.eta0, peer.model.alpha) == (0.5, 0.1)
     assert fresh(river.linear_model.LinearRegression(l2=0.5)).l2 == 0.5
-    plain = Plain()
+    plain = Zero()
     fresh(plain).learn_one(None, None)
     assert plain.seen == 0
-    with pytest.raises(TypeError, match="Plain has no get_params"):
+    with pytest.raises(TypeError, match="Zero has no get_params"):
         fresh(plain, rate=1.0)

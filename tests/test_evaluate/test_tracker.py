@@ -9,6 +9,14 @@ from hypothesis import strategies as st
 
 from driftline.evaluate.tracker import FLUSH, Tracker, fading_sum, moving_sum
 
+TRACKED = {
+    "rows": st.integers(1, 600),
+    "sizes": st.lists(st.integers(1, 200), min_size=1, max_size=4),
+    "window": st.integers(1, 900),
+    "fading": st.floats(0.9, 1.0),
+    "points": st.one_of(st.none(), st.integers(0, 50)),
+}
+
 
 def blocks_of(columns, sizes):
     start = 0
@@ -45,14 +53,7 @@ def test_fading_sums_follow_their_recursion(rows, factor):
 
 
 @settings(max_examples=50)
-@given(
-    rows=st.integers(1, 600),
-    sizes=st.lists(st.integers(1, 200), min_size=1, max_size=4),
-    window=st.integers(1, 900),
-    fading=st.floats(0.9, 1.0),
-    points=st.one_of(st.none(), st.integers(0, 50)),
-    known=st.booleans(),
-)
+@given(known=st.booleans(), **TRACKED)
 def test_every_point_is_the_sum_by_its_definition(rows, sizes, window, fading, points, known):
     columns = np.random.default_rng(rows).normal(size=(2, rows))
     found = tracked(columns, sizes, window=window, fading=fading, points=points, rows=rows if known else None)
@@ -156,14 +157,7 @@ def test_an_infinite_value_never_fades(rows, fading, points):
 
 
 @settings(max_examples=50)
-@given(
-    rows=st.integers(1, 600),
-    sizes=st.lists(st.integers(1, 200), min_size=1, max_size=4),
-    window=st.integers(1, 900),
-    fading=st.floats(0.9, 1.0),
-    points=st.one_of(st.none(), st.integers(0, 50)),
-    some=st.booleans(),
-)
+@given(some=st.booleans(), **TRACKED)
 def test_spreads_are_squares_about_the_mean_of_the_same_rows(rows, sizes, window, fading, points, some):
     rng = np.random.default_rng(rows)
     columns = rng.normal(size=(2, rows))

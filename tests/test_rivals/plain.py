@@ -5,13 +5,16 @@ import math
 import numpy as np
 
 
+def by_class(rows, labels, d):
+    """All rows, the rows of either class, and the logarithm of the odds of the second; no rows speak for it."""
+    rows, labels = np.array(rows).reshape(-1, d), np.array(labels)
+    own = [rows[labels < 0], rows[labels > 0]]
+    return rows, own, math.log((len(own[1]) + 1) / (len(own[0]) + 1))
+
+
 def bayes(rows, labels, x, binary):
     """The class that naive Bayes gives to x."""
-    rows, labels = np.array(rows), np.array(labels)
-    if len(labels) == 0:
-        return 1.0
-    own = [rows[labels < 0], rows[labels > 0]]
-    odds = math.log((len(own[1]) + 1) / (len(own[0]) + 1))
+    rows, own, odds = by_class(rows, labels, len(x))
     if min(map(len, own)) > 0:
         for j in range(len(x)):
             if binary[j]:
@@ -44,11 +47,7 @@ def dwm(X, y, binary, period, shrink=0.5, least=0.01):
 
 def discriminant(rows, labels, x, ridge):
     """The class that linear discriminant analysis gives to x."""
-    rows, labels = np.array(rows), np.array(labels)
-    if len(labels) == 0:
-        return 1.0
-    own = [rows[labels < 0], rows[labels > 0]]
-    odds = math.log((len(own[1]) + 1) / (len(own[0]) + 1))
+    rows, own, odds = by_class(rows, labels, len(x))
     if min(map(len, own)) > 0:
         means = [part.mean(axis=0) for part in own]
         scatter = sum((part - m).T @ (part - m) for part, m in zip(own, means, strict=True)) + ridge * np.eye(len(x))

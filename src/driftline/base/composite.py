@@ -202,6 +202,11 @@ class Composite:
         core.mark = self.mark
         return core
 
+    def ask_each_member(self, x: Any, ahead: int | None, kind: type[Any]) -> list[Any] | None:
+        """The members' tickets for a row; None where Python must read the row or there is no mark yet."""
+        parts = [self.marked(member).ask(x, ahead, kind) for member in self.members] if self.mark else [None]
+        return None if None in parts else parts
+
     def takes(self, ticket: Any) -> bool:
         """Whether a ticket is one of this model's that was not told yet."""
         fits = isinstance(ticket, Ticket) and not ticket.told and 0 != self.mark == ticket.model

@@ -10,15 +10,15 @@ import numpy as np
 
 from driftline.base.learner import Learner
 from driftline.cli.scoring import figures, make_class_scorer
-from driftline.cli.tasks import Columns, Task, as_written, beginning
+from driftline.cli.tasks import Columns, Following, as_written, beginning
 from driftline.evaluate.scorer import Scorer
-from driftline.files import Block, Follower
+from driftline.files import Block
 from driftline.tables.inputs import Array
 
 BASELINES = ("most frequent class", "last class")
 
 
-class Classifying(Task):
+class Classifying(Following):
     """Predicts the class of each row, then learns it, or that of the row whose class has come.
 
     Args:
@@ -27,24 +27,12 @@ class Classifying(Task):
     """
 
     def __init__(self, model: Learner, delay: int) -> None:
-        super().__init__(model, None)
-        self.follower = Follower(model, delay=delay)
+        super().__init__(model, delay, None, None)
         self._score = make_class_scorer()
         self._baselines = {name: make_class_scorer() for name in BASELINES}
         self._waiting: list[Any] = []  # classes that are not known yet where the next row is predicted
         self._counts: Counter[Any] = Counter()
         self._last: Any = None
-
-    @property
-    def score(self) -> Scorer:
-        """Of the predictions."""
-        return self._score
-
-    @property
-    def learner(self) -> Learner:
-        """The model itself."""
-        model: Learner = self.model
-        return model
 
     @property
     def title(self) -> str:
@@ -89,17 +77,11 @@ class Classifying(Task):
         """Sums, and the rows that wait for their classes."""
         known = {"counts": list(self._counts.items()), "last": self._last, "waiting": self._waiting}
         scores = {name: score.state() for name, score in self._baselines.items()}
-        return {
-            "score": self._score.state(),
-            "late": self.follower.state(),
-            "classes": {"known": json.dumps(known)},
-            **scores,
-        }
+        return {**super().state(), "classes": {"known": json.dumps(known)}, **scores}
 
     def restore(self, parts: dict[str, dict[str, Any]]) -> None:
         """Back to them."""
-        self._score.restore(parts["score"])
-        self.follower.restore(parts["late"])
+        super().restore(parts)
         for name, score in self._baselines.items():
             score.restore(parts[name])
         known = json.loads(parts["classes"]["known"])

@@ -163,11 +163,11 @@ class _Averaged(ByErrors):
     @exclusive
     def ask(self, x: Any, ahead: int | None, kind: type[Any]) -> Any:
         """A ticket with the learner's own, and one of the errors."""
-        row = self._row(x) if self.mark else None
-        inner = None if row is None else self.marked(self.members[0]).ask(x, ahead, kind)
-        if row is None or inner is None:
+        parts = self.ask_each_member(x, ahead, kind)
+        row = None if parts is None else self._row(x)
+        if parts is None or row is None:
             return None
-        return self.asked(x, _products(row, self._mean())[0], [inner], ahead, kind)
+        return self.asked(x, _products(row, self._mean())[0], parts, ahead, kind)
 
     @exclusive
     def tell(self, ticket: Any, y: Any, weight: Any = None) -> Status:

@@ -177,10 +177,8 @@ class ClassState(Composite):
     @exclusive
     def ask(self, x: Any, ahead: int | None, kind: type[Any]) -> Any:
         """A ticket with those of the members; its prediction is the class's number."""
-        if not self.mark:
-            return None
-        parts = [self.marked(member).ask(x, ahead, kind) for member in self.members]
-        if None in parts:
+        parts = self.ask_each_member(x, ahead, kind)
+        if parts is None:
             return None
         numbers = parts[0].numbers
         numbers[0] = self._decide(np.array([[part.prediction for part in parts]]))[0]

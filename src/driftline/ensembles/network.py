@@ -228,10 +228,8 @@ class _Network(Composite):
     @exclusive
     def ask(self, x: Any, ahead: int | None, kind: type[Any]) -> Any:
         """A ticket with those of the members and of the top, whose row is what the members said."""
-        if not self.mark:
-            return None
-        parts = [self.marked(member).ask(x, ahead, kind) for member in self.members]
-        if None in parts:
+        parts = self.ask_each_member(x, ahead, kind)
+        if parts is None:
             return None
         said = self._held([part.prediction for part in parts])
         top = self.marked(self.above[0]).ask(said, ahead, kind)

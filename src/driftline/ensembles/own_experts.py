@@ -190,10 +190,8 @@ class _Experts(ByErrors):
     @exclusive
     def ask(self, x: Any, ahead: int | None, kind: type[Any]) -> Any:
         """A ticket with those of the members, one of the errors, and one that carries what the jury made of the row."""
-        if not self.mark:
-            return None
-        parts = [self.marked(member).ask(x, ahead, kind) for member in self.members]
-        if None in parts:
+        parts = self.ask_each_member(x, ahead, kind)
+        if parts is None:
             return None
         made = self._make(_held(np.array([part.prediction for part in parts])))
         return self.asked(x, made[-1], parts, ahead, kind, self.marked(self.above[1]).ask(made, ahead, kind))

@@ -294,8 +294,8 @@ class _Pipeline(Composite):
     def ask(self, x: Any, ahead: int | None, kind: type[Any]) -> Any:
         """A ticket that contains the learner's own ticket for the transformed row."""
         row = self._look(x, ahead=self.late + 1 if ahead is None else ahead) if self.mark else None
-        inner = None if row is None else self.marked(self.members[0]).ask(row, ahead, kind)
-        return None if inner is None else inner.around(x, self.mark, [inner])
+        parts = None if row is None else self.ask_each_member(row, ahead, kind)
+        return None if parts is None else parts[0].around(x, self.mark, parts)
 
     @exclusive
     def tell(self, ticket: Any, y: Any, weight: Any = None) -> Status:
