@@ -15,9 +15,8 @@ from tests import patience
 from tests.test_serve.cluster import Cluster, lacking
 from tests.test_serve.load import CLIENTS, Load, check, end
 from tests.test_serve.process import Process
-from tests.test_serve.test_engine import drive
 from tests.test_serve.test_process import KILLS, UNCUT
-from tests.test_serve.tools import SEED, Direct
+from tests.test_serve.tools import SEED, Direct, drive
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shutil
 import sqlite3
 from pathlib import Path
 
@@ -121,3 +122,26 @@ def made_of(spec):
 
 def same_bits(one: bytes, other: dl.Learner) -> bool:
     return one == other.to_bytes()
+
+
+def drive(service, name, rng, count, keys=("",)):
+    """Questions and labels in a random order; the ids that still wait."""
+    waiting = []
+    for number in range(count):
+        key = {"key": str(rng.choice(keys))} if keys != ("",) else {}
+        x = dict(zip("abc", rng.normal(size=3).round(3).tolist(), strict=True))
+        if rng.random() < 0.7:
+            service.predict(name, id=f"{name}{number}", x=x, **key)
+            waiting.append(f"{name}{number}")
+        else:
+            service.learn(name, x=x, y=float(rng.normal()), **key)
+        while len(waiting) > 5 or (waiting and rng.random() < 0.3):
+            one = waiting.pop(int(rng.integers(len(waiting))))
+            service.learn(name, id=one, y=float(rng.normal()))
+    return waiting
+
+
+def copy_of(folder, to):
+    """What a disk holds when the process is killed: no lock, no farewell."""
+    shutil.copytree(folder, to)
+    return to
