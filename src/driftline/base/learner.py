@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
@@ -10,19 +9,18 @@ import numpy as np
 
 from driftline import extensions
 from driftline._core import Outputs, SparseRows, Status
-from driftline.base import careful, intake, levels, params, record, replay, sklearn, stability
+from driftline.base import careful, growth, intake, levels, params, record, replay, sklearn, state, table_verbs
 from driftline.base.batch import Batch, numbered
 from driftline.base.certificate import Certificate
 from driftline.base.door import LARGEST, Door
-from driftline.base.encoded_run import EncodedRun
 from driftline.base.intake import EncodedTable, Intake
 from driftline.base.model import Model
 from driftline.base.native import Core
 from driftline.base.rules import whole
 from driftline.base.run import Run
-from driftline.base.ticket import Ticket, mark_of
+from driftline.base.ticket import Ticket, mark_core
 from driftline.errors import not_fitted
-from driftline.storage import model_file
+from driftline.storage.model_file import Saved
 from driftline.tables import inputs
 from driftline.tables.inputs import Array, Name, Table
 
@@ -30,7 +28,7 @@ _AHEAD = whole(1, 10**15)  # a ticket keeps it as a float
 _DONE, _UNREAD = Status.DONE, Status.UNREAD  # a member of an enumeration takes longer to look up than a short row to learn
 
 
-class Learner(Model):
+class Learner(Model, Saved):
     """A model that learns from each row once.
 
     Args:
@@ -194,10 +192,7 @@ class Learner(Model):
         """Whether the core takes whole tables whose labels come late."""
         return self._intake is None and hasattr(self._direct, "run_late")
 
-    def _mark(self) -> None:
-        """Lets the core recognise the model's tickets."""
-        if self._core is not None and not self._core.mark:
-            self._core.mark = mark_of(self)
+    _mark = mark_core
 
     def _read(self, x: Any, where: str, *, grow: bool) -> tuple[Any, list[Name] | None]:
         """A row as an array, or as a sparse row, and the names of its features where they have any."""
@@ -229,31 +224,7 @@ class Learner(Model):
         with self._guard.transaction(self):
             return self._learn_table(X, y, sample_weight, f"{type(self).__name__}.run", weights_every, level)
 
-    def _learn_table(
-        self, X: Any, y: Any, sample_weight: Any, where: str, weights_every: int | None = None, level: float | None = None
-    ) -> Run:
-        table = self._as_table(X, where)
-        labels = replay.as_labels(self, y, table.rows, where)
-        weight = inputs.as_weights(sample_weight, table.rows, where)
-        asked = replay.asked_for(labels, weights_every, level, where)
-        self._check_table(table, where)
-        fresh = self._core is None
-        if isinstance(table, EncodedTable):
-            run = EncodedRun(self, table, labels, weight, where, asked).run()
-            stability.warn_of_memory(self)
-            stability.warn_of_range(self)
-            return run
-        if fresh:
-            self._expect(labels)
-            self._meet(self._first_learned(table, labels, weight), table.names)
-        run = self._replay(table, labels, weight, where, asked)
-        if fresh and self.n_seen_ == 0:
-            self._forget()
-        if fresh:
-            stability.warn_of_memory(self)
-        stability.warn_of_range(self)
-        return run
-
+    _learn_table = table_verbs.learn
     _replay = replay.replay
     _replay_block = replay.replay_natively
     _tell_block = replay.tell_natively
@@ -293,15 +264,7 @@ class Learner(Model):
         out = self._predicted(X, "predict_intervals", level)
         return out.lower, out.upper
 
-    def _predicted(self, X: Any, verb: str, level: float | None = None) -> Outputs:
-        where = f"{type(self).__name__}.{verb}"
-        place = None if level is None else levels.as_level(level, where)
-        if place is not None and self._outputs is not None:
-            raise ValueError(f"{where}: intervals are for one label a row")
-        self._require_core(verb)
-        table = self._as_table(X, where)
-        self._check_table(table, where)
-        return replay.predict_table(self, table, where, place)
+    _predicted = table_verbs.predict
 
     def _predict_apart(self, X: Any) -> Array:
         """Predictions of rows that need not follow the last one learned."""
@@ -333,37 +296,11 @@ class Learner(Model):
     def _largest(self) -> float:
         return LARGEST[self.dtype]
 
-    def _expect(self, labels: Array | None) -> None:
-        """Told of the labels before the first of their rows is met."""
-        if self._core is None and labels is not None:
-            self._outputs = labels.shape[1] if labels.ndim == 2 else None
-
-    def _meet(self, row: Any, names: list[Name] | None) -> None:
-        """Makes the core, or grows it, so that ``row`` fits."""
-        if self._core is None:
-            full = np.append(row, 1.0) if self.intercept else row
-            if not full.size:
-                raise ValueError(f"{type(self).__name__}: x is empty, and there is no intercept")
-            self._see_first_row(full)
-            self._begin(self._make_core(full.size), names)
-        elif names is not None and len(names) > self._core.features:
-            self._core.grow(len(names) - self._core.features)
-            self._set_names(names)
-
-    def _begin(self, core: Core, names: list[Name] | None) -> None:
-        core.guard = self._guard
-        self._core = core
-        self._direct = None if self.missing == intake.FILL else core
-        self._set_names(names)
-
-    def _first_learned(self, table: Table, y: Array, weight: Array | None) -> Any:
-        """A row by which the core is made."""
-        return replay.first_learned(self._door, table, y, weight)
-
-    def _set_names(self, names: list[Name] | None) -> None:
-        self._names = names
-        if names is not None and self._core is not None:
-            self._core.set_names(names)
+    _expect = growth.expect
+    _meet = growth.meet
+    _begin = growth.begin
+    _set_names = growth.set_names
+    _first_learned = replay.first_learned
 
     # What was learned.
 
@@ -424,13 +361,7 @@ class Learner(Model):
 
     # Keeping and copying.
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the learner to a file, atomically; :func:`driftline.load` reads it back."""
-        model_file.save(record.of(self), path)
-
-    def to_bytes(self) -> bytes:
-        """What :meth:`save` would write; :func:`driftline.from_bytes` reads it back."""
-        return model_file.to_bytes(record.of(self))
+    _record = record.of
 
     def _extra_head(self, state: dict[str, Any]) -> dict[str, Any]:
         """What a class adds to the head of its record, from its exported state."""
@@ -445,19 +376,7 @@ class Learner(Model):
         before, missing = self.get_params(deep=False), self.missing
         super().set_params(**changes)
         if self._core is not None:
-            try:
-                intake.refuse_changed(missing, self.missing)
-                self._refresh(before)
-            except BaseException as error:
-                self._store(before)
-                if not isinstance(error, ValueError):
-                    raise
-                changed = ", ".join(changes)
-                raise ValueError(
-                    f"{type(self).__name__}: {changed} cannot change once the learner has learned; "
-                    "make a new one with the parameters you want"
-                ) from None
-            self._core.mark = 0
+            state.follow_params(self, before, missing, ", ".join(changes))
         return self
 
     def _refresh(self, before: dict[str, Any]) -> None:
@@ -465,36 +384,12 @@ class Learner(Model):
         if self.intercept != before["intercept"] or self.dtype != before["dtype"]:
             raise ValueError
 
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = {"params": self.get_params(deep=False), "skipped": self._skipped, "names": self._names}
-        if self._core is not None:
-            state["core"] = self._core.get_state()
-            state["kept"] = {name: getattr(self, name) for name in self._kept}
-        if self._intake is not None:
-            state["columns"] = self._intake.plain()
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self._store(state["params"])
-        self.__dict__.update(state.get("kept", {}))
-        if "core" in state:
-            self._restore(state["core"], state["names"])
-        else:
-            self._forget()
-        columns = state.get("columns")
-        self._intake = None if columns is None else intake.read(columns, self._names, self.missing == intake.FILL)
-        self._skipped = state["skipped"]
+    __getstate__ = state.exported
+    __setstate__ = state.take_over
+    _restore = state.restore_core
 
     def _forget(self) -> None:
         self._core = self._direct = self._intake = self._names = self._outputs = None
-
-    def _restore(self, core: dict[str, Array], names: list[Name] | None) -> None:
-        """Back to an exported state of the core."""
-        if not isinstance(core["weights"], np.ndarray) or not len(core["weights"]):
-            raise ValueError("the state has no weights")
-        fresh = self._core_for(core)
-        fresh.set_state(core)
-        self._begin(fresh, names)
 
     def _core_for(self, state: dict[str, Array]) -> Core:
         """A new core into which an exported state fits."""

@@ -10,7 +10,6 @@ import numpy as np
 from driftline._core import Level, Outputs, Status
 from driftline.base import levels
 from driftline.base.batch import Batch
-from driftline.base.door import Door
 from driftline.base.rules import COUNT
 from driftline.base.run import Run
 from driftline.tables import inputs
@@ -61,8 +60,9 @@ def write_start(out: Outputs) -> None:
         out.lower[:], out.upper[:] = -np.inf, np.inf
 
 
-def first_learned(door: Door, table: Table, y: Array, weight: Array | None) -> Array:
+def first_learned(learner: Learner, table: Table, y: Array, weight: Array | None) -> Array:
     """The first row of a table that has all its values and a weight: the others decide nothing."""
+    door = learner._door
     counts: Array = np.abs(y) <= door.largest
     counts = counts if counts.ndim == 1 else np.all(counts, axis=1)
     if weight is not None:

@@ -110,6 +110,12 @@ def mark_of(learner: Learner) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little") | 1  # never 0
 
 
+def mark_core(learner: Learner) -> None:
+    """Lets the core recognise the model's tickets."""
+    if learner._core is not None and not learner._core.mark:
+        learner._core.mark = mark_of(learner)
+
+
 def refuse_unfit(learner: Learner, ticket: Any, where: str) -> None:
     """Says why a ticket cannot be told to a learner."""
     if not isinstance(ticket, Ticket):

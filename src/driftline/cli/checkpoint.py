@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from driftline.base import record
-from driftline.base.learner import Learner
 from driftline.errors import ModelFileError
 from driftline.files import Options
 from driftline.storage import model_file
@@ -61,8 +59,7 @@ class Checkpoint:
             if _is_array(value)
         }
         extra = Extra(plain | {"parts": values, "kind": KIND, "version": VERSION}, arrays)
-        kept = record.of(self.model) if isinstance(self.model, Learner) else self.model._record()
-        model_file.save(kept, path, extra)
+        model_file.save(self.model._record(), path, extra)
 
 
 def _is_array(value: Any) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Self
@@ -20,13 +19,13 @@ from driftline.delayed import packed
 from driftline.ensembles.labels import as_label
 from driftline.errors import ModelFileError
 from driftline.storage import codec, model_file
-from driftline.storage.model_file import Record
+from driftline.storage.model_file import Record, Saved
 from driftline.tables.cells import Filled
 
 Id = str | int
 
 
-class Pending:
+class Pending(Saved):
     """A learner whose labels come later, by id and in any order.
 
     Each id, a string or an integer, is learned once; an id that was learned or withdrawn cannot be used again. The last
@@ -226,14 +225,6 @@ class Pending:
     def __getstate__(self) -> dict[str, Any]:
         with self._guard.claim(only=True):
             return {name: value for name, value in self.__dict__.items() if name != "_guard"}
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the learner and the waiting rows to a file, atomically; :func:`driftline.load` reads it back."""
-        model_file.save(self._record(), path)
-
-    def to_bytes(self) -> bytes:
-        """What :meth:`save` would write; :func:`driftline.from_bytes` reads it back."""
-        return model_file.to_bytes(self._record())
 
     def _record(self) -> Record:
         with self._guard.claim(only=True):

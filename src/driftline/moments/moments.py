@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from driftline.linear.ridge import Ridge
 from driftline.linear.rls import RLS
 from driftline.moments import state
 from driftline.storage import codec, model_file
-from driftline.storage.model_file import Record
+from driftline.storage.model_file import Record, Saved
 from driftline.tables import inputs
 from driftline.tables.inputs import Array, Name
 
@@ -24,7 +23,7 @@ _BLOCK = 4096  # rows at a time
 _FORGETTING, _RIDGE = number(gt=0, le=1), number(gt=0)
 
 
-class Moments:
+class Moments(Saved):
     r"""All that ridge regression or recursive least squares needs to know of a stretch of rows, in O(d²) memory.
 
     With z = (x, 1, y), R is the upper triangle with :math:`R^\top R = \sum_i \lambda^{t-i} z_i z_i^\top`, computed by
@@ -177,14 +176,6 @@ class Moments:
         self._rows += len(z)
 
     # Keeping.
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the moments to a file, atomically; :func:`driftline.load` reads it back."""
-        model_file.save(self._record(), path)
-
-    def to_bytes(self) -> bytes:
-        """What :meth:`save` would write; :func:`driftline.from_bytes` reads it back."""
-        return model_file.to_bytes(self._record())
 
     def _record(self) -> Record:
         head = {

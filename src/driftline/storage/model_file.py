@@ -66,6 +66,21 @@ def to_bytes(record: Record) -> bytes:
     return b"".join(_pieces(record, None))
 
 
+class Saved:
+    """Base class of models that a file holds as one record."""
+
+    def _record(self) -> Record:
+        raise NotImplementedError
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the model to a file, atomically; :func:`driftline.load` reads it back."""
+        save(self._record(), path)
+
+    def to_bytes(self) -> bytes:
+        """What :meth:`save` would write; :func:`driftline.from_bytes` reads it back."""
+        return to_bytes(self._record())
+
+
 def from_bytes(data: bytes) -> Any:
     """Whatever ``to_bytes`` wrote: a learner, a fleet, or what waits for labels. Nothing in the bytes is ever executed.
 

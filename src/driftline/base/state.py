@@ -1,0 +1,64 @@
+"""A learner's state as a dictionary of plain values and arrays, and back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from driftline.base import intake
+from driftline.tables.inputs import Array, Name
+
+if TYPE_CHECKING:
+    from driftline.base.learner import Learner
+
+
+def exported(learner: Learner) -> dict[str, Any]:
+    """Everything that a learner is, for pickles, files and transactions."""
+    state: dict[str, Any] = {
+        "params": learner.get_params(deep=False), "skipped": learner._skipped, "names": learner._names,
+    }  # fmt: skip
+    if learner._core is not None:
+        state["core"] = learner._core.get_state()
+        state["kept"] = {name: getattr(learner, name) for name in learner._kept}
+    if learner._intake is not None:
+        state["columns"] = learner._intake.plain()
+    return state
+
+
+def take_over(learner: Learner, state: dict[str, Any]) -> None:
+    """Makes the learner what was exported; raises ValueError where the state is not sound."""
+    learner._store(state["params"])
+    learner.__dict__.update(state.get("kept", {}))
+    if "core" in state:
+        learner._restore(state["core"], state["names"])
+    else:
+        learner._forget()
+    columns = state.get("columns")
+    learner._intake = None if columns is None else intake.read(columns, learner._names, learner.missing == intake.FILL)
+    learner._skipped = state["skipped"]
+
+
+def restore_core(learner: Learner, core: dict[str, Array], names: list[Name] | None) -> None:
+    """Gives the learner a new core with an exported state."""
+    if not isinstance(core["weights"], np.ndarray) or not len(core["weights"]):
+        raise ValueError("the state has no weights")
+    fresh = learner._core_for(core)
+    fresh.set_state(core)
+    learner._begin(fresh, names)
+
+
+def follow_params(learner: Learner, before: dict[str, Any], missing: str, changed: str) -> None:
+    """Tells the core about changed parameters; where it cannot follow, they are as before."""
+    try:
+        intake.refuse_changed(missing, learner.missing)
+        learner._refresh(before)
+    except BaseException as error:
+        learner._store(before)
+        if not isinstance(error, ValueError):
+            raise
+        raise ValueError(
+            f"{type(learner).__name__}: {changed} cannot change once the learner has learned; "
+            "make a new one with the parameters you want"
+        ) from None
+    learner._require_core("set_params").mark = 0

@@ -1,0 +1,58 @@
+"""A table of rows through a learner: checked, encoded where it is more than numbers, and replayed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from driftline.base import levels, replay, stability
+from driftline.base.encoded_run import EncodedRun
+from driftline.base.intake import EncodedTable
+from driftline.base.run import Run
+from driftline.tables import inputs
+
+if TYPE_CHECKING:
+    from driftline._core import Outputs
+    from driftline.base.learner import Learner
+
+
+def learn(
+    learner: Learner,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    where: str,
+    weights_every: int | None = None,
+    level: float | None = None,
+) -> Run:
+    """Predicts and learns every row, within the caller's transaction."""
+    table = learner._as_table(X, where)
+    labels = replay.as_labels(learner, y, table.rows, where)
+    weight = inputs.as_weights(sample_weight, table.rows, where)
+    asked = replay.asked_for(labels, weights_every, level, where)
+    learner._check_table(table, where)
+    fresh = learner._core is None
+    if isinstance(table, EncodedTable):
+        run = EncodedRun(learner, table, labels, weight, where, asked).run()
+    else:
+        if fresh:
+            learner._expect(labels)
+            learner._meet(learner._first_learned(table, labels, weight), table.names)
+        run = learner._replay(table, labels, weight, where, asked)
+        if fresh and learner.n_seen_ == 0:
+            learner._forget()
+    if fresh or isinstance(table, EncodedTable):  # whose columns may have brought features
+        stability.warn_of_memory(learner)
+    stability.warn_of_range(learner)
+    return run
+
+
+def predict(learner: Learner, X: Any, verb: str, level: float | None = None) -> Outputs:
+    """Predicts every row as if it were the next one, with intervals where a level is given."""
+    where = f"{type(learner).__name__}.{verb}"
+    place = None if level is None else levels.as_level(level, where)
+    if place is not None and learner._outputs is not None:
+        raise ValueError(f"{where}: intervals are for one label a row")
+    learner._require_core(verb)
+    table = learner._as_table(X, where)
+    learner._check_table(table, where)
+    return replay.predict_table(learner, table, where, place)
