@@ -92,16 +92,40 @@ VARIANTS = {
 }
 
 
+# Variants whose rows take another way than those of any learner of the registry.
+NESTED = (
+    "network_that_may_refuse_rows",
+    "pipeline_of_labels",
+    "pipeline_in_front_of_a_network",
+    "network_of_pipelines",
+    "network_of_networks",
+)
+# One learner for each way that rows take through the code: for tests of the interface, which parameters do not change.
+FAMILIES = {
+    **{
+        name: registry.regressors()[name]
+        for name in ("lms", "eg", "rls", "arcor", "sparse_dfop", "kernel", "averaged", "network", "pipeline", "auto")
+    },
+    **{name: VARIANTS[name] for name in NESTED},
+}
+
+
 @pytest.fixture(params=registry.regressors())
 def learner(request):
     """Each learner of the registry, at its defaults."""
     return registry.regressors()[request.param]()
 
 
-@pytest.fixture(params=[*registry.regressors(), *VARIANTS])
+@pytest.fixture(params=VARIANTS)
 def variant(request):
-    """Each learner of the registry, and each variant."""
-    return {**registry.regressors(), **VARIANTS}[request.param]()
+    """Each variant of a learner."""
+    return VARIANTS[request.param]()
+
+
+@pytest.fixture(params=FAMILIES)
+def family(request):
+    """One learner of each family."""
+    return FAMILIES[request.param]()
 
 
 @pytest.fixture

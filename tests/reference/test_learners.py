@@ -93,11 +93,10 @@ def test_float32_stays_within_two_in_a_hundred_thousand(name, case):
         assert run.resets.tolist() == reference.resets
 
 
-@pytest.mark.parametrize("seed", [0, 1])
 @every_case(PRECISE)
-def test_the_papers_form_is_the_recursion_in_50_digits(name, case, seed):
+def test_the_papers_form_is_the_recursion_in_50_digits(name, case):
     """This says nothing of the package: it says that the yardstick is straight."""
-    X, y = drifting(seed)
+    X, y = drifting(0)
     y = labels(y, case)
     reference = REFERENCES[name]
     ours, exact = reference.plain(X, y, **case.plainly), reference.in_50_digits(X, y, **case.plainly)

@@ -84,15 +84,15 @@ def test_the_message_says_who_what_and_where(model, act, message):
     assert same(before, model.__getstate__())
 
 
-def test_a_bad_row_deep_in_a_long_run_undoes_the_whole_run(variant, rows):
+def test_a_bad_row_deep_in_a_long_run_undoes_the_whole_run(family, rows):
     """Rows before the bad one were learned already, in the core: none of it may stay."""
     X, y = rows
-    variant.run(X[:50], y[:50])
-    before = variant.__getstate__()
+    family.run(X[:50], y[:50])
+    before = family.__getstate__()
     X[150, 1] = np.nan
     with pytest.raises(ValueError, match="row 150, feature 1"):
-        variant.run(X, y)
-    assert same(before, variant.__getstate__())
+        family.run(X, y)
+    assert same(before, family.__getstate__())
 
 
 @pytest.mark.parametrize("block", [1, 30, 64])

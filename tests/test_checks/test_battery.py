@@ -11,13 +11,52 @@ from driftline import checks
 from driftline.base import params, registry
 from driftline.linear.policies import Divide
 from driftline.linear.recursion import Policy, Recursive
+from tests.conftest import NESTED, VARIANTS
 
 BATTERY = {check.__name__: check for check in checks.battery()}
+# A variant has parameters that change the step and the state. How rows, columns and parameters are read is up to the class,
+# whose instance of the registry has the whole battery.
+ON_THE_STEP = (
+    "run_equals_the_loop",
+    "batches_equal_one_run",
+    "hard_streams_are_the_same_in_pieces_and_row_by_row",
+    "the_state_stays_finite",
+    "the_covariance_stays_symmetric_and_positive",
+    "float32_follows_float64",
+    "prediction_before_learning_is_that_of_the_start_weights",
+    "predicting_learns_nothing",
+    "weights_act_alike_in_run_and_loop",
+    "a_row_of_weight_zero_is_absent",
+    "skipping_leaves_out_rows_and_counts_them",
+    "learn_one_grows_by_new_names",
+    "pickles_are_copies",
+    "learning_changes_no_parameter",
+    "set_params_to_what_they_are_changes_nothing",
+    "a_ticket_told_at_once_is_a_row_learned",
+    "late_rows_by_table",
+)
+ON_THE_WAY = [
+    name
+    for name, check in BATTERY.items()
+    if check.__module__.rpartition(".")[2] in ("on_bad_input", "on_copies", "on_mappings", "on_missing", "on_tickets")
+    and name not in ON_THE_STEP
+]
 
 
 @pytest.mark.parametrize("name", BATTERY)
-def test_every_learner_passes(name, variant):
+def test_every_learner_passes(name, learner):
+    BATTERY[name](learner)
+
+
+@pytest.mark.parametrize("name", ON_THE_STEP)
+def test_every_variant_passes_what_concerns_its_step(name, variant):
     BATTERY[name](variant)
+
+
+@pytest.mark.parametrize("kind", NESTED)
+@pytest.mark.parametrize("name", ON_THE_WAY)
+def test_learners_within_learners_pass_what_concerns_the_way_of_a_row(name, kind):
+    BATTERY[name](VARIANTS[kind]())
 
 
 class Patient(Recursive):

@@ -25,9 +25,9 @@ def make(request):
     return FRAMES[request.param]
 
 
-def test_a_frame_is_its_table_with_names(make, learner, rows):
+def test_a_frame_is_its_table_with_names(make, family, rows):
     X, y = rows
-    framed, plain = dl.checks.tools.fresh(learner), dl.checks.tools.fresh(learner)
+    framed, plain = dl.checks.tools.fresh(family), dl.checks.tools.fresh(family)
     assert np.array_equal(framed.run(make(X), y).predictions, plain.run(X, y).predictions)
     assert framed.feature_names_in_.tolist() == NAMES
     assert np.array_equal(framed.predict(make(X[:5])), plain.predict(X[:5]))

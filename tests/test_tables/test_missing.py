@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import driftline as dl
-from driftline.base import registry
-from tests.conftest import VARIANTS
+from tests.conftest import FAMILIES
 
 
 def with_holes(rows):
@@ -146,9 +145,7 @@ def test_missing_can_change_while_a_model_learns(learner, rows):
     assert learner.run(X, y).skipped == 5
 
 
-@pytest.mark.parametrize(
-    "make", [*registry.regressors().values(), *VARIANTS.values()], ids=[*registry.regressors(), *VARIANTS]
-)
+@pytest.mark.parametrize("make", FAMILIES.values(), ids=FAMILIES)
 @given(data=st.data(), dtype=st.sampled_from(["float64", "float32"]), features=st.integers(1, 9))
 @settings(max_examples=15)
 def test_rows_without_all_their_values_or_without_weight_leave_no_trace(make, data, dtype, features):
