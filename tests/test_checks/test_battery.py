@@ -18,6 +18,7 @@ BATTERY = {check.__name__: check for check in checks.battery()}
 # whose instance of the registry has the whole battery.
 ON_THE_STEP = (
     "run_equals_the_loop",
+    "a_run_accounts_for_its_rows",
     "batches_equal_one_run",
     "hard_streams_are_the_same_in_pieces_and_row_by_row",
     "the_state_stays_finite",
