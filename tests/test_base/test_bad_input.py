@@ -182,7 +182,7 @@ def test_a_state_that_cannot_be_put_back_is_lost_as_a_whole(monkeypatch):
         raise MemoryError("no more")
 
     monkeypatch.setattr(dl.Classifier, "_core_for", fail)
-    with pytest.raises(RuntimeError, match=r"^Classifier: the state could not be restored, and is lost.*\(no more\)$"):
+    with pytest.raises(RuntimeError, match=r"^Classifier: the state could not be restored and is lost.*\(no more\)$"):
         model.run([[1.0], [np.nan]], ["c", "a"])
     monkeypatch.undo()
     assert same(model.__getstate__(), dl.Classifier(dl.LMS()).__getstate__())

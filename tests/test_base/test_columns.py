@@ -260,7 +260,7 @@ def test_what_is_refused_says_what_to_do():
     model.run(pd.DataFrame({"tree": ["oak", "ash"], "load": [1.0, 2.0]}), [1.0, 2.0])
     with pytest.raises(ValueError, match="NaN in row 1, feature 'tree'"):
         model.run(pd.DataFrame({"tree": ["oak", None], "load": [1.0, 2.0]}), [1.0, 2.0])
-    with pytest.raises(ValueError, match="column 'tree' must hold text, as before, and holds a number"):
+    with pytest.raises(ValueError, match="column 'tree' must hold text, as before, but holds a number"):
         model.run(pd.DataFrame({"tree": [1.0], "load": [1.0]}), [1.0])
     with pytest.raises(ValueError, match=r"x\['tree'\] must be text, got 2.0"):
         model.learn_one({"tree": 2.0, "load": 1.0}, 1.0)

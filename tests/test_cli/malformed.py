@@ -55,12 +55,12 @@ def empty():
     yield "empty.parquet", b"", "is empty"
     yield "blank.jsonl", b"\n\n  \n", ""
     yield "newline.csv", b"\n", ""
-    yield "header.csv", b"a,load\n", "has names and no rows"
-    yield "header without end.csv", b"a,load", "has names and no rows"
-    yield "header.csv.gz", gzip.compress(b"a;load\n"), "has names and no rows"
-    yield "header and blanks.csv", b"a,load\n\n\n", "has names and no rows"
+    yield "header.csv", b"a,load\n", "has a header but no rows"
+    yield "header without end.csv", b"a,load", "has a header but no rows"
+    yield "header.csv.gz", gzip.compress(b"a;load\n"), "has a header but no rows"
+    yield "header and blanks.csv", b"a,load\n\n\n", "has a header but no rows"
     for name, write in (("parquet", parquet), ("arrow", arrow), ("arrows", stream)):
-        yield f"no rows.{name}", write(TABLE.slice(0, 0)), "has names and no rows"
+        yield f"no rows.{name}", write(TABLE.slice(0, 0)), "has a header but no rows"
     yield "no targets.csv", b"a,load\n1,\n2,NA\n", "no row has a target"
 
 
@@ -87,9 +87,9 @@ def not_utf_8():
         yield f"{code}.jsonl", as_json_lines(TABLE).decode().encode(code), "UTF-16"
     yield "utf-32.csv", CSV.decode().encode("utf-32"), "UTF-32"
     yield "packed utf-16.csv.gz", gzip.compress(CSV.decode().encode("utf-16")), "UTF-16"
-    yield "latin 1 value.csv", with_value(7, "where", "Zürich").decode().encode("latin1"), "line 7: is no text in UTF-8"
-    yield "latin 1 name.csv", "größe,load\n1,2\n".encode("latin1"), "line 1: is no text in UTF-8"
-    yield "latin 1.jsonl", '{"a": 1, "load": 2}\n{"a": "ü", "load": 2}\n'.encode("latin1"), "line 2: is no text in UTF-8"
+    yield "latin 1 value.csv", with_value(7, "where", "Zürich").decode().encode("latin1"), "line 7: is not UTF-8 text"
+    yield "latin 1 name.csv", "größe,load\n1,2\n".encode("latin1"), "line 1: is not UTF-8 text"
+    yield "latin 1.jsonl", '{"a": 1, "load": 2}\n{"a": "ü", "load": 2}\n'.encode("latin1"), "line 2: is not UTF-8 text"
     for place in (0, 3, len(CSV) // 2, len(CSV) - 3):
         yield f"nul {place}.csv", CSV[:place] + b"\0" + CSV[place:], "NUL byte"
     yield "nul.jsonl", b'{"a": 1, "load": 2}\n{"a": 1, \0"load": 2}\n', "line 2: there is a NUL byte"
@@ -112,8 +112,8 @@ def ragged():
         yield f"ragged {name}.csv", "\n".join(text).encode(), "line 10: the line has 6 values, the header has 5 names"
         yield f"commas over {name}s.csv", "\n".join([LINES[0], *text[1:]]).encode(), "the line has"
     yield "packed.csv.gz", gzip.compress(with_line(9, "1,2")), "line 9: the line has 2 values"
-    yield "old line ends.csv", CSV.replace(b"\n", b"\r"), "line 1: the lines end by CR alone; convert them"
-    yield "packed old line ends.csv.gz", gzip.compress(CSV.replace(b"\n", b"\r")), "line 1: the lines end by CR alone"
+    yield "old line ends.csv", CSV.replace(b"\n", b"\r"), "line 1: lines end in CR alone; convert them"
+    yield "packed old line ends.csv.gz", gzip.compress(CSV.replace(b"\n", b"\r")), "line 1: lines end in CR alone"
     yield "spaces.csv", CSV.replace(b",", b" "), "there is no column 'load'"
     for number in (2, 100, 201):
         yield f"open quote {number}.csv", with_value(number, "where", '"north'), f"line {number:,}: "
@@ -185,7 +185,7 @@ def names():
     yield "one column.csv", b"a:load\n1:2\n", "Its one column is 'a:load'"
     for header in ("load,load", "a,load,a", "a,a,a,load", "load,b,load", "x, x,load"):
         yield f"twice {header}.csv", header.encode() + b"\n1,2,3,4\n", "two columns are called"
-    yield "twice.jsonl", b'{"a": 1, "load": 2}\n{"a": 1, "load": 2, "a": 3}\n', "line 2: the key 'a' is there twice"
+    yield "twice.jsonl", b'{"a": 1, "load": 2}\n{"a": 1, "load": 2, "a": 3}\n', "line 2: the key 'a' appears twice"
     twice = pa.Table.from_arrays([pa.array([1.0]), pa.array([2.0]), pa.array([3.0])], names=["a", "a", "load"])
     yield "twice.arrow", arrow(twice), "two columns are called 'a'"
     yield "twice.arrows", stream(twice), "two columns are called 'a'"

@@ -33,7 +33,7 @@ def test_the_classes_are_those_that_python_predicts(capsys, forest, tmp_path):
     model = dl.Classifier(dl.RLS(missing="skip"))
     said, labels = [], []
     for block in files.open_rows(path, target="tree", task="classify"):
-        for begin, end, width in block.between_births():
+        for begin, end, width in block.spans():
             for x, label in zip(block.X[begin:end, :width].tolist(), block.y[begin:end], strict=True):
                 row = dict(zip(block.names, x, strict=False))
                 said.append(model.predict_one(row))
@@ -101,11 +101,11 @@ def test_numbers_are_classes_too(capsys, tmp_path):
 
 
 @pytest.mark.parametrize(("arguments", "words"), [
-    (["run", "--level", "0.9"], "--level does not go with --task classify"),
-    (["run", "--steps", "3"], "--steps does not go with --task classify"),
-    (["run", "--report", "page.html"], "--report does not go with --task classify"),
-    (["compare"], "compare does not go with --task classify"),
-    (["tune"], "tune does not go with --task classify"),
+    (["run", "--level", "0.9"], "--level cannot be combined with --task classify"),
+    (["run", "--steps", "3"], "--steps cannot be combined with --task classify"),
+    (["run", "--report", "page.html"], "--report cannot be combined with --task classify"),
+    (["compare"], "compare cannot be combined with --task classify"),
+    (["tune"], "tune cannot be combined with --task classify"),
     (["run", "--task", "cluster"], "task must be"),
 ], ids=["level", "steps", "report", "compare", "tune", "cluster"])  # fmt: skip
 def test_what_does_not_go_with_classes_is_refused(capsys, forest, arguments, words):

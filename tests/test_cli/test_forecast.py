@@ -27,7 +27,7 @@ def plainly(model, encoder, blocks, known, step, level):
     """One step ahead by ask and tell; the model grows with the file's features, those not known are as of the origin."""
     past, waiting, said = [], [], []
     for block in blocks:
-        for first, last, width in block.between_births():
+        for first, last, width in block.spans():
             names = block.names[:width]
             if model._core is not None:
                 model._meet(np.zeros(width), names)
@@ -177,7 +177,7 @@ def test_a_series_alone_needs_no_file_of_the_next_rows(capsys, tmp_path):
             lambda future: future[:2].drop(columns="hour"),
             "there is no column 'hour', which is known ahead (run --known says which",
         ),
-        (lambda future: future[:0], "future.csv: has names and no rows"),
+        (lambda future: future[:0], "future.csv: has a header but no rows"),
     ],
 )
 def test_files_that_do_not_fit_are_refused(capsys, tmp_path, change, words):
@@ -237,7 +237,7 @@ def test_a_value_that_is_known_ahead_must_be_there(capsys, tmp_path, ending, cha
     row = next(number for number, each in enumerate(change) if column not in each)
     place = {".jsonl": f"line {1 + row}", ".csv": f"line {2 + row}", ".parquet": f"row {row}"}[ending]
     assert (code, out) == (1, "")
-    assert f"{future}, {place}, column '{column}': the value is missing, and must be known ahead\n" in err
+    assert f"{future}, {place}, column '{column}': the value is missing, but must be known ahead\n" in err
 
 
 def test_a_text_that_was_missing_before_may_be_missing_again(capsys, tmp_path):
@@ -260,7 +260,7 @@ def test_a_forecaster_from_python_needs_what_is_known_ahead(capsys, tmp_path, en
     if ending == ".jsonl":
         next_rows.write_text("".join(json.dumps(row) + "\n" for row in rows))
     code, _, err = call(capsys, "forecast", tmp_path / "m.drift", next_rows)
-    assert (code, "column 'wind': the value is missing, and must be known ahead" in err) == (1, True)
+    assert (code, "column 'wind': the value is missing, but must be known ahead" in err) == (1, True)
 
 
 def timed(numbers, dates):
@@ -300,7 +300,7 @@ def test_times_of_another_kind_are_refused(capsys, tmp_path):
     for when, words in ((zoned, "times with an offset"), ([400, 401], "numbers")):
         frame[["hour", "wind"]][:2].assign(when=when).to_parquet(future)
         code, _, err = call(capsys, "forecast", state, future)
-        assert (code, f"column 'when': holds {words}, and the run had times without an offset" in err) == (1, True)
+        assert (code, f"column 'when': holds {words}, but the run had times without an offset" in err) == (1, True)
 
 
 @pytest.mark.parametrize("command", ["forecast", "predict"])
@@ -317,8 +317,11 @@ def test_no_option_is_advised_that_the_command_lacks(capsys, tmp_path, command):
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (["--known", "hour"], "--known goes with --steps"),
-        (["--steps", "4", "--delay", "3"], "--delay does not go with --steps: if labels come 3 rows late, add 3 to --steps"),
+        (["--known", "hour"], "--known needs --steps"),
+        (
+            ["--steps", "4", "--delay", "3"],
+            "--delay cannot be combined with --steps: if labels come 3 rows late, add 3 to --steps",
+        ),
         (["--steps", "4", "--known", "load"], "load is the target"),
         (
             ["--steps", "4", "--known", "hour", "--drop", "hour"],
@@ -348,11 +351,11 @@ def test_each_kind_of_model_is_asked_by_its_own_command(capsys, tmp_path):
     state = trained(capsys, tmp_path, frame)
     frame[:2].to_csv(tmp_path / "b.csv", index=False)
     code, _, err = call(capsys, "predict", state, tmp_path / "b.csv")
-    assert (code, "holds a forecaster of 4 steps; driftline forecast asks it" in err) == (1, True)
+    assert (code, "holds a forecaster of 4 steps; use driftline forecast" in err) == (1, True)
     plain = tmp_path / "plain.drift"
     outcome(capsys, "run", tmp_path / "past.csv", "-t", "load", "-m", "rls", "--state", plain)
     code, _, err = call(capsys, "forecast", plain, tmp_path / "b.csv")
-    assert (code, "which is no forecaster; driftline run --steps makes one" in err) == (1, True)
+    assert (code, "which is not a forecaster; driftline run --steps makes one" in err) == (1, True)
     code, out, _ = call(capsys, "inspect", state, "--json")
     assert (code, json.loads(out)["steps"]) == (0, STEPS)
     assert "4 steps ahead" in call(capsys, "inspect", state)[1]
@@ -380,7 +383,7 @@ def test_predict_asks_for_each_row_as_so_many_rows_ahead(capsys, tmp_path, delay
     code, out, err = call(capsys, "predict", state, tmp_path / "future.csv", "--level", 0.8)
     assert code == 0
     assert err == (
-        "driftline predict: the interval of the first row alone is given: none was earned further ahead. "
+        "driftline predict: only the first row has an interval: the model learned to predict one row ahead. "
         "driftline run --steps learns to look further, and driftline forecast gives such intervals\n"
     )
     model = dl.load(state)

@@ -156,11 +156,11 @@ def test_the_next_rows_of_each_key_are_predicted_from_the_state(capsys, tmp_path
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (["--delay", "3"], "--delay does not go with --key"),
-        (["--steps", "3"], "--steps does not go with --key"),
-        (["--id", "heat"], "--id does not go with --key"),
-        (["--missing", "mean"], "--missing mean does not go with --key"),
-        (["--missing", "wind=last"], "--missing last does not go with --key"),
+        (["--delay", "3"], "--delay cannot be combined with --key"),
+        (["--steps", "3"], "--steps cannot be combined with --key"),
+        (["--id", "heat"], "--id cannot be combined with --key"),
+        (["--missing", "mean"], "--missing mean cannot be combined with --key"),
+        (["--missing", "wind=last"], "--missing last cannot be combined with --key"),
         (["--drop", "meter"], "meter is the key"),
     ],
 )

@@ -230,7 +230,7 @@ def test_rows_that_are_let_go_are_forgotten_by_the_baselines_too(capsys, tmp_pat
     found = outcome(capsys, "run", *arguments, "--save-every", 1)
     assert (found["labels_learned"], found["rows_waiting"], found["rows_scored"]) == (3, 0, 1)
     assert (found["last_value_rmse"], found["running_mean_rmse"]) == (2.0, 3.0)
-    assert "the 2 rows that waited longest were let go" in call(capsys, "run", *arguments)[1]
+    assert "the 2 rows that waited longest were dropped" in call(capsys, "run", *arguments)[1]
 
 
 ROWS = "id,at,x,y\na,1,1,\nb,2,2,\n"
@@ -243,7 +243,7 @@ DATED = "id,at,x,y\na,2026-01-01 00:00,1,\nb,2026-01-02 00:00,2,\n"
     [
         (ROWS + "c,3,,5\n", None, "a.csv, line 4: the id 'c' is not known"),
         (ROWS + "a,3,,5\na,4,,6\n", None, "a.csv, line 5: the id 'a' was told before"),
-        (ROWS + "a,3,7,\n", None, "a.csv, line 4: the id 'a' is that of an earlier row, which waits for its label"),
+        (ROWS + "a,3,7,\n", None, "a.csv, line 4: the id 'a' belongs to an earlier row that waits for its label"),
         (ROWS + "a,3,,5\na,4,7,\n", None, "a.csv, line 5: the id 'a' was told before"),
         (ROWS + ",3,7,\n", None, "a.csv, line 4, column 'id': the id is missing"),
         (LATER, "id,at,y\na,3,1\nz,3,1\n", "labels.csv, line 3: the id 'z' is not known"),
@@ -254,9 +254,9 @@ DATED = "id,at,x,y\na,2026-01-01 00:00,1,\nb,2026-01-02 00:00,2,\n"
         (
             ROWS,
             "id,at,y\na,2026-01-01,1\n",
-            "labels.csv, column 'at': holds times without an offset, and the rows have",
+            "labels.csv, column 'at': holds times without an offset, but the rows have",
         ),
-        (DATED, "id,at,y\na,7,1\n", "labels.csv, column 'at': holds numbers, and the rows have times without an offset"),
+        (DATED, "id,at,y\na,7,1\n", "labels.csv, column 'at': holds numbers, but the rows have times without an offset"),
         (DATED, "id,at,y\na,2026-01-03T00:00:00Z,1\n", "labels.csv, column 'at': holds times with an offset, and the rows"),
         (ROWS, "id,y\na,3\n", "labels.csv: there is no column 'at'"),
         (ROWS + "c,1,7,\n", "id,at,y\na,3,1\n", "a.csv, line 4: goes back in time"),
@@ -281,8 +281,8 @@ def test_ids_that_do_not_fit_are_named_by_their_place(capsys, tmp_path, rows, la
     [
         (["--labels", "b.csv", "--time", "at"], "--labels needs --id"),
         (["--labels", "b.csv", "--id", "id"], "--labels needs --time, a column of both files"),
-        (["--id", "id", "--delay", "3"], "--delay does not go with --id"),
-        (["--id", "id", "--steps", "3"], "--steps does not go with --id"),
+        (["--id", "id", "--delay", "3"], "--delay cannot be combined with --id"),
+        (["--id", "id", "--steps", "3"], "--steps cannot be combined with --id"),
         (["--id", "y"], "y is the id: it cannot be the target"),
     ],
 )
@@ -296,4 +296,4 @@ def test_options_that_do_not_go_together_are_refused(capsys, tmp_path, more, wor
 def test_compare_takes_labels_in_their_own_rows(capsys, tmp_path):
     (tmp_path / "a.csv").write_text(ROWS)
     code, _, err = call(capsys, "compare", tmp_path / "a.csv", "-t", "y", "--id", "id")
-    assert (code, "compare takes labels in their own rows alone" in " ".join(err.split())) == (2, True)
+    assert (code, "compare needs each label in its own row" in " ".join(err.split())) == (2, True)

@@ -94,7 +94,7 @@ def test_a_column_that_is_gone_or_holds_something_else_is_refused(capsys, tmp_pa
     assert (code, "there is no column 'wind', which the model learned from" in err) == (1, True)
     text = rest.set_column(1, "wind", [["strong"] * 200])
     code, _, err = call(capsys, "predict", state, write(text, tmp_path / "c.parquet"))
-    assert (code, "column 'wind': holds text, where it held number before" in err) == (1, True)
+    assert (code, "column 'wind': holds text, but held number before" in err) == (1, True)
 
 
 def test_inspect_shows_weights_by_name_memory_and_certificate(capsys, trained):
@@ -148,7 +148,7 @@ def test_a_learner_that_refuses_rows_is_out_and_the_others_go_on(capsys, tmp_pat
     source = write(pa.table({"x": x, "y": x + rng.normal(size=300)}), tmp_path / "a.csv")
     code, out, err = call(capsys, "compare", source, "-t", "y", "--models", "lms,rls", "-s", "lms.rate=0.1")
     assert code == 0
-    assert re.fullmatch(r"driftline compare: lms is out: line \d+: LMS.tell: the weights left .*\n", err)
+    assert re.fullmatch(r"driftline compare: lms dropped out: line \d+: LMS.tell: the weights left .*\n", err)
     assert "rls" in out
     code, _, err = call(capsys, "compare", source, "-t", "y", "--models", "lms", "-s", "lms.rate=0.1")
     assert code == 1

@@ -203,7 +203,7 @@ def test_a_state_of_another_source_is_refused(capsys, tmp_path):
     other = write(mixed(seed=4), tmp_path / "b.csv")
     code, _, err = call(capsys, "run", other, "-t", "load", "-m", "rls", "--state", state, "--resume")
     assert code == 2
-    assert "was saved by a run along another source" in err
+    assert "was saved by a run over another source" in err
     write(mixed().slice(0, 100), tmp_path / "a.csv")
     code, _, err = call(capsys, "run", tmp_path / "a.csv", "-t", "load", "-m", "rls", "--state", state, "--resume")
     assert code == 2
@@ -230,7 +230,7 @@ def test_predictions_that_were_changed_are_not_gone_on_with(capsys, tmp_path):
         out.write_text(text)
         code, _, err = call(capsys, *arguments)
         assert code == 2
-        assert f"{out}: does not hold the predictions that were there when the state was saved" in err
+        assert f"{out}: does not hold the predictions that it held when the state was saved" in err
         assert out.read_text() == text
 
 
@@ -280,7 +280,7 @@ def test_another_packed_file_of_the_same_columns_is_refused_and_one_with_more_ro
     arguments = ["-t", "load", "-m", "rls", "--state", state, "--resume"]
     outcome(capsys, "run", source, *arguments)
     code, _, err = call(capsys, "run", write(mixed(seed=4), tmp_path / "b.csv.gz"), *arguments)
-    assert (code, "was saved by a run along another source" in err) == (2, True)
+    assert (code, "was saved by a run over another source" in err) == (2, True)
     assert outcome(capsys, "run", write(mixed(), source), *arguments)["resumed_at"] == 300
 
 

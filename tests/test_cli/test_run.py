@@ -175,7 +175,7 @@ def test_features_and_drop_choose_columns_and_set_chooses_parameters(capsys, tmp
         (["-t", "load", "--out", "x.xlsx"], 2, "--out must end in"),
         (["-t", "load", "--out", "nowhere/x.csv"], 2, "there is no folder nowhere"),
         (["-t", "load", "--resume"], 2, "--resume needs --state"),
-        (["-t", "load", "--features", "wind,on", "--drop", "one,on"], 2, "on is among both features and drop"),
+        (["-t", "load", "--features", "wind,on", "--drop", "one,on"], 2, "on is in both features and drop"),
         (["-t", "load", "--out", "a.csv"], 2, "are the same file"),
         (["-t", "load", "--out", "b.csv", "--state", "b.csv"], 2, "are the same file"),
         (["-t", "load", "--missing", "men"], 2, "Did you mean mean?"),
@@ -273,7 +273,7 @@ def test_a_row_that_the_learner_refuses_is_named_by_its_line(capsys, tmp_path, c
     assert (code, err) == (1, f"driftline run: {path}, line 402: {words}\n")
     refusing = ["-s", "rls.missing=raise", "-s", "rls.dtype=float32"]
     code, _, err = call(capsys, "compare", path, "-t", "y", "--models", "rls,lms", *refusing)
-    assert (code, err.splitlines()[0]) == (0, f"driftline compare: rls is out: line 402: {words}")
+    assert (code, err.splitlines()[0]) == (0, f"driftline compare: rls dropped out: line 402: {words}")
     assert "rls" not in "".join(err.splitlines()[1:])
 
 
@@ -301,7 +301,7 @@ def test_a_column_of_too_many_texts_is_named(tmp_path, capsys):
     )
     assert outcome(capsys, "run", source, "-t", "y", "-m", "rls")["crowded_columns"] == ["who"]
     _, out, _ = call(capsys, "run", source, "-t", "y", "-m", "rls")
-    assert "column 'who' has more than 50 different texts: the later ones share a feature. --drop does without it" in out
+    assert "column 'who' has more than 50 different texts: the later ones share a feature. --drop leaves it out" in out
     assert outcome(capsys, "run", source, "-t", "y", "-m", "rls", "--categories", 60)["crowded_columns"] == []
 
 
@@ -309,7 +309,7 @@ def test_text_that_is_not_utf_8_is_told_so_whatever_else_is_in_it(tmp_path, caps
     source = tmp_path / "a.csv"
     source.write_bytes("wind;where;load\n1,5;Süd;2,5\n2,5;Nord;3,5\n".encode("latin1"))
     code, _, err = call(capsys, "run", source, "-t", "load", "-m", "rls")
-    assert (code, "line 2: is no text in UTF-8; convert the file" in err) == (1, True)
+    assert (code, "line 2: is not UTF-8 text; convert the file" in err) == (1, True)
 
 
 def test_a_report_without_dates_says_how_to_have_them(tmp_path, capsys):

@@ -201,7 +201,7 @@ def test_a_grid_search_reaches_into_the_network():
 
 
 def test_learners_of_several_types_need_a_common_one():
-    with pytest.raises(ValueError, match="Network: dtype is 'float32' here and 'float64' there"):
+    with pytest.raises(ValueError, match="Network: dtype is 'float32' in one learner and 'float64' in another"):
         dl.Network([dl.RLS(), dl.RLS(dtype="float32")])
     with pytest.raises(ValueError, match="Network: missing"):
         dl.Network([dl.RLS(missing="skip"), dl.RLS()])
@@ -224,9 +224,9 @@ def test_learners_must_be_a_list_of_learners(bad):
 
 
 def test_parameters_by_place_are_counted():
-    with pytest.raises(TypeError, match="Network takes learners, top by place"):
+    with pytest.raises(TypeError, match="Network takes learners, top by position"):
         dl.Network([dl.RLS()], dl.AROWR(), True)
-    with pytest.raises(TypeError, match="Network takes learners, top by place"):
+    with pytest.raises(TypeError, match="Network takes learners, top by position"):
         dl.Network([dl.RLS()], learners=[dl.RLS()])
     with pytest.raises(TypeError, match="RLS takes its parameters by keyword"):
         dl.RLS(0.9)

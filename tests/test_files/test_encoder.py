@@ -46,7 +46,7 @@ def encoded(table, cuts, options, copied=False):
     encoder, rows = Encoder(options), []
     for first, last in pairwise(cuts):
         block = encoder.encode(raw(table.slice(first, last - first), first))
-        for begin, end, width in block.between_births():
+        for begin, end, width in block.spans():
             for x in block.X[begin:end]:
                 assert not x[width:].any()
                 rows.append(dict(zip(block.names[:width], x.tolist(), strict=False)))

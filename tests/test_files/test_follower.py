@@ -15,9 +15,9 @@ def blocks(labels, size):
     """Rows of one feature, in blocks whose lines are counted from 100."""
     for start in range(0, len(labels), size):
         y = np.array(labels[start : start + size], dtype=np.float64)
-        births = [(0, 1)] if start == 0 else []
+        growth = [(0, 1)] if start == 0 else []
         place = lambda row, start=start: f"line {100 + start + row}"  # noqa: E731
-        yield Block(np.ones((len(y), 1)), y, ["a"], births, None, start, place, None, min(start, 1))
+        yield Block(np.ones((len(y), 1)), y, ["a"], growth, None, start, place, None, min(start, 1))
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_rows_before_the_refused_one_are_learned_as_ever():
     assert model.predict_one({"a": 1.0}) == whole.predict_one([1.0])
 
 
-def births_and_gaps(rows, seed):
+def growth_and_gaps(rows, seed):
     """Two features from the start, a third from row 30 on, a fourth from row 70 on; labels with gaps."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(rows, 4))
@@ -61,23 +61,23 @@ def births_and_gaps(rows, seed):
     return X, y
 
 
-BORN = [(0, 2), (30, 3), (70, 4)]
+GROWTH = [(0, 2), (30, 3), (70, 4)]
 NAMES = ["a", "b", "c", "d"]
 
 
 def cut(X, y, cuts):
     for start, stop in pairwise([0, *sorted(cuts), len(y)]):
-        width = max((w for row, w in BORN if row < stop), default=0)
-        before = max((w for row, w in BORN if row < start), default=0)
-        born = [(row - start, w) for row, w in BORN if start <= row < stop]
+        width = max((w for row, w in GROWTH if row < stop), default=0)
+        before = max((w for row, w in GROWTH if row < start), default=0)
+        growth = [(row - start, w) for row, w in GROWTH if start <= row < stop]
         place = lambda row, start=start: f"line {start + row}"  # noqa: E731
-        yield Block(X[start:stop, :width], y[start:stop], NAMES[:width], born, None, start, place, None, before)
+        yield Block(X[start:stop, :width], y[start:stop], NAMES[:width], growth, None, start, place, None, before)
 
 
 def plainly(model, X, y, delay, level):
     waiting, said = [], []
     for t, (row, label) in enumerate(zip(X.tolist(), y.tolist(), strict=True)):
-        width = max(w for born, w in BORN if born <= t)
+        width = max(w for row, w in GROWTH if row <= t)
         ticket = model.ask(dict(zip(NAMES[:width], row, strict=False)), ahead=delay + 1)
         said.append((ticket.prediction, *ticket.interval(level)))
         waiting.append((ticket, label))
@@ -103,8 +103,8 @@ MODELS = {
     st.booleans(),
     st.integers(0, 9),
 )
-def test_late_labels_and_births_give_the_bits_of_a_plain_loop_also_after_a_restart(name, delay, cuts, watched, seed):
-    X, y = births_and_gaps(150, seed)
+def test_late_labels_and_new_features_give_the_bits_of_a_plain_loop_also_after_a_restart(name, delay, cuts, watched, seed):
+    X, y = growth_and_gaps(150, seed)
     plain, model = MODELS[name](), MODELS[name]()
     expected = plainly(plain, X, y, delay, 0.8)
     follower, found = Follower(model, delay=delay, level=0.8), []
@@ -124,7 +124,7 @@ def test_late_labels_and_births_give_the_bits_of_a_plain_loop_also_after_a_resta
 
 @pytest.mark.parametrize("delay", [1, 8])
 def test_snapshots_of_late_runs_are_the_weights_of_the_plain_loop(delay):
-    X, y = births_and_gaps(120, 3)
+    X, y = growth_and_gaps(120, 3)
     plain, waiting, weights = dl.RLS(missing="skip"), [], []
     for t in range(70, 120):
         waiting.append((plain.ask(dict(zip(NAMES, X[t].tolist(), strict=True)), delay + 1), y[t]))

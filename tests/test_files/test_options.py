@@ -58,7 +58,7 @@ def test_python_may_give_one_name_or_one_policy():
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"features": ["a"], "drop": ["a"]}, "a is among both features and drop"),
+        ({"features": ["a"], "drop": ["a"]}, "a is in both features and drop"),
         ({"target": "a", "features": ["a"]}, "a is the target"),
         ({"target": "a", "drop": ["a"]}, "a is the target"),
         ({"delimiter": "ab"}, "delimiter must be one character, got 'ab'"),

@@ -105,7 +105,7 @@ def test_a_function_is_refused_by_the_parameters_name(inside, path):
 def test_names_must_be_text(path):
     model = dl.RLS()
     model.learn_one({("a", 1): 1.0}, 1.0)
-    with pytest.raises(ValueError, match=r"RLS\.save: the feature \('a', 1\) is not named by text"):
+    with pytest.raises(ValueError, match=r"RLS\.save: the feature name \('a', 1\) is not text"):
         model.save(path)
 
 

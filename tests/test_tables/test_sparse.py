@@ -215,7 +215,7 @@ def test_broken_matrices_are_refused(columns, starts):
     assert X.has_canonical_format
     X.indices[:], X.indptr[:] = columns, starts
     for model in (dl.NLMS(), dl.SparseDFOP()):
-        with pytest.raises(ValueError, match=r"\.run: X is no sound sparse matrix"):
+        with pytest.raises(ValueError, match=r"\.run: X is not a valid sparse matrix"):
             model.run(X, [1.0])
         assert model.n_seen_ == 0
 

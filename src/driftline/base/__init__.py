@@ -1,1 +1,1 @@
-"""The interface of every learner, and what learners are built from."""
+"""The learner interface and its building blocks."""

@@ -1,4 +1,4 @@
-"""Alarms: rows from which on the errors are larger than they were."""
+"""Alarms: detect the rows at which errors become larger."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from driftline.tables.inputs import Array
 
 
 class Alarm:
-    """Watches errors and tells when they have become larger than they were.
+    """Watches errors and raises an alarm when they become larger.
 
-    Each error is ranked in a sample of the errors before it, by size and with its sign: up to 384 errors, those after the
-    24 of a model that knows nothing yet, and then one in four, each of which takes the place of another. As long as the
+    Each error is ranked, by size and with its sign, in a sample of up to 384 earlier errors. The sample leaves out the
+    first 24 errors, when the model knows nothing yet. Once it is full, one error in four replaces another. As long as the
     errors are exchangeable, all ranks are equally likely, whatever the distribution. Large errors, or errors shifted to
     one side, add to the evidence, counted from the row at which it is strongest: a CUSUM of the bets of a conformal test
-    martingale. Errors that depend on each other come in stretches; the alarm measures how much more sums of
-    neighbouring ranks vary than independent ones would, and counts the evidence for as much less. Among the first 384
-    errors, where little is known of that, errors that become 2.5 times as large and more are found by a bet of their own.
+    martingale. Dependent errors cluster, so the alarm measures how much more sums of neighbouring ranks vary than
+    independent ranks would, and discounts the evidence accordingly. That measure is unreliable among the first 384
+    errors, so a separate bet finds errors that become at least 2.5 times as large there.
 
     An alarm means that the model fits worse than it did: the target jumped, or there is more noise. It changes nothing
     in the learner. The first 64 errors raise no alarm, and neither do the 64 errors after an alarm. If these are larger
-    than the errors before, later errors are compared with them alone. NaN is passed over.
+    than the errors before, later errors are compared with them alone. NaN is ignored.
 
     Args:
-        false_every: how many rows pass between two false alarms, on average, at least. This is measured, not proved, for
-            errors that depend on each other: :doc:`/drift` has the table.
+        false_every: the least average number of rows between two false alarms. For dependent errors this is measured, not
+            proved: see the table in :doc:`/drift`.
 
     >>> rng = np.random.default_rng(0)
     >>> errors = np.concatenate([rng.normal(size=1000), 3 * rng.normal(size=100)])
@@ -46,7 +46,7 @@ class Alarm:
         return self.update_many([error]).size > 0
 
     def update_many(self, errors: Any) -> Array:
-        """Takes errors in their order. Returns the indices of those that raise the alarm."""
+        """Takes errors in order. Returns the indices of those that raise the alarm."""
         values = np.ascontiguousarray(errors, dtype=np.float64)
         if values.ndim != 1:
             raise ValueError(f"Alarm.update_many: errors must have one dimension, got {values.ndim}")

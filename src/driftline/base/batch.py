@@ -1,4 +1,4 @@
-"""A block of rows on its way through a core."""
+"""A block of rows for a core."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from driftline.tables.inputs import Array, Name
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Rows with their labels and weights, and the words by which messages name them.
+    """Rows with their labels and weights, and how messages refer to them.
 
     Attributes:
         x: (rows, features) array, or sparse rows.
-        y: the labels; None where the rows are only predicted.
-        weight: the sample weights; None for all ones.
+        y: the labels; None if the rows are only predicted.
+        weight: the sample weights; None if all are 1.
         where: the verb that the user called, for messages.
         start: the number of the first row, for messages; None for a single row, which has no number.
-        names: of the features, where the rows bring any.
+        names: feature names, if the rows have any.
     """
 
     x: Any
@@ -41,7 +41,7 @@ class Batch:
 
 
 def numbered(row: int | None, before: str = "", after: str = "") -> str:
-    """The words for a row with a number, between others; nothing for a row without.
+    """Words for a numbered row, with text before and after; empty if the row has no number.
 
     >>> numbered(7, before=" at "), numbered(None, before=" at ")
     (' at row 7', '')

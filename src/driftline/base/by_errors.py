@@ -1,4 +1,4 @@
-"""Composites whose intervals come from their errors alone, and have the same width everywhere."""
+"""Composites whose intervals depend on past errors alone, so that all rows get the same width."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from driftline.base.ticket import copy_of
 
 
 class ByErrors(Composite):
-    """A composite whose first learner above only takes note of errors: on rows of 0 it predicts 0."""
+    """A composite whose first learner above only records errors: its rows are 0, and it predicts 0."""
 
     @exclusive
     def predict_interval(self, x: Any, level: Level) -> tuple[float, float] | None:
@@ -27,7 +27,7 @@ class ByErrors(Composite):
     def asked(
         self, x: Any, prediction: float, parts: Sequence[Ticket], ahead: int | None, kind: type[Any], *more: Ticket
     ) -> Any:
-        """A ticket with this prediction, whose parts are those given, one of the errors, and more behind it."""
+        """A ticket with this prediction. Its parts are those given, a ticket for the errors, and then ``more``."""
         errors = self.marked(self.above[0]).ask(np.zeros(1), ahead, kind)
         numbers = errors.numbers
         numbers[0] = prediction

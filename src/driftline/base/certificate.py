@@ -1,4 +1,4 @@
-"""What is proven about a learner on the stream so far."""
+"""Proven bounds on a learner's loss on the stream so far."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Certificate:
-    """Loss, comparator and bound, from sums that are kept while learning.
+    """Loss, comparator and bound, computed from running sums.
 
     Attributes:
         loss: sum of squared errors of the predictions made so far.
-        comparator: the optimal value of the comparator's penalised loss, or None where no identity holds.
-        bound: a proven upper bound on ``loss``, or None where no theorem applies or a condition fails.
-        conditions: the theorem's conditions in words, each with whether it holds on this stream so far.
-        events: what happened to the state that exact arithmetic would not have done, and resets.
+        comparator: the optimal value of the comparator's penalised loss, or None if no identity holds.
+        bound: a proven upper bound on ``loss``, or None if no theorem applies or a condition fails.
+        conditions: the theorem's conditions in words, and whether each holds on this stream so far.
+        events: resets, and changes to the state that exact arithmetic would not have needed.
     """
 
     loss: float

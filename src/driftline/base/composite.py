@@ -1,4 +1,4 @@
-"""Cores made of learners, behind the methods of a native one."""
+"""Cores made of learners, with the methods of a native core."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ C = TypeVar("C", bound="Composite")
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_WORTH_THREADS = 2**17  # operations, below which starting threads takes longer than it saves
+_WORTH_THREADS = 2**17  # operations; for fewer, starting threads costs more than it saves
 
 
 def exclusive(method: Callable[Concatenate[C, P], R]) -> Callable[Concatenate[C, P], R]:
-    """A method that one thread at a time may be in; a second thread is told so."""
+    """Makes a method raise if a second thread calls it meanwhile."""
 
     @wraps(method)
     def alone(self: C, /, *arguments: P.args, **options: P.kwargs) -> R:
@@ -38,16 +38,16 @@ def exclusive(method: Callable[Concatenate[C, P], R]) -> Callable[Concatenate[C,
 
 
 class Composite:
-    """A core of learners that see the rows (members), and of learners that see what the members predict (above).
+    """A core made of learners that see the rows (members), and learners that see the members' predictions (above).
 
-    The learners belong to the composite alone. Names, growth and the state are handled here; how the parts predict and learn
-    together is up to the subclass.
+    The composite owns the learners. It handles names, growth and the state; the subclass defines how the parts predict and
+    learn together.
 
     Args:
         members: the learners that see the rows.
         above: the learners that do not, each with its number of inputs.
-        features: of the rows.
-        intercept: whether the weights end with that of the constant feature.
+        features: number of features of a row.
+        intercept: whether the last weight is that of the constant feature.
         dtype: of the weights.
     """
 
@@ -65,23 +65,23 @@ class Composite:
 
     @property
     def features(self) -> int:
-        """Features of the rows."""
+        """Number of features of a row."""
         return self._features
 
     @property
     def by_feature(self) -> bool:
-        """Whether there is one weight for each feature, so that their number is that of the features."""
+        """Whether there is exactly one weight for each feature."""
         return all(member._by_feature for member in self.members)
 
     @property
     def width_within(self) -> int:
-        """Features of the rows that the members see."""
+        """Number of features that the members see."""
         return self._features
 
-    # Growing to what is met.
+    # Growth.
 
     def meet(self, row: Array) -> None:
-        """The first row, which may decide something."""
+        """Takes the first row, which may settle a choice."""
         for member in self.members:
             member._meet(row, self._names)
 
@@ -104,7 +104,7 @@ class Composite:
 
     @exclusive
     def get_state(self) -> dict[str, Array]:
-        """The whole state as arrays, a learner's under its number."""
+        """The whole state as arrays; the arrays of a learner begin with its number."""
         state = {"weights": self.weights(), **self._own_state()}
         if not self.by_feature:
             state["features"] = np.array([float(self._features)])
@@ -116,7 +116,7 @@ class Composite:
 
     @exclusive
     def set_state(self, state: dict[str, Array]) -> None:
-        """Takes over what :meth:`get_state` gave; raises ValueError where it is not sound. The composite is a fresh one."""
+        """Restores what :meth:`get_state` returned, on a fresh composite; raises ValueError if it is invalid."""
         if not self.by_feature and "features" not in state:
             raise ValueError("the state lacks the number of features")
         for number, learner in enumerate([*self.members, *self.above]):
@@ -131,14 +131,14 @@ class Composite:
         self._set_own_state(state)
         given = state["weights"]
         if not isinstance(given, np.ndarray) or not np.array_equal(self.weights(), given):
-            raise ValueError("the state's weights are not those that its learners make together")
+            raise ValueError("the state's weights disagree with those of its learners")
 
     def _own_state(self) -> dict[str, Array]:
-        """What is kept besides the learners."""
+        """The composite's own state, besides its learners'."""
         return {}
 
     def _set_own_state(self, state: dict[str, Array]) -> None:
-        """Takes it back, checked."""
+        """Checks and restores what :meth:`_own_state` returned."""
 
     @exclusive
     def follow(self, members: list[Learner], above: list[Learner]) -> None:
@@ -156,14 +156,14 @@ class Composite:
                 learner.set_params(**params)
             raise
 
-    # What a subclass says.
+    # For subclasses to define.
 
     def sums(self) -> dict[str, float]:
-        """The running sums that the certificate is made of."""
+        """The running sums that the certificate is computed from."""
         raise NotImplementedError
 
     def weights(self) -> Array:
-        """Of the linear model that the parts make together."""
+        """The weights of the linear model that the parts form together."""
         raise NotImplementedError
 
     def predict(self, x: Any) -> Any:
@@ -179,11 +179,11 @@ class Composite:
         raise NotImplementedError
 
     def replay(self, batch: Batch, out: Outputs) -> int:
-        """Predicts and learns, or without labels only predicts; returns how many rows were skipped."""
+        """Predicts and learns, or only predicts if there are no labels; returns how many rows were skipped."""
         raise NotImplementedError
 
     def ask(self, x: Any, ahead: int | None, kind: type[Any]) -> Any:
-        """A ticket for the row, with those of the parts; None where Python must read the row or there is no mark yet."""
+        """A ticket for the row, with the parts' tickets; None if Python must read the row or there is no mark yet."""
         raise NotImplementedError
 
     def tell(self, ticket: Any, y: Any, weight: Any = None) -> Status:
@@ -191,13 +191,13 @@ class Composite:
         raise NotImplementedError
 
     def tell_parts(self, ticket: Ticket, batch: Batch) -> None:
-        """The same for a row that was read, within a transaction: a part may raise where it refuses."""
+        """The same for a row that Python has read. It runs in a transaction, since a part may raise an error."""
         raise NotImplementedError
 
-    # What subclasses share.
+    # Shared by subclasses.
 
     def marked(self, learner: Learner) -> Any:
-        """The core of one of the learners, which gives and takes tickets of this model."""
+        """The core of one of the learners, marked to give and take tickets of this model."""
         core = core_of(learner)
         core.mark = self.mark
         return core
@@ -208,12 +208,12 @@ class Composite:
         return None if None in parts else parts
 
     def takes(self, ticket: Any) -> bool:
-        """Whether a ticket is one of this model's that was not told yet."""
+        """Whether a ticket comes from this model and has not been told yet."""
         fits = isinstance(ticket, Ticket) and not ticket.told and 0 != self.mark == ticket.model
         return fits and ticket.parts is not None and ticket.labels <= self.rows
 
     def telling(self, part: Learner, ticket: Ticket, y: Any, weight: Any) -> Step:
-        """A part that learns the label of its ticket."""
+        """The step in which a part learns the label of its ticket."""
         return Step(partial(self.marked(part).tell, ticket, y, weight), partial(part.tell, ticket, y, sample_weight=weight))
 
     @property
@@ -223,17 +223,17 @@ class Composite:
 
     @property
     def late(self) -> int:
-        """Labels that came between the prediction and the label of the last row."""
+        """How many labels arrived between the last row's prediction and its label."""
         return int(core_of(self.members[0]).late)
 
     def wide(self, weights: Array, learner: Learner) -> Array:
-        """A learner's weights, (..., d), with a 0 for the constant feature where the learner has none and others do."""
+        """A learner's weights, (..., d); 0 for the constant feature if only other learners have one."""
         if not self.intercept or learner.intercept:
             return weights
         return np.concatenate([weights, np.zeros((*weights.shape[:-1], 1))], axis=-1)
 
     def replay_members(self, batch: Batch, y: Sequence[Array | None], every: int = 0) -> tuple[Array, list[Array], int]:
-        """Each member replays the rows with its own labels, in threads where that pays.
+        """Each member replays the rows with its own labels, in threads if that is faster.
 
         Returns the predictions, (rows, members), the snapshots of the weights, and the number of rows skipped.
         """
@@ -267,7 +267,7 @@ def core_of(learner: Learner) -> Any:
 def tell_each(
     parts: Sequence[Learner], tickets: Sequence[Ticket], batch: Batch, labels: Sequence[float] | None = None
 ) -> None:
-    """Tells each part its ticket, with the row's label or one of its own."""
+    """Tells each part its ticket, with the row's label or with a label of the part's own."""
     assert batch.y is not None
     weight = None if batch.weight is None else float(batch.weight[0])
     labels = [float(batch.y[0])] * len(parts) if labels is None else labels
@@ -277,23 +277,23 @@ def tell_each(
 
 
 class Step(NamedTuple):
-    """One part of a composite learns: by a native call, or by a verb that handles what the call leaves to Python."""
+    """How one part of a composite learns: a native call, and a verb for rows that the call leaves to Python."""
 
     native: Callable[[], Status]
     careful: Callable[[], None]
 
 
 def learning(part: Learner, row: Any, y: Any, weight: Any = None) -> Step:
-    """A part that learns a row."""
+    """The step in which a part learns a row."""
     learn = partial(part.learn_one, row, y, sample_weight=weight)
     return Step(partial(core_of(part).learn, row, y, weight), learn)
 
 
 def in_one_go(steps: Sequence[Step], then: Sequence[Callable[[], None]]) -> Status:
-    """Lets parts learn, and then makes native calls that cannot fail. Nothing has changed unless the first step is done.
+    """Runs the steps, then native calls that cannot fail. Nothing has changed unless the first step is done.
 
-    Python handles interrupts between its own instructions. There are none between these calls: where they are native, an
-    interrupt comes before all of them or after.
+    Python handles interrupts between its own instructions, and executes none between these calls: if they are native, an
+    interrupt comes before all of them or after all of them.
     """
     calls, expected = [step.native for step in steps], [Status.DONE] * len(steps) + [None] * len(then)
     done = len(list(takewhile(bool, map(is_, map(call, [*calls, *then]), expected))))
@@ -311,7 +311,7 @@ def is_weight(weight: Any) -> bool:
 
 
 def count_in(state: dict[str, Array], name: str, most: int) -> int:
-    """A whole number of a state, at most ``most``; raises ValueError otherwise."""
+    """A whole number from a state, at most ``most``; raises ValueError otherwise."""
     value = state[name]
     if not isinstance(value, np.ndarray) or value.shape != (1,) or not 0 <= value[0] <= most or value[0] != int(value[0]):
         raise ValueError(f"the state's {name} is out of range")

@@ -38,7 +38,7 @@ _SIGNS = {
 
 
 class Readable:
-    """The docstring of a class, in place of the one that was written; Sphinx takes ``written``."""
+    """Replaces the docstring of a class by a readable one; Sphinx uses ``written``."""
 
     def __init__(self, written: str) -> None:
         self.written = inspect.cleandoc(written)
@@ -59,7 +59,7 @@ class Readable:
 
 
 def meanings_of(cls: type) -> dict[str, str]:
-    """What each parameter means, by the docstrings of a class and of those that it comes from.
+    """The meaning of each parameter, from the docstrings of a class and its base classes.
 
     >>> from driftline import RLS
     >>> from driftline.base import docstrings
@@ -75,7 +75,7 @@ def meanings_of(cls: type) -> dict[str, str]:
 
 
 def written(cls: type) -> str:
-    """The docstring of a class as it stands in the source."""
+    """The docstring of a class as written in the source."""
     own = vars(cls).get("__doc__")
     return own.written if isinstance(own, Readable) else inspect.cleandoc(own or "")
 

@@ -14,18 +14,18 @@ from driftline.base.batch import numbered
 from driftline.tables import inputs
 from driftline.tables.inputs import Array, Name, Table
 
-LARGEST = {name: np.float64(np.finfo(name).max) for name in ("float64", "float32")}  # so that float32 compares exactly
+LARGEST = {name: np.float64(np.finfo(name).max) for name in ("float64", "float32")}  # float64, for exact comparisons
 
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """The rows that a model takes.
+    """Checks and converts the rows that a model accepts.
 
     Attributes:
         owner: the name of the model's class, for messages.
-        features: the features of a row; None before the first.
-        names: of the features, where they have any.
-        dtype: whose range the values must be in.
+        features: number of features of a row; None before the first row.
+        names: feature names, if there are any.
+        dtype: values must be in its range.
     """
 
     owner: str
@@ -36,10 +36,10 @@ class Door:
     # One row.
 
     def read(self, x: Any, where: str, *, grow: bool) -> tuple[Array, list[Name] | None]:
-        """A row as float64, and the names of its features where they have any.
+        """A row as float64, and the names of its features, if there are any.
 
-        A missing key of a mapping is 0. With ``grow`` a mapping may bring names that the model does not know: they follow
-        the known ones. Without, unknown names are ignored, though their values must be numbers.
+        A missing key of a mapping counts as 0. With ``grow``, names that the model does not know are added after the known
+        ones. Without it, unknown names are ignored, though their values must be numbers.
         """
         x = inputs.named(x)
         if not isinstance(x, Mapping):
@@ -54,7 +54,7 @@ class Door:
         return np.array([items.get(name, 0.0) for name in names], dtype=np.float64), names
 
     def known_names(self, where: str) -> list[Name]:
-        """The names so far; raises ValueError where the model learned from features without names."""
+        """The names so far; raises ValueError if the model learned from features without names."""
         if self.names is None and self.features is not None:
             raise ValueError(f"{where}: x is a mapping, but {self.owner} learned from features without names")
         return self.names or []
@@ -69,7 +69,7 @@ class Door:
     def check(self, table: Table, where: str, *, warn: bool = False) -> None:
         """Raises ValueError unless a table has the model's features, in their order.
 
-        With ``warn`` it warns, as scikit-learn does, where either the table or the model has no names.
+        With ``warn`` it warns, as scikit-learn does, if only one of table and model has names.
         """
         if self.features is None:
             return
@@ -95,7 +95,7 @@ class Door:
 
     @property
     def largest(self) -> float:
-        """The end of the range of the model's type."""
+        """The largest finite value of the model's type."""
         return LARGEST[self.dtype]
 
     def is_whole(self, values: Any) -> bool:
@@ -103,11 +103,11 @@ class Door:
         return bool(np.all(np.abs(values) <= self.largest))
 
     def whole_rows(self, block: Array) -> Array:
-        """Which rows of a block have all their values within the range."""
+        """Which rows of a block have only values within the range."""
         return np.asarray(np.all(np.abs(block) <= self.largest, axis=1))
 
     def refuse_bad(self, row: Array, where: str, names: list[Name] | None = None, what: str = "x", place: str = "") -> None:
-        """Raises ValueError with the place of the first value that is NaN, infinite or beyond the range."""
+        """Raises ValueError for the first value that is NaN, infinite or out of range, and names its place."""
         bad = ~(np.abs(row) <= self.largest)
         if bad.any():
             column = int(bad.argmax())
@@ -124,7 +124,7 @@ class Door:
                     self.refuse_value(value, where, "x", f"feature {name!r}")
 
     def refuse_bad_label(self, y: Any, where: str, place: str = "") -> NoReturn:
-        """Raises ValueError that names a bad label; of several labels the first bad one."""
+        """Raises ValueError for a bad label, or for the first bad one of several."""
         labels = np.atleast_1d(y)
         output = int((~(np.abs(labels) <= self.largest)).argmax())
         value = float(labels[output])
@@ -132,11 +132,11 @@ class Door:
         raise ValueError(f"{where}: y is {inputs.spell(value)}{place}{which}{self._beyond(value)}")
 
     def refuse_row(self, x: Array, y: Any, where: str, row: int | None, names: list[Name] | None = None) -> NoReturn:
-        """Raises ValueError that names the bad value of a row or its label."""
+        """Raises ValueError that names the bad value in a row or its label."""
         self.refuse_bad(x, where, names, "x" if row is None else "X", numbered(row, after=", "))
         if y is not None and not self.is_whole(y):
             self.refuse_bad_label(y, where, numbered(row, " in "))
-        raise ValueError(f"{where}: the core does not take {numbered(row) or 'the row'}")
+        raise ValueError(f"{where}: the core refuses {numbered(row) or 'the row'}")
 
     def refuse_value(self, value: float, where: str, what: str, place: str) -> NoReturn:
         """Raises ValueError that names a bad value and its place."""

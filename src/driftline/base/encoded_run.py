@@ -1,7 +1,7 @@
-"""Tables with text, times or missing values that are filled in, through a learner that grows on the way.
+"""Runs over tables that have text, times or filled-in missing values; the learner may grow on the way.
 
-The result is that of a loop of ``predict_one`` and ``learn_one``, bit for bit. A row that brings a feature goes through it
-singly; the rows between two of these are encoded and replayed at once.
+The result equals that of a loop of ``predict_one`` and ``learn_one``, bit for bit. A row that brings a new feature is taken
+singly; the rows between two such rows are encoded and replayed at once.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from driftline.tables.inputs import Array
 if TYPE_CHECKING:
     from driftline.base.learner import Learner
 
-_FEW = 64  # rows that are encoded at once after one that brought a feature
+_FEW = 64  # rows to encode at once after a row with a new feature
 
 
 class EncodedRun:
@@ -33,8 +33,8 @@ class EncodedRun:
         table: the rows.
         y: the labels.
         weight: the sample weights.
-        where: who asks, for messages.
-        asked: what is kept besides predictions and errors.
+        where: the caller's name, for messages.
+        asked: what to keep besides predictions and errors.
     """
 
     def __init__(
@@ -83,16 +83,16 @@ class EncodedRun:
         )
 
     def _rows(self, start: int, stop: int) -> int:
-        """Some rows from ``start`` on, up to ``stop`` or to one that brings a feature; returns the row behind the last."""
+        """Takes rows from ``start`` up to ``stop``, or up to a row with a new feature; returns where it ended."""
         piece = self.table.piece(start, stop)
         if self.learner._core is None:
             self._one(piece, 0, start)
             return start + 1
         learned = self.learned[start:stop] & ~piece.lost
         known = self.table.intake().copy()
-        X, births = known.table(piece.columns, self.where, learned)
-        if births:
-            stop = start + births[0][0]
+        X, growth = known.table(piece.columns, self.where, learned)
+        if growth:
+            stop = start + growth[0][0]
             if stop == start:
                 self._one(piece, 0, start)
                 return start + 1
@@ -106,7 +106,7 @@ class EncodedRun:
         return stop
 
     def _replay(self, X: Array, start: int, stop: int, learned: int) -> bool:
-        """Rows that bring no feature; False, and nothing has changed, where the learner lost one on the way."""
+        """Replays rows without new features; False, with nothing changed, if the learner skipped one of them."""
         learner = self.learner
         loses = learner.missing != "raise"
         before, seen = learner.__getstate__() if loses else None, learner.n_seen_
@@ -123,7 +123,7 @@ class EncodedRun:
         return True
 
     def _one(self, piece: Piece, place: int, row: int) -> None:
-        """One row as a loop takes it."""
+        """Takes one row as a loop would."""
         x = piece.row(place)
         careful.predict(self.learner, x, self.where, self._out(row, row + 1))
         weight = None if self.weight is None else float(self.weight[row])
@@ -144,12 +144,12 @@ class EncodedRun:
             self.memory.append(self.learner._memory())
 
     def _snapshots(self) -> Array:
-        """All snapshots with as many weights as the last; a feature has the weight 0 before it is born."""
+        """All snapshots, padded to the last one's width: a feature has weight 0 before it appears."""
         learner = self.learner
         every = self.asked.weights_every
         widths = {weights.shape[-1] for weights in self.weights}
         if len(widths) > 1 and not (learner._by_feature and learner._linear):
-            raise ValueError(f"{self.where}: weights_every is for rows that bring no new features, which these do")
+            raise ValueError(f"{self.where}: weights_every needs rows that bring no new features, and these do")
         found = np.zeros((self.table.rows // (every or 1), *learner._weights.shape))
         last = int(learner.intercept)
         for snapshot, weights in zip(found[len(found) - len(self.weights) :], self.weights, strict=True):

@@ -1,7 +1,7 @@
 """Rows that are more than numbers: text, times, and missing values that are filled in.
 
-A learner that meets such rows gets an :class:`Intake`, which turns columns into the features of its core and learns as it
-goes. Rows of plain numbers never come here, unless missing values are filled in: then each row counts for the means.
+A learner that meets such rows gets an :class:`Intake`, which turns columns into features for the core and learns as it
+goes. Rows of plain numbers bypass it, unless missing values are filled in: then every row contributes to the means.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from driftline.errors import ModelFileError
 from driftline.tables import cells, inputs, kinds
 from driftline.tables.cells import Filled, Given, Row
 from driftline.tables.columns import CATEGORIES, MEAN, SKIP, VALUE, Categories, Numbers, Unknown
-from driftline.tables.encoder import Births, Encoder
+from driftline.tables.encoder import Encoder, Growth
 from driftline.tables.inputs import Array, Name, Table
 
 if TYPE_CHECKING:
@@ -29,11 +29,11 @@ _UNKNOWN = Unknown("")
 
 
 class Intake(Encoder):
-    """What a learner knows of the columns of its rows.
+    """What a learner knows about the columns of its rows.
 
     Args:
-        fill: put the running mean in the place of a missing number, and a feature that says so beside it.
-        named: whether columns have names; those of an array are named by their number.
+        fill: replace a missing number by the running mean, and add a feature that marks it as missing.
+        named: whether columns have names; array columns are named by their index.
     """
 
     def __init__(self, fill: bool, named: bool = True) -> None:
@@ -41,13 +41,13 @@ class Intake(Encoder):
         self.fill, self.named = fill, named
 
     def enter(self, columns: Mapping[Name, Given], where: str, what: str, learned: Array) -> dict[Name, Any]:
-        """Values by column in the form that the columns take.
+        """Values by column, in the form that each column's encoder takes.
 
         Args:
-            columns: those of some rows.
-            where: who asks, for messages.
-            what: the words for a column, with a place for its name.
-            learned: which rows are learned from: these may bring columns that were not known.
+            columns: the columns of some rows.
+            where: the caller's name, for messages.
+            what: how messages call a column: a format string that takes its name.
+            learned: which rows are learned from; these may bring new columns.
         """
         direct = self._direct(columns)
         for name, given in columns.items() if learned.any() else ():
@@ -58,17 +58,17 @@ class Intake(Encoder):
         return {name: cells.for_column(self.columns[name], columns[name], where, what.format(repr(name))) for name in known}
 
     def _direct(self, columns: Mapping[Name, Given]) -> set[Name]:
-        """The names that are not those of columns, but of features that a column has: their values are taken as they are."""
+        """The names of features, rather than columns: their values are used as they are."""
         return (set(self.names) - set(self.columns)) & set(columns)
 
-    def table(self, columns: Mapping[Name, Given], where: str, learned: Array | None) -> tuple[Array, Births]:
-        """Rows as numbers, and the features that are born in those that are learned; None: nothing is learned."""
+    def table(self, columns: Mapping[Name, Given], where: str, learned: Array | None) -> tuple[Array, Growth]:
+        """Rows as numbers, and the new features of the rows that are learned; ``learned=None`` learns nothing."""
         count = next(iter(columns.values())).rows
         learned = np.zeros(count, dtype=bool) if learned is None else learned
         return self.rows(self.enter(columns, where, "column {}", learned), count, learned)
 
     def row(self, given: Row, where: str, *, grow: bool) -> dict[Name, float]:
-        """The features of one row; with ``grow`` it is learned from."""
+        """The features of one row; with ``grow`` the intake learns from it."""
         columns = cells.of_row(given)
         for name, column in self.columns.items():
             if name not in columns and isinstance(column, Numbers) and column.met:
@@ -85,12 +85,12 @@ class Intake(Encoder):
         return found
 
     def keep_filled(self, given: Row, found: Mapping[Name, float]) -> Row:
-        """A row with what was put in the place of missing numbers, for when its label comes."""
+        """A row with the values that replaced missing numbers, kept until its label arrives."""
         filled = {column: Filled(found[name]) for column, name in self._numbers() if given.get(column, 0.0) is None}
         return Row({**given, **filled}, given.named)
 
     def _numbers(self) -> list[tuple[Name, Name]]:
-        """The columns of numbers that had a value so far, and their features."""
+        """The columns of numbers that have had a value, and their features."""
         return [(column, name) for (column, key), name in zip(self.features, self.names, strict=True) if key == VALUE]
 
     def plain(self) -> dict[str, Any]:
@@ -99,7 +99,7 @@ class Intake(Encoder):
 
 
 def read(state: Any, names: list[Name] | None, fill: bool) -> Intake:
-    """The intake of an exported state; raises ValueError where it does not agree with the features of the model."""
+    """The intake of an exported state; raises ValueError if it disagrees with the model's features."""
     intake = Intake(fill, bool(state["named"]))
     try:
         intake.restore(state)
@@ -126,12 +126,12 @@ def _agrees(intake: Intake) -> bool:
 
 
 class Entered(NamedTuple):
-    """A row at the door.
+    """A row that has been encoded.
 
     Attributes:
         x: the row as the door reads it.
-        intake: what is known once the row is learned; None where the row brings nothing new.
-        cells: the row by columns; None where it holds numbers alone.
+        intake: the intake after this row is learned; None if the row brings nothing new.
+        cells: the row by columns; None if it holds only numbers.
     """
 
     x: Any
@@ -140,9 +140,9 @@ class Entered(NamedTuple):
 
 
 def enter(learner: Learner, x: Any, where: str, *, grow: bool) -> Entered:
-    """A row with its text, times and missing values encoded; the learner is left as it is.
+    """Encodes the text, times and missing values of a row. The learner does not change.
 
-    Without ``grow`` a value that was never met counts for nothing, unless no row was learned yet.
+    Without ``grow``, values that were never learned are ignored, unless no row was learned yet.
     """
     given = _cells(learner, x, where)
     if given is None:
@@ -163,7 +163,7 @@ def enter(learner: Learner, x: Any, where: str, *, grow: bool) -> Entered:
 
 
 def _cells(learner: Learner, x: Any, where: str) -> Row | None:
-    """The row by columns; None where the core takes it as it is."""
+    """The row by columns; None if the core takes the row as it is."""
     if isinstance(x, Row):
         return x
     fill = learner.missing == FILL
@@ -184,7 +184,7 @@ def _cells(learner: Learner, x: Any, where: str) -> Row | None:
 
 
 def _columns_of_arrays(learner: Learner, width: int, where: str) -> list[Name]:
-    """The columns that the entries of an array stand for."""
+    """The column names for the entries of an array."""
     if learner._intake is None:
         learner._door.require_width(width, where)
         return list(learner._names or map(str, range(width)))
@@ -193,7 +193,7 @@ def _columns_of_arrays(learner: Learner, width: int, where: str) -> list[Name]:
 
 
 def begin(learner: Learner, where: str, named: bool) -> Intake:
-    """The intake of a learner that has none yet: the features that it knows are columns of numbers."""
+    """A new intake, which takes the features that the learner knows as columns of numbers."""
     intake = Intake(learner.missing == FILL, named)
     if learner._core is not None:
         door = learner._door
@@ -205,7 +205,7 @@ def begin(learner: Learner, where: str, named: bool) -> Intake:
 
 
 def _refuse_bad(learner: Learner, given: Row, where: str) -> bool:
-    """Refuses values that are missing or out of range; where rows are skipped, tells whether one is missing."""
+    """Refuses bad values; if incomplete rows are skipped, returns whether a value is missing."""
     if learner.missing == SKIP:
         return None in given.values()
     door = learner._door
@@ -225,7 +225,7 @@ class Piece:
 
     Attributes:
         columns: their values.
-        lost: rows that miss a value, where those are skipped.
+        lost: rows that will be skipped because a value is missing.
         named: whether the columns have names.
     """
 
@@ -242,7 +242,7 @@ class Piece:
 
 
 class EncodedTable(Table):
-    """Rows that a learner's intake has to read."""
+    """A table that a learner's intake encodes."""
 
     def __init__(self, learner: Learner, table: Table, where: str) -> None:
         self.learner, self.source = learner, table
@@ -252,7 +252,7 @@ class EncodedTable(Table):
         self._check()
 
     def _check(self) -> None:
-        """Raises ValueError unless the columns are those that the learner knows, in their order."""
+        """Raises ValueError unless the columns are the learner's, in the same order."""
         learner, given = self.learner, self.source.names
         if learner._core is None:
             return
@@ -266,14 +266,14 @@ class EncodedTable(Table):
             )
 
     def intake(self) -> Intake:
-        """What the learner knows of the columns."""
+        """The learner's intake, or a new one."""
         return self.learner._intake or begin(self.learner, self._where, self.source.names is not None)
 
     def piece(self, start: int, stop: int) -> Piece:
-        """Rows ``start`` to ``stop`` by columns; raises ValueError that names the first value that is refused."""
+        """Rows ``start`` to ``stop`` by columns; raises ValueError for the first bad value."""
         learner, largest = self.learner, self.learner._door.largest
         columns = cells.of_table(self.source, start, stop, self._where)
-        if learner._intake is not None:  # the columns of an array stand for those of the learner, in their order
+        if learner._intake is not None:  # the columns of an array are the learner's, in order
             columns = dict(zip(learner._intake.columns, columns.values(), strict=True))
         lost = np.zeros(stop - start, dtype=bool)
         refused: list[tuple[int, float, Name]] = []
@@ -292,7 +292,7 @@ class EncodedTable(Table):
         return Piece(columns, lost, self.source.names is not None)
 
     def block(self, start: int, stop: int) -> Array:
-        """Rows ``start`` to ``stop`` as the core takes them; nothing is learned from them."""
+        """Rows ``start`` to ``stop`` as numbers for the core; the intake learns nothing."""
         assert self.learner._core is not None, "there are no features yet"
         piece = self.piece(start, stop)
         X, _ = self.intake().copy().table(piece.columns, self._where, None)
@@ -313,13 +313,13 @@ class EncodedTable(Table):
                 yield piece.row(place)
 
     def whole_rows(self) -> Array:
-        """Which rows miss no value."""
+        """Which rows are complete."""
         pieces = range(0, self.rows, inputs.BLOCK_ROWS)
         return ~np.concatenate([self.piece(at, min(at + inputs.BLOCK_ROWS, self.rows)).lost for at in pieces])
 
 
 def as_table(learner: Learner, table: Table, where: str) -> Table:
-    """The table, or where a learner's core cannot take it as it is, one that encodes it."""
+    """The table, wrapped in an :class:`EncodedTable` if the learner's core cannot take it as it is."""
     if not learner._encodes or isinstance(table, EncodedTable):
         return table
     if learner.missing != FILL:
@@ -331,6 +331,6 @@ def as_table(learner: Learner, table: Table, where: str) -> Table:
 
 
 def refuse_changed(before: str, now: str) -> None:
-    """Raises ValueError where a learner that has learned is to fill in missing values, or to do so no more."""
+    """Raises ValueError if a learner that has learned would start or stop filling in missing values."""
     if before != now and FILL in (before, now):
         raise ValueError

@@ -1,4 +1,4 @@
-"""Tables whose labels come late: a row is predicted some rows before its label is learned."""
+"""Runs over tables whose labels come late: a row is learned some rows after it was predicted."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Waiting:
-    """Rows that were predicted and wait to be learned, in their order.
+    """Predicted rows that wait to be learned, in order.
 
     Attributes:
         tickets: one for each row.
-        labels: of the rows, as far as they are known.
+        labels: the rows' labels, as far as they are known.
     """
 
     tickets: list[Ticket]
@@ -52,18 +52,18 @@ def run(
     """Predicts each row when the labels through ``ahead`` rows before it are known.
 
     Args:
-        learner: all of it is learned, or, where an error is raised, nothing.
+        learner: learns all rows, or none if an error is raised.
         x: (rows, features).
-        y: the rows' labels; NaN where a label never comes and the learner skips what is missing.
-        ahead: 1: each row is learned before the next one is predicted.
-        waiting: the rows before these, which wait for their labels.
-        level: of the intervals; None for none.
-        names: of the features.
-        where: who asks, for messages.
+        y: the rows' labels; NaN for labels that never come, if the learner skips missing values.
+        ahead: how many rows behind the labels are; 1 means that each row is learned before the next is predicted.
+        waiting: earlier rows that still wait for their labels.
+        level: coverage of the intervals; None for no intervals.
+        names: feature names.
+        where: the caller's name, for messages.
         start: the number of the first row, for messages.
 
     Returns:
-        predictions and ends of the intervals, and the rows that wait now, ``ahead`` - 1 of them.
+        predictions and ends of the intervals, and the ``ahead`` - 1 rows that wait now.
     """
     lower, upper = (None, None) if level is None else np.empty((2, len(x)))
     out = Outputs(np.empty(len(x)), lower=lower, upper=upper, level=level)
@@ -79,12 +79,12 @@ def run(
 
 
 def is_native(learner: Learner) -> bool:
-    """Whether a learner that has met a row replays late labels in native code; a refusal then leaves all tickets valid."""
+    """Whether a started learner replays late labels in native code; tickets then stay valid if a row is refused."""
     return learner._runs_late_natively
 
 
 def _first_whole(learner: Learner, x: Array, y: Array) -> Array:
-    """A row by which the core is made."""
+    """The first complete row, from which the core is made."""
     door = learner._door
     whole = door.whole_rows(x) & (np.abs(y) <= door.largest)
     return np.asarray(x[int(whole.argmax())], dtype=np.float64) if whole.any() else np.zeros(x.shape[1])
@@ -120,7 +120,7 @@ def _natively(
 
 
 def array_of(learner: Learner, ticket: Ticket) -> Array:
-    """A ticket's row with the features that are known now."""
+    """A ticket's row, widened to the features known now."""
     row = ticket.x
     if not isinstance(row, np.ndarray):
         row, _ = learner._door.read(row, "", grow=False)
@@ -128,7 +128,7 @@ def array_of(learner: Learner, ticket: Ticket) -> Array:
 
 
 def _singly(learner: Learner, x: Array, y: Array, ahead: int, waiting: Waiting, out: Outputs) -> Waiting:
-    tickets = [copy.copy(ticket) for ticket in waiting.tickets]  # which stay valid if the labels are refused
+    tickets = [copy.copy(ticket) for ticket in waiting.tickets]  # the originals stay valid if a label is refused
     labels, told, before = [*waiting.labels.tolist(), *y.tolist()], 0, learner.__getstate__()
     try:
         for t in range(len(x) + 1):
@@ -150,11 +150,11 @@ def _singly(learner: Learner, x: Array, y: Array, ahead: int, waiting: Waiting, 
 
 
 def tell_all(learner: Learner, waiting: Waiting, where: str) -> None:
-    """Learns the rows that wait, whose labels are all known."""
+    """Learns all waiting rows; their labels must be known."""
     if len(waiting):
         run(learner, np.empty((0, learner.n_features_in_)), np.empty(0), 1, waiting, where=where, start=None)
 
 
 def is_one_label(learner: Learner) -> bool:
-    """Whether a learner predicts one number a row."""
+    """Whether a learner predicts one number per row."""
     return learner._estimator_type == "regressor" and learner._outputs is None

@@ -1,4 +1,4 @@
-"""Levels of coverage, as the core knows them."""
+"""Coverage levels, in the form that the core takes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LEVELS: list[float] = _core.levels
 
 
 def _half_width(level: float) -> float:
-    """Of the interval that holds a share ``level`` of a standard Gaussian."""
+    """Half the width of the interval that covers a share ``level`` of a standard Gaussian."""
     return NormalDist().inv_cdf((1 + level) / 2)
 
 
@@ -23,16 +23,16 @@ _HALF_WIDTHS = [_half_width(level) for level in _LEVELS]
 
 
 def as_level(level: Any, where: str) -> Any:
-    """A level's place among those that the core follows.
+    """Locates a level among the levels that the core tracks.
 
-    Between two of them the quantile is interpolated, beyond them extrapolated, in the way that is exact for a Gaussian.
+    Quantiles between two tracked levels are interpolated, and beyond them extrapolated, exactly for a Gaussian.
     """
     return _place(PROBABILITY.require(where, "level", level))
 
 
 @lru_cache(maxsize=64)
 def _place(level: float) -> Any:
-    enough = math.ceil(level / (1 - level) - 1e-9)  # labels, of which the largest error is then the quantile
+    enough = math.ceil(level / (1 - level) - 1e-9)  # labels: with fewer, the quantile exceeds the largest error
     at = bisect_right(_LEVELS, level) - 1
     half = _half_width(level)
     if 0 <= at < len(_LEVELS) - 1:

@@ -16,13 +16,13 @@ from driftline.base.rules import Rule
 from driftline.base.ticket import Ticket
 from driftline.tables.inputs import Array, Name
 
-_SPARE = 100_000  # features that a state may know of beyond the numbers that it holds
+_SPARE = 100_000  # how many more features than numbers a state may claim
 REGRESSOR = Rule(
     lambda value: isinstance(value, Learner) and value._estimator_type == "regressor" and value._composes,
     "a regressor that can be one of several",
 )
 LINEAR = Rule(
-    lambda value: REGRESSOR.accepts(value) and value._by_feature,  # so its weights can be combined with those of others
+    lambda value: REGRESSOR.accepts(value) and value._by_feature,  # such weights can be combined
     "a regressor with a weight for each feature",
 )
 
@@ -34,14 +34,14 @@ class MetaLearner(Nested):
     _core: Composite | None = params.state(None)
 
     def _top_learners(self) -> list[Learner]:
-        """The base learners that see what the others predict."""
+        """The base learners that see the other learners' predictions."""
         return []
 
     def _compose(self, members: list[Learner], above: list[Learner], features: int) -> Composite:
         raise TypeError(f"{type(self).__name__} cannot be used by itself")
 
     def _copies_of_the_top(self) -> list[Learner]:
-        """In the dtype of the others, skipping what they skip; with an intercept only where one is wanted."""
+        """Copies of the top learners, with the members' dtype and ``missing``, and an intercept only if wanted."""
         return [
             learner.clone(
                 {"dtype": self.dtype, "missing": self._missing_within, "intercept": self.intercept and learner.intercept}
@@ -91,7 +91,7 @@ class MetaLearner(Nested):
 
     @property
     def coef_(self) -> Array:
-        """The weights, without the intercept's."""
+        """The weights, without the intercept."""
         weights = self._weights
         return weights[:-1] if self.intercept else weights
 

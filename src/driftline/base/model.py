@@ -1,4 +1,4 @@
-"""What learners and transformers share: parameters, copies, and calls that succeed or leave no trace."""
+"""Base class of learners and transformers: parameters, copies, and calls that succeed or change nothing."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from driftline.tables.inputs import Array, Name
 
 
 class Model(river.Estimator):
-    """Anything that learns from rows and has parameters."""
+    """A model that learns from rows and has parameters."""
 
     _names: list[Name] | None = params.state(None)
 
-    if TYPE_CHECKING:  # a type checker makes the constructor of the parameters, and takes no attribute for one of them
+    if TYPE_CHECKING:  # hidden from type checkers, which derive the constructor from the parameters
 
         @property
         def _guard(self) -> Guard: ...
@@ -32,7 +32,7 @@ class Model(river.Estimator):
             return self
 
     def clone(self, new_params: dict[str, Any] | None = None, include_attributes: bool = False) -> Self:
-        """A copy with the same parameters, except for ``new_params``, that has learned nothing.
+        """An untrained copy with the same parameters, except for ``new_params``.
 
         Args:
             new_params: parameters to change.
@@ -44,13 +44,13 @@ class Model(river.Estimator):
         return type(self)(**{**self.get_params(deep=False), **(new_params or {})})
 
     def _roll_back(self, state: dict[str, Any]) -> None:
-        """Restores an exported state. If that fails, there is no memory or the state was forged, and it is lost."""
+        """Restores an exported state. It fails only without memory or for a forged state, which is then lost."""
         try:
             self.__setstate__(state)
         except Exception as error:
             self._forget()
             name = type(self).__name__
-            raise RuntimeError(f"{name}: the state could not be restored, and is lost; load it again ({error})") from error
+            raise RuntimeError(f"{name}: the state could not be restored and is lost; load it again ({error})") from error
 
     def __getstate__(self) -> dict[str, Any]:
         raise NotImplementedError
@@ -59,7 +59,7 @@ class Model(river.Estimator):
         raise NotImplementedError
 
     def _forget(self) -> None:
-        """Back to where nothing was learned. It cannot fail."""
+        """Returns to the untrained state. It cannot fail."""
         raise NotImplementedError
 
     def _named_features(self) -> Array:

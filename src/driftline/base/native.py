@@ -1,4 +1,4 @@
-"""The cores that hold a learner's state and compute: native objects, and the Python ones of meta-learners."""
+"""Types of cores, which hold a learner's state and compute: native objects, or Python objects in meta-learners."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from driftline.tables.inputs import Array, Name
 
 
 class Core(Protocol):
-    """The state of a learner and its steps."""
+    """A learner's state and its steps."""
 
     guard: Guard
     mark: int
 
     @property
     def features(self) -> int:
-        """The features of a row, the constant one not counted."""
+        """Number of features of a row, without the constant one."""
 
     def predict(self, x: Any) -> Any:
         """The prediction, or None where Python must read the row."""
@@ -28,13 +28,13 @@ class Core(Protocol):
         """Learns a row; nothing has changed unless the status is DONE."""
 
     def ask(self, x: Any, ahead: int | None, kind: type[Any]) -> Any:
-        """A ticket for the row, or None where Python must read it or the core has no mark yet."""
+        """A ticket for the row, or None if Python must read it or the core has no mark yet."""
 
     def tell(self, ticket: Any, y: Any, weight: Any = None) -> Status:
         """Learns the label of a ticket; nothing has changed unless the status is DONE."""
 
     def weights(self) -> Array:
-        """A copy of the weights, the intercept's last."""
+        """A copy of the weights, intercept last."""
 
     def grow(self, more: int) -> None:
         """Adds features at their prior."""
@@ -46,7 +46,7 @@ class Core(Protocol):
         """The whole state as arrays."""
 
     def set_state(self, state: dict[str, Array]) -> None:
-        """Takes over what ``get_state`` gave; raises ValueError where it is not sound."""
+        """Restores what ``get_state`` returned; raises ValueError if it is invalid."""
 
 
 class NativeCore(Core, Protocol):
@@ -60,16 +60,16 @@ class NativeCore(Core, Protocol):
     def run_late(
         self, x: Any, y: Array, weight: Array | None, skip: bool, out: Outputs, ahead: int, rows: LateRows
     ) -> Status:
-        """Predicts each row when the labels through ``ahead`` rows before it are known; ``rows`` says how far it went."""
+        """Predicts each row once the labels up to ``ahead`` rows before it are learned; ``rows`` keeps its progress."""
 
     def catch_up(self) -> None:
-        """Makes ready for a row whose own score is not the one that counts."""
+        """Prepares for a row that will be scored by its ticket, with :meth:`judge`."""
 
     def judge(self, ticket: Ticket, y: float) -> None:
-        """Judges what a ticket said, after its row was learned; see ``catch_up``."""
+        """Scores a ticket's prediction, after its row was learned; see ``catch_up``."""
 
     def sums(self) -> Array:
-        """The running sums that certificates are made of."""
+        """The running sums that certificates are computed from."""
 
 
 class SecondOrderCore(NativeCore, Protocol):
@@ -77,19 +77,19 @@ class SecondOrderCore(NativeCore, Protocol):
 
     @property
     def held_in_range(self) -> bool:
-        """Whether a parameter had to be moved into the range of the type."""
+        """Whether a parameter was clipped to the range of the type."""
 
     def covariance(self) -> Array:
         """The matrix S."""
 
     def memory(self) -> Array:
-        """Rows learned, and how many the weights rest on before any forgetting is counted."""
+        """Rows learned, and how many of them the weights rest on before any forgetting."""
 
     def set_policy(self, policy: Any) -> None:
-        """Changes the policy from the next row on."""
+        """Changes the policy, from the next row on."""
 
     def set_forgetting(self, values: Array, first: int) -> None:
-        """The forgetting factors of the rows from ``first`` on."""
+        """Sets the forgetting factors of rows ``first`` and later."""
 
     def set_thresholds(self, values: Array, first: int) -> None:
-        """The reset thresholds of the segments from ``first`` on."""
+        """Sets the reset thresholds of segments ``first`` and later."""

@@ -12,10 +12,10 @@ _OPTIONS = ("intercept", "dtype", "missing")
 
 
 class _Inherited(params.Param):
-    """An option of every learner. None stands for what the learners within have."""
+    """A learner option; None means the value that the learners within have."""
 
     def attribute(self, name: str) -> property:
-        """The option that was given, or that of the learners within."""
+        """The option as given, or the value that the learners within have."""
         own = super().attribute(name)
 
         def get(owner: Any) -> Any:
@@ -32,13 +32,13 @@ def _inherited(name: str) -> Any:
 class Nested(Learner):
     """A learner with learners among its parameters.
 
-    The learners that it is given are base learners: it learns with copies of them, and never changes them. Their parameters
+    The learners given are base learners: it learns with copies of them, and never changes them. Their parameters
     are set as in scikit-learn, ``set_params(learner__rate=0.1)``.
 
     Args:
-        intercept: for every learner within; None leaves each its own.
-        dtype: for every learner within; None leaves theirs, which must then be one.
-        missing: for every learner within; None leaves theirs, which must then be one.
+        intercept: for every learner within; None keeps each learner's own.
+        dtype: for every learner within; None keeps theirs, which must then be equal.
+        missing: for every learner within; None keeps theirs, which must then be equal.
     """
 
     intercept: bool = _inherited("intercept")
@@ -48,7 +48,7 @@ class Nested(Learner):
     _is_base = True
 
     def _base_learners(self) -> list[Learner]:
-        """The learners that see the rows, as they were given or by default."""
+        """The learners that see the rows: those given, or the default ones."""
         raise TypeError(f"{type(self).__name__} cannot be used by itself")
 
     @property
@@ -69,7 +69,7 @@ class Nested(Learner):
             if values[name] is None and len(found) > 1:
                 one, other = sorted(found)
                 raise ValueError(
-                    f"{type(self).__name__}: {name} is {one!r} here and {other!r} there among the learners; "
+                    f"{type(self).__name__}: {name} is {one!r} in one learner and {other!r} in another; "
                     f"give {name} for all of them"
                 )
 
@@ -81,7 +81,7 @@ class Nested(Learner):
         return found
 
     def _copies(self, learners: list[Learner]) -> list[Learner]:
-        """Learners of its own, with the options that were given for all of them."""
+        """Copies of learners, with the options that were given for all of them."""
         given = self.get_params(deep=False)
         options = {name: given[name] for name in _OPTIONS if given[name] is not None}
         if self.missing == FILL:
@@ -90,11 +90,11 @@ class Nested(Learner):
 
     @property
     def _missing_within(self) -> str:
-        """What the learners within do about missing values. Those that are filled in never get to them."""
+        """How the learners within treat missing values; values that are filled in never reach them."""
         return "skip" if self.missing == FILL else self.missing
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The hyper-parameters by name, as they were given; ``deep`` adds those of the learners within."""
+        """The hyper-parameters by name, as given; ``deep`` adds those of the learners within."""
         found = super().get_params(deep=False)
         for name, value in dict(found).items() if deep else ():
             for place, learner in _learners_in(name, value):
@@ -102,9 +102,9 @@ class Nested(Learner):
         return found
 
     def set_params(self, **changes: Any) -> Self:
-        """Changes hyper-parameters, all or none. On a learner that has learned they act from the next row on.
+        """Changes hyper-parameters, all or none. A trained learner uses them from the next row on.
 
-        ``learner__rate=0.1`` puts a copy with that rate in the place of the learner that was given.
+        ``learner__rate=0.1`` replaces the given learner by a copy with that rate.
         """
         plain = {name: value for name, value in changes.items() if "__" not in name}
         within: dict[str, dict[str, Any]] = {}
@@ -122,7 +122,7 @@ class Nested(Learner):
         return super().set_params(**plain)
 
     def clone(self, new_params: dict[str, Any] | None = None, include_attributes: bool = False) -> Self:
-        """A learner with the same parameters, but for ``new_params``, that has learned nothing; see :meth:`set_params`."""
+        """An untrained learner with the same parameters, except for ``new_params``; see :meth:`set_params`."""
         plain = {name: value for name, value in (new_params or {}).items() if "__" not in name}
         within = {name: value for name, value in (new_params or {}).items() if "__" in name}
         other = super().clone(plain, include_attributes)
@@ -137,7 +137,7 @@ class Nested(Learner):
 
 
 def _learners_in(name: str, value: Any) -> list[tuple[str, Any]]:
-    """What has parameters of its own in a parameter, each with the name by which they are reached."""
+    """The models in a parameter that have parameters of their own, each with its prefix."""
     if isinstance(value, params.Parametrised):
         return [(name, value)]
     if isinstance(value, (list, tuple)):

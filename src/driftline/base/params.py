@@ -1,7 +1,7 @@
 """Hyper-parameters that declare their own rule.
 
 A learner lists its parameters as class attributes, ``ridge: float = params.real(default=1.0, gt=0)``. They become
-keyword-only arguments of the constructor, are checked there and in ``set_params``, and are stored as they were given.
+keyword-only arguments of the constructor, are checked there and in ``set_params``, and are stored as given.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ class Param:
         self.default, self.rule, self.kw_only = default, rule, kw_only
 
     def attribute(self, name: str) -> property:
-        """The attribute of a class that has this parameter."""
+        """The property by which a class offers this parameter."""
         get, words = attrgetter(f"_values.{name}"), f"A parameter: {self.rule.words}."
         return property(get, lambda owner, value: owner.set_params(**{name: value}), doc=words)
 
 
 def checked(*, default: Any, rule: Rule, optional: bool = False, kw_only: bool = True) -> Any:
-    """A parameter under any rule; None passes too if it is optional. It may be given by place unless ``kw_only``."""
+    """A parameter with any rule; if ``optional``, None passes too. It is positional unless ``kw_only``."""
     return Param(default, rule.or_none() if optional else rule, kw_only)
 
 
@@ -47,7 +47,7 @@ def integer(*, default: int | None, ge: int, le: int | None = None, optional: bo
 
 
 def seed(*, default: int, kw_only: bool = True) -> Any:
-    """A key of the core's random generator."""
+    """A key for the core's random number generator."""
     return Param(default, Rule(rules.whole(0, 2**64 - 1).check, "a whole number in [0, 2^64)"), kw_only)
 
 
@@ -62,7 +62,7 @@ def choice(*, default: str, options: Iterable[str], kw_only: bool = True) -> Any
 
 
 def state(start: T, *, init: Literal[False] = False) -> T:
-    """An attribute that is no parameter, at its start; ``init`` says so to type checkers."""
+    """An attribute that is not a parameter, with its initial value; ``init`` tells type checkers so."""
     return start
 
 
@@ -70,11 +70,11 @@ def state(start: T, *, init: Literal[False] = False) -> T:
 class Parametrised:
     """Turns the parameters of a class into its constructor, its attributes, ``get_params``, ``set_params`` and ``repr``.
 
-    Attributes have numbers as Python's own; ``get_params`` has what was given.
+    Attributes hold numbers as Python's own types; ``get_params`` returns what was given.
     """
 
     _params: ClassVar[dict[str, Param]] = {}
-    _quiet: ClassVar[tuple[str, ...]] = ()  # parameters that the repr shows only where they are not the default
+    _quiet: ClassVar[tuple[str, ...]] = ()  # parameters that repr omits at their default
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -105,7 +105,7 @@ class Parametrised:
         cls.__init__ = init  # type: ignore[assignment,method-assign]
 
     def _assign(self, before: dict[str, Any], changes: dict[str, Any]) -> None:
-        """Checks everything first: a change that is refused changes nothing."""
+        """Checks everything first, so that a refused change changes nothing."""
         owner = type(self).__name__
         for name in changes:
             if name not in self._params:
@@ -115,15 +115,15 @@ class Parametrised:
         self._store(values)
 
     def _store(self, values: dict[str, Any]) -> None:
-        """Takes over parameters that were checked."""
+        """Stores parameters that have been checked."""
         self._given = values
         self._values = SimpleNamespace(**{name: rules.plain(value) for name, value in values.items()})
 
     def _check_relations(self, values: dict[str, Any]) -> None:
-        """Rules that tie several parameters together: raise ValueError where one is broken."""
+        """Checks rules that involve several parameters; raises ValueError if one is broken."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The hyper-parameters by name, as they were given."""
+        """The hyper-parameters by name, as given."""
         return dict(self._given)
 
     def set_params(self, **changes: Any) -> Any:
@@ -148,5 +148,5 @@ class Parametrised:
 
 def _misplaced(owner: str, places: list[str], given: int) -> str:
     if not places:
-        return f"{owner} takes its parameters by keyword, got {given} without one"
-    return f"{owner} takes {', '.join(places)} by place, once; got {given} parameters without a keyword"
+        return f"{owner} takes its parameters by keyword, got {given} positional"
+    return f"{owner} takes {', '.join(places)} by position, once; got {given} positional parameters"

@@ -1,4 +1,4 @@
-"""A learner as a record of a model file, and back."""
+"""Converts learners to records of model files, and back."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _EMPTY = {"empty": np.zeros(1)}  # a file needs an array
 
 
 def of(learner: Learner) -> Record:
-    """What is saved of a learner. Saving warns of what a loop of ``learn_one`` led to."""
+    """A learner as a record. Warns if a loop of ``learn_one`` led to predictions that ran away."""
     stability.warn_of_range(learner)
     owner, state = type(learner).__name__, learner.__getstate__()
     head = {
@@ -37,7 +37,7 @@ def of(learner: Learner) -> Record:
 
 
 def read(record: Record) -> Learner:
-    """The learner of a record; raises ModelFileError or ValueError where it is not sound."""
+    """The learner of a record; raises ModelFileError or ValueError if it is invalid."""
     head = record.head
     learner: Learner = codec.decode(head["learner"])
     names = codec.decode_names(head["names"])

@@ -1,4 +1,4 @@
-"""Every learner by the name of its file: what the checks, the docs and the benchmarks go through."""
+"""The registry of learners, by file name, for the checks, the docs and the benchmarks."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _SUMMARY = re.compile(r"(?P<what>.*?)[,.] (?P<cost>O\([^)]*\)) a row(?P<more>[^.
 
 
 def learner(cls: L) -> L:
-    """Class decorator: enters a learner under its file's stem."""
+    """Class decorator: registers a learner under its file's stem."""
     name = cls.__module__.rpartition(".")[2]
     other = _learners.setdefault(name, cls)
     if (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
         raise ValueError(
-            f"{cls.__name__}: a learner is registered under its file's name, and {name!r} is {other.__name__}'s"
+            f"{cls.__name__}: a learner is registered under its file's name, and {name!r} belongs to {other.__name__}"
         )
     _learners[name] = cls
     return codec.register(cls, name, methodcaller("get_params", deep=False))
 
 
 def learners() -> dict[str, type[Learner]]:
-    """The registered learners, name -> class: driftline's own in a fixed order, then others as they were entered."""
+    """The registered learners, name -> class: driftline's own in a fixed order, then others as registered."""
     extensions.load("learners")
     ranks = {home: rank for rank, home in enumerate(extensions.homes("learners"))}
 
@@ -43,12 +43,12 @@ def learners() -> dict[str, type[Learner]]:
 
 
 def regressors() -> dict[str, type[Learner]]:
-    """Those whose predictions are numbers, name -> class."""
+    """The learners whose predictions are numbers, name -> class."""
     return {name: cls for name, cls in learners().items() if cls._estimator_type == "regressor"}
 
 
 def name_of(cls: type[Learner]) -> str:
-    """The name under which a class was registered."""
+    """The name under which a class is registered."""
     for name, known in _learners.items():
         if known is cls:
             return name
@@ -56,7 +56,7 @@ def name_of(cls: type[Learner]) -> str:
 
 
 def summary_of(cls: type[Learner]) -> tuple[str, str]:
-    """What the first paragraph of a learner's docstring says, and the cost of a row that it ends with.
+    """The summary of a learner's docstring, and the cost per row that ends it.
 
     >>> from driftline import RLS
     >>> from driftline.base import registry

@@ -25,12 +25,12 @@ _EVERY = COUNT.or_none()
 
 @dataclass(frozen=True)
 class Asked:
-    """What a run keeps besides predictions and errors.
+    """What the caller of a run wants besides predictions and errors.
 
     Attributes:
         weights_every: rows from one snapshot of the weights to the next; None for no snapshots.
-        level: of the intervals; None for no intervals.
-        place: the level as a core knows it.
+        level: coverage of the intervals; None for no intervals.
+        place: the level in the form that a core takes.
     """
 
     weights_every: int | None
@@ -54,7 +54,7 @@ def room(learner: Learner, rows: int) -> Array:
 
 
 def write_start(out: Outputs) -> None:
-    """What is predicted without a core: nothing is known yet."""
+    """Writes the predictions of a learner without a core, which knows nothing yet."""
     out.predictions[:] = 0.0
     if out.lower is not None:
         out.lower[:], out.upper[:] = -np.inf, np.inf
@@ -81,7 +81,7 @@ def replay(learner: Learner, table: Table, y: Array, weight: Array | None, where
     skipped, shares = 0, []
     experts = tuple(learner._shares()) if every else ()
     if experts and not learner._keeps_shares:
-        step = every  # the shares are asked for between two blocks
+        step = every  # shares can only be read between two blocks
     for start, block in table.blocks(step):
         rows = slice(start, start + len(block))
         batch = Batch(block, y[rows], None if weight is None else weight[rows], where, start, table.names)
@@ -113,7 +113,7 @@ def replay(learner: Learner, table: Table, y: Array, weight: Array | None, where
 def _outputs(learner: Learner, table: Table, y: Array, asked: Asked) -> tuple[Outputs, Array, int]:
     every = min(int(asked.weights_every or 0), table.rows + 1)
     snapshots = table.rows // every if every else 0
-    predictions, errors = np.empty((2, *y.shape))  # one piece of memory, which the next replay is likely to get again
+    predictions, errors = np.empty((2, *y.shape))  # one allocation, which the next replay is likely to reuse
     lower, upper = (None, None) if asked.place is None else np.empty((2, table.rows))
     out = Outputs(
         predictions,
@@ -129,7 +129,7 @@ def _outputs(learner: Learner, table: Table, y: Array, asked: Asked) -> tuple[Ou
 
 
 def predict_table(learner: Learner, table: Table, where: str, level: Level | None = None) -> Outputs:
-    """Predictions for all rows of a table, and their intervals where a level is given; nothing is learned."""
+    """Predictions for all rows of a table, with intervals if a level is given; nothing is learned."""
     lower, upper = (None, None) if level is None else np.empty((2, table.rows))
     out = Outputs(room(learner, table.rows), lower=lower, upper=upper, level=level)
     for start, block in table.blocks(inputs.BLOCK_ROWS):
@@ -139,7 +139,7 @@ def predict_table(learner: Learner, table: Table, where: str, level: Level | Non
 
 
 def replay_natively(learner: Learner, batch: Batch, out: Outputs) -> int:
-    """A block of rows through a native core; returns how many rows were skipped."""
+    """Runs a block of rows through a native core; returns how many rows were skipped."""
     core = cast("NativeCore", learner._core)
     skip = learner.missing != "raise"
     done = skipped = 0
@@ -156,7 +156,7 @@ def replay_natively(learner: Learner, batch: Batch, out: Outputs) -> int:
 
 
 def tell_natively(learner: Learner, ticket: Ticket, batch: Batch) -> int:
-    """Learns a ticket's row by a replay, and judges what the ticket said; returns how many rows were skipped."""
+    """Learns a ticket's row by a replay, and scores the ticket's prediction; returns how many rows were skipped."""
     core = cast("NativeCore", learner._core)
     assert batch.y is not None
     core.catch_up()
@@ -166,11 +166,11 @@ def tell_natively(learner: Learner, ticket: Ticket, batch: Batch) -> int:
     return lost
 
 
-# Labels at the door.
+# Checking labels.
 
 
 def as_labels(learner: Learner, y: Any, rows: int, where: str) -> Array:
-    """The labels of a table, (T,), or (T, m) where a row has several."""
+    """The labels of a table, (T,), or (T, m) if a row has several."""
     if learner._knows_outputs and y is not None:
         values = y if isinstance(y, np.ndarray) else inputs.as_array(y, where, "y")
         if values.ndim == 2 and (values.shape[1] > 1 or learner._outputs is not None):

@@ -10,11 +10,11 @@ import numpy as np
 
 from driftline.base.params import Parametrised
 
-# Checks of River that some estimators break by design.
-DEPENDS_ON_ORDER = frozenset({"check_shuffle_features_no_impact"})  # of the features, as they were first met
+# River's checks that some estimators fail by design.
+DEPENDS_ON_ORDER = frozenset({"check_shuffle_features_no_impact"})  # on the order in which features first appear
 GROWS = frozenset({"check_bounded_memory_growth"})
 NEEDS_SCALED_ROWS = frozenset(
-    {  # River's rows have |x|² about 5e11, and a learner that would leave the range there raises an error
+    {  # River's rows have |x|² about 5e11; a learner that would leave the range raises an error there
         "check_bounded_memory_growth",
         "check_disappearing_features",
         "check_emerging_features",
@@ -28,9 +28,9 @@ NEEDS_SCALED_ROWS = frozenset(
 
 
 class Estimator(Parametrised):
-    """What River asks of its estimators, under the private names of :class:`river.base.Estimator`."""
+    """The interface of River's estimators, with the private names of :class:`river.base.Estimator`."""
 
-    _river_kind: ClassVar[str] = "Regressor"  # the class of river.base that this one is like
+    _river_kind: ClassVar[str] = "Regressor"  # the class of river.base that this one resembles
     _supervised: ClassVar[bool] = True
     _is_stochastic: ClassVar[bool] = False  # seeds are numbers, never left to chance
     _mutable_attributes: ClassVar[frozenset[str]] = frozenset()  # set_params changes parameters
@@ -40,7 +40,7 @@ class Estimator(Parametrised):
         yield {}
 
     def _unit_test_skips(self) -> frozenset[str]:
-        """The checks that the estimator breaks by design."""
+        """The checks that the estimator fails by design."""
         return frozenset()
 
     @property
@@ -48,17 +48,17 @@ class Estimator(Parametrised):
         return set()
 
     def _get_params(self) -> dict[str, Any]:
-        given = self.get_params(deep=False)  # River takes a tuple for a class and its parameters
+        given = self.get_params(deep=False)  # River would read a tuple as a class and its parameters
         return {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
 
     def mutate(self, new_attrs: Mapping[str, Any]) -> None:
-        """River's way to change attributes in place. No parameter can be changed by it; ``set_params`` changes them."""
+        """River's way to change attributes in place. It changes no parameter; use ``set_params``."""
         for name in new_attrs:
             raise ValueError(f"{type(self).__name__}.mutate: {name} is not mutable; use set_params")
 
     @property
     def _raw_memory_usage(self) -> int:
-        """Bytes of the parameters and of what was learned."""
+        """Bytes of the parameters and the learned state."""
         return _size_of(self.__getstate__())
 
     @property
@@ -69,9 +69,9 @@ class Estimator(Parametrised):
 
     @property
     def _last_step(self) -> Any:
-        """River's ``isinstance`` asks a model of an unknown class for its last step, as it does with pipelines.
+        """Makes instances that are older than River's import pass River's ``isinstance``.
 
-        So an instance that was made before River was imported is known to River too.
+        River asks a model of an unknown class for its last step, as it does with pipelines.
         """
         return stand_in(self, self._river_kind)
 
@@ -80,19 +80,19 @@ _KINDS = {kind: type(kind, (), {}) for kind in ("Regressor", "Classifier", "Tran
 
 
 def stand_in(model: Estimator, kind: str) -> Any:
-    """An object of which River knows the kind. The model's class is introduced to River by the way."""
+    """An object whose kind River knows. As a side effect, it registers the model's class with River."""
     river = sys.modules.get("river.base")
     if river is None:
-        raise AttributeError("a last step is for River, which is not imported")
+        raise AttributeError("only River asks for a last step, and it is not imported")
     introduce(type(model))
     getattr(river, kind).register(_KINDS[kind])
     return _KINDS[kind]()
 
 
 def introduce(cls: type[Estimator]) -> None:
-    """Registers a class with the kind of model that River knows it as, where River is in use.
+    """Registers a class with River as its kind of model, if River is imported.
 
-    A base class is of no kind itself: its subclasses are of several.
+    A base class has no kind: its subclasses have several.
     """
     river = sys.modules.get("river.base")
     if river is not None and not {"_known_to_river", "_is_base"} & vars(cls).keys():

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @dataclasses.dataclass(frozen=True)
 class Rule:
-    """A predicate and its words.
+    """A predicate and its description.
 
     >>> number(gt=0, le=1).require("RLS", "forgetting", 1.2)
     Traceback (most recent call last):
@@ -33,21 +33,21 @@ class Rule:
     words: str
 
     def accepts(self, value: Any) -> bool:
-        """Whether the value passes. A value on which the predicate fails does not."""
+        """Whether the value passes. It does not if the predicate raises an error."""
         try:
             return bool(self.check(value))
         except Exception:  # such as a comparison that the value does not support
             return False
 
     def require(self, owner: str, name: str, value: T) -> T:
-        """Returns the value, a number as Python's own. Raises ValueError if the rule is broken."""
+        """Returns the value, numbers as Python's own types. Raises ValueError if the rule is broken."""
         if not self.accepts(value):
             raise ValueError(f"{owner}: {name} must be {self.words}, got {value!r}")
         accepted: T = plain(value)
         return accepted
 
     def or_none(self) -> Rule:
-        """The rule that also accepts None."""
+        """This rule, but accepting None too."""
         return Rule(lambda value: value is None or self.accepts(value), f"None or {self.words}")
 
     def __or__(self, other: Rule) -> Rule:
@@ -55,7 +55,7 @@ class Rule:
 
 
 def plain(value: Any) -> Any:
-    """Converts a number to Python's own type: NumPy's would compute in their own precision and range."""
+    """Converts a number to Python's own type, since NumPy's types compute in their own precision and range."""
     if type(value) in (bool, int, float) or not isinstance(value, numbers.Real):
         return value
     return int(value) if isinstance(value, numbers.Integral) else float(value)
@@ -99,7 +99,7 @@ def choice(options: Iterable[Hashable]) -> Rule:
 
 
 def is_sequence(value: Any) -> TypeGuard[Sequence[Any]]:
-    """Whether the value is a sequence or an array that is not empty; text is neither."""
+    """Whether the value is a non-empty sequence or array; text does not count."""
     return isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, (str, bytes)) and len(value) > 0
 
 
@@ -123,7 +123,7 @@ CountOrNone = Annotated[int | None, COUNT.or_none()]
 
 @cache
 def rules_of(cls: type[Any]) -> Mapping[str, Rule]:
-    """The rules of a dataclass's fields, from annotations that are ``Annotated`` or ``Literal``."""
+    """The rules of a dataclass's fields, from ``Annotated`` and ``Literal`` annotations."""
     hints = get_type_hints(cls, include_extras=True)
     found = {field.name: _rule(hints[field.name]) for field in dataclasses.fields(cls)}
     return {name: rule for name, rule in found.items() if rule is not None}

@@ -1,4 +1,4 @@
-"""What a replay gives back."""
+"""The result of a run."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ PAGES = (".html", ".htm")  # endings of a report's file
 
 
 def require_page(path: str | os.PathLike[str], where: str) -> None:
-    """Raises ValueError for a report's file that is named like another format."""
+    """Raises ValueError unless a report's file name ends in .html or .htm."""
     if os.path.splitext(path)[1].lower() not in PAGES:
         raise ValueError(f"{where}: a report is HTML: path must end in {' or '.join(PAGES)}, got {os.fspath(path)!r}")
 
 
 def _numbered(name: str, values: Array) -> dict[str, Array]:
-    """A column, or several where a row has several values."""
+    """A column, or several numbered ones if a row has several values."""
     return {name: values} if values.ndim == 1 else {f"{name}_{n}": column for n, column in enumerate(values.T)}
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """The outcome of predicting, then learning, row by row.
+    """The result of predicting, then learning, row by row.
 
     Attributes:
-        predictions: made before the row's label was seen, (T,), or (T, m) for m labels a row; NaN where the row was skipped.
+        predictions: made before the label was seen, (T,), or (T, m) for m labels per row; NaN where the row was skipped.
         errors: label minus prediction, (T,).
-        lower, upper: ends of the intervals, (T,); None where no level was asked for.
+        lower, upper: ends of the intervals, (T,); None if no level was given.
         resets: 0-based indices of the rows after which the covariance was reset.
-        weights: snapshots of the weights, intercept last, one every ``weights_every`` rows; None where not asked for.
-        memory: about how many rows the weights rested on at each snapshot; None where not asked for or not known.
-        drift: at each snapshot, how fast the target was taken to move; Auto's alone, None elsewhere.
-        shares: at each snapshot, the weight of each expert, (snapshots, k); for learners that mix others, None elsewhere.
-        experts: the names of these experts.
-        level: of the intervals; None where not asked for.
-        weights_every: the distance of the snapshots in rows; None where not asked for.
-        skipped: rows that were not learned because a value was missing.
-        frames: the library of the frame that the rows came in, pandas, polars or pyarrow; None where it was none of these.
+        weights: snapshots of the weights, intercept last, one every ``weights_every`` rows; None if not requested.
+        memory: about how many rows the weights rested on at each snapshot; None if not requested or not known.
+        drift: estimated speed of the target at each snapshot; None unless the learner is Auto.
+        shares: weight of each expert at each snapshot, (snapshots, k); None unless the learner mixes others.
+        experts: names of these experts.
+        level: coverage of the intervals; None if not requested.
+        weights_every: rows between two snapshots; None if not requested.
+        skipped: number of rows not learned because a value was missing.
+        frames: the library of the input frame: pandas, polars or pyarrow; None for other inputs.
     """
 
     predictions: Array
@@ -82,18 +82,18 @@ class Run:
 
     @cached_property
     def alarms(self) -> Array:
-        """0-based indices of the rows on which the errors proved larger than they were: see :class:`driftline.Alarm`."""
+        """0-based indices of the rows at which an :class:`driftline.Alarm` found that errors had become larger."""
         return Alarm().update_many(self.errors if self.errors.ndim == 1 else np.linalg.norm(self.errors, axis=1))
 
     def to_frame(self, like: Any = None) -> Any:
-        """The rows as a frame of pandas, polars or Arrow.
+        """The rows as a pandas, polars or Arrow frame.
 
-        Its columns are prediction, error, lower and upper where a level was asked for, and reset and alarm, which say
-        whether there was one at the row. Where a row has several labels, their predictions and errors are numbered.
+        The columns are prediction, error, lower and upper if a level was given, and reset and alarm, which say whether
+        the row caused one. With several labels per row, prediction and error columns are numbered.
 
         Args:
-            like: "pandas", "polars" or "pyarrow", or a frame of one of them, whose index is taken over if it is one of
-                pandas. By default the library of the frame that the rows came in, or else the first that is imported.
+            like: "pandas", "polars" or "pyarrow", or a frame of one of them; the index of a pandas frame is kept. By
+                default the library of the input frame, or else the first one that is imported.
 
         >>> import pandas as pd
         >>> import driftline as dl
@@ -122,18 +122,18 @@ class Run:
         command: str | None = None,
         title: str | None = None,
     ) -> None:
-        """Writes one HTML file that shows the run: see :doc:`/report`. It needs the extra ``report``.
+        """Writes one HTML file that shows the run; see :doc:`/report`. Needs the extra ``report``.
 
-        A run holds neither its inputs nor the learner. What is given here in addition is shown too.
+        A run holds neither its inputs nor the learner. The report shows them if they are given here.
 
         Args:
-            path: of the file, .html or .htm, which is replaced whole.
+            path: the file to write or replace, .html or .htm.
             X: the inputs of the run, for the best fixed linear model in hindsight and the spread of the features.
             model: the learner after the run, for its parameters, weights, memory and certificate.
-            times: of the rows, dates or numbers, for the axis.
-            names: of the features, where neither X nor the learner knows them.
+            times: times of the rows, dates or numbers, for the axis.
+            names: feature names, if neither X nor the learner has them.
             target: the name of the label.
-            command: how to do the same again, shown at the end.
+            command: the command that repeats the run, shown at the end.
             title: by default the learner's and the target's name.
         """
         require_page(path, "Run.report")
@@ -152,7 +152,7 @@ class Run:
         target: str = "y",
         path: str | os.PathLike[str] | None = None,
     ) -> Any:
-        """The charts of :meth:`report` as a matplotlib figure, saved where ``path`` says. It needs the extra ``plot``."""
+        """The charts of :meth:`report` as a matplotlib figure, saved to ``path`` if given. Needs the extra ``plot``."""
         (display,) = extensions.load("report")
         return display.plot(self, X, model=model, times=times, names=names, target=target, path=path)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def score(learner: Learner, X: Any, y: Any, sample_weight: Any, where: str) -> float:
-    """R² of a learner's predictions, over the rows that it predicts and that have a label."""
+    """R² of a learner's predictions, over the rows that have a prediction and a label."""
     predictions = learner._predict_apart(X)
     labels = replay.as_labels(learner, y, len(predictions), where)
     weights = inputs.as_weights(sample_weight, len(predictions), where)
@@ -33,10 +33,10 @@ def score(learner: Learner, X: Any, y: Any, sample_weight: Any, where: str) -> f
 
 
 def r2(labels: Array, predictions: Array, weights: Array) -> float:
-    """R², the mean over the outputs where a row has several labels."""
+    """R², averaged over the outputs if a row has several labels."""
     if labels.ndim == 2:
         return float(np.mean([r2(labels[:, j], predictions[:, j], weights) for j in range(labels.shape[1])]))
-    scale = max(np.abs(labels).max(), np.abs(predictions).max()) or 1.0  # so that no square leaves the range
+    scale = max(np.abs(labels).max(), np.abs(predictions).max()) or 1.0  # keeps squares in range
     labels, predictions, weights = labels / scale, predictions / scale, weights / weights.max()
     residual = float(weights @ (labels - predictions) ** 2)
     total = float(weights @ (labels - np.average(labels, weights=weights)) ** 2)
@@ -46,7 +46,7 @@ def r2(labels: Array, predictions: Array, weights: Array) -> float:
 
 
 def regressor_tags(*, allow_nan: bool, sparse: bool, multi_output: bool) -> Any:
-    """What scikit-learn asks a regressor about itself."""
+    """scikit-learn's tags of a regressor."""
     from sklearn.utils import InputTags, RegressorTags, Tags, TargetTags
 
     return Tags(
@@ -58,7 +58,7 @@ def regressor_tags(*, allow_nan: bool, sparse: bool, multi_output: bool) -> Any:
 
 
 def classifier_tags(*, allow_nan: bool) -> Any:
-    """What scikit-learn asks a classifier about itself."""
+    """scikit-learn's tags of a classifier."""
     from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
 
     return Tags(
@@ -70,7 +70,7 @@ def classifier_tags(*, allow_nan: bool) -> Any:
 
 
 def transformer_tags(*, needs_labels: bool) -> Any:
-    """What scikit-learn asks a transformer about itself."""
+    """scikit-learn's tags of a transformer."""
     from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
 
     return Tags(

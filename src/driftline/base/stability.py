@@ -1,4 +1,4 @@
-"""Warnings where nothing holds a learner's predictions near the labels: short memories, and predictions that ran away."""
+"""Warnings about predictions that may leave the range of the labels, or have done so."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
     from driftline.base.learner import Learner
 
 _FAR = 10  # times the largest label
-_SQUARES = sys.float_info.max  # where sums of squares are held
-_UNDETERMINED = 1e-9  # of the correlations in S, the smallest eigenvalue: independent inputs have about forgetting^width
+_SQUARES = sys.float_info.max  # sums of squares stop here
+_UNDETERMINED = 1e-9  # smallest eigenvalue of the correlations in S; independent inputs have about forgetting^width
 _REMEDIES = "a longer memory, forgetting that keeps the prior (RLS with keep_prior=True), or Auto"
 
 
 def concerns(learner: Learner) -> list[str]:
-    """Why a learner's predictions are not to be trusted, each reason with its remedies; empty if they are."""
+    """Reasons not to trust a learner's predictions, each with its remedies; empty if there are none."""
     return [words for words in (short_memory(learner), far_predictions(learner)) if words]
 
 
 def warn_of_memory(learner: Learner) -> None:
-    """Warns, once for each model, of a memory that is too short. Called when the core is made or grows."""
+    """Warns of a memory that is too short, once for each model. Called when the core is made or grows."""
     if "memory" not in learner._warned and _hasty(learner) is not None:
-        learner.__dict__["_next_look"] = 2 * learner.n_seen_  # a look takes O(d^3)
+        learner.__dict__["_next_look"] = 2 * learner.n_seen_  # the check takes O(d^3)
         _warn(learner, "memory", short_memory(learner))
 
 
 def warn_of_range(learner: Learner) -> None:
-    """Warns, once for each model, of what a run or a loop of ``learn_one`` led to. Called after a run, and by save."""
+    """Warns of predictions that ran away, once for each model. Called after a run, and by save."""
     if "range" not in learner._warned:
         _warn(learner, "range", far_predictions(learner))
     due = learner.__dict__.get("_next_look")
@@ -50,7 +50,7 @@ def _warn(learner: Learner, kind: str, words: str) -> None:
 
 
 def issue(words: str) -> None:
-    """Warns in the name of the line that called driftline."""
+    """Issues a warning that points at the line that called driftline."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("driftline."):
         level, frame = level + 1, frame.f_back
@@ -58,9 +58,9 @@ def issue(words: str) -> None:
 
 
 def short_memory(learner: Learner) -> str:
-    """A sentence where the learner, or one within it, forgets rows before they determine its weights.
+    """A warning if the learner, or one within it, forgets rows before they determine its weights.
 
-    That depends on the rows. Until there are twice as many as weights, the sentence is about what may come.
+    Whether it does depends on the rows. Until there are twice as many as weights, the warning is about a risk.
     """
     hasty = _hasty(learner)
     if hasty is None:
@@ -77,7 +77,7 @@ def short_memory(learner: Learner) -> str:
 
 
 def risk_of_memory(learner: Learner, width: int) -> str:
-    """A sentence on what may come where the memory has fewer rows than there are weights."""
+    """A warning of the risk if the memory holds fewer rows than there are weights."""
     memory = learner._unbounded_memory()
     if memory is None or memory >= width:
         return ""
@@ -88,7 +88,7 @@ def risk_of_memory(learner: Learner, width: int) -> str:
 
 
 def _hasty(learner: Learner) -> Learner | None:
-    """The learner, or the first within it, that remembers fewer rows than it has weights, with nothing that bounds them."""
+    """The learner, or the first within it, that remembers fewer rows than it has weights and does not bound them."""
     if learner._core is None:
         return None
     for member in getattr(learner._core, "members", ()):
@@ -106,11 +106,11 @@ def _are_determined(covariance: Array) -> bool:
 
 
 def far_predictions(learner: Learner) -> str:
-    """A sentence where predictions left the range of the labels by far, or squares that of float64. O(1), from the sums."""
+    """A warning if predictions left the labels' range by far, or squares that of float64. O(1), from the sums."""
     if learner._core is None:
         return ""
     members: Sequence[Learner] = getattr(learner._core, "members", ())
-    if len(members) == 1 and learner._may_run_away:  # the mean of the weights runs where the weights do
+    if len(members) == 1 and learner._may_run_away:  # an average of weights runs away with them
         return far_predictions(members[0])
     sums = learner._sums()
     return far(learner, sums)

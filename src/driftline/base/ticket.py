@@ -1,4 +1,4 @@
-"""Rows that were predicted and wait for their labels."""
+"""Tickets: predicted rows that wait for their labels."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from driftline.tables.kinds import CLOCK, DATE, TIMESTAMP
 if TYPE_CHECKING:
     from driftline.base.learner import Learner
 
-_BOUNDS = slice(6, 22)  # among a ticket's numbers: those of the interval, one for each level
-_MOST_BOUND = 1e300  # with which a model's own bounds stay finite
+_BOUNDS = slice(6, 22)  # the interval bounds among a ticket's numbers, one for each level
+_MOST_BOUND = 1e300  # keeps a model's own bounds finite
 
 
 class Ticket(_core.Ticket):
-    """A row that was predicted and waits for its label.
+    """A predicted row that waits for its label.
 
-    :meth:`driftline.Learner.ask` gives one, and :meth:`driftline.Learner.tell` takes it together with the label. It holds a
-    copy of the row, what was predicted and promised about it, and what the model knew at the time.
+    :meth:`driftline.Learner.ask` returns one, and :meth:`driftline.Learner.tell` takes it together with the label. It holds
+    a copy of the row, its prediction and intervals, and what the model knew at the time.
 
     >>> import driftline as dl
     >>> model = dl.RLS()
@@ -48,7 +48,7 @@ class Ticket(_core.Ticket):
     __slots__ = ()
 
     def interval(self, level: float = 0.9) -> tuple[float, float]:
-        """Both ends of the interval that was promised when the row was predicted; infinite while it was not earned."""
+        """Both ends of the interval from when the row was predicted; infinite if too few labels were known."""
         if self.labelled:
             raise ValueError("Ticket.interval: there is no interval around a label")
         if self.predictions.size:
@@ -62,7 +62,7 @@ class Ticket(_core.Ticket):
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
-        """The ticket that :meth:`to_bytes` wrote; raises :class:`driftline.ModelFileError` where it is not sound."""
+        """The ticket that :meth:`to_bytes` wrote; raises :class:`driftline.ModelFileError` if it is invalid."""
         ticket = model_file.from_bytes(data)
         if not isinstance(ticket, cls):
             raise ModelFileError(f"holds a {type(ticket).__name__}, not a ticket")
@@ -80,11 +80,11 @@ class Ticket(_core.Ticket):
 
 @dataclass(frozen=True)
 class Columns:
-    """The row of a ticket whose columns are not all numbers, or miss a value that was filled in.
+    """The row of a ticket that has columns of text or times, or a filled-in missing value.
 
     Attributes:
         cells: the row by columns.
-        ticket: of the row as the core saw it.
+        ticket: the ticket for the row as the core saw it.
     """
 
     cells: Row
@@ -92,20 +92,20 @@ class Columns:
 
 
 def of_columns(cells: Row, ticket: Ticket) -> Ticket:
-    """A ticket for a row that has to be encoded again when its label is told, by what is known then."""
+    """A ticket for a row that is encoded again, with the columns known then, when its label is told."""
     return Ticket(Columns(cells, ticket), ticket.model, ticket.numbers, ticket.predictions)
 
 
 def with_row(ticket: Ticket, x: Any) -> Ticket:
-    """A copy with another row."""
+    """A copy of the ticket with another row."""
     return Ticket(x, ticket.model, ticket.numbers, ticket.predictions, copy.copy(ticket).parts)
 
 
 def mark_of(learner: Learner) -> int:
-    """A number that models of the same class with the same parameters share, and others hardly ever."""
+    """Identifies a model's class and parameters: a 64-bit digest of them."""
     try:
         text = json.dumps(codec.encode_model("", learner), sort_keys=True)
-    except ValueError:  # a parameter that no file holds, such as a function
+    except ValueError:  # a parameter that cannot be saved, such as a function
         text = re.sub(r" at 0x[0-9a-f]+", "", repr(learner))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little") | 1  # never 0
 
@@ -117,33 +117,33 @@ def mark_core(learner: Learner) -> None:
 
 
 def refuse_unfit(learner: Learner, ticket: Any, where: str) -> None:
-    """Says why a ticket cannot be told to a learner."""
+    """Raises the error that says why a learner cannot take a ticket."""
     if not isinstance(ticket, Ticket):
-        raise TypeError(f"{where}: expected a Ticket that ask gave, got {type(ticket).__name__}")
+        raise TypeError(f"{where}: expected a Ticket from ask, got {type(ticket).__name__}")
     if ticket.told:
-        raise ValueError(f"{where}: the ticket was told before")
+        raise ValueError(f"{where}: the ticket has already been told")
     if ticket.model != mark_of(learner):
-        raise ValueError(f"{where}: the ticket is of another model: its class or its parameters differ")
+        raise ValueError(f"{where}: the ticket belongs to another model: its class or its parameters differ")
     known = 0 if learner._core is None else int(learner._sums()["rows"])
     if ticket.labels > known:
         raise ValueError(
-            f"{where}: the ticket is of another model: {ticket.labels} labels were known when it was asked for, "
+            f"{where}: the ticket belongs to another model: {ticket.labels} labels were known when it was made, "
             f"and this one has learned {known}"
         )
 
 
 def copy_of(x: Any) -> Any:
-    """A row that its owner cannot change any more."""
+    """A copy of a row that its owner cannot change."""
     if isinstance(x, Mapping):
         return dict(x)
     return x.copy() if isinstance(x, np.ndarray) else x
 
 
-# As a record.
+# Conversion to and from records.
 
 
 def head_of(ticket: Ticket, prefix: str, arrays: dict[str, Array]) -> dict[str, Any]:
-    """What a ticket is as JSON has it; its arrays are added to those given."""
+    """A ticket as plain values for JSON; its arrays are added to ``arrays``."""
     arrays[f"{prefix}numbers"] = _bounded(ticket.numbers)
     head: dict[str, Any] = {"model": ticket.model, "told": ticket.told}
     if ticket.predictions.size:
@@ -151,7 +151,7 @@ def head_of(ticket: Ticket, prefix: str, arrays: dict[str, Array]) -> dict[str, 
     if ticket.labelled:
         label = ticket.prediction
         if label is not None and type(label) not in (str, int, float, bool):
-            raise ValueError(f"Ticket.to_bytes: the label {label!r} is neither text nor a number, which bytes need")
+            raise ValueError(f"Ticket.to_bytes: the label {label!r} is neither text nor a number, so it cannot be saved")
         head["label"] = codec.spell_infinities([label])
     x = ticket.x
     if isinstance(x, Columns):
@@ -173,7 +173,7 @@ def head_of(ticket: Ticket, prefix: str, arrays: dict[str, Array]) -> dict[str, 
 
 
 def _bounded(numbers: Array) -> Array:
-    """A ticket's numbers with bounds that a model can keep."""
+    """A ticket's numbers, with the bounds capped to a size that models can keep."""
     numbers = numbers.copy()
     numbers[_BOUNDS] = np.minimum(numbers[_BOUNDS], _MOST_BOUND)
     return numbers
@@ -184,7 +184,7 @@ def _read(record: Record) -> Ticket:
 
 
 def ticket_of(head: dict[str, Any], prefix: str, arrays: dict[str, Array]) -> Ticket:
-    """What :func:`head_of` gave; raises ModelFileError or ValueError where it is not sound."""
+    """The ticket of a head from :func:`head_of`; raises ModelFileError or ValueError if it is invalid."""
     x = _row_of(head, prefix, arrays)
     numbers = _bounded(arrays[f"{prefix}numbers"])
     parts = None
@@ -207,7 +207,7 @@ def _row_of(head: dict[str, Any], prefix: str, arrays: dict[str, Array]) -> Any:
         return Columns(row, ticket_of(head["inner"], f"{prefix}inner.", arrays))
     numbers = arrays[f"{prefix}x"]
     if numbers.ndim != 1 or numbers.dtype not in (np.float64, np.float32):
-        raise ModelFileError("the ticket's row is not one of numbers")
+        raise ModelFileError("the ticket's row does not hold numbers")
     if names is not None:
         return dict(zip(names, numbers.tolist(), strict=True))
     if "width" not in head:
@@ -218,21 +218,21 @@ def _row_of(head: dict[str, Any], prefix: str, arrays: dict[str, Array]) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A value of a row as JSON has it."""
+    """A value of a row as a plain value for JSON."""
     if isinstance(value, Filled):
         return {"filled": value.value}
     return {value.kind: value.at} if isinstance(value, Moment) else value
 
 
 def _cell(plain: Any) -> Any:
-    """What :func:`_plain` gave; raises ModelFileError where it is not sound."""
+    """Inverts :func:`_plain`; raises ModelFileError if the value is invalid."""
     if plain is None or type(plain) in (str, float):
         return plain
     (kind, value), *more = plain.items()
     if not more and kind == "filled" and type(value) is float:
         return Filled(value)
     if more or kind not in (DATE, CLOCK, TIMESTAMP) or type(value) is not int or not -(2**62) < value < 2**62:
-        raise ModelFileError("the ticket's row has a value of no known kind")
+        raise ModelFileError("the ticket's row has a value of unknown kind")
     return Moment(kind, value)
 
 

@@ -1,4 +1,4 @@
-"""The command line. typer is imported when it is called."""
+"""The command line. typer is imported only when it runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line, and ends the process with its exit code.
 
     Args:
-        arguments: what follows the program's name; by default that of this process.
+        arguments: the arguments after the program's name; by default those of this process.
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
     lacking = [package for package in NEEDED if find_spec(package) is None]

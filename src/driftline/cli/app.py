@@ -1,4 +1,4 @@
-"""The commands. What a command needs is imported when it runs."""
+"""The commands. Each imports what it needs when it runs."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ DEFAULT_FIELD = "auto,kalman,rls,ridge,nlms"
 
 
 class Commands(TyperGroup):
-    """The commands, whose output may not find room."""
+    """The group of commands; it handles output that cannot be written."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Runs a command. typer would end it without a word when the reader of the standard output left."""
+        """Runs a command. typer alone would end it silently when the standard output is closed."""
         with standard_output.guarded():
             return super().invoke(ctx)
 
@@ -62,19 +62,19 @@ def run(
     known: options.Known = None,
     labels: options.Labels = None,
     out: options.Out = None,
-    report: Annotated[Path | None, typer.Option(metavar="FILE", help="A page that shows what happened, .html.")] = None,
-    state: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep the model and the run's state here.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from --state as if the run had never stopped.")] = False,
+    report: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page that shows the run, .html.")] = None,
+    state: Annotated[Path | None, typer.Option(metavar="FILE", help="Save the model and the run's state here.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue from --state as if the run had never stopped.")] = False,
     save_every: Annotated[
         int | None, typer.Option(min=1, metavar="ROWS", help="Save the state every ROWS rows; by default every 5 seconds.")
     ] = None,
     json: options.Json = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")] = False,
 ) -> None:
-    """Follow a file or a pipe: predict each row, then learn it.
+    """Predict each row of a file or pipe, then learn it.
 
-    Text becomes categories, times become features of the calendar, missing numbers are filled in and marked. Memory does
-    not grow with the source. Ctrl-C ends a run well: what was asked for is saved.
+    Text becomes categories, times become calendar features, missing numbers are filled in and marked. Memory does not
+    grow with the source. Ctrl-C ends a run cleanly: all requested files are saved.
 
     \b
     Examples:
@@ -117,13 +117,13 @@ def predict(
     out: options.Out = "-",
     level: options.Level = None,
     delimiter: options.Delimiter = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")] = False,
 ) -> None:
-    """Predict rows with a model that has learned. Nothing is learned.
+    """Predict rows with a trained model. Nothing is learned.
 
-    Columns become features as they did when the model learned them; values of text that it never met count as none. The
-    first row is the row after the last one of the run: row n of the file is predicted as n rows ahead. Only the first row
-    gets an interval, because the model learned to predict the next row alone; run --steps and forecast look further.
+    Columns become features as they did when the model learned; new texts are ignored. The first row follows the last row
+    of the run, so row n of the file is predicted n rows ahead. Only the first row gets an interval, because the model
+    learned to predict only the next row; run --steps and forecast look further.
 
     \b
     Examples:
@@ -140,19 +140,19 @@ def forecast(
     model: options.ModelFile,
     source: Annotated[
         str | None,
-        typer.Argument(metavar="[SOURCE]", help="The next rows; without it all steps, where no column is known ahead."),
+        typer.Argument(metavar="[SOURCE]", help="The next rows. Without it, all steps, if no column is known ahead."),
     ] = None,
     out: options.Out = "-",
     level: Annotated[
-        float, typer.Option(metavar="SHARE", help="The share of the labels that the intervals are to contain.")
+        float, typer.Option(metavar="SHARE", help="The share of labels that the intervals should contain.")
     ] = 0.9,
     delimiter: options.Delimiter = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")] = False,
 ) -> None:
-    """Forecast the next rows with a model of run --steps. Nothing is learned.
+    """Forecast the next rows with a model from run --steps. Nothing is learned.
 
-    The first row is the row after the last one of the run; there may be as many rows as --steps said. The columns that are
-    known ahead must be there, without gaps. Others need not be there: their values in the last row of the run are used.
+    The first row follows the last row of the run; there may be up to --steps rows. The columns known ahead must be present,
+    without gaps. Other columns may be absent: their values in the last row of the run are used.
 
     \b
     Examples:
@@ -164,13 +164,13 @@ def forecast(
     commands.forecast(model, source, out=out or "-", level=level, delimiter=delimiter, quiet=quiet)
 
 
-@app.command(short_help="Show what is in a model's file.")
+@app.command(short_help="Show the contents of a model file.")
 def inspect(
     model: options.ModelFile,
     top: Annotated[int, typer.Option(min=0, help="How many weights to show, the largest first.")] = 20,
     json: options.Json = False,
 ) -> None:
-    """Show what is in a model's file: weights by feature, memory, certificate.
+    """Show the contents of a model file: weights by feature, memory, certificate.
 
     \b
     Examples:
@@ -182,7 +182,7 @@ def inspect(
     commands.inspect(model, top=top, as_json=json)
 
 
-@app.command(short_help="Let several learners follow the same rows.")
+@app.command(short_help="Compare several learners on the same rows.")
 @options.reads_a_file
 def compare(
     source: options.Source,
@@ -192,12 +192,12 @@ def compare(
         typer.Option(metavar="A,B", help=f"By default {DEFAULT_FIELD}.", autocompletion=completion.several_models),
     ] = None,
     settings: Annotated[
-        options.Names, typer.Option("--set", "-s", metavar="MODEL.NAME=VALUE", help="A parameter of one of them.")
+        options.Names, typer.Option("--set", "-s", metavar="MODEL.NAME=VALUE", help="A parameter of one learner.")
     ] = None,
     delay: options.Delay = 0,
     json: options.Json = False,
 ) -> None:
-    """Let several learners predict and learn the same rows, beside simple baselines.
+    """Compare several learners, and simple baselines, on the same rows.
 
     \b
     Examples:
@@ -221,7 +221,7 @@ def tune(
             "--grid",
             "-g",
             metavar="NAME=A,B",
-            help="Values to try. By default the usual ones of the learner.",
+            help="Values to try. By default the learner's usual ones.",
             autocompletion=completion.settings,
         ),
     ] = None,
@@ -235,8 +235,8 @@ def tune(
 ) -> None:
     """Try every setting of a grid on the same rows, in one pass, and show which predicts best.
 
-    Each setting predicts each row before it learns it, so that the errors are those of new rows. Auto, which needs no
-    setting, goes along.
+    Each setting predicts each row before it learns it, so the errors are those on new rows. Auto, which needs no setting,
+    is compared too.
 
     \b
     Examples:
@@ -258,14 +258,14 @@ def tune(
     )
 
 
-@app.command(short_help="Write the report of a run that was saved.")
+@app.command(short_help="Write the report of a saved run.")
 def report(
-    state: Annotated[Path, typer.Argument(metavar="STATE", help="What run --report --state kept.")],
+    state: Annotated[Path, typer.Argument(metavar="STATE", help="The file that run --report --state saved.")],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The page, .html.")] = Path("report.html"),
 ) -> None:
-    """Write the page that shows a run, from the state that it kept. The source is not read again.
+    """Write the page that shows a run, from its saved state. The source is not read again.
 
-    The run must have been given --report too, which gathers what the page shows. A run that goes on may be looked at so.
+    The run must have had --report too, which gathers the data of the page. The run may still be in progress.
 
     \b
     Examples:
@@ -280,11 +280,11 @@ def report(
 @app.command()
 def models(
     name: Annotated[
-        str | None, typer.Argument(help="One learner, with the rules of its parameters.", autocompletion=completion.models)
+        str | None, typer.Argument(help="One learner, with its parameters' rules.", autocompletion=completion.models)
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """List every learner with one line and its parameters.
+    """List every learner with a summary and its parameters.
 
     \b
     Examples:

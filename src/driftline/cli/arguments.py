@@ -1,4 +1,4 @@
-"""What was typed, as what is meant: lists, learners and their parameters."""
+"""Parses what was typed: lists, learners and their parameters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from driftline.files.options import REGRESS
 
 
 def names_in(texts: Iterable[str]) -> tuple[str, ...]:
-    """Names that were given one by one, or with commas between them.
+    """Names, given one by one or separated by commas.
 
     >>> names_in(["a,b", "c"])
     ('a', 'b', 'c')
@@ -28,7 +28,7 @@ def names_in(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def policies_in(texts: Iterable[str]) -> dict[str, str]:
-    """What stands for missing numbers: a word for all columns, ``column=word`` for one.
+    """What replaces missing numbers: a word for all columns, ``column=word`` for one.
 
     >>> policies_in(["mean", "wind=zero,load=skip"])
     {'': 'mean', 'wind': 'zero', 'load': 'skip'}
@@ -41,7 +41,7 @@ def policies_in(texts: Iterable[str]) -> dict[str, str]:
 
 
 def reading_of(typed: Mapping[str, Any]) -> Options:
-    """The options of reading from what was typed, columns with commas between them among it."""
+    """The reading options from what was typed, with lists of columns split at commas."""
     missing = {"missing": policies_in(typed["missing"] or ())}
     lists = {name: names_in(typed[name]) for name in ("features", "drop", "text") if typed[name] is not None}
     try:
@@ -51,7 +51,7 @@ def reading_of(typed: Mapping[str, Any]) -> Options:
 
 
 def make_model(name: str, settings: Iterable[str], flag: str = "--set", task: str = REGRESS) -> Learner:
-    """A learner by its name, with parameters that were typed as ``name=value``. It skips rows without a label."""
+    """A learner by name, with parameters typed as ``name=value``. It skips rows without a label."""
     learner = _regressor(name, settings, flag)
     if task == REGRESS:
         return learner
@@ -82,7 +82,7 @@ def _regressor(name: str, settings: Iterable[str], flag: str) -> Learner:
 
 
 def regressor(name: str) -> type[Learner]:
-    """A learner by its name. BadParameter tells a learner for Python alone from a name that does not exist."""
+    """A learner by name. BadParameter distinguishes a learner for Python only from an unknown name."""
     known, all_known = registry.regressors(), registry.learners()
     if name in known:
         return known[name]
@@ -92,13 +92,13 @@ def regressor(name: str) -> type[Learner]:
         raise typer.BadParameter(unknown + (closest(name, known) or " driftline models lists them."))
     question = "" if name.casefold() == found else f"{unknown} Did you mean {found}? "
     raise typer.BadParameter(
-        f"{question}{found} is not a regressor, and the command line runs regressors alone. Use driftline."
+        f"{question}{found} is not a regressor, and the command line runs only regressors. Use driftline."
         f"{all_known[found].__name__} from Python, where driftline.files.open_rows reads the same files"
     )
 
 
 def value_of(text: str) -> Any:
-    """A value as it is typed: a number, true or false, none, a list, a learner's name, or a word.
+    """Parses a typed value: a number, true or false, none, a list, a learner's name, or a word.
 
     >>> value_of("0.99"), value_of("3"), value_of("true"), value_of("none"), value_of("inf"), value_of("float32")
     (0.99, 3, True, None, inf, 'float32')

@@ -1,4 +1,4 @@
-"""``driftline models``: every learner with one line and its parameters, from the registry."""
+"""``driftline models``: every registered learner with a summary and its parameters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from driftline.errors import closest
 
 
 def show(name: str | None, as_json: bool) -> None:
-    """Prints the list, or all about one learner."""
+    """Prints the list, or one learner in full."""
     known = registry.learners()
     if name is not None and name not in known:
         raise typer.BadParameter(f"there is no model {name!r}.{closest(name, known)}")

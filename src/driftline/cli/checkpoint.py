@@ -1,4 +1,4 @@
-"""The state of a run in its model's file: all that is needed to go on as if it had never stopped."""
+"""The state of a run, in its model file: everything needed to continue as if it had never stopped."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KIND, VERSION = "run", 7
 
 
 class StateError(Exception):
-    """A state that does not go with what was asked for."""
+    """A state that does not fit the options given."""
 
 
 @dataclass
@@ -27,12 +27,12 @@ class Checkpoint:
 
     Attributes:
         model: the learner, or the forecaster.
-        settings: what was asked for, by option; those of reading among them.
-        source: what tells the source from another.
-        rows: how many rows are done.
-        written: identifies the output file (a plain Mark of outputs); None where there is none.
-        known: what was found out about the columns.
-        parts: the states of the parts of the run, by name: arrays and plain values, as each part makes and restores them.
+        settings: the options given, including those of reading.
+        source: identifies the source.
+        rows: number of rows done.
+        written: identifies the output file (a plain Mark of outputs); None if there is none.
+        known: what is known about the columns.
+        parts: the states of the run's parts, by name: arrays and plain values.
     """
 
     model: Any
@@ -67,7 +67,7 @@ def _is_array(value: Any) -> bool:
 
 
 def load(path: Path) -> Checkpoint:
-    """Reads a state. ModelFileError where the file is no state of a run."""
+    """Reads a state; raises ModelFileError if the file is not the state of a run."""
     model, extra = model_file.load_with_extra(path)
     if extra is None or extra.plain.get("kind") != KIND:
         raise ModelFileError(f"{path}: holds a model, but no run to resume")
@@ -75,9 +75,9 @@ def load(path: Path) -> Checkpoint:
 
 
 def of(model: Any, extra: Extra, path: Path) -> Checkpoint:
-    """The state of a run that a model file holds along with the model."""
+    """The state of a run, from a model and its extra."""
     if extra.plain.get("version") != VERSION:
-        raise ModelFileError(f"{path}: the run was saved by another version of driftline, and cannot be read by this one")
+        raise ModelFileError(f"{path}: the run was saved by another version of driftline, which this one cannot read")
     try:
         names = ("settings", "source", "rows", "written", "known", "parts")
         kept = Checkpoint(model=model, **{name: extra.plain[name] for name in names})
@@ -90,24 +90,24 @@ def of(model: Any, extra: Extra, path: Path) -> Checkpoint:
 
 
 def check_replaceable(path: Path) -> None:
-    """StateError where another file than a run's state is there: it is not overwritten."""
+    """Raises StateError if the file exists and is not a run's state, so that it is not overwritten."""
     if not path.exists() or path.stat().st_size == 0:
         return
     head = model_file.head_of(path)
     extra = None if head is None else head.get("extra")
     if not isinstance(extra, dict) or extra.get("kind") != KIND:
-        what = "no file of driftline's" if head is None else "a model that was saved by itself"
-        raise StateError(f"{path}: is {what}, and will not be replaced by a run's state. Give another --state")
+        what = "not a driftline file" if head is None else "a model that was saved on its own"
+        raise StateError(f"{path}: is {what}; a run's state will not replace it. Give another --state")
 
 
 def check_settings(kept: Mapping[str, Any], asked: Mapping[str, Any], path: Path) -> None:
-    """StateError where the state was made with other options than are given now."""
+    """Raises StateError if the state was saved with other options."""
     for name in asked:
         before, now = kept.get(name), asked[name]
         if before != now:
             raise StateError(
                 f"{path}: was saved by a run with {_spelled(name, before)}, not {_spelled(name, now)}. "
-                "Give the same options to go on, or another --state"
+                "Give the same options to continue, or another --state"
             )
 
 

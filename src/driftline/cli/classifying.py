@@ -23,20 +23,20 @@ class Classifying(Following):
 
     Args:
         model: a classifier.
-        delay: classes come so many rows late.
+        delay: how many rows late classes arrive.
     """
 
     def __init__(self, model: Learner, delay: int) -> None:
         super().__init__(model, delay, None, None)
         self._score = make_class_scorer()
         self._baselines = {name: make_class_scorer() for name in BASELINES}
-        self._waiting: list[Any] = []  # classes that are not known yet where the next row is predicted
+        self._waiting: list[Any] = []  # classes not known yet when the next row is predicted
         self._counts: Counter[Any] = Counter()
         self._last: Any = None
 
     @property
     def title(self) -> str:
-        """The classifier, and what it is made of."""
+        """The classifier and its base learner."""
         return f"{super().title} of {type(self.learner._base_learners()[0]).__name__}"  # type: ignore[attr-defined]
 
     def take(self, block: Block) -> Columns:
@@ -48,7 +48,7 @@ class Classifying(Following):
         return {**beginning(block), "prediction": as_written(run.predictions)}
 
     def _simply(self, classes: Array) -> list[tuple[Scorer, Array]]:
-        """What is predicted without a model, from the classes that are known."""
+        """The baselines' predictions, from the classes known so far."""
         said = np.full((len(BASELINES), len(classes)), None, dtype=object)
         for row, label in enumerate(classes):
             most = self._counts.most_common(1)
@@ -59,17 +59,18 @@ class Classifying(Following):
                 self._last = known
         return list(zip(self._baselines.values(), said, strict=True))
 
-    def beside(self) -> dict[str, float | None]:
+    def baseline_accuracies(self) -> dict[str, float | None]:
         """The accuracies of the baselines."""
         return {f"accuracy of the {name}": figures(score)["accuracy"] for name, score in self._baselines.items()}
 
     def in_words(self) -> list[str]:
-        """How well it did, beside the baselines."""
+        """Its accuracy, and the baselines'."""
         own = figures(self._score)["accuracy"]
         if own is None:
             return []
         shown = [
-            f"{words.removeprefix('accuracy of ')}: {100 * (value or 0):.1f} %" for words, value in self.beside().items()
+            f"{words.removeprefix('accuracy of ')}: {100 * (value or 0):.1f} %"
+            for words, value in self.baseline_accuracies().items()
         ]
         return [f"accuracy {100 * own:.1f} % of the classes", *(f"  {each}" for each in shown)]
 

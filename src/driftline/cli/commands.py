@@ -1,4 +1,4 @@
-"""From what was typed to what is done, and to what is printed."""
+"""The commands' bodies: check what was typed, do it, and print the result."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from driftline.files import Options
 from driftline.files.options import CLASSIFY
 from driftline.tables.columns import SKIP
 
-LAYOUT = ("delimiter",)  # the options of reading that are left where a model says how it was read
-FORECAST_LEVEL = 0.9  # of a forecast's intervals, where none is given
+LAYOUT = ("delimiter",)  # reading options for a command whose model brings the others
+FORECAST_LEVEL = 0.9  # default coverage of a forecast's intervals
 
 
 def run(
@@ -48,7 +48,7 @@ def run(
     check_report(report)
     check_folder("--state", state)
     if resume and state is None:
-        raise typer.BadParameter("--resume needs --state, the file to go on from")
+        raise typer.BadParameter("--resume needs --state, the file to continue from")
     check_distinct({"SOURCE": source, "--labels": labels, "--out": out, "--report": report, "--state": state})
     options = reading_of(reading)
     if labels is not None:
@@ -91,47 +91,45 @@ def run(
 
 
 def _check_task(options: Options, others: dict[str, object]) -> None:
-    """What does not go with classes."""
+    """Refuses options that cannot be combined with classes."""
     for option, value in others.items():
         if options.task == CLASSIFY and value:
-            raise typer.BadParameter(f"{option} does not go with --task classify")
+            raise typer.BadParameter(f"{option} cannot be combined with --task classify")
 
 
 def _check_matching(labels: str | None, options: Options, others: dict[str, object]) -> None:
-    """What goes with labels that come by id."""
+    """Checks the options for labels that come by id."""
     if options.id is None and labels is not None:
-        raise typer.BadParameter("--labels needs --id, the column that says which row a label is of")
+        raise typer.BadParameter("--labels needs --id, the column that says which row a label belongs to")
     if labels is not None and options.time is None:
-        raise typer.BadParameter(
-            "--labels needs --time, a column of both files: without it there is no telling which labels were known when"
-        )
+        raise typer.BadParameter("--labels needs --time, a column of both files: it tells which labels were known when")
     for option, value in others.items():
         if options.id is not None and value:
-            raise typer.BadParameter(f"{option} does not go with --id")
+            raise typer.BadParameter(f"{option} cannot be combined with --id")
 
 
 def _check_keyed(options: Options, others: dict[str, object]) -> Options:
-    """What goes with a model for each key. Missing numbers are not filled in: the row above may be of another key."""
+    """Checks the options for a model per key. Missing numbers are not filled in: the row above may have another key."""
     if options.key is None:
         return options
     for option, value in others.items():
         if value:
-            raise typer.BadParameter(f"{option} does not go with --key")
+            raise typer.BadParameter(f"{option} cannot be combined with --key")
     for policy in options.missing.values():
         if policy != SKIP:
             raise typer.BadParameter(
-                f"--missing {policy} does not go with --key: it would fill in from rows of other keys. skip is the default"
+                f"--missing {policy} cannot be combined with --key: it would use values of other keys. skip is the default"
             )
     return replace(options, missing={"": SKIP})
 
 
 def _known_ahead(steps: int | None, known: list[str] | None, delay: int, options: Options) -> tuple[str, ...] | None:
-    """The columns that are known ahead; None for all."""
+    """The columns known ahead; None for all."""
     if steps is None and known is not None:
-        raise typer.BadParameter("--known goes with --steps: it names the columns that are known ahead")
+        raise typer.BadParameter("--known needs --steps: it names the columns known ahead")
     if steps is not None and delay:
         raise typer.BadParameter(
-            f"--delay does not go with --steps: if labels come {delay} rows late, add {delay} to --steps"
+            f"--delay cannot be combined with --steps: if labels come {delay} rows late, add {delay} to --steps"
         )
     ahead = None if known is None else names_in(known)
     for name in ahead or ():
@@ -195,9 +193,9 @@ def compare(source: str, reading: Typed, *, models: list[str], settings: list[st
 
     options = reading_of(reading)
     if options.id is not None:
-        raise typer.BadParameter("--id: compare takes labels in their own rows alone. --drop leaves the column out")
+        raise typer.BadParameter("--id: compare needs each label in its own row. --drop leaves the column out")
     if options.key is not None:
-        raise typer.BadParameter("--key: compare has one model of each kind. --drop leaves the column out")
+        raise typer.BadParameter("--key: compare uses one model for all keys. --drop leaves the column out")
     _check_task(options, {"compare": True})
     names = list(dict.fromkeys(names_in(models)))
     given: dict[str, list[str]] = {name: [] for name in names}
@@ -212,7 +210,7 @@ def compare(source: str, reading: Typed, *, models: list[str], settings: list[st
     typer.echo(contest.table().to_json().rstrip() if as_json else f"{contest.table()}\n{contest.verdict()}".rstrip())
     for entry in contest.entries:
         if entry.failure:
-            typer.echo(f"driftline compare: {entry.name} is out: {entry.failure}", err=True)
+            typer.echo(f"driftline compare: {entry.name} dropped out: {entry.failure}", err=True)
         for words in [] if entry.failure else concerns(entry.model):
             typer.echo(f"driftline compare: {entry.name}: {words}", err=True)
 
@@ -234,7 +232,7 @@ def tune(
 
     options = reading_of(reading)
     if options.id is not None:
-        raise typer.BadParameter("--id: tune takes labels in their own rows alone. --drop leaves the column out")
+        raise typer.BadParameter("--id: tune needs each label in its own row. --drop leaves the column out")
     _check_task(options, {"tune": True})
     check_picture(picture)
     tried, learners = tuning.learners_of(model, tuning.grid_of(model, grid), settings)

@@ -1,4 +1,4 @@
-"""``driftline compare``: several learners along one source, in one pass."""
+"""``driftline compare``: several learners over one source, in one pass."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from driftline.files import Block, DataError, Follower, Options, Rows
 from driftline.tables.inputs import Array
 
 COLUMNS = ("model", "rmse", "mae", "r2", "rmse / last value's", "p against the best", "seconds")
-LEVEL = 0.05  # of significance
+LEVEL = 0.05  # significance level
 
 
 @dataclass
 class Entry:
-    """A learner that takes part."""
+    """A learner in the comparison."""
 
     name: str
     model: Learner
@@ -38,7 +38,7 @@ class Entry:
     failure: DataError | None = None
 
     def step(self, block: Block) -> Array:
-        """Takes the rows of a block, unless an earlier one was refused; gives their losses, or zeros."""
+        """Predicts and learns a block, unless a row was refused before; returns the losses, or zeros."""
         if self.failure is None:
             began = perf_counter()
             try:
@@ -53,14 +53,14 @@ class Entry:
 
     @property
     def rmse(self) -> float:
-        """The error so far, infinite where there is none."""
+        """The error so far, infinite if there is none."""
         found = figures(self.score)["rmse"]
         return math.inf if self.failure is not None or found is None else found
 
 
 @dataclass(frozen=True)
 class Contest:
-    """What came of a comparison."""
+    """The result of a comparison."""
 
     source: str
     rows: int
@@ -68,11 +68,11 @@ class Contest:
     losses: LossesByStretch
 
     def ranked(self) -> list[Entry]:
-        """The learners, the best first."""
+        """The learners, best first."""
         return sorted(self.entries, key=lambda entry: entry.rmse)
 
     def p_values(self) -> dict[str, float]:
-        """How likely chance alone makes each learner look as different from the best, adjusted for the number of tests."""
+        """p-values of each learner's difference from the best, adjusted for the number of tests."""
         ranked = [entry for entry in self.ranked() if math.isfinite(entry.rmse)]
         if not ranked:
             return {}
@@ -84,7 +84,7 @@ class Contest:
         return dict(zip((other.name for other in others), holm(tests), strict=True))
 
     def verdict(self) -> str:
-        """Which learners are worse than the best beyond chance."""
+        """Which learners are significantly worse than the best."""
         found, best = self.p_values(), self.ranked()[0].name
         if not found:
             return ""
@@ -97,7 +97,7 @@ class Contest:
         return f"Worse than {best} beyond chance, {level}: {', '.join(worse)}{too}"
 
     def table(self) -> Table:
-        """The learners, the best first, and the baselines."""
+        """The learners, best first, and the baselines."""
         found = {entry.name: figures(entry.score) for entry in self.entries}
         entries, p_values = self.ranked(), self.p_values()
         rows: list[list[Any]] = []
@@ -118,24 +118,24 @@ def _r2(value: float | None) -> Value | Cell:
 
 
 def _ratio(own: dict[str, float | None], key: str) -> float | None:
-    """An error relative to that of the last value."""
+    """An error relative to the last value's."""
     error, last = own[key], own[BaselineRMSE(LastValue.name).name]
     return error / last if error is not None and last else None
 
 
 def compare(source: str, options: Options, models: dict[str, Learner], *, delay: int, show: bool) -> Contest:
-    """Lets learners predict and learn the same rows. One that refuses a row is out, and the others go on."""
+    """Lets learners predict and learn the same rows. A learner that refuses a row drops out."""
     rows = Rows(source, options)
     entries = [Entry(name, model, Follower(model, delay=delay), make_scorer(delay)) for name, model in models.items()]
     first, done, losses = entries[0], 0, LossesByStretch(len(entries))
     with Progress(rows.count, show=show) as bar, warnings.catch_warnings():
-        warnings.simplefilter("ignore", DriftlineWarning)  # told at the end
+        warnings.simplefilter("ignore", DriftlineWarning)  # reported at the end
         for block in rows:
             losses.add(np.column_stack([entry.step(block) for entry in entries]))
             done += len(block)
             bar.advance(len(block), rows.share(block.consumed), lambda: standing(first.score, first.model))
     if not done:
-        raise DataError("has names and no rows", source=rows.name)
+        raise DataError("has a header but no rows", source=rows.name)
     failures = [entry.failure for entry in entries if entry.failure is not None]
     if len(failures) == len(entries):
         raise failures[0].within(rows.name)

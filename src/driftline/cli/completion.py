@@ -1,4 +1,4 @@
-"""What the shell offers when the tab key is pressed."""
+"""Shell completion."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 
 def models(incomplete: str) -> Iterator[tuple[str, str]]:
-    """Learners, with what they do."""
+    """Learners, with their summaries."""
     from driftline.base import registry
 
     for name, cls in registry.regressors().items():
@@ -19,20 +19,20 @@ def models(incomplete: str) -> Iterator[tuple[str, str]]:
 
 
 def several_models(incomplete: str) -> Iterator[tuple[str, str]]:
-    """Learners, after those that were typed before the last comma."""
+    """Learners, after those typed before the last comma."""
     before, comma, last = incomplete.rpartition(",")
     for name, words in models(last):
         yield before + comma + name, words
 
 
 def tasks(incomplete: str) -> Iterator[tuple[str, str]]:
-    """What can be predicted."""
+    """The tasks."""
     words = {"regress": "the target holds numbers", "classify": "the target holds classes"}
     return (item for item in words.items() if item[0].startswith(incomplete))
 
 
 def settings(context: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
-    """Parameters of the learner that was named."""
+    """Parameters of the given learner."""
     from driftline.base import registry
 
     cls = registry.regressors().get(context.params.get("model") or "auto")
@@ -42,7 +42,7 @@ def settings(context: typer.Context, incomplete: str) -> Iterator[tuple[str, str
 
 
 def columns(context: typer.Context, incomplete: str) -> Iterator[str]:
-    """Columns of the source that was named, after what was typed before the last comma."""
+    """Columns of the given source, after those typed before the last comma."""
     before, comma, last = incomplete.rpartition(",")
     for name in _columns_of(context.params.get("source") or next(iter(context.args), None)):
         if name.startswith(last):

@@ -1,4 +1,4 @@
-"""``driftline forecast``: the next rows, by the models of ``run --steps``. Nothing is learned."""
+"""``driftline forecast``: the next rows, from the models of ``run --steps``. Nothing is learned."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from driftline.tables.columns import MEAN, SKIP, ZERO, Categories, Numbers
 from driftline.tables.inputs import Array
 
 WHERE = "forecast"
-LATE = 1.5  # of the largest step between the last rows: a first row beyond that is not the next one
+LATE = 1.5  # times the largest step between recent rows; a later first row is not the next one
 THE_NEXT_ROWS = "forecast takes the rows after the last one learned"
 
 
 @dataclass(frozen=True)
 class Trained:
-    """A forecaster that has learned, and how rows of a file become rows for it.
+    """A trained forecaster, and how to read its rows.
 
     Attributes:
         model: the forecaster.
         options: how its rows were read.
-        encoded: what was found out about the columns; None where it learned from Python.
-        ahead: the columns that are known ahead; None for all.
-        rows: how many rows it has learned.
+        encoded: what is known about the columns; None if it was trained from Python.
+        ahead: the columns known ahead; None for all.
+        rows: number of rows learned.
     """
 
     model: Forecaster
@@ -50,15 +50,15 @@ class Trained:
 
 
 def load(path: Path) -> Trained:
-    """Reads a forecaster: a state of ``run --steps``, or one that was saved by itself."""
+    """Reads a forecaster: the state of a ``run --steps``, or one saved on its own."""
     model, extra = model_file.load_with_extra(path)
     if not isinstance(model, Forecaster):
-        raise ModelFileError(f"{path}: holds {model!r}, which is no forecaster; driftline run --steps makes one")
+        raise ModelFileError(f"{path}: holds {model!r}, which is not a forecaster; driftline run --steps makes one")
     if not model.n_seen_:
         raise ModelFileError(f"{path}: the forecaster has seen no row yet")
     if extra is None or extra.plain.get("kind") != checkpoint.KIND:
         if model._names is None:
-            raise ModelFileError(f"{path}: the forecaster knows no names of columns; use it from Python")
+            raise ModelFileError(f"{path}: the forecaster has no column names; use it from Python")
         names = model._names
         known = names if model.known is None else [each if each in names else names[int(str(each))] for each in model.known]
         columns = tuple(map(str, known))
@@ -76,7 +76,7 @@ def load(path: Path) -> Trained:
 
 
 def forecast(path: Path, source: str | None, *, out: str, level: float, delimiter: str | None) -> tuple[int, str | None]:
-    """Writes the next rows; returns their number, and a warning where they do not seem to be the next ones."""
+    """Forecasts the next rows; returns their number, and a warning if they do not seem to be the next ones."""
     with locked("forecast", {"--out": out}):
         trained = load(path)
         if source is None:
@@ -102,7 +102,7 @@ def forecast(path: Path, source: str | None, *, out: str, level: float, delimite
 def _without_rows(trained: Trained, out: str, level: float) -> int:
     model = trained.model
     if model._past.shape[1] and (trained.ahead is None or trained.ahead):
-        raise DataError("the forecaster knows columns ahead, so that it needs a file with the next rows", source="SOURCE")
+        raise DataError("the forecaster uses columns known ahead, so it needs a file with the next rows", source="SOURCE")
     X = np.tile(model._past[-1], (model.steps, 1))
     steps = np.arange(model.steps)
     columns = {"row": trained.rows + steps, "step": steps + 1} | _forecast(trained, X, level, "SOURCE")
@@ -111,7 +111,7 @@ def _without_rows(trained: Trained, out: str, level: float) -> int:
 
 
 def _next_blocks(trained: Trained, rows: Rows) -> list[Block]:
-    """All rows of the file, which are no more than the steps."""
+    """All rows of the file; raises DataError if there are more than the model's steps."""
     steps, needed, blocks, count = trained.model.steps, _needed(trained, rows), [], 0
     known_kind = None if trained.encoded is None else trained.encoded["types"].get(trained.options.time)
     rows.start()
@@ -124,12 +124,12 @@ def _next_blocks(trained: Trained, rows: Rows) -> list[Block]:
         if count > steps:
             raise DataError(f"has more rows than the {steps:,} steps that were learned", source=rows.name)
     if not count:
-        raise DataError("has names and no rows", source=rows.name)
+        raise DataError("has a header but no rows", source=rows.name)
     return blocks
 
 
 def _check_columns(trained: Trained, rows: Rows) -> None:
-    """Of a file with a header, every column that is known ahead must be there."""
+    """If the file has a header, it must name every column known ahead."""
     if rows.reader.opened.format == JSON_LINES:
         return
     names = rows.columns()
@@ -139,38 +139,38 @@ def _check_columns(trained: Trained, rows: Rows) -> None:
 
 
 def _needed(trained: Trained, rows: Rows) -> list[str]:
-    """The columns that must be there, the one that says when among them."""
+    """The columns that must be present, including the time."""
     needed = trained.ahead if trained.ahead is not None else tuple(rows.encoder.columns)
     return [*dict.fromkeys([*needed, *([str(trained.options.time)] if rows.encoder.recent else [])])]
 
 
 def _check_values(trained: Trained, rows: Rows, raw: RawBlock, needed: Sequence[str]) -> None:
-    """What is known ahead must be there in every row. Nothing stands in for it, unless the run said what does."""
+    """Columns known ahead must have a value in every row, unless the run said how to fill it in."""
     for name in needed:
         column = rows.encoder.columns.get(name)
         if isinstance(column, Numbers) and column.policy in (MEAN, ZERO):
             continue  # --missing says what an empty cell means
         if isinstance(column, Categories) and column.missed:
-            continue  # no text is a category of its own
+            continue  # a missing text is a category of its own
         if column is None and trained.encoded is not None and name != trained.options.time:
-            continue  # it held nothing so far, and makes no feature
+            continue  # it has had no value, so it makes no feature
         absent = [True]
         if name in raw.table.schema.names:
             absent = pc.is_null(raw.table.column(name), nan_is_null=True).to_pylist()
         if True in absent:
             place = raw.place(absent.index(True))
-            raise DataError("the value is missing, and must be known ahead", source=rows.name, place=place, column=name)
+            raise DataError("the value is missing, but must be known ahead", source=rows.name, place=place, column=name)
 
 
 def _check_kind(name: str, known: str, rows: Rows, raw: RawBlock) -> None:
-    """Times must be of the kind that the run had."""
+    """Times must be of the same kind as in the run."""
     words, before = in_words(raw.kinds[name]), in_words(known)
     if words != before:
-        raise DataError(f"holds {words}, and the run had {before}: these cannot be compared", source=rows.name, column=name)
+        raise DataError(f"holds {words}, but the run had {before}: these cannot be compared", source=rows.name, column=name)
 
 
 def _check_first(times: Array | None, recent: Sequence[float], source: str) -> str | None:
-    """A warning where the first row is later than the next one should be; DataError where it was learned already."""
+    """Warns if the first row is later than the next one should be; raises DataError if it was learned already."""
     if times is None or not recent:
         return None
     dates = times.dtype.kind == "M"
@@ -178,27 +178,27 @@ def _check_first(times: Array | None, recent: Sequence[float], source: str) -> s
     steps = np.diff(recent)
     if first < last or (first == last and 0 not in steps):
         raise DataError(
-            f"the first row is at {_time(first, dates)}, and the last one learned at {_time(last, dates)}: {THE_NEXT_ROWS}",
+            f"the first row is at {_time(first, dates)}, the last one learned at {_time(last, dates)}: {THE_NEXT_ROWS}",
             source=source,
         )
     usual = max(steps, default=0)
     if usual <= 0 or first - last <= LATE * usual:
         return None
     return (
-        f"{source}: the first row is at {_time(first, dates)}, and the last one learned at {_time(last, dates)}. "
-        "It is forecast as the row after that one, though rows were closer together so far"
+        f"{source}: the first row is at {_time(first, dates)}, the last one learned at {_time(last, dates)}. "
+        "It is forecast as the next row, though rows were closer together so far"
     )
 
 
 def _time(number: float, dates: bool) -> str:
-    """A time as people write it."""
+    """A time in readable form."""
     if not dates:
         return f"{number:.12g}"
     return str(np.datetime64(round(number), "s")).replace("T", " ")
 
 
 def _features(trained: Trained, block: Block) -> Array:
-    """The model's features; those that are not known ahead are anything."""
+    """The model's features; values not known ahead are arbitrary."""
     width = trained.model._past.shape[1]
     X = np.zeros((len(block), width))
     if trained.encoded is None:

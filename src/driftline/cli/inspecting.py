@@ -1,4 +1,4 @@
-"""``driftline inspect``: what is in a model's file."""
+"""``driftline inspect``: the contents of a model file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from driftline.storage.model_file import Extra
 
 
 def describe(path: Path) -> dict[str, Any]:
-    """What a model's file holds, as plain values."""
+    """The contents of a model file, as plain values."""
     model, extra = model_file.load_with_extra(path)
     if isinstance(model, Forecaster):
         return _describe_forecaster(model, extra, path)
@@ -28,7 +28,7 @@ def describe(path: Path) -> dict[str, Any]:
     if isinstance(model, Pending):
         model = model.learner
     if not isinstance(model, Learner):
-        raise ModelFileError(f"{path}: holds a {type(model).__name__}, which is looked at from Python")
+        raise ModelFileError(f"{path}: holds a {type(model).__name__}, which can only be inspected from Python")
     found: dict[str, Any] = {
         "file": str(path),
         "bytes": path.stat().st_size,
@@ -112,19 +112,19 @@ def _finite(value: Any) -> float | None:
 
 
 def in_words(found: dict[str, Any], top: int) -> str:
-    """The same for people."""
+    """The same as text."""
     lines = [
         f"{found['file']}: {found['model']}, {found['bytes']:,} bytes",
         f"{found['rows_learned']:,} rows learned, {found['rows_skipped']:,} skipped",
     ]
     run = found.get("run")
     if run:
-        lines.append(f"A run towards {run['target']!r}, {found['rows_done']:,} rows done; run --resume goes on with it")
+        lines.append(f"A run towards {run['target']!r}, {found['rows_done']:,} rows done; run --resume continues it")
     if "rows_waiting" in found:
         lines.append(f"{found['rows_waiting']:,} rows wait for their labels")
     if "steps" in found:
         ahead = "all of its features" if found["known"] is None else ", ".join(found["known"]) or "none of its features"
-        lines.append(f"It looks {found['steps']:,} steps ahead, and knows {ahead} ahead; driftline forecast asks it")
+        lines.append(f"It looks {found['steps']:,} steps ahead, with {ahead} known ahead; use driftline forecast")
     if "keys" in found:
         raised = sorted(found["keys_with_alarms"].items(), key=lambda item: -item[1])
         lines.append(f"{found['keys']:,} keys, {len(raised):,} of them with an alarm")
@@ -142,7 +142,7 @@ def in_words(found: dict[str, Any], top: int) -> str:
 def _weight_lines(found: dict[str, Any], top: int) -> list[str]:
     weights = found["weights"]
     if not weights and found["intercept"] is None:
-        return ["It has no weight for each feature"]
+        return ["It has no weights by feature"]
     ranked = sorted(weights.items(), key=lambda item: -abs(item[1] or 0.0))
     rows = [[name, value] for name, value in ranked[:top]]
     if len(ranked) > top:

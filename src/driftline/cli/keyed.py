@@ -24,13 +24,13 @@ from driftline.report.key_page import write_key_page
 
 
 class Keyed(Task):
-    """Predicts each row with the model of its key, then teaches it the row.
+    """Predicts each row with the model of its key, which then learns the row.
 
     Args:
         model: the fleet.
         options: how the source is read.
-        level: of the intervals; None for none.
-        log: gathers what the summary and the page say of each key.
+        level: coverage of the intervals; None for no intervals.
+        log: gathers the facts about each key, for the summary and the page.
     """
 
     def __init__(self, model: Fleet, options: Options, level: float | None, log: KeyLog) -> None:
@@ -41,37 +41,37 @@ class Keyed(Task):
 
     @property
     def score(self) -> Scorer:
-        """Of all predictions."""
+        """The score of all predictions."""
         return self._score
 
     @property
     def learner(self) -> Learner:
-        """A learner of the fleet's kind, which has learned nothing."""
+        """An untrained learner of the fleet's kind."""
         learner: Learner = self.model.learner
         return learner
 
     @property
     def title(self) -> str:
-        """The kind of the models, and how many there are."""
+        """The kind of the models and their number."""
         return f"{super().title} for each of {len(self.model):,} key{'' if len(self.model) == 1 else 's'}"
 
     def warnings(self) -> list[str]:
-        """What the fleet warned of in this process."""
+        """The fleet's warnings in this process."""
         return self._words
 
     @property
     def by_key(self) -> list[KeyFacts]:
-        """What became of each key, those that need attention first."""
+        """Facts about each key, those that need attention first."""
         return [found for _, found in self.log.ranked(self.model.keys_)]
 
     def take(self, block: Block) -> Columns:
-        """Rows need their keys, which stand beside the block."""
+        """Not supported: rows need their keys, which only :meth:`take_raw` sees."""
         raise NotImplementedError
 
     def take_raw(self, rows: Rows, raw: RawBlock) -> tuple[Columns, str | None]:
         """Predicts and learns the rows."""
         keys, block = keys_of(raw, self.options), rows.encode(raw)
-        self._check_births(block, rows)
+        self._check_new_features(block, rows)
         assert block.y is not None
         try:
             with warnings.catch_warnings(record=True) as caught:
@@ -90,29 +90,29 @@ class Keyed(Task):
             columns |= {"lower": ends[0], "upper": ends[1]}
         return columns | {"alarm": alarms}, block.zone
 
-    def _check_births(self, block: Block, rows: Rows) -> None:
-        """The features of a fleet are those of its first row."""
-        for row, width in block.births:
+    def _check_new_features(self, block: Block, rows: Rows) -> None:
+        """Raises DataError for a new feature: a fleet's features are fixed by its first row."""
+        for row, width in block.growth:
             if block.start + row > 0:
                 column, _ = rows.encoder.features[width - 1]
                 raise DataError(
-                    f"brings the feature {block.names[width - 1]!r}, and with --key all features are those of the first row",
+                    f"brings the feature {block.names[width - 1]!r}, but with --key the first row fixes the features",
                     place=block.place(row),
                     column=column,
-                    hints=[Hint("drop", column, "to do without the column")],
+                    hints=[Hint("drop", column, "to leave the column out")],
                 )
 
     def state(self) -> dict[str, dict[str, Any]]:
-        """Sums, in all and by key."""
+        """Sums, in total and by key."""
         return {"score": self.score.state(), "keys": self.log.state()}
 
     def restore(self, parts: dict[str, dict[str, Any]]) -> None:
-        """Back to them."""
+        """Restores what :meth:`state` returned."""
         self.score.restore(parts["score"])
         self.log = KeyLog.restore(parts["keys"])
 
     def write_page(self, path: Path, command: str) -> None:
-        """The page with all keys."""
+        """Writes the page with all keys."""
         write_key_page(
             self.log,
             self.model.keys_,

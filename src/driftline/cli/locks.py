@@ -1,8 +1,8 @@
 """Locks on the files that a command writes: a second process is refused before it touches anything.
 
 The lock is on a sidecar file, because the file itself may not exist yet, and is replaced while the command runs. The kernel
-releases it when its process ends, also by ``kill -9``. A sidecar left behind locks nothing; the next command reuses it.
-Where somebody removes a sidecar that is in use, its command makes another before it writes, or ends if a second command
+releases it when its process ends, even by ``kill -9``. A sidecar left behind locks nothing; the next command reuses it.
+If somebody removes a sidecar that is in use, its command makes another before it writes, or ends if a second command
 was quicker.
 """
 
@@ -24,15 +24,15 @@ from driftline.storage import atomic
 
 
 class InUseError(Exception):
-    """Another process writes a file."""
+    """Another process is writing the file."""
 
 
 @contextmanager
 def locked(command: str, files: Mapping[str, str | Path | None]) -> Iterator[Callable[[], None]]:
-    """Holds a lock on each file, given by its option. InUseError says who holds one of them.
+    """Holds a lock on each file, by option. InUseError names the process that holds one of them.
 
-    Yields a function to be called before a file is written: it makes sure that the locks are still held. Where the file
-    system has no locks, the command goes on after a warning.
+    Yields a function to call before a file is written: it makes sure that the locks are still held. If the file system has
+    no locks, the command continues after a warning.
     """
     with ExitStack() as stack:
         held = [
@@ -58,7 +58,7 @@ class _Lock:
         return self
 
     def confirm(self) -> None:
-        """Locks a new file where the old one was removed. InUseError where another process did so before."""
+        """Locks a new file if the old one was removed; raises InUseError if another process did so first."""
         if not atomic.is_at(self.handle, self.path):
             removed, self.handle = (
                 self.handle,
@@ -67,7 +67,7 @@ class _Lock:
             os.close(removed)
 
     def _opened(self, words: str = "") -> int:
-        """The file, locked."""
+        """Opens and locks the file."""
         while True:
             handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
             try:
@@ -79,7 +79,7 @@ class _Lock:
             os.close(handle)
 
     def _take(self, handle: int, words: str) -> bool:
-        """Takes the lock; False where its file was removed meanwhile by the process that held it."""
+        """Takes the lock; False if the process that held it has removed the file meanwhile."""
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise OSError(f"{self.path}: not a regular file")
         taken = atomic.lock(handle)
@@ -93,19 +93,19 @@ class _Lock:
                 f"Make sure that no other process writes {self.place.name}",
                 err=True,
             )
-        with suppress(OSError):  # a full disk: the lock holds all the same
+        with suppress(OSError):  # a full disk: the lock holds anyway
             os.ftruncate(handle, 0)
             os.pwrite(handle, _own_entry().encode(), 0)
         return True
 
     def __exit__(self, *_: object) -> None:
         if atomic.is_at(self.handle, self.path):
-            self.path.unlink()  # while it is locked: whoever opened it meanwhile sees that it is gone
+            self.path.unlink()  # while locked, so that whoever opened it meanwhile sees that it is gone
         os.close(self.handle)
 
 
 def _holder(handle: int) -> str:
-    """The process that holds the lock, as far as the file says."""
+    """The process that holds the lock, according to the file."""
     try:
         found = json.loads(os.pread(handle, 1000, 0))
         return f"process {int(found['pid'])} on {str(found['host'])[:100]!r}, since {str(found['since'])[:40]}"

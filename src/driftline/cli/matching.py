@@ -1,4 +1,4 @@
-"""``driftline run --id``: rows wait for their labels, which come by id, in rows or in a file of their own."""
+"""``driftline run --id``: rows wait for their labels, which arrive by id, in later rows or in a separate file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from driftline.base.learner import Learner
-from driftline.cli.beside import Beside
+from driftline.cli.id_baselines import IdBaselines
 from driftline.cli.scoring import make_plain_scorer
 from driftline.cli.tasks import Columns, Task
 from driftline.delayed import Pending
@@ -22,46 +22,46 @@ from driftline.tables.inputs import Array
 
 
 class Matching(Task):
-    """Predicts rows with ids, and learns each when its label comes.
+    """Predicts rows with ids, and learns each when its label arrives.
 
     Args:
-        model: what waits, with its learner.
-        level: of the intervals; None for none.
-        labels: a file of labels, which is merged with the rows by time; None where rows of the source bring them.
+        model: the waiting rows and their learner.
+        level: coverage of the intervals; None for no intervals.
+        labels: a label file, merged with the rows by time; None if rows of the source bring the labels.
     """
 
     def __init__(self, model: Pending, level: float | None, labels: Labels | None) -> None:
         super().__init__(model, None)
         self.level, self.labels = level, labels
         self._score = make_plain_scorer(level)
-        self._told: list[tuple[float, ...]] = []  # label, prediction, ends and what the baselines said, to be scored
-        self._beside = Beside()
+        self._told: list[tuple[float, ...]] = []  # label, prediction, ends and baselines' predictions, to be scored
+        self._baselines = IdBaselines()
         self._latest = -math.inf  # time of the last row
-        self.learned = 0  # labels
-        self.held = 0  # labels that wait for a row of a later time
+        self.learned = 0  # labels so far
+        self.held = 0  # labels that wait for a later row
 
     @property
     def score(self) -> Scorer:
-        """Of the predictions whose labels have come."""
+        """The score of the predictions whose labels have arrived."""
         return self._score
 
     @property
     def figures(self) -> dict[str, float | None]:
-        """Of the predictions, and of baselines that knew the same labels."""
-        return super().figures | self._beside.figures()
+        """The figures of the predictions, and of baselines that knew the same labels."""
+        return super().figures | self._baselines.figures()
 
     @property
     def learner(self) -> Learner:
-        """The learner behind what waits."""
+        """The learner of the waiting rows."""
         learner: Learner = self.model.learner
         return learner
 
     def take(self, block: Block) -> Columns:
-        """Rows need their ids, which stand beside the block."""
+        """Not supported: rows need their ids, which only :meth:`take_raw` sees."""
         raise NotImplementedError
 
     def take_raw(self, rows: Rows, raw: RawBlock) -> tuple[Columns, str | None]:
-        """Predicts the rows that have features, and learns the labels, in the order of the file or of time."""
+        """Predicts the rows that have features, and learns the labels, in file order or time order."""
         found = identified(raw, rows)
         block, numbers = found.block, iter(range(len(found.block)))
         there = dict(zip(found.places.tolist(), numbers, strict=True))
@@ -86,14 +86,14 @@ class Matching(Task):
 
     def _ask(self, key: str, x: Array, names: list[str], place: str) -> tuple[float, ...]:
         if key in self.model:
-            raise DataError(f"the id {key!r} is that of an earlier row, which waits for its label", place=place)
+            raise DataError(f"the id {key!r} belongs to an earlier row that waits for its label", place=place)
         learner = self.learner
         known = len(x) > 0 and learner._core is not None and learner.n_features_in_ == len(x)
         try:
             ticket = self.model._ask(key, x if known else dict(zip(names, x.tolist(), strict=False)), "predict_one")
         except REFUSED as error:
             raise DataError(_words(error), place=place) from error
-        self._beside.ask(key)
+        self._baselines.ask(key)
         ends = (math.nan, math.nan) if self.level is None else ticket.interval(self.level)
         return (ticket.prediction, *ends)
 
@@ -104,13 +104,13 @@ class Matching(Task):
         except REFUSED as error:
             raise DataError(_words(error), place=place, source=source) from error
         self.learned += 1
-        beside = self._beside.tell(key, label)
-        if ticket.labels:  # a start from nothing says little
+        said = self._baselines.tell(key, label)
+        if ticket.labels:  # predictions of an untrained model are not scored
             ends = (math.nan, math.nan) if self.level is None else ticket.interval(self.level)
-            self._told.append((label, ticket.prediction, *ends, *beside))
+            self._told.append((label, ticket.prediction, *ends, *said))
 
     def _advance(self, time: float, place: str) -> None:
-        """Learns what was known when a row came: the labels of earlier times. Rows of the same time go first."""
+        """Learns the labels known when a row came: those of earlier times. At equal times, rows go first."""
         if time < self._latest:
             raise DataError(BACK_IN_TIME, place=place)
         self._latest = time
@@ -122,9 +122,9 @@ class Matching(Task):
             self._learn(line.id, line.y, line.place, self.labels.rows.name)
 
     def finish(self) -> bool:
-        """Learns labels that were added since the last row; whether there were any.
+        """Learns the labels added since the last row; returns whether there were any.
 
-        Labels that are not earlier than the last row are held back: the next row may come before them, and would otherwise
+        Labels not earlier than the last row are held back: the next row may come before them, and would otherwise
         be predicted with labels from its future.
         """
         before = self.learned
@@ -135,11 +135,11 @@ class Matching(Task):
         return self.learned > before
 
     def _settle(self) -> None:
-        self._beside.keep(self.model)
+        self._baselines.keep(self.model)
         if self._told:
             y, said, lower, upper, *beside = np.array(self._told).T
             self._told = []
-            self._beside.add(y, beside)
+            self._baselines.add(y, beside)
             self.score.add(y, said, None if self.level is None else (lower, upper), lambda: np.ones(len(y), dtype=bool))
 
     def _columns(self, said: list[tuple[Any, ...]], raw: RawBlock, block: Block) -> Columns:
@@ -155,34 +155,34 @@ class Matching(Task):
         return columns
 
     def state(self) -> dict[str, dict[str, Any]]:
-        """Sums, and how far the file of labels is done."""
+        """Sums, and the position in the label file."""
         labels = {} if self.labels is None else {"labels": self.labels.state()}
         own = {"latest": self._latest, "learned": self.learned, "times": None if self.labels is None else self.labels.kind}
-        return {"score": self.score.state(), "matching": own, **self._beside.state(), **labels}
+        return {"score": self.score.state(), "matching": own, **self._baselines.state(), **labels}
 
     def restore(self, parts: dict[str, dict[str, Any]]) -> None:
-        """Back to them."""
+        """Restores what :meth:`state` returned."""
         self.score.restore(parts["score"])
-        self._beside.restore(parts, self.model)
+        self._baselines.restore(parts, self.model)
         own = parts["matching"]
         self._latest, self.learned = float(own["latest"]), int(own["learned"])
         if self.labels is not None:
             self.labels.kind = own["times"]
 
     def close(self) -> None:
-        """Ends the reading of labels."""
+        """Stops reading labels."""
         if self.labels is not None:
             self.labels.close()
 
 
 def _words(error: Exception) -> str:
-    """The message without the name of a method, which nobody typed."""
+    """The message, without the method name that the user did not type."""
     return str(error).removeprefix("Pending.predict_one: ").removeprefix("Pending.learn_one: ")
 
 
 def _widths(block: Block) -> list[int]:
-    """How many features there are at each row."""
+    """The number of features at each row."""
     widths = [0] * len(block)
-    for first, last, width in block.between_births():
+    for first, last, width in block.spans():
         widths[first:last] = [width] * (last - first)
     return widths

@@ -1,4 +1,4 @@
-"""Options that several commands share, with the words of their help."""
+"""Options that several commands share, with their help texts."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ import typer
 from driftline.cli import completion
 
 Names = list[str] | None
-Typed = dict[str, Any]  # options as they were typed, by name
+Typed = dict[str, Any]  # options as typed, by name
 STDOUT = "-"
-FORMATS = (".csv", ".jsonl", ".parquet")  # of predictions
+FORMATS = (".csv", ".jsonl", ".parquet")  # for predictions
 
 Source = Annotated[
     str,
     typer.Argument(metavar="SOURCE", help="CSV (gzipped or not), Parquet, Arrow or JSON lines; - is the standard input."),
 ]
 Target = Annotated[
-    str, typer.Option("--target", "-t", metavar="COLUMN", help="What is predicted.", autocompletion=completion.columns)
+    str, typer.Option("--target", "-t", metavar="COLUMN", help="The column to predict.", autocompletion=completion.columns)
 ]
 Task = Annotated[
     str,
     typer.Option(
         metavar="TASK",
-        help="regress, or classify where the target holds classes.",
+        help="regress, or classify if the target holds classes.",
         autocompletion=completion.tasks,
     ),
 ]
 Features = Annotated[
     Names, typer.Option(metavar="A,B", help="Columns to use; all by default.", autocompletion=completion.columns)
 ]
-Drop = Annotated[Names, typer.Option(metavar="A,B", help="Columns to do without.", autocompletion=completion.columns)]
+Drop = Annotated[Names, typer.Option(metavar="A,B", help="Columns to leave out.", autocompletion=completion.columns)]
 Id = Annotated[
     str | None,
     typer.Option(
         metavar="COLUMN",
-        help="The column of ids, no feature. A row without a label waits, and a later row or --labels brings the label.",
+        help="The column of ids, not a feature. A row without a label waits until a later row or --labels brings it.",
         autocompletion=completion.columns,
     ),
 ]
@@ -48,7 +48,7 @@ Key = Annotated[
     str | None,
     typer.Option(
         metavar="COLUMN",
-        help="Learn a model of its own for each value of this column, which is no feature.",
+        help="Learn a separate model for each value of this column, which is not a feature.",
         autocompletion=completion.columns,
     ),
 ]
@@ -56,33 +56,33 @@ Time = Annotated[
     str | None,
     typer.Option(
         metavar="COLUMN",
-        help="The column that says when. Times become features of the calendar, a number is order alone.",
+        help="The column of times. Times become calendar features; plain numbers only order the rows.",
         autocompletion=completion.columns,
     ),
 ]
 TimeFormat = Annotated[
-    str | None, typer.Option(metavar="FORMAT", help='How times are written, where the rows do not tell: "%d/%m/%Y".')
+    str | None, typer.Option(metavar="FORMAT", help='How times are written, if the rows do not show it: "%d/%m/%Y".')
 ]
 Text = Annotated[
     Names,
-    typer.Option(metavar="A,B", help="Columns to take as categories in any case.", autocompletion=completion.columns),
+    typer.Option(metavar="A,B", help="Columns to treat as categories in any case.", autocompletion=completion.columns),
 ]
-Na = Annotated[Names, typer.Option(metavar="WORD", help="A further spelling of a missing value. May be repeated.")]
+Na = Annotated[Names, typer.Option(metavar="WORD", help="Another spelling of a missing value. May be repeated.")]
 Missing = Annotated[
     Names,
     typer.Option(
         metavar="[COLUMN=]POLICY",
-        help="What stands for a missing number: last (value), mean (so far), zero; or skip the row. By default last.",
+        help="What replaces a missing number: last (value), mean (so far), zero; or skip the row. By default last.",
     ),
 ]
-Categories = Annotated[int, typer.Option(min=0, help="Values of a column of text that get a feature of their own.")]
-Delimiter = Annotated[str | None, typer.Option(metavar="MARK", help="What separates values; found out by default.")]
+Categories = Annotated[int, typer.Option(min=0, help="How many texts of a column get their own feature.")]
+Delimiter = Annotated[str | None, typer.Option(metavar="MARK", help="What separates values; detected by default.")]
 Delay = Annotated[
     int,
     typer.Option(
         min=0,
         metavar="ROWS",
-        help="Each label arrives this number of rows after its row. With 24, a row is predicted when the newest label is "
+        help="Each label arrives this many rows after its row. With 24, a row is predicted when the newest label is "
         "that of 25 rows ago.",
     ),
 ]
@@ -91,7 +91,7 @@ Level = Annotated[
 ]
 Steps = Annotated[
     int | None,
-    typer.Option(min=1, max=10_000, metavar="ROWS", help="Forecast this many rows ahead, one model a step; see forecast."),
+    typer.Option(min=1, max=10_000, metavar="ROWS", help="Forecast this many rows ahead, one model per step; see forecast."),
 ]
 Known = Annotated[
     Names,
@@ -104,7 +104,7 @@ Known = Annotated[
 ]
 Labels = Annotated[
     str | None,
-    typer.Option(metavar="FILE", help="Labels by --id in a file of their own, merged with the rows by --time."),
+    typer.Option(metavar="FILE", help="A separate file of labels by --id, merged with the rows by --time."),
 ]
 Out = Annotated[
     str | None,
@@ -119,9 +119,9 @@ Settings = Annotated[
         "--set", "-s", metavar="NAME=VALUE", help="A parameter of the learner.", autocompletion=completion.settings
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="The outcome as JSON, for machines.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 ModelFile = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="A model's file: from run --state, or from a learner's save.")
+    Path, typer.Argument(metavar="MODEL", help="A model file: from run --state, or from a learner's save.")
 ]
 
 
@@ -140,14 +140,14 @@ def _reading(
     categories: Categories = 50,
     delimiter: Delimiter = None,
 ) -> None:
-    """The options of reading, with the names of the fields of driftline.files.Options."""
+    """The reading options, named like the fields of driftline.files.Options."""
 
 
 READING = inspect.signature(_reading, eval_str=True).parameters
 
 
 def reads_a_file(command: Callable[..., None]) -> Callable[..., None]:
-    """Gives a command the options of reading; its parameter ``reading`` gets them as they were typed, by name."""
+    """Gives a command the reading options; its parameter ``reading`` gets them as typed, by name."""
     signature = inspect.signature(command, eval_str=True)
     parameters: list[inspect.Parameter] = []
     for name, parameter in signature.parameters.items():

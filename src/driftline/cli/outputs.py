@@ -1,4 +1,4 @@
-"""Where predictions go. Until a file is complete, its rows are in a temporary file beside it; see ``storage.atomic``."""
+"""Output of predictions. Until a file is complete, its rows are in a temporary file; see ``storage.atomic``."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from driftline.storage import atomic
 from driftline.tables.inputs import Array
 
 PARQUET = ".parquet"
-TAIL = 1024  # bytes at the end of what was kept, by which it is known again
+TAIL = 1024  # bytes at the end of the output, which identify it
 GONE = (
-    "does not hold the predictions that were there when the state was saved: it is gone, another file, or was changed. "
-    "Give the --out of then, or go without --resume"
+    "does not hold the predictions that it held when the state was saved: it was removed, replaced or changed. "
+    "Give the same --out, or run without --resume"
 )
 
 
@@ -41,9 +41,9 @@ class Mark:
     """Identifies an output when a run is resumed, also after it was moved.
 
     Attributes:
-        length: how long it was when it was last saved.
+        length: its length at the last save.
         end: a digest of its tail.
-        token: of the name of the temporary file, which is the same for the whole run.
+        token: the token in the temporary file's name, fixed for the whole run.
     """
 
     length: int = 0
@@ -56,48 +56,48 @@ class Mark:
 
 
 def as_table(columns: dict[str, Array], zone: str | None = None) -> Any:
-    """Columns of numbers and times as a table; NaN is nothing. Times are in UTC where they have a zone."""
+    """Columns of numbers and times as a table; NaN becomes null. Times with a zone are in UTC."""
     return pa.table({name: from_numpy(values, zone) for name, values in columns.items()})
 
 
 class Output:
-    """Takes predictions, block by block. This one keeps nothing."""
+    """Takes predictions, block by block. The base class discards them."""
 
     def write(self, columns: dict[str, Array], zone: str | None = None) -> None:
-        """Appends some rows; ``zone`` is that of their times, which are in UTC then."""
+        """Appends rows; ``zone`` is the time zone of their times, which are then in UTC."""
 
     def sync(self) -> Mark:
-        """Sees to it that everything so far is kept, and says by what it is known again."""
+        """Makes everything written so far durable, and returns what identifies it."""
         return Mark()
 
     def place(self) -> None:
-        """Puts what was written in its place."""
+        """Moves the finished file into place."""
 
     def discard(self) -> None:
-        """Leaves nothing behind."""
+        """Removes everything that was written."""
 
     def abandon(self) -> None:
-        """Leaves what was written for a run that goes on from the state."""
+        """Leaves what was written, for a run that resumes from the state."""
 
 
 class Standard(Output):
-    """The standard output, row by row as they come."""
+    """The standard output; rows are printed as they come."""
 
     def __init__(self, ending: str, begun: bool) -> None:
         self.ending, self.headed = ending, begun
 
     def write(self, columns: dict[str, Array], zone: str | None = None) -> None:
-        """Prints some rows at once."""
+        """Prints rows immediately."""
         standard_output.write(as_lines(columns, self.ending, header=not self.headed, zone=zone))
         self.headed = True
 
 
 class Part(Output, ABC):
-    """A file whose rows are in a temporary file until all are there.
+    """A file that is written under a temporary name until it is complete.
 
     Args:
-        path: its place.
-        mark: what was saved of it; None to begin anew.
+        path: the final path.
+        mark: what a state says about it; None to start over.
     """
 
     def __init__(self, path: Path, mark: Mark | None) -> None:
@@ -105,12 +105,12 @@ class Part(Output, ABC):
         self.file: BinaryIO | None = None
         self.mark = mark or Mark()
         self.part = atomic.temporary(path, self.mark.token)
-        if self.begun and not self._is_there():  # asked before anything is changed
+        if self.begun and not self._is_there():  # checked before anything is changed
             raise OutputError(f"{self.path}: {GONE}")
 
     @property
     def begun(self) -> int:
-        """How long it was when it was last saved."""
+        """Its length at the last save."""
         return self.mark.length
 
     def _is_there(self) -> bool:
@@ -141,16 +141,16 @@ class Part(Output, ABC):
         file.seek(self.begun)
 
     def write(self, columns: dict[str, Array], zone: str | None = None) -> None:
-        """Appends some rows."""
+        """Appends rows."""
         with atomic.naming(self.path):
             self._append(self._open(), columns, zone)
 
     @abstractmethod
     def _append(self, file: BinaryIO, columns: dict[str, Array], zone: str | None) -> None:
-        """Writes some rows at the file's end."""
+        """Writes rows at the end of the file."""
 
     def sync(self) -> Mark:
-        """Sees to it that everything so far is on disk, and says how to identify it."""
+        """Makes sure that everything so far is on disk, and returns what identifies it."""
         if self.file is not None:
             with atomic.naming(self.path):
                 self._flush(self.file)
@@ -164,7 +164,7 @@ class Part(Output, ABC):
         return replace(self.mark, length=file.tell(), end=_tail(file, file.tell()))
 
     def place(self) -> None:
-        """Puts what was written in its place."""
+        """Moves the finished file into place."""
         if self.file is not None or self.part.exists() or not self.begun:
             with atomic.naming(self.path):
                 file = self._open()
@@ -175,19 +175,19 @@ class Part(Output, ABC):
         atomic.sweep(self.path)
 
     def _end(self) -> None:
-        """Writes what the format has after the last row."""
+        """Writes the end of the format, after the last row."""
 
     def _move(self) -> None:
         os.replace(self.part, self.path)
 
     def discard(self) -> None:
-        """Leaves nothing behind."""
+        """Removes everything that was written."""
         if self.file is not None:
             self.part.unlink(missing_ok=True)
         self.abandon()
 
     def abandon(self) -> None:
-        """Leaves what was written for a run that goes on from the state. What a full disk refused is not tried again."""
+        """Leaves what was written, for a run that resumes from the state. Does not retry what a full disk refused."""
         if self.file is not None:
             for close in (self._end, self.file.close):
                 with suppress(OSError, ValueError):
@@ -195,11 +195,11 @@ class Part(Output, ABC):
 
 
 class TextFile(Part):
-    """CSV, or JSON lines."""
+    """CSV or JSON lines."""
 
     def _append(self, file: BinaryIO, columns: dict[str, Array], zone: str | None) -> None:
         file.write(as_lines(columns, self.path.suffix.lower(), header=file.tell() == 0, zone=zone))
-        file.flush()  # for whoever watches
+        file.flush()  # for programs that watch the file
 
 
 class ParquetFile(Part):
@@ -210,7 +210,7 @@ class ParquetFile(Part):
 
     writer: Any = None
     rows = 0
-    last = ""  # of the rows, as a text
+    last = ""  # the last row, as text
 
     def _append(self, file: BinaryIO, columns: dict[str, Array], zone: str | None) -> None:
         table = as_table(columns, zone)
@@ -231,7 +231,7 @@ class ParquetFile(Part):
             return False
 
     def _last_of(self, batches: Iterator[Any]) -> str | None:
-        """The last of the rows that were kept, as a text; None where there are fewer."""
+        """The last row that was saved, as text; None if there are fewer rows."""
         left = self.begun
         for batch in batches:
             if len(batch) >= left:
@@ -283,7 +283,7 @@ class ParquetFile(Part):
 
 @contextmanager
 def _beside(path: Path) -> Iterator[tuple[Path, BinaryIO]]:
-    """A further temporary file, which is gone at the end unless it was renamed."""
+    """Another temporary file, which is removed at the end unless it was renamed."""
     made = atomic.temporary(path, atomic.new_token())
     try:
         with atomic.create(made) as file:
@@ -293,18 +293,18 @@ def _beside(path: Path) -> Iterator[tuple[Path, BinaryIO]]:
 
 
 def _tail(file: BinaryIO, end: int) -> str:
-    """What stands before a place in a file, as a digest. The file is at this place afterwards."""
+    """A digest of the bytes before a position in a file; the file is at that position afterwards."""
     file.seek(max(end - TAIL, 0))
     return hashlib.sha256(file.read(min(end, TAIL))).hexdigest()
 
 
 def _row(table: Any, place: int) -> str:
-    """A row of a table, as a text."""
+    """A row of a table, as text."""
     return repr([(name, values[place].as_py()) for name, values in zip(table.schema.names, table.columns, strict=True)])
 
 
 def _batches(spool: Path) -> Iterator[Any]:
-    """The batches of streams that stand one after the other."""
+    """The batches of consecutive streams."""
     with pa.OSFile(str(spool), "rb") as file:
         size = file.size()
         while file.tell() < size:
@@ -312,7 +312,7 @@ def _batches(spool: Path) -> Iterator[Any]:
 
 
 def _end_of(spool: Path, rows: int) -> int | None:
-    """Where the streams end that hold so many rows; None where there are fewer, or they end elsewhere."""
+    """The position where the streams with the first ``rows`` rows end; None if no stream ends there."""
     with pa.OSFile(str(spool), "rb") as file:
         size, found = file.size(), 0
         try:
@@ -324,7 +324,7 @@ def _end_of(spool: Path, rows: int) -> int | None:
 
 
 def as_lines(columns: dict[str, Array], ending: str, header: bool, zone: str | None = None) -> bytes:
-    """Rows as CSV or as JSON lines. Times that have a zone are given in UTC, and say so by a Z."""
+    """Rows as CSV or JSON lines. Times with a zone are written in UTC, with a Z."""
     if ending == ".jsonl":
         return _as_json_lines(columns, "" if zone is None else "Z")
     out = pa.BufferOutputStream()
@@ -336,7 +336,7 @@ def as_lines(columns: dict[str, Array], ending: str, header: bool, zone: str | N
 
 
 def _in_seconds(values: Array) -> Array:
-    """Times without fractions where all of them are whole seconds."""
+    """Times without fractions, if all are whole seconds."""
     if values.dtype.kind == "M" and not (values.astype(np.int64)[~np.isnat(values)] % 1_000_000).any():
         return values.astype("datetime64[s]")
     return values
@@ -357,7 +357,7 @@ def open_output(path: str | None, *, ending: str, mark: Mark | None) -> Output:
     """The output for a path: none, the standard output, or a file.
 
     Args:
-        path: as it was given.
+        path: as given.
         ending: the format of the standard output.
         mark: what was kept of the output; None to begin anew.
     """

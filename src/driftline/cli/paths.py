@@ -1,4 +1,4 @@
-"""Checks of the paths that a command is given, before anything is touched."""
+"""Checks a command's paths before anything is touched."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from driftline.errors import closest
 from driftline.storage import atomic
 
 PICTURES = (".png", ".svg", ".pdf")
-STREAMS = {"SOURCE": 0, "--out": 1}  # the descriptor that - stands for
+STREAMS = {"SOURCE": 0, "--out": 1}  # the descriptor that - means
 
 
 def check_out(out: str | None) -> None:
-    """A file for predictions has one of the known endings, and its folder exists."""
+    """Checks that a file for predictions has a known ending, and that its folder exists."""
     if out is not None and out != STDOUT:
         _check_ending("--out", out, FORMATS)
         check_folder("--out", Path(out))
 
 
 def check_report(report: Path | None, option: str = "--report") -> None:
-    """A report is a page."""
+    """Checks that a report's name ends like a page's, and that its folder exists."""
     if report is not None:
         _check_ending(option, str(report), PAGES)
         check_folder(option, report)
 
 
 def check_picture(picture: Path | None) -> None:
-    """A picture has one of the known endings, and its folder exists."""
+    """Checks that a picture has a known ending, and that its folder exists."""
     if picture is not None:
         _check_ending("--picture", str(picture), PICTURES)
         check_folder("--picture", picture)
@@ -47,7 +47,7 @@ def _check_ending(option: str, path: str, endings: tuple[str, ...]) -> None:
 
 
 def check_folder(option: str, path: Path | None) -> None:
-    """A file that is written is a regular file, or may become one."""
+    """Checks that a file to be written is a regular file, or can be created."""
     if path is None:
         return
     if path.is_dir():
@@ -61,11 +61,11 @@ def check_folder(option: str, path: Path | None) -> None:
 
 
 def check_distinct(files: Mapping[str, str | Path | None]) -> None:
-    """Every file that is read or written, by its option, is a file of its own: not even a link to another."""
+    """Checks that all files to be read or written, by option, are distinct, links included."""
     given = {option: path for option, path in files.items() if path is not None}
     for option, path in given.items():
         if atomic.is_sidecar(path) or atomic.is_sidecar(os.path.realpath(path)):
-            raise typer.BadParameter(f"{option} {path}: has the name of a temporary file of driftline's; rename it")
+            raise typer.BadParameter(f"{option} {path}: is named like a temporary file of driftline; rename it")
     known = {option: _identities(option, path) for option, path in given.items()}
     if given.get("--out") != STDOUT:
         known["the standard output"] = _of_stream(STREAMS["--out"])
@@ -73,11 +73,11 @@ def check_distinct(files: Mapping[str, str | Path | None]) -> None:
         if own & its:
             paths = [str(path) for option, path in given.items() if option in (one, other) and str(path) != STDOUT]
             what = ", ".join(["the same file", *paths[:1]])
-            raise typer.BadParameter(f"{one} and {other} are {what}: the source and every output must be files of their own")
+            raise typer.BadParameter(f"{one} and {other} are {what}: the source and every output must be different files")
 
 
 def _identities(option: str, path: str | Path) -> set[object]:
-    """What a file is known by: where it is, links followed, and its inode if it exists."""
+    """Identifies a file: its path, links followed, and its inode if it exists."""
     if str(path) == STDOUT and option in STREAMS:
         return _of_stream(STREAMS[option])
     found: set[object] = {os.path.realpath(path)}

@@ -29,39 +29,39 @@ from driftline.tables.columns import SKIP, Categories
 from driftline.tables.inputs import Array
 
 FURTHER_AHEAD = (
-    "the interval of the first row alone is given: none was earned further ahead. "
+    "only the first row has an interval: the model learned to predict one row ahead. "
     "driftline run --steps learns to look further, and driftline forecast gives such intervals"
 )
 
 
 @dataclass
 class Trained:
-    """A model that has learned, or one for each key, and how rows of a file become rows for it."""
+    """A trained model, or a fleet with one per key, and how to read its rows."""
 
     model: Learner | Fleet
     options: Options
     known: dict[str, Any] | None
-    first_ahead: int = 1  # how many rows the first one lies beyond the last label known
+    first_ahead: int = 1  # how many rows the first row is ahead of the last known label
     by_columns: bool = False  # the model encodes columns itself
 
     @property
     def width(self) -> int:
-        """The features that it knows."""
+        """Number of features that it knows."""
         if isinstance(self.model, Fleet):
             return len(self.known["encoder"]["features"]) if self.known is not None else 0
         return self.model.n_features_in_
 
 
 def load(path: Path) -> Trained:
-    """Reads a model's file: a state of a run, or a learner that was saved by itself."""
+    """Reads a model file: the state of a run, or a learner saved on its own."""
     model, extra = model_file.load_with_extra(path)
     if isinstance(model, Forecaster):
-        raise ModelFileError(f"{path}: holds a forecaster of {model.steps:,} steps; driftline forecast asks it")
+        raise ModelFileError(f"{path}: holds a forecaster of {model.steps:,} steps; use driftline forecast")
     if isinstance(model, Pending):
         model = model.learner
     saved_alone = extra is None or extra.plain.get("kind") != checkpoint.KIND
     if not isinstance(model, Learner | Fleet) or (isinstance(model, Fleet) and saved_alone):
-        raise ModelFileError(f"{path}: holds a {type(model).__name__}, which is asked from Python")
+        raise ModelFileError(f"{path}: holds a {type(model).__name__}, which can only be used from Python")
     if isinstance(model, Learner) and model._core is None:
         raise ModelFileError(f"{path}: the model has learned nothing yet")
     if isinstance(model, Learner) and saved_alone:
@@ -75,7 +75,7 @@ def load(path: Path) -> Trained:
 
 
 def _by_columns(model: Learner) -> Trained:
-    """A model that learned text and times from frames or mappings: it encodes the columns of a file itself."""
+    """A model trained on text and times from Python: it encodes the columns of a file itself."""
     assert model._intake is not None
     columns = model._intake.columns
     texts = [str(name) for name, column in columns.items() if isinstance(column, Categories)]
@@ -83,7 +83,7 @@ def _by_columns(model: Learner) -> Trained:
 
 
 def predict(path: Path, source: str, *, out: str, level: float | None, delimiter: str | None, show: bool) -> int:
-    """Writes a prediction for each row, and returns their number."""
+    """Writes a prediction for each row; returns the number of rows."""
     with locked("predict", {"--out": out}) as confirm:
         return _predict(load(path), source, confirm, out=out, level=level, delimiter=delimiter, show=show)
 
@@ -115,7 +115,7 @@ def _predict(
                 bar.advance(len(block), rows.share(block.consumed))
         rows.close()
         if not count:
-            raise DataError("has names and no rows", source=rows.name)
+            raise DataError("has a header but no rows", source=rows.name)
         confirm()
         output.place()
     except BaseException:
@@ -128,7 +128,7 @@ def _predict(
 
 
 def _check_columns(trained: Trained, rows: Rows) -> None:
-    """Of a file with a header, every column must be there that the model learned from."""
+    """If the file has a header, it must name every column that the model learned from."""
     names = rows.columns()
     if rows.reader.opened.format != JSON_LINES:
         for name in rows.encoder.columns:
@@ -137,7 +137,7 @@ def _check_columns(trained: Trained, rows: Rows) -> None:
 
 
 def _places(trained: Trained, block: Block) -> Any:
-    """Where the model's features stand among the block's."""
+    """Indices of the model's features among the block's."""
     if trained.known is None and trained.options.features is not None:
         return [block.names.index(name) for name in trained.options.features if name in block.names]
     return slice(0, trained.width)
@@ -170,7 +170,7 @@ def _matrix(trained: Trained, block: Block, source: str) -> Array:
 
 
 def _by_key(fleet: Fleet, keys: list[str], X: Array, level: float | None) -> dict[str, Array]:
-    """Each row as the next one of its key."""
+    """Predicts each row as the next one of its key."""
     columns = {"key": np.array(keys, dtype=object), "prediction": fleet.predict_many(keys, X)}
     if level is None:
         return columns
@@ -181,7 +181,7 @@ def _by_key(fleet: Fleet, keys: list[str], X: Array, level: float | None) -> dic
 def _one_by_one(
     trained: Trained, model: Learner, rows: list[Any], block: Block, level: float | None, source: str
 ) -> dict[str, Array]:
-    """Each row as one further ahead."""
+    """Predicts each row one step further ahead than the row before."""
     classes = model._estimator_type == "classifier"
     said, ends = np.empty(len(rows), dtype=object if classes else np.float64), np.full((2, len(rows)), np.nan)
     try:

@@ -1,4 +1,4 @@
-"""``driftline report``: the page of a run, from the state that it kept."""
+"""``driftline report``: the page of a run, from its saved state."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from driftline.report.page import write_page
 
 
 def write(state: Path, out: Path) -> int:
-    """Writes the page; returns how many rows it shows. Raises StateError where the run gathered no report."""
+    """Writes the page; returns how many rows it shows. Raises StateError if the run gathered no report."""
     kept = checkpoint.load(state)
     if "report" not in kept.parts:
-        raise StateError(f"{state}: was saved by a run without --report, which gathers what the page shows")
+        raise StateError(f"{state}: was saved by a run without --report, which gathers the data of the page")
     write_page(Chronicle.restore(kept.parts["report"]), out, command=f"driftline report {state}", steps=_by_step(kept))
     return kept.rows
 

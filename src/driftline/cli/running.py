@@ -1,4 +1,4 @@
-"""``driftline run``: along a file or a pipe, predict, then learn, and keep what is needed to go on."""
+"""``driftline run``: predicts and learns the rows of a file or pipe, and saves what is needed to resume."""
 
 from __future__ import annotations
 
@@ -40,22 +40,22 @@ from driftline.report.page import check_jinja
 from driftline.storage import atomic
 
 SAVE_EVERY = 5.0  # seconds
-WAIT = 0.1  # seconds until a signal is heeded while nothing arrives
-PIECE = 0.2  # seconds of learning until a signal is heeded
+WAIT = 0.1  # seconds between two looks for signals while nothing arrives
+PIECE = 0.2  # seconds of learning between two looks for signals
 
 
 @dataclass
 class Request:
-    """What ``driftline run`` was asked for."""
+    """The options of ``driftline run``."""
 
     source: str
     options: Options
     model: Learner
-    settings: dict[str, Any]  # as they are kept in a state, by option
+    settings: dict[str, Any]  # as a state keeps them, by option
     delay: int = 0
     level: float | None = None
-    steps: int | None = None  # how many rows ahead is forecast; None to predict each row
-    known: tuple[str, ...] | None = None  # the columns that are known ahead; None for all
+    steps: int | None = None  # how many rows ahead to forecast; None to predict each row
+    known: tuple[str, ...] | None = None  # the columns known ahead; None for all
     labels: str | None = None  # a file of labels by id
     out: str | None = None
     report: Path | None = None
@@ -68,7 +68,7 @@ class Request:
 
 @dataclass
 class Outcome:
-    """What came of a run, for the summary."""
+    """The result of a run, for the summary."""
 
     source: str
     task: Task
@@ -81,22 +81,22 @@ class Outcome:
     reading: float
     learning: float
     backwards: int
-    untold: str | None  # a column that could have said when, for the report
-    crowded: dict[str, int]  # columns of more texts than have features of their own, and how many have
+    untold: str | None  # a column that could have been --time, for the report
+    crowded: dict[str, int]  # columns with more texts than the limit for own features, and the limit
 
 
 def run(request: Request) -> Outcome:
-    """Does what was asked for. DataError, StateError, OutputError, InUseError or OSError where it cannot be done."""
+    """Carries out a run. Raises DataError, StateError, OutputError, InUseError or OSError if it cannot."""
     if request.report is not None:
-        check_jinja()  # at once, not after the work
+        check_jinja()  # now, not after the work
     outputs = {"--out": request.out, "--report": request.report, "--state": request.state}
     with locked("run", outputs) as confirm, Stop() as stop, warnings.catch_warnings():
-        warnings.simplefilter("ignore", DriftlineWarning)  # the summary has them
+        warnings.simplefilter("ignore", DriftlineWarning)  # the summary shows them
         return Job(request, stop, confirm).run()
 
 
 class Job:
-    """One run along a source. ``confirm`` is called before a file is written: its locks are still held, or it raises."""
+    """One run over a source. ``confirm`` is called before a file is written; it raises if a lock was lost."""
 
     def __init__(self, request: Request, stop: Stop, confirm: Callable[[], None]) -> None:
         self.request, self.stop, self.confirm = request, stop, confirm
@@ -109,9 +109,9 @@ class Job:
             skip=0 if kept is None else kept.rows,
         )
         self.done = self.resumed_at = 0
-        self.more = False  # whether there was more to learn after the last row
+        self.more = False  # whether more was learned after the last row
         self.learning = 0.0
-        self.speed = 1000.0  # rows a second, at first a guess
+        self.speed = 1000.0  # rows per second; a guess at first
         self.saved_at, self.saved_rows = monotonic(), 0
         try:
             self.task = self._make_task(kept)
@@ -134,7 +134,7 @@ class Job:
             chronicle = Chronicle(target=request.options.target or "y", level=request.level, delay=request.delay)
         if kept is not None and request.report is not None:
             if "report" not in kept.parts:
-                raise StateError(f"{request.state}: was saved by a run without --report, which needs every row")
+                raise StateError(f"{request.state}: was saved by a run without --report, and a report needs every row")
             chronicle = Chronicle.restore(kept.parts["report"])
         if request.options.task == CLASSIFY:
             return Classifying(request.model if kept is None else kept.model, request.delay)
@@ -148,7 +148,7 @@ class Job:
     def _make_keyed(self, kept: Checkpoint | None) -> Task:
         request, history = self.request, self.request.report is not None
         if kept is not None and history and "pieces" not in kept.parts.get("keys", {}):
-            raise StateError(f"{request.state}: was saved by a run without --report, which needs every row")
+            raise StateError(f"{request.state}: was saved by a run without --report, and a report needs every row")
         fleet = (
             Fleet(request.model, named=True, alarms=True, intervals=request.level is not None)
             if kept is None
@@ -157,7 +157,7 @@ class Job:
         return Keyed(fleet, request.options, request.level, KeyLog(history))
 
     def _check_known(self) -> None:
-        """The columns that are said to be known ahead are there, where the file says which it has."""
+        """Checks that the columns given as known ahead exist, if the file's columns are known."""
         names = self.rows.columns()
         for name in self.request.known or ():
             if names and name not in names:
@@ -178,8 +178,8 @@ class Job:
     def _go_on(self, kept: Checkpoint) -> None:
         if not same_source(kept.source, self.rows):
             raise StateError(
-                f"{self.request.state}: was saved by a run along another source: {self.rows.name} begins otherwise. "
-                "To go on with new rows, append them to the file of that run"
+                f"{self.request.state}: was saved by a run over another source: {self.rows.name} begins differently. "
+                "To continue with new rows, append them to that run's file"
             )
         self.done = self.resumed_at = self.saved_rows = kept.rows
         self.task.restore(kept.parts)
@@ -190,7 +190,7 @@ class Job:
         return open_output(self.request.out, ending=ending, mark=mark)
 
     def run(self) -> Outcome:
-        """From the first row that is not done to the last, or until asked to stop."""
+        """Takes the rows that are not done yet, until the last one or a request to stop."""
         request = self.request
         try:
             with Progress(self.rows.count, start=self.done, show=request.show) as bar:
@@ -223,7 +223,7 @@ class Job:
                 self._check_end()
                 self.more = self.task.finish()
                 return
-            self._check_known()  # of JSON lines the columns are known now
+            self._check_known()  # now the columns of JSON lines are known
             self._begin_anew()
             yield raw
 
@@ -256,11 +256,11 @@ class Job:
             self._save_if_due()
 
     def _next_rows(self, row: int) -> int:
-        """How many rows to take at once: few enough to heed a signal soon."""
+        """How many rows to take at once: few enough to respond to signals soon."""
         rows = max(64, int(self.speed * PIECE))
         if self.request.save_every:
             rows = min(rows, self.request.save_every - row % self.request.save_every)
-        if self.task.chronicle is not None:  # which is quick where rows begin at the multiple of a power of 2
+        if self.task.chronicle is not None:  # it is quick if rows begin at a multiple of a power of 2
             rows -= (row + rows) % min(ALIGNED, 1 << (rows.bit_length() - 1))
         return rows
 
@@ -271,7 +271,7 @@ class Job:
             raise error.within(self.rows.name) from error
 
     def _take(self, piece: RawBlock, columns: Columns, zone: str | None) -> None:
-        if len(columns["row"]):  # rows that bring labels alone have no predictions
+        if len(columns["row"]):  # rows that only bring labels have no predictions
             self.output.write(columns, zone)
 
     def _save_if_due(self) -> None:
@@ -282,7 +282,7 @@ class Job:
             self._save()
 
     def _save(self) -> None:
-        """The output first: a state never speaks of rows that are not written."""
+        """Saves the output first, so that a state never counts rows that are not written."""
         request = self.request
         if request.state is None:
             return
@@ -300,10 +300,10 @@ class Job:
         self.saved_at, self.saved_rows = monotonic(), self.done
 
     def _finish(self) -> None:
-        """Saves what was asked for, and puts it in its place."""
+        """Saves all requested files and moves them into place."""
         if self.done == 0:
             if not self.stop:
-                raise DataError("has names and no rows", source=self.rows.name)
+                raise DataError("has a header but no rows", source=self.rows.name)
             self.output.discard()
             return
         baselines = self.task.score.baselines
@@ -317,7 +317,7 @@ class Job:
             self.task.write_page(self.request.report, shlex.join(["driftline", *self.request.command]))
 
     def _page_is_due(self, page: Path) -> bool:
-        """Not where every row was done before, and the page was written after the state that says so."""
+        """Whether to write the page: not if all rows were done before and the page is newer than the state."""
         if self.done > self.resumed_at or self.request.state is None or not page.exists():
             return True
         return page.stat().st_mtime_ns < self.request.state.stat().st_mtime_ns

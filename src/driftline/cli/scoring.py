@@ -1,4 +1,4 @@
-"""How well the predictions do, beside baselines that need no model."""
+"""Scores of predictions, and of baselines that need no model."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from driftline.evaluate.metrics import MAE, R2, RMSE, Accuracy, BaselineRMSE, Co
 from driftline.evaluate.scorer import Scorer, Settings
 from driftline.files import Block
 
-_FAR = 100  # times a baseline's error: how many does not matter any more
-UNIT = 256  # rows summed at once: so many at most are kept in a state
+_FAR = 100  # times a baseline's error; beyond it the factor is not shown
+UNIT = 256  # rows summed at once; a state keeps at most this many
 
 
 def make_scorer(delay: int, level: float | None = None) -> Scorer:
     """Measures the predictions of a run and its baselines, in totals that a state can keep."""
-    beside = [BaselineRMSE(name) for name in BASELINES]
+    baselines = [BaselineRMSE(name) for name in BASELINES]
     intervals = [] if level is None else [Coverage()]
-    settings = Settings((RMSE(), MAE(), R2(), *beside, *intervals), points=0, unit=UNIT)
+    settings = Settings((RMSE(), MAE(), R2(), *baselines, *intervals), points=0, unit=UNIT)
     return Scorer(settings, baselines=Baselines(delay))
 
 
@@ -32,26 +32,26 @@ def make_plain_scorer(level: float | None = None) -> Scorer:
 
 
 def make_class_scorer() -> Scorer:
-    """The share of classes that were predicted."""
+    """Measures the share of classes predicted correctly."""
     return Scorer(Settings((Accuracy(),), points=0, unit=UNIT), classes=True)
 
 
 def figures(scorer: Scorer) -> dict[str, float | None]:
-    """The figures of a summary, by name; None where there is nothing to measure."""
+    """The figures of a summary, by name; None if there is nothing to measure."""
     totals = scorer.totals()
     totals.setdefault("coverage", math.nan)
     return {name: None if math.isnan(value) else value for name, value in totals.items()}
 
 
 def add_run(scorer: Scorer, run: Run, block: Block) -> None:
-    """Scores what came of a block. Rows without a prediction, for which a feature is missing, are skipped."""
+    """Scores the run of a block. Rows without a prediction, because a feature is missing, are skipped."""
     assert block.y is not None
     ends = None if run.lower is None or run.upper is None else (run.lower, run.upper)
     scorer.add(block.y, run.predictions, ends, lambda: np.ones(len(block), dtype=bool))
 
 
 def standing(scorer: Scorer, model: Learner) -> str:
-    """How a run stands, for the progress."""
+    """The current error and memory, for the progress bar."""
     totals, memory = scorer.totals(), model._memory() if model._core is not None else None
     name, value = next(iter(totals.items()))
     words = [] if math.isnan(value) else [f"{'error' if name == 'rmse' else name} {value:.4g}"]
@@ -59,7 +59,7 @@ def standing(scorer: Scorer, model: Learner) -> str:
 
 
 def r2_in_words(value: float) -> str:
-    """R² for people.
+    """R² in words.
 
     >>> r2_in_words(0.98765), r2_in_words(-1e39)
     ('0.9877', 'far worse than the mean')

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the row is finished, what was asked for is saved, and the run ends."""
+"""Ctrl-C and SIGTERM: the run finishes its row, saves all requested files, and ends."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NAMES = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
 
 
 class Stop:
-    """Says whether the run was asked to end. A second Ctrl-C ends it at once.
+    """Whether the run was asked to end. A second Ctrl-C ends it at once.
 
     A signal that is ignored when the run starts stays ignored, as Ctrl-C does in a background job.
     """

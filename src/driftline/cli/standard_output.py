@@ -1,4 +1,4 @@
-"""The standard output, which may be closed, full, or left by its reader."""
+"""The standard output, which may be closed, full, or without a reader."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NAME = "the standard output"
 @contextmanager
 def guarded() -> Iterator[None]:
     """Turns a failure to print into one line on the standard error and exit code 1."""
-    if sys.stdout is None:  # closed: printing would be lost without a word, and the next file would get its descriptor
+    if sys.stdout is None:  # closed: prints would be lost silently, and the next file would get its descriptor
         sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")
     try:
         try:
@@ -27,7 +27,7 @@ def guarded() -> Iterator[None]:
 
 
 def write(data: bytes) -> None:
-    """Writes bytes at once. An OSError names the standard output."""
+    """Writes and flushes bytes. An OSError names the standard output."""
     try:
         if hasattr(sys.stdout, "buffer"):
             sys.stdout.buffer.write(data)
@@ -41,11 +41,11 @@ def write(data: bytes) -> None:
 
 
 def say(text: str) -> None:
-    """Prints a line at once."""
+    """Prints and flushes a line."""
     write(f"{text}\n".encode())
 
 
 def silence() -> None:
-    """Drops what could not be printed: Python would try again at its end, and print a traceback."""
+    """Drops what could not be printed. Otherwise Python would try again at exit, and print a traceback."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""The end of a run, in words for people and as JSON for machines."""
+"""The summary of a run, as text or as JSON."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _KEY_COLUMNS = ["key", "rows", "alarms", "last at row", "error before", "since"]
 
 
 def in_words(outcome: Outcome, files: dict[str, Path | str]) -> str:
-    """What came of a run."""
+    """The summary as text."""
     task, score = outcome.task, outcome.task.score
     found = task.figures
     lines = [f"{outcome.source}: {_count(outcome.rows, 'row')}, {_count(len(outcome.names), 'feature')}, {task.title}"]
     if outcome.stopped:
-        lines.append(f"Stopped by {outcome.stopped} after row {outcome.rows - 1:,}; what was asked for is saved")
+        lines.append(f"Stopped by {outcome.stopped} after row {outcome.rows - 1:,}; all requested files are saved")
     elif outcome.resumed_at == outcome.rows and not outcome.more:
         lines.append("Nothing to do: every row was done before")
     elif outcome.resumed_at:
@@ -50,7 +50,7 @@ def in_words(outcome: Outcome, files: dict[str, Path | str]) -> str:
         go = "goes" if outcome.backwards == 1 else "go"
         lines.append(f"{_count(outcome.backwards, 'row')} {go} back in time: the order of the file was kept")
     lines += [
-        f"column {name!r} has more than {limit} different texts: the later ones share a feature. --drop does without it"
+        f"column {name!r} has more than {limit} different texts: the later ones share a feature. --drop leaves it out"
         for name, limit in outcome.crowded.items()
     ]
     if hasattr(task.model, "explain"):
@@ -68,7 +68,7 @@ def _waiting(task: Matching) -> list[str]:
     waiting, dropped = len(task.model), task.model.n_dropped_
     whose = "its label" if waiting == 1 else "their labels"
     line = f"{_count(task.learned, 'label')} learned, {_count(waiting, 'row')} still waiting for {whose}"
-    lines = [line + (f"; the {_count(dropped, 'row')} that waited longest were let go" if dropped else "")]
+    lines = [line + (f"; the {_count(dropped, 'row')} that waited longest were dropped" if dropped else "")]
     if task.held:
         were = "was" if task.held == 1 else "were"
         lines.append(f"{_count(task.held, 'label')} not earlier than the last row {were} held back until a later row comes")
@@ -80,7 +80,7 @@ def _matched(task: Matching) -> dict[str, int]:
 
 
 def _key_lines(task: Keyed) -> list[str]:
-    """The keys with an alarm, the worst first."""
+    """The keys with an alarm, worst first."""
     raised = [found for found in task.by_key if found.alarms]
     if not raised:
         return ["No alarm went off"]
@@ -107,7 +107,7 @@ def _error_lines(found: dict[str, float | None], season: int | None) -> list[str
 
 
 def as_plain(outcome: Outcome, files: dict[str, Path | str]) -> dict[str, Any]:
-    """The same as values that JSON knows."""
+    """The same as plain values for JSON."""
     task = outcome.task
     found = _finite_figures(task.figures)
     steps = [{"step": step, **_finite_figures(own)} for step, own in enumerate(task.by_step, 1)]
@@ -120,7 +120,7 @@ def as_plain(outcome: Outcome, files: dict[str, Path | str]) -> dict[str, Any]:
         **found,
         "season_rows": task.score.season,
         **({"steps": steps} if steps else {}),
-        **(task.beside() if isinstance(task, Classifying) else {}),
+        **(task.baseline_accuracies() if isinstance(task, Classifying) else {}),
         **(_matched(task) if isinstance(task, Matching) else {}),
         **(_keys_as_plain(task) if isinstance(task, Keyed) else {}),
         "resumed_at": outcome.resumed_at,
@@ -141,7 +141,7 @@ def _keys_as_plain(task: Keyed) -> dict[str, Any]:
 
 
 def step_table(by_step: list[dict[str, float | None]]) -> Table:
-    """The errors of a forecast at some of its steps, beside the baselines' at the same step, and the coverage."""
+    """The errors of a forecast at some of its steps, the baselines' errors there, and the coverage."""
     last = len(by_step)
     shown = [step for step in range(1, last + 1) if step == last or step & (step - 1) == 0]  # 1, 2, 4, …
     baselines = {kind.title: BaselineRMSE(name).name for name, kind in BASELINES.items()}

@@ -1,4 +1,4 @@
-"""What a run does with the rows of a block: predict and learn each, or forecast it from several rows before."""
+"""What a run does with a block of rows: predict and learn them, or forecast each from several earlier rows."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ Columns = dict[str, Array]
 
 
 class Task(ABC):
-    """Takes the blocks of a run.
+    """Processes the blocks of a run.
 
     Attributes:
-        model: what learns, and is saved.
-        chronicle: gathers the report; None where none is asked for.
+        model: the model that learns and is saved.
+        chronicle: gathers the report; None for no report.
     """
 
     def __init__(self, model: Any, chronicle: Chronicle | None) -> None:
@@ -42,16 +42,16 @@ class Task(ABC):
     @property
     @abstractmethod
     def score(self) -> Scorer:
-        """The figures of the summary."""
+        """The score behind the summary's figures."""
 
     @property
     @abstractmethod
     def learner(self) -> Learner:
-        """The learner that the summary speaks of."""
+        """The learner that the summary describes."""
 
     @property
     def title(self) -> str:
-        """What learned, in words."""
+        """The name of the model."""
         return type(self.learner).__name__
 
     @property
@@ -61,7 +61,7 @@ class Task(ABC):
 
     @property
     def by_step(self) -> list[dict[str, float | None]]:
-        """The figures at each step; none where rows are not forecast."""
+        """The figures at each step; empty unless rows are forecast."""
         return []
 
     def warnings(self) -> list[str]:
@@ -70,15 +70,15 @@ class Task(ABC):
 
     @abstractmethod
     def take(self, block: Block) -> Columns:
-        """Takes the rows of a block; what is written of them. DataError where a row is refused."""
+        """Processes the rows of a block; returns the columns to write. Raises DataError if a row is refused."""
 
     def take_raw(self, rows: Rows, raw: RawBlock) -> tuple[Columns, str | None]:
-        """Takes rows as they stand in the file; what is written of them, and the zone of their times."""
+        """Processes rows that are not encoded; returns the columns to write, and the zone of their times."""
         block = rows.encode(raw)
         return self.take(block), block.zone
 
     def finish(self) -> bool:
-        """Is told that the rows have ended; whether there was more to learn."""
+        """Called after the last row; returns whether there was more to learn."""
         return False
 
     def write_page(self, path: Path, command: str) -> None:
@@ -86,16 +86,16 @@ class Task(ABC):
         if self.chronicle is not None:
             write_page(self.chronicle, path, command=command, steps=self.by_step)
 
-    def close(self) -> None:  # noqa: B027 - most have nothing to end
-        """Ends what was begun."""
+    def close(self) -> None:  # noqa: B027 - most tasks have nothing to close
+        """Closes what the task opened."""
 
     def state(self) -> dict[str, dict[str, Any]]:
-        """The parts of a run's state, but for the model."""
+        """The parts of a run's state, without the model."""
         return {} if self.chronicle is None else {"report": self.chronicle.state()}
 
     @abstractmethod
     def restore(self, parts: dict[str, dict[str, Any]]) -> None:
-        """Back to a state, whose model this one has."""
+        """Restores a state; the model has been restored already."""
 
     def _tell_report(self, run: Run, X: Array, y: Array, block: Block, times: Array | None) -> None:
         if self.chronicle is not None:
@@ -104,7 +104,7 @@ class Task(ABC):
 
 
 class Following(Task):
-    """Predicts each row, then learns it, or the row whose label has come."""
+    """Predicts each row, then learns the row whose label has arrived."""
 
     def __init__(self, model: Learner, delay: int, level: float | None, chronicle: Chronicle | None) -> None:
         super().__init__(model, chronicle)
@@ -113,7 +113,7 @@ class Following(Task):
 
     @property
     def score(self) -> Scorer:
-        """Of the predictions."""
+        """The score of the predictions."""
         return self._score
 
     @property
@@ -125,7 +125,7 @@ class Following(Task):
     def take(self, block: Block) -> Columns:
         """Predicts and learns the rows."""
         runs: list[Run] = []
-        watched = self.chronicle is not None and self.learner._by_feature  # there are weights to be shown
+        watched = self.chronicle is not None and self.learner._by_feature  # there are weights to show
         every = self.chronicle.weights_every if self.chronicle is not None and watched else None
         for stretch in self.follower.stretches(block, every):
             self._report(stretch, block)
@@ -145,7 +145,7 @@ class Following(Task):
         return {"score": self.score.state(), "late": self.follower.state(), **super().state()}
 
     def restore(self, parts: dict[str, dict[str, Any]]) -> None:
-        """Back to them."""
+        """Restores what :meth:`state` returned."""
         self.score.restore(parts["score"])
         self.follower.restore(parts["late"])
 
@@ -155,9 +155,9 @@ class Forecasting(Task):
 
     Args:
         model: the forecaster.
-        encoder: makes the features, and says which column each is of.
-        known: the columns that are known ahead; None for all.
-        level: of the intervals.
+        encoder: makes the features, and knows each feature's column.
+        known: the columns known ahead; None for all.
+        level: coverage of the intervals.
         chronicle: follows the first step.
     """
 
@@ -175,7 +175,7 @@ class Forecasting(Task):
 
     @property
     def score(self) -> Scorer:
-        """Of the first step."""
+        """The score of the first step."""
         return self.scores[0]
 
     @property
@@ -186,7 +186,7 @@ class Forecasting(Task):
 
     @property
     def title(self) -> str:
-        """The learner, and how far it looks ahead."""
+        """The learner and its number of steps."""
         return f"{super().title}, {self.model.steps:,} step{'' if self.model.steps == 1 else 's'} ahead"
 
     @property
@@ -202,7 +202,7 @@ class Forecasting(Task):
         """Forecasts and learns the rows."""
         assert block.y is not None
         runs = []
-        for first, last, width in block.between_births():
+        for first, last, width in block.spans():
             X, y = np.ascontiguousarray(block.X[first:last, :width]), block.y[first:last]
             run = self._learn(X, y, block, first)
             one = Run(run.predictions[:, 0], run.errors[:, 0], _column(run.lower, 0), _column(run.upper, 0))
@@ -239,7 +239,7 @@ class Forecasting(Task):
         return {**{f"score {step}": score.state() for step, score in enumerate(self.scores)}, **super().state()}
 
     def restore(self, parts: dict[str, dict[str, Any]]) -> None:
-        """Back to them."""
+        """Restores what :meth:`state` returned."""
         for step, score in enumerate(self.scores):
             score.restore(parts[f"score {step}"])
 
@@ -255,7 +255,7 @@ def beginning(block: Block) -> Columns:
 
 
 def as_written(labels: Array) -> Array:
-    """Labels as an output has them: classes as text."""
+    """Labels as written to an output: classes as text."""
     if labels.dtype.kind not in "OU":
         return labels
     written = np.full(len(labels), None, dtype=object)

@@ -1,4 +1,4 @@
-"""``driftline tune``: every setting of a grid along one source, in one pass, with Auto beside them."""
+"""``driftline tune``: every setting of a grid over one source, in one pass, compared with Auto."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from driftline.evaluate.tables import Cell, Table
 
 AUTO = "auto"
 MOST = 500  # settings
-USUAL: dict[str, list[Any]] = {  # one word has one meaning in every learner
+USUAL: dict[str, list[Any]] = {  # a parameter means the same in every learner
     "forgetting": [0.9, 0.95, 0.98, 0.99, 0.995, 0.999, 1.0],
     "forget_rate": [0.1, 0.05, 0.02, 0.01, 0.005, 0.001],
     "drift": [1e-5, 1e-4, 1e-3, 1e-2, 1e-1],
@@ -33,7 +33,7 @@ USUAL: dict[str, list[Any]] = {  # one word has one meaning in every learner
 
 
 def grid_of(name: str, typed: Iterable[str]) -> dict[str, list[Any]]:
-    """The values to try, by parameter: those that were typed as ``name=a,b,c``, or the usual ones of the learner.
+    """The values to try, by parameter: those typed as ``name=a,b,c``, or the learner's usual ones.
 
     >>> grid_of("rls", ["forgetting=0.9,1"])
     {'forgetting': [0.9, 1]}
@@ -65,7 +65,7 @@ def grid_of(name: str, typed: Iterable[str]) -> dict[str, list[Any]]:
 
 
 def learners_of(name: str, grid: dict[str, list[Any]], settings: list[str]) -> tuple[list[Params], dict[str, Learner]]:
-    """The settings of a grid that the learner accepts, and a learner for each by its name; and Auto."""
+    """The settings of a grid that the learner accepts, and learners by name: one for each setting, and Auto."""
     base = make_model(name, settings)
     found: list[Params] = []
     learners: dict[str, Learner] = {}
@@ -73,7 +73,7 @@ def learners_of(name: str, grid: dict[str, list[Any]], settings: list[str]) -> t
     for setting in settings_of(grid, "tune"):
         try:
             learner = base.clone(setting)
-        except ValueError as error:  # parameters that do not go together
+        except ValueError as error:  # parameters that contradict each other
             refused = str(error)
             continue
         found.append(setting)
@@ -93,12 +93,12 @@ def _spelled(setting: Params) -> str:
 
 @dataclass(frozen=True)
 class Tuning:
-    """What came of a grid.
+    """The result of a grid.
 
     Attributes:
         model: the learner's name.
-        settings: those that were tried.
-        contest: their comparison, and Auto's.
+        settings: the settings tried.
+        contest: the comparison of the settings and Auto.
     """
 
     model: str
@@ -110,11 +110,11 @@ class Tuning:
 
     @property
     def best(self) -> Params:
-        """The setting with the least error."""
+        """The setting with the smallest error."""
         return min(self.settings, key=lambda setting: self._entry(setting).rmse)
 
     def table(self, rows: int | None = None) -> Table:
-        """Settings and errors, the best first, and Auto; without ``rows`` all of them."""
+        """Settings and errors, best first, and Auto; at most ``rows`` settings if given."""
         names = list(self.settings[0])
         by_name = {_spelled(setting): setting for setting in self.settings}
         p_values = self.contest.p_values()
@@ -135,18 +135,18 @@ class Tuning:
         return Table(["model", *names, "rmse", "mae", "p against the best", "seconds"], lines, caption=caption)
 
     def advice(self) -> str:
-        """What to do with it."""
+        """Recommends options for a run."""
         best, auto = self._entry(self.best), next((e for e in self.contest.entries if e.name == AUTO), None)
         chosen = [part for key, value in self.best.items() for part in ("-s", f"{key}={value}")]
         lines = [f"Best for driftline run: {shlex.join(['--model', self.model, *chosen])}", *self._at_the_end()]
         if auto is not None and auto.rmse < best.rmse:
             p_value = self.contest.p_values().get(best.name, 1.0)
-            words = "beyond chance" if p_value < LEVEL else "though chance may have made it so"
+            words = "beyond chance" if p_value < LEVEL else "though perhaps by chance"
             lines.append(f"Auto, which needs no tuning, does better, {words}: --model auto")
         return "\n".join(lines)
 
     def _at_the_end(self) -> list[str]:
-        """Which values of the best setting are the smallest or the largest of several that were tried."""
+        """Which values of the best setting are the smallest or largest ones tried."""
         lines = []
         for name, value in self.best.items():
             tried = [setting[name] for setting in self.settings]
@@ -154,11 +154,11 @@ class Tuning:
             if numeric and len(set(tried)) > 2 and value in (min(tried), max(tried)):
                 end, further = ("smallest", "smaller") if value == min(tried) else ("largest", "larger")
                 if regressor(self.model)._params[name].rule.accepts(value / 2 if end == "smallest" else value * 1.01):
-                    lines.append(f"{name}={value} is the {end} that was tried: a {further} one may do better")
+                    lines.append(f"{name}={value} is the {end} value tried: a {further} one may do better")
         return lines
 
     def sweep(self) -> Sweep:
-        """The same as the library's sweep gives it."""
+        """The result as the library's :class:`Sweep`."""
         entries = [self._entry(setting) for setting in self.settings]
         losses = np.array([entry.rmse for entry in entries]) ** 2
         models = [None if entry.failure else entry.model for entry in entries]

@@ -1,1 +1,1 @@
-"""``driftline demo``: the commands, one after the other, on a stream that is made here."""
+"""``driftline demo``: runs the commands, one after the other, on a generated stream."""

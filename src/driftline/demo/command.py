@@ -1,4 +1,4 @@
-"""``driftline demo``. What it needs is imported when it runs."""
+"""``driftline demo``. Imports what it needs when it runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from driftline.cli import errors
 
 def register(app: typer.Typer) -> None:
     """Adds the command to a command line."""
-    app.command(short_help="Show all of it, on a stream that is made here.")(demo)
+    app.command(short_help="Show everything on a generated stream.")(demo)
 
 
 def demo(
@@ -20,7 +20,7 @@ def demo(
     serve: Annotated[bool, typer.Option("--serve", help="Send the stream through a service, with its live page.")] = False,
     seconds: Annotated[float, typer.Option(help="With --serve: how long the stream takes.", min=0.1, max=3600)] = 60.0,
 ) -> None:
-    """Show all of it in seconds, on a stream that is made here; ends with the path of a report.
+    """Show everything in seconds, on a generated stream; ends with the path of a report.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""A stream that is made here: a town's hourly demand for heat, whose causes change."""
+"""A generated stream: a town's hourly demand for heat, whose causes change."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from driftline.storage import atomic
 from driftline.tables.inputs import Array
 
 ROWS = 8_760  # a year of hours
-NEW_PIPES, NEW_DISTRICT = 3_600, 6_000  # the rows at which something changes at once
+NEW_PIPES, NEW_DISTRICT = 3_600, 6_000  # the rows of two abrupt changes
 
 
 def smooth_noise(rng: np.random.Generator, rows: int, keep: float) -> Array:
-    """Noise of variance 1 that keeps a share of itself from hour to hour."""
+    """Autoregressive noise of variance 1."""
     steps = rng.standard_normal(rows) * np.sqrt(1 - keep**2)
     values = np.empty(rows)
     level = 0.0
@@ -29,9 +29,9 @@ def smooth_noise(rng: np.random.Generator, rows: int, keep: float) -> Array:
 def make(rows: int = ROWS, seed: int = 7) -> dict[str, Array]:
     """Columns by name, the target last.
 
-    Colder air and stronger wind take more heat, high prices less. Houses are insulated over the year, so that the cold
-    counts less and less; at one row new pipes take the wind's part away, and at another more houses are connected, and
-    all counts more.
+    Colder air and stronger wind raise the demand, high prices lower it. Houses are insulated over the year, so the effect
+    of the cold shrinks. At one row new pipes remove the effect of the wind, and at another more houses are connected,
+    which scales up everything.
     """
     rng = np.random.default_rng(seed)
     hour = np.arange(rows)
@@ -54,12 +54,12 @@ def make(rows: int = ROWS, seed: int = 7) -> dict[str, Array]:
 
 
 def write(path: Path, rows: int = ROWS) -> None:
-    """Writes the stream as a CSV file. FileExistsError where a file of other columns is there: it is not overwritten."""
+    """Writes the stream as a CSV file; raises FileExistsError rather than overwrite a file with other columns."""
     columns = [[name, *values.astype(str).tolist()] for name, values in make(rows).items()]
     text = io.StringIO(newline="")
     csv.writer(text).writerows(zip(*columns, strict=True))
     data = text.getvalue().encode()
     header = data[: data.index(b"\n") + 1]
     if path.exists() and not path.read_bytes().startswith(header):
-        raise FileExistsError(f"{path}: is not a stream of the demo's, and is not overwritten. Give another folder")
+        raise FileExistsError(f"{path}: is not the demo's stream and will not be overwritten. Give another folder")
     atomic.write(path, data)

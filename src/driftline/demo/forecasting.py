@@ -15,7 +15,7 @@ KNOWN = ["hour", "weekday"]
 
 
 def make(hours: int = HOURS, seed: int = 3) -> tuple[dict[str, Array], Array]:
-    """Columns by name, and the load: a day and a week that repeat, the cold, and what nobody knows."""
+    """Columns by name, and the load: daily and weekly cycles, the cold, and noise."""
     rng = np.random.default_rng(seed)
     t = np.arange(hours)
     hour, weekday = t % 24, t // 24 % 7
@@ -27,13 +27,13 @@ def make(hours: int = HOURS, seed: int = 3) -> tuple[dict[str, Array], Array]:
 
 
 def season_ago(y: Array, season: int, step: int) -> Array:
-    """The label one season before each row, or as many seasons as make it known so many steps before."""
+    """The label one season before each row, or the fewest seasons that make it known ``step`` rows ahead."""
     lag = -(-step // season) * season
     return np.concatenate([np.full(lag, np.nan), y[:-lag]])
 
 
 def root_mean_square(errors: Array) -> float:
-    """Over the last four weeks."""
+    """The root mean square over the last four weeks."""
     return float(np.sqrt(np.nanmean(np.square(errors[-24 * 28 :]))))
 
 
@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def draw(y: Array, forecaster: Forecaster, ahead: Array, path: Path) -> None:
-    """The last days, the forecast of the next two, and what came."""
+    """Draws the last days, the forecast of the next two, and the actual load."""
     import matplotlib as mpl
 
     mpl.use("Agg")

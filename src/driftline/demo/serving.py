@@ -1,4 +1,4 @@
-"""The demo's stream through a service: each hour is predicted under an id, and its label comes a day later."""
+"""Sends the demo's stream through a service: each hour is predicted under an id, and its label comes a day later."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ INPUTS = ("temperature", "wind", "price")
 
 
 def show(folder: Path, seconds: float) -> None:
-    """Starts a service, sends it the stream in about so many seconds, says how well it did, and stops it."""
+    """Starts a service, sends it the stream in about ``seconds``, reports the accuracy, and stops it."""
     folder.mkdir(parents=True, exist_ok=True)
     place = folder / "service"
     with _service(place, folder / "service.log") as url, Client(url) as client:
         _begin(client)
-        say(f"A year of a town's demand for heat in {seconds:g} s; each label comes {LATE} rows after its question.")
+        say(f"A year of a town's demand for heat in {seconds:g} s; each label comes {LATE} rows after its prediction.")
         say(f"Watch it live: {url}/")
         _send(client, seconds)
         say(_summary(client.model(MODEL)))
-    say(f"The service has stopped. It goes on from there with: driftline serve {place}")
+    say(f"The service has stopped. Continue with: driftline serve {place}")
 
 
 @contextmanager
 def _service(place: Path, log: Path) -> Iterator[str]:
-    """The address of a service in a process of its own, on a free port of the loopback address."""
+    """Runs a service in its own process, on a free loopback port; yields its address."""
     with open(log, "w") as lines:
         process = subprocess.Popen([*_COMMAND, str(place), "--port", "0"], stderr=lines)
     try:
@@ -48,7 +48,7 @@ def _service(place: Path, log: Path) -> Iterator[str]:
 
 
 def _port(process: subprocess.Popen[bytes], log: Path) -> int:
-    """The port that a service says it listens on; OSError if it ends instead."""
+    """The port that a service reports; raises OSError if it ends instead."""
     until = time.monotonic() + _START
     while time.monotonic() < until:
         ended = process.poll() is not None
@@ -62,7 +62,7 @@ def _port(process: subprocess.Popen[bytes], log: Path) -> int:
 
 
 def _begin(client: Client) -> None:
-    """Makes the model anew; one of an earlier demo is removed."""
+    """Creates the model; removes that of an earlier demo."""
     try:
         client.delete(MODEL)
     except ServiceError as error:
@@ -72,7 +72,7 @@ def _begin(client: Client) -> None:
 
 
 def _send(client: Client, seconds: float) -> None:
-    """Questions as time goes by, and the labels of those that were asked long enough ago."""
+    """Asks for predictions as time passes, and sends the labels that are due."""
     columns = demand.make()
     inputs = zip(*(columns[name].tolist() for name in INPUTS), strict=True)
     questions = [{"id": str(row), "x": dict(zip(INPUTS, x, strict=True))} for row, x in enumerate(inputs)]
@@ -80,7 +80,7 @@ def _send(client: Client, seconds: float) -> None:
     start, asked, told = time.monotonic(), 0, 0
     while told < len(labels):
         passed = (time.monotonic() - start) / seconds
-        for due in range(asked, min(int(passed * len(labels)), len(labels)), LATE):  # no label before its question
+        for due in range(asked, min(int(passed * len(labels)), len(labels)), LATE):  # no label before its prediction
             client.predict_rows(MODEL, questions[due : due + LATE])
             asked = min(due + LATE, len(labels))
             known = asked if asked == len(labels) else max(asked - LATE, 0)
@@ -91,7 +91,7 @@ def _send(client: Client, seconds: float) -> None:
 
 
 def _summary(model: dict[str, Any]) -> str:
-    """How well the model did, in a line."""
+    """One line on the model's accuracy."""
     base, alarm = model["baselines"], model["last_alarm"]
     last = "" if alarm is None else f", the last at row {alarm['row']:,}"
     return (

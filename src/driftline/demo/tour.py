@@ -1,4 +1,4 @@
-"""Runs the commands, one after the other, on a stream that is made here."""
+"""Runs the commands, one after the other, on a generated stream."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from driftline.cli.standard_output import say
 from driftline.demo import demand
 from driftline.errors import missing_extra
 
-REPRODUCED = "A table of a paper, computed again."
+REPRODUCED = "A table of a paper, recomputed."
 
 
 def steps(folder: Path) -> list[tuple[str, str]]:
@@ -23,34 +23,34 @@ def steps(folder: Path) -> list[tuple[str, str]]:
     columns = "--target demand --time time"
     run = f"run {source} {columns} --level 0.9 --out {out} --state {state} --report {report}"
     return [
-        ("Follow the file: predict every row, then learn it. Keep the model, the predictions and a report.", run),
+        ("Predict every row of the file, then learn it. Save the model, the predictions and a report.", run),
         (
-            "Go on from the model's file: after a run that was killed with what is left, here with nothing.",
+            "Resume from the model file: after a killed run with the remaining rows, here with none.",
             f"{run} --resume",
         ),
-        ("What is in the model's file.", f"inspect {state} --top 5"),
-        ("Predict rows with it, and learn nothing.", f"predict {state} {source} --out {again}"),
+        ("The contents of the model file.", f"inspect {state} --top 5"),
+        ("Predict rows with it, without learning.", f"predict {state} {source} --out {again}"),
         ("Other learners on the same file.", f"compare {source} {columns} --models auto,kalman,rls,ridge"),
         ("One of them, with its parameters.", "models kalman"),
-        ("How quick they are on this machine.", "bench --models rls,auto --features 20"),
+        ("Their speed on this machine.", "bench --models rls,auto --features 20"),
         *([(REPRODUCED, f"reproduce bounds-table4-1 --quick --out {reproduced}")] if find_spec("matplotlib") else []),
     ]
 
 
 def show(folder: Path) -> None:
-    """Makes the stream, runs the commands, and says where the report is."""
+    """Makes the stream, runs the commands, and prints the path of the report."""
     start = time.perf_counter()
     folder.mkdir(parents=True, exist_ok=True)
     source = folder / "demand.csv"
     with locked("demo", {"FOLDER": source}):
         demand.write(source)
         _run_commands(folder, source)
-    say(f"\nAll of it took {time.perf_counter() - start:.1f} s. The report: {(folder / 'report.html').resolve()}")
+    say(f"\nEverything took {time.perf_counter() - start:.1f} s. The report: {(folder / 'report.html').resolve()}")
 
 
 def _run_commands(folder: Path, source: Path) -> None:
-    say(f"{source}: a town's demand for heat in {demand.ROWS:,} hours. Houses are insulated all the time, new pipes take")
-    say(f"the wind's part away at row {demand.NEW_PIPES:,}, and more houses are connected at row {demand.NEW_DISTRICT:,}.")
+    say(f"{source}: a town's demand for heat in {demand.ROWS:,} hours. Houses are insulated all the time, new pipes remove")
+    say(f"the wind's effect at row {demand.NEW_PIPES:,}, and more houses are connected at row {demand.NEW_DISTRICT:,}.")
     for purpose, command in steps(folder):
         say(f"\n# {purpose}\n$ driftline {command}")
         try:

@@ -20,12 +20,12 @@ LEARNERS: dict[str, Learner] = {
     "RLS": RLS(forgetting=0.9, keep_prior=True),
     "Kalman": Kalman(noise=0.5, drift=3e-4),
 }
-# Okabe and Ito's palette, which the colour-blind can tell apart.
+# Okabe and Ito's palette, safe for colour-blind readers.
 COLOURS = ("#000000", "#56B4E9", "#CC79A7", "#E69F00", "#0072B2", "#D55E00")
 
 
 def print_table(runs: dict[str, Run], y: Array) -> None:
-    """Mean squared errors, also as a share of the mean of y^2, the error of predicting 0 throughout."""
+    """Mean squared errors, also relative to the mean of y^2, the error of always predicting 0."""
     print(f"{ROWS:,} rows of 20 inputs. The target turns {STREAM.rate} degrees a row, and at row {STREAM.every:,} it jumps")
     print("to other inputs. Each row is predicted first, then learned.")
     print(f"\n{'learner':10}{'mean squared error':>20}{'share of y^2':>15}")
@@ -35,7 +35,7 @@ def print_table(runs: dict[str, Run], y: Array) -> None:
 
 
 def draw(runs: dict[str, Run], path: Path) -> None:
-    """The cumulative loss of each learner, and how well three of them follow one weight."""
+    """Draws the cumulative loss of each learner, and how well three of them follow one weight."""
     import matplotlib as mpl
 
     mpl.use("Agg")

@@ -1,4 +1,4 @@
-"""Files and pipes as rows of numbers, in bounded memory: CSV, JSON lines, Parquet, Arrow. It needs pyarrow."""
+"""Reads files and pipes as rows of numbers, in bounded memory: CSV, JSON lines, Parquet, Arrow. Needs pyarrow."""
 
 from driftline.errors import missing_extra
 

@@ -1,4 +1,4 @@
-"""Parquet files, and Arrow's own: files (Feather) and streams."""
+"""Parquet files, Arrow files (Feather) and Arrow streams."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from driftline.files.types import WRITTEN, type_name
 from driftline.files.written_times import Texts, with_times
 from driftline.tables.kinds import TEXT
 
-ROWS = 32_768  # rows that are handed on at once
-BROKEN = (pa.ArrowException, OSError, EOFError, ValueError, MemoryError)  # what Arrow answers to damaged files
+ROWS = 32_768  # rows per batch
+BROKEN = (pa.ArrowException, OSError, EOFError, ValueError, MemoryError)  # what Arrow raises for damaged files
 
 
 class TypedTables(Reader):
@@ -39,15 +39,15 @@ class TypedTables(Reader):
             if kind != TEXT or name in self.options.texts:
                 self.types[name] = kind
             elif self.types.get(name, "").partition(" ")[0] not in (TEXT, WRITTEN):
-                self.types.pop(name, None)  # until there is a text, that says what it is
+                self.types.pop(name, None)  # decided when the first text appears
 
     @abstractmethod
     def _open(self) -> Any:
-        """Opens the source, and gives its schema."""
+        """Opens the source and returns its schema."""
 
     @abstractmethod
     def _batches(self, skip: int) -> Iterator[tuple[int, Any]]:
-        """The rows from about the row ``skip`` on: the index of the first of them, and a batch."""
+        """Batches from about row ``skip`` on, each with the index of its first row."""
 
     @property
     def names(self) -> list[str]:
@@ -66,12 +66,12 @@ class TypedTables(Reader):
                 pc.local_timestamp(pa.nulls(1, kind))
             return TEXT if pa.types.is_null(kind) else type_name(kind)
         except TypeError as error:
-            raise self._useless(f"{error}, of which no numbers can be made", name) from None
+            raise self._useless(f"{error}, which cannot be turned into numbers", name) from None
         except pa.ArrowInvalid:
             raise self._useless(f"the time zone {kind.tz!r} is not known here", name) from None
 
     def _useless(self, words: str, name: str) -> DataError:
-        return DataError(words, source=self.opened.name, column=name, hints=[Hint("drop", name, "to do without it")])
+        return DataError(words, source=self.opened.name, column=name, hints=[Hint("drop", name, "to leave it out")])
 
     def _settle(self, piece: Any, place: Numbered) -> None:
         for name in self._wanted():
@@ -85,7 +85,7 @@ class TypedTables(Reader):
         return DataError(f"the file is damaged or cut off: {words[:300]}", source=self.opened.name, place=place)
 
     def blocks(self, skip: int = 0) -> Iterator[RawBlock]:
-        """The rows from the row ``skip`` on."""
+        """The rows from row ``skip`` on."""
         start, batches = 0, self._batches(skip)
         while True:
             try:
@@ -103,18 +103,18 @@ class TypedTables(Reader):
 
 
 class Numbered:
-    """The words for the place of a row in a file without lines."""
+    """Describes the place of a row in a file without lines."""
 
     def __init__(self, start: int) -> None:
         self.start = start
 
     def __call__(self, row: int) -> str:
-        """The words for a row of the block."""
+        """The place of a row of the block."""
         return f"row {self.start + row:,}"
 
 
 class Parquet(TypedTables):
-    """Reads a Parquet file page by page. Groups of rows that are not needed are passed over."""
+    """Reads a Parquet file page by page. Row groups that are not needed are skipped."""
 
     def _open(self) -> Any:
         from pyarrow.parquet import ParquetFile
@@ -124,7 +124,7 @@ class Parquet(TypedTables):
 
     @property
     def rows(self) -> int:
-        """As the file says."""
+        """The number of rows, from the file's metadata."""
         return int(self.file.metadata.num_rows)
 
     def _batches(self, skip: int) -> Iterator[tuple[int, Any]]:
@@ -144,7 +144,7 @@ class Parquet(TypedTables):
 
 
 class Arrow(TypedTables):
-    """Reads batches of Arrow, from a file (Feather) or from a stream. They are checked before they are used."""
+    """Reads Arrow batches from a file (Feather) or a stream. Each is validated before use."""
 
     def _open(self) -> Any:
         if self.opened.path is not None and self.opened.format == "arrow":

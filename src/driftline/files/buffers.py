@@ -1,4 +1,4 @@
-"""Between arrays of Arrow and of NumPy by their memory: pyarrow's own ways import pandas where it is installed."""
+"""Converts between Arrow and NumPy arrays through their buffers; pyarrow's own conversions import pandas."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from driftline.tables.inputs import Array
 
 
 def to_numpy(values: Any, dtype: Any, missing: Any) -> Array:
-    """The numbers of an array of Arrow whose type has the same layout, ``missing`` where there is none.
+    """The numbers of an Arrow array whose type has the same layout; nulls become ``missing``.
 
     >>> to_numpy(pa.array([1.5, None, 2.5])[1:], np.float64, np.nan).tolist()
     [nan, 2.5]
@@ -28,7 +28,7 @@ def to_numpy(values: Any, dtype: Any, missing: Any) -> Array:
 
 
 def from_numpy(values: Array, zone: str | None = None) -> Any:
-    """Numbers, times or texts as an array of Arrow; NaN and NaT are nothing. Times are in UTC where they have a zone.
+    """Numbers, times or texts as an Arrow array; NaN and NaT become null. Times with a zone are in UTC.
 
     >>> from_numpy(np.array([1.5, np.nan])).to_pylist()
     [1.5, None]

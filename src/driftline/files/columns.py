@@ -1,4 +1,4 @@
-"""Columns of Arrow in the form that the encoders of columns take."""
+"""Converts Arrow columns to the form that column encoders take."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from driftline.tables.inputs import Array
 
 
 def as_numbers(values: Any) -> Array:
-    """A column of numbers or truths as float64, NaN where one is missing."""
+    """A column of numbers or booleans as float64, NaN where one is missing."""
     values = joined(values)
     if pa.types.is_duration(values.type):
         return to_numpy(values.cast(pa.duration("us")).cast(pa.int64()).cast(pa.float64()), np.float64, np.nan) / 1e6
@@ -25,24 +25,24 @@ def as_numbers(values: Any) -> Array:
 
 
 def as_texts(values: Any) -> Any:
-    """A column of text, or of what is taken as text, as one array of strings."""
+    """A column as one array of strings."""
     values = joined(values)
     return values if pa.types.is_string(values.type) else values.cast(pa.string())
 
 
 def joined(values: Any) -> Any:
-    """One array, its dictionary resolved."""
+    """A chunked column as one array, without a dictionary."""
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks() if values.num_chunks != 1 else values.chunk(0)
     return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
 
 
 def as_moments(values: Any, *, local: bool = True) -> Array:
-    """A column of times as microseconds since 1970 (of a clock, since midnight); the least number where one is missing.
+    """A column of times as microseconds since 1970 (clocks: since midnight); the least int64 where one is missing.
 
     Args:
         values: the column.
-        local: where times have a zone, what its clocks show, which comes twice when summer time ends; otherwise UTC.
+        local: use the local time of a zone, which repeats an hour when summer time ends; otherwise UTC.
     """
     values = joined(values)
     if local and zone_of(values) is not None:
@@ -52,11 +52,11 @@ def as_moments(values: Any, *, local: bool = True) -> Array:
 
 
 def zone_of(values: Any) -> str | None:
-    """The zone of a column of times."""
+    """The time zone of a column."""
     return values.type.tz if pa.types.is_timestamp(values.type) else None
 
 
 def as_coded(values: Any) -> Texts:
-    """A column of text by codes."""
+    """A column of text as codes and distinct values."""
     coded = as_texts(values).dictionary_encode()
     return Texts(to_numpy(coded.indices, np.int32, -1), coded.dictionary.to_pylist())

@@ -1,4 +1,4 @@
-"""Comma-separated values, and values separated otherwise."""
+"""CSV files, with any delimiter."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ PATTERNS = {
 
 
 class Delimited(Reader):
-    """Reads lines of values under a line of names.
+    """Reads lines of values below a header line.
 
-    Blocks are parsed by Arrow. What it refuses is looked at again, to say where.
+    Arrow parses the blocks. If it refuses one, the lines are parsed again one by one to find the place.
     """
 
     def __init__(self, opened: Opened, options: Options, types: dict[str, str] | None = None) -> None:
@@ -60,7 +60,7 @@ class Delimited(Reader):
 
     def _not_utf_8(self, number: int) -> DataError:
         return DataError(
-            "is no text in UTF-8; convert the file, e.g. iconv -f latin1 -t utf-8",
+            "is not UTF-8 text; convert the file, e.g. iconv -f latin1 -t utf-8",
             source=self.opened.name,
             place=f"line {number:,}",
         )
@@ -70,11 +70,11 @@ class Delimited(Reader):
             names = next(csv.reader([header], delimiter=self.delimiter), [])
         except csv.Error as error:
             ends = "\r" in header
-            words = "the lines end by CR alone; convert them: tr '\\r' '\\n' < FILE > NEW" if ends else str(error)
+            words = "lines end in CR alone; convert them: tr '\\r' '\\n' < FILE > NEW" if ends else str(error)
             raise DataError(words, source=self.opened.name, place="line 1") from None
         names = [name.strip() or f"column {place + 1}" for place, name in enumerate(names)]
         if not names:
-            raise DataError("there is no line of names", source=self.opened.name)
+            raise DataError("there is no header line", source=self.opened.name)
         for place, name in enumerate(names):
             if name in names[:place]:
                 first, second = ordinal(names.index(name) + 1), ordinal(place + 1)
@@ -86,7 +86,7 @@ class Delimited(Reader):
         return names
 
     def blocks(self, skip: int = 0) -> Iterator[RawBlock]:
-        """The rows from the row ``skip`` on."""
+        """The rows from row ``skip`` on."""
         start = 0
         for data, line in self.lines:
             if start == 0:
@@ -101,14 +101,14 @@ class Delimited(Reader):
             self.seen = start = start + rows
 
     def _find_decimal(self, data: bytes) -> None:
-        """Numbers with a decimal comma, where values are not separated by commas. Whole numbers leave it as it was."""
+        """Detects a decimal comma, unless commas separate values. Whole numbers decide nothing."""
         if self.delimiter == ",":
             self.decimal = "."
             return
         try:
             text = self._read(data, dict.fromkeys(self._wanted(), pa.string()))
         except pa.ArrowInvalid:
-            return  # it will be said where the lines are parsed
+            return  # the parser will report it
         columns = [pc.drop_null(column) for column in text.columns]
         commas = sum(share_of(column, DECIMAL_COMMA) > 0.5 for column in columns)
         points = sum(share_of(column, NUMERIC) > 0.5 and share_of(column, r"\.") > 0 for column in columns)
@@ -155,7 +155,7 @@ class Delimited(Reader):
         )
 
     def _settle(self, table: Any, place: Lines) -> None:
-        """What each column holds, from the rows at hand. A column in which nothing was there is left for later."""
+        """Decides what each column holds, from these rows. A column without values is left for later."""
         for name in self._wanted():
             if name in self.types:
                 continue
@@ -180,18 +180,18 @@ class Delimited(Reader):
         return Texts(name, column, self.options, place, self.opened.name).kind() if mostly == TEXT else mostly
 
     def _check_quotes(self, data: bytes, line: int) -> None:
-        """Where values go over several lines, or lines are empty: quotes must be closed where a value ends."""
+        """Raises DataError for an unclosed quote, if values span several lines or lines are empty."""
         reader = csv.reader(io.StringIO(data.decode("utf-8", "replace"), newline=""), delimiter=self.delimiter, strict=True)
         begun = 0
         try:
             for _ in reader:
                 begun = reader.line_num
         except csv.Error:
-            words = 'a quote " is opened and not closed where a value ends'
+            words = 'a quote " is opened and never closed'
             raise DataError(words, source=self.opened.name, place=f"line {line + begun:,}") from None
 
     def _explain(self, data: bytes, line: int, error: Exception) -> DataError:
-        """The first line that cannot be read, by a slow look at each."""
+        """Finds the first line that cannot be read, by parsing each."""
         try:
             text = data.decode("utf-8")
         except UnicodeDecodeError as bad:
@@ -214,7 +214,7 @@ class Delimited(Reader):
 
     def _ragged(self, row: list[str], at: str) -> DataError:
         other = [mark for mark in DELIMITERS if mark != self.delimiter and any(mark in value for value in row)]
-        hints = [Hint("delimiter", other[0], "if that is what separates values")] if other and len(row) == 1 else []
+        hints = [Hint("delimiter", other[0], "if it separates the values")] if other and len(row) == 1 else []
         return DataError(
             f"the line has {_count(len(row), 'value')}, the header has {_count(len(self._names), 'name')}",
             source=self.opened.name,
@@ -228,7 +228,7 @@ class Delimited(Reader):
         if kind == NUMBER:
             value = value.replace(self.decimal, ".") if self.decimal != "." else value
             if value.strip().lower().lstrip("+-") in ("inf", "infinity", "nan"):
-                return True  # numbers to Arrow
+                return True  # Arrow reads them as numbers
             return re.match(NUMERIC, value) is not None and math.isfinite(float(value))
         try:
             self._read(f"{value}\n".encode(), {"value": arrow_type(kind)}, ["value"])
@@ -245,27 +245,27 @@ class Delimited(Reader):
         elif kind == NUMBER:
             beyond = re.match(NUMERIC, value) is not None
             words = f"{shown!r} is {'beyond the range of' if beyond else 'not a'} number{'s' if beyond else ''}"
-            words += "" if beyond else ", as most of the column is"
+            words += "" if beyond else ", unlike most of the column"
             hints = [
                 Hint("na", shown, "if it means a missing value"),
-                Hint("text", name, "to take the column as categories"),
-                Hint("drop", name, "to do without it"),
+                Hint("text", name, "to treat the column as categories"),
+                Hint("drop", name, "to leave it out"),
             ]
         else:
-            words = f"{shown!r} is not {'true or false' if kind == TRUTH else 'a time'}, as the column was so far"
+            words = f"{shown!r} is not {'true or false' if kind == TRUTH else 'a time'}, unlike the column so far"
             hints = [Hint("na", shown, "if it means a missing value")]
-            hints += [Hint("text", name, "to take the column as categories"), Hint("drop", name, "to do without it")]
+            hints += [Hint("text", name, "to treat the column as categories"), Hint("drop", name, "to leave it out")]
         return DataError(words, source=self.opened.name, place=at, column=name, hints=hints)
 
 
 class Lines:
-    """The words for the place of a row in a block of lines; looked up when there is something to say."""
+    """Describes the place of a row in a block of lines; computed only when needed."""
 
     def __init__(self, data: bytes, line: int, begin: int, delimiter: str) -> None:
         self.data, self.line, self.begin, self.delimiter = data, line, begin, delimiter
 
     def __call__(self, row: int) -> str:
-        """The words for a row of the block."""
+        """The place of a row of the block."""
         text = self.data.decode("utf-8", "replace")
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter)
         begun, left = 0, self.begin + row
@@ -279,7 +279,7 @@ class Lines:
 
 
 def sniff(header: str) -> str:
-    """What separates the names of a header: the mark that is there most often.
+    """The delimiter of a header line: the most frequent candidate.
 
     >>> sniff("time;wind speed, m/s;load")
     ';'
@@ -288,7 +288,7 @@ def sniff(header: str) -> str:
 
 
 def _mostly(texts: Any) -> str:
-    """What most texts of a column are: the few that are not are mistakes, and not categories."""
+    """The kind of most texts of a column; the few others are mistakes, not categories."""
     return next((kind for kind, pattern in PATTERNS.items() if share_of(texts, pattern) > 0.5), TEXT)
 
 

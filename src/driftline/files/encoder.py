@@ -1,4 +1,4 @@
-"""From the columns of a file to rows of numbers, and features that are born on the way."""
+"""Turns the columns of a file into rows of numbers; new features may appear on the way."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from driftline.tables.calendar import MISSING
 from driftline.tables.columns import Categories, Column, Numbers, all_finite
 from driftline.tables.inputs import Array
 
-RECENT = 11  # times that are kept: enough for the steps between rows of two working weeks
+RECENT = 11  # times to keep: enough to see the steps of two working weeks
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some rows as numbers.
+    """A block of rows as numbers.
 
     Attributes:
-        X: (n, d), d the number of features at the block's end; a feature is 0 before it is born.
-        y: (n,) labels, NaN where one is missing; classes as objects, None where one is missing. None where the file has no
+        X: (n, d), with the d features known at the block's end; a feature is 0 before it appears.
+        y: (n,) labels, NaN where one is missing; classes as objects, None where one is missing. None if the file has no
             target.
-        names: of the d features.
-        births: (row, d from this row on), in order, where features are born within the block.
-        width_before: features before the block's first row.
-        times: (n,) of the column that says when, in UTC where they have a zone; None where there is none.
-        zone: of the times, where they have one.
+        names: names of the d features.
+        growth: (row, d from this row on), in order, for the rows that bring new features.
+        width_before: number of features before the block's first row.
+        times: (n,) values of the time column, in UTC if they have a zone; None if there is no such column.
+        zone: time zone of the times, if they have one.
         start: the index of the first row in the file.
-        place: the words for the place of a row of the block in the file.
-        consumed: bytes of the file that were read so far, where that is known.
+        place: describes where in the file a row of the block is.
+        consumed: bytes of the file read so far, if known.
     """
 
     X: Array
     y: Array | None
     names: list[str]
-    births: list[tuple[int, int]]
+    growth: list[tuple[int, int]]
     times: Array | None
     start: int
     place: Callable[[int], str]
@@ -53,9 +53,9 @@ class Block:
     def __len__(self) -> int:
         return len(self.X)
 
-    def between_births(self) -> Iterator[tuple[int, int, int]]:
-        """The rows between two births, first and behind the last, and how many features there are."""
-        yield from encoder.between(self.births, self.width_before, len(self))
+    def spans(self) -> Iterator[tuple[int, int, int]]:
+        """Spans of rows with the same features: (first row, end, number of features)."""
+        yield from encoder.spans(self.growth, self.width_before, len(self))
 
 
 class Encoder(encoder.Encoder):
@@ -69,7 +69,7 @@ class Encoder(encoder.Encoder):
         super().__init__(options.categories, options.policy)
         self.options = options
         self.recent: list[float] = []  # the last times, dates in seconds
-        self.backwards = 0  # rows whose time is before that of the row above
+        self.backwards = 0  # rows whose time is before the previous row's
 
     def encode(self, raw: RawBlock) -> Block:
         """The rows of a block."""
@@ -80,13 +80,13 @@ class Encoder(encoder.Encoder):
             chosen = self.options.is_feature(name) and not (name == self.options.time and self._is_order(raw))
             if chosen and (name in self.columns or name in raw.kinds):
                 values[name] = self._read(name, raw)
-        X, births = self.rows(values, len(raw.table))
+        X, growth = self.rows(values, len(raw.table))
         labels, times = self.labels(raw), self._times(raw)
         names, zone = list(self.names), None if times is None else zone_of(raw.table.column(self.options.time))
-        return Block(X, labels, names, births, times, raw.start, raw.place, raw.consumed, before, zone)
+        return Block(X, labels, names, growth, times, raw.start, raw.place, raw.consumed, before, zone)
 
     def _is_order(self, raw: RawBlock) -> bool:
-        """A time that is a plain number says the order of rows, and is no feature."""
+        """Whether the time is a plain number, which orders the rows and is not a feature."""
         return raw.kinds.get(self.options.time or "") == kinds.NUMBER
 
     def _read(self, name: str, raw: RawBlock) -> Any:
@@ -94,10 +94,10 @@ class Encoder(encoder.Encoder):
         try:
             return self._values(name, raw, column)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            raise DataError(f"holds {raw.kinds.get(name)}, where it held {column.kind} before", column=name) from None
+            raise DataError(f"holds {raw.kinds.get(name)}, but held {column.kind} before", column=name) from None
 
     def _values(self, name: str, raw: RawBlock, column: Column) -> Any:
-        """The column of a block in the form that its encoder takes; all missing where the block lacks it."""
+        """The column of a block in the form that its encoder takes; all values are missing if the block lacks it."""
         rows = len(raw.table)
         absent = name not in raw.table.schema.names or pa.types.is_null(raw.table.schema.field(name).type)
         if isinstance(column, Numbers):
@@ -110,12 +110,12 @@ class Encoder(encoder.Encoder):
         if not all_finite(values) and (infinite := np.isinf(values)).any():
             row = int(infinite.argmax())
             what = "the target" if name == self.options.target else "the number"
-            hints = [] if name == self.options.target else [Hint("drop", name, "to do without the column")]
+            hints = [] if name == self.options.target else [Hint("drop", name, "to leave the column out")]
             raise DataError(f"{what} is infinite", place=raw.place(row), column=name, hints=hints)
         return values
 
     def labels(self, raw: RawBlock) -> Array | None:
-        """The labels of a block, NaN where one is missing, None among classes; None where the file has no target."""
+        """The labels of a block, NaN where one is missing (None for classes); None if the file has no target."""
         name = self.options.target
         if name is None or name not in raw.table.schema.names:
             return None
@@ -125,7 +125,7 @@ class Encoder(encoder.Encoder):
         if kind is None or pa.types.is_null(values.type):
             return np.full(len(raw.table), np.nan)
         if kind not in (kinds.NUMBER, kinds.TRUTH):
-            raise DataError(f"the target must hold numbers, and holds {kind.partition(' ')[0]}", column=name)
+            raise DataError(f"the target must hold numbers, but holds {kind.partition(' ')[0]}", column=name)
         return self._finite(as_numbers(values), name, raw)
 
     def _times(self, raw: RawBlock) -> Array | None:
@@ -138,10 +138,10 @@ class Encoder(encoder.Encoder):
         elif raw.kinds[name] == kinds.TEXT:
             first = next((text for text in as_texts(raw.table.column(name)).to_pylist() if text is not None), "")
             raise DataError(
-                f"{first[:40]!r} is not a time that is understood",
+                f"{first[:40]!r} is not a time in a known format",
                 place=raw.place(0),
                 column=name,
-                hints=[Hint("time_format", "%d.%m.%Y %H:%M", "or the like, to say how times are written")],
+                hints=[Hint("time_format", "%d.%m.%Y %H:%M", "or similar, to say how times are written")],
             )
         else:
             moments = as_moments(raw.table.column(name), local=False)
@@ -159,11 +159,11 @@ class Encoder(encoder.Encoder):
             self.recent = times[-RECENT:].tolist()
 
     def dated(self) -> str | None:
-        """The first column of dates or times of day and year, which could say when; None where there is none."""
+        """The first column of dates or timestamps, which could be the time of a row; None if there is none."""
         return next((name for name, column in self.columns.items() if column.kind in (kinds.DATE, kinds.TIMESTAMP)), None)
 
     def crowded(self) -> dict[str, int]:
-        """The columns that hold more texts than have features of their own, and how many have."""
+        """Columns with more distinct texts than the limit for features of their own, and that limit."""
         return {
             name: column.limit
             for name, column in self.columns.items()
@@ -171,11 +171,11 @@ class Encoder(encoder.Encoder):
         }
 
     def state(self) -> dict[str, Any]:
-        """What is known, as plain values."""
+        """The state, as plain values."""
         return super().state() | {"recent": self.recent, "backwards": self.backwards}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Back to what was known."""
+        """Restores what :meth:`state` returned."""
         super().restore(state)
         self.recent = [float(time) for time in state["recent"]]
         self.backwards = int(state["backwards"])

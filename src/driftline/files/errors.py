@@ -1,4 +1,4 @@
-"""What is wrong with a file, where, and what may help."""
+"""Errors in files: what is wrong, where, and which options may help."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Hint:
 
 
 class DataError(ValueError):
-    """Rows that cannot be read: names the file, the line or row, and the column.
+    """Rows that cannot be read. The message names the file, the line or row, and the column.
 
     Args:
         what: what is wrong.
@@ -33,7 +33,7 @@ class DataError(ValueError):
         place: the line or row.
         column: the column's name.
         hints: options that may help.
-        row: the index of the row in the file, where one is to blame.
+        row: the index of the bad row in the file, if it is known.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class DataError(ValueError):
         super().__init__(self.spelled(as_flags=False))
 
     def spelled(self, as_flags: bool, options: Container[str] | None = None) -> str:
-        """The whole message, with options as keywords or as flags; hints at options that are not among some are left out."""
+        """The whole message, with options as keywords or flags. Hints are limited to ``options``, if given."""
         where = [part for part in (self.source, self.place) if part]
         if self.column is not None:
             where.append(f"column {self.column!r}")
@@ -60,7 +60,7 @@ class DataError(ValueError):
         return f"{text}. You may give {', or '.join(hints)}" if hints else text
 
     def within(self, source: str) -> DataError:
-        """The same, in a file of this name where none was named."""
+        """The same error, with the file's name added if it has none."""
         if self.source:
             return self
         return DataError(self.what, source=source, place=self.place, column=self.column, hints=self.hints, row=self.row)
@@ -71,7 +71,7 @@ class UnknownColumnError(DataError):
 
 
 def no_column(name: str, known: Iterable[str], source: str, why: str = "") -> UnknownColumnError:
-    """There is no such column; the closest ones, or all of them. ``why`` says what it is needed for."""
+    """The error for a column that does not exist; suggests similar names or lists all. ``why`` says what needs it."""
     names = [each if len(each) <= 60 else each[:60] + "…" for each in known]
     listed = ", ".join(names[:12]) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
     return UnknownColumnError(

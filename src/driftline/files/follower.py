@@ -1,4 +1,4 @@
-"""A learner along blocks of rows: features that are born on the way, labels that are missing or late."""
+"""Runs a learner over blocks of rows, with new features, missing labels and late labels."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from driftline.files.encoder import Block
 from driftline.files.errors import DataError
 from driftline.tables.inputs import Array
 
-REFUSED = (ValueError, FloatingPointError)  # what a learner raises for a row that it does not take
-ALIGNED = 4096  # a row whose number it divides is as good as the first
+REFUSED = (ValueError, FloatingPointError)  # what a learner raises for a row that it refuses
+ALIGNED = 4096  # a multiple of every distance between snapshots
 
 
 class Stretch(NamedTuple):
-    """Rows of a block between two births of features, and what came of them."""
+    """Rows of a block with the same features, and their run."""
 
     X: Array
     y: Array
@@ -36,38 +36,38 @@ class Stretch(NamedTuple):
 
 
 class Follower:
-    """Predicts each row, then teaches the learner the row whose label has arrived, as of when it was predicted.
+    """Predicts each row, then learns the row whose label has arrived, by its ticket.
 
-    The learner should have ``missing="skip"``: rows whose label is missing are predicted, and not learned. It grows by a
-    feature when it learns the row in which the feature is born.
+    The learner should have ``missing="skip"``, so that rows without a label are predicted but not learned. It grows by a
+    feature when it learns the first row with that feature.
 
     Args:
         model: the learner.
-        delay: labels arrive so many rows late: row t is predicted when those up to row t - delay - 1 have been learned.
-        level: ask for intervals of this level too.
+        delay: how many rows late labels arrive: row t is predicted after rows up to t - delay - 1 were learned.
+        level: coverage of the intervals; None for no intervals.
     """
 
     def __init__(self, model: Learner, *, delay: int = 0, level: float | None = None) -> None:
         self.model, self.delay, self.level = model, delay, level
         self.classes = model._estimator_type == "classifier"
-        self.waiting: deque[tuple[Ticket, Any]] = deque()  # rows whose labels have not arrived, with these labels
+        self.waiting: deque[tuple[Ticket, Any]] = deque()  # rows whose labels have not arrived, with those labels
 
     def step(self, block: Block) -> Run:
-        """Takes the rows of a block."""
+        """Predicts and learns the rows of a block."""
         return joined([stretch.run for stretch in self.stretches(block)])
 
     def stretches(self, block: Block, weights_every: Callable[[int], int] | None = None) -> Iterator[Stretch]:
-        """Takes the rows of a block, and gives what came of them between births.
+        """Predicts and learns the rows of a block; yields a stretch for each span of rows with the same features.
 
-        A row that the learner refuses is a DataError that names its place; the rows before it are learned.
+        A row that the learner refuses raises a DataError that names its place; the rows before it are learned.
 
         Args:
             block: the rows.
-            weights_every: from a number of rows to the distance of the snapshots of the weights; None for none.
+            weights_every: maps a number of rows to the distance between weight snapshots; None for no snapshots.
         """
         if block.y is None:
-            raise ValueError("Follower: the block has no labels to learn from")
-        for first, last, width in block.between_births():
+            raise ValueError("Follower: the block has no labels")
+        for first, last, width in block.spans():
             for begin, end in self._parts(first, last, width, None if weights_every is None else block.start):
                 X, y = block.X[begin:end, :width], block.y[begin:end]
                 every = None if weights_every is None else weights_every(end - begin)
@@ -75,9 +75,9 @@ class Follower:
                 yield Stretch(X, y, None if block.times is None else block.times[begin:end], run, block.zone)
 
     def _parts(self, first: int, last: int, width: int, start: int | None) -> Iterator[tuple[int, int]]:
-        """A few rows at a time until the learner has met all features, then the rest.
+        """Cuts rows into parts: a few at a time until the learner knows all features, then the rest.
 
-        Where snapshots are taken, whose distance divides the row's number, it is cut where that has a larger divisor.
+        If snapshots are taken, a part ends at a row whose number allows a larger distance between them.
         """
         while first < last:
             size = 1 + self.delay if width and not self._knows(width) else last - first
@@ -87,11 +87,11 @@ class Follower:
             first += size
 
     def _knows(self, width: int) -> bool:
-        """Whether the learner has met all features, so that arrays are all it needs."""
+        """Whether the learner knows all features, so that rows can be arrays."""
         return width > 0 and self.model._core is not None and self.model.n_features_in_ == width
 
     def _follow(self, X: Array, y: Array, block: Block, begin: int, every: int | None) -> Run:
-        """Rows at once where the learner can take them so, else one by one; with snapshots every so many."""
+        """Takes all rows at once if the learner can, otherwise singly; takes a snapshot every ``every`` rows."""
         if not self.delay and self._knows(X.shape[1]):
             with nameless_rows(), suppress(*REFUSED):  # a refusal leaves the learner as it was
                 return self.model.run(np.ascontiguousarray(X), y, level=self.level, weights_every=every)
@@ -115,7 +115,7 @@ class Follower:
         )
 
     def _late(self, X: Array, y: Array) -> Run | None:
-        """The rows at once; None where the learner cannot take them so, or refuses one, which leaves it as it was."""
+        """Takes all rows at once; None, with nothing changed, if the learner cannot or refuses one."""
         if not self.delay or not self._knows(X.shape[1]) or not late.is_native(self.model):
             return None
         skipped, where = self.model.n_skipped_, "Follower"
@@ -130,7 +130,7 @@ class Follower:
         return None
 
     def _singly(self, X: Array, y: Array, block: Block, begin: int) -> Run:
-        """Row by row, by their names where the learner has not met them all."""
+        """Takes the rows singly, by name if the learner does not know all features."""
         skipped = self.model.n_skipped_
         said, ends = np.empty(len(y), dtype=object if self.classes else np.float64), np.empty((2, len(y)))
         for place, (x, label) in enumerate(zip(X, y.tolist(), strict=True)):
@@ -153,14 +153,14 @@ class Follower:
         return _run(y, said, lower, upper, self.model.n_skipped_ - skipped)
 
     def state(self) -> dict[str, Array]:
-        """The rows whose labels are still on their way."""
+        """The rows that wait for their labels."""
         heads, numbers = packed.pack([ticket for ticket, _ in self.waiting])
         found = [label for _, label in self.waiting]
         labels = packed.text_of(found) if self.classes else np.array(found, dtype=np.float64)
         return {"tickets": packed.text_of(heads), "numbers": numbers, "labels": labels}
 
     def restore(self, state: dict[str, Array]) -> None:
-        """Back to the rows that were on their way."""
+        """Restores the rows that waited for their labels."""
         tickets = packed.unpack(packed.of_text(state["tickets"]), state["numbers"])
         labels = packed.of_text(state["labels"]) if self.classes else state["labels"].tolist()
         self.waiting = deque(zip(tickets, labels, strict=True))
@@ -179,7 +179,7 @@ def _run(y: Array, said: Array, lower: Array | None, upper: Array | None, skippe
 def follow(
     model: Learner, blocks: Iterable[Block], *, delay: int = 0, level: float | None = None
 ) -> Iterator[tuple[Block, Run]]:
-    r"""Predicts, then learns, along the blocks of :func:`open_rows`, and gives each block with its outcome.
+    r"""Predicts, then learns, the blocks of :func:`open_rows`; yields each block with its :class:`~driftline.Run`.
 
     >>> import tempfile, pathlib
     >>> import driftline as dl
@@ -200,14 +200,14 @@ def follow(
 
 @contextmanager
 def nameless_rows() -> Iterator[None]:
-    """Where scikit-learn is in use a model that knows names warns of rows without: here they are in the names' order."""
+    """Silences the warning about rows without names: here they are in the names' order."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         yield
 
 
 def joined(runs: list[Run]) -> Run:
-    """Several runs, one after the other, as one; without snapshots of the weights, whose number may change."""
+    """Concatenates runs, without their weight snapshots, whose width may change."""
     if len(runs) == 1:
         return runs[0]
 

@@ -1,4 +1,4 @@
-"""Rows that are known by an id: which of them bring features, and which a label alone."""
+"""Rows with ids, some of which bring features and others only a label."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from driftline.files.rows import Rows, same_source
 from driftline.files.written_times import in_words
 from driftline.tables.inputs import Array
 
-BACK_IN_TIME = "goes back in time; --labels needs the rows of both files in the order of time"
+BACK_IN_TIME = "goes back in time; --labels needs both files in time order"
 
 
 class Label(NamedTuple):
-    """A line of a file of labels. The time is a number that orders the lines."""
+    """A line of a label file. ``time`` is a number that orders the lines."""
 
     id: str
     y: float
@@ -32,13 +32,13 @@ class Label(NamedTuple):
 
 @dataclass(frozen=True)
 class Identified:
-    """Some rows of a file, each with an id.
+    """Rows of a file, each with an id.
 
     Attributes:
-        ids: of the rows.
-        labels: NaN where there is none.
+        ids: the rows' ids.
+        labels: the rows' labels, NaN where one is missing.
         block: the rows that have features.
-        places: where the rows of the block stand among all.
+        places: indices of the block's rows among all rows.
     """
 
     ids: list[str]
@@ -48,11 +48,11 @@ class Identified:
 
 
 def identified(raw: RawBlock, rows: Rows) -> Identified:
-    """Reads rows with ids. One in which every feature is missing brings a label alone; the time does not count."""
+    """Reads rows with ids. A row without any feature brings only a label; the time does not count as a feature."""
     ids, labels = ids_of(raw, rows.options), labels_of(raw, rows.encoder)
     named = raw.table.schema.names
     features = [name for name in named if rows.options.is_feature(name) and name != rows.options.time]
-    there = np.isnan(labels)  # a row without a label is there to be predicted, whatever it lacks
+    there = np.isnan(labels)  # a row without a label is to be predicted, whatever it lacks
     for name in features:
         valid = pyarrow.compute.is_valid(raw.table.column(name))
         there |= np.asarray(valid.to_pylist(), dtype=bool)
@@ -61,12 +61,12 @@ def identified(raw: RawBlock, rows: Rows) -> Identified:
 
 
 def ids_of(raw: RawBlock, options: Options) -> list[str]:
-    """The ids of some rows; DataError where one is missing."""
+    """The ids of some rows; raises DataError if one is missing."""
     return _texts_of(raw, options.id, "id")
 
 
 def keys_of(raw: RawBlock, options: Options) -> list[str]:
-    """The keys of some rows; DataError where one is missing."""
+    """The keys of some rows; raises DataError if one is missing."""
     return _texts_of(raw, options.key, "key")
 
 
@@ -80,16 +80,16 @@ def _texts_of(raw: RawBlock, column: str | None, what: str) -> list[str]:
 
 
 def labels_of(raw: RawBlock, encoder: Encoder) -> Array:
-    """The labels of some rows, NaN where there is none."""
+    """The labels of some rows, NaN where one is missing."""
     labels = encoder.labels(raw)
     return np.full(len(raw), np.nan) if labels is None else labels
 
 
 def in_order(raw: RawBlock, block: Block, column: str) -> tuple[Array, str]:
-    """The times of some rows as numbers, and the kind of time in words; DataError where one is missing."""
+    """The times of some rows as numbers, and the kind of time in words; raises DataError if one is missing."""
     times = block.times
     if times is None:
-        raise DataError("has no times, by which rows and labels are put in order", column=column)
+        raise DataError("has no times, which are needed to put rows and labels in order", column=column)
     missing = np.isnat(times) if times.dtype.kind == "M" else np.isnan(times)
     if missing.any():
         raise DataError("the time is missing", place=block.place(int(missing.argmax())), column=column)
@@ -98,15 +98,15 @@ def in_order(raw: RawBlock, block: Block, column: str) -> tuple[Array, str]:
 
 
 class Labels:
-    """A file of labels in the order of time.
+    """A label file in time order.
 
     Args:
         source: its path.
-        options: how the rows are read; the columns of id, target and time have the same names here.
-        kept: what :meth:`state` gave, to go on behind the lines that were taken.
+        options: how the rows are read; the id, target and time columns have the same names here.
+        kept: what :meth:`state` returned, to continue after the lines already taken.
 
     Attributes:
-        kind: of the times of the rows, in words; labels with times of another kind are refused. None while it is unknown.
+        kind: the kind of the rows' times, in words; labels with times of another kind are refused. None if unknown.
     """
 
     def __init__(self, source: str, options: Options, kept: dict[str, Any] | None) -> None:
@@ -114,12 +114,12 @@ class Labels:
         own = Options(**named, features=())
         self.kind: str | None = None
         self.taken = 0 if kept is None else int(kept["rows"])
-        self._latest = -np.inf if kept is None else float(kept["latest"])  # time of the last line that was taken
+        self._latest = -np.inf if kept is None else float(kept["latest"])  # time of the last line taken
         self.rows = Rows(source, own, known=None if kept is None else kept["known"], skip=self.taken)
         if kept is not None and not same_source(kept["source"], self.rows):
             self.rows.close()
             raise DataError(
-                "does not begin as the file of labels did when the state was saved; append new labels to that file",
+                "does not begin like the label file that the state was saved with; append new labels to that file",
                 source=self.rows.name,
             )
         self._lines = self._read()
@@ -147,11 +147,11 @@ class Labels:
         column = str(self.rows.options.time)
         times, kind = in_order(raw, block, column)
         if self.kind not in (None, kind):
-            raise DataError(f"holds {kind}, and the rows have {self.kind}: these cannot be compared", column=column)
+            raise DataError(f"holds {kind}, but the rows have {self.kind}: these cannot be compared", column=column)
         return times
 
     def before(self, time: float) -> Iterator[Label]:
-        """The labels that came before a time, each once."""
+        """Takes the labels from before a time; each is returned once."""
         while True:
             if self._next is None:
                 self._next = next(self._lines, None)
@@ -162,14 +162,14 @@ class Labels:
             yield label
 
     def count_left(self) -> int:
-        """How many labels were not taken. The file is read to its end, so that none can be taken any more."""
+        """Counts the labels not taken, by reading the file to its end. No label can be taken afterwards."""
         return (self._next is not None) + sum(1 for _ in self._lines)
 
     def state(self) -> dict[str, Any]:
-        """How many lines were taken, of which file."""
-        known = self.rows.state() | {"encoder": Encoder(self.rows.options).state()}  # it makes no features, and is ahead
+        """The file's identity and how many of its lines were taken."""
+        known = self.rows.state() | {"encoder": Encoder(self.rows.options).state()}  # it makes no features
         return {"rows": self.taken, "latest": self._latest, "known": known, "source": self.rows.fingerprint()}
 
     def close(self) -> None:
-        """Ends the reading."""
+        """Stops reading."""
         self.rows.close()

@@ -1,4 +1,4 @@
-"""One JSON object a line."""
+"""JSON lines: one JSON object per line."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from driftline.tables.kinds import NUMBER, TEXT, TRUTH
 
 DEEPEST = 100  # levels of nested objects and arrays: pyarrow's parser recurses, and some thousands overflow its stack
 STRING = re.compile(rb'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"')
-ARRAY = "is an array; each object must stand on a line of its own: jq -c '.[]' FILE > NEW"
+ARRAY = "is an array; put each object on its own line: jq -c '.[]' FILE > NEW"
 
 
 class JsonLines(Reader):
-    """Reads objects of numbers, truths and texts. Keys may appear at any time, and be absent from any line."""
+    """Reads objects with numbers, booleans and texts. Any line may add or omit keys."""
 
     def __init__(self, opened: Opened, options: Options, types: dict[str, str] | None = None) -> None:
         super().__init__(opened, options, types)
@@ -36,11 +36,11 @@ class JsonLines(Reader):
 
     @property
     def names(self) -> list[str]:
-        """The keys met so far."""
+        """The keys seen so far."""
         return self._names
 
     def blocks(self, skip: int = 0) -> Iterator[RawBlock]:
-        """The rows from the row ``skip`` on."""
+        """The rows from row ``skip`` on."""
         start = 0
         for data, line in self.lines:
             data = data.removeprefix(b"\xef\xbb\xbf") if line == 1 else data
@@ -62,7 +62,7 @@ class JsonLines(Reader):
         try:
             table = self._read(data, types)
             times = [name for name in table.column_names if name not in types and pa.types.is_timestamp(table[name].type)]
-            if times:  # Arrow loses their offsets: they are read again as they are written
+            if times:  # Arrow loses their offsets: read them again as text
                 table = self._read(data, types | dict.fromkeys(times, pa.string()))
             self._settle(table, Objects(data, line, 0))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, TypeError) as error:
@@ -79,7 +79,7 @@ class JsonLines(Reader):
             )
 
     def _is_there(self, name: str, table: Any) -> bool:
-        """Whether a column is wanted; a target that is known from before and not needed may be nowhere in the rows."""
+        """Whether to read a column; an optional target, known from before, may be absent from all rows."""
         absent = name == self.options.target and not self.options.target_needed and table[name].null_count == len(table)
         return self.options.wants(name) and not absent
 
@@ -109,7 +109,7 @@ class JsonLines(Reader):
                 self.types[name] = type_name(table[name].type)
 
     def _explain(self, data: bytes, line: int, error: Exception) -> DataError:
-        """The first line that cannot be read, by a slow look at each."""
+        """Finds the first line that cannot be read, by parsing each."""
         kinds = dict(self.types)
         for number, piece in enumerate(data.split(b"\n"), line):
             if piece.strip():
@@ -125,7 +125,7 @@ class JsonLines(Reader):
         try:
             pairs = json.loads(piece.decode("utf-8"), object_pairs_hook=_Pairs)
         except UnicodeDecodeError:
-            return wrong("is no text in UTF-8; convert the file, e.g. iconv -f latin1 -t utf-8")
+            return wrong("is not UTF-8 text; convert the file, e.g. iconv -f latin1 -t utf-8")
         except (ValueError, RecursionError) as error:
             if piece.lstrip().startswith(b"["):
                 return wrong(ARRAY)
@@ -137,38 +137,38 @@ class JsonLines(Reader):
         seen: set[str] = set()
         for name, value in pairs.items:
             if name in seen:
-                return wrong(f"the key {name!r} is there twice")
+                return wrong(f"the key {name!r} appears twice")
             seen.add(name)
             if value is None or not self.options.wants(name):
                 continue
-            hints = [Hint("drop", name, "to do without it")]
+            hints = [Hint("drop", name, "to leave it out")]
             if isinstance(value, (list, _Pairs)):
-                return wrong("holds a list or an object; a value must be a number, a text, true or false", name, hints)
+                return wrong("holds a list or an object; a value must be a number, text, true or false", name, hints)
             if isinstance(value, float) and math.isinf(value):
-                return wrong("the number is infinite, or beyond the range of numbers", name, hints)
+                return wrong("the number is infinite or out of range", name, hints)
             kind = TRUTH if isinstance(value, bool) else TEXT if isinstance(value, str) else NUMBER
             known = kinds.setdefault(name, kind)
             texts = kind == TEXT and known not in (NUMBER, TRUTH)
             if known != kind and not texts:
-                return wrong(f"got {_shown(value)}, where the column held a {known} before", name, hints)
+                return wrong(f"got {_shown(value)}, but the column held a {known} before", name, hints)
         return None
 
 
 class _Pairs:
-    """An object as it is written: keys may be there twice."""
+    """An object as written: keys may repeat."""
 
     def __init__(self, items: list[tuple[str, Any]]) -> None:
         self.items = items
 
 
 class Objects:
-    """The words for the place of a row in a block of lines."""
+    """Describes the place of a row in a block of lines."""
 
     def __init__(self, data: bytes, line: int, begin: int) -> None:
         self.data, self.line, self.begin = data, line, begin
 
     def __call__(self, row: int) -> str:
-        """The words for a row of the block."""
+        """The place of a row of the block."""
         left = self.begin + row
         for number, piece in enumerate(self.data.split(b"\n"), self.line):
             if piece.strip():
@@ -179,7 +179,7 @@ class Objects:
 
 
 def _is_flat(data: bytes) -> bool:
-    """Whether every line is one object without others in it, by a quick look; False where that is not certain."""
+    """Quick check that every line is one object without nested ones; False if that is not certain."""
     values = np.frombuffer(data.rstrip(), dtype=np.uint8)
     ends = np.append(np.flatnonzero(values == ord("\n")), values.size)
     starts = np.append(0, ends[:-1] + 1)
@@ -189,7 +189,7 @@ def _is_flat(data: bytes) -> bool:
 
 
 def _too_deep(data: bytes) -> int | None:
-    """The first line, from 0, in which objects and arrays are nested too deep; None if there is none."""
+    """The first line, from 0, that is nested too deeply; None if there is none."""
     bare = np.frombuffer(STRING.sub(b"", data), dtype=np.uint8)
     kinds = bare | 0x20  # [ becomes {, and ] becomes }
     depth = np.cumsum((kinds == ord("{")).astype(np.int8) - (kinds == ord("}")), dtype=np.int32)

@@ -11,18 +11,18 @@ from gzip import BadGzipFile
 from driftline.files.errors import DataError
 from driftline.files.opening import PEEK, Opened
 
-BLOCK = 4 * 2**20  # bytes that are parsed at once
-FIRST = 2**18  # of the first block, from which the types are found
-LONGEST = 16 * 2**20  # bytes of a line
-PATIENCE = 0.2  # seconds without news after which the first rows of a pipe are taken as they are
+BLOCK = 4 * 2**20  # bytes parsed at once
+FIRST = 2**18  # bytes of the first block, which decides the types
+LONGEST = 16 * 2**20  # most bytes of a line
+PATIENCE = 0.2  # seconds to wait for more of a pipe's first rows
 
 
 class LineBlocks:
-    """Blocks that end where a line ends, outside quotes where these count.
+    """Blocks that end at the end of a line, outside quotes if ``quotes``.
 
     Args:
         opened: the source.
-        quotes: a line's end between quotes is part of a value.
+        quotes: whether a line break inside quotes is part of a value.
     """
 
     def __init__(self, opened: Opened, quotes: bool) -> None:
@@ -32,7 +32,7 @@ class LineBlocks:
         self.ended = False
 
     def header(self) -> bytes:
-        """The first line that is not empty, without its end."""
+        """The first line that is not empty, without its line break."""
         self._fill(1)
         while True:
             end = self._end_of_line(self.rest)
@@ -77,7 +77,7 @@ class LineBlocks:
             yield block, first
 
     def _cut(self) -> int:
-        """Behind the last line that is whole; 0 where there is none yet."""
+        """The end of the last complete line; 0 if there is none yet."""
         data, last = self.rest, self.rest.rfind(b"\n")
         if not self.quotes or last < 0 or b'"' not in data:
             return last + 1
@@ -88,10 +88,10 @@ class LineBlocks:
             at = before
         if at >= 0 and quotes % 2 == 0:
             return at + 1
-        return last + 1 if len(data) > LONGEST // 2 else 0  # a quote that is none: inches, seconds
+        return last + 1 if len(data) > LONGEST // 2 else 0  # a stray quote, such as inches or seconds
 
     def _fill(self, wanted: int, patiently: bool = False) -> None:
-        """Reads until so many bytes are at hand; of a pipe, until something new is."""
+        """Reads until ``wanted`` bytes are there; from a pipe, until something new is."""
         parts, have = [self.rest], len(self.rest)
         live = self.opened.size is None and self.opened.packed is None
         if live and b"\n" in self.rest and not (patiently and self._more_soon()):
@@ -133,7 +133,7 @@ class LineBlocks:
     def _check_length(self) -> None:
         if len(self.rest) > LONGEST and not 0 <= self.rest.find(b"\n") <= LONGEST:
             raise DataError(
-                f"the line is longer than {LONGEST // 2**20} MB; is this text, with an end to each line?",
+                f"the line is longer than {LONGEST // 2**20} MB; is this text with line breaks?",
                 source=self.opened.name,
                 place=f"line {self.line:,}",
             )
@@ -142,7 +142,7 @@ class LineBlocks:
         at = block.find(b"\0")
         if at >= 0:
             raise DataError(
-                "there is a NUL byte: the file is damaged, or no text in UTF-8",
+                "there is a NUL byte: the file is damaged, or not UTF-8 text",
                 source=self.opened.name,
                 place=f"line {self.line + block.count(bytes([10]), 0, at):,}",
             )

@@ -1,4 +1,4 @@
-"""What a source is, from its first bytes: the format does not follow from the name."""
+"""Detects the format of a source from its first bytes, not from its name."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ CSV, JSON_LINES, PARQUET, ARROW_FILE, ARROW_STREAM = "csv", "json lines", "parqu
 PEEK = 65_536
 PIPE = "-"
 DAMAGES = (EOFError, zlib.error, gzip.BadGzipFile, OSError)
-Peekable = Any  # a BufferedReader over a file, a pipe or what is unpacked
+Peekable = Any  # a BufferedReader over a file, a pipe or unpacked data
 
 _FOREIGN = {
     b"PK\x03\x04": "a zip archive or a spreadsheet; unpack it, or save it as CSV",
-    b"BZh": "compressed by bzip2; unpack it, or compress it by gzip",
-    b"\xfd7zXZ": "compressed by xz; unpack it, or compress it by gzip",
-    b"(\xb5/\xfd": "compressed by zstd; unpack it, or compress it by gzip",
-    b"FEA1": "Feather of version 1; write it again by a recent version of pandas or Arrow",
+    b"BZh": "compressed with bzip2; unpack it, or compress it with gzip",
+    b"\xfd7zXZ": "compressed with xz; unpack it, or compress it with gzip",
+    b"(\xb5/\xfd": "compressed with zstd; unpack it, or compress it with gzip",
+    b"FEA1": "Feather version 1; write it again with a recent version of pandas or Arrow",
     b"\x89PNG": "a picture",
     b"%PDF": "a PDF document",
     b"SQLite format": "a database; export the table as CSV",
@@ -35,21 +35,21 @@ _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 @dataclass
 class Opened:
-    """A source that is open: its format, its bytes (unpacked), and how many there are where that is known."""
+    """An open source: its format, its bytes (unpacked), and its size if known."""
 
     name: str
     format: str
     stream: BinaryIO
-    path: str | None  # where it can be opened again
+    path: str | None  # to open it again
     size: int | None
-    packed: BinaryIO | None = None  # what the unpacked bytes come from
+    packed: BinaryIO | None = None  # the compressed stream
 
     def consumed(self) -> int | None:
-        """How many of ``size`` bytes have been read."""
+        """How many of the ``size`` bytes have been read."""
         return (self.packed or self.stream).tell() if self.size is not None else None
 
     def start(self, length: int) -> bytes | None:
-        """Its first bytes (unpacked), read again; None of a pipe."""
+        """Reads its first bytes (unpacked) again; None for a pipe."""
         if self.path is None:
             return None
         with open(self.path, "rb") as file:
@@ -59,7 +59,7 @@ class Opened:
                 raise _damaged(error, self.name) from None
 
     def close(self) -> None:
-        """Closes what was opened here."""
+        """Closes the streams that were opened here."""
         self.stream.close()
         if self.packed is not None:
             self.packed.close()
@@ -72,15 +72,15 @@ class Pipe(io.RawIOBase):
         self.fd = sys.stdin.fileno()
 
     def readable(self) -> bool:
-        """It is there to be read."""
+        """True."""
         return True
 
     def fileno(self) -> int:
-        """To wait for news."""
+        """The descriptor to wait on."""
         return self.fd
 
     def readinto(self, buffer: object) -> int:
-        """Whatever has arrived."""
+        """Reads whatever has arrived."""
         view = memoryview(buffer)  # type: ignore[arg-type]
         data = os.read(self.fd, len(view))
         view[: len(data)] = data
@@ -88,7 +88,7 @@ class Pipe(io.RawIOBase):
 
 
 def open_source(source: str | os.PathLike[str]) -> Opened:
-    """Opens a file, or the standard input for ``-``, and finds out what it is."""
+    """Opens a file, or the standard input for ``-``, and detects its format."""
     name = os.fspath(source)
     if name == PIPE:
         return _identify("standard input", io.BufferedReader(Pipe(), PEEK), None, None)
@@ -152,6 +152,6 @@ def _text_format(start: bytes, name: str) -> str:
 
 
 def _looks_like_utf_16(start: bytes) -> bool:
-    """Plain letters, every other byte a zero."""
+    """Whether every other byte is zero, as for plain letters."""
     head = start[:64]
     return len(head) >= 8 and (not any(head[1::2]) or not any(head[::2])) and any(head)

@@ -22,21 +22,21 @@ class Options:
     command line.
 
     Attributes:
-        target: the column of the labels; None where there is none.
-        task: "regress" where the target holds numbers, "classify" where it holds classes, which are taken as text.
+        target: the column of the labels; None if there is none.
+        task: "regress" if the target holds numbers, "classify" if it holds classes, which are read as text.
         features: the columns to use; None for all but the target.
         drop: columns to leave out.
-        id: the column of the rows' ids, which are no feature.
-        key: the column that says which model a row belongs to, no feature.
-        time: the column that says when. A number says the order alone.
-        time_format: how times are written, as in ``strptime``, where they are not like 2026-03-01 12:00.
-        text: columns to take as categories though they look like numbers.
+        id: the column of the rows' ids, which is not a feature.
+        key: the column that selects a row's model; it is not a feature.
+        time: the column of the rows' times. Plain numbers only order the rows.
+        time_format: how times are written, as in ``strptime``, if not like 2026-03-01 12:00.
+        text: columns to treat as categories though they look like numbers.
         na: further spellings of a missing value.
-        missing: what stands for a missing number: "last" (the last value, by default), "mean" (of those so far), "zero",
-            or "skip" to leave the row out; for all columns, or column by column, "" being all others.
-        categories: values of a column of text that get a feature of their own.
-        delimiter: what separates the values of a line; None to find out.
-        target_needed: whether a file without the target is refused.
+        missing: what replaces a missing number: "last" (the last value, the default), "mean" (of the values so far), "zero",
+            or "skip" to leave the row out. One word for all columns, or a word by column, with "" for all others.
+        categories: how many texts of a column get their own feature.
+        delimiter: what separates the values of a line; None to detect it.
+        target_needed: whether to refuse a file without the target.
     """
 
     target: str | None = None
@@ -67,7 +67,7 @@ class Options:
 
     def _check(self) -> None:
         if both := [name for name in self.features or () if name in self.drop]:
-            raise ValueError(f"{both[0]} is among both features and drop; name it once")
+            raise ValueError(f"{both[0]} is in both features and drop; name it once")
         if self.target is not None and self.target in (*(self.features or ()), *self.drop):
             raise ValueError(f"{self.target} is the target: it cannot be among features or drop")
         if self.id is not None and self.id in (self.target, self.time, *(self.features or ()), *self.drop):
@@ -90,23 +90,23 @@ class Options:
         return name in (self.time, self.target, self.id, self.key) or self.is_feature(name)
 
     def is_feature(self, name: str) -> bool:
-        """Whether a column is there to predict from. The column that says when may serve for that alone."""
+        """Whether a column is a feature. The time column may only order the rows."""
         chosen = name not in self.drop and (self.features is None or name in self.features)
         return chosen and name not in (self.target, self.id, self.key)
 
     def policy(self, name: str) -> str:
-        """What stands for a missing number of a column."""
+        """What replaces a missing number of a column."""
         return self.missing.get(name, self.missing.get("", LAST))
 
     @property
     def named(self) -> list[str]:
-        """The columns, beside the target, that the file must have."""
+        """The columns that the file must have, besides the target."""
         others = [self.time, self.id, self.key, *self.missing]
         return [*(self.features or ()), *self.drop, *self.text, *(name for name in others if name)]
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The columns to take as text in any case."""
+        """The columns that are always read as text."""
         classes = self.target if self.task == CLASSIFY else None
         return (*self.text, *(name for name in (self.id, self.key, classes) if name is not None))
 
@@ -116,13 +116,13 @@ class Options:
         return [*NULLS, *self.na]
 
     def plain(self) -> dict[str, Any]:
-        """The options as JSON holds them, by name."""
+        """The options as plain values for JSON, by name."""
         known = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
         return {name: known[name] for name in _kept()}
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Self:
-        """From what :meth:`plain` gave; further entries are ignored, a missing one is a KeyError."""
+        """Inverts :meth:`plain`; ignores further entries, and raises KeyError if one is missing."""
         return cls(**{name: plain[name] for name in _kept()})
 
 

@@ -1,4 +1,4 @@
-"""Rows as a reader hands them on: columns of Arrow, and where they stand in the file."""
+"""Rows as a reader returns them: Arrow columns, and their places in the file."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from driftline.files.options import Options
 
 @dataclass(frozen=True)
 class RawBlock:
-    """Some rows: a table of Arrow, the index of its first row, and the words for the place of a row in it.
+    """Rows as an Arrow table, with the index of the first row and a function that describes a row's place.
 
-    ``kinds`` says what the columns hold; a column that has held nothing so far is not in it.
+    ``kinds`` says what the columns hold; a column without a value so far is not in it.
     """
 
     table: Any
@@ -52,27 +52,27 @@ class Reader(ABC):
     Args:
         opened: the source.
         options: how to read it.
-        types: what was found out about the columns when it was read before.
+        types: what an earlier reading found out about the columns.
     """
 
     def __init__(self, opened: Opened, options: Options, types: dict[str, str] | None = None) -> None:
         self.opened, self.options = opened, options
         self.types: dict[str, str] = dict(types or {})
-        self.decimal = "."  # of numbers in text
-        self.seen = 0  # rows so far, those that were skipped included
+        self.decimal = "."  # decimal mark of numbers in text
+        self.seen = 0  # rows so far, including skipped ones
 
     @property
     @abstractmethod
     def names(self) -> list[str]:
-        """The columns of the source, as far as they are known."""
+        """The columns of the source, as far as known."""
 
     @abstractmethod
     def blocks(self, skip: int = 0) -> Iterator[RawBlock]:
-        """The rows from the row ``skip`` on."""
+        """The rows from row ``skip`` on."""
 
     @property
     def rows(self) -> int | None:
-        """How many rows there are, where the file says so."""
+        """How many rows there are, if the file says so."""
         return None
 
     def close(self) -> None:

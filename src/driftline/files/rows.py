@@ -1,4 +1,4 @@
-"""Files and pipes as blocks of rows, read ahead by a thread."""
+"""Files and pipes as blocks of rows; a thread reads ahead."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from driftline.files.options import Options
 from driftline.files.raw import RawBlock, Reader
 from driftline.tables.inputs import Array
 
-AHEAD = 3  # blocks that are read while one is learned
+AHEAD = 3  # blocks to read ahead
 READERS: dict[str, Callable[..., Reader]] = {
     CSV: Delimited,
     JSON_LINES: JsonLines,
@@ -31,9 +31,9 @@ READERS: dict[str, Callable[..., Reader]] = {
 
 
 def open_rows(source: str | os.PathLike[str], **options: Any) -> Rows:
-    """Opens a file or a pipe as blocks of rows of numbers, in bounded memory.
+    """Opens a file or pipe, to be read as blocks of rows of numbers in bounded memory.
 
-    CSV (any delimiter, gzipped or not), JSON lines, Parquet, Arrow and Feather are known by their content. Needs pyarrow.
+    CSV (any delimiter, gzipped or not), JSON lines, Parquet, Arrow and Feather are detected by content. Needs pyarrow.
 
     Args:
         source: a path, or "-" for the standard input.
@@ -43,13 +43,13 @@ def open_rows(source: str | os.PathLike[str], **options: Any) -> Rows:
 
 
 class Rows:
-    """The rows of a source, in blocks. It is iterated once.
+    """The rows of a source, in blocks. It can be iterated once.
 
     Args:
         source: a path, or "-".
         options: how to read it.
         known: what an earlier reading of the same source found, from :meth:`state`.
-        skip: rows not to hand out again.
+        skip: how many rows to skip.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Rows:
             opened.close()
             raise
         self.name = opened.name
-        self.seconds = 0.0  # that reading took
+        self.seconds = 0.0  # time spent reading
         self._stop = threading.Event()
         self._queue: queue.Queue[RawBlock | BaseException | None] = queue.Queue(AHEAD)
         self._thread: threading.Thread | None = None
@@ -86,29 +86,29 @@ class Rows:
         return self.encoder.names
 
     def columns(self) -> list[str]:
-        """The columns of the source; of JSON lines, those met so far."""
+        """The columns of the source; for JSON lines, those seen so far."""
         return list(self.reader.names)
 
     @property
     def count(self) -> int | None:
-        """How many rows there are, where the file says so."""
+        """How many rows there are, if the file says so."""
         return self.reader.rows
 
     @property
     def size(self) -> int | None:
-        """How many bytes there are, where that is known."""
+        """How many bytes there are, if known."""
         return self.reader.opened.size
 
     def share(self, consumed: int | None) -> float | None:
-        """The share of the source that so many bytes are, where its size is known."""
+        """The share of the source that ``consumed`` bytes make up, if its size is known."""
         return consumed / self.size if consumed and self.size else None
 
     def state(self) -> dict[str, Any]:
-        """What was found out about the columns, as plain values."""
+        """What is known about the columns, as plain values."""
         return {"encoder": self.encoder.state(), "types": dict(self.reader.types), "decimal": self.reader.decimal}
 
     def fingerprint(self) -> dict[str, Any]:
-        """What tells this source from another: its first bytes, or, of a pipe, the names of its columns."""
+        """Identifies the source: its first bytes or, for a pipe, its column names."""
         return fingerprint(self.reader)
 
     def __iter__(self) -> Iterator[Block]:
@@ -121,13 +121,13 @@ class Rows:
             self.close()
 
     def start(self) -> None:
-        """Begins to read ahead."""
+        """Starts reading ahead."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._read_ahead, name="driftline reader", daemon=True)
             self._thread.start()
 
     def next_raw(self, timeout: float | None = None) -> RawBlock | None:
-        """The next rows as they stand in the file; None at the end. ``queue.Empty`` is raised where none came in time."""
+        """The next rows, not encoded; None at the end. Raises ``queue.Empty`` if none arrived in time."""
         item = self._queue.get(timeout=timeout)
         if isinstance(item, BaseException):
             raise item.within(self.name) if isinstance(item, DataError) else item
@@ -136,7 +136,7 @@ class Rows:
         return item
 
     def encode(self, raw: RawBlock) -> Block:
-        """Rows as numbers. They must come in order: the encoder learns what columns hold."""
+        """Rows as numbers. They must come in order, since the encoder learns from them."""
         try:
             return self.encoder.encode(raw)
         except DataError as error:
@@ -164,10 +164,10 @@ class Rows:
         return False
 
     def close(self) -> None:
-        """Ends the reading."""
+        """Stops reading."""
         self._stop.set()
         if self._thread is not None:
-            self._thread.join(timeout=1.0)  # it may wait for a pipe, and ends with the process
+            self._thread.join(timeout=1.0)  # it may be waiting for a pipe; it ends with the process
             if self._thread.is_alive():
                 return
         self.reader.close()
@@ -179,12 +179,12 @@ class Rows:
         self.close()
 
     def blocks(self, rows: int) -> Iterator[tuple[Any, Array]]:
-        """Pairs (X, y) of at most ``rows`` rows, X a list of mappings from names to numbers: what the evaluation takes."""
+        """Pairs (X, y) of at most ``rows`` rows for the evaluation; X is a list of mappings from names to numbers."""
         if self.options.target is None:
-            raise ValueError("open_rows: target must be given: the evaluation needs labels")
+            raise ValueError("open_rows: give target: the evaluation needs labels")
         for block in self:
             assert block.y is not None
-            for begin, end, width in block.between_births():
+            for begin, end, width in block.spans():
                 for first in range(begin, end, rows):
                     last = min(first + rows, end)
                     values = block.X[first:last, :width].tolist()
@@ -204,15 +204,15 @@ class Rows:
             error = DataError(
                 f"there is no column {self.options.target!r}. Its one column is {names[0][:60]!r}",
                 source=error.source,
-                hints=[Hint("delimiter", " ", "or another, if that is what separates values")],
+                hints=[Hint("delimiter", " ", "or another, if it separates the values")],
             )
         elif all(_is_number(name) for name in names):
-            error = DataError(f"{error.what}. The first line holds numbers: names must stand there", source=error.source)
+            error = DataError(f"{error.what}. The first line holds numbers, but must hold the names", source=error.source)
         return error
 
 
 def fingerprint(reader: Reader, length: int = PEEK) -> dict[str, Any]:
-    """What tells a source from another."""
+    """Identifies a source."""
     start = reader.opened.start(length)
     if start is None:
         text = "\n".join(reader.names) if reader.opened.format != JSON_LINES else ""
@@ -221,7 +221,7 @@ def fingerprint(reader: Reader, length: int = PEEK) -> dict[str, Any]:
 
 
 def same_source(kept: Mapping[str, Any], rows: Rows) -> bool:
-    """Whether a source is the one that was read before, or that one with more rows at its end."""
+    """Whether a source is the one that was read before, possibly with rows appended."""
     return fingerprint(rows.reader, int(kept.get("bytes", PEEK))) == kept
 
 

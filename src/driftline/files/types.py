@@ -1,4 +1,4 @@
-"""What a column of Arrow holds, in words that can be kept."""
+"""Names for the types of Arrow columns, which a state can keep."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from driftline.tables.kinds import CLOCK, DATE, NUMBER, TEXT, TIMESTAMP, TRUTH
 
-WRITTEN = "written"  # and then how: times as text
+WRITTEN = "written"  # followed by the layout: times as text
 _ARROW = {
     NUMBER: pa.float64(),
     TRUTH: pa.bool_(),
@@ -21,7 +21,7 @@ KINDS = tuple(_ARROW)
 
 
 def type_name(kind: Any) -> str:
-    """The word for a type of Arrow; TypeError where rows of numbers cannot be made of it."""
+    """The name of an Arrow type; raises TypeError if it cannot be turned into numbers."""
     types = pa.types
     if types.is_dictionary(kind):
         return type_name(kind.value_type)
@@ -41,7 +41,7 @@ def type_name(kind: Any) -> str:
 
 
 def arrow_type(name: str) -> Any:
-    """The type of Arrow for a word."""
+    """The Arrow type for a name."""
     kind, _, zone = name.partition(" ")
     if kind == WRITTEN:
         return pa.string()

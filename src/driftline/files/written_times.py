@@ -1,4 +1,4 @@
-"""Times that are written as text: how they are written follows from the texts, where it can."""
+"""Times written as text: detects the layout from the texts, if they allow it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LAYOUTS = ("%Y-%m-%d", "%Y-%m", ISO, ISO_UTC, *(day + clock for day in DAYS for 
 NO_OFFSET = r"^\d{4}-\d\d-\d\d([T ][\d:.]+)?$"
 OFFSET = r"^\d{4}-\d\d-\d\d[T ][\d:.]+(Z|[+-][\d:]+)$"
 EXAMPLE = "%d.%m.%Y %H:%M"
-SAMPLE = 200  # texts that a layout must fit before all are tried
+SAMPLE = 200  # texts that a layout must fit before all are checked
 _MONTH = "(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
 LIKE_TIMES = (
     r"(?i)^\s*((mon|tue|wed|thu|fri|sat|sun)[a-z]*,? +)?("
@@ -39,7 +39,7 @@ LIKE_TIMES = (
     r")([ T,].*)?$"
 )
 
-LIKE_NUMBERS = (  # with marks for money, percent or thousands, or a decimal comma
+LIKE_NUMBERS = (  # with currency, percent or thousands marks, or a decimal comma
     r"^\s*[+-]?("
     r"[$€£¥]\s*[+-]?\d[\d,.' ]*|\d[\d,.' ]*\s*[%‰$€£¥]|"
     r"\d{1,3}([,' \x{a0}]\d{3})+([.,]\d+)?|\d{1,3}(\.\d{3}){2,}(,\d+)?|\d+,\d+"
@@ -48,7 +48,7 @@ LIKE_NUMBERS = (  # with marks for money, percent or thousands, or a decimal com
 
 
 def look_like_times(texts: Any) -> bool:
-    """Whether most texts of an array look like dates, be they understood or not.
+    """Whether most texts of an array look like dates, in a known layout or not.
 
     >>> look_like_times(pa.array(["31/12/2025", "2025-13-40", "3 Dec 2025 10:00"])), look_like_times(pa.array(["1.2.10"]))
     (True, False)
@@ -62,7 +62,7 @@ def share_of(texts: Any, pattern: str) -> float:
 
 
 def layouts_of(texts: Any) -> list[str]:
-    """The ways of writing times that all texts follow, those alone that do not mean the same.
+    """The layouts that fit all texts, without those that give the same times.
 
     >>> layouts_of(pa.array(["31/12/2025", "1/2/2025"])), layouts_of(pa.array(["03/12/2025", "1/2/2025"]))
     (['%d/%m/%Y'], ['%d/%m/%Y', '%m/%d/%Y'])
@@ -76,7 +76,7 @@ def layouts_of(texts: Any) -> list[str]:
 
 
 def closest_layout(texts: Any) -> str | None:
-    """The way of writing times that most texts follow; None where hardly any does."""
+    """The layout that fits most texts; None if hardly any text fits one."""
     texts = texts.slice(0, SAMPLE)
     share, layout = max((1 - parse(texts, layout).null_count / len(texts), layout) for layout in LAYOUTS)
     return layout if share > 0.5 else None
@@ -88,14 +88,14 @@ def _promising(texts: Any) -> Iterator[str]:
 
 
 def kind_of(layout: str) -> str:
-    """What a column holds that is written so."""
+    """The kind of a column that is written in a layout."""
     if layout == ISO_UTC or "%z" in layout:
         return f"{TIMESTAMP} UTC"
     return TIMESTAMP if layout == ISO or any(mark in layout for mark in ("%H", "%I", "%T", "%R", "%s", "%c")) else DATE
 
 
 def in_words(kind: str) -> str:
-    """What a column of times holds, in words that are the same where times can be compared.
+    """Describes a column of times; the words are equal if the times can be compared.
 
     >>> in_words("number"), in_words("date"), in_words("timestamp UTC"), in_words("written ISO 8601 with offset")
     ('numbers', 'times without an offset', 'times with an offset', 'times with an offset')
@@ -109,7 +109,7 @@ def in_words(kind: str) -> str:
 
 
 def parse(texts: Any, layout: str) -> Any:
-    """Texts as times; null where one is none, or not written so.
+    """Texts as times; null where one is missing or does not fit the layout.
 
     >>> parse(pa.array(["28/02/2025", "31/02/2025", "2025-02-28"]), "%d/%m/%Y").is_valid().to_pylist()
     [True, False, False]
@@ -127,7 +127,7 @@ def parse(texts: Any, layout: str) -> Any:
 
 
 def _doubtful(times: Any) -> list[int]:
-    """Arrow takes 31 February for 3 March, and 25 for a year of four digits: the rows that may be such."""
+    """The rows to check again: Arrow reads 31 February as 3 March, and 25 as a four-digit year."""
     days = to_numpy(times, np.int64, 0).astype("datetime64[us]").astype("datetime64[D]")
     early = (days - days.astype("datetime64[M]")).astype(np.int64) < 3
     known = to_numpy(times, np.int64, MISSING) != MISSING
@@ -135,7 +135,7 @@ def _doubtful(times: Any) -> list[int]:
 
 
 def _parse_iso(texts: Any, kind: Any) -> Any:
-    """By halves, until the few that are none stand alone."""
+    """Parses by halves, until the few texts that are not times are isolated."""
     try:
         return texts.cast(kind)
     except pa.ArrowInvalid:
@@ -146,7 +146,7 @@ def _parse_iso(texts: Any, kind: Any) -> Any:
 
 
 def _without(values: Any, which: Any) -> Any:
-    """Null in their place, for which Python's None would have Arrow import pandas."""
+    """Replaces values by null. With Python's None, Arrow would import pandas."""
     return pc.if_else(which, pa.nulls(len(values), values.type), values)
 
 
@@ -161,13 +161,13 @@ def _is_written(text: str, layout: str) -> bool:
 
 
 class Texts:
-    """The texts of a column, and the words for where they stand.
+    """The texts of a column, with their places.
 
     Args:
-        name: of the column.
-        column: of Arrow.
+        name: the column's name.
+        column: the Arrow column.
         options: how the file is read.
-        place: from a row to the words for its place.
+        place: describes a row's place.
         source: the file's name.
     """
 
@@ -179,7 +179,7 @@ class Texts:
         self.texts = _without(texts, pc.match_substring_regex(texts, missing))
 
     def kind(self) -> str | None:
-        """Text, or how the times are written that the column holds; None where nothing is there."""
+        """Text, or the layout of the column's times; None if there is no value."""
         if self.empty:
             return None
         known = pc.drop_null(self.texts)
@@ -200,7 +200,7 @@ class Texts:
         return f"{WRITTEN} {layouts[0]}"
 
     def _check_numbers(self, known: Any) -> None:
-        """Numbers with marks around them are no categories: there would be one for each."""
+        """Refuses decorated numbers as categories: each would be one of its own."""
         if share_of(known, LIKE_NUMBERS) > 0.5:
             row = pc.fill_null(pc.match_substring_regex(self.texts, LIKE_NUMBERS), False).to_pylist().index(True)
             words = (
@@ -209,42 +209,42 @@ class Texts:
             raise self._wrong(words, row, *self._ways())
 
     def times(self, layout: str) -> Any:
-        """The times. DataError where a text is none."""
+        """The times; raises DataError if a text is not one."""
         times = parse(self.texts, layout)
         if times.null_count > self.texts.null_count:
             raise self._unlike(layout)
         return times
 
     def _unlike(self, layout: str | None) -> DataError:
-        """Most texts are dates, and one is not, or not like the others."""
+        """The error for a text that is not a date, or not like the others."""
         times = pa.nulls(len(self.texts), pa.timestamp("us")) if layout is None else parse(self.texts, layout)
         row = pc.and_(pc.is_valid(self.texts), pc.is_null(times)).to_pylist().index(True)
         shown = _shown(self.texts[row].as_py())
         example = next(iter(pc.drop_null(_without(self.texts, pc.is_null(times)))), None)
         if layout is None:
-            words = f"{shown!r} looks like a date, and is none that is understood"
+            words = f"{shown!r} looks like a date, but not in a known format"
         elif example is None:
-            words = f"{shown!r} is not a time that is written {layout}"
+            words = f"{shown!r} is not a time of the form {layout}"
         else:
-            words = f"{shown!r} is not a time like {_shown(example.as_py())!r}, as others of the column are"
+            words = f"{shown!r} is not a time like {_shown(example.as_py())!r} elsewhere in the column"
         ways = self._ways(*([EXAMPLE] if layout is None else []))
         return self._wrong(words, row, Hint("na", shown, "if it means a missing value"), *ways)
 
     def _unclear(self, layouts: list[str]) -> DataError:
-        """All texts can be read in two ways."""
+        """The error for texts that fit several layouts."""
         readings = [parse(self.texts, layout) for layout in layouts[:2]]
         row = pc.fill_null(pc.not_equal(*readings), False).to_pylist().index(True)
         meanings = [f"{times[row].as_py():%Y-%m-%d}" for times in readings]
-        words = f"{self.texts[row].as_py()!r} may be {' or '.join(meanings)}, and the rows so far do not tell"
+        words = f"{self.texts[row].as_py()!r} may be {' or '.join(meanings)}, and the rows so far do not show which"
         return self._wrong(words, row, *self._ways(*layouts))
 
     def _ways(self, *layouts: str) -> list[Hint]:
-        says = "or the like, to say how times are written" if EXAMPLE in layouts else "if times are written so"
-        as_text = Hint("text", self.name, "to take the column as categories")
+        says = "or similar, to say how times are written" if EXAMPLE in layouts else "if times are written that way"
+        as_text = Hint("text", self.name, "to treat the column as categories")
         return [*(Hint("time_format", layout, says) for layout in layouts), as_text]
 
     def _wrong(self, words: str, row: int, *hints: Hint) -> DataError:
-        hints = (*hints, Hint("drop", self.name, "to do without it"))
+        hints = (*hints, Hint("drop", self.name, "to leave it out"))
         return DataError(words, source=self.source, place=self.place(row), column=self.name, hints=hints)
 
 
@@ -253,7 +253,7 @@ def _shown(text: str) -> str:
 
 
 def with_times(table: Any, types: dict[str, str], options: Options, place: Callable[[int], str], source: str) -> Any:
-    """A table whose times are written as text, with these as times; and what its columns hold then."""
+    """Converts the columns of a table that hold times as text; returns the table and its columns' kinds."""
     kinds = dict(types)
     for name, kind in types.items():
         word, _, layout = kind.partition(" ")

@@ -26,7 +26,7 @@ _NO_LOCKS = (errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK, errno.ENOSYS)
 
 
 def write(path: str | os.PathLike[str], data: bytes | Iterable[Any]) -> None:
-    """Replaces a file, or creates it. The data may come in pieces; of a link, the file that it points to is replaced."""
+    """Replaces or creates a file. The data may come in pieces. If the path is a link, its target is replaced."""
     pieces: Iterable[Any] = [data] if isinstance(data, bytes) else data
     place = target(path)
     part = temporary(place, new_token())
@@ -42,7 +42,7 @@ def write(path: str | os.PathLike[str], data: bytes | Iterable[Any]) -> None:
 
 
 def target(path: str | os.PathLike[str]) -> Path:
-    """The file that writing to a path replaces: of a link, the one that it points to. OSError where it cannot be written."""
+    """The file that writing to a path replaces, with links followed; raises OSError if it cannot be written."""
     place = Path(path)
     if place.is_symlink():
         place = Path(os.path.realpath(place))
@@ -54,22 +54,22 @@ def target(path: str | os.PathLike[str]) -> Path:
 
 
 def new_token() -> str:
-    """Makes the name of a temporary file unpredictable."""
+    """A random token, which makes the name of a temporary file unpredictable."""
     return secrets.token_hex(8)
 
 
 def is_token(text: Any) -> bool:
-    """Whether a value may come from :func:`new_token`."""
+    """Whether a value has the form of :func:`new_token`'s."""
     return isinstance(text, str) and re.fullmatch(_TOKEN, text) is not None
 
 
 def temporary(place: Path, token: str) -> Path:
-    """The temporary file for a token, beside its place."""
+    """The temporary file for a token, next to the file that it will replace."""
     return _beside(place, f".driftline-{token}.part")
 
 
 def lock_file(place: Path) -> Path:
-    """The file whose lock says that a process writes to a place."""
+    """The file whose lock shows that a process is writing ``place``."""
     return _beside(place, ".driftline-lock")
 
 
@@ -83,22 +83,22 @@ def _beside(place: Path, ending: str) -> Path:
 
 
 def _stem(place: Path) -> str:
-    """The name, or a digest of one that an ending would make too long."""
+    """The name, or a digest of it if an ending would make it too long."""
     long = len(os.fsencode(place.name)) > LONGEST - 32
     return hashlib.sha256(os.fsencode(place.name)).hexdigest() if long else place.name
 
 
 def create(part: Path) -> BinaryIO:
-    """Creates a temporary file, locked. FileExistsError where something is there."""
+    """Creates and locks a temporary file; raises FileExistsError if the path exists."""
     while True:
         handle = os.open(part, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_RDWR | os.O_CLOEXEC, 0o666)
         if lock(handle) is not False and is_at(handle, part):
             return os.fdopen(handle, "w+b")
-        os.close(handle)  # swept away before the lock was taken
+        os.close(handle)  # another process swept it before it was locked
 
 
 def reopen(part: Path) -> BinaryIO:
-    """Opens a temporary file that an earlier process left, locked. OSError where it is in use, or not a regular file."""
+    """Opens and locks a temporary file left by an earlier process; raises OSError if it is in use or not regular."""
     handle = os.open(part, os.O_NOFOLLOW | os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK)
     if stat.S_ISREG(os.fstat(handle).st_mode) and lock(handle) is not False:
         return os.fdopen(handle, "r+b")
@@ -107,7 +107,7 @@ def reopen(part: Path) -> BinaryIO:
 
 
 def lock(handle: int) -> bool | None:
-    """Locks an open file until it is closed or its process ends; False where another holds it, None without locks."""
+    """Locks an open file until it is closed or its process ends; False if another holds it, None without locking."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -134,7 +134,7 @@ def sync(file: BinaryIO) -> None:
 
 
 def sweep(place: Path) -> None:
-    """Removes the temporary files that killed writers of a file left behind. Those that cannot be locked stay."""
+    """Removes temporary files left by killed writers of a file. Files that cannot be locked stay."""
     start, end = f"{_stem(place)}.driftline-", ".part"
     with os.scandir(place.parent) as entries:
         found = [Path(entry.path) for entry in entries if entry.name.startswith(start) and entry.name.endswith(end)]
@@ -153,7 +153,7 @@ def sweep(place: Path) -> None:
 
 @contextmanager
 def naming(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Names a file in an OSError that names none, such as one for a full disk."""
+    """Adds the file's name to an OSError without one, such as that of a full disk."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Parameters as JSON and back. A class whose instances may be parameters registers itself."""
+"""Converts parameters to JSON and back. A class whose instances may be parameters registers itself."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ _fields: dict[type, Callable[[Any], dict[str, Any]]] = {}
 
 
 def register(cls: T, name: str, fields: Callable[[Any], dict[str, Any]]) -> T:
-    """Enters a class under a name. ``fields`` gives the keyword arguments that make an equal instance."""
+    """Registers a class under a name. ``fields`` returns the keyword arguments that make an equal instance."""
     _classes[name], _names[cls], _fields[cls] = cls, name, fields
     return cls
 
 
 def storable(cls: T) -> T:
-    """Class decorator: a dataclass that may be a parameter of a saved model."""
+    """Class decorator: lets a dataclass be a parameter of a saved model."""
     names = [field.name for field in dataclasses.fields(cls)]
     return register(cls, cls.__name__, lambda value: {name: getattr(value, name) for name in names})
 
 
 def encode(owner: str, name: str, value: Any) -> Any:
-    """A parameter as JSON has it; raises ValueError with the owner and the parameter's name where it has no such form."""
+    """A parameter as a JSON value; raises ValueError, with owner and name, if it cannot be expressed."""
     if value is None or type(value) in (bool, int, str):
         return value
     if type(value) in _names:
@@ -49,7 +49,7 @@ def encode(owner: str, name: str, value: Any) -> Any:
 
 
 def encode_fields(owner: str, prefix: str, fields: dict[str, Any]) -> dict[str, Any]:
-    """Several parameters by name."""
+    """Encodes several parameters, by name."""
     return {name: encode(owner, prefix + name, value) for name, value in fields.items()}
 
 
@@ -61,7 +61,7 @@ def encode_model(owner: str, model: Any) -> dict[str, Any]:
 
 
 def decode(value: Any) -> Any:
-    """What :func:`encode` gave."""
+    """Inverts :func:`encode`."""
     if isinstance(value, list):
         return [decode(item) for item in value]
     if isinstance(value, dict) and "object" in value:
@@ -72,7 +72,7 @@ def decode(value: Any) -> Any:
 
 
 def spell_infinities(value: Any) -> Any:
-    """Plain values with the numbers that JSON cannot express spelled out."""
+    """Spells out the numbers that JSON cannot express."""
     if isinstance(value, dict):
         return {key: spell_infinities(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -82,7 +82,7 @@ def spell_infinities(value: Any) -> Any:
 
 
 def read_infinities(value: Any) -> Any:
-    """What :func:`spell_infinities` gave."""
+    """Inverts :func:`spell_infinities`."""
     if isinstance(value, dict):
         if value.keys() == {"number"} and isinstance(value["number"], str):
             return float(value["number"])
@@ -91,15 +91,15 @@ def read_infinities(value: Any) -> Any:
 
 
 def encode_names(owner: str, names: list[Any] | None) -> list[str] | None:
-    """The names of features, which must be text."""
+    """Feature names, which must be text."""
     for name in names or []:
         if not isinstance(name, str):
-            raise ValueError(f"{owner}.save: the feature {name!r} is not named by text, which a model file needs")
+            raise ValueError(f"{owner}.save: the feature name {name!r} is not text, which a model file needs")
     return names
 
 
 def encode_known(features: list[Any] | None) -> list[Any] | None:
-    """Features by name or by number."""
+    """Features, by name or by index."""
     for feature in features or []:
         if type(feature) not in (str, int):
             raise ValueError(f"Forecaster.save: the feature {feature!r} is neither text nor a number, which a file needs")
@@ -107,11 +107,11 @@ def encode_known(features: list[Any] | None) -> list[Any] | None:
 
 
 def decode_names(names: Any) -> list[str] | None:
-    """The names of features; raises ModelFileError unless they are distinct texts."""
+    """Feature names; raises ModelFileError unless they are distinct strings."""
     if names is not None and not (
         isinstance(names, list) and all(type(name) is str for name in names) and len(set(names)) == len(names)
     ):
-        raise ModelFileError("the names of the features are not distinct texts")
+        raise ModelFileError("the feature names are not distinct strings")
     return names
 
 

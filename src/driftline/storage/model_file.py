@@ -1,8 +1,8 @@
 """Saved models: a safetensors file that is safe to open from anyone.
 
-The arrays of a model's state are the tensors. Everything else is JSON in the file's header: what kind of model it is, what
-that kind wrote about itself, and a SHA-256 over all of it. Nothing in the file is ever executed. Each kind of model writes
-and reads its own record: a :class:`Record`.
+The arrays of a model's state are the tensors. Everything else is JSON in the file's header: the kind of model, the plain
+values of its :class:`Record`, and a SHA-256 over all of it. Nothing in the file is ever executed. Each kind of model writes
+and reads its own record.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from driftline.storage.codec import read_infinities, spell_infinities
 from driftline.tables.inputs import Array
 
 FORMAT, VERSION = "driftline", 3
-_EXTRA = "extra."  # before the names of arrays that are not the model's
+_EXTRA = "extra."  # prefix of arrays that are not the model's
 _readers: dict[str, Callable[[Record], Any]] = {}
 
 
@@ -33,9 +33,9 @@ class Record:
     """A model as a file holds it.
 
     Attributes:
-        kind: which reader takes it.
-        head: plain values, as JSON has them.
-        arrays: of its state; a mapping may make them when they are asked for.
+        kind: the kind of model, which selects the reader.
+        head: plain values, for JSON.
+        arrays: the arrays of its state; a mapping may make each on access.
     """
 
     kind: str
@@ -45,14 +45,14 @@ class Record:
 
 @dataclass(frozen=True)
 class Extra:
-    """What a program keeps in a model's file along with the model: plain values and arrays."""
+    """Plain values and arrays that a program stores in a model's file along with the model."""
 
     plain: dict[str, Any] = field(default_factory=dict)
     arrays: dict[str, Array] = field(default_factory=dict)
 
 
 def register(kind: str, reader: Callable[[Record], Any]) -> None:
-    """Says who makes a model of a record of this kind."""
+    """Registers the function that turns records of this kind into models."""
     _readers[kind] = reader
 
 
@@ -62,7 +62,7 @@ def save(record: Record, path: str | os.PathLike[str], extra: Extra | None = Non
 
 
 def to_bytes(record: Record) -> bytes:
-    """What :func:`save` would write."""
+    """The bytes that :func:`save` would write."""
     return b"".join(_pieces(record, None))
 
 
@@ -82,7 +82,7 @@ class Saved:
 
 
 def from_bytes(data: bytes) -> Any:
-    """Whatever ``to_bytes`` wrote: a learner, a fleet, or what waits for labels. Nothing in the bytes is ever executed.
+    """Reads what ``to_bytes`` wrote: a learner, a fleet, a ticket or waiting rows. Nothing in it is ever executed.
 
     Raises:
         ModelFileError: the bytes are truncated, altered, from another program, or of another version.
@@ -114,14 +114,14 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def load_with_extra(path: str | os.PathLike[str]) -> tuple[Any, Extra | None]:
-    """Reads a model, and what was kept along with it; None where nothing was."""
+    """Reads a model and its :class:`Extra`, None if there is none."""
     with _explained(os.fspath(path)):
         return _rebuild(*_read(path))
 
 
 @contextmanager
 def _explained(source: str) -> Iterator[None]:
-    """Errors of reading as ModelFileError, with the source named."""
+    """Turns reading errors into ModelFileError that names the source."""
     try:
         yield
     except OSError:
@@ -129,11 +129,11 @@ def _explained(source: str) -> Iterator[None]:
     except ModelFileError as error:
         raise ModelFileError(f"{source}: {error}") from None
     except Exception as error:
-        raise ModelFileError(f"{source}: not a sound driftline model: {error}") from error
+        raise ModelFileError(f"{source}: not a valid driftline model: {error}") from error
 
 
 def head_of(path: str | os.PathLike[str]) -> dict[str, Any] | None:
-    """The header of a model's file, its arrays unread and unchecked; None if the file is not a model's."""
+    """The header of a model file, without reading or checking its arrays; None if it is not a model file."""
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -192,7 +192,7 @@ def _rebuild(arrays: dict[str, Array], meta: dict[str, str]) -> tuple[Any, Extra
 def _digest(arrays: Mapping[str, Array], text: str) -> str:
     digest = hashlib.sha256(text.encode())
     for name in sorted(arrays):
-        _add(digest, name, np.ascontiguousarray(arrays[name]))  # one array at a time is in memory
+        _add(digest, name, np.ascontiguousarray(arrays[name]))  # only one array is in memory at a time
     return digest.hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""Arrays as the content of a safetensors file, piece by piece, without a copy of them all."""
+"""Writes arrays as a safetensors file, piece by piece, without copying them all."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _ALIGNMENT = 8
 
 
 def pieces(arrays: Mapping[str, Array], metadata: dict[str, str]) -> Iterator[Any]:
-    """The head of the file, then what the arrays hold, the widest numbers first: each is at a multiple of its size.
+    """The header of the file, then the data of the arrays, widest types first, so that each is aligned.
 
-    No more than one array is held at a time, so that a mapping may make them when they are asked for.
+    Only one array is held at a time, so a mapping may make each on access.
     """
     shapes = {name: _shape(arrays[name]) for name in arrays}
     order = sorted(shapes, key=lambda name: (-shapes[name][0].itemsize, name))

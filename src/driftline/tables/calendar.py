@@ -1,10 +1,10 @@
-"""Columns of times as features of the calendar."""
+"""Turns columns of times into calendar features."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from driftline.tables.columns import ABSENT, Born, Column, Vectors
+from driftline.tables.columns import ABSENT, Column, NewKeys, Vectors
 from driftline.tables.inputs import Array
 from driftline.tables.kinds import CLOCK, DATE, TIMESTAMP
 
@@ -18,11 +18,11 @@ FEATURES[TIMESTAMP] = FEATURES[CLOCK] + FEATURES[DATE]
 
 
 class Times(Column):
-    """A column of times: where in the day, the week and the year each is, as points on circles.
+    """A column of times: the time of day, day of the week and day of the year, each as a point on a circle.
 
     Args:
         name: the column's name.
-        kind: "timestamp", "date", which has no hours, or "clock", which has nothing else.
+        kind: "timestamp", "date" (no time of day), or "clock" (time of day alone).
     """
 
     def __init__(self, name: str, kind: str) -> None:
@@ -33,16 +33,16 @@ class Times(Column):
         """A feature's name."""
         return f"{self.name} is missing" if key == ABSENT else f"{self.name}: {key}"
 
-    def encode(self, values: Array, learned: Array | None = None) -> tuple[Vectors, Born]:
-        """The times as microseconds since 1970, local where a zone is known; the least number where one is missing."""
+    def encode(self, values: Array, learned: Array | None = None) -> tuple[Vectors, NewKeys]:
+        """Takes times as microseconds since 1970, local if a zone is known; the least int64 where one is missing."""
         known = values != MISSING
-        first, born = self._appear(known if learned is None else known & learned)
+        first, new = self._appear(known if learned is None else known & learned)
         if not self.met:
             return {}, []
         at = np.where(known, values, 0)
         vectors = {key: np.where(known, vector, 0.0) for key, vector in _features(at, self.kind).items()}
         absence, more = self._absence(known, learned, first)
-        return vectors | absence, [(row, key) for row, _ in born for key in FEATURES[self.kind]] + more
+        return vectors | absence, [(row, key) for row, _ in new for key in FEATURES[self.kind]] + more
 
     def known_keys(self) -> list[str]:
         """The keys of the features so far."""

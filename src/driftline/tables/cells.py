@@ -1,4 +1,4 @@
-"""Single values and columns of frames, as the encoders of columns take them: numbers, texts and times."""
+"""Converts single values and columns of frames to the form that column encoders take: numbers, texts and times."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _TIMES = (datetime, date, time, timedelta, np.datetime64, np.timedelta64)
 
 
 class Moment(NamedTuple):
-    """A time by the clock of its own zone.
+    """A local time, in its own zone.
 
     Attributes:
         kind: "timestamp", "date" or "clock".
-        at: microseconds since 1970; of a clock, since midnight.
+        at: microseconds since 1970, or since midnight for a clock.
     """
 
     kind: str
@@ -31,17 +31,17 @@ class Moment(NamedTuple):
 
 
 class Filled(NamedTuple):
-    """What stood in for a missing number when its row was predicted."""
+    """The value that replaced a missing number when its row was predicted."""
 
     value: float
 
 
 class Row(dict[Name, Any]):
-    """A row by columns: each value is a float, a str, a :class:`Moment`, a :class:`Filled`, or None where it is missing.
+    """A row by columns: each value is a float, a str, a :class:`Moment`, a :class:`Filled`, or None if missing.
 
     Args:
         items: names and values.
-        named: whether the columns have names; those of an array are named by their number.
+        named: whether the columns have names; array columns are named by their index.
     """
 
     def __init__(self, items: Any = (), named: bool = True) -> None:
@@ -50,7 +50,7 @@ class Row(dict[Name, Any]):
 
 
 class Given(NamedTuple):
-    """The values of a column in the form that its encoder takes, and their kind; None where all are missing."""
+    """The values of a column in the form that its encoder takes, and their kind; None if all are missing."""
 
     kind: str | None
     values: Any
@@ -62,12 +62,12 @@ class Given(NamedTuple):
 
 
 def is_special(value: Any) -> bool:
-    """Whether a value of a mapping is text or a time, and no number."""
+    """Whether a value of a mapping is text or a time, not a number."""
     return isinstance(value, str) or (isinstance(value, _TIMES) and not inputs.is_missing(value))
 
 
 def of_value(value: Any, where: str, what: str) -> Any:
-    """A value as a :class:`Row` has it; raises ValueError or TypeError where it is no number, text or time."""
+    """A value in the form of :class:`Row`; raises ValueError or TypeError unless it is a number, text or a time."""
     if type(value) is float:
         return None if value != value else value
     if isinstance(value, str):
@@ -91,30 +91,30 @@ def of_value(value: Any, where: str, what: str) -> Any:
 
 
 def of_mapping(x: Mapping[Name, Any], where: str) -> Row:
-    """A row of any kind."""
+    """A mapping of any values as a row."""
     return Row({name: of_value(value, where, f"x[{name!r}]") for name, value in x.items()})
 
 
 def kind_of(value: Any) -> str | None:
-    """The kind of a value of a :class:`Row`; None where it is missing."""
+    """The kind of a value of a :class:`Row`; None if it is missing."""
     if value is None:
         return None
     return value.kind if isinstance(value, Moment) else kinds.TEXT if isinstance(value, str) else kinds.NUMBER
 
 
 def of_row(row: Row) -> dict[Name, Given]:
-    """A row as columns of one value."""
+    """A row as columns with one value each."""
     return {name: Given(kind_of(value), [value]) for name, value in row.items()}
 
 
 def for_column(column: Column, given: Given, where: str, what: str) -> Any:
-    """Values in the form that a known column takes; raises ValueError where they are of another kind.
+    """Values in the form that a known column takes; raises ValueError if they are of another kind.
 
     Args:
         column: the column.
         given: its values.
-        where: who asks, for messages.
-        what: the words for the column, for messages.
+        where: the caller's name, for messages.
+        what: how messages call the column.
     """
     kind, values = given
     if isinstance(column, Unknown):
@@ -123,7 +123,7 @@ def for_column(column: Column, given: Given, where: str, what: str) -> Any:
     if not fits:
         known, found = _WORDS[column.kind], _WORDS[kind or kinds.NUMBER]
         if not isinstance(values, list):
-            raise ValueError(f"{where}: {what} must hold {known}, as before, and holds {found}")
+            raise ValueError(f"{where}: {what} must hold {known}, as before, but holds {found}")
         shown = repr(values[0]) if not isinstance(values[0], Moment) else found
         raise ValueError(f"{where}: {what} must be {known}, got {shown}")
     if isinstance(values, list):
@@ -175,7 +175,7 @@ def has_special(table: Table) -> bool:
 
 
 def of_table(table: Table, start: int, stop: int, where: str) -> dict[Name, Given]:
-    """Rows ``start`` to ``stop`` by columns; those of an array are named by their number."""
+    """Rows ``start`` to ``stop`` by columns; array columns are named by their index."""
     if not isinstance(table, FrameTable):
         block = np.asarray(table.block(start, stop), dtype=np.float64)
         return {str(j): Given(kinds.NUMBER, np.ascontiguousarray(block[:, j])) for j in range(block.shape[1])}
@@ -185,7 +185,7 @@ def of_table(table: Table, start: int, stop: int, where: str) -> dict[Name, Give
 
 
 def row_of(columns: Mapping[Name, Given], place: int, named: bool) -> Row:
-    """One row of columns."""
+    """One row, taken from columns."""
     row = Row(named=named)
     for name, (kind, values) in columns.items():
         if kind is None:
@@ -200,7 +200,7 @@ def row_of(columns: Mapping[Name, Given], place: int, named: bool) -> Row:
 
 
 def _declared(series: Any) -> str | None:
-    """The kind of a column of a frame, by its type, or where that leaves it open by its first value."""
+    """The kind of a frame's column, from its type or, if that is ambiguous, from its first value."""
     import narwhals as nw
 
     kind = series.dtype
@@ -251,7 +251,7 @@ def _coded(items: Sequence[Any], where: str, what: str) -> Texts:
         elif inputs.is_missing(item):
             codes[row] = -1
         else:
-            raise ValueError(f"{where}: {what} holds text, and {item!r} in row {row}")
+            raise ValueError(f"{where}: {what} holds text, but {item!r} in row {row}")
     return Texts(codes, list(places))
 
 
@@ -261,7 +261,7 @@ def _moments(items: Sequence[Any], kind: str, where: str, what: str) -> Array:
         if not inputs.is_missing(item):
             value = of_value(item, where, f"{what} in row {row}")
             if not isinstance(value, Moment) or (value.kind == kinds.CLOCK) != (kind == kinds.CLOCK):
-                raise ValueError(f"{where}: {what} holds times of the kind {kind}, and {item!r} in row {row}")
+                raise ValueError(f"{where}: {what} holds times of kind {kind}, but {item!r} in row {row}")
             found[row] = value.at
     return found
 

@@ -1,8 +1,8 @@
 """Columns of numbers and of text as features, for files, frames and mappings alike.
 
-A column gives its features by a key of its own, one vector of values for each, and says in which row a feature is born. What
-it keeps is the same however the rows were cut into blocks. It learns from some of the rows, by default from all: the others
-are encoded, and leave no trace. A feature that is born after a row counts for nothing in that row.
+A column encodes rows as one vector for each of its features, by key, and reports the row in which a feature is new. Its
+state does not depend on how the rows were cut into blocks. It learns from some of the rows, by default from all; the others
+are encoded but change nothing. A feature is 0 in the rows before it appears.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from driftline.tables.kinds import NUMBER, TEXT
 LAST, MEAN, ZERO, SKIP = "last", "mean", "zero", "skip"
 POLICIES = (LAST, MEAN, ZERO, SKIP)
 VALUE, ABSENT, OTHER = "value", "missing", "other"
-LONGEST_CATEGORY = 256  # letters that tell categories apart
-CATEGORIES = 50  # texts of a column that get a feature of their own, unless told otherwise
+LONGEST_CATEGORY = 256  # characters by which categories are told apart
+CATEGORIES = 50  # texts of a column that get their own feature, by default
 _LARGEST = float(np.finfo(np.float64).max)
 
-Born = list[tuple[int, str]]  # the row and the key
+NewKeys = list[tuple[int, str]]  # (row, key) of each new feature
 Vectors = dict[str, Array]
 
 
@@ -31,7 +31,7 @@ class Texts(NamedTuple):
     """A column of text.
 
     Attributes:
-        codes: for each row the place of its text in ``values``, -1 where it is missing.
+        codes: the index of each row's text in ``values``, -1 where it is missing.
         values: distinct texts.
     """
 
@@ -40,21 +40,21 @@ class Texts(NamedTuple):
 
 
 class Column(ABC):
-    """What is known of a column from the rows so far."""
+    """What is known about a column from the rows so far."""
 
     kind: str
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.met = False  # there was a value
-        self.missed = False  # there was none after there had been one
+        self.met = False  # a value has appeared
+        self.missed = False  # a value was missing after one had appeared
 
     @abstractmethod
-    def encode(self, values: Any, learned: Array | None = None) -> tuple[Vectors, Born]:
-        """The features of some rows, and those that are born in them.
+    def encode(self, values: Any, learned: Array | None = None) -> tuple[Vectors, NewKeys]:
+        """The features of some rows, and which of them are new.
 
         Args:
-            values: of the rows.
+            values: the rows' values.
             learned: which rows the column learns from; None for all.
         """
 
@@ -67,21 +67,21 @@ class Column(ABC):
         return self.name if key == VALUE else f"{self.name} is missing"
 
     def copy(self) -> Self:
-        """A copy that learns on its own."""
+        """A copy that learns independently."""
         other = type(self).__new__(type(self))
-        other.__dict__.update(self.__dict__)  # nothing in it is changed in place
+        other.__dict__.update(self.__dict__)  # no value is changed in place
         return other
 
     def state(self) -> dict[str, Any]:
-        """What is known, as plain values."""
+        """The state, as plain values."""
         return {"kind": self.kind, "met": self.met, "missed": self.missed}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Back to what was known."""
+        """Restores what :meth:`state` returned."""
         self.met, self.missed = bool(state["met"]), bool(state["missed"])
 
-    def _appear(self, counted: Array) -> tuple[int, Born]:
-        """From which row on the column is there, and its birth; past the end where it has never been."""
+    def _appear(self, counted: Array) -> tuple[int, NewKeys]:
+        """The first row in which the column has a value (past the end if none), and its new feature."""
         if self.met:
             return 0, []
         if not counted.any():
@@ -90,26 +90,26 @@ class Column(ABC):
         first = int(counted.argmax())
         return first, [(first, VALUE)]
 
-    def _absence(self, known: Array, learned: Array | None, first: int) -> tuple[Vectors, Born]:
-        """The feature that says that a value is missing; it is born with the first one that is."""
+    def _absence(self, known: Array, learned: Array | None, first: int) -> tuple[Vectors, NewKeys]:
+        """The feature that marks missing values; it appears with the first of them."""
         absent = ~known
         absent[:first] = False
-        born: Born = []
+        new: NewKeys = []
         if not self.missed:
             counted = absent if learned is None else absent & learned
             if not counted.any():
                 return {}, []
             self.missed = True
-            born = [(int(counted.argmax()), ABSENT)]
-        return {ABSENT: absent.astype(np.float64)}, born
+            new = [(int(counted.argmax()), ABSENT)]
+        return {ABSENT: absent.astype(np.float64)}, new
 
 
 class Unknown(Column):
-    """A column that has held nothing so far."""
+    """A column without a value so far."""
 
     kind = "unknown"
 
-    def encode(self, values: Any, learned: Array | None = None) -> tuple[Vectors, Born]:
+    def encode(self, values: Any, learned: Array | None = None) -> tuple[Vectors, NewKeys]:
         """Nothing."""
         return {}, []
 
@@ -119,11 +119,11 @@ class Unknown(Column):
 
 
 class Numbers(Column):
-    """A column of numbers, itself a feature. What is missing is filled in by the policy.
+    """A column of numbers, which is itself a feature. Missing values are filled in according to the policy.
 
     Args:
         name: the column's name.
-        policy: "last" repeats the last value, "mean" takes the mean so far, "zero" is 0, "skip" leaves the row out.
+        policy: "last" repeats the last value, "mean" uses the mean so far, "zero" uses 0, "skip" leaves the row out.
     """
 
     kind = NUMBER
@@ -134,37 +134,37 @@ class Numbers(Column):
         self.last = self.total = 0.0
         self.count = 0
 
-    def encode(self, values: Array, learned: Array | None = None) -> tuple[Vectors, Born]:
+    def encode(self, values: Array, learned: Array | None = None) -> tuple[Vectors, NewKeys]:
         """The numbers, NaN where one is missing."""
         if all_finite(values) and (learned is None or learned.all()):
             return self._encode_whole(values)
         known = ~np.isnan(values)
         counted = known if learned is None else known & learned
-        first, born = self._appear(counted)
+        first, new = self._appear(counted)
         if not self.met:
             return {}, []
         filled = self._fill(values, known, counted)
         filled[:first] = 0.0
         if self.policy == SKIP:
-            return {VALUE: filled}, born
+            return {VALUE: filled}, new
         absence, more = self._absence(known, learned, first)
-        return {VALUE: filled} | absence, born + more
+        return {VALUE: filled} | absence, new + more
 
-    def _encode_whole(self, values: Array) -> tuple[Vectors, Born]:
-        """Nothing is missing, as is most often so."""
+    def _encode_whole(self, values: Array) -> tuple[Vectors, NewKeys]:
+        """The common case, in which no value is missing."""
         if not len(values):
             return {}, []
-        born = [] if self.met else [(0, VALUE)]
+        new = [] if self.met else [(0, VALUE)]
         self.met = True
         if self.policy == MEAN:
             self.total = float(running_totals(self.total, values)[-1])
             self.count += len(values)
         elif self.policy == LAST:
             self.last = float(values[-1])
-        return {VALUE: values} | ({ABSENT: np.zeros(len(values))} if self.missed else {}), born
+        return {VALUE: values} | ({ABSENT: np.zeros(len(values))} if self.missed else {}), new
 
     def _fill(self, values: Array, known: Array, counted: Array) -> Array:
-        """What stands in each row; what counts is remembered."""
+        """The values with gaps filled in; remembers those that count."""
         if self.policy == SKIP:
             return values.copy()
         if self.policy == ZERO:
@@ -186,21 +186,21 @@ class Numbers(Column):
         return [VALUE] * self.met + [ABSENT] * self.missed
 
     def state(self) -> dict[str, Any]:
-        """What is known, as plain values."""
+        """The state, as plain values."""
         return super().state() | {"policy": self.policy, "last": self.last, "total": self.total, "count": self.count}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Back to what was known."""
+        """Restores what :meth:`state` returned."""
         super().restore(state)
         self.last, self.total, self.count = float(state["last"]), float(state["total"]), int(state["count"])
 
 
 class Categories(Column):
-    """A column of text: one feature for each value, 1 where it is there. New values may come at any time.
+    """A column of text: one 0/1 feature for each distinct text. New texts may appear at any time.
 
     Args:
         name: the column's name.
-        limit: values that get a feature of their own; those that come later share one.
+        limit: how many texts get their own feature; later ones share one.
     """
 
     kind = TEXT
@@ -208,8 +208,8 @@ class Categories(Column):
     def __init__(self, name: str, limit: int = CATEGORIES) -> None:
         super().__init__(name)
         self.limit = limit
-        self.values: dict[str, str] = {}  # those with a feature of their own, and its key
-        self.shared = False  # there is a feature for the rest
+        self.values: dict[str, str] = {}  # texts with their own feature, and its key
+        self.shared = False  # the remaining texts have a common feature
 
     def feature(self, key: str) -> str:
         """A feature's name."""
@@ -217,7 +217,7 @@ class Categories(Column):
             return f"{self.name} is {key}"
         return f"{self.name}={key[1:]}"
 
-    def encode(self, values: Texts, learned: Array | None = None) -> tuple[Vectors, Born]:
+    def encode(self, values: Texts, learned: Array | None = None) -> tuple[Vectors, NewKeys]:
         """The texts."""
         codes = values.codes
         known = codes >= 0
@@ -225,7 +225,7 @@ class Categories(Column):
         first = 0 if self.met else int(counted.argmax()) if counted.any() else len(codes)
         self.met = self.met or bool(counted.any())
         texts = [value[:LONGEST_CATEGORY] for value in values.values]
-        born = self._meet(texts, codes, counted)
+        new = self._meet(texts, codes, counted)
         groups: dict[str, list[int]] = {}
         for code, text in enumerate(texts):
             if (key := self._key(text)) is not None:
@@ -235,17 +235,17 @@ class Categories(Column):
             hits = codes == members[0] if len(members) == 1 else np.isin(codes, members)
             vectors[key] = hits.astype(np.float64)
         absence, more = self._absence(known, learned, first)
-        return vectors | absence, born + more
+        return vectors | absence, new + more
 
     def _key(self, text: str) -> str | None:
-        """The feature of a text; None where it would be a new one."""
+        """The feature of a text; None if it would be new."""
         return self.values.get(text, OTHER if self.shared else None)
 
-    def _meet(self, texts: list[str], codes: Array, counted: Array) -> Born:
-        """Gives features to new texts, in the order in which they appear in rows that count."""
-        born: Born = []
+    def _meet(self, texts: list[str], codes: Array, counted: Array) -> NewKeys:
+        """Adds features for new texts, in the order in which they appear in the rows that count."""
+        new: NewKeys = []
         if all(self._key(text) is not None for text in texts):
-            return born
+            return new
         appeared, rows = np.unique(codes[counted], return_index=True)
         places = np.flatnonzero(counted)[rows]
         for code, row in sorted(zip(appeared.tolist(), places.tolist(), strict=True), key=lambda item: item[1]):
@@ -254,39 +254,39 @@ class Categories(Column):
                 continue
             if len(self.values) < self.limit:
                 self.values = {**self.values, text: f"={text}"}
-                born.append((row, self.values[text]))
+                new.append((row, self.values[text]))
             else:
                 self.shared = True
-                born.append((row, OTHER))
-        return born
+                new.append((row, OTHER))
+        return new
 
     def known_keys(self) -> list[str]:
         """The keys of the features so far."""
         return [*self.values.values(), *[OTHER] * self.shared, *[ABSENT] * self.missed]
 
     def state(self) -> dict[str, Any]:
-        """What is known, as plain values."""
+        """The state, as plain values."""
         return super().state() | {"values": list(self.values), "shared": self.shared}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Back to what was known."""
+        """Restores what :meth:`state` returned."""
         super().restore(state)
         self.values = {str(value): f"={value}" for value in state["values"]}
         self.shared = bool(state["shared"])
 
 
 def all_finite(values: Array) -> bool:
-    """Whether no value is missing or infinite: a quick look that is right when it says so."""
+    """Quick check that no value is missing or infinite; False may be wrong."""
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(np.isfinite(values.sum()))
 
 
 def running_totals(total: float, values: Array) -> Array:
-    """The total before each row, and last that of all rows; it stays in the range of float64."""
+    """The total before each row, then the total of all rows, kept in the range of float64."""
     with np.errstate(over="ignore", invalid="ignore"):
         totals = np.cumsum(np.concatenate([[total], values]))
     if math.isfinite(totals[-1]):
         return totals
-    for row, value in enumerate(values.tolist()):  # each sum is held in range before the next, as where rows come singly
+    for row, value in enumerate(values.tolist()):  # clipped after each row, as when rows come singly
         totals[row + 1] = min(max(float(totals[row]) + value, -_LARGEST), _LARGEST)
     return totals

@@ -1,4 +1,4 @@
-"""From columns of any kind to rows of numbers, and features that are born on the way."""
+"""Turns columns of any kind into rows of numbers; new features may appear on the way."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from driftline.tables.inputs import Array
 from driftline.tables.kinds import NUMBER, TEXT, TRUTH
 
 CACHED = 2**15  # numbers
-Births = list[tuple[int, int]]  # (row, features from this row on)
+Growth = list[tuple[int, int]]  # (row, features from this row on)
 
 
 class Encoder:
-    """Turns columns into rows of numbers. What it keeps follows from the rows alone, not from how they were cut.
+    """Turns columns into rows of numbers. Its state depends on the rows alone, not on how they were cut into blocks.
 
     Args:
-        limit: texts of a column that get a feature of their own.
-        policy: from a column's name to what stands for a missing number; see :class:`Numbers`.
+        limit: how many texts of a column get their own feature.
+        policy: maps a column's name to its policy for missing numbers; see :class:`Numbers`.
     """
 
     def __init__(self, limit: int = CATEGORIES, policy: Callable[[str], str] = lambda name: LAST) -> None:
@@ -32,14 +32,14 @@ class Encoder:
         self.names: list[Any] = []
 
     def copy(self) -> Self:
-        """A copy that learns on its own."""
+        """A copy that learns independently."""
         other = type(self).__new__(type(self))
         other.__dict__.update(self.__dict__)
         other.columns = {name: column.copy() for name, column in self.columns.items()}
         return other
 
     def add(self, name: Any, kind: str) -> Column:
-        """Enters a column."""
+        """Adds a column."""
         kind = kind.partition(" ")[0]
         if kind == Unknown.kind:
             self.columns[name] = Unknown(name)
@@ -51,29 +51,29 @@ class Encoder:
             self.columns[name] = Times(name, kind)
         return self.columns[name]
 
-    def rows(self, values: Mapping[Any, Any], count: int, learned: Array | None = None) -> tuple[Array, Births]:
-        """Rows as numbers, and how many features there are from which row on, where some are born.
+    def rows(self, values: Mapping[Any, Any], count: int, learned: Array | None = None) -> tuple[Array, Growth]:
+        """Rows as numbers, and for each row with new features, the number of features from there on.
 
         Args:
-            values: of the rows, by column, in the form that the column takes.
-            count: of the rows.
+            values: the rows' values by column, in the form that the column takes.
+            count: the number of rows.
             learned: which rows are learned from; None for all.
         """
         vectors: dict[tuple[str, str], Array] = {}
-        born: list[tuple[int, int, Any, str]] = []
+        new: list[tuple[int, int, Any, str]] = []
         for place, (name, given) in enumerate(values.items()):
-            found, births = self.columns[name].encode(given, learned)
+            found, keys = self.columns[name].encode(given, learned)
             vectors |= {(name, key): vector for key, vector in found.items()}
-            born += [(row, place, name, key) for row, key in births]
-        births_by_row = self._give_birth(born) if born else []
-        return _side_by_side([vectors.get(feature) for feature in self.features], count), births_by_row
+            new += [(row, place, name, key) for row, key in keys]
+        growth = self._add_features(new) if new else []
+        return _side_by_side([vectors.get(feature) for feature in self.features], count), growth
 
-    def _give_birth(self, born: list[tuple[int, int, Any, str]]) -> Births:
-        """Enters new features in the order of their rows and columns."""
+    def _add_features(self, new: list[tuple[int, int, Any, str]]) -> Growth:
+        """Adds new features in the order of their rows and columns."""
         self.features, self.names = [*self.features], [*self.names]  # copies share the lists
         taken = set(self.names)
         widths: dict[int, int] = {}
-        for row, _, name, key in sorted(born, key=lambda item: item[:2]):
+        for row, _, name, key in sorted(new, key=lambda item: item[:2]):
             feature = self.columns[name].feature(key)
             while feature in taken:
                 feature += "'"
@@ -84,16 +84,16 @@ class Encoder:
         return list(widths.items())
 
     def state(self) -> dict[str, Any]:
-        """What is known, as plain values."""
+        """The state, as plain values."""
         return {
             "columns": [
                 [name, column.state()] for name, column in self.columns.items()
-            ],  # a mapping would be sorted in a file
+            ],  # a list, since files sort mappings
             "features": [[*feature, name] for feature, name in zip(self.features, self.names, strict=True)],
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Back to what was known."""
+        """Restores what :meth:`state` returned."""
         self.columns = {}
         for name, kept in state["columns"]:
             self.add(name, str(kept["kind"])).restore(kept)
@@ -101,18 +101,18 @@ class Encoder:
         self.names = [name for *_, name in state["features"]]
 
 
-def between(births: Births, width: int, count: int) -> list[tuple[int, int, int]]:
-    """The rows between two births, first and behind the last, and how many features there are.
+def spans(growth: Growth, width: int, count: int) -> list[tuple[int, int, int]]:
+    """Spans of rows with the same features: (first row, end, number of features).
 
-    >>> between([(0, 2), (3, 4)], width=0, count=5)
+    >>> spans([(0, 2), (3, 4)], width=0, count=5)
     [(0, 3, 2), (3, 5, 4)]
     """
-    edges = [(0, width), *births, (count, 0)]
+    edges = [(0, width), *growth, (count, 0)]
     return [(first, last, width) for (first, width), (last, _) in pairwise(edges) if first < last]
 
 
 def _side_by_side(vectors: list[Array | None], rows: int) -> Array:
-    """Columns side by side, a few rows at a time so that what is written stays in the cache; 0 where there is none."""
+    """Columns side by side, 0 where a vector is None. Writes a few rows at a time, to stay in the cache."""
     X = np.empty((rows, len(vectors)))
     step = max(256, CACHED // (len(vectors) or 1))
     for begin in range(0, rows, step):

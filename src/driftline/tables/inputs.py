@@ -1,4 +1,4 @@
-"""From what users hold (arrays, frames, lists, mappings) to rows of numbers; what is wrong is said with its place."""
+"""Turns user input (arrays, frames, lists, mappings) into rows of numbers; errors name the place."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ Array = npt.NDArray[Any]
 Name = Hashable
 
 BLOCK_ROWS = 65_536
-_NAMELESS = "; text and times are encoded where columns have names: give a frame, or a mapping for each row"
+_NAMELESS = "; text and times need columns with names: give a frame, or a mapping for each row"
 BLOCK_ELEMENTS = 2**18
 BLOCK_OPERATIONS = 2**30
-LIBRARIES = ("pandas", "polars", "pyarrow")  # of which frames are made, not only read
+LIBRARIES = ("pandas", "polars", "pyarrow")  # libraries whose frames can be made, not only read
 
 
 def rows_between_signals(columns: int, operations: int, multiple: int) -> int:
-    """Rows that the core learns at a time, a multiple of ``multiple``: few enough to heed an interrupt soon after."""
+    """Rows that the core learns at a time, a multiple of ``multiple``: few enough to respond to interrupts soon."""
     rows = min(max(1024, BLOCK_ELEMENTS // columns), max(1, BLOCK_OPERATIONS // operations))
     return max(rows // multiple, 1) * multiple
 
 
 def spell(value: float) -> str:
-    """A number that cannot be used, as messages spell it."""
+    """A bad number, as messages spell it."""
     return "NaN" if math.isnan(value) else "infinity" if math.isinf(value) else f"{value:g}"
 
 
 def named(x: Any) -> Any:
-    """A row with its names as a mapping, where it is a labelled vector such as a row of a pandas frame."""
+    """The row; as a mapping if it is a labelled vector, such as a row of a pandas frame."""
     if not hasattr(type(x), "to_dict") or not hasattr(type(x), "index"):
         return x
     index = x.index
@@ -53,7 +53,7 @@ def is_missing(value: Any) -> bool:
 
 
 def as_array(values: Any, where: str, what: str) -> Array:
-    """Whatever NumPy can read; what is masked is missing."""
+    """Converts whatever NumPy can read; masked values become missing."""
     try:
         if isinstance(values, np.ma.MaskedArray):
             return np.ma.filled(values.astype(np.float64), np.nan)
@@ -63,13 +63,13 @@ def as_array(values: Any, where: str, what: str) -> Array:
 
 
 def as_numbers(values: Array, where: str, what: str) -> Array:
-    """The same values as float64 or float32; text, objects and complex numbers are refused with their place."""
+    """Values as float64 or float32; refuses text, objects and complex numbers, and names the place."""
     if values.dtype in (np.float64, np.float32) and values.dtype.isnative:
         return values if values.flags.aligned else values.copy()
     if values.dtype.kind == "c":
         raise ValueError(f"{where}: Complex data not supported, {what} has dtype {values.dtype}")
     if values.dtype.kind in "biuf":
-        with np.errstate(over="ignore"):  # a long double beyond float64 is infinity, and refused as such
+        with np.errstate(over="ignore"):  # a long double beyond float64 becomes infinity, and is refused
             return values.astype(np.float64)
     if values.dtype.kind != "O":
         hint = _NAMELESS if values.dtype.kind in "UTSM" and what in ("x", "X") else ""
@@ -84,7 +84,7 @@ def as_numbers(values: Array, where: str, what: str) -> Array:
 
 
 def as_number(value: Any, where: str, what: str) -> float:
-    """One number, NaN where it is missing; raises ValueError or TypeError where it is none."""
+    """One number, NaN if it is missing; raises ValueError or TypeError if it is not a number."""
     if type(value) is float:
         return value
     if isinstance(value, np.ndarray) and value.size == 1:
@@ -118,7 +118,7 @@ class Table:
 
     @property
     def library(self) -> str | None:
-        """The library of the frame that holds the rows; None where it is no frame."""
+        """The library of the frame that holds the rows; None if they are not in a frame."""
         return None
 
     def block(self, start: int, stop: int) -> Array:
@@ -126,7 +126,7 @@ class Table:
         return as_numbers(np.asarray(self._values[start:stop]), self._where, "X")
 
     def blocks(self, at_most: int | None = None) -> Iterator[tuple[int, Array]]:
-        """All rows. An array of floats comes as it is; what must be converted comes in pieces."""
+        """All rows: an array of floats at once, anything that needs conversion in pieces."""
         whole = isinstance(self._values, np.ndarray) and self._values.dtype in (np.float64, np.float32)
         step = self.rows if whole and at_most is None else at_most or BLOCK_ROWS
         for start in range(0, self.rows, step):
@@ -143,7 +143,7 @@ class FrameTable(Table):
 
     @property
     def library(self) -> str | None:
-        """The library of the frame, where driftline makes frames of it too."""
+        """The library of the frame, if driftline can make its frames too."""
         return library_of(self._values)
 
     def block(self, start: int, stop: int) -> Array:
@@ -155,18 +155,18 @@ class FrameTable(Table):
         return np.stack([np.asarray(column, dtype=np.float64) for column in columns], axis=1)
 
     def columns_of(self, start: int, stop: int) -> list[Array]:
-        """The same rows column by column, as they are."""
+        """The same rows by column, not converted."""
         return [np.asarray(column.to_numpy()) for column in self._values[start:stop].iter_columns()]
 
 
 def library_of(frame: Any) -> str | None:
-    """The library of a frame as narwhals sees it, where frames of it are made; None otherwise."""
+    """The library of a narwhals frame, if driftline can make its frames; None otherwise."""
     name = str(frame.implementation.value)
     return name if name in LIBRARIES else None
 
 
 def is_sparse(values: Any) -> bool:
-    """Whether this is a matrix or array of scipy.sparse, which need not be imported for that."""
+    """Whether this is a matrix or array of scipy.sparse. Does not import SciPy."""
     return hasattr(type(values), "tocsr")
 
 
@@ -192,7 +192,7 @@ def _frame_table(X: Any, where: str) -> FrameTable:
     try:
         frame = narwhals.from_native(X, eager_only=True)
         names: list[Name] | None = list(frame.columns)
-    except Exception as error:  # whatever an object that looks like a frame comes up with
+    except Exception as error:  # an object that looks like a frame may raise anything
         raise _kind(error)(f"{where}: X cannot be read as a frame: {error}") from error
     if not all(isinstance(name, str) for name in frame.columns):
         names = None
@@ -200,7 +200,7 @@ def _frame_table(X: Any, where: str) -> FrameTable:
 
 
 def as_vector(values: Any, rows: int, where: str, what: str) -> Array:
-    """One float64 a row."""
+    """A vector with one float64 for each row."""
     if values is None:
         raise ValueError(f"{where}: {what} is missing: it requires {what} to be passed, but the target {what} is None")
     vector = as_array(values, where, what)
@@ -216,7 +216,7 @@ def as_vector(values: Any, rows: int, where: str, what: str) -> Array:
 
 
 def as_labels(values: Any, rows: int, where: str) -> Array:
-    """Several float64 a row."""
+    """An array with several float64 for each row."""
     table = as_array(values, where, "y")
     if table.shape[0] != rows:
         raise ValueError(f"{where}: X has {rows} rows, y has {table.shape[0]}")
@@ -224,7 +224,7 @@ def as_labels(values: Any, rows: int, where: str) -> Array:
 
 
 def warn_of_column(where: str, what: str) -> None:
-    """Warns that a column stands where a vector is expected, in the words that users of scikit-learn know."""
+    """Warns, in scikit-learn's words, that a column was given instead of a vector."""
     exceptions = sys.modules.get("sklearn.exceptions")
     category = UserWarning if exceptions is None else exceptions.DataConversionWarning
     message = f"A column-vector {what} was passed when a 1d array was expected ({where})"
@@ -232,7 +232,7 @@ def warn_of_column(where: str, what: str) -> None:
 
 
 def as_weights(values: Any, rows: int, where: str, number: bool = True) -> Array | None:
-    """Sample weights: finite and not negative; a single one counts for every row. Messages number rows if ``number``."""
+    """Sample weights, finite and not negative; a scalar applies to every row. Messages number rows if ``number``."""
     if values is None:
         return None
     if isinstance(values, numbers.Real):
@@ -263,5 +263,5 @@ def as_items(x: Mapping[Name, Any], where: str) -> dict[Name, float]:
 
 
 def as_label(y: Any, where: str) -> float:
-    """One label; NaN where it is missing."""
+    """One label; NaN if it is missing."""
     return as_number(y, where, "y")

@@ -1,3 +1,3 @@
-"""What a column holds: numbers, truths, text or times."""
+"""The kinds of columns: numbers, booleans, text and times."""
 
 NUMBER, TRUTH, TEXT, DATE, CLOCK, TIMESTAMP = "number", "truth", "text", "date", "clock", "timestamp"

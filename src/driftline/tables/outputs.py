@@ -1,4 +1,4 @@
-"""From columns of numbers to a frame of the library that the user holds."""
+"""Turns columns of numbers into a frame of the user's library."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ def as_frame(columns: Mapping[str, Array], like: Any, held: str | None, where: s
     """A frame with these columns.
 
     Args:
-        columns: by name, all of one length.
-        like: a library's name, or a frame of it, whose index is taken over where it is one of pandas; None to choose.
-        held: the library to use where ``like`` is None; None for the first that is imported, or installed.
-        where: what is called, for messages.
+        columns: columns by name, all of the same length.
+        like: a library's name, or a frame of it; the index of a pandas frame is kept. None to choose.
+        held: the library to use if ``like`` is None; None for the first that is imported, or installed.
+        where: the caller's name, for messages.
     """
     import narwhals
 
-    library: Any = _library(like, where) if like is not None else held or _at_hand(where)
+    library: Any = _library(like, where) if like is not None else held or _available(where)
     frame = narwhals.from_dict(dict(columns), backend=library).to_native()
     index = getattr(like, "index", None)
     if library == "pandas" and index is not None and not isinstance(like, str):
@@ -47,7 +47,7 @@ def _library(like: Any, where: str) -> str:
     return str(name)
 
 
-def _at_hand(where: str) -> str:
+def _available(where: str) -> str:
     """The first library that is imported, or else installed."""
     for there in (sys.modules.__contains__, find_spec):
         for name in LIBRARIES:

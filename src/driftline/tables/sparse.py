@@ -16,15 +16,15 @@ WIDEST = 2**52 + 1  # the number of columns is kept as a float64, and the last o
 
 
 def compressed(X: Any, where: str, what: str) -> Any:
-    """A matrix of SciPy's in compressed rows, from any of its formats."""
+    """A SciPy sparse matrix of any format, converted to CSR."""
     scipy = sys.modules.get("scipy.sparse")
     if scipy is None or not scipy.issparse(X):
-        raise TypeError(f"{where}: {what} is no sparse matrix of SciPy's, got {type(X).__name__}")
+        raise TypeError(f"{where}: {what} must be a sparse matrix of SciPy, got {type(X).__name__}")
     return X.tocsr()
 
 
 def as_sparse_rows(X: Any, where: str, what: str) -> SparseRows:
-    """Rows of float64 or float32 whose columns ascend, none of them twice; copied only where they must be."""
+    """Rows of float64 or float32 with strictly ascending columns; copied only if necessary."""
     rows = compressed(X, where, what)
     if rows.shape[-1] > WIDEST:
         raise ValueError(f"{where}: {what} has {rows.shape[-1]} columns; their numbers must not exceed 2^52")
@@ -37,7 +37,7 @@ def as_sparse_rows(X: Any, where: str, what: str) -> SparseRows:
     try:
         return SparseRows(values, columns, starts, rows.shape[-1])
     except ValueError as error:
-        raise ValueError(f"{where}: {what} is no sound sparse matrix: {error}") from None
+        raise ValueError(f"{where}: {what} is not a valid sparse matrix: {error}") from None
 
 
 class SparseTable(Table):
@@ -51,7 +51,7 @@ class SparseTable(Table):
         self._values = as_sparse_rows(rows, where, "X")
 
     def blocks(self, at_most: int | None = None) -> Iterator[tuple[int, Any]]:
-        """All rows, in pieces that may be longer than those of dense rows: a multiple of these."""
+        """All rows, in pieces that may be several times as long as those of dense rows."""
         step = inputs.BLOCK_ROWS if at_most is None else at_most * max(1, inputs.BLOCK_ROWS // at_most)
         for start in range(0, self.rows, step):
             yield start, self._values[start : start + step]
