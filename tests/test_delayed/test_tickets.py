@@ -238,7 +238,7 @@ def test_a_ticket_of_other_parameters_or_of_a_future_state_is_refused():
     for other in (dl.RLS(forgetting=0.5).fit(X, y), dl.Kalman().fit(X, y)):
         with pytest.raises(ValueError, match="another model: its class or its parameters differ"):
             other.tell(ticket, 1.0)
-    with pytest.raises(ValueError, match="120 labels were known when it was asked for, and this one has learned 7"):
+    with pytest.raises(ValueError, match="120 labels were known when it was made, and this one has learned 7"):
         dl.RLS().fit(X[:7], y[:7]).tell(ticket, 1.0)
     with pytest.raises(ValueError, match=r"RLS.ask: ahead must be"):
         model.ask(X[0], ahead=0)

@@ -240,7 +240,7 @@ def test_a_classifier_has_the_weights_that_its_learner_has():
     X, codes = labelled(5, 60, 3, 3)
     for y in (codes > 1, codes):
         curved = dl.Classifier(dl.Kernel(dl.RLS(), gamma=0.5)).fit(X, y)
-        with pytest.raises(AttributeError, match="Kernel: a linear kernel alone has coef_"):
+        with pytest.raises(AttributeError, match="Kernel: only a linear kernel has coef_"):
             _ = curved.coef_
         straight = dl.Classifier(dl.Kernel(dl.RLS(), kernel="linear")).fit(X, y)
         wanted = dl.Classifier(dl.RLS()).fit(X, y)

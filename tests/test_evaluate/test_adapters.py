@@ -102,7 +102,7 @@ def test_a_binary_classifier_of_river_is_measured_on_late_labels_and_fresh_rows(
 @pytest.mark.parametrize(("labels", "message"), [((1, 2), "got 2"), (("up", "down"), "got '(up|down)'"), ((-1, 0), "got")])
 def test_a_binary_classifier_of_river_refuses_other_labels(rows, labels, message):
     y = np.where(rows[1] > 0, *labels)
-    with pytest.raises(ValueError, match=f"LogisticRegression of River takes labels 0 and 1, or -1 and 1, {message}"):
+    with pytest.raises(ValueError, match=f"River's LogisticRegression takes labels 0 and 1, or -1 and 1, {message}"):
         evaluate.prequential(river.linear_model.LogisticRegression(), (rows[0], y))
 
 

@@ -75,7 +75,7 @@ def test_rows_that_are_made_in_the_same_memory_are_told_apart(rows):
 def test_a_stream_is_read_to_the_row_asked_for():
     stream = dl.streams.Rotating(rate=1.0, unit="deg")
     assert near(totals(stream, rows=20_000), totals(stream.take(20_000)))
-    with pytest.raises(ValueError, match="rows must be given: Rotating has no end"):
+    with pytest.raises(ValueError, match="give rows: Rotating is endless"):
         totals(stream)
 
 
@@ -157,7 +157,7 @@ def test_a_dataset_of_river_is_a_stream():
 
 def test_a_dataset_of_river_without_an_end_needs_rows():
     friedman = datasets.synth.Friedman(seed=1)
-    with pytest.raises(ValueError, match="rows must be given: Friedman has no end"):
+    with pytest.raises(ValueError, match="give rows: Friedman is endless"):
         totals(friedman)
     assert evaluate.prequential(dl.RLS(), friedman, rows=50).rows == 50
 

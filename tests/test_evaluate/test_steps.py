@@ -102,7 +102,7 @@ def test_tables_and_json_have_every_step():
 @pytest.mark.parametrize(
     ("learner", "options", "error", "words"),
     [
-        (dl.RLS(), {"delay": 2}, ValueError, "goes with neither delay nor holdout"),
+        (dl.RLS(), {"delay": 2}, ValueError, "cannot be combined with delay or holdout"),
         (dl.RLS(), {"steps": 0}, ValueError, "steps must be"),
         (dl.Forecaster(dl.RLS(), 5), {}, ValueError, "steps is 3, but"),
         (dl.Classifier(dl.RLS()), {}, TypeError, "must be a regressor"),
@@ -116,5 +116,5 @@ def test_what_does_not_go_together_is_refused(learner, options, error, words):
 def test_names_that_change_are_refused():
     X, y = rows()
     data = [*zip(mappings(X[:10]), y[:10], strict=True), ({"a": 1.0, "c": 2.0}, 1.0)]
-    with pytest.raises(ValueError, match="the names of the features are not those of the first row"):
+    with pytest.raises(ValueError, match="the feature names differ from the first row"):
         evaluate.prequential(dl.RLS(), data, steps=STEPS)

@@ -148,7 +148,7 @@ def test_a_setting_that_cannot_learn_a_row_ends_alone(rows, short_blocks):
     result = dl.sweep(dl.WEMM(), {"ridge": [10.0, 1e6]}, X, y)
     assert result.losses[0] == math.inf
     assert result.models[0] is None
-    assert result.reasons[0].startswith("sweep: in the rows from 56 on, counted from there, WEMM.run: row 4 has x'Sx >= 1")
+    assert result.reasons[0].startswith("sweep: in the rows from 56 on, numbered from there, WEMM.run: row 4 has x'Sx >= 1")
     alone = dl.WEMM(ridge=1e6)
     assert result.losses[1] == pytest.approx(alone.run(X, y).losses.mean(), rel=1e-12)
     assert result.best == {"ridge": 1e6}
@@ -207,7 +207,7 @@ def test_an_interrupt_ends_all_threads_soon(rows, jobs, short_blocks):
 def test_what_is_wrong_with_the_rows_ends_all_threads(rows, short_blocks):
     X, y = rows
     X[60, 1] = math.nan
-    words = r"^sweep: in the rows from 56 on, counted from there, RLS\.run: X has NaN in row 4, feature 1"
+    words = r"^sweep: in the rows from 56 on, numbered from there, RLS\.run: X has NaN in row 4, feature 1"
     with pytest.raises(ValueError, match=words):
         dl.sweep(dl.RLS(), {"ridge": [1.0, 2.0, 3.0]}, X, y)
 

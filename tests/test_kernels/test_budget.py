@@ -234,5 +234,5 @@ def test_what_cannot_be_a_kernel_is_refused_by_name():
         dl.Kernel(kernel="poly", degree=9, gamma=1.0).run(1e40 * X, y)
     with pytest.raises(ValueError, match="weights_every is for learners with a weight for each feature"):
         dl.Kernel().run(X, y, weights_every=5)
-    with pytest.raises(AttributeError, match="a linear kernel alone has coef_"):
+    with pytest.raises(AttributeError, match="only a linear kernel has coef_"):
         _ = dl.Kernel().fit(X, y).coef_

@@ -218,9 +218,9 @@ def test_what_is_refused_changes_nothing():
         with pytest.raises(ValueError, match=words):
             made.learn_many(rows, labels)
     for other, words in (
-        (moments_of(X, y, 0.9), "forgetting is 0.99 here and 0.9 there"),
-        (moments_of(X, y, 0.99, intercept=False), "intercept is True here and False there"),
-        (moments_of(short, y, 0.99), "there are 5 features here and 3 there"),
+        (moments_of(X, y, 0.9), "forgetting is 0.99, but 0.9 in later"),
+        (moments_of(X, y, 0.99, intercept=False), "intercept is True, but False in later"),
+        (moments_of(short, y, 0.99), "there are 5 features, but 3 in later"),
     ):
         with pytest.raises(ValueError, match=rf"^Moments\.then: {words}"):
             made.then(other)

@@ -1,4 +1,4 @@
-"""A battery of checks for any learner, also for one of your own.
+"""A battery of checks for any learner, including your own.
 
 >>> import driftline as dl
 >>> dl.checks.check_learner(dl.RLS(forgetting=0.95))

@@ -15,7 +15,7 @@ Check = Callable[[Learner], None]
 def battery() -> Iterator[Check]:
     """Every check: the public functions of the modules ``driftline.checks.on_*``.
 
-    A check takes a learner as a pattern, which it never changes, and raises AssertionError where a copy of it misbehaves.
+    A check takes a learner, which it never changes, and raises AssertionError if a copy of it misbehaves.
     """
     package = importlib.import_module(__package__)
     for found in pkgutil.iter_modules(package.__path__):
@@ -31,7 +31,7 @@ def check_learner(learner: Learner | type[Learner]) -> None:
     """Runs the whole battery on a learner, or on a class with its defaults.
 
     Raises:
-        AssertionError: with a line for each check that failed.
+        AssertionError: names each failed check on a line.
     """
     pattern = learner() if isinstance(learner, type) else learner
     failures: dict[str, Exception] = {}

@@ -1,4 +1,4 @@
-"""Bad input is refused in words that name the learner, and changes nothing."""
+"""Bad input is refused with a message that names the learner, and changes nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ROWS: dict[str, Any] = {
     "nothing": None,
     "an object": object(),
     "empty": [],
-    "a whole number that no float can hold": [10**400, 0, 0],
+    "an integer too large for a float": [10**400, 0, 0],
 }
 _WIDTHS: dict[str, Any] = {"too few features": [0.1, 0.2], "too many features": np.ones(4) / 4}
 _LABELS: dict[str, Any] = {
@@ -35,7 +35,7 @@ _LABELS: dict[str, Any] = {
     "several labels": [1.0, 2.0],
     "an object": object(),
     "a complex number": 1j,
-    "a whole number that no float can hold": 10**400,
+    "an integer too large for a float": 10**400,
 }
 _TABLES: dict[str, Any] = {
     "one dimension": np.ones(3),
@@ -54,18 +54,18 @@ _TABLES: dict[str, Any] = {
 
 
 def _models(learner: Learner) -> list[tuple[Learner, dict[str, Any]]]:
-    """A learner at its start and one that knows its width, each with the rows that it must refuse."""
+    """An untrained learner and one that knows its width, each with rows that it must refuse."""
     return [(fresh(learner, missing="raise"), _ROWS), (trained(learner, missing="raise"), {**_ROWS, **_WIDTHS})]
 
 
 def _labels_for(model: Learner) -> dict[str, Any]:
-    """A learner that takes several labels a row, and has seen none, may take two."""
+    """The labels to refuse; an untrained learner that supports several labels a row may take two."""
     may = model._takes_outputs and not model.n_seen_
     return {what: label for what, label in _LABELS.items() if not (may and what == "several labels")}
 
 
 def bad_rows_are_refused_by_learn_one(learner: Learner) -> None:
-    """Before anything was learned, and after."""
+    """Both before and after anything was learned."""
     for model, rows in _models(learner):
         for what, x in rows.items():
             message = require_refusal(model, what, model.learn_one, x, 1.0)
@@ -73,7 +73,7 @@ def bad_rows_are_refused_by_learn_one(learner: Learner) -> None:
 
 
 def bad_rows_are_refused_by_predict_one(learner: Learner) -> None:
-    """Before anything was learned, and after."""
+    """Both before and after anything was learned."""
     for model, rows in _models(learner):
         for what, x in rows.items():
             message = require_refusal(model, what, model.predict_one, x)
@@ -81,7 +81,7 @@ def bad_rows_are_refused_by_predict_one(learner: Learner) -> None:
 
 
 def bad_labels_are_refused_by_learn_one(learner: Learner) -> None:
-    """Before anything was learned, and after."""
+    """Both before and after anything was learned."""
     for model, _ in _models(learner):
         for what, label in _labels_for(model).items():
             message = require_refusal(model, what, model.learn_one, [0.1, 0.2, 0.3], label)
@@ -89,7 +89,7 @@ def bad_labels_are_refused_by_learn_one(learner: Learner) -> None:
 
 
 def bad_tables_are_refused(learner: Learner) -> None:
-    """By run, partial_fit and fit, and by predict and score of a learner that could predict."""
+    """Refused by run, partial_fit and fit, and by predict and score of a trained learner."""
     for model, _ in _models(learner):
         for what, X in _TABLES.items():
             for verb in (model.run, model.partial_fit, model.fit):
@@ -100,7 +100,7 @@ def bad_tables_are_refused(learner: Learner) -> None:
 
 
 def tables_of_another_width_are_refused(learner: Learner) -> None:
-    """By everything but fit, which starts anew."""
+    """Refused by everything except fit, which starts over."""
     model = trained(learner)
     for width in (2, 4):
         X, y = stream(rows=5, features=width)
@@ -110,7 +110,7 @@ def tables_of_another_width_are_refused(learner: Learner) -> None:
 
 
 def bad_columns_of_labels_are_refused(learner: Learner) -> None:
-    """Wrong lengths and kinds, and a label that is missing."""
+    """Wrong lengths, wrong kinds, and a missing label."""
     X, _ = stream(rows=2)
     bad: dict[str, Any] = {
         "one label too few": [0.1],
@@ -135,7 +135,7 @@ def bad_columns_of_labels_are_refused(learner: Learner) -> None:
 
 
 def bad_intervals_of_snapshots_are_refused(learner: Learner) -> None:
-    """weights_every is a whole number of at least 1."""
+    """weights_every must be a whole number of at least 1."""
     X, y = stream()
     for model, _ in _models(learner):
         for every in (0, -1, 1.5, "2", np.nan, [1]):

@@ -1,4 +1,4 @@
-"""Columns of text, truths and times: encoded as they come, the same in tables and in mappings."""
+"""Columns of text, booleans and times: encoded as they come, the same in tables and in mappings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TEXTS = ("oak", "ash", "elm", "fir")
 
 
 def _columns(rows: int = 60) -> tuple[dict[str, list[Any]], Array]:
-    """Columns of every kind, with texts that come late, and labels."""
+    """Columns of every kind, with texts that appear late, and labels."""
     X, y = stream(rows)
     rng = np.random.default_rng(8)
     texts = [_TEXTS[int(rng.integers(2 if t < rows // 2 else 4))] for t in range(rows)]
@@ -36,7 +36,7 @@ def _rows(columns: dict[str, list[Any]]) -> list[dict[str, Any]]:
 
 
 def _frame(columns: dict[str, list[Any]]) -> Any:
-    """A frame of a library that is installed; None where there is none."""
+    """A frame of any installed library; None if there is none."""
     for library, kind in (("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "table")):
         try:
             return getattr(importlib.import_module(library), kind)(columns)
@@ -54,7 +54,7 @@ def _looped(learner: Learner, rows: list[dict[str, Any]], y: Array) -> tuple[Lea
 
 
 def text_and_times_are_the_same_in_tables_and_in_a_loop(learner: Learner) -> None:
-    """Predictions and state, to the last bit, with texts that come on the way."""
+    """Predictions and state are equal to the last bit, with texts that appear on the way."""
     columns, y = _columns()
     model, said = _looped(learner, _rows(columns), y)
     for name in ("tree=oak", "tree=fir", "load", "open", "when: day sin"):
@@ -66,7 +66,7 @@ def text_and_times_are_the_same_in_tables_and_in_a_loop(learner: Learner) -> Non
 
 
 def a_text_is_a_feature_that_is_one(learner: Learner) -> None:
-    """Text gives the same model as the numbers that stand for it."""
+    """Text gives the same model as its one-hot features."""
     columns, y = _columns()
     by_text, by_number = fresh(learner), fresh(learner)
     for tree, load, label in zip(columns["tree"], columns["load"], y.tolist(), strict=True):
@@ -79,7 +79,7 @@ def a_text_is_a_feature_that_is_one(learner: Learner) -> None:
 
 
 def an_unknown_text_counts_for_nothing_until_it_is_learned(learner: Learner) -> None:
-    """predict_one and ask leave no trace of it."""
+    """predict_one and ask do not add it."""
     columns, y = _columns()
     model, _ = _looped(learner, _rows(columns), y)
     before = model.__getstate__()
@@ -87,11 +87,11 @@ def an_unknown_text_counts_for_nothing_until_it_is_learned(learner: Learner) -> 
     ticket = model.ask({"tree": "yew", "load": 0.1})
     require_same(before, model.__getstate__(), "asking changed the state")
     model.tell(ticket, 0.5)
-    require(model.feature_names_in_[-1] == "tree=yew", "telling brought no feature")
+    require(model.feature_names_in_[-1] == "tree=yew", "telling added no feature")
 
 
 def tickets_of_text_are_rows_learned(learner: Learner) -> None:
-    """Also as bytes, when the features are known."""
+    """Telling a ticket equals learning its row, also after a round trip through bytes once the features are known."""
     columns, y = _columns()
     rows = _rows(columns)
     by_row, by_ticket = (_looped(learner, rows, y)[0] for _ in range(2))
@@ -102,7 +102,7 @@ def tickets_of_text_are_rows_learned(learner: Learner) -> None:
 
 
 def columns_are_saved_with_the_model(learner: Learner) -> None:
-    """A copy by bytes goes on as if nothing had happened."""
+    """A copy through bytes continues as if nothing had happened."""
     columns, y = _columns()
     rows = _rows(columns)
     whole, _ = _looped(learner, rows, y)
@@ -117,7 +117,7 @@ def columns_are_saved_with_the_model(learner: Learner) -> None:
 
 
 def texts_are_bounded(learner: Learner) -> None:
-    """Those that come after many others share a feature."""
+    """Texts beyond the limit share a feature."""
     model = fresh(learner)
     for t in range(CATEGORIES + 10):
         model.learn_one({"tree": f"tree {t}"}, 0.1)
@@ -126,7 +126,7 @@ def texts_are_bounded(learner: Learner) -> None:
 
 
 def values_of_another_kind_are_refused(learner: Learner) -> None:
-    """Text where numbers were, and the other way round, with the column's name; nothing changes."""
+    """Text in a column of numbers, or the reverse, is refused by name, and changes nothing."""
     model = fresh(learner, missing="raise")
     model.learn_one({"tree": "oak", "load": 0.1}, 0.5)
     for row in ({"tree": 2.0, "load": 0.1, "new": 1.0}, {"tree": "oak", "load": "high"}, {"tree": None, "load": 0.1}):

@@ -1,4 +1,4 @@
-"""Copies of a learner: exact, independent, and able to go on."""
+"""Copies of a learner: exact, independent, and able to continue."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from driftline.storage.model_file import load
 
 
 def _require_copy(original: Learner, twin: Learner, how: str) -> None:
-    """The same state, a state of its own, and the same future."""
+    """Requires the same state, independence, and the same predictions afterwards."""
     require(twin is not original, f"{how} gave the learner itself")
     require_same_state(twin, original, how)
     X, y = stream(rows=20, seed=6)
@@ -26,7 +26,7 @@ def _require_copy(original: Learner, twin: Learner, how: str) -> None:
 
 
 def _callables(learner: Learner) -> list[str]:
-    """Parameters that are functions, or hold one."""
+    """Parameters that are functions or contain one."""
     return [
         name
         for name, value in learner.get_params(deep=False).items()
@@ -35,7 +35,7 @@ def _callables(learner: Learner) -> list[str]:
 
 
 def pickles_are_copies(learner: Learner) -> None:
-    """At the start and after learning, with and without names. Functions that pickle refuses are the user's own."""
+    """Untrained and trained, with and without names. Functions that pickle refuses are the user's concern."""
     if _callables(learner):
         return
     for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
@@ -49,14 +49,14 @@ def pickles_are_copies(learner: Learner) -> None:
 
 
 def deep_copies_are_copies(learner: Learner) -> None:
-    """At the start and after learning."""
+    """Untrained and trained."""
     for model in (fresh(learner), trained(learner), trained(learner, dtype="float32")):
         _require_copy(model, copy.deepcopy(model), "deepcopy")
         _require_copy(model, copy.copy(model), "copy")
 
 
 def clones_are_at_the_start(learner: Learner) -> None:
-    """The same parameters, and nothing learned."""
+    """A clone has the same parameters and has learned nothing."""
     model = trained(learner)
     twin = fresh(model)
     parameters = model.get_params(deep=False)
@@ -67,7 +67,7 @@ def clones_are_at_the_start(learner: Learner) -> None:
 
 
 def saved_learners_go_on(learner: Learner) -> None:
-    """Save, load, resume is never having stopped. A function among the parameters is refused by name."""
+    """Saving and loading changes nothing. A parameter that is a function is refused by name."""
     if type(learner) not in registry.learners().values():
         return
     with tempfile.TemporaryDirectory() as folder:

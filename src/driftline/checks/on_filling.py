@@ -1,4 +1,4 @@
-"""Missing values that are filled in: the running mean of the column, and a feature that says so."""
+"""Filled-in missing values: the column's running mean, and a feature that marks it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _looped(learner: Learner, X: Array, y: Array) -> tuple[Learner, Array]:
 
 
 def filling_is_the_same_in_run_and_loop(learner: Learner) -> None:
-    """Predictions and state; a row without its label is predicted, and counted as skipped."""
+    """Predictions and state are equal; a row without a label is predicted, and counted as skipped."""
     X, y = _holes()
     one, said = _looped(learner, X, y)
     many = fresh(learner, missing="fill")
@@ -41,7 +41,7 @@ def filling_is_the_same_in_run_and_loop(learner: Learner) -> None:
 
 
 def filling_takes_the_mean_so_far_and_a_flag(learner: Learner) -> None:
-    """The model is the one that learns rows in which both stand already."""
+    """The model equals one that learns rows with the means and flags already filled in."""
     X, y = _holes()
     model, said = _looped(learner, X, y)
     by_hand = fresh(learner, missing="skip")
@@ -66,7 +66,7 @@ def filling_takes_the_mean_so_far_and_a_flag(learner: Learner) -> None:
 
 
 def filled_tickets_are_rows_learned(learner: Learner) -> None:
-    """Also as bytes, when the features are known; the state stands the way through bytes."""
+    """Telling a ticket equals learning its row, also after a round trip of ticket and model through bytes."""
     X, y = _holes()
     by_row, by_ticket = (_looped(learner, X, y)[0] for _ in range(2))
     with contextlib.suppress(ValueError):  # a function among the parameters
@@ -80,7 +80,7 @@ def filled_tickets_are_rows_learned(learner: Learner) -> None:
 
 
 def filling_refuses_infinity(learner: Learner) -> None:
-    """It is not missing; in labels neither."""
+    """Infinity does not count as missing, in rows or in labels."""
     X, y = stream()
     model = fresh(learner, missing="fill")
     model.run(X, y)

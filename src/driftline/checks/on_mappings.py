@@ -1,4 +1,4 @@
-"""Rows as mappings: features by name, some of which appear later."""
+"""Rows as mappings: features by name, some appearing later."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _by_names(learner: Learner) -> Learner:
 
 
 def mappings_and_arrays_are_the_same_rows(learner: Learner) -> None:
-    """To the last bit, in any order of the keys."""
+    """Equal to the last bit, in any order of the keys."""
     X, y = stream()
     by_place, by_name = fresh(learner), fresh(learner)
     rng = np.random.default_rng(5)
@@ -42,7 +42,7 @@ def mappings_and_arrays_are_the_same_rows(learner: Learner) -> None:
 
 
 def a_missing_key_is_zero(learner: Learner) -> None:
-    """In predict_one and in learn_one."""
+    """Both in predict_one and in learn_one."""
     short, zero = _by_names(learner), _by_names(learner)
     first, second, third = names()
     require_same(
@@ -54,7 +54,7 @@ def a_missing_key_is_zero(learner: Learner) -> None:
 
 
 def predict_one_ignores_unknown_names_and_never_grows(learner: Learner) -> None:
-    """Also where all the names are unknown."""
+    """Even if all names are unknown."""
     model = _by_names(learner)
     before = model.__getstate__()
     row = dict.fromkeys(names(), 0.5)
@@ -64,7 +64,7 @@ def predict_one_ignores_unknown_names_and_never_grows(learner: Learner) -> None:
 
 
 def learn_one_grows_by_new_names(learner: Learner) -> None:
-    """The newcomer comes last, before the intercept; the state stays finite; learning goes on."""
+    """A new feature comes last, before the intercept; the state stays finite, and learning continues."""
     model = _by_names(learner)
     row = dict.fromkeys(names(), 0.3)
     model.learn_one({"new": 0.4, **row}, 0.7)
@@ -72,14 +72,14 @@ def learn_one_grows_by_new_names(learner: Learner) -> None:
     require(model.n_features_in_ == 4, f"there are {model.n_features_in_} features")
     require(not (model._by_feature and model._linear) or len(model.coef_) == 4, "there is no weight for each of them")
     require(model.n_seen_ == 61, "growing lost count of the rows")
-    require_same(model.predict_one(row), model.predict_one({**row, "new": 0.0}), "a missing newcomer")
+    require_same(model.predict_one(row), model.predict_one({**row, "new": 0.0}), "a missing new feature")
     for t in range(20):
         model.learn_one({**row, "new": 0.1 * (t % 3)}, 0.2 * t % 1)
     require_finite(model, "after growing")
 
 
 def growing_needs_no_start_with_names(learner: Learner) -> None:
-    """The first row may be empty where there is an intercept."""
+    """With an intercept, the first row may be empty."""
     model = fresh(learner, intercept=True)
     model.learn_one({}, 0.5)
     require(model.n_features_in_ == 0, "an empty mapping brought a feature")
@@ -101,7 +101,7 @@ def bad_mappings_are_refused_by_name(learner: Learner) -> None:
             message = require_refusal(model, f"learn_one: {bad!r}", model.learn_one, row, 1.0)
             require(repr(names()[1]) in message, f"the message does not name the feature: {message}")
             require_refusal(model, f"predict_one: {bad!r}", model.predict_one, row)
-        if bad != "x":  # text is for columns of text, of which this may be one
+        if bad != "x":  # text would make it a column of text
             require_refusal(model, f"a new feature with {bad!r}", model.learn_one, {"new": bad}, 1.0)
     require_refusal(model, "a new feature with a bad label", model.learn_one, {"new": 0.1}, np.nan)
 

@@ -19,9 +19,9 @@ def _with_holes() -> tuple[Array, Array, Array]:
 
 
 def skipping_leaves_out_rows_and_counts_them(learner: Learner) -> None:
-    """The state is that of the whole rows alone; a row without its label is still predicted.
+    """The state is that of learning only the complete rows; a row without a label is still predicted.
 
-    Learners that look back on earlier rows keep the place of those that they skip, and have another state.
+    Learners that look back on earlier rows keep the place of skipped rows, so their state differs.
     """
     X, y, whole = _with_holes()
     model, wanted = fresh(learner, missing="skip"), fresh(learner, missing="skip")
@@ -36,7 +36,7 @@ def skipping_leaves_out_rows_and_counts_them(learner: Learner) -> None:
 
 
 def skipping_is_the_same_in_run_and_loop(learner: Learner) -> None:
-    """Predictions, state and count."""
+    """Predictions, state and the count of skipped rows are equal."""
     X, y, _ = _with_holes()
     many, one = fresh(learner, missing="skip"), fresh(learner, missing="skip")
     looped = []
@@ -48,7 +48,7 @@ def skipping_is_the_same_in_run_and_loop(learner: Learner) -> None:
 
 
 def nothing_is_learned_from_missing_values_alone(learner: Learner) -> None:
-    """A learner that has only met such rows is still at its start."""
+    """A learner that has seen only such rows is still untrained."""
     model = fresh(learner, missing="skip")
     run = model.run(np.full((4, 3), np.nan), np.ones(4))
     require(model.n_skipped_ == run.skipped == 4 and model.n_seen_ == 0, "the rows were not counted as skipped")
@@ -57,7 +57,7 @@ def nothing_is_learned_from_missing_values_alone(learner: Learner) -> None:
 
 
 def holes_are_refused_with_their_place(learner: Learner) -> None:
-    """NaN and infinity in the middle of a run: the message has the row and the feature, and nothing was learned."""
+    """NaN or infinity within a run: the message names row and feature, and nothing is learned."""
     X, y = stream()
     for model in (fresh(learner, missing="raise"), trained(learner, missing="raise")):
         for value in (np.nan, np.inf, -np.inf):

@@ -1,4 +1,4 @@
-"""The state survives anything that is finite."""
+"""The state survives any finite numbers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _hard_streams() -> Iterator[tuple[str, Array, Array]]:
 
 
 def the_state_stays_finite(learner: Learner) -> None:
-    """Predictions too. A learner may refuse a stream whose exact solution diverges, and is then as it was before."""
+    """So do predictions. A learner may refuse a stream whose exact solution diverges; it is then unchanged."""
     for what, X, y in _hard_streams():
         for dtype in ("float64", "float32"):
             model = fresh(learner, dtype=dtype)
@@ -53,7 +53,7 @@ def the_state_stays_finite(learner: Learner) -> None:
 
 
 def hard_streams_are_the_same_in_pieces_and_row_by_row(learner: Learner) -> None:
-    """To the last bit, also through a copy: nothing that acts later is left out of the state."""
+    """Equal to the last bit, even through a copy: the state lacks nothing that matters later."""
     for what, X, y in _hard_streams():
         for dtype in ("float64", "float32"):
             whole, pieces, loop = (fresh(learner, dtype=dtype) for _ in range(3))
@@ -71,7 +71,7 @@ def hard_streams_are_the_same_in_pieces_and_row_by_row(learner: Learner) -> None
 
 
 def values_beyond_the_type_are_refused(learner: Learner) -> None:
-    """1e300 is no float32, in a row or in a label; skipping treats it as missing."""
+    """1e300 does not fit float32, in a row or a label; skipping treats it as missing."""
     model = fresh(learner, dtype="float32", missing="skip")
     model.run(*stream())
     model.learn_one([1e300, 0.0, 0.0], 1.0)

@@ -1,4 +1,4 @@
-"""Hyper-parameters: checked, never changed by learning, and shown as they are."""
+"""Hyper-parameters: checked, never changed by learning, and shown as given."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def _require_refused_value(
         require(str(error).startswith(owner), f"{name}={value!r}: the message does not start with {owner}: {error}")
         require(name in str(error), f"{name}={value!r}: the message does not name the parameter: {error}")
     else:
-        raise AssertionError(f"{name}={value!r} was taken")
+        raise AssertionError(f"{name}={value!r} was accepted")
 
 
 def bad_values_are_refused_by_the_constructor(learner: Learner) -> None:
-    """ValueError with the learner, the parameter, its rule and the value."""
+    """The ValueError names the learner, the parameter, its rule and the value."""
     owner = type(learner).__name__
     for name in learner.get_params(deep=False):
         for value in _JUNK:
@@ -36,7 +36,7 @@ def bad_values_are_refused_by_the_constructor(learner: Learner) -> None:
 
 
 def bad_values_are_refused_by_set_params(learner: Learner) -> None:
-    """And by assignment; nothing is changed, good values given with a bad one neither."""
+    """Also by assignment. Nothing changes, not even good values given along with a bad one."""
     owner = type(learner).__name__
     for model in (fresh(learner), trained(learner)):
         before = model.__getstate__()
@@ -58,18 +58,18 @@ def unknown_parameters_are_refused(learner: Learner) -> None:
         except (TypeError, ValueError) as error:
             require(type(learner).__name__ in str(error), f"the message does not name the learner: {error}")
         else:
-            raise AssertionError("an unknown parameter was taken")
+            raise AssertionError("an unknown parameter was accepted")
 
 
 def learning_changes_no_parameter(learner: Learner) -> None:
-    """They stay the very objects that were given."""
+    """Parameters stay the very objects that were given."""
     given = learner.get_params(deep=False)
     after = trained(learner).get_params(deep=False)
     require(after.keys() == given.keys() and all(after[name] is given[name] for name in given), f"{given} became {after}")
 
 
 def set_params_to_what_they_are_changes_nothing(learner: Learner) -> None:
-    """Also once the learner has learned."""
+    """Even once the learner is trained."""
     for model in (fresh(learner), trained(learner)):
         before = model.__getstate__()
         require(model.set_params(**model.get_params(deep=False)) is model, "set_params returns something else")
@@ -77,7 +77,7 @@ def set_params_to_what_they_are_changes_nothing(learner: Learner) -> None:
 
 
 def the_shape_of_the_state_is_fixed_once_it_has_learned(learner: Learner) -> None:
-    """Intercept and dtype cannot change any more; before, they can."""
+    """Intercept and dtype can change only before the first row."""
     free, held = fresh(learner), trained(learner)
     before = held.__getstate__()
     other = {"intercept": not learner.intercept, "dtype": "float32" if learner.dtype == "float64" else "float64"}
@@ -88,7 +88,7 @@ def the_shape_of_the_state_is_fixed_once_it_has_learned(learner: Learner) -> Non
 
 
 def repr_evaluates_back(learner: Learner) -> None:
-    """Into a learner with the same parameters, unless one of them is an object that cannot be written down."""
+    """It gives a learner with the same parameters, unless one has no literal form."""
     text = repr(fresh(learner))
     if "<" in text:
         return

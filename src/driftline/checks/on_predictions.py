@@ -1,4 +1,4 @@
-"""Predictions come before learning, and every way to the same rows is the same way."""
+"""Predictions come before learning, and all ways to pass the same rows agree."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from driftline.checks.tools import fresh, names, require, require_same, require_
 
 
 def prediction_before_learning_is_that_of_the_start_weights(learner: Learner) -> None:
-    """It is the prediction of a run's first row, and asking for it changes nothing."""
+    """It equals the prediction of a run's first row, and making it changes nothing."""
     X, y = stream()
     model = fresh(learner)
     first = model.predict_one(X[0])
@@ -31,7 +31,7 @@ def predict_before_learning_raises(learner: Learner) -> None:
             kinds = isinstance(error, ValueError) and isinstance(error, AttributeError)
             require(kinds, f"{type(error).__name__} is not a NotFittedError")
         else:
-            raise AssertionError("an answer without anything learned")
+            raise AssertionError("predict answered before anything was learned")
 
 
 def run_equals_the_loop(learner: Learner) -> None:
@@ -48,7 +48,7 @@ def run_equals_the_loop(learner: Learner) -> None:
 
 
 def batches_equal_one_run(learner: Learner) -> None:
-    """However the rows are cut into pieces, predictions, resets and state are those of one run."""
+    """However the rows are cut, predictions, resets and state equal those of one run."""
     X, y = stream()
     whole = fresh(learner)
     run = whole.run(X, y)
@@ -61,7 +61,7 @@ def batches_equal_one_run(learner: Learner) -> None:
 
 
 def a_run_accounts_for_its_rows(learner: Learner) -> None:
-    """Errors, losses, resets and counts fit the predictions."""
+    """Errors, losses, resets and counts agree with the predictions."""
     X, y = stream()
     model = fresh(learner)
     run = model.run(X, y)
@@ -74,7 +74,7 @@ def a_run_accounts_for_its_rows(learner: Learner) -> None:
 
 
 def memory_layout_makes_no_difference(learner: Learner) -> None:
-    """Lists, other strides and other orders of the same numbers are the same rows."""
+    """Lists, strides and memory orders of the same numbers give the same rows."""
     X, y = stream()
     wanted = fresh(learner).run(X, y).predictions
     wide = np.zeros((len(X), 7))
@@ -118,12 +118,12 @@ def predicting_learns_nothing(learner: Learner) -> None:
 
 
 def snapshots_are_the_weights_on_the_way(learner: Learner) -> None:
-    """run(weights_every=k) keeps what coef_ and intercept_ were after every k-th row, for learners that have them."""
+    """run(weights_every=k) keeps coef_ and intercept_ after every k-th row, for learners that have them."""
     if not learner._linear:
         return
     X, y = stream()
     run = fresh(learner).run(X, y, weights_every=7)
-    require(run.weights is not None and len(run.weights) == len(y) // 7, "there are not as many snapshots as asked for")
+    require(run.weights is not None and len(run.weights) == len(y) // 7, "the number of snapshots is wrong")
     model = fresh(learner)
     for row in range(7, len(y) + 1, 7):
         model.run(X[row - 7 : row], y[row - 7 : row])
@@ -132,7 +132,7 @@ def snapshots_are_the_weights_on_the_way(learner: Learner) -> None:
 
 
 def the_intercept_is_a_last_feature_of_ones(learner: Learner) -> None:
-    """With it on, everything is as without it on rows to which 1 was appended, unless it has a place of its own."""
+    """With an intercept, a learner equals one without on rows with 1 appended, unless it treats it specially."""
     if not learner._plain_intercept:
         return
     X, y = stream()
@@ -140,12 +140,12 @@ def the_intercept_is_a_last_feature_of_ones(learner: Learner) -> None:
     ones = np.column_stack([X, np.ones(len(X))])
     require_same(with_it.run(X, y).predictions, without.run(ones, y).predictions, "predictions")
     require_same(np.append(with_it.coef_, with_it.intercept_).tolist(), without.coef_.tolist(), "weights")
-    require(without.intercept_ == 0.0, "there is an intercept where none was asked for")
+    require(without.intercept_ == 0.0, "there is an intercept though intercept=False")
     require(with_it.n_features_in_ == 3, "the constant feature was counted")
 
 
 def float32_follows_float64(learner: Learner) -> None:
-    """The state has the type that was asked for, and predicts nearly the same."""
+    """The state has the requested type, and predicts nearly the same."""
     X, y = stream()
     single, double = fresh(learner, dtype="float32"), fresh(learner, dtype="float64")
     gap = np.abs(single.run(X, y).predictions - double.run(X, y).predictions)
@@ -155,7 +155,7 @@ def float32_follows_float64(learner: Learner) -> None:
 
 
 def fit_forgets_and_partial_fit_goes_on(learner: Learner) -> None:
-    """Fit is a run from the start, partial_fit a run from here; both return the learner."""
+    """fit runs from the start, partial_fit from the current state; both return the learner."""
     X, y = stream(seed=2)
     model, wanted = trained(learner), trained(learner)
     wanted.run(X, y)
@@ -168,7 +168,7 @@ def fit_forgets_and_partial_fit_goes_on(learner: Learner) -> None:
 
 
 def score_is_the_share_of_variance_explained(learner: Learner) -> None:
-    """R^2 of what predict gives, or of what it gives for rows in any order where that is another thing."""
+    """The score is R^2 of predict, or of independent predictions if those differ."""
     model = trained(learner)
     X, y = stream(seed=3)
     wanted = 1 - ((y - model._predict_apart(X)) ** 2).sum() / ((y - y.mean()) ** 2).sum()

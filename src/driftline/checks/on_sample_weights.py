@@ -9,7 +9,7 @@ from driftline.checks.tools import fresh, require_refusal, require_same, require
 
 
 def a_row_of_weight_zero_is_absent(learner: Learner) -> None:
-    """It is predicted, and leaves no trace: also as the first row, and one row at a time."""
+    """It is predicted but changes nothing, even as the first row or one row at a time."""
     X, y = stream()
     weight = np.ones(len(y))
     weight[[0, 1, 7, 30, 31, 59]] = 0
@@ -24,7 +24,7 @@ def a_row_of_weight_zero_is_absent(learner: Learner) -> None:
 
 
 def weight_one_is_no_weight(learner: Learner) -> None:
-    """As an array, as one number for all, and one row at a time."""
+    """As an array, as a scalar, and one row at a time."""
     X, y = stream()
     plain, looped = fresh(learner), fresh(learner)
     plain.run(X, y)
@@ -38,7 +38,7 @@ def weight_one_is_no_weight(learner: Learner) -> None:
 
 
 def weights_act_alike_in_run_and_loop(learner: Learner) -> None:
-    """Whatever a weight does, it does it in both."""
+    """A weight has the same effect in both."""
     X, y = stream()
     weight = np.random.default_rng(4).uniform(0.2, 1.0, size=len(y))
     many, one = fresh(learner), fresh(learner)
@@ -49,7 +49,7 @@ def weights_act_alike_in_run_and_loop(learner: Learner) -> None:
 
 
 def bad_weights_are_refused(learner: Learner) -> None:
-    """Negative, not finite, of another length, text; in the middle of a run too."""
+    """Negative, not finite, wrong length or text; also in the middle of a run."""
     X, y = stream()
     model = trained(learner)
     for bad in (-1.0, np.nan, np.inf, "heavy", [1.0], np.ones((60, 2)), [None] * 60, [*[1.0] * 59, -1.0]):

@@ -1,4 +1,4 @@
-"""Labels that come later: questions are pure, and tickets are learned as of when they were asked for."""
+"""Labels that come later: ask changes nothing, and a ticket is learned as of when it was made."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LATE = 5  # rows
 
 
 def questions_change_nothing(learner: Learner) -> None:
-    """No answer and no state depends on what was asked before."""
+    """No prediction and no state depends on earlier calls of ask."""
     X, y = stream(rows=60)
     asked, quiet = fresh(learner), fresh(learner)
     for x, label in zip(X, y, strict=True):
@@ -28,14 +28,14 @@ def questions_change_nothing(learner: Learner) -> None:
             asked.ask(other)
             asked.ask(other, ahead=7)
             asked.predict_interval(other, 0.8)
-        require_same(asked.predict_one(x), quiet.predict_one(x), "a prediction after questions")
+        require_same(asked.predict_one(x), quiet.predict_one(x), "a prediction after calls of ask")
         asked.learn_one(x, label)
         quiet.learn_one(x, label)
-    require_same_state(asked, quiet, "the state after questions")
+    require_same_state(asked, quiet, "the state after calls of ask")
 
 
 def a_ticket_told_at_once_is_a_row_learned(learner: Learner) -> None:
-    """``tell(ask(x, ahead=1), y)`` is ``learn_one(x, y)``, and a ticket's prediction that of ``run``."""
+    """``tell(ask(x, ahead=1), y)`` equals ``learn_one(x, y)``, and a ticket's prediction equals that of ``run``."""
     X, y = stream(rows=80)
     by_ticket, by_row, by_table = fresh(learner), fresh(learner), fresh(learner)
     run = by_table.run(X, y, level=0.8)
@@ -52,7 +52,7 @@ def a_ticket_told_at_once_is_a_row_learned(learner: Learner) -> None:
 
 
 def late_tickets_survive_bytes(learner: Learner) -> None:
-    """Model and tickets as bytes and back, at any moment, change nothing."""
+    """A round trip of model and tickets through bytes, at any moment, changes nothing."""
     X, y = stream(rows=50)
     plain, kept = fresh(learner), fresh(learner)
     waiting: list[tuple[Ticket, Ticket]] = []
@@ -69,7 +69,7 @@ def late_tickets_survive_bytes(learner: Learner) -> None:
 
 
 def tickets_of_large_numbers_survive_bytes(learner: Learner) -> None:
-    """Whatever numbers a model lives with, its tickets can be kept."""
+    """Tickets can be saved, whatever finite numbers the model holds."""
     X, y = stream(rows=30)
     plain, kept = fresh(learner), fresh(learner)
     for number in range(3, 30, 4):
@@ -85,12 +85,12 @@ def tickets_of_large_numbers_survive_bytes(learner: Learner) -> None:
 
 
 def _tell_if_possible(model: Learner, ticket: Ticket, label: float) -> None:
-    with contextlib.suppress(ValueError):  # of a learner that diverges
+    with contextlib.suppress(ValueError):  # a learner may diverge
         model.tell(ticket, label)
 
 
 def late_steps_start_from_what_is_known(learner: Learner) -> None:
-    """A learner that makes nothing of earlier labels learns a late row as it would learn it now."""
+    """A learner that does not use earlier labels learns a late row as it would learn it now."""
     if not isinstance(learner, (Recursive, Descending)):
         return
     X, y = stream(rows=50)
@@ -105,7 +105,7 @@ def late_steps_start_from_what_is_known(learner: Learner) -> None:
 
 
 def tickets_grow_the_model(learner: Learner) -> None:
-    """A ticket brings names that the model does not know, and waits while the model grows by others."""
+    """A ticket brings new names, and waits while the model grows by others."""
     model = fresh(learner)
     model.learn_one(dict.fromkeys(names(), 0.5), 1.0)
     first = model.ask({names()[0]: 0.25, "new": 0.5})
@@ -117,7 +117,7 @@ def tickets_grow_the_model(learner: Learner) -> None:
 
 
 def tickets_are_told_once(learner: Learner) -> None:
-    """A ticket that was told, or is another model's, is refused, and nothing is learned."""
+    """A ticket that was told, or belongs to another model, is refused, and nothing is learned."""
     model = trained(learner)
     X, _ = stream(rows=1)
     ticket = model.ask(X[0])
@@ -130,7 +130,7 @@ def tickets_are_told_once(learner: Learner) -> None:
 
 
 def refused_labels_leave_tickets_valid(learner: Learner) -> None:
-    """A label that is no number is refused; the right one is learned afterwards."""
+    """A label that is not a number is refused; the right one is learned afterwards."""
     model, twin = trained(learner), trained(learner)
     X, _ = stream(rows=1)
     ticket = model.ask(X[0])
@@ -146,11 +146,11 @@ def _require_refused(model: Learner, ticket: Any, words: str, y: float = 1.0) ->
     except (ValueError, TypeError) as error:
         require(words in str(error), f"tell refuses with other words: {error}")
     else:
-        raise AssertionError("tell took a ticket or a label that it should refuse")
+        raise AssertionError("tell accepted a ticket or a label that it should refuse")
 
 
 def late_rows_by_table(learner: Learner) -> None:
-    """A table with late labels goes the way of single tickets."""
+    """A table with late labels gives the results of single tickets."""
     X, y = stream(rows=60)
     by_ticket, by_table = fresh(learner), fresh(learner)
     waiting: list[Ticket] = []

@@ -1,4 +1,4 @@
-"""Which of scikit-learn's checks a learner breaks by design, by rules that look at the learner."""
+"""Finds which of scikit-learn's checks a learner fails by design."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WEIGHTS = "check_sample_weight_equivalence_on_dense_data"
 
 
 def expected_failures(learner: Learner | type[Learner]) -> dict[str, str]:
-    """The names of the scikit-learn checks that this learner breaks by design, each with the reason.
+    """The scikit-learn checks that this learner fails by design, by name, each with the reason.
 
     For ``sklearn.utils.estimator_checks.check_estimator(learner, expected_failed_checks=...)``.
 
@@ -43,7 +43,7 @@ def _parameters(learner: Learner) -> Iterator[tuple[str, str]]:
 
 
 def _weights(learner: Learner) -> Iterator[tuple[str, str]]:
-    """Where the order or the number of rows matters, weights cannot stand for repetitions."""
+    """If the order or the number of rows matters, weights are not repetitions."""
     if not isinstance(learner, Recursive):
         yield _WEIGHTS, "each row is one step, and a step of weight 2 is not two steps"
         return
@@ -63,18 +63,18 @@ def _weights(learner: Learner) -> Iterator[tuple[str, str]]:
 
 
 def _scale(learner: Learner) -> Iterator[tuple[str, str]]:
-    """Some checks draw rows about 100, at which a learner may diverge, or be undefined, in exact arithmetic."""
+    """Some checks draw rows of size 100, for which a learner may diverge or be undefined in exact arithmetic."""
     rng = np.random.default_rng(0)
     model = fresh(learner)
     try:
         model.run(rng.normal(loc=100, size=(100, 2)), np.sign(rng.normal(size=100)))
     except ValueError as error:
         for name in ("fit_idempotent", "fit_check_is_fitted", "n_features_in", "estimators_partial_fit_n_features"):
-            yield f"check_{name}", f"rows about 100 are refused: {error}"
+            yield f"check_{name}", f"rows of size 100 are refused: {error}"
 
 
 def _loss(learner: Learner) -> Iterator[tuple[str, str]]:
-    """R^2 measures learners that aim at the middle of y."""
+    """R^2 suits only learners that aim at the middle of y."""
     loss = losses.resolve(getattr(learner, "loss", "squared"))
     if not isinstance(loss, (losses.Squared, losses.Absolute, losses.Huber)) and loss != losses.Pinball(0.5):
         yield "check_regressors_train", f"{loss!r} does not aim at the mean or the median of y, which the score measures"

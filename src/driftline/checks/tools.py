@@ -1,4 +1,4 @@
-"""What the checks share: streams, copies, and exact comparisons of states."""
+"""Helpers for checks: streams, copies, and exact comparisons of states."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from driftline.tables.inputs import Array
 
 
 def require(condition: object, message: str) -> None:
-    """AssertionError with the message unless the condition holds, also under ``python -O``."""
+    """Raises AssertionError with the message unless the condition holds, even under ``python -O``."""
     if not condition:
         raise AssertionError(message)
 
 
 def stream(rows: int = 60, features: int = 3, seed: int = 0) -> tuple[Array, Array]:
-    """Rows inside a small cube, which no learner has a reason to refuse, with a target that drifts."""
+    """Rows in a small cube, which no learner should refuse, with a drifting target."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(-0.7, 0.7, size=(rows, features))
     weights = rng.normal(size=features) + np.cumsum(0.05 * rng.normal(size=(rows, features)), axis=0)
@@ -32,12 +32,12 @@ def names(features: int = 3) -> list[str]:
 
 
 def fresh(learner: Learner, /, **changes: Any) -> Learner:
-    """A new learner with the same parameters, some of them changed, that has learned nothing."""
+    """An untrained learner with the same parameters, apart from ``changes``."""
     return type(learner)(**{**learner.get_params(deep=False), **changes})
 
 
 def trained(learner: Learner, /, **changes: Any) -> Learner:
-    """A new learner with the same parameters after a stream."""
+    """The same, trained on a stream."""
     model = fresh(learner, **changes)
     model.run(*stream())
     return model
@@ -61,7 +61,7 @@ def same(a: Any, b: Any) -> bool:
 
 
 def require_same(a: Any, b: Any, what: str) -> None:
-    """AssertionError that names the first part of two states, or arrays, in which they differ."""
+    """Raises AssertionError that names the first difference between two states or arrays."""
     if same(a, b):
         return
     if isinstance(a, dict) and isinstance(b, dict) and a.keys() == b.keys():
@@ -71,25 +71,25 @@ def require_same(a: Any, b: Any, what: str) -> None:
 
 
 def require_same_state(a: Learner, b: Learner, what: str) -> None:
-    """AssertionError unless the two learners are in the same state, to the last bit."""
+    """Raises AssertionError unless two learners are in the same state, to the last bit."""
     require_same(a.__getstate__(), b.__getstate__(), what)
 
 
 def require_refusal(learner: Learner, what: str, act: Callable[..., object], /, *arguments: Any, **options: Any) -> str:
-    """Requires ValueError or TypeError with the learner's name in it, and a state that is untouched; the message."""
+    """Requires ValueError or TypeError that names the learner, and an unchanged state; returns the message."""
     before = learner.__getstate__()
     try:
         act(*arguments, **options)
     except (ValueError, TypeError) as error:
         message = str(error)
     else:
-        raise AssertionError(f"{what} was taken")
+        raise AssertionError(f"{what} was accepted")
     require(type(learner).__name__ in message, f"{what}: the message does not name the learner: {message}")
     require_same(before, learner.__getstate__(), f"{what} was refused and changed the state")
     return message
 
 
 def require_finite(learner: Learner, what: str) -> None:
-    """AssertionError where NaN or infinity got into the state."""
+    """Raises AssertionError if the state holds NaN or infinity."""
     for name, array in learner.__getstate__().get("core", {}).items():
         require(np.isfinite(array).all(), f"{what}: {name} is not finite: {array}")

@@ -1,4 +1,4 @@
-"""Evaluation: predict, then learn; and comparisons with tests of significance."""
+"""Prequential evaluation (predict, then learn), and comparisons with significance tests."""
 
 from driftline.evaluate import plots
 from driftline.evaluate.adapters import Mapped, PartialFit

@@ -49,7 +49,7 @@ class PartialFit:
         self._learned = True
 
     def anew(self, **changes: Any) -> PartialFit:
-        """The same, with a model that has learned nothing and some parameters changed."""
+        """A copy with an untrained model, some of its parameters changed."""
         return PartialFit(fresh(self.model, **changes), start=self.start, classes=self.classes)
 
     def __repr__(self) -> str:
@@ -77,7 +77,7 @@ class Mapped:
         self.model.learn_one(x, y)
 
     def anew(self, **changes: Any) -> Mapped:
-        """The same, with a model that has learned nothing and some parameters changed."""
+        """A copy with an untrained model, some of its parameters changed."""
         return Mapped(fresh(self.model, **changes))
 
     def __repr__(self) -> str:
@@ -95,15 +95,15 @@ class TrueOrFalse:
 
     def __init__(self, model: Any) -> None:
         self.model = model
-        self.negative: int | None = None  # the label that is not 1, once there was one
+        self.negative: int | None = None  # the label other than 1, once seen
 
     def meet(self, labels: Array) -> None:
-        """Is shown labels before their rows are predicted: what they are called, not which row has which."""
+        """Learns which labels exist, before their rows are predicted; not which row has which."""
         for label in set(labels.tolist()):
             if label not in (-1, 0, 1) or (label != 1 and self.negative not in (None, label)):
                 known = "" if self.negative is None else f" after {self.negative}"
                 model = type(final_step(self.model)).__name__
-                raise ValueError(f"{model} of River takes labels 0 and 1, or -1 and 1, got {label!r}{known}")
+                raise ValueError(f"River's {model} takes labels 0 and 1, or -1 and 1, got {label!r}{known}")
             if label != 1:
                 self.negative = int(label)
 
@@ -121,19 +121,19 @@ class TrueOrFalse:
 
 
 def of_river(model: Any) -> bool:
-    """Whether a model is one of River's."""
+    """Whether a model comes from River."""
     return any(cls.__module__.partition(".")[0] == "river" for cls in type(model).__mro__)
 
 
 def final_step(model: Any) -> Any:
-    """What decides in a model of River: a pipeline is what its last step is."""
+    """The deciding part of a River model: the last step of a pipeline."""
     while isinstance(model, Mapped) or hasattr(model, "steps"):
         model = model.model if isinstance(model, Mapped) else list(model.steps.values())[-1]
     return model
 
 
 def knows_true_and_false_alone(learner: Any) -> bool:
-    """Whether a learner is a binary classifier of River, and was not told the labels as River's scikit-learn adapter is."""
+    """Whether a learner is a binary classifier of River without the labels that its scikit-learn adapter gets."""
     model = final_step(learner)
     if not of_river(model) or not predicts_labels(model) or hasattr(model, "classes"):
         return False
@@ -142,7 +142,7 @@ def knows_true_and_false_alone(learner: Any) -> bool:
 
 
 def predicts_labels(learner: Any) -> bool:
-    """Whether a learner's predictions are labels, not numbers."""
+    """Whether a learner predicts class labels, not numbers."""
     if isinstance(learner, (PartialFit, Mapped)):
         return getattr(learner, "classes", None) is not None or predicts_labels(learner.model)
     if of_river(learner):
@@ -160,7 +160,7 @@ def predicts_labels(learner: Any) -> bool:
 def fresh(learner: Any, **changes: Any) -> Any:
     """An untrained copy of a learner, with some parameters changed.
 
-    A class or a function makes a learner from its parameters; it is called.
+    A class or a function that makes learners is called with the parameters.
 
     >>> import driftline as dl
     >>> model = dl.RLS(forgetting=0.9)
@@ -184,7 +184,7 @@ def fresh(learner: Any, **changes: Any) -> Any:
 
 
 def _fresh_value(value: Any) -> Any:
-    """A parameter's value: a learner within a learner is made anew too."""
+    """A parameter's value; a learner is replaced by an untrained copy."""
     if isinstance(value, (list, tuple)) and value and all(hasattr(item, "predict_one") for item in value):
         return type(value)([fresh(item) for item in value])
     return fresh(value) if hasattr(value, "predict_one") and not isinstance(value, type) else copy.deepcopy(value)

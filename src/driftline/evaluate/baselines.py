@@ -10,14 +10,14 @@ import numpy as np
 
 from driftline.tables.inputs import Array
 
-PIECE = 4_096  # labels at once, so that what is computed from them stays in the cache
+PIECE = 4_096  # labels at once; their intermediate results fit the cache
 
 
 class Baseline(ABC):
     """A prediction made only from earlier labels.
 
     Args:
-        delay: rows by which labels are late.
+        delay: how many rows late labels arrive.
     """
 
     name: ClassVar[str]
@@ -28,9 +28,9 @@ class Baseline(ABC):
 
     @abstractmethod
     def after(self, labels: Array) -> Array:
-        """What is predicted before the first of these labels arrives, and after each; NaN while none is known.
+        """The predictions before the first of these labels arrives, and after each; NaN while none is known.
 
-        A label that is not finite never arrives. The result has one entry more than ``labels``.
+        Labels that are not finite are ignored. The result has one entry more than ``labels``.
         """
 
 
@@ -44,7 +44,7 @@ class LastValue(Baseline):
         self.value = np.nan
 
     def after(self, labels: Array) -> Array:
-        """The last known label each time."""
+        """The last known label, each time."""
         newest = np.where(np.isfinite(labels), np.arange(1, len(labels) + 1), 0)
         last = np.append(self.value, labels)[np.maximum.accumulate(np.append(0, newest))]
         self.value = float(last[-1])
@@ -61,7 +61,7 @@ class RunningMean(Baseline):
         self.total, self.count = 0.0, 0
 
     def after(self, labels: Array) -> Array:
-        """The mean of the known labels each time."""
+        """The mean of the known labels, each time."""
         known = np.isfinite(labels)
         with np.errstate(over="ignore", invalid="ignore"):
             totals = np.cumsum(np.append(self.total, np.where(known, labels, 0.0)))
@@ -72,20 +72,20 @@ class RunningMean(Baseline):
 
 
 class OneSeasonAgo(Baseline):
-    """The label of the same hour a day or a week ago, or of the same month a year ago: whichever suited best so far.
+    """The label one season ago (a day, a week, a year), with the lag that did best so far.
 
-    The lag counts from the row that is predicted. One whose label has not arrived yet becomes its next multiple: with labels
-    30 rows late, 24 rows ago becomes 48. Where there is no label at the lag, the last one stands in. The lag with the least
-    squared error over the labels that have arrived is chosen, the shortest of several.
+    The lag counts from the predicted row. If its label has not arrived yet, the next multiple is used: with labels 30 rows
+    late, 24 rows becomes 48. If that label is missing, the one before it is used. The lag with the smallest squared error
+    over the labels so far is chosen, the shortest if several are equal.
     """
 
     name, title = "season", "seasonal value"
-    lags: ClassVar[tuple[int, ...]] = (12, 24, 48, 96, 144, 168, 336)  # those of Auto
+    lags: ClassVar[tuple[int, ...]] = (12, 24, 48, 96, 144, 168, 336)  # as in Auto
 
     def __init__(self, delay: int = 0) -> None:
         super().__init__(delay)
         rows = self._rows_ago().max()
-        self.past, self.filled = np.full((2, rows), np.nan)  # the last labels; those missing replaced by the one before
+        self.past, self.filled = np.full((2, rows), np.nan)  # the last labels; as they are, and with gaps filled
         self.losses = np.zeros(len(self.lags))
 
     def _rows_ago(self) -> Array:
@@ -96,11 +96,11 @@ class OneSeasonAgo(Baseline):
 
     @property
     def rows_ago(self) -> int:
-        """How many rows before the predicted one the label stands that is predicted now."""
+        """How many rows before the predicted row the label used now is."""
         return int(self._rows_ago()[self.losses.argmin()])
 
     def after(self, labels: Array) -> Array:
-        """The label one season before the row that is predicted each time."""
+        """The label one season before the predicted row, each time."""
         pieces = [self._after(labels[start : start + PIECE]) for start in range(0, max(len(labels), 1), PIECE)]
         return np.concatenate([*(piece[:-1] for piece in pieces), pieces[-1][-1:]])
 
@@ -112,10 +112,10 @@ class OneSeasonAgo(Baseline):
         filled = np.append(self.filled[-1], labels)[np.maximum.accumulate(np.append(0, newest))][1:]
         past, filled = np.append(self.past, labels), np.append(self.filled, filled)
         whole = bool(np.isfinite(past).all())
-        known = filled[rows - self.delay - 1 : len(filled) - self.delay - 1]  # when the rows of the labels were predicted
+        known = filled[rows - self.delay - 1 : len(filled) - self.delay - 1]  # known when these rows were predicted
         season, least, losses = np.empty(count + 1), np.full(count + 1, np.inf), np.empty(count + 1)
         with np.errstate(over="ignore", invalid="ignore"):
-            for place, lag in reversed(list(enumerate(self._rows_ago().tolist()))):  # of equals the shortest, which is last
+            for place, lag in reversed(list(enumerate(self._rows_ago().tolist()))):  # the shortest comes last, and wins ties
                 said = past[rows - lag : rows - lag + count]
                 losses[0] = self.losses[place]
                 np.square(labels - (said if whole else np.where(np.isfinite(said), said, known)), out=losses[1:])
@@ -136,10 +136,10 @@ BASELINES: dict[str, type[Baseline]] = {kind.name: kind for kind in (LastValue, 
 
 
 class LateLabels:
-    """Labels that arrive late, block by block: row t is predicted when those up to row t - delay - 1 have arrived.
+    """Delays labels, block by block: row t is predicted when labels up to row t - delay - 1 have arrived.
 
     Args:
-        delay: rows by which labels are late.
+        delay: how many rows late labels arrive.
     """
 
     def __init__(self, delay: int) -> None:
@@ -147,7 +147,7 @@ class LateLabels:
         self.waiting = np.empty(0)
 
     def arrived(self, y: Array) -> tuple[Array, Array]:
-        """The labels that arrive along a block whose own are ``y``, and how many of them have arrived before each row."""
+        """The labels that arrive during a block with labels ``y``, and how many have arrived before each row."""
         labels = np.concatenate([self.waiting, y])
         count = max(0, len(labels) - self.delay)
         before = np.maximum(len(self.waiting) - self.delay + np.arange(len(y)), 0)
@@ -156,10 +156,10 @@ class LateLabels:
 
 
 class Baselines:
-    """The predictions of all baselines for each row, from the labels that have arrived by then.
+    """Predicts each row with all baselines, from the labels that have arrived by then.
 
     Args:
-        delay: rows by which labels are late.
+        delay: how many rows late labels arrive.
 
     >>> {name: said.tolist() for name, said in Baselines().predict(np.array([1.0, 3.0, 8.0])).items()}
     {'last': [nan, 1.0, 3.0], 'mean': [nan, 1.0, 2.0], 'season': [nan, 1.0, 3.0]}
@@ -170,23 +170,23 @@ class Baselines:
         self.known = {name: kind(delay) for name, kind in BASELINES.items()}
 
     def predict(self, y: Array) -> dict[str, Array]:
-        """What each baseline predicts for the rows whose labels are ``y``; NaN while no label is known."""
+        """Each baseline's predictions for the rows with labels ``y``; NaN while no label is known."""
         labels, before = self.labels.arrived(y)
         return {name: baseline.after(labels)[before] for name, baseline in self.known.items()}
 
     @property
     def any_label(self) -> bool:
-        """Whether there was a label, be it known or still on its way."""
+        """Whether there was a label, arrived or not."""
         return bool(np.isfinite([self.known[LastValue.name].after(np.empty(0))[0], *self.labels.waiting]).any())
 
     def state(self) -> dict[str, Any]:
-        """Arrays and plain numbers, from which :meth:`restored` goes on exactly."""
+        """Arrays and plain numbers from which :meth:`restored` continues exactly."""
         plain = {f"{name}.{key}": value for name, baseline in self.known.items() for key, value in vars(baseline).items()}
         return {"delay": self.labels.delay, "waiting": self.labels.waiting, **plain}
 
     @classmethod
     def restored(cls, state: Mapping[str, Any]) -> Baselines:
-        """From what :meth:`state` gave."""
+        """Restores what :meth:`state` returned."""
         baselines = cls(int(state["delay"]))
         baselines.labels.waiting = np.array(state["waiting"])
         for name, baseline in baselines.known.items():

@@ -16,7 +16,7 @@ _TUNING_SHARE = Rule(PROBABILITY.check, f"a share {PROBABILITY.words}, or rows t
 
 
 def subsets(rows: int, count: int = 10) -> list[tuple[int, int]]:
-    """Where consecutive subsets of 4/5 of the rows start and stop; with ten of them they start at T/50, 2T/50, …, T/5.
+    """Starts and ends of consecutive subsets of 4/5 of the rows; ten of them start at T/50, 2T/50, …, T/5.
 
     >>> subsets(1000)[0], subsets(1000)[-1], len(subsets(1000))
     ((20, 820), (200, 1000), 10)
@@ -27,23 +27,23 @@ def subsets(rows: int, count: int = 10) -> list[tuple[int, int]]:
 
 
 def seeds(seed: int, repeats: int) -> tuple[int, list[int]]:
-    """The seed of the tuning sequence, and those of the repetitions; the first ones are the same for any number of them."""
+    """The seed of the tuning sequence, and those of the repetitions, which do not depend on their number."""
     tuning, *others = np.random.SeedSequence(seed).generate_state(repeats + 1).tolist()
     return tuning, others
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Case:
-    """A stream under its name, and how sequences are taken from it.
+    """A stream, and how to take sequences from it.
 
     Args:
         data: (X, y), a stream, or a function that makes either from a seed.
-        rows: rows of a sequence; all there are where None.
+        rows: rows of a sequence; None for all.
         repeats: how many sequences.
-        protocol: "repeats" draws each with a seed of its own, "subsets" cuts them out of one, as :func:`subsets` says.
-        seed: where the seeds of the sequences come from.
-        tuning: (X, y) or a stream to tune on; or the share of the rows that is set aside for it at the beginning, where the
-            data cannot be drawn again.
+        protocol: "repeats" draws each with its own seed; "subsets" cuts them out of one, see :func:`subsets`.
+        seed: the seed from which the sequences' seeds are derived.
+        tuning: (X, y) or a stream to tune on; or, if the data cannot be drawn again, the share of its first rows to set
+            aside for it.
     """
 
     data: Any
@@ -63,7 +63,7 @@ class Case:
         return cut(X, aside + start, aside + stop), y[aside + start : aside + stop]
 
     def tuning_sequence(self) -> Pair:
-        """The rows to tune on, none of which a repetition has."""
+        """The rows to tune on; no repetition contains them."""
         if self.tuning is not None and not isinstance(self.tuning, float):
             return materialise(self.tuning, self.rows)
         if redrawable(self.data):
@@ -87,7 +87,7 @@ class Case:
 
 
 def redrawable(data: Any) -> bool:
-    """Whether other rows of the same kind can be had by another seed."""
+    """Whether another seed gives other rows of the same kind."""
     if isinstance(data, tuple):
         return False
     seeded = dataclasses.is_dataclass(data) and any(field.name == "seed" for field in dataclasses.fields(data))
@@ -111,7 +111,7 @@ def materialise(data: Any, rows: int | None) -> Pair:
     if hasattr(data, "take") and not is_dataset(data):
         length = rows if rows is not None else getattr(data, "length", None)
         if length is None:
-            raise ValueError(f"compare: rows must be given: {type(data).__name__} has no end")
+            raise ValueError(f"compare: give rows: {type(data).__name__} is endless")
         return as_arrays(data.take(length), "compare")
     blocks = list(Source(data, rows, "compare").blocks())
     if not blocks:
@@ -131,14 +131,14 @@ def as_cases(
         again = redrawable(data)
         chosen = choice(PROTOCOLS).require("compare", "protocol", protocol or ("repeats" if again else "subsets"))
         if chosen == "repeats" and not again:
-            raise ValueError(f"compare: {name} cannot be drawn again with another seed: use protocol='subsets'")
+            raise ValueError(f"compare: {name} cannot be drawn again with another seed: give protocol='subsets'")
         tuning = tune.get(name) if isinstance(tune, Mapping) else tune
         if isinstance(tuning, (int, float)):
             tuning = _TUNING_SHARE.require("compare", "tune", tuning)
         if not tuned:
             tuning = None
         elif tuning is None and not again:
-            raise ValueError(f"compare: tune must say what {name} is tuned on: it cannot be drawn again")
+            raise ValueError(f"compare: give tune: {name} cannot be drawn again for tuning")
         cases[name] = Case(data, rows, repeats, chosen, seed, tuning)
     return cases
 
@@ -162,7 +162,7 @@ def _named(streams: Any) -> dict[str, Any]:
 
 
 def _are_rows(pair: tuple[Any, ...]) -> bool:
-    """Whether a tuple is a table with its labels, and not several streams."""
+    """Whether a tuple is a table with its labels, not several streams."""
     return len(pair) == 2 and not any(redrawable(item) or is_dataset(item) for item in pair)
 
 

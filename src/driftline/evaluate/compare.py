@@ -1,4 +1,4 @@
-"""Learners against one another: tuned apart, repeated, and tested for significance."""
+"""Compares learners: tuned on separate rows, repeated, and tested for significance."""
 
 from __future__ import annotations
 
@@ -100,19 +100,19 @@ def compare(
 
 
 def _raise_what_all_refuse(jobs: Sequence[Job], outcomes: Sequence[Outcome]) -> None:
-    """Rows that no learner takes are not the learners' fault."""
+    """Raises ValueError if all learners refuse a sequence: the rows are at fault."""
     refused: dict[tuple[str, int | None], list[Outcome]] = {}
     for job, outcome in zip(jobs, outcomes, strict=True):
         refused.setdefault((job.stream, job.repetition), []).append(outcome)
     for (stream, repetition), together in refused.items():
         if all(outcome.refused for outcome in together):
-            raise ValueError(f"{WHERE}: no learner takes repetition {repetition} of {stream}: {together[0].failure}")
+            raise ValueError(f"{WHERE}: every learner refuses repetition {repetition} of {stream}: {together[0].failure}")
 
 
 def _tune(
     contest: Contest, grid: Mapping[str, Any], n_jobs: int | None, progress: bool | TextIO
 ) -> dict[str, dict[str, list[Trial]]]:
-    """What was tried on the tuning sequence, by stream and learner."""
+    """The trials on the tuning sequences, by stream and learner."""
     jobs = tuning_jobs(contest, grid)
     with Progress(len(jobs), "trials", show=progress) as bar:
         outcomes = run_jobs(contest, jobs, n_jobs, bar)

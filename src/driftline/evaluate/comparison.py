@@ -1,4 +1,4 @@
-"""What a comparison gives back: scores, tests, tables and pictures."""
+"""The result of a comparison: scores, tests, tables and pictures."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Comparison:
     def _ranked(self, metric: str | None, verb: str) -> Metric:
         chosen = self._metric(metric)
         if not chosen.ranked:
-            raise ValueError(f"Comparison.{verb}: {chosen.name} ranks nobody: neither more nor less of it alone is better")
+            raise ValueError(f"Comparison.{verb}: {chosen.name} cannot rank learners: neither more nor less is better")
         return chosen
 
     def mean(self, metric: str | None = None) -> Array:
@@ -264,7 +264,7 @@ def rank_means(comparison: Comparison, metric: Metric) -> dict[str, float]:
 
 
 def spread_text(mean: float, std: float) -> str:
-    """A mean and its deviation, to the digits that the deviation leaves.
+    """A mean and its deviation, rounded to the digits that are significant.
 
     >>> spread_text(12.34567, 0.0234), spread_text(1234.5, 67.8), spread_text(0.5, float("nan"))
     ('12.346 ± 0.023', '1234 ± 68', '0.5')

@@ -1,4 +1,4 @@
-"""One piece of a comparison at a time: a learner on a sequence. This is what worker processes run."""
+"""The jobs of a comparison, each a learner on a sequence, which worker processes run."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from driftline.evaluate.tables import Value
 
 
 class Trial(NamedTuple):
-    """A setting that was tried on the tuning sequence, and its mean squared error there (classifiers: share of mistakes).
+    """A setting tried on the tuning sequence, and its mean squared error there (classifiers: share of mistakes).
 
-    The loss is infinite where the learner broke down, and ``failure`` says how.
+    The loss is infinite if the learner broke down, and ``failure`` says how.
     """
 
     params: Params
@@ -27,9 +27,9 @@ class Trial(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """A learner's metrics on one sequence, the time it took, and what went wrong, if something did.
+    """A learner's metrics on one sequence, the time it took, and the failure, if any.
 
-    ``refused`` tells rows or settings that the learner does not take from numbers that ran away.
+    ``refused`` distinguishes refused rows or settings from numbers that ran away.
     """
 
     values: dict[str, float]
@@ -40,7 +40,7 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True)
 class Job:
-    """What to do: try a setting on the tuning sequence (repetition None), or score one on a repetition."""
+    """A setting to try on the tuning sequence (repetition None), or to score on a repetition."""
 
     stream: str
     learner: str
@@ -50,22 +50,22 @@ class Job:
 
 @dataclass(eq=False)
 class Contest:
-    """Learners, streams and metrics: all that a worker process needs to know."""
+    """Learners, streams and metrics: everything that a worker process needs."""
 
     learners: Mapping[str, Any]
     cases: Mapping[str, Case]
     metrics: tuple[Metric, ...]
     delay: int = 0
-    _drawn: tuple[str, int | None, Pair] | None = field(default=None, repr=False)  # the sequence that was drawn last
+    _drawn: tuple[str, int | None, Pair] | None = field(default=None, repr=False)  # the sequence drawn last
 
     def run(self, job: Job) -> Outcome:
-        """Does a job with a fresh learner. A learner that breaks down has the worst value of every metric."""
+        """Does a job with a fresh learner. A learner that breaks down gets the worst value of every metric."""
         params = dict(job.params)
         template = self.learners[job.learner]
         if job.repetition is not None and "seed" not in params and hasattr(template, "get_params"):
             own = template.get_params(deep=False)
             if isinstance(own.get("seed"), int):
-                params["seed"] = own["seed"] + job.repetition  # another start in each repetition
+                params["seed"] = own["seed"] + job.repetition  # a different start in each repetition
         learner = fresh(template, **params)
         metrics: tuple[Metric | str, ...] = self.metrics
         if job.repetition is None:
@@ -80,7 +80,7 @@ class Contest:
         return Outcome(result.totals["it"], result.seconds["it"])
 
     def _sequence(self, stream: str, repetition: int | None) -> Pair:
-        """The learners take turns on a sequence: it is drawn once."""
+        """The rows of a sequence, drawn once for all learners that take turns on it."""
         if self._drawn is None or self._drawn[:2] != (stream, repetition):
             case = self.cases[stream]
             rows = case.tuning_sequence() if repetition is None else case.sequence(repetition)
@@ -92,7 +92,7 @@ class Contest:
 
 
 def tuning_jobs(contest: Contest, grid: Mapping[str, Any]) -> list[Job]:
-    """Every setting that makes a learner, on every stream; settings that a learner refuses are left out."""
+    """A job for every valid setting on every stream; settings that a learner refuses are left out."""
     unknown = [name for name in grid if name not in contest.learners]
     if unknown:
         raise ValueError(f"compare: grid names {', '.join(unknown)}, which is not among {', '.join(contest.learners)}")
@@ -104,7 +104,7 @@ def tuning_jobs(contest: Contest, grid: Mapping[str, Any]) -> list[Job]:
             try:
                 fresh(contest.learners[name], **params)
                 good[name].append(params)
-            except ValueError as error:  # parameters that do not go together, such as LASER's ridge >= drift_cost
+            except ValueError as error:  # parameters that contradict each other, such as LASER's ridge >= drift_cost
                 refused = error
         if not good[name]:
             raise ValueError(f"compare: {name} refuses every setting of its grid") from refused
@@ -120,7 +120,7 @@ def loss_of(outcome: Outcome) -> float:
 
 
 def chosen(trials: list[Trial]) -> Params:
-    """The setting with the least loss; the first of several."""
+    """The setting with the smallest loss; the first if several are equal."""
     finite = [trial for trial in trials if trial.loss < float("inf")]
     if not finite:
         raise ValueError(f"compare: a learner broke down with every setting of its grid, such as {trials[0]}")

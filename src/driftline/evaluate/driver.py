@@ -1,4 +1,4 @@
-"""How a learner is asked and taught, row by row, with labels in time or late."""
+"""Runs a learner row by row, with labels in time or late."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ class Answers(NamedTuple):
 
 
 class Driver:
-    """Asks a learner for each row, then teaches it the row whose label has arrived.
+    """Predicts each row with a learner, which then learns the row whose label has arrived.
 
-    A learner of this library is asked and told: it learns a row as of when it predicted it. One of another library is given
-    the row and its label by ``learn_one`` when the label arrives.
+    A learner of this library uses ``ask`` and ``tell``: it learns a row as of when it predicted it. A learner of another
+    library gets the row and its label by ``learn_one`` when the label arrives.
 
     Args:
         learner: with ``predict_one`` and ``learn_one``.
-        delay: rows by which labels are late.
-        level: ask for intervals of this level too.
-        where: who asks, for messages.
+        delay: how many rows late labels arrive.
+        level: coverage of the intervals; None for no intervals.
+        where: the caller's name, for messages.
     """
 
     def __init__(self, learner: Any, delay: int, level: float | None, where: str) -> None:
         if isinstance(learner, type):
             raise TypeError(f"{where}: {learner.__name__} is a class: give a learner, {learner.__name__}()")
         if isinstance(learner, Pending):
-            raise TypeError(f"{where}: Pending takes rows by id: give its learner, with delay= where labels come late")
+            raise TypeError(f"{where}: Pending takes rows by id: give its learner, with delay= if labels come late")
         if isinstance(learner, Forecaster):
-            raise TypeError(f"{where}: a Forecaster is measured with steps={learner.steps}")
+            raise TypeError(f"{where}: give steps={learner.steps} to measure a Forecaster")
         if not hasattr(learner, "predict_one") or not hasattr(learner, "learn_one"):
             hint = "; wrap it in PartialFit" if hasattr(learner, "partial_fit") else ""
             raise TypeError(f"{where}: {type(learner).__name__} has no predict_one and learn_one{hint}")
@@ -86,7 +86,7 @@ class Driver:
         return Answers(self._read(run.predictions), (run.lower, run.upper))
 
     def _runs_late(self, block: Block) -> bool:
-        """Whether the learner takes the rows at once though labels are late."""
+        """Whether the learner can take all rows at once with late labels."""
         return not inputs.is_sparse(block.X) and not isinstance(self.learner._as_table(block.X, self.where), EncodedTable)
 
     def _run_late(self, block: Block) -> Answers:
@@ -140,7 +140,7 @@ class Driver:
         self.seconds += perf_counter() - began
 
     def predict(self, X: Any) -> Array:
-        """Predictions for rows that are not learned."""
+        """Predictions for rows that will not be learned."""
         block = Block(X, np.zeros(len(X)), 0)
         if hasattr(self.learner, "predict") and self.learned > self.delay and not self.mapped and not block.mappings:
             return self._read(self.learner.predict(X))

@@ -1,4 +1,4 @@
-"""Fresh rows from the distribution that holds right now: what a learner knows, without the chance of the next row."""
+"""Measures learners on fresh rows from the current distribution, which is less noisy than the next row alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from driftline.tables import inputs
 
 @dataclass
 class Holdout:
-    """Asks the learners about ``size`` fresh rows after every ``every`` rows of the stream."""
+    """Measures the learners on ``size`` fresh rows after every ``every`` rows of the stream."""
 
     stream: Any
     metrics: tuple[Metric, ...]
@@ -30,7 +30,7 @@ class Holdout:
     def plan(
         cls, stream: Any, metrics: tuple[Metric, ...], size: Any, every: Any, seed: Any, rows: int | None, where: str
     ) -> Holdout | None:
-        """Checks what was asked for; None where it was nothing."""
+        """Checks the options; None if no holdout is wanted."""
         size = COUNT.or_none().require(where, "holdout", size)
         every = COUNT.or_none().require(where, "holdout_every", every)
         if size is None:

@@ -1,4 +1,4 @@
-"""Metrics as sums over rows, so that one pass gives them from the start, over a window, and fading."""
+"""Metrics as sums over rows: one pass gives them from the start, over a window, and fading."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Rows:
 
     Attributes:
         y: labels.
-        prediction: made before the label was seen.
-        lower, upper: ends of the predicted intervals, where there are any.
-        classes: predictions are labels, not numbers whose sign decides.
+        prediction: predictions, made before the label was seen.
+        lower, upper: ends of the predicted intervals, if there are any.
+        classes: whether predictions are labels, not numbers whose sign decides.
         origin: a number near the labels, subtracted before they are squared.
-        baselines: what simple baselines predict for the rows, by their names.
+        baselines: predictions of simple baselines, by name.
     """
 
     y: Array
@@ -182,7 +182,7 @@ class R2(Metric):
     def value(self, count: Array, sums: Sums) -> Array:
         """One minus the share of the labels' variance that remains."""
         residual, spread = sums["squared"], sums["spread of label"]
-        constant = spread <= count * np.square(1e-12 * sums["label"] / count)  # nothing but the rounding of the mean
+        constant = spread <= count * np.square(1e-12 * sums["label"] / count)  # only rounding of the mean
         ratio = residual / np.where(constant, 1.0, spread)
         r2: Array = 1.0 - np.where(constant, np.where(residual > 0, 1.0, 0.0), ratio)
         return np.where((count > 1) & np.isfinite(residual) & np.isfinite(spread), r2, np.nan)
@@ -307,7 +307,7 @@ class Known:
 
 
 def as_metrics(metrics: str | Metric | Iterable[str | Metric], where: str) -> tuple[Metric, ...]:
-    """Metrics from their names, or as they are.
+    """Metrics from names; Metric objects pass through.
 
     >>> as_metrics("mse", "prequential"), as_metrics(["r2", Accuracy(0.5)], "prequential")
     ((MSE(),), (R2(), Accuracy(threshold=0.5)))
@@ -319,12 +319,12 @@ def as_metrics(metrics: str | Metric | Iterable[str | Metric], where: str) -> tu
     found = [Known.by_name[metric]() if isinstance(metric, str) else metric for metric in named]
     names = [metric.name for metric in found]
     if not names or len(set(names)) < len(names):
-        raise ValueError(f"{where}: metrics must have at least one name, each once, got {names}")
+        raise ValueError(f"{where}: metrics must have one or more distinct names, got {names}")
     return tuple(found)
 
 
 def value_of(metric: Metric, rows: Rows) -> float:
-    """The metric over all of some rows."""
+    """The metric over all rows."""
     with np.errstate(all="ignore"):
         columns = metric.columns(rows)
         sums = {name: column.sum(keepdims=True) for name, column in columns.items()}

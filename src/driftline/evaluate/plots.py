@@ -11,13 +11,13 @@ from driftline.errors import missing_extra
 from driftline.evaluate.scorer import Curve
 from driftline.evaluate.tables import shown
 
-# Okabe and Ito's palette, which the colour-blind can tell apart; yellow is too light for a line and left out.
+# Okabe and Ito's palette, safe for colour-blind readers, without yellow, which is too light for a line.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 STYLES = ("-", "--", ":", "-.")
 
 
 def style(number: int) -> dict[str, Any]:
-    """The colour and the dashes of the n-th line: after the last colour, the colours begin again with other dashes."""
+    """The colour and dashes of the n-th line: after the last colour, colours repeat with other dashes."""
     return {"color": COLOURS[number % len(COLOURS)], "linestyle": STYLES[number // len(COLOURS) % len(STYLES)]}
 
 
@@ -36,19 +36,19 @@ def new_axes(ax: Any, width: float = 8.0, height: float = 4.5) -> Any:
 
 
 def legend(ax: Any) -> None:
-    """Names beside the picture, where they cover no line."""
+    """Puts the legend next to the picture, where it covers no line."""
     ax.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
 def save(ax: Any, path: Any) -> Any:
-    """Writes the picture where a path is given; gives the axes back."""
+    """Writes the picture if a path is given; returns the axes."""
     if path is not None:
         ax.figure.savefig(path, dpi=150)
     return ax
 
 
 def draw_curves(curves: Mapping[str, Curve], metric: str, how: str, *, ax: Any = None, path: Any = None) -> Any:
-    """One line a learner; a logarithmic axis where the values are positive and far apart."""
+    """One line per learner; the axis is logarithmic if the values are positive and far apart."""
     ax = new_axes(ax)
     for number, (name, curve) in enumerate(curves.items()):
         ax.plot(curve.rows, curve.values, label=name, linewidth=1.6, **style(number))
@@ -88,7 +88,7 @@ def draw_settings(
 
 
 def draw_bars(values: Mapping[str, float], label: str, title: str, *, ax: Any = None, path: Any = None) -> Any:
-    """One horizontal bar a learner, the largest on top, with its value."""
+    """One horizontal bar per learner with its value, largest on top."""
     ax = new_axes(ax, height=0.6 + 0.45 * len(values))
     ordered = sorted(values.items(), key=lambda item: item[1])
     names, sizes = [name for name, _ in ordered], [size for _, size in ordered]
@@ -102,7 +102,7 @@ def draw_bars(values: Mapping[str, float], label: str, title: str, *, ax: Any = 
 def draw_points(
     means: Mapping[str, Mapping[str, tuple[float, float]]], metric: str, title: str, *, ax: Any = None, path: Any = None
 ) -> Any:
-    """One group a stream, one mark a learner, from stream -> learner -> (mean, deviation)."""
+    """One group per stream and one mark per learner, from stream -> learner -> (mean, deviation)."""
     ax = new_axes(ax, width=min(12.0, max(6.0, 2.0 + 1.6 * len(means))))
     learners = list(next(iter(means.values())))
     offsets = np.linspace(-0.3, 0.3, len(learners)) if len(learners) > 1 else np.zeros(1)
@@ -122,7 +122,7 @@ def draw_points(
 
 
 def draw_ranks(ranks: Mapping[str, float], difference: float, title: str, *, ax: Any = None, path: Any = None) -> Any:
-    """Mean ranks on a line, the best on the left; a bar joins learners closer than the critical difference."""
+    """Mean ranks on a line, best on the left; a bar joins learners closer than the critical difference."""
     ordered = sorted(ranks.items(), key=lambda item: item[1])
     ax = new_axes(ax, height=1.2 + 0.35 * len(ordered))
     groups = cliques([rank for _, rank in ordered], difference)

@@ -21,7 +21,7 @@ from driftline.tables import inputs
 from driftline.tables.inputs import Array
 
 WHERE = "prequential"
-SLOW_ROWS = 2_048  # rows at once where a learner is asked row by row, so that the progress moves
+SLOW_ROWS = 2_048  # rows per block for learners that go row by row, to keep the progress moving
 
 
 def prequential(
@@ -78,13 +78,13 @@ def prequential(
     """
     named = names_of(learners, WHERE)
     if len({id(learner) for learner in named.values()}) < len(named):
-        raise ValueError(f"{WHERE}: the same learner is there twice, and would learn every row twice")
+        raise ValueError(f"{WHERE}: the same learner is given twice, and would learn every row twice")
     source = Source(data, rows, WHERE)
     delay = WHOLE.require(WHERE, "delay", delay)
     settings, level = _settings(metrics, window, fading, points, level, named, data)
     if steps is not None:
         if delay or holdout:
-            raise ValueError(f"{WHERE}: steps counts from the last label, and goes with neither delay nor holdout")
+            raise ValueError(f"{WHERE}: steps counts from the last label, and cannot be combined with delay or holdout")
         ahead = COUNT.require(WHERE, "steps", steps)
         return _by_steps(named, source, settings, ahead, level, keep_predictions, progress)
     drivers = {name: Driver(learner, delay, level, WHERE) for name, learner in named.items()}
@@ -149,12 +149,12 @@ def _settings(
     if any(metric.intervals for metric in chosen):
         level = PROBABILITY.require(WHERE, "level", 0.9 if level is None else level)
     elif level is not None:
-        raise ValueError(f"{WHERE}: level asks for intervals, but neither coverage nor width is among the metrics")
+        raise ValueError(f"{WHERE}: level gives intervals, but neither coverage nor width is among the metrics")
     return check_settings(chosen, window, fading, points, WHERE), level
 
 
 def check_settings(metrics: tuple[Metric, ...], window: Any, fading: Any, points: Any, where: str) -> Settings:
-    """Settings that were checked."""
+    """Checks the settings."""
     return Settings(
         metrics,
         COUNT.or_none().require(where, "window", window),
@@ -164,7 +164,7 @@ def check_settings(metrics: tuple[Metric, ...], window: Any, fading: Any, points
 
 
 class _Runner:
-    """Takes every learner through the same blocks."""
+    """Runs every learner over the same blocks."""
 
     def __init__(
         self, settings: Settings, drivers: dict[str, Driver], rows: int | None, samples: Holdout | None, keep: bool

@@ -1,4 +1,4 @@
-"""A line on a terminal that says how far long work is, how fast it goes, and how long it will take."""
+"""A progress line on a terminal: how much is done, how fast, and how long it will take."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PAUSE = 0.2  # seconds between two changes of the line
 
 
 def duration(seconds: float) -> str:
-    """Minutes and seconds, with hours where there are any.
+    """Minutes and seconds, with hours if needed.
 
     >>> duration(75), duration(3675)
     ('1:15', '1:01:15')
@@ -50,7 +50,7 @@ class Progress:
         self.total, self.what, self.start, self.done = total, what, start, start
         self._share: float | None = None
         self._out: TextIO | None = None
-        self._columns: int | None = None  # of the terminal: a longer line would wrap, and not be replaced
+        self._columns: int | None = None  # of the terminal; a longer line would wrap and stay
         if not isinstance(show, bool):
             self._out = show
         elif show and sys.stderr is not None and sys.stderr.isatty():

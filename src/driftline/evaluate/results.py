@@ -1,4 +1,4 @@
-"""What an evaluation gives back: totals, curves, tables and pictures."""
+"""The result of an evaluation: totals, curves, tables and pictures."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Prequential:
 
     @classmethod
     def of(cls, settings: Settings, scores: dict[str, Scores], **others: Any) -> Self:
-        """From what was measured and the scores of each learner."""
+        """Builds a result from the settings and the scores of each learner."""
         return cls(
             metrics={metric.name: metric for metric in settings.metrics},
             totals={name: score.last("cumulative") for name, score in scores.items()},
@@ -91,7 +91,7 @@ class Prequential:
         choice(self.kinds).require(where, "kind", kind)
         if kind == "holdout":
             if metric not in self._holdout[learner]:
-                raise ValueError(f"{where}: {metric} is not measured on fresh rows, for which no intervals are asked")
+                raise ValueError(f"{where}: {metric} is not measured on fresh rows, which get no intervals")
             return self._holdout[learner][metric]
         scores = self._scores[learner]
         return Curve(scores.rows, scores.curves[kind][metric])
@@ -124,7 +124,7 @@ class Prequential:
     def step_table(self) -> Table:
         """The metrics of forecasts, one step and learner a row; baselines are in parentheses."""
         if not self.by_step:
-            raise ValueError("Prequential.step_table: nothing was forecast: give prequential steps")
+            raise ValueError("Prequential.step_table: nothing was forecast: call prequential with steps")
         found = self.by_step | {f"({title})": own for title, own in self.baselines_by_step.items()}
         steps = len(next(iter(next(iter(self.by_step.values())).values())))
         rows: list[list[Any]] = []
@@ -133,9 +133,7 @@ class Prequential:
                 rows.append(
                     [step + 1, name, *(float(own[metric][step]) if metric in own else None for metric in self.metrics)]
                 )
-        return Table(
-            ["step", "learner", *self.metrics], rows, f"{self.rows:,} rows, each forecast from so many rows before it"
-        )
+        return Table(["step", "learner", *self.metrics], rows, f"{self.rows:,} rows, each forecast this many rows ahead")
 
     def curve_table(self) -> Table:
         """Every curve, one point a row: kind, learner, metric, rows, value."""

@@ -1,4 +1,4 @@
-"""The same measurements for predictions that were made elsewhere."""
+"""Scores predictions that were made elsewhere."""
 
 from __future__ import annotations
 

@@ -24,13 +24,13 @@ class Curve(NamedTuple):
 
 @dataclass(frozen=True)
 class Settings:
-    """What is measured, for every learner alike."""
+    """What to measure, the same for every learner."""
 
     metrics: tuple[Metric, ...]
     window: int | None = None
     fading: float | None = None
     points: int | None = 1_000
-    unit: int = UNIT  # rows that are summed at once where no points are kept
+    unit: int = UNIT  # rows to sum at once if no points are kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,17 +48,17 @@ class Scores:
 
 
 class Scorer:
-    """Takes labels and predictions block by block, gives metrics. Its memory does not grow with the stream.
+    """Turns labels and predictions, block by block, into metrics. Its memory does not grow with the stream.
 
-    A row without a label, or with a missing feature and no prediction, is not scored; it is counted as skipped. A prediction
-    that is not a number on a row that has all its values is an infinite error: a learner that broke down must not look good.
+    A row without a label, or with a missing feature and no prediction, is counted as skipped, not scored. A NaN prediction
+    for a complete row is an infinite error: a learner that broke down must not look good.
 
     Args:
-        settings: what is measured.
-        classes: predictions are labels, not numbers.
-        rows: the length of the stream, where it is known.
-        baselines: simple baselines to measure beside the predictions. Rows that they cannot predict, because no label is
-            known yet, are not scored; they are counted as early.
+        settings: what to measure.
+        classes: whether predictions are labels, not numbers.
+        rows: the length of the stream, if known.
+        baselines: simple baselines to measure as well. Rows that they cannot predict, because no label is known yet, are
+            counted as early, not scored.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Scorer:
         self.numeric = any(metric.numeric for metric in settings.metrics) or not classes
         self.scored = self.skipped = self.early = 0  # rows
         self._origin: float | None = None
-        self._least, self._largest = math.inf, -math.inf  # of the labels that were scored
+        self._least, self._largest = math.inf, -math.inf  # of the labels scored
         self._names: list[str] = []
         self._tracker: Tracker | None = None
 
@@ -80,11 +80,11 @@ class Scorer:
         lost: Callable[[], Array] | None = None,
         early: int = 0,
     ) -> None:
-        """Scores rows, but for the first ``early``, predicted before any label was known.
+        """Scores rows, except the early ones, predicted before any label was known.
 
-        ``lost`` is asked which rows miss a feature where predictions are missing.
+        If predictions are missing, ``lost`` is called to find which rows miss a feature.
         """
-        with np.errstate(all="ignore"):  # overflow is a loss of infinity, and shows as one
+        with np.errstate(all="ignore"):  # overflow gives an infinite loss, which is shown
             good: Array | None = None
             said = self.baselines.predict(y) if self.baselines is not None else {}
             if self.numeric:
@@ -158,7 +158,7 @@ class Scorer:
 
     @property
     def season(self) -> int | None:
-        """How many rows before the predicted one the label stands that the seasonal baseline predicts now."""
+        """The lag, in rows, that the seasonal baseline uses now."""
         season = None if self.baselines is None else self.baselines.known[OneSeasonAgo.name]
         return season.rows_ago if isinstance(season, OneSeasonAgo) else None
 
@@ -167,7 +167,7 @@ class Scorer:
         return {metric.name: metric.value(sums[:, 0], by_name) for metric in self.settings.metrics}
 
     def state(self) -> dict[str, Any]:
-        """Arrays and plain values, from which :meth:`restore` goes on exactly, where the settings keep totals alone."""
+        """Arrays and plain values from which :meth:`restore` continues exactly, if the settings keep only totals."""
         plain = {name: getattr(self, name) for name in _PLAIN}
         with np.errstate(all="ignore"):
             sums = {} if self._tracker is None else {f"sums/{name}": part for name, part in self._tracker.state().items()}
@@ -175,7 +175,7 @@ class Scorer:
         return plain | sums | {f"baselines/{name}": value for name, value in beside.items()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Goes on from what the :meth:`state` of a scorer with the same settings gave."""
+        """Restores the :meth:`state` of a scorer with the same settings."""
         for name in _PLAIN:
             setattr(self, name, state[name])
         if self._names:
@@ -206,7 +206,7 @@ _PLAIN = ("scored", "skipped", "early", "_origin", "_least", "_largest", "_names
 
 
 def _scored_labels(y: Array, prediction: Array, lost: Callable[[], Array] | None) -> tuple[Array, Array]:
-    """Labels, None in the place of those that are missing, and the rows that can be scored."""
+    """Labels, None where one is missing, and which rows can be scored."""
     good = np.array([not is_missing(label) for label in y.tolist()])
     labels = y if good.all() else np.where(good, y, np.array(None))
     silent = np.array([said is None for said in prediction.tolist()])
@@ -216,7 +216,7 @@ def _scored_labels(y: Array, prediction: Array, lost: Callable[[], Array] | None
 
 
 def _scored(y: Array, prediction: Array, lost: Callable[[], Array] | None) -> tuple[Array, Array, Array]:
-    """Rows that can be scored, with harmless numbers in the place of the others."""
+    """The labels and predictions, with harmless numbers where a row cannot be scored, and which rows can."""
     broken = np.isnan(prediction)
     bad = ~np.isfinite(y)
     if broken.any() and lost is not None:

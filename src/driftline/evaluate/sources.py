@@ -1,4 +1,4 @@
-"""Rows from what users hold: arrays, frames, streams, and anything that can be iterated, a block at a time."""
+"""Reads user data (arrays, frames, streams, any iterable) as blocks of rows."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from driftline.base.rules import COUNT
 from driftline.tables import cells, inputs
 from driftline.tables.inputs import Array, Name
 
-ARRAY_ROWS = 65_536  # rows of an array that are replayed at once
-STREAM_ROWS = 16_384  # rows that are asked of a stream at once
-GATHERED = 1_024  # single rows that are put together
+ARRAY_ROWS = 65_536  # rows of an array to replay at once
+STREAM_ROWS = 16_384  # rows to draw from a stream at once
+GATHERED = 1_024  # single rows to combine into a block
 
 Pair = tuple[Any, Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some rows: X is a table, or a list of mappings; ``start`` is the index of the first."""
+    """A block of rows: X is a table or a list of mappings; ``start`` is the index of the first row."""
 
     X: Any
     y: Array
@@ -34,24 +34,24 @@ class Block:
 
     @property
     def mappings(self) -> bool:
-        """Rows are mappings from names to numbers, and no table holds them."""
+        """Whether the rows are mappings from names to numbers, not a table."""
         return isinstance(self.X, list)
 
     @cached_property
     def table(self) -> tuple[Array, list[Name]]:
-        """The rows as one array, and the names of the features, or their numbers."""
+        """The rows as one array, and the feature names, or their indices."""
         table = inputs.as_table(self.X, "evaluate")
         values = np.concatenate([block for _, block in table.blocks()])
         return values, table.names or list(range(table.columns))
 
     @cached_property
     def _special(self) -> Any:
-        """The table, where it is a frame with columns of text or times."""
+        """The table, if it is a frame with columns of text or times."""
         table = inputs.as_table(self.X, "evaluate") if is_frame(self.X) else None
         return table if table is not None and cells.has_special(table) else None
 
     def rows(self, as_mappings: bool) -> list[Any]:
-        """The rows one by one: mappings where asked for, or where that is what they are."""
+        """The rows one by one, as mappings if requested or if they are mappings."""
         if self.mappings:
             return list(self.X)
         if self._special is not None:
@@ -79,13 +79,13 @@ def _is_there(value: Any) -> bool:
 
 
 class Source:
-    """Rows in blocks.
+    """Any data as blocks of rows.
 
     Args:
         data: (X, y); a stream with ``blocks`` or ``take``; a dataset of River; or an iterable of (X, y) blocks or
             of (x, y) rows.
-        rows: how many rows to read at most; needed for streams without an end.
-        where: who asks, for messages.
+        rows: how many rows to read at most; needed for endless streams.
+        where: the caller's name, for messages.
     """
 
     def __init__(self, data: Any, rows: int | None, where: str) -> None:
@@ -102,12 +102,12 @@ class Source:
             return [(X, y)], len(y)
         if is_dataset(data):
             if limit is None and data.n_samples is None:
-                raise ValueError(f"{self.where}: rows must be given: {type(data).__name__} has no end")
+                raise ValueError(f"{self.where}: give rows: {type(data).__name__} is endless")
             return gathered(data, self.where), data.n_samples
         if hasattr(data, "take"):
             length = getattr(data, "length", None)
             if limit is None and length is None:
-                raise ValueError(f"{self.where}: rows must be given: {type(data).__name__} has no end")
+                raise ValueError(f"{self.where}: give rows: {type(data).__name__} is endless")
             if not hasattr(data, "blocks"):
                 return [data.take(limit or length)], None
             return data.blocks(STREAM_ROWS), length
@@ -118,7 +118,7 @@ class Source:
         raise TypeError(f"{self.where}: data must be (X, y), a stream, or an iterable of blocks or rows, got {type(data)}")
 
     def blocks(self, every: int | None = None, most: int = ARRAY_ROWS) -> Iterator[Block]:
-        """The rows in pieces of at most ``most``, none of which goes over a multiple of ``every``."""
+        """The rows in blocks of at most ``most``; no block crosses a multiple of ``every``."""
         start = 0
         for pair in self.pairs:
             X, y = as_arrays(pair, self.where)
@@ -134,11 +134,11 @@ class Source:
                 yield Block(cut(X, done, done + size), y[done : done + size], start)
                 done, start = done + size, start + size
             if self.limit is not None and start >= self.limit:
-                return  # before an endless stream is asked for more
+                return  # without drawing more from an endless stream
 
 
 def is_dataset(data: Any) -> bool:
-    """A dataset of River: (mapping, label) pairs, and how many, None for ever more. Its ``take`` is an iterator."""
+    """Whether this is a River dataset: (mapping, label) pairs and their number, None if endless."""
     return hasattr(data, "n_samples") and hasattr(data, "task") and isinstance(data, Iterable)
 
 
@@ -148,7 +148,7 @@ def has_labels(data: Any) -> bool:
 
 
 def as_arrays(pair: Any, where: str) -> Pair:
-    """A table or a list of mappings, and one label a row."""
+    """A table or a list of mappings, with one label per row."""
     X, y = pair
     if isinstance(X, (list, tuple)) and len(X) and isinstance(X[0], Mapping):
         X = list(X)
@@ -166,12 +166,12 @@ def as_arrays(pair: Any, where: str) -> Pair:
 
 
 def is_frame(X: Any) -> bool:
-    """A frame of pandas, polars or Arrow."""
+    """Whether this is a pandas, polars or Arrow frame."""
     return hasattr(X, "columns") or hasattr(X, "column_names")
 
 
 def cut(X: Any, start: int, stop: int) -> Any:
-    """Some rows of a table."""
+    """Rows ``start`` to ``stop`` of a table."""
     if is_frame(X):
         import narwhals
 
@@ -180,7 +180,7 @@ def cut(X: Any, start: int, stop: int) -> Any:
 
 
 def gathered(items: Iterable[Any], where: str) -> Iterator[Pair]:
-    """Blocks as they come, and single rows put together.
+    """Blocks as they come; single rows are combined.
 
     >>> pairs = gathered([([1.0, 2.0], 3.0), ([4.0, 5.0], 6.0), (np.ones((5, 2)), np.ones(5))], "example")
     >>> [X.shape for X, y in pairs]
@@ -196,7 +196,7 @@ def gathered(items: Iterable[Any], where: str) -> Iterator[Pair]:
         if X and (not single or len(X) == GATHERED):
             yield _together(X), np.asarray(y)
             X, y = [], []
-        if single:  # copied, for whoever makes the rows may use the same memory for the next one
+        if single:  # copied, since the producer may reuse the memory for the next row
             X.append(dict(x) if isinstance(x, Mapping) else np.array(x))
             y.append(label)
         else:

@@ -1,4 +1,4 @@
-"""Tests of significance for comparisons. SciPy is imported when one is made."""
+"""Significance tests for comparisons. They import SciPy when called."""
 
 from __future__ import annotations
 

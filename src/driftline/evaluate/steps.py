@@ -1,4 +1,4 @@
-"""Learners that look several rows ahead, measured at every step."""
+"""Measures learners that forecast several rows ahead, at every step."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from driftline.evaluate.sources import Block
 from driftline.tables import inputs
 from driftline.tables.inputs import Array
 
-UNIT = 256  # rows that are summed at once: there is a sum for each step
+UNIT = 256  # rows to sum at once; there is a sum for each step
 
 
 class StepDriver:
     """Forecasts each row from 1, 2, …, steps rows before it, then learns it.
 
     Args:
-        learner: a regressor of this library, of which each step has a copy, or a forecaster.
+        learner: a forecaster, or a regressor of this library, copied for each step.
         steps: how many rows ahead.
-        level: of the intervals; None for none.
-        metrics: what is measured at each step.
-        where: who asks, for messages.
+        level: coverage of the intervals; None for no intervals.
+        metrics: what to measure at each step.
+        where: the caller's name, for messages.
     """
 
     def __init__(self, learner: Any, steps: int, level: float | None, metrics: Settings, where: str) -> None:
@@ -73,7 +73,7 @@ class StepDriver:
         for row in rows:
             forecaster._check_width(len(row), list(row), self.where)
             if row.keys() != set(names):
-                raise ValueError(f"{self.where}: the names of the features are not those of the first row")
+                raise ValueError(f"{self.where}: the feature names differ from the first row's")
         return names, np.array([[row[name] for name in names] for row in rows])
 
     def figures(self) -> dict[str, Array]:
@@ -83,11 +83,11 @@ class StepDriver:
 
 
 class StepBaselines:
-    """What needs no model, measured at every step: with the labels known at that step.
+    """Measures baselines at every step, with the labels known at that step.
 
     Args:
         steps: how many rows ahead.
-        metrics: those that need no intervals are measured.
+        metrics: what to measure, except metrics that need intervals.
     """
 
     def __init__(self, steps: int, metrics: Settings) -> None:
@@ -98,13 +98,13 @@ class StepBaselines:
         self.scorers = [{name: Scorer(settings) for name in BASELINES} for _ in range(steps)] if plain else []
 
     def step(self, y: Array) -> None:
-        """Predicts rows, and learns their labels. Rows for which no label is known yet do not count."""
+        """Predicts rows, then learns their labels. Rows before the first known label do not count."""
         for baselines, scorers in zip(self.baselines, self.scorers, strict=False):
             for name, said in baselines.predict(y).items():
                 scorers[name].add(y, said, None, lambda: np.ones(len(y), dtype=bool))
 
     def figures(self) -> dict[str, dict[str, Array]]:
-        """By the baseline's title: each metric by step."""
+        """Each metric by step, by the baseline's title."""
         found: dict[str, dict[str, Array]] = {}
         for name, kind in BASELINES.items() if self.measured else ():
             totals = [scorers[name].totals() for scorers in self.scorers]

@@ -1,4 +1,4 @@
-"""Whether one learner's losses along a stream are lower than another's, beyond chance, though rows depend on each other."""
+"""Tests whether one learner's losses along a stream are lower than another's, for dependent rows."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import numpy as np
 from driftline.evaluate.statistics import PairedTest, paired_t_test
 from driftline.tables.inputs import Array
 
-FEWEST = 10  # stretches, once there are as many rows; twice as many are made into half as many, each twice as long
+FEWEST = 10  # stretches at least; at twice as many, neighbours are merged
 
 
 class LossesByStretch:
-    """The losses of several learners on the same rows, of which any two can be compared at any time.
+    """The losses of several learners on the same rows; any two learners can be compared at any time.
 
     The question is that of Diebold and Mariano :cite:`diebold1995`: is the mean difference of two learners' losses 0? Losses
-    of neighbouring rows depend on each other, since one change of the target troubles many rows, and their spread changes
-    along the stream. A test that takes rows for independent finds differences where there are none. So the rows are cut
-    into 10 to 19 stretches of equal length, and Student's test is made of the mean differences of these. Long stretches
-    hardly depend on each other, and the test holds its level of 5 % though some of them spread more than others
-    :cite:`ibragimov2010`. Memory does not grow with the rows; up to one stretch of rows at the end is not counted yet.
+    of neighbouring rows are dependent, since one change of the target affects many rows, and their variance changes along
+    the stream. A test that assumes independent rows finds differences that do not exist. So the rows are cut into 10 to 19
+    stretches of equal length, and Student's test is applied to the mean differences of the stretches. Long stretches are
+    nearly independent, and the test keeps its level of 5 % even if their variances differ :cite:`ibragimov2010`. Memory
+    does not grow with the rows; up to one stretch of rows at the end is not counted yet.
 
     Args:
-        count: of the learners.
+        count: number of learners.
 
     >>> rng = np.random.default_rng(0)
     >>> losses = LossesByStretch(2)
@@ -36,7 +36,7 @@ class LossesByStretch:
     def __init__(self, count: int) -> None:
         self.length = 1  # rows of a stretch
         self._sums: list[Array] = []
-        self._open, self._rows = np.zeros(count), 0  # the sums of the stretch that is not complete, and its rows
+        self._open, self._rows = np.zeros(count), 0  # sums and rows of the incomplete stretch
 
     def add(self, losses: Array) -> None:
         """Adds the losses of more rows, (rows, learners). Rows that are not finite for all learners are left out."""
@@ -56,7 +56,7 @@ class LossesByStretch:
             self.length *= 2
 
     def test(self, one: int, other: int) -> PairedTest:
-        """The statistic, negative where ``one`` loses less, and the probability of one as large by chance, two-sided."""
+        """The two-sided test: the statistic, negative if ``one`` has lower losses, and the p-value."""
         means = np.array(self._sums).reshape(-1, len(self._open)) / self.length
         return paired_t_test(means[:, one], means[:, other])
 

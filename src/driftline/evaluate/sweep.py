@@ -1,4 +1,4 @@
-"""A whole grid of hyper-parameters over one stream at once."""
+"""Runs a grid of hyper-parameters over one stream in one pass."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Sweep:
 
 
 def _cell(setting: Params, name: str) -> Cell:
-    """A number as itself, with all its digits shown; anything else as it is written."""
+    """A number with all its digits; anything else as text."""
     if name not in setting:
         return Cell(None, "")
     value = setting[name].item() if isinstance(setting[name], np.generic) else setting[name]
@@ -133,7 +133,7 @@ def sweep(
 
 
 class _Lane:
-    """One setting on its way along the rows."""
+    """One setting's learner and loss so far."""
 
     def __init__(self, model: Learner) -> None:
         self.model: Learner | None = model
@@ -141,7 +141,7 @@ class _Lane:
         self._total, self._count = 0.0, 0
 
     def learn(self, start: int, X: Any, y: Any, weight: Array | None) -> None:
-        """Learns a block of rows, of which ``start`` is the first, unless an earlier one was refused."""
+        """Learns a block of rows that begins at ``start``, unless an earlier row was refused."""
         if self.model is None:
             return
         try:
@@ -169,11 +169,11 @@ class _Lane:
 
 
 def _place(error: Exception, start: int) -> str:
-    return str(error) if start == 0 else f"{WHERE}: in the rows from {start} on, counted from there, {error}"
+    return str(error) if start == 0 else f"{WHERE}: in the rows from {start} on, numbered from there, {error}"
 
 
 def _learn_all(lanes: list[_Lane], rows: Rows, threads: int) -> None:
-    """Block by block, each thread a share of the settings. The first error, or an interrupt, ends the others soon."""
+    """Learns block by block, each thread for its share of the settings. An error or interrupt soon ends all threads."""
     ended = threading.Event()
 
     def learn(share: list[_Lane]) -> None:

@@ -13,13 +13,13 @@ from driftline.tables import inputs
 from driftline.tables.inputs import Array, FrameTable
 from driftline.tables.sparse import SparseTable, compressed
 
-BLOCK_BYTES = 2**20  # of X: what stays in the cache while one setting after another learns it
+BLOCK_BYTES = 2**20  # of X: fits the cache while one setting after another learns it
 FEWEST_ROWS = 64
-MOST_ENTRIES = 2**22  # of sparse rows at once: an interrupt waits for them
+MOST_ENTRIES = 2**22  # of sparse rows at once: interrupts wait for them
 
 
 class SharedFrame(FrameTable):
-    """A piece of a frame whose numbers are made once for all learners; text stays where it is until one asks for it."""
+    """A piece of a frame whose numbers are converted once for all learners; text is converted only on request."""
 
     def block(self, start: int, stop: int) -> Array:
         """Rows ``start`` to ``stop`` as numbers."""
@@ -31,7 +31,7 @@ class SharedFrame(FrameTable):
 
 
 class Rows:
-    """What ``run`` of a learner takes, in blocks that ``run`` takes too."""
+    """The input of a learner's ``run``, cut into blocks that ``run`` accepts too."""
 
     def __init__(self, learner: Learner, X: Any, y: Any, sample_weight: Any, where: str) -> None:
         self.count, self._numbers, self._fewest, self._cut = _cutter(X, where)
@@ -50,12 +50,12 @@ class Rows:
 
 
 def _cutter(X: Any, where: str) -> tuple[int, int, int, Callable[[slice], Any]]:
-    """How many rows there are, how many numbers are in one, how many are the fewest to learn at once, and what cuts them."""
+    """The number of rows, the numbers in a row, the fewest rows to learn at once, and a function that cuts rows."""
     if inputs.is_sparse(X):
         table: inputs.Table = SparseTable(X, where)
         sparse = compressed(X, where, "X")
         entries = max(1, sparse.nnz // table.rows)
-        # Each call of a learner costs as much as all of its weights, so that there should be more entries than those.
+        # A call costs at least a pass over the learner's weights, so a block should have more entries than that.
         return table.rows, entries, min(4 * table.columns, MOST_ENTRIES) // entries, lambda rows: sparse[rows]
     if isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], Mapping):
         return len(X), max(1, len(X[0])), 0, lambda rows: X[rows]

@@ -42,7 +42,7 @@ class Cell:
 
 
 def shown(value: Value | Cell) -> str:
-    """A value as a reader wants it: four digits.
+    """A value as shown to readers: four digits.
 
     >>> shown(0.123456), shown(1234567.0), shown(12), shown(None), shown(float("nan"))
     ('0.1235', '1.235e+06', '12', '', 'nan')
@@ -55,12 +55,12 @@ def shown(value: Value | Cell) -> str:
 
 
 def plain(value: Value | Cell) -> Value:
-    """A value as a program wants it: all its digits."""
+    """A value with all its digits."""
     return value.value if isinstance(value, Cell) else value
 
 
 def finite(value: Any) -> Any:
-    """The same, with None for numbers that JSON has no words for."""
+    """The same, with None for numbers that JSON cannot express."""
     if isinstance(value, dict):
         return {key: finite(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -121,11 +121,11 @@ class Table:
         return "\n".join([*([self.caption] if self.caption else []), *lines])
 
     def _right(self) -> list[bool]:
-        """Which columns are set to the right: all but those of words."""
+        """Which columns are right-aligned: all but those of text."""
         return [any(not isinstance(plain(row[i]), str) for row in self.rows) for i in range(len(self.columns))]
 
     def records(self) -> list[dict[str, Value]]:
-        """One dictionary a row."""
+        """One dictionary per row."""
         return [dict(zip(self.columns, map(plain, row), strict=True)) for row in self.rows]
 
     def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:

@@ -11,11 +11,11 @@ import numpy as np
 
 from driftline.tables.inputs import Array
 
-UNIT = 4_096  # rows that are summed at once, at most
-FLUSH = 32_768  # rows that are gathered before they are summed
-SPARE = 4  # rows are summed in multiples of this many units: the units can double twice and still begin where one began
+UNIT = 4_096  # most rows to sum at once
+FLUSH = 32_768  # rows to gather before summing
+SPARE = 4  # rows are summed in multiples of this many units, so that units can double twice and stay aligned
 
-TINY = float(np.finfo(np.float64).tiny)  # the least weight of a row: 0 times an infinite error would be no number
+TINY = float(np.finfo(np.float64).tiny)  # the least weight of a row: 0 times an infinite error would be NaN
 
 KINDS = ("cumulative", "window", "fading")
 
@@ -28,19 +28,19 @@ class Points:
     sums: dict[str, Array]
 
 
-Join = Callable[[Array, Array], Array]  # the sums over two sets of rows, put together
+Join = Callable[[Array, Array], Array]  # combines the sums over two sets of rows
 
 
 def moving_sum(values: Array, width: int, join: Join = np.add) -> Array:
-    """Sums along the first axis of ``width`` rows up to each, fewer at the start.
+    """For each row, the sum of the ``width`` rows up to it, fewer at the start.
 
-    Sums of 1, 2, 4, … rows make up any width. Nothing is subtracted: a huge value leaves no rounding behind when it leaves.
+    Sums of 1, 2, 4, … rows make up any width. Nothing is subtracted, so a huge value that leaves leaves no rounding error.
 
     >>> moving_sum(np.array([[1.0], [1e30], [2.0], [3.0], [4.0]]), 2).ravel().tolist()
     [1.0, 1e+30, 1e+30, 5.0, 7.0]
     """
     sums = np.zeros_like(values)
-    done, reach = 0, 1  # the last ``done`` rows are in; ``values`` are sums of ``reach`` rows
+    done, reach = 0, 1  # ``done`` rows are summed; ``values`` are sums of ``reach`` rows
     while done < len(sums):
         if width & reach:
             sums[done:] = join(sums[done:], values[: len(values) - done])
@@ -56,14 +56,14 @@ def moving_sum(values: Array, width: int, join: Join = np.add) -> Array:
 def fading_sum(carry: Array, values: Array, factor: float) -> Array:
     """Each row's sum is ``factor`` times the one before plus its own values; ``carry`` is the sum before the first.
 
-    A power of the factor too small for a number is the smallest one: an infinite value stays infinite, by definition.
+    Powers of the factor are kept above 0, so that an infinite value stays infinite.
 
     >>> fading_sum(np.array([8.0]), np.array([[1.0], [0.0], [2.0]]), 0.5).ravel().tolist()
     [5.0, 2.5, 3.25]
     """
     sums = values.copy()
     sums[0] += max(factor, TINY) * carry
-    reach = 1  # rows in each sum; adding the one ``reach`` rows before doubles it
+    reach = 1  # rows in each sum; doubles by adding the sum ``reach`` rows before
     while reach < len(sums):
         sums[reach:] += max(factor**reach, TINY) * sums[:-reach]
         reach *= 2
@@ -71,7 +71,7 @@ def fading_sum(carry: Array, values: Array, factor: float) -> Array:
 
 
 def between(first: Array, second: Array, column: int) -> Array:
-    """What the spread of two sets of rows together has beyond their own: they lie about two means.
+    """The spread of two sets of rows together minus the sum of their own, due to their different means.
 
     >>> between(np.array([[2.0, 6.0]]), np.array([[1.0, 0.0]]), 1).item()  # 3, 3 and 0 about their mean 2: 1 + 1 + 4
     6.0
@@ -87,19 +87,18 @@ def between(first: Array, second: Array, column: int) -> Array:
 class Tracker:
     """Adds up columns of numbers row by row.
 
-    Rows are summed in units, and a point is kept at the end of every few of them. When there are more points than asked
-    for, every other one goes and the units double: the points stay evenly spaced, and the memory bounded, however long the
-    stream turns out to be.
+    Rows are summed in units, and a point is kept at the end of every few units. When there are too many points, every other
+    one is dropped and the units double: points stay evenly spaced and memory stays bounded, however long the stream is.
 
     Args:
         columns: how many columns there are.
-        window: rows of the sliding window; None for none.
-        fading: weight of a row relative to the next one, in (0, 1]; None for none.
-        points: the most points to keep, beside the last row; None keeps every row, 0 none but the last.
-        rows: the length of the stream where it is known, to begin with the right units.
+        window: rows of the sliding window; None for no window.
+        fading: weight of a row relative to the next one, in (0, 1]; None for no fading.
+        points: the most points to keep, besides the last row; None keeps every row, 0 only the last.
+        rows: the length of the stream, if known, to start with the right units.
         spreads: columns, from 0, whose squared distances from their own mean over the same rows are summed too. Spreads of
-            two sets of rows are put together by their means, so that digits are kept wherever the column goes.
-        unit: rows that are summed at once where no points are kept.
+            two sets of rows are combined by their means, which keeps digits whatever the column's level.
+        unit: rows to sum at once if no points are kept.
     """
 
     def __init__(
@@ -126,12 +125,12 @@ class Tracker:
         room = self._full + SPARE * most
         self._buffer = np.empty((self._read, min(room, rows or room)))
         self._waiting = 0  # rows in the buffer
-        self._all_count = True  # every row in the buffer counts: its first column is not filled in
+        self._all_count = True  # all buffered rows count, so the first column is not filled in
         self._total, self._faded = np.zeros(self._width), np.zeros(self._width)
-        self._units = np.zeros((0, self._width))  # of the window's last units: their sums
-        self._tails = np.zeros((0, self._width))  # and the sums of their last window % unit rows
+        self._units = np.zeros((0, self._width))  # sums of the window's last units
+        self._tails = np.zeros((0, self._width))  # sums of their last window % unit rows
         self._powers: Array = np.empty(0)
-        self._recent: deque[Array] = deque()  # the window's rows themselves, for the last point
+        self._recent: deque[Array] = deque()  # the window's rows, for the last point
         self._kept = _Kept()
 
     @property
@@ -140,10 +139,10 @@ class Tracker:
         return self._rows + self._waiting
 
     def add(self, columns: Sequence[Array], count: Array | None = None) -> None:
-        """Adds rows: their columns, and which of them count (1.0 or 0.0; None: all). Columns of rows that do not are 0."""
+        """Adds rows: their columns, and which of them count (1.0 or 0.0; None for all). Other rows must be 0."""
         start = 0
         while start < len(columns[0]):
-            piece = slice(start, start + self._full - self._waiting)  # as many as the buffer takes before it is flushed
+            piece = slice(start, start + self._full - self._waiting)  # as many as fit the buffer
             self._gather([column[piece] for column in columns], None if count is None else count[piece])
             start = piece.stop
 
@@ -204,7 +203,7 @@ class Tracker:
         self._rows += block.shape[1]
 
     def _run_on(self, carry: Array, units: Array, factor: float | None = None) -> Array:
-        """The sums at the end of each new unit: all up to it, or those before it times a factor."""
+        """The running sums at the end of each new unit, faded by a factor if given."""
 
         def run(values: Array, start: Array) -> Array:
             if factor is not None:
@@ -226,7 +225,7 @@ class Tracker:
         return sums
 
     def _weights(self, rows: int) -> Array:
-        """The fading weights of a number of rows, as of the last of them."""
+        """The fading weights of rows, relative to the last of them."""
         assert self.fading is not None
         if len(self._powers) != rows:
             self._powers = np.maximum(self.fading ** np.arange(rows - 1, -1, -1), TINY)
@@ -242,19 +241,19 @@ class Tracker:
         for spread, column in self._spreads:
             mean = sums[:, column] / np.where(sums[:, 0] > 0, sums[:, 0], 1.0)
             square = rows[column] - mean[:, None]
-            square *= square  # in place: memory of this size comes from the system anew each time
+            square *= square  # in place: a block of this size would be allocated from the system each time
             if not first:
                 square *= rows[0]
             sums[:, spread] = square.sum(axis=1) if weights is None else square @ weights
         return sums
 
     def _slide(self, units: Array, tails: Array) -> Array:
-        """The sums over the window at the end of each new unit: whole units, and the tail of the one before them."""
+        """The window's sums at the end of each new unit: whole units, and the tail of the unit before them."""
         assert self.window is not None
         whole, before = self.window // self.unit, len(self._units)
         units, tails = np.vstack([self._units, units]), np.vstack([self._tails, tails])
         sums: Array = moving_sum(units, whole, self._join)[before:]
-        first = max(0, whole - before)  # until there the unit with the tail would lie before the first row
+        first = max(0, whole - before)  # before that, the unit with the tail would precede the first row
         sums[first:] = self._join(sums[first:], tails[before + first - whole : max(0, len(tails) - whole)])
         keep = len(units) - min(whole, len(units))
         self._units, self._tails = units[keep:], tails[keep:]
@@ -270,7 +269,7 @@ class Tracker:
             held -= self._recent.popleft().shape[1]
 
     def _thin(self) -> None:
-        """Drops every other point, and makes the units twice as long, or the points twice as many units apart."""
+        """Drops every other point, and doubles the units or the distance between points."""
         self._kept.halve()
         if self.unit == UNIT:
             self.every *= 2
@@ -291,7 +290,7 @@ class Tracker:
         return sums
 
     def state(self) -> dict[str, Any]:
-        """The sums so far and the rows that are in no unit yet, where all that is kept are the totals."""
+        """The sums so far and the rows in no unit yet; for trackers that keep only totals."""
         assert self.points == 0
         assert not self.window
         assert not self.fading
@@ -302,13 +301,13 @@ class Tracker:
         return {"rows": self._rows, "total": self._total.copy(), "rest": rest}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Goes on exactly from what :meth:`state` gave."""
+        """Restores what :meth:`state` returned, and continues exactly."""
         self._rows, self._total = int(state["rows"]), state["total"].copy()
         self._waiting, self._all_count = state["rest"].shape[1], False
         self._buffer[:, : self._waiting] = state["rest"]
 
     def finish(self) -> Points:
-        """The points kept, the last row's included. Nothing can be added afterwards."""
+        """The points kept, including the last row's. Nothing can be added afterwards."""
         self._flush(1)
         while self.points and len(self._kept) > self.points:
             self._kept.halve()
@@ -330,7 +329,7 @@ class Tracker:
 
 @dataclass
 class _Kept:
-    """Points in the pieces in which they came."""
+    """Points, kept in the pieces in which they came."""
 
     rows: list[Array] = field(default_factory=list)
     sums: dict[str, list[Array]] = field(default_factory=dict)
@@ -349,7 +348,7 @@ class _Kept:
         self.sums = {kind: [np.concatenate(pieces)[1::2]] for kind, pieces in self.sums.items()}
 
     def close(self, row: int, sums: dict[str, Array]) -> None:
-        """The last row's point, in the place of one that is there already."""
+        """Adds the last row's point, replacing one for the same row."""
         if self.rows and self.rows[-1][-1] == row:
             self.rows[-1] = self.rows[-1][:-1]
             self.sums = {kind: [*pieces[:-1], pieces[-1][:-1]] for kind, pieces in self.sums.items()}

@@ -1,8 +1,8 @@
 """Jobs in parallel processes.
 
 A worker is a fresh interpreter that runs this file and talks over its standard input and output. It never imports the user's
-script, so scripts need no guard around their main part. It ends when its input ends, so none outlives the process that
-started it, whatever ends that.
+script, so scripts need no guard around their main part. It ends when its input ends, so no worker outlives the process that
+started it.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from driftline.base.processors import cores
 from driftline.base.rules import COUNT
 from driftline.evaluate.progress import Progress
 
-PATIENCE = 1.0  # seconds of work in this process before parallel ones are thought of
-WORTH = 3.0  # seconds of work left that are worth starting them
+PATIENCE = 1.0  # seconds of work in this process before others are considered
+WORTH = 3.0  # seconds of remaining work that justify starting them
 
-# Processes fill the cores: more threads in each, as linear algebra would start, are several times slower.
+# The processes use all cores; extra threads in each, as linear algebra starts, would be several times slower.
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1")
 
 _START = "import sys; sys.path[:] = {path!r}; from driftline.evaluate.workers import serve; serve()"
 
 
 class Work(Protocol):
-    """What a worker process is told at its start, and then does one job after another of."""
+    """The work that a worker process gets at its start, and whose jobs it then runs."""
 
     def run(self, job: Any) -> Any:
-        """Does a job, which may have been sent from another process, as its outcome will be."""
+        """Does a job. Job and outcome may be sent between processes."""
 
 
 def run_jobs(work: Work, jobs: Sequence[Any], n_jobs: int | None, bar: Progress) -> list[Any]:
-    """The outcomes of jobs, in their order, from one process or several.
+    """The outcomes of jobs, in order, from one process or several.
 
-    With ``n_jobs=None`` every core is used, once the work is seen to take more than a few seconds and the learners and
+    With ``n_jobs=None`` every core is used, if the work proves to take more than a few seconds and the learners and
     streams can be sent to other processes.
     """
     if n_jobs is not None:
@@ -67,7 +67,7 @@ def _here(work: Work, jobs: Sequence[Any], bar: Progress) -> list[Any]:
 
 
 def _as_it_goes(work: Work, jobs: Sequence[Any], bar: Progress) -> list[Any]:
-    """On every core, or in this process where there is one core, or something cannot be sent to another."""
+    """On every core, or in this process if there is only one core or something cannot be sent to another."""
     count = cores()
     if count > 1:
         try:
@@ -157,7 +157,7 @@ class _Worker:
         self.process.kill()
         for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None:
-                with contextlib.suppress(OSError):  # what was not sent to a process that is gone
+                with contextlib.suppress(OSError):  # unsent data for a process that is gone
                     pipe.close()
         self.process.wait()
 

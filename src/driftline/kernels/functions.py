@@ -18,7 +18,7 @@ _KINDS = {
 _LARGEST_DEGREE = 2**31 - 1
 
 KERNEL = choice(_KINDS) | Rule(callable, "a function of two rows")
-LARGEST_BUDGET = 10_000  # beyond that the points' matrices take gigabytes
+LARGEST_BUDGET = 10_000  # larger matrices would take gigabytes
 
 
 def has_gamma(kernel: Any) -> bool:
@@ -27,7 +27,7 @@ def has_gamma(kernel: Any) -> bool:
 
 
 def native_kernel(kernel: Any, gamma: float | None, coef0: float, degree: int) -> dict[str, Any]:
-    """The same for the core."""
+    """The kernel's parameters in the form that the core takes."""
     return {
         "kind": _KINDS[kernel] if isinstance(kernel, str) else KernelKind.CUSTOM,
         "gamma": 1.0 if gamma is None else float(gamma),
@@ -37,8 +37,8 @@ def native_kernel(kernel: Any, gamma: float | None, coef0: float, degree: int) -
 
 
 def value_of(kernel: Any, x: Any) -> float:
-    """k(x, x) of a function."""
+    """k(x, x) for a kernel given as a function."""
     value = kernel(x, x.copy())
     if not isinstance(value, numbers.Real) or not math.isfinite(value):
-        raise ValueError(f"Kernel: kernel gave {value!r} for two rows, where a finite number is needed")
+        raise ValueError(f"Kernel: kernel must return a finite number for two rows, got {value!r}")
     return float(value)

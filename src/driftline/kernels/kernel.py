@@ -1,4 +1,4 @@
-"""Second-order learners in a space of functions."""
+"""Kernel versions of second-order learners."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from driftline.linear.recursion import Recursive
 from driftline.tables.inputs import Array, Name
 
 _DEFAULT = AROWR()
-_MODEST = 1e4  # so far tau may grow under forgetting, whatever the rows are
-_MEASURED = 256  # rows by which gamma is set
+_MODEST = 1e4  # most that tau may grow under forgetting
+_MEASURED = 256  # rows from which gamma is estimated
 _FIXED = ("kernel", "gamma", "degree", "coef0", "budget", "threshold", "intercept", "dtype")
 
 
@@ -42,7 +42,7 @@ class KernelCore(SecondOrderCore, Protocol):
 
     @property
     def gamma(self) -> float:
-        """The scale in force."""
+        """The current scale."""
 
     @property
     def tau(self) -> float:
@@ -50,13 +50,13 @@ class KernelCore(SecondOrderCore, Protocol):
 
     @property
     def counts(self) -> tuple[int, int]:
-        """Rows that were projected on the points, and points that were removed."""
+        """How many rows were projected on the points, and how many points were removed."""
 
     def points(self) -> Array:
-        """The points, one after the other."""
+        """The points, concatenated."""
 
     def triangle(self) -> Array:
-        """The coordinates of the points: the rows of a lower triangle, one after the other."""
+        """The coordinates of the points: the concatenated rows of a lower triangle."""
 
 
 @learner
@@ -124,7 +124,7 @@ class Kernel(Nested):
         return self._base_learners()[0]._kept
 
     def _working(self, core: Any = None) -> Recursive:
-        """The learner as it is here, around the same core."""
+        """The base learner, configured for this model, around the same core."""
         inner: Any = self._copies(self._base_learners())[0]
         inner.__dict__.update({name: self.__dict__[name] for name in self._kept if name in self.__dict__})
         inner._core = self._core if core is None else core
@@ -176,7 +176,7 @@ class Kernel(Nested):
         return replace(policy, modest=_MODEST if policy.winds_up else 0.0).native()
 
     def _supply(self, core: KernelCore, ahead: int) -> None:
-        """The schedules' values from here on; while gamma is measured, all thresholds that learning anew can need."""
+        """Supplies the schedules' next values; while gamma is estimated, all thresholds that relearning may need."""
         inner = self._working(core)
         policy = inner._policy()
         schedules.supply(core, policy, type(inner).__name__, ahead)
@@ -195,7 +195,7 @@ class Kernel(Nested):
         self._supply(self._require_core("learn_one"), len(batch))
 
     def _operations(self, width: int) -> int:
-        # Without a budget, as many points as there may soon be.
+        # Without a budget, the number of points that there may soon be.
         points = int(self.budget or 0) or len(self._require_core("run").weights()) + 1024
         return self._working()._operations(points) + 8 * points**2 + points * width
 
@@ -228,7 +228,7 @@ class Kernel(Nested):
         width, numbers = len(state["weights"]), state["numbers"].size
         features = float(state["shape"][0])
         if 2 * state["matrix"].size < width**2 or not 0 <= features <= max(numbers, 10**6):
-            raise ValueError("the state's matrix is too small for its weights")  # before memory is taken for it
+            raise ValueError("the state's matrix is too small for its weights")  # before memory is allocated
         return self._new_core(int(features), width)
 
     def _features_of(self, state: dict[str, Array]) -> int:
@@ -242,10 +242,10 @@ class Kernel(Nested):
 
     @property
     def coef_(self) -> Array:
-        """The weights of the features; a linear kernel alone has them."""
+        """The weights of the features; only a linear kernel has them."""
         self._require_core("coef_")
         if self.kernel != "linear":
-            raise AttributeError("Kernel: a linear kernel alone has coef_; the weights of the points_ are dual_coef_")
+            raise AttributeError("Kernel: only a linear kernel has coef_; the weights of the points_ are dual_coef_")
         return (self.dual_coef_ @ self.points_).astype(self.dtype)
 
     @property
@@ -256,7 +256,7 @@ class Kernel(Nested):
 
     @property
     def gamma_(self) -> float:
-        """The scale in force."""
+        """The current scale."""
         return float(self._require_core("gamma_").gamma)
 
     @property
@@ -286,7 +286,7 @@ class Kernel(Nested):
         return float(self._require_core("tau_").tau)
 
     def _coordinates(self, what: str) -> Array:
-        """Of the points in the orthonormal basis that the core keeps, one a row."""
+        """The coordinates of the points in the core's orthonormal basis, one point per row."""
         triangle = self._require_core(what).triangle()
         points = int((np.sqrt(8 * triangle.size + 1) - 1) / 2 + 0.5)
         L = np.zeros((points, points))

@@ -1,4 +1,4 @@
-"""Sums over rows that can be merged, and the models that they determine."""
+"""Mergeable sums over rows, and the models that they determine."""
 
 from driftline.moments.moments import Moments
 

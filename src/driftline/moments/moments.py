@@ -55,7 +55,7 @@ class Moments(Saved):
         self._weighted = 0  # rows whose weight was not 1
         self._names: list[Name] | None = None
         self._triangle: Array | None = None
-        self._largest: Array = np.zeros(0)  # of each column, by size
+        self._largest: Array = np.zeros(0)  # largest absolute value of each column
 
     @property
     def n_seen_(self) -> int:
@@ -92,11 +92,11 @@ class Moments(Saved):
             raise TypeError(f"Moments.then: later must be Moments, got {type(later).__name__}")
         for name in ("forgetting", "intercept"):
             if getattr(self, name) != getattr(later, name):
-                raise ValueError(f"Moments.then: {name} is {getattr(self, name)!r} here and {getattr(later, name)!r} there")
+                raise ValueError(f"Moments.then: {name} is {getattr(self, name)!r}, but {getattr(later, name)!r} in later")
         if self._triangle is None or later._triangle is None:
             return (later if self._triangle is None else self)._copy()
         if self._triangle.shape != later._triangle.shape:
-            raise ValueError(f"Moments.then: there are {self.n_features_in_} features here and {later.n_features_in_} there")
+            raise ValueError(f"Moments.then: there are {self.n_features_in_} features, but {later.n_features_in_} in later")
         if self._names is not None and later._names is not None and self._names != later._names:
             raise ValueError("Moments.then: the features of later have other names, or another order")
         out = later._copy()
@@ -137,7 +137,7 @@ class Moments(Saved):
             "largest_norm2": float(self._largest[:-1] @ self._largest[:-1]),
             "weighted": self._weighted,
             "capped": int(held),
-            "retuned": 1,  # not every row was learned by itself: no theorem speaks of the loss
+            "retuned": 1,  # not every row was learned by itself, so no theorem bounds the loss
         }
         state.start(learner, self._names, unit, diagonal, weights, sums)
         return learner
@@ -202,7 +202,7 @@ def _read(record: Record) -> Moments:
     width = len(largest)
     sound = triangle.dtype == largest.dtype == np.float64 and triangle.shape == (width, width) and largest.ndim == 1
     if not (sound and width >= 2 + out.intercept and np.isfinite(triangle).all() and not np.tril(triangle, -1).any()):
-        raise ModelFileError("the triangle is not one that rows lead to")
+        raise ModelFileError("the triangle cannot come from rows")
     if not (np.isfinite(largest).all() and (largest >= 0).all()):
         raise ModelFileError("the largest values are out of range")
     out._rows = codec.decode_count(head["rows"], "the number of rows")

@@ -1,4 +1,4 @@
-"""From a triangle to the state of a second-order learner."""
+"""Turns a triangle into the state of a second-order learner."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from driftline import _core
 from driftline.base.learner import Learner
 from driftline.tables.inputs import Array, Name
 
-_CAP = 1e60  # of D, as in the recursion
-_RESOLUTION = 1e16  # how far D may exceed what one row as large as the largest leaves of it, as in the recursion
+_CAP = 1e60  # on D, as in the recursion
+_RESOLUTION = 1e16  # how far D may exceed its value after one row of the largest size, as in the recursion
 _PANEL = 4  # columns of a panel of float64
 
 
 def factors(triangle: Array, largest: Array, start: float | None) -> tuple[Array, Array, Array, bool]:
-    """U, D and w of a triangle [R z; 0 r]: S = (R'R)^-1 = U D U' and R w = z; and whether D was held back.
+    """U, D and w of a triangle [R z; 0 r]: S = (R'R)^-1 = U D U' and R w = z; and whether D was capped.
 
     Args:
-        triangle: the prior's rows included.
-        largest: of each feature, by size.
-        start: where rows are forgotten, what D starts with. Directions that no row spoke of for long are then held as the
-            recursion holds them, at ``start`` or at what rounding lets one tell, whichever is more.
+        triangle: the triangle, including the prior's rows.
+        largest: largest absolute value of each feature.
+        start: the initial D, if rows are forgotten. Directions that no recent row excites are then capped as in the
+            recursion: at ``start``, or at the resolution of rounding if that is more.
     """
     triangle, width, any_held = triangle.copy(), len(triangle) - 1, False
     unit, scale = np.eye(width), np.empty(width)
-    rows = np.eye(width)  # of R, each divided by its diagonal
+    rows = np.eye(width)  # rows of R, each divided by its diagonal
     for j in range(width):
         if j:
             unit[:j, j] = -solve_triangular(rows[:j, :j], rows[:j, j], unit_diagonal=True, check_finite=False)
@@ -45,7 +45,7 @@ def factors(triangle: Array, largest: Array, start: float | None) -> tuple[Array
 
 
 def _hold(triangle: Array, j: int, least: float) -> None:
-    """Sets the diagonal of row j, which is nothing but rounding; what the row says of the columns behind it is kept."""
+    """Sets the diagonal of row j, which is only rounding, and keeps the row's relation to later columns."""
     rest = np.ascontiguousarray(triangle[j + 1 :, j + 1 :])
     _core.fold_rows(rest[None], triangle[j, j + 1 :].copy()[None, None])
     triangle[j + 1 :, j + 1 :] = rest
@@ -55,7 +55,7 @@ def _hold(triangle: Array, j: int, least: float) -> None:
 def start(
     learner: Learner, names: list[Name] | None, unit: Array, diagonal: Array, weights: Array, sums: dict[str, Any]
 ) -> None:
-    """Puts a fresh learner into this state."""
+    """Starts a fresh learner in this state."""
     learner._meet(np.zeros(len(weights) - bool(learner.intercept)), names)
     state = learner.__getstate__()
     core = state["core"]
@@ -70,7 +70,7 @@ def start(
 
 
 def _places(row: Array, column: Array) -> Array:
-    """Where entries of the upper triangle lie: panel p has 4 columns of 4 (p + 1) rows each."""
+    """Offsets of entries of the upper triangle: panel p has 4 columns of 4 (p + 1) rows each."""
     panel = column // _PANEL
     before = _PANEL * _PANEL * (panel * (panel + 1) // 2)
     places: Array = before + (column - panel * _PANEL) * _PANEL * (panel + 1) + row

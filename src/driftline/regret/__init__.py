@@ -1,4 +1,4 @@
-"""Comparators in hindsight, regret over time, and every theorem's bound as a function of what was observed."""
+"""Comparators in hindsight, regret over time, and each theorem's bound evaluated on a stream."""
 
 from driftline.regret.bound import Bound
 from driftline.regret.comparators import BestFixed, BestSequence, best_fixed, best_sequence, drift, path_length

@@ -1,4 +1,4 @@
-"""What a theorem says on a stream."""
+"""A theorem's bound on a stream."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class Bound:
     Attributes:
         statement: which theorem, and what it bounds.
         terms: the parts that add up to the bound, by name.
-        conditions: what the theorem asks for, in words, each with whether it holds here. Where one fails, ``value`` is only
-            what the formula gives, and proves nothing.
-        observed: what is bounded, as it came out; None where it is not known.
-        assumptions: what the theorem takes for granted and no finite stream can show.
+        conditions: the theorem's conditions in words, and whether each holds here. If one fails, ``value`` is only the
+            formula's value, and proves nothing.
+        observed: the actual value of what is bounded; None if it is not known.
+        assumptions: the theorem's assumptions that no finite stream can verify.
     """
 
     statement: str
@@ -38,12 +38,12 @@ class Bound:
 
     @property
     def slack(self) -> float | None:
-        """Bound minus what was observed."""
+        """Bound minus observed value."""
         return None if self.observed is None else self.value - self.observed
 
     @property
     def ratio(self) -> float | None:
-        """What was observed as a part of the bound: 1 is tight, small is vacuous."""
+        """Observed value divided by the bound: 1 is tight, small is vacuous."""
         if self.observed is None:
             return None
         return self.observed / self.value if self.value else math.inf if self.observed else 1.0

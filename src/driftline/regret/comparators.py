@@ -20,8 +20,8 @@ class BestFixed:
     """The fixed weights with the smallest penalised loss.
 
     Attributes:
-        weights: u, (d,); the intercept's is the last.
-        loss: sum of squared errors, without weights of rows and without the penalty.
+        weights: u, (d,), intercept last.
+        loss: sum of squared errors, without sample weights and penalty.
         value: what u minimises: the weighted loss plus the penalty.
     """
 
@@ -35,12 +35,12 @@ class BestSequence:
     """The sequence of weights with the smallest penalised loss.
 
     Attributes:
-        weights: u_1 ... u_T, (T, d); the intercept's are the last column.
+        weights: u_1 ... u_T, (T, d), intercept last.
         loss: sum of squared errors, without penalties.
         value: the minimum: loss plus penalties.
         drift: V, the sum of squared steps.
         path_length: V', the sum of the steps' norms.
-        start: u_0, where the ridge sits on it; else None. V and V' then count the step from u_0 to u_1 too.
+        start: u_0 if the ridge applies to it, else None. V and V' then include the step from u_0 to u_1.
     """
 
     weights: Array
@@ -84,7 +84,7 @@ def best_fixed(X: Any, y: Any, ridge: float, *, intercept: bool = False, sample_
         y: their labels, (T,).
         ridge: b, the cost of :math:`|u|^2`, at least 0.
         intercept: append a constant feature 1, last, as the learners do.
-        sample_weight: :math:`a_t`, (T,); None weighs all rows by 1.
+        sample_weight: :math:`a_t`, (T,); None gives all rows weight 1.
 
     >>> best = best_fixed([[1.0], [2.0]], [1.0, 3.0], ridge=1.0)
     >>> best.weights.round(4), round(best.loss, 4), round(best.value, 4)
@@ -104,7 +104,7 @@ def best_fixed(X: Any, y: Any, ridge: float, *, intercept: bool = False, sample_
 
 
 def _solve_stack(table: Array, root: float) -> Array:
-    """Least squares of [A, b] over [root I, 0], with columns scaled alike: units of the features do not matter."""
+    """Least squares of [A, b] over [root I, 0], with columns equally scaled, so that units do not matter."""
     small = np.linalg.qr(table, mode="r")
     d = table.shape[1] - 1
     stack = np.vstack([small, np.column_stack([root * np.eye(d), np.zeros(d)])])
@@ -120,7 +120,7 @@ def best_sequence(
     r"""The sequence that minimises :math:`b|u_1|^2 + c \sum_t |u_{t+1} - u_t|^2 + \sum_t (y_t - u_t \cdot x_t)^2`.
 
     An exact square-root information smoother: O(T d³) time and O(T d²) memory. It works with orthogonal factors of the
-    information, never with the normal equations, so that costs of any size may meet.
+    information, never with the normal equations, so costs of very different sizes can be combined.
 
     Args:
         X: the rows, (T, d).
@@ -128,7 +128,7 @@ def best_sequence(
         ridge: b, the cost of :math:`|u_1|^2`, at least 0.
         drift_cost: c, the cost of a squared step, positive; infinity forbids steps.
         intercept: append a constant feature 1, last, as the learners do.
-        ridge_at: 1, or 0 to put the ridge on a :math:`u_0` one step before the first row, as Kalman has it.
+        ridge_at: 1, or 0 to put the ridge on a :math:`u_0` one step before the first row, as Kalman does.
 
     >>> best = best_sequence([[1.0], [1.0]], [0.0, 3.0], ridge=1.0, drift_cost=1.0)
     >>> best.weights[:, 0].round(4), round(best.value, 4), round(best.drift, 4)

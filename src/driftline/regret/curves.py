@@ -16,11 +16,11 @@ def curve(run: Any, X: Any, y: Any, comparator: Any) -> Array:
     """Cumulative regret after each row, (T,): the losses of the predictions minus those of the comparator.
 
     Args:
-        run: a :class:`~driftline.Run`, or predictions, (T,). A row whose prediction is NaN counts for nobody.
+        run: a :class:`~driftline.Run`, or predictions, (T,). Rows whose prediction is NaN are ignored.
         X: the rows, (T, d).
         y: their labels, (T,).
         comparator: fixed weights or a sequence of them, or what :func:`best_fixed` and :func:`best_sequence` return. With
-            one weight more than X has columns, the last is the intercept's.
+            one weight more than X has columns, the last is the intercept.
 
     >>> curve([0.0, 1.0, 2.0], [[1.0], [1.0], [1.0]], [1.0, 2.0, 3.0], [2.0]).tolist()
     [0.0, 1.0, 1.0]

@@ -1,4 +1,4 @@
-"""Bounds for LASER, which competes with a sequence of weights that pays for its drift."""
+"""Bounds for LASER, which competes with a sequence of weights whose drift has a cost."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def laser_theorem_12(learner: LASER, X: Any, y: Any, u: Any = None, *, label: fl
         learner: only its parameters matter, not what it has learned.
         X: the rows, (T, d).
         y: their labels, (T,).
-        u: fixed weights or a sequence, (T, d), the intercept's last; None takes the best sequence.
+        u: fixed weights or a sequence, (T, d), intercept last; None takes the best sequence.
         label: a bound Y on the labels; None takes the largest.
 
     References: :cite:`moroshko2013`, Theorem 12.
@@ -83,9 +83,9 @@ def laser_corollary_16(
         learner: only its parameters matter, not what it has learned.
         X: the rows, (T, d).
         y: their labels, (T,).
-        u: fixed weights or a sequence, (T, d), the intercept's last; None takes the best sequence.
-        tuned: take the second part, Eq. (6.9).
-        norm: a bound X on the norms of the inputs, the constant feature included; None takes the largest.
+        u: fixed weights or a sequence, (T, d), intercept last; None takes the best sequence.
+        tuned: use the second part, Eq. (6.9).
+        norm: a bound X on the norms of the inputs, including the constant feature; None takes the largest.
         label: a bound Y on the labels; None takes the largest.
 
     References: :cite:`moroshko2013`, Corollary 16, Eqs. (6.7) and (6.9).
@@ -176,5 +176,5 @@ def _loss_bound(
 
 
 def _largest_information(b: float, c: float, X2: float) -> float:
-    """A bound on the eigenvalues of D / c, D being S^-1, where no |x|^2 exceeds X2: Lemma 15."""
+    """Lemma 15: a bound on the eigenvalues of D / c, where D = S^-1 and no |x|^2 exceeds X2."""
     return 0.0 if math.isinf(c) else max((3 * X2 + math.sqrt(X2 * X2 + 4 * X2 * c)) / 2, b + X2) / c

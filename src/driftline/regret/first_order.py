@@ -22,8 +22,8 @@ def lms(learner: LMS, X: Any, y: Any, u: Any = None, *, norm: float | None = Non
         learner: only its parameters matter, not what it has learned.
         X: the rows, (T, d).
         y: their labels, (T,).
-        u: fixed weights, the intercept's last; None takes those that make the bound least.
-        norm: a bound X on the norms of the inputs, the constant feature included; None takes the largest.
+        u: fixed weights, intercept last; None takes those that minimise the bound.
+        norm: a bound X on the norms of the inputs, including the constant feature; None takes the largest.
 
     References: :cite:`schapire2018`, Theorem 1, which has X = 1.
 
@@ -38,7 +38,7 @@ def lms(learner: LMS, X: Any, y: Any, u: Any = None, *, norm: float | None = Non
     fixed = _best(rows, labels, rate, share, 1.0) if u is None else as_fixed(u, rows, "lms")
     try:
         observed = float(replay(learner, X, y)[1].losses.sum())
-    except DivergenceError:  # only where a condition fails
+    except DivergenceError:  # only if a condition fails
         observed = math.inf
     return Bound(
         statement="loss of LMS, lecture's Theorem 1",
@@ -66,10 +66,10 @@ def online_to_batch(
         learner: only its parameters matter, not what it has learned.
         X: the sample, m rows in random order.
         y: their labels, (m,).
-        u: fixed weights, the intercept's last; None takes those that make the bound least.
-        holdout: other rows and labels from the same distribution, for the risks of u and of the mean weights. Without them
-            the risk of u is its mean loss on the sample, and that of the mean weights is not known.
-        norm: a bound X on the norms of the inputs, the constant feature included; None takes the largest.
+        u: fixed weights, intercept last; None takes those that minimise the bound.
+        holdout: other rows and labels from the same distribution, for the risks of u and the mean weights. Without them
+            the risk of u is its mean loss on the sample, and the risk of the mean weights is unknown.
+        norm: a bound X on the norms of the inputs, including the constant feature; None takes the largest.
 
     References: :cite:`schapire2018`, Theorem 2.
     """
@@ -87,7 +87,7 @@ def online_to_batch(
         try:
             _, run = replay(learner, X, y, weights_every=1)
             assert run.weights is not None
-            mean = run.weights[:-1].sum(axis=0) / m  # of the weights that predicted: the first are 0, the last never did
+            mean = run.weights[:-1].sum(axis=0) / m  # of the weights that predicted: the last never did
             observed = float(losses_of(mean, judged, truths).mean())
         except DivergenceError:
             observed = math.inf

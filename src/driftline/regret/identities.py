@@ -17,10 +17,10 @@ from driftline.regret.rows import as_rows
 
 
 def comparator(learner: Learner, X: Any, y: Any) -> BestFixed | BestSequence:
-    """The best comparator for a second-order learner, solved for: its ``value`` is ``learner.certificate().comparator``.
+    """Solves for a second-order learner's best comparator: its ``value`` is ``learner.certificate().comparator``.
 
-    Fixed weights for Ridge, AAR, AROWR, with discounts for RLS and DFOP, with its weights of the rows for WEMM; a sequence
-    for LASER and Kalman. A learner that resets or projects has none.
+    Fixed weights for Ridge, AAR and AROWR; for RLS and DFOP with discounted rows, for WEMM with its row weights. A sequence
+    for LASER and Kalman. A learner that resets or projects has no comparator.
 
     Args:
         learner: only its parameters matter, not what it has learned.
@@ -44,7 +44,7 @@ def comparator(learner: Learner, X: Any, y: Any) -> BestFixed | BestSequence:
         learner._see_first_row(rows[0])
     policy = learner._policy()
     if policy.reset is not None or (policy.radius is not None and math.isfinite(policy.radius)):
-        raise ValueError(f"comparator: {name} resets or projects, and the identity ends there")
+        raise ValueError(f"comparator: {name} resets or projects, so the identity does not hold")
     if policy.noise is None:
         weights = wemm_weights(rows, 1 / policy.start)
         if policy.time is not None or weights is None:
@@ -59,6 +59,6 @@ def comparator(learner: Learner, X: Any, y: Any) -> BestFixed | BestSequence:
 
 
 def _discounts(policy: Policy, T: int) -> Any:
-    """What is left of the prior and of each row after the last row."""
+    """The discounts of the prior and of each row after the last row."""
     factors = policy.time.values(1, T) if isinstance(policy.time, Divide) else np.ones(T)
     return np.append(np.cumprod(factors[::-1])[::-1], 1.0)

@@ -17,18 +17,18 @@ from driftline.tables.inputs import Array
 
 @dataclass(frozen=True)
 class _Replay:
-    """What the statements on WEMM are made of. ``row_weights`` is None where a row has none."""
+    """The quantities in WEMM's theorems. ``row_weights`` is None if a row has no positive weight."""
 
     ridge: float
     rows: Array
-    losses: Array  # of u
+    losses: Array  # losses of u
     u: Array
     row_weights: Array | None
     loss: float | None
 
 
 def wemm_weights(rows: Array, ridge: float) -> Array | None:
-    """WEMM's weights of the rows, a = 1 / (1 - x'A^-1 x); None where a row has no positive one."""
+    """WEMM's row weights, a = 1 / (1 - x'A^-1 x); None if a row has no positive weight."""
     A = ridge * np.eye(rows.shape[1])
     weights = np.empty(len(rows))
     for t, x in enumerate(rows):
@@ -41,13 +41,13 @@ def wemm_weights(rows: Array, ridge: float) -> Array | None:
 
 
 def wemm_theorem_4(learner: WEMM, X: Any, y: Any, u: Any = None) -> Bound:
-    r"""The loss of WEMM is at most :math:`b|u|^2 + \sum_t a_t (y_t - u \cdot x_t)^2` for any u, and equal to the least.
+    r"""The loss of WEMM is at most :math:`b|u|^2 + \sum_t a_t (y_t - u \cdot x_t)^2` for any u, equal for the best.
 
     Args:
         learner: only its parameters matter, not what it has learned.
         X: the rows, (T, d).
         y: their labels, (T,).
-        u: fixed weights, the intercept's last; None takes those that make the bound least.
+        u: fixed weights, intercept last; None takes those that minimise the bound.
 
     References: :cite:`moroshko2013`, Theorem 4.
 
@@ -75,9 +75,9 @@ def wemm_theorem_5(learner: WEMM, X: Any, y: Any, u: Any = None) -> Bound:
         learner: only its parameters matter, not what it has learned.
         X: the rows, (T, d).
         y: their labels, (T,).
-        u: fixed weights, the intercept's last; None takes the best of Theorem 4.
+        u: fixed weights, intercept last; None takes the best of Theorem 4.
 
-    References: :cite:`moroshko2013`, Theorem 5, which has X = 1; the rest is a matter of units.
+    References: :cite:`moroshko2013`, Theorem 5, which has X = 1; other X follow by scaling.
     """
     at = _prepare(learner, X, y, u, "wemm_theorem_5")
     factor, conditions = _factor(at)
@@ -94,9 +94,9 @@ def wemm_theorem_6(learner: WEMM, X: Any, y: Any, u: Any = None) -> Bound:
         learner: only its parameters matter, not what it has learned.
         X: the rows, (T, d).
         y: their labels, (T,).
-        u: fixed weights, the intercept's last; None takes the best of Theorem 4.
+        u: fixed weights, intercept last; None takes the best of Theorem 4.
 
-    References: :cite:`moroshko2013`, Theorem 6, which has X = 1; the rest is a matter of units.
+    References: :cite:`moroshko2013`, Theorem 6, which has X = 1; other X follow by scaling.
     """
     at = _prepare(learner, X, y, u, "wemm_theorem_6")
     factor, conditions = _factor(at)

@@ -1,4 +1,4 @@
-"""Bounds for ARCOR, which competes with a sequence of weights by resets."""
+"""Bounds for ARCOR, which resets in order to compete with a sequence of weights."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _MANY = 10_000_000
 
 @dataclass(frozen=True)
 class _Replay:
-    """What the statements on ARCOR are made of."""
+    """The quantities in ARCOR's theorems."""
 
     rows: Array
     labels: Array
     path: Array
     loss: float
     resets: Array
-    thresholds: Array  # of the intervals 1 ... n
+    thresholds: Array  # thresholds of intervals 1 ... n
 
     @property
     def intervals(self) -> int:
@@ -40,22 +40,22 @@ class _Replay:
 
 
 def arcor_theorem_1(learner: ARCOR, X: Any, y: Any, u: Any, *, repaired: bool = False) -> Bound:
-    r"""The loss of ARCOR against any sequence within the ball, by what happened in each interval between resets.
+    r"""The loss of ARCOR against any sequence within the ball, from the intervals between resets.
 
     .. math::
         L(u) + 2 (R^2 + Y^2) \sum_i \log\det (\Sigma^i)^{-1} + r\, u_T^\top \Sigma_T^{-1} u_T
         + 2 R r \sum_t |u_t - u_{t-1}| / \Lambda_{i(t)}
 
-    :math:`\Sigma^i` is the matrix at the end of interval i with its last row taken in, before it is reset. The paper's proof
-    has a gap at resets: its step (18) needs a matrix that does not grow. With ``repaired=True`` the last two terms are
+    :math:`\Sigma^i` is the matrix at the end of interval i, after its last row and before the reset. The paper's proof has
+    a gap at resets: its step (18) needs a matrix that does not grow. With ``repaired=True`` the last two terms are
     :math:`r |u_1|^2 + 4 R r \sum_t |u_t - u_{t-1}| / \Lambda_{i(t)}`, which the same proof gives without that step.
 
     Args:
         learner: only its parameters matter, not what it has learned.
         X: the rows, (T, d).
         y: their labels, (T,).
-        u: fixed weights or a sequence, (T, d), the intercept's last.
-        repaired: take the terms for which the proof is complete.
+        u: fixed weights or a sequence, (T, d), intercept last.
+        repaired: use the terms for which the proof is complete.
 
     References: :cite:`vaits2011`, Theorem 1.
     """
@@ -92,7 +92,7 @@ def arcor_corollary_1(learner: ARCOR, X: Any, y: Any, u: Any) -> Bound:
         learner: only its parameters matter, not what it has learned.
         X: the rows, (T, d).
         y: their labels, (T,).
-        u: fixed weights or a sequence, (T, d), the intercept's last.
+        u: fixed weights or a sequence, (T, d), intercept last.
 
     References: :cite:`vaits2011`, Corollary 1.
     """
@@ -101,7 +101,7 @@ def arcor_corollary_1(learner: ARCOR, X: Any, y: Any, u: Any) -> Bound:
 
 
 def arcor_corollary_2(learner: ARCOR, X: Any, y: Any, u: Any) -> Bound:
-    r"""Theorem 1 for :math:`1/\Lambda_i = i^{q-1} + 1` by the number of rows alone: :math:`n \le m = 1 + (q T/r)^{1/q}`.
+    r"""Theorem 1 for :math:`1/\Lambda_i = i^{q-1} + 1` by the number of rows only: :math:`n \le m = 1 + (q T/r)^{1/q}`.
 
     .. math::
         L(u) + 2 (R^2 + Y^2)\, d m \log(1 + T/(m r d)) + r\, u_T^\top \Sigma_T^{-1} u_T + 2 R r (m^{q-1} + 1) V'
@@ -112,7 +112,7 @@ def arcor_corollary_2(learner: ARCOR, X: Any, y: Any, u: Any) -> Bound:
         learner: only its parameters matter, not what it has learned. Its schedule must be a power.
         X: the rows, (T, d).
         y: their labels, (T,).
-        u: fixed weights or a sequence, (T, d), the intercept's last.
+        u: fixed weights or a sequence, (T, d), intercept last.
 
     References: :cite:`vaits2011`, Corollary 2.
     """
@@ -157,7 +157,7 @@ def arcor_lemma_1(learner: ARCOR, X: Any, y: Any) -> Bound:
 
 
 def _least(learner: ARCOR, T: int) -> float:
-    """The least N for which T rows are no more than N of the shortest intervals hold."""
+    """The least N such that N of the shortest intervals hold at least T rows."""
     if learner.schedule is None:
         return 1.0
     first, total, block = 1, 0.0, 64
@@ -210,7 +210,7 @@ def _range2(at: _Replay, radius: float) -> float:
 
 
 def _metric(learner: ARCOR, since: Array, u: Array) -> float:
-    """The term noise u' S^-1 u, S the matrix that took in the rows since the last reset."""
+    """The term noise u' S^-1 u, with S the matrix of the rows since the last reset."""
     return learner.noise * float(u @ u) + float(np.sum(np.square(since @ u)))
 
 

@@ -1,4 +1,4 @@
-"""Rows, labels and comparators as arrays, checked once at the door; replays of a learner from its start."""
+"""Checks and converts rows, labels and comparators; replays a learner from its start."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from driftline.tables.inputs import Array
 
 
 def as_rows(X: Any, y: Any, where: str, intercept: bool = False) -> tuple[Array, Array]:
-    """Rows, (T, d), with the constant feature last where there is an intercept, and labels, (T,)."""
+    """Rows, (T, d), with a constant feature last if there is an intercept, and labels, (T,)."""
     table = inputs.as_table(X, where)
     labels = inputs.as_vector(y, table.rows, where, "y")
     rows = np.asarray(table.block(0, table.rows), dtype=np.float64)
@@ -57,14 +57,14 @@ def as_fixed(u: Any, rows: Array, where: str) -> Array:
 
 
 def losses_of(path: Array, rows: Array, labels: Array) -> Array:
-    """Squared errors, (T,), of a sequence of weights or of fixed ones."""
+    """Squared errors, (T,), of a sequence of weights or of fixed weights."""
     predictions = rows @ path if path.ndim == 1 else np.einsum("td,td->t", rows, path)
     squares: Array = np.square(labels - predictions)
     return squares
 
 
 def expect(learner: Any, kind: type[Learner], where: str) -> None:
-    """TypeError unless the learner is of the kind that the theorem is about."""
+    """Raises TypeError unless the learner is of the theorem's kind."""
     if not isinstance(learner, kind):
         raise TypeError(f"{where}: the theorem is about {kind.__name__}, got {type(learner).__name__}")
 

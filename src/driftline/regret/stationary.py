@@ -1,4 +1,4 @@
-"""Bounds for learners that compete with fixed weights: AAR, AROWR, the network's top layer, and the thesis's comparison."""
+"""Bounds for learners that compete with fixed weights: AAR, AROWR and the network's top layer; the thesis's table."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def aar(learner: AAR, X: Any, y: Any, u: Any = None, *, label: float | None = No
         learner: only its parameters matter, not what it has learned.
         X: the rows, (T, d).
         y: their labels, (T,).
-        u: fixed weights, the intercept's last; None takes those that make the bound least.
+        u: fixed weights, intercept last; None takes those that minimise the bound.
         label: a bound Y on the labels; None takes the largest.
 
     References: :cite:`vovk2001`; :cite:`forster1999`; :cite:`moroshko2013`, Table 4.1.
@@ -65,7 +65,7 @@ def arowr(learner: AROWR, X: Any, y: Any, u: Any = None) -> Bound:
         learner: only its parameters matter, not what it has learned.
         X: the rows, (T, d).
         y: their labels, (T,).
-        u: fixed weights, the intercept's last; None takes those that make the bound least.
+        u: fixed weights, intercept last; None takes those that minimise the bound.
 
     References: :cite:`vaits2011`, Section 4, without resets; :cite:`moroshko2013`, Table 4.1.
 
@@ -98,8 +98,8 @@ def network(predictions: Any, y: Any, *, noise: float | None = None, top: Learne
     Args:
         predictions: the copies' predictions, (T, C).
         y: the labels, (T,).
-        noise: r of the learner on top; None takes that of ``top``, or 1 where none is given.
-        top: the learner on top, where it is not ARCOR with radius 1 and no resets; AROWR with ridge 1 will do too.
+        noise: r of the top learner; None takes that of ``top``, or 1 without one.
+        top: the top learner, if not ARCOR with radius 1 and no resets; AROWR with ridge 1 works too.
 
     References: :cite:`vaits2011`, Theorem 2, here with its constant.
 
@@ -129,9 +129,9 @@ def network(predictions: Any, y: Any, *, noise: float | None = None, top: Learne
 
 
 def table_4_1(X: Any, y: Any, u: Any, *, ridge: float = 2.0, noise: float = 1.0) -> dict[str, Bound]:
-    r"""Bounds on the regret to u that the thesis compares, for inputs within the unit ball, all by the number of rows.
+    r"""The bounds on the regret to u that the thesis compares, for inputs in the unit ball, by the number of rows.
 
-    Rows of X are taken as they are, without an intercept. The row of Theorem 6 has the 1 that the printed table drops.
+    X is used as it is, without an intercept. The row of Theorem 6 has the 1 that the printed table omits.
 
     Args:
         X: the rows, (T, d).

@@ -35,8 +35,8 @@ def dfop_theorem_1(
         K \left( (1-\mu)^t |R_0| |w_0| + \sqrt 2 \left(1 + \sqrt{3 \ln(2t/\delta)}\right)
         \left( 2 \sigma x^* \sqrt\mu + \gamma\, (|R_0| + x^{*2}) / \sqrt\mu \right) \right)
 
-    K is the largest norm of the matrices :math:`P_k`, and :math:`|R_0|` is 1/prior. It is about the weights that predict the
-    last row, after t = T - 1 rows.
+    K is the largest norm of the matrices :math:`P_k`, and :math:`|R_0|` is 1/prior. The bound is on the weights that predict
+    the last row, after t = T - 1 rows.
 
     Args:
         learner: only its parameters matter, not what it has learned.
@@ -172,7 +172,7 @@ def _largest_covariance(learner: DFOP, rows: Array) -> float:
 
 
 def _excited(rows: Array) -> dict[str, bool]:
-    """Whether there is an h so that any h rows in succession span all directions, as far as the rows go."""
+    """Whether some h exists such that any h successive rows span all directions."""
     T, d = rows.shape
     half = d
     while 2 * half <= T:
