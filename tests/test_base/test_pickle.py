@@ -122,5 +122,5 @@ def test_an_additive_matrix_beyond_all_bounds_is_refused(rows):
     model.run(*rows)
     state = model.__getstate__()
     for bad in (state["core"]["matrix"] * 1e200, np.full_like(state["core"]["matrix"], 1e300)):
-        with pytest.raises(ValueError, match="the state's matrix is not one that learning leads to"):
+        with pytest.raises(ValueError, match="the state's matrix cannot come from learning"):
             model.__setstate__({**state, "core": {**state["core"], "matrix": bad}})

@@ -134,9 +134,7 @@ def test_a_learner_that_refuses_a_row_loses_and_the_others_go_on():
 def test_rows_that_no_learner_takes_are_an_error():
     X, y = np.ones((50, 2)), np.ones(50)
     X[30, 1] = np.nan
-    with pytest.raises(
-        ValueError, match=r"every learner refuses repetition 0 of rows: RLS.run: X has NaN in row 29, feature 1"
-    ):
+    with pytest.raises(ValueError, match=r"every learner refuses repetition 0 of rows: RLS.run: X has NaN in row 29"):
         evaluate.compare([dl.RLS(), dl.Ridge()], {"rows": (X, y)}, n_jobs=1)
 
 

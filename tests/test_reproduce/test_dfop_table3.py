@@ -116,5 +116,5 @@ def test_files_are_run_and_the_page_says_what_the_rivals_are(tmp_path):
     text = result.files["md"].read_text()
     assert "a9a, file" in text
     assert "83.0 ± 0.3" in text
-    assert "could not be had" in text
+    assert "was not available" in text
     assert "ASVB-L" in text

@@ -155,7 +155,7 @@ def float32_follows_float64(learner: Learner) -> None:
 
 
 def fit_forgets_and_partial_fit_goes_on(learner: Learner) -> None:
-    """fit runs from the start, partial_fit from the current state; both return the learner."""
+    """A call of fit runs from the start, partial_fit from the current state; both return the learner."""
     X, y = stream(seed=2)
     model, wanted = trained(learner), trained(learner)
     wanted.run(X, y)

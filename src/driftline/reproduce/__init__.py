@@ -1,7 +1,7 @@
-"""Figures and tables of the papers, computed again: numbers, a picture, and whether the source's claim holds.
+"""Recomputes figures and tables of the papers: numbers, a picture, and whether the source's claim holds.
 
-``driftline reproduce NAME`` on the command line, :func:`run` from Python. Each target is a module of its own here. A name is
-imported when it is first used: the command line asks this package for its command, and for no more.
+``driftline reproduce NAME`` on the command line, :func:`run` from Python. Each target is a module here. Names are imported
+on first use, because the command line needs only this package's command.
 """
 
 import importlib

@@ -52,7 +52,7 @@ def grid(quick: bool) -> dict[str, list[Learner]]:
 
 
 def compute(context: Context) -> Findings:
-    """Tunes on one sequence of each stream, and runs on the others."""
+    """Tunes on one sequence of each stream, then runs on the others."""
     courses = streams(context.pick(2000, 400))
     own = grid(context.quick)
     return judge(race(context, courses, dict.fromkeys(courses, own), context.pick(100, 3)))
@@ -89,7 +89,7 @@ def judge(outcomes: Mapping[str, Outcome]) -> Findings:
 
 
 def gaps(course: str, outcome: Outcome) -> Check:
-    """The paper's second statement, where the first holds."""
+    """Checks the paper's second statement, if the first holds."""
     half = int(np.searchsorted(outcome.at, outcome.at[-1] / 2))
     middles = [outcome.gap(worse, better)[0] for worse, better in pairwise(ORDER)]
     words = " and ".join(f"{gap[half]:,.0f} to {gap[-1]:,.0f}" for gap in middles)
@@ -102,14 +102,14 @@ def _whole(value: float) -> Cell:
 
 
 def remark(outcomes: Mapping[str, Outcome], checks: Mapping[str, Check]) -> str:
-    """Which unit agrees, and where nobody can track the target."""
+    """Says which unit agrees, and where no learner can track the target."""
     agree = [words for words in UNITS.values() if all(check.holds for name, check in checks.items() if name.endswith(words))]
     lost = [course for course, out in outcomes.items() if min(map(out.mean, out.learners)) > 0.99 * float(out.zero.mean())]
     words = "The paper does not name the unit of the angle. "
     words += f"Its claim holds on both streams in {' and '.join(agree)}. " if agree else "Its claim holds in no unit. "
     if lost:
         words += (
-            f"On {' and '.join(lost)} no learner is more than 1 % better than predicting 0: nobody can track the target. "
+            f"On {' and '.join(lost)} no learner is more than 1 % better than predicting 0: the target cannot be tracked. "
         )
     return words + (
         "ARCOR's radius is 1, the norm of the target and the least that the paper's theorem allows; the last column is "
@@ -118,7 +118,7 @@ def remark(outcomes: Mapping[str, Outcome], checks: Mapping[str, Check]) -> str:
 
 
 def draw(outcomes: Mapping[str, Outcome]) -> Any:
-    """Cumulative losses above; below, what ARCOR loses more or less than NLMS, sequence by sequence."""
+    """Draws cumulative losses above, and below the difference between ARCOR's and NLMS's losses on each sequence."""
     figure, axes = panels(2 * len(outcomes), rows=2, width=3.9, height=3.4)
     powers = [f"ARCOR, q = {q:g}" for q in POWERS]
     own = colours(["AROWR", "NLMS", *powers])

@@ -25,7 +25,7 @@ POINTS = 50
 
 
 def network(noise: float) -> Network:
-    """The paper's network, with one noise r in all of its parts."""
+    """The paper's network, with the same noise r in all parts."""
     copies = [ARCOR(noise=noise, schedule=q, intercept=False) for q in POWERS]
     return Network(copies, top=ARCOR(noise=noise, schedule=None, radius=1.0, intercept=False))
 
@@ -45,7 +45,7 @@ def final_loss(job: Job) -> float:
 
 
 def marks(rows: int) -> NDArray[Any]:
-    """After how many rows the certificate is read: evenly on a logarithmic scale, from 10 on."""
+    """The rows after which the certificate is read: evenly spaced on a logarithmic scale, from 10 on."""
     return np.unique(np.geomspace(10, rows, POINTS).round().astype(int))
 
 
@@ -64,7 +64,7 @@ def certified(job: Job) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def compute(context: Context) -> Findings:
-    """Tunes the noise on one sequence of each stream, and runs on the others."""
+    """Tunes the noise on one sequence of each stream, then runs on the others."""
     every = streams(context.pick(2000, 400))
     courses = {name: course for name, course in every.items() if name.endswith("degrees")}
     tuning, others = seeds(context.seed, context.pick(100, 3))
@@ -127,13 +127,13 @@ def judge(
         remarks=[
             "The paper names no constant. The bound here is min over the copies of their loss, plus r, plus A log det(I + "
             "sum of p p'/r), with p the copies' predictions and A its largest loss on one row. A regret below "
-            "0 is no error: the learner on top may combine the copies to something better than any one of them."
+            "0 is not an error: the top learner may combine the copies into something better than each of them."
         ],
     )
 
 
 def draw(records: list[list[Any]], names: list[str]) -> Any:
-    """The regret to the best copy and what the theorem allows, by the number of rows."""
+    """Draws the regret to the best copy and the theorem's allowance against the number of rows."""
     figure, axes = panels(len(names), width=4.4, height=3.4)
     for ax, name in zip(axes, names, strict=True):
         for colour, what in ((plots.COLOURS[0], "regret to the best copy"), (NEUTRAL, "Theorem 2")):

@@ -1,7 +1,7 @@
 """ASVB-L: adaptive sparse regression by variational Bayes with Laplace's prior, a rival in the DFOP paper's Table 3.
 
-It is of Themelis, Rontogiannis and Koutroumbas, "A variational Bayes framework for sparse adaptive estimation" (IEEE
-Transactions on Signal Processing, 2014). The updates here are derived from the model that is stated of it.
+Its authors are Themelis, Rontogiannis and Koutroumbas, "A variational Bayes framework for sparse adaptive estimation" (IEEE
+Transactions on Signal Processing, 2014). The updates here are derived from the model as others describe it.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-FLAT = 1e-6  # parameters of the priors that are to say nothing
+FLAT = 1e-6  # parameters of the flat priors
 
 
 class ASVBL:
-    """Weights whose prior is a scale mixture that amounts to Laplace's, tracked with forgetting. O(D²) a row.
+    """Tracks weights under a Laplace prior, written as a scale mixture, with forgetting. O(D²) a row.
 
-    The model: y = w·x + noise of precision β; w_j ~ N(0, 1/(β a_j)); a_j ~ inverse gamma(1, b_j/2); b_j and β have gamma
-    priors that are flat. Past rows count λ^(t−i). The posterior is taken as a product over all of these. With
+    The model: y = w·x + noise of precision β; w_j ~ N(0, 1/(β a_j)); a_j ~ inverse gamma(1, b_j/2); b_j and β have flat
+    gamma priors. Past rows have weight λ^(t−i). The posterior is approximated by a product over all of these. With
     R = Σ λ^(t−i) x xᵀ, z = Σ λ^(t−i) x y and q = Σ λ^(t−i) y², its factors are updated once for each row:
 
         w_j: mean (z_j − Σ_{k≠j} R_jk w_k)/(R_jj + a_j), one after the other, and variance v_j = 1/(β (R_jj + a_j));
@@ -26,7 +26,7 @@ class ASVBL:
         a_j: √(b_j/(β (w_j² + v_j))), the mean of a generalised inverse Gaussian of order −1/2, and of 1/a_j: 1/a_j + 1/b_j;
         b_j: 1/(½ E[1/a_j]).
 
-    All means of w in their order are one triangular system.
+    Updating all means of w in turn solves one triangular system.
 
     >>> model = ASVBL(forgetting=1.0)
     >>> X = np.tile([[1.0, 0.0], [0.0, 1.0]], (50, 1))
@@ -38,7 +38,7 @@ class ASVBL:
         self.forgetting = forgetting
 
     def predictions(self, X: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
-        """Of all rows, each made before its label was learned; NaN from the row on where they stop being finite."""
+        """Predictions of all rows, each made before its label was learned; NaN from the first non-finite one on."""
         d = X.shape[1]
         self.R, self.z, self.q, self.n = np.zeros((d, d)), np.zeros(d), 0.0, 0.0
         self.w, self.a, self.b, self.beta = np.zeros(d), np.ones(d), np.ones(d), 1.0
@@ -53,7 +53,7 @@ class ASVBL:
         return found
 
     def learn(self, x: NDArray[Any], y: float) -> None:
-        """Takes a row in, and updates each factor once."""
+        """Learns a row by updating each factor once."""
         self.R *= self.forgetting
         self.R += np.outer(x, x)
         self.z = self.forgetting * self.z + y * x
@@ -69,7 +69,7 @@ class ASVBL:
         self.b = (1 + FLAT) / (FLAT + 0.5 * (1 / self.a + 1 / self.b))
 
     def sweep(self) -> None:
-        """The means of all weights, one after the other: a step of Gauss and Seidel."""
+        """The means of all weights, updated in turn: one Gauss-Seidel step."""
         from scipy.linalg import solve_triangular
 
         left = self.z - self.R @ self.w - self.a * self.w

@@ -1,4 +1,4 @@
-"""``bounds-table4-1``: the thesis's regret bounds for a fixed target, evaluated on streams that favour one or another."""
+"""``bounds-table4-1``: the thesis's regret bounds for a fixed target, evaluated on streams that favour different bounds."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ROWS = (AAR_ROW, AROWR_ROW, ORABONA, FIVE, SIX)
 
 
 def sample(rng: np.random.Generator, rows: int, stream: str) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
-    """Inputs on the unit sphere, labels, and the target where it is the comparator."""
+    """Inputs on the unit sphere, labels, and the target if it is the comparator."""
     X = rng.normal(size=(rows, D))
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     if stream == SMALL:
@@ -49,7 +49,7 @@ def bounds(job: tuple[int, int, int, str]) -> tuple[list[float], list[float], li
     X, y, w = sample(generator((seed,), repetition, rows, STREAMS.index(stream)), rows, stream)
     u = best_fixed(X, y, RIDGE).weights if w is None else w
     losses = np.zeros(rows) if stream == LINEAR else np.square(y - X @ u)
-    labels = X @ u if stream == LINEAR else y  # the same rounding on both sides: S is 0 and not 1e-31
+    labels = X @ u if stream == LINEAR else y  # the same rounding on both sides, so that S is 0, not 1e-31
     table = table_4_1(X, labels, u, ridge=RIDGE)
     learners: tuple[Learner, ...] = (
         AAR(ridge=RIDGE, intercept=False),
@@ -130,7 +130,7 @@ def judge(values: NDArray[Any], regrets: NDArray[Any], sizes: NDArray[Any], leng
         [stream, rows, f"regret of {name}", float(regrets[i, j, :, k].mean()), float(regrets[i, j, :, k].std(ddof=1))]
         for (i, stream), (j, rows), (k, name) in product(enumerate(STREAMS), enumerate(lengths), enumerate(learners))
     ]
-    worse = (sizes[..., 0] / sizes[..., 1])[smaller & ~below]  # S/A where Theorem 5 ought to be better and is not
+    worse = (sizes[..., 0] / sizes[..., 1])[smaller & ~below]  # S/A where Theorem 5 should be better but is not
     remarks = []
     if worse.size:
         remarks.append(
@@ -153,14 +153,14 @@ def judge(values: NDArray[Any], regrets: NDArray[Any], sizes: NDArray[Any], leng
 
 
 def _grows_as_log(column: NDArray[Any], lengths: tuple[int, ...]) -> bool:
-    """Whether a column rises by nearly the same amount for each factor of T, the first one aside."""
+    """Whether a column rises by nearly the same amount for each factor of T, except the first."""
     slopes = np.diff(column) / np.diff(np.log(lengths))
     late = slopes[len(slopes) // 2 :]
     return bool((slopes > 0).all() and late.max() < 1.35 * late.min())
 
 
 def draw(means: NDArray[Any], regrets: NDArray[Any], lengths: tuple[int, ...]) -> Any:
-    """Bounds and regrets against T, a panel a stream."""
+    """Draws bounds and regrets against T, one panel per stream."""
     from matplotlib.ticker import NullFormatter
 
     figure, axes = panels(len(STREAMS), width=4.6, height=4.2)

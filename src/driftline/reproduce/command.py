@@ -1,4 +1,4 @@
-"""``driftline reproduce``. What it needs is imported when it runs."""
+"""``driftline reproduce``. Imports what it needs when it runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 def register(app: typer.Typer) -> None:
     """Adds the command to a command line."""
-    app.command(short_help="Compute a paper's figure or table again.")(reproduce)
+    app.command(short_help="Recompute a paper's figure or table.")(reproduce)
 
 
 def reproduce(
@@ -20,9 +20,9 @@ def reproduce(
     out: Annotated[Path, typer.Option(help="The directory to write to.")] = Path("reproduced"),
     data: Annotated[Path | None, typer.Option(help="A directory with data files.", show_default=False)] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Parallel processes; every core by default.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Where all random numbers come from.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="The seed of all random numbers.")] = 0,
 ) -> None:
-    """Compute a paper's figure or table again, and say whether its claim holds.
+    """Recompute a paper's figure or table, and say whether its claim holds.
 
     \b
     Examples:

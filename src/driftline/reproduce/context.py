@@ -1,4 +1,4 @@
-"""How a target is run: how much of it, from which seed, with how many processes."""
+"""How to run a target: how much of it, from which seed, with how many processes."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Context:
-    """What the user asked for, as a target sees it.
+    """The user's options, as a target sees them.
 
     Attributes:
-        quick: a smoke run of seconds, whose numbers are not for quoting.
-        seed: where all random numbers come from.
-        jobs: parallel processes; None for every core where the work takes more than a few seconds.
+        quick: a smoke run of seconds, whose numbers should not be quoted.
+        seed: the seed of all random numbers.
+        jobs: parallel processes; None for every core if the work takes more than a few seconds.
         data: the directory of data files, or None.
-        progress: whether to show how far it is, on a terminal; or where to write it.
+        progress: whether to show progress on a terminal; or the stream to write it to.
     """
 
     quick: bool = False
@@ -32,21 +32,20 @@ class Context:
     progress: bool | TextIO = True
 
     def pick(self, full: R, quick: R) -> R:
-        """The first of two in a full run, the second in a quick one."""
+        """The first value in a full run, the second in a quick run."""
         return quick if self.quick else full
 
     def map(self, function: Callable[[J], R], jobs: Iterable[J], what: str = "runs") -> list[R]:
-        """``function`` of each job, in parallel processes, with progress.
+        """Calls ``function`` for each job, in parallel processes, and shows progress.
 
-        The function is one that a module defines, so that other processes find it; jobs and results are sent to them and
-        back.
+        The function must be defined in a module, so that other processes can import it; jobs and results must be picklable.
         """
         todo = list(jobs)
         with Progress(len(todo), what, show=self.progress) as bar:
             return run_jobs(_Each(function), todo, self.jobs, bar)
 
     def file(self, *names: str) -> Path | None:
-        """The first of the files with one of these names in the data directory, or None."""
+        """The first file with one of these names in the data directory, or None."""
         for name in names if self.data is not None else ():
             assert self.data is not None
             if (self.data / name).is_file():
@@ -56,7 +55,7 @@ class Context:
 
 @dataclass(frozen=True)
 class _Each:
-    """A function as worker processes take it."""
+    """Wraps a function for worker processes."""
 
     function: Callable[[Any], Any]
 

@@ -1,4 +1,4 @@
-"""DFOP, RLS and 1NN-win in the protocol of the DFOP paper's Table 1: what its Table 1 and its Figure 2 need."""
+"""DFOP, RLS and 1NN-win in the protocol of the DFOP paper's Table 1: the basis of its Table 1 and Figure 2."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ OVERLAP = (
     "The ten subsets overlap, so their scores are not independent, and the t-tests are too confident. So are the paper's."
 )
 WINDOW_CHOICE = (
-    f"The paper does not state the window of 1NN-win. {WINDOW} rows were chosen with its figures in sight: that 1NN-win's "
-    "accuracy agrees is weak evidence."
+    f"The paper does not state the window of 1NN-win. {WINDOW} rows were chosen knowing its figures, so the agreement "
+    "of 1NN-win's accuracy is weak evidence."
 )
 NO_EVIDENCE = (
     "The streams hyperplane and UG-2C-2D, -3D and -5D of the library have parameters that were fitted to the paper's "
@@ -73,7 +73,7 @@ def contest(context: Context, datasets: Sequence[Dataset]) -> Comparison:
 
 
 def joined(parts: Sequence[Comparison]) -> Comparison:
-    """Comparisons of the same learners on one stream each, as one on all streams."""
+    """Merges comparisons of the same learners, each on one stream, into one."""
     first = parts[0]
     return Comparison(
         streams=[name for part in parts for name in part.streams],
@@ -89,10 +89,10 @@ def joined(parts: Sequence[Comparison]) -> Comparison:
 
 
 class Others(NamedTuple):
-    """Accuracies of DFOP beside those of the protocol.
+    """Accuracies of DFOP, besides those of the protocol.
 
     Attributes:
-        after_learning: on the subsets, each row predicted with weights that have learned it: Algorithm 1's line 5.
+        after_learning: on the subsets, each row predicted after it was learned, as in line 5 of Algorithm 1.
         all_rows: on the whole data set, each row predicted first.
         by_prior: on the subsets, each row predicted first, for each of OTHER_PRIORS.
     """
@@ -103,7 +103,7 @@ class Others(NamedTuple):
 
 
 def others(dataset: Dataset) -> Others:
-    """DFOP again: in the other order, on all rows, and with other priors."""
+    """Runs DFOP in the other order, on all rows, and with other priors."""
     X, y = dataset.taken()
     rate = dataset.forget_rate
     parts = [(X[start:stop], y[start:stop]) for start, stop in subsets(len(y), SUBSETS)]
@@ -122,7 +122,7 @@ def accuracy(forget_rate: float, prior: float, X: NDArray[Any], y: NDArray[Any])
 
 
 def product_with(weights: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
-    """Each row's product with its own weights, of which the last is the intercept."""
+    """Each row's product with its own weights, intercept last."""
     product: NDArray[Any] = np.einsum("td,td->t", weights[:, :-1], rows) + weights[:, -1]
     return product
 

@@ -1,4 +1,4 @@
-"""The data sets of the DFOP paper: streams made here, and files where the user has them."""
+"""The data sets of the DFOP paper: generated streams, and files if the user has them."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from driftline.reproduce.registry import RequestError
 QUICK_ROWS = 400
 FORMAT = "comma-separated numbers under a header, one row a line in the order of the stream, the label last; .csv or .csv.gz"
 
-# Parameters of these streams were fitted to numbers of the paper.
+# Streams whose parameters were fitted to numbers of the paper.
 FITTED = ("hyperplane", "UG-2C-2D", "UG-2C-3D", "UG-2C-5D")
 GAUSSIANS = ("1CDT", "2CDT", "1CHT", "2CHT", "UG-2C-2D", "UG-2C-3D", "UG-2C-5D")
-# Where Table 5 is silent, the forgetting rate is a choice made here.
+# Forgetting rates chosen here, where Table 5 states none.
 CHOSEN = {
     "Chess": 0.01,
     "Usenet-1": 0.01,
@@ -35,7 +35,7 @@ CHOSEN = {
     "Electricity": 0.001,
 }
 ALL = (*TABLE_5, *CHOSEN)
-FILES = {"Usenet-1": "usenet1", "Usenet-2": "usenet2"}  # elsewhere the data set's name, as it is or in small letters
+FILES = {"Usenet-1": "usenet1", "Usenet-2": "usenet2"}  # others: the data set's name, as it is or in lower case
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class Dataset:
 
     Attributes:
         name: as the paper spells it.
-        made_here: drawn by a stream of the library, not read from a file.
+        made_here: whether a stream of the library generates the rows; else they come from a file.
         rows: a stream, or the pair (X, y).
     """
 
@@ -54,7 +54,7 @@ class Dataset:
 
     @property
     def label(self) -> str:
-        """The name, and where the rows are from."""
+        """The name, and the origin of the rows."""
         return f"{self.name}, {'made here' if self.made_here else 'file'}"
 
     @property
@@ -69,7 +69,7 @@ class Dataset:
 
     @property
     def forget_rate(self) -> float:
-        """Table 5's forgetting rate, or the one that is chosen here where it has none."""
+        """The forgetting rate from Table 5, or one chosen here if it has none."""
         return rate_of(self.name)
 
     def taken(self) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -87,7 +87,7 @@ def rate_of(name: str) -> float:
 
 
 def made_here(context: Context) -> list[Dataset]:
-    """The synthetic data sets that the library has a stream for."""
+    """The synthetic data sets for which the library has a stream."""
     fewer = context.pick({}, {"rows": QUICK_ROWS})
     found = {name: streams.make(name.lower(), seed=context.seed, **fewer) for name in ("SEA", "hyperplane")}
     for kind in GAUSSIANS:
@@ -96,7 +96,7 @@ def made_here(context: Context) -> list[Dataset]:
 
 
 def from_files(context: Context, names: Iterable[str] = ALL) -> list[Dataset]:
-    """Those of the data sets that the data directory has."""
+    """The data sets with a file in the data directory."""
     found = []
     for name in names:
         path = file_of(context, FILES.get(name, name))
@@ -109,7 +109,7 @@ def from_files(context: Context, names: Iterable[str] = ALL) -> list[Dataset]:
 
 
 def missing(context: Context, datasets: Sequence[Dataset], names: Iterable[str] = ALL) -> list[str]:
-    """Those of the paper's data sets that are not among these, in words for the page."""
+    """The paper's data sets that are missing here, in words for the page."""
     there = {dataset.name for dataset in datasets}
     lacking = [name for name in names if name not in there]
     where = "in the directory of --data" if context.data is not None else "with --data DIR"
@@ -117,7 +117,7 @@ def missing(context: Context, datasets: Sequence[Dataset], names: Iterable[str] 
 
 
 def file_of(context: Context, stem: str) -> Path | None:
-    """A file of the data directory by its name without the ending."""
+    """A file of the data directory, by its stem."""
     return context.file(*(f"{word}{ending}" for word in (stem, stem.lower()) for ending in (".csv.gz", ".csv")))
 
 
@@ -125,7 +125,7 @@ def read(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
     """Inputs and labels of a file."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # NumPy's, on a file without rows, which is refused below
+            warnings.simplefilter("ignore", UserWarning)  # NumPy's, for a file without rows, which is refused below
             table = np.loadtxt(path, delimiter=",", skiprows=1, ndmin=2)
     except (ValueError, OSError, EOFError, zlib.error) as error:
         raise RequestError(f"{path} must hold {FORMAT}: {error}") from error
@@ -135,7 +135,7 @@ def read(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def two_classes(y: NDArray[Any], path: Path) -> NDArray[Any]:
-    """Labels -1.0 and 1.0, the larger of a file's two values being 1.0."""
+    """Labels -1.0 and 1.0; the larger of a file's two values becomes 1.0."""
     values = np.unique(y)
     if len(values) != 2:
         raise RequestError(f"{path} must have two classes, got {len(values)}")

@@ -60,7 +60,7 @@ def holdout(job: Job) -> NDArray[Any]:
 
 
 def compute(context: Context) -> Findings:
-    """Both streams, over repetitions with seeds of their own."""
+    """Both streams, over repetitions with their own seeds."""
     repeats, fresh = context.pick(REPEATS, 3), context.pick(FRESH, 200)
     lengths = {"SEA": context.pick(50_000, 2000), "hyperplane": context.pick(90_000, 1800)}
     every = context.pick(EVERY, 50)
@@ -73,7 +73,7 @@ def compute(context: Context) -> Findings:
 
 
 def with_dwm(name: str, curves: NDArray[Any], seed: int) -> NDArray[Any]:
-    """The curves with those of DWM, where it was run on the same stream."""
+    """The curves, with those of DWM if it was run on the same stream."""
     counts = load().holdout(name, *streams.make(name.lower(), seed=seed).take())
     return curves if counts is None else np.concatenate([curves, 100 / FRESH * counts[:, None, :]], axis=1)
 
@@ -151,7 +151,7 @@ def judge(curves: Mapping[str, NDArray[Any]], every: int) -> Findings:
 
 
 def draw(curves: Mapping[str, NDArray[Any]], every: int) -> Any:
-    """A panel a stream: mean accuracy with its 95 % band; lines where the distribution changes."""
+    """Draws one panel per stream: mean accuracy with its 95 % band, and lines where the distribution changes."""
     figure, axes = panels(len(curves), width=6.0, height=4.2)
     for ax, (name, values) in zip(axes, curves.items(), strict=True):
         at = every * np.arange(1, values.shape[2] + 1)

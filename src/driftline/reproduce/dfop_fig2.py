@@ -23,7 +23,7 @@ ALL = "Data sets run here with every method"
 
 
 def compute(context: Context) -> Findings:
-    """The scores of the paper's printed accuracies, and those of the methods that are run here."""
+    """Computes the scores of the paper's printed accuracies, and of the methods run here."""
     datasets = each_once(made_here(context), from_files(context))
     comparison = contest(context, datasets)
     found = [] if context.quick else rivals_of(datasets, comparison)
@@ -31,7 +31,7 @@ def compute(context: Context) -> Findings:
 
 
 def each_once(made: Sequence[Dataset], files: Sequence[Dataset]) -> list[Dataset]:
-    """Every data set once: its file where there is one."""
+    """Every data set once: from its file, if there is one."""
     named = {dataset.name: dataset for dataset in made} | {dataset.name: dataset for dataset in files}
     return list(named.values())
 
@@ -89,10 +89,10 @@ def judge(
 
 
 def over_all(comparison: Comparison, found: Sequence[Rival]) -> dict[str, tuple[list[str], dict[str, float]]]:
-    """Data sets and robustness, of the methods that were run on all data sets, and of all methods where all were run.
+    """Data sets and robustness: for methods run on all data sets, and for all methods on data sets where all were run.
 
-    A baseline would be the least accurate nearly everywhere, and set the unit of all scores: it is left out. So are methods
-    that were run on less than half of the data sets.
+    Baselines are left out: they would be least accurate nearly everywhere, and would set the unit of all scores. So are
+    methods that were run on fewer than half of the data sets.
     """
     if not found:
         return {}
@@ -121,7 +121,7 @@ def scored(means: Mapping[tuple[str, str], float], sets: Sequence[str], methods:
 
 
 def first_of_the_papers(wide: Mapping[str, tuple[list[str], dict[str, float]]]) -> list[Check]:
-    """Whether DFOP is the most robust of those of the paper's methods that were run."""
+    """Whether DFOP is the most robust of the paper's methods that were run."""
     checks = []
     for how, (sets, scores) in wide.items():
         theirs = {method: score for method, score in scores.items() if method in METHODS}
@@ -130,7 +130,7 @@ def first_of_the_papers(wide: Mapping[str, tuple[list[str], dict[str, float]]]) 
 
 
 def from_printed(methods: Sequence[str], names: Sequence[str]) -> dict[str, float]:
-    """Robustness of some methods on some data sets by the accuracies of Table 1.
+    """Robustness of methods on data sets, from the accuracies of Table 1.
 
     >>> round(from_printed(("DFOP", "RLS"), ["SEA", "2CDT"])["DFOP"], 3)  # 87.99 / 84.54 + 96.36 / 62.24
     2.589
@@ -141,7 +141,7 @@ def from_printed(methods: Sequence[str], names: Sequence[str]) -> dict[str, floa
 
 
 def ordered(scores: Mapping[str, float]) -> list[tuple[str, float]]:
-    """The scores, the best first."""
+    """The scores, best first."""
     return sorted(scores.items(), key=lambda item: -item[1])
 
 
@@ -157,7 +157,7 @@ def extremes(scores: Mapping[str, float], where: str) -> list[Check]:
 
 
 def draw_wide(printed: Mapping[str, float], wide: Mapping[str, tuple[list[str], dict[str, float]]]) -> Any:
-    """Bars of all methods by the paper's accuracies, and of all that were run here."""
+    """Draws bars for all methods from the paper's accuracies, and for all methods run here."""
     figure, axes = panels(1 + len(wide), width=5.2, height=6.4)
     label = "sum over {} data sets of accuracy / least accuracy"
     plots.draw_bars(printed, label.format(len(table_1())), "From the paper's accuracies", ax=axes[0])
@@ -167,7 +167,7 @@ def draw_wide(printed: Mapping[str, float], wide: Mapping[str, tuple[list[str], 
 
 
 def draw(printed: Mapping[str, float], here: Mapping[str, float], same: Mapping[str, float], count: int) -> Any:
-    """Bars of all methods by the paper's accuracies, and of those run here."""
+    """Draws bars for all methods from the paper's accuracies, and for those run here."""
     figure, (left, right) = panels(2, width=5.2, height=4.6)
     plots.draw_bars(printed, "sum over 20 data sets of accuracy / least accuracy", "From the paper's accuracies", ax=left)
     names = [name for name, _ in reversed(ordered(here))]

@@ -18,7 +18,7 @@ REPEATS, ROWS, EVERY = 5, 5000, 50
 
 
 def compute(context: Context) -> Findings:
-    """Repetitions with streams and matrices of their own."""
+    """Runs repetitions, each with its own stream and matrix."""
     rows, every, repeats = context.pick(ROWS, 1500), context.pick(EVERY, 250), context.pick(REPEATS, 2)
     jobs = [Job(context.seed + i, rows, every) for i in range(repeats)]
     return judge(context.map(trace, jobs, "repetitions"), every)
@@ -63,7 +63,7 @@ def judge(traces: Sequence[Trace], every: int) -> Findings:
         summary=[summary],
         remarks=[
             f"What is recovered has exactly the right inputs in {supports.mean():.1%} of {supports.size} looks.",
-            "It is not w, and cannot be: on rows that live on the inputs S, DFOP finds the v for which M_S'v = w_S in the "
+            "It is not w, and cannot be: on rows with only the inputs S, DFOP finds the v for which M_S'v = w_S in the "
             "span of M_S, and basis pursuit gives (M_S'M_S)^-1 w_S, which differs from w_S as far as the columns are not "
             "orthogonal. The weights with which rows are predicted, coef_ = M'v, are right on S and arbitrary elsewhere, "
             "where no row of this stream has an entry.",
@@ -72,7 +72,7 @@ def judge(traces: Sequence[Trace], every: int) -> Findings:
 
 
 def draw(curves: dict[tuple[str, str], Any], every: int) -> Any:
-    """Tracking error on the left, current loss on the right."""
+    """Draws the tracking error on the left, the current loss on the right."""
     figure, axes = panels(2)
     colours = dict(zip((*ESTIMATES, "Sparse-DFOP"), (*plots.COLOURS[:3], plots.COLOURS[1]), strict=True))
     for (what, name), values in curves.items():

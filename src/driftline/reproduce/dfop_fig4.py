@@ -22,13 +22,13 @@ COMPARABLE = 3.0  # decibels: twice the error
 
 
 def compute(context: Context) -> Findings:
-    """Repetitions with streams and matrices of their own; one process, so that times are not shared."""
+    """Runs repetitions, each with its own stream and matrix, in one process, so that timings do not interfere."""
     rows, every, repeats = context.pick(ROWS, 1500), context.pick(EVERY, 250), context.pick(REPEATS, 2)
     return judge([race(Job(context.seed + i, rows, every)) for i in range(repeats)], rows, every)
 
 
 def decibels(values: NDArray[Any]) -> NDArray[Any]:
-    """10 log10, the paper's scale."""
+    """Decibels, the paper's scale."""
     scaled: NDArray[Any] = 10 * np.log10(values)
     return scaled
 
@@ -93,16 +93,16 @@ def judge(races: Sequence[Race], rows: int, every: int) -> Findings:
             "stream DFOP also has to watch the 990 directions that no row excites, in each of which its covariance grows. "
             "Where every input varies it does not, and then it takes "
             f"{excited:.0f} times as long as Sparse-DFOP on this stream.",
-            "GMF-RLS without its penalty is DFOP, of the same forgetting and prior. So with a small one it has DFOP's error "
-            "but for a little, which may go either way, and no learner can be ahead of it and of DFOP by much.",
-            "The variance of the noise on the labels, below which nobody can get, is 0.01, that is -20 dB.",
+            "GMF-RLS without its penalty is DFOP with the same forgetting and prior. With a small one it has DFOP's error "
+            "up to a small difference of either sign, and no learner can be far ahead of both.",
+            "The variance of the noise on the labels, a lower limit for every learner, is 0.01, that is -20 dB.",
         ],
         left_out=["ASVB-L, which the figure also shows; the running times of S-RLS and GMF-RLS, which dfop-fig5 has"],
     )
 
 
 def draw(curves: NDArray[Any], every: int) -> Any:
-    """Error in decibels along the stream."""
+    """Draws the error in decibels along the stream."""
     figure, (ax,) = panels(1, width=6.4)
     for name, values, colour in zip((*LEARNERS, *RIVALS), curves, plots.COLOURS, strict=False):
         ax.plot(np.arange(1, len(values) + 1) * every, values, label=name, color=colour, **STYLES[name])

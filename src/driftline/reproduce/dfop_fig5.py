@@ -33,8 +33,8 @@ class Timed(NamedTuple):
 
     Attributes:
         data_set: its label.
-        inputs: how many it has.
-        seconds: by method, (round,), of the processor, a row.
+        inputs: number of inputs.
+        seconds: processor time per row, by method, (round,).
     """
 
     data_set: str
@@ -42,14 +42,14 @@ class Timed(NamedTuple):
     seconds: dict[str, NDArray[Any]]
 
     def ratio(self, slow: str, fast: str) -> float:
-        """How many times as long one method takes as another, the median over the rounds; NaN where one was not run."""
+        """The ratio of two methods' times, the median over the rounds; NaN if one was not run."""
         if slow not in self.seconds or fast not in self.seconds:
             return float("nan")
         return float(np.median(self.seconds[slow] / self.seconds[fast]))
 
 
 def methods(X: NDArray[Any], y: NDArray[Any], seed: int) -> dict[str, Callable[[], object]]:
-    """What is timed, by name. Projecting the rows is part of Sparse-DFOP; appending a constant is no part of anything."""
+    """What to time, by name. Sparse-DFOP includes projecting the rows; nothing includes appending a constant."""
     from scipy.sparse import csr_array
 
     sparse = csr_array(X)
@@ -68,7 +68,7 @@ def methods(X: NDArray[Any], y: NDArray[Any], seed: int) -> dict[str, Callable[[
 
 
 def timed(dataset: Dataset, seed: int, rounds: int) -> Timed:
-    """All methods on the first rows, in turns."""
+    """Times all methods on the first rows, in turns."""
     X, y = (part[:ROWS] for part in dataset.taken())
     calls = methods(X, y, seed)
     seconds: dict[str, list[float]] = {name: [] for name in calls}
@@ -76,13 +76,13 @@ def timed(dataset: Dataset, seed: int, rounds: int) -> Timed:
         for name, call in calls.items():
             began = time.process_time()
             call()
-            if turn:  # the first is for caches
+            if turn:  # the first warms the caches
                 seconds[name].append((time.process_time() - began) / len(y))
     return Timed(dataset.label, X.shape[1], {name: np.array(values) for name, values in seconds.items()})
 
 
 def compute(context: Context) -> Findings:
-    """One data set after the other in one process, so that times are not shared."""
+    """Runs one data set after the other in one process, so that timings do not interfere."""
     sets = datasets(context)
     lacking = missing(context, sets, NAMES)
     times = [timed(dataset, context.seed, context.pick(ROUNDS, 2)) for dataset in sets]
@@ -109,7 +109,7 @@ def judge(times: Sequence[Timed], left_out: Sequence[str] = ()) -> Findings:
 
 
 def checks(times: Sequence[Timed]) -> list[Check]:
-    """That Sparse-DFOP takes less time: as written in NumPy like the others, and in the library beside DFOP."""
+    """Checks that Sparse-DFOP takes less time: in NumPy against the others, and in the library against DFOP."""
     found = []
     for one in times:
         if one.inputs > WIDEST:
@@ -144,7 +144,7 @@ REMARKS = (
 
 
 def draw(times: Sequence[Timed], names: Sequence[str]) -> Any:
-    """Bars of the time a row, data set by data set."""
+    """Draws bars of the time per row, by data set."""
     figure, (ax,) = panels(1, width=3.2 + 2.2 * len(times), height=4.2)
     colour, width = colours(names), 0.8 / len(names)
     for k, name in enumerate(names):

@@ -46,7 +46,7 @@ def learner(rate: float) -> DFOP | RLS:
 
 
 def follow(job: Job) -> Curves:
-    """Every rate along one stream."""
+    """Runs every rate over one stream."""
     stream = streams.Hyperplane(task="regression", rows=job.rows, seed=job.seed)
     X, y = stream.take()
     ends = np.arange(job.every, job.rows + 1, job.every) - 1  # the last row learned before each sample
@@ -61,7 +61,7 @@ def follow(job: Job) -> Curves:
 
 
 def compute(context: Context) -> Findings:
-    """All rates over repetitions with seeds of their own."""
+    """Runs all rates over repetitions with their own seeds."""
     rows, every, fresh = context.pick((90_000, EVERY, FRESH), (3600, 50, 100))
     jobs = [Job(context.seed + i, rows, every, fresh) for i in range(context.pick(REPEATS, 2))]
     found = context.map(follow, jobs, "repetitions")
@@ -92,7 +92,7 @@ def judge(loss: NDArray[Any], distance: NDArray[Any], every: int) -> Findings:
 
 
 def name_of(rate: float) -> str:
-    """What a curve is called."""
+    """The name of a curve."""
     return "RLS" if rate == 0 else f"DFOP, rate {rate:g}"
 
 
@@ -131,7 +131,7 @@ def checks(mean_loss: NDArray[Any], mean_distance: NDArray[Any], distance: NDArr
 
 
 def remarks(mean_loss: NDArray[Any]) -> list[str]:
-    """What a reader must know to judge the numbers."""
+    """Remarks that a reader needs to judge the numbers."""
     noise = streams.Hyperplane().noise
     share = (mean_loss[RATES.index(LARGE)] - noise) / noise
     paper = {name: table_4()[name]["hyperplane"].mean / 100 for name in ("DFOP", "RLS")}
@@ -150,7 +150,7 @@ def remarks(mean_loss: NDArray[Any]) -> list[str]:
 
 
 def draw(loss: NDArray[Any], distance: NDArray[Any], every: int) -> Any:
-    """Squared loss on the left, distance on the right, means over repetitions."""
+    """Draws squared loss on the left and distance on the right, averaged over repetitions."""
     figure, axes = panels(2, width=6.0, height=4.4)
     at = every * np.arange(1, loss.shape[2] + 1)
     shown = ((100 * loss, "squared loss on fresh rows x 100"), (distance, "distance from the true weights"))

@@ -26,7 +26,7 @@ REPEATS, SAMPLES = 10, 180
 
 
 def accuracies(rows: tuple[NDArray[Any], NDArray[Any]]) -> NDArray[Any]:
-    """Accuracy in per cent over all rows so far, (rates, samples), at evenly spaced rows of which the last is one."""
+    """Accuracy in per cent over all rows so far, (rates, samples), at evenly spaced rows including the last."""
     X, y = rows
     at = sampled(len(y))
     found = []
@@ -48,7 +48,7 @@ def of_stream(job: tuple[int, int]) -> NDArray[Any]:
 
 
 def compute(context: Context) -> Findings:
-    """The hyperplane over repetitions, and Usenet-1 once, where its file is given."""
+    """The hyperplane over repetitions, and Usenet-1 once, if its file is given."""
     rows = context.pick(90_000, 1800)
     jobs = [(context.seed + i, rows) for i in range(context.pick(REPEATS, 2))]
     curves = {"hyperplane": np.mean(context.map(of_stream, jobs, "repetitions"), axis=0)}
@@ -85,12 +85,12 @@ def judge(curves: Mapping[str, NDArray[Any]], lengths: Mapping[str, int], left_o
 
 
 def name_of(rate: float) -> str:
-    """What a curve is called."""
+    """The name of a curve."""
     return "RLS" if rate == 0 else f"rate {rate:g}"
 
 
 def checks_of(name: str, values: NDArray[Any]) -> list[Check]:
-    """The paper's statements about one of the panels."""
+    """Checks the paper's statements about a panel."""
     first = SAMPLES // STAGES[name]  # samples of the first stage
     falls = float(np.mean(np.diff(values[0, first - 1 :]) < 0))
     last = values[:, -1]
@@ -122,7 +122,7 @@ def checks_of(name: str, values: NDArray[Any]) -> list[Check]:
 
 
 def remarks(curves: Mapping[str, NDArray[Any]]) -> list[str]:
-    """What a reader must know to judge the numbers."""
+    """Remarks that a reader needs to judge the numbers."""
     large, printed = curves["hyperplane"][RATES.index(LARGE), -1], table_1()["hyperplane"]["RLS"].mean
     return [
         ORDER,
@@ -137,7 +137,7 @@ def remarks(curves: Mapping[str, NDArray[Any]]) -> list[str]:
 
 
 def draw(curves: Mapping[str, NDArray[Any]], lengths: Mapping[str, int]) -> Any:
-    """A panel a data set, a line a rate."""
+    """Draws one panel per data set and one line per rate."""
     figure, axes = panels(len(curves), width=7.0 if len(curves) == 1 else 6.0, height=4.4)
     for ax, (name, values) in zip(axes, curves.items(), strict=True):
         at = sampled(lengths[name])

@@ -1,4 +1,4 @@
-"""What the DFOP paper prints: its Tables 1, 3, 4 and 5."""
+"""The DFOP paper's printed Tables 1, 3, 4 and 5."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ METHODS = (
 SPARSE_METHODS = ("S-RLS", "GMF-RLS", "ASVB-L", "Sparse-DFOP")
 REGRESSIONS = ("hyperplane", "SRU-1", "SRU-2", "Debutanizer")
 
-# Accuracy in per cent and its deviation, in the order of METHODS. The sign says what DFOP does against the method, by the
+# Accuracy in per cent and its deviation, in the order of METHODS. The sign is DFOP's result against the method, from the
 # paper's marks: + better, - worse, = neither. SVM-win has a + on 1CSurr, where it is ahead of DFOP.
 _TABLE_1 = """
 SEA 87.99±0.05 73.94±0.12+ 77.27±0.04+ 86.19±0.06+ 83.47±0.09+ 87.04±0.03+ 84.54±0.47+
@@ -106,7 +106,7 @@ TABLE_5 = {
 
 
 class Printed(NamedTuple):
-    """A number of a table: mean, standard deviation, and what DFOP does against the method there."""
+    """A number of a table: mean, standard deviation, and DFOP's result against the method."""
 
     mean: float
     std: float

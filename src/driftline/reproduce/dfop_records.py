@@ -1,4 +1,4 @@
-"""The numbers of ``dfop-table1``, one record an accuracy, and the tables that show them."""
+"""The numbers of ``dfop-table1``, one record per accuracy, and the tables that show them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CAPTION = (
 
 
 class Record(NamedTuple):
-    """An accuracy in per cent, and the paper's; the flags are 0 or 1."""
+    """An accuracy in per cent, and the paper's; flags are 0 or 1."""
 
     data_set: str
     made_here: int
@@ -39,7 +39,7 @@ class Record(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The data set's name, and where the rows are from."""
+        """The data set's name, and the origin of the rows."""
         return f"{self.data_set}, {'made here' if self.made_here else 'file'}"
 
     @property
@@ -49,18 +49,18 @@ class Record(NamedTuple):
 
     @property
     def shown(self) -> Cell:
-        """The accuracy as a table has it."""
+        """The accuracy as a table cell."""
         text = f"{self.mean:.2f}" if self.std is None else spread_text(self.mean, self.std)
         return Cell(self.mean, text + MARKS.get(self.dfop_does, ""))
 
     @property
     def printed(self) -> str:
-        """The paper's as a table has it."""
+        """The paper's accuracy as a table cell."""
         return printed(Printed(self.paper_mean, self.paper_std, self.paper_dfop_does))
 
 
 def with_prior(prior: float) -> str:
-    """How rows were predicted that were predicted first, with another prior."""
+    """The label for rows predicted before learning, with another prior."""
     return f"{FIRST}, prior {prior:g}"
 
 
@@ -88,7 +88,7 @@ def records_of(datasets: Sequence[Dataset], comparison: Comparison, besides: Seq
 
 
 def tables(records: Sequence[Record], comparison: Comparison, run: Sequence[str] = ()) -> list[Table]:
-    """The accuracies beside the paper's, DFOP's by the prior, and the paper's of methods that are not ``run``."""
+    """Tables: accuracies and the paper's, DFOP's by prior, and the paper's for methods not in ``run``."""
     quoted = [name for name in METHODS if name not in (*LEARNERS, *run)]
     by_key = {(record.label, record.method, record.predicted): record for record in records}
     rows: list[list[Any]] = []

@@ -1,4 +1,4 @@
-"""Methods that the DFOP paper compares with and that are no learners of the library."""
+"""Methods that the DFOP paper compares with and that are not learners of the library."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 class NearestInWindow:
     """The label of the nearest of the last ``window`` rows: the paper's 1NN-win.
 
-    Distances are Euclidean, and the oldest of several nearest rows counts. Before the first row the prediction is 0.
+    Distances are Euclidean, and the oldest row wins ties. Before the first row the prediction is 0.
 
     >>> model = NearestInWindow(window=2)
     >>> for x, y in [(0.0, 1.0), (1.0, -1.0), (5.0, 1.0)]:
@@ -26,7 +26,7 @@ class NearestInWindow:
         self._seen = 0
 
     def predict_one(self, x: Any) -> float:
-        """The label of the nearest row that is remembered."""
+        """The label of the nearest remembered row."""
         if self._seen == 0:
             return 0.0
         held = min(self._seen, self.window)
@@ -37,7 +37,7 @@ class NearestInWindow:
         return float(self._y[nearest[np.argmin((nearest - oldest) % held)]])
 
     def learn_one(self, x: Any, y: float) -> None:
-        """Remembers a row in the place of the oldest."""
+        """Remembers a row, in place of the oldest."""
         if self._x is None:
             self._x = np.zeros((self.window, len(x)))
         place = self._seen % self.window

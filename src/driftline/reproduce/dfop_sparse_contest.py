@@ -1,4 +1,4 @@
-"""Sparse-DFOP beside S-RLS, GMF-RLS, ASVB-L and DFOP in the protocol of the DFOP paper: what its Table 3 needs."""
+"""Sparse-DFOP beside S-RLS, GMF-RLS, ASVB-L and DFOP in the protocol of the DFOP paper: the basis of its Table 3."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ NAMES = (
     "acoustic", "kdd", "a9a", "connect", "usps", "w8a", "rcv", "rcv1t",
     "sector", "sector_lvr", "news20", "news20r", "ecml", "ecmlr",
 )  # fmt: skip
-BESIDES = "Spam"  # not in the paper's table, and wide
+BESIDES = "Spam"  # wide, but not in the paper's table
 MADE = "state space"
 SUBSETS, MADE_ROWS = 10, 1000
-WIDEST = 2000  # inputs, beyond which a matrix of their square is left out
+WIDEST = 2000  # inputs; methods with a square matrix are left out beyond that
 WHOLE, COMPRESSED = "all inputs", "compressed"
 RIVALS = (*SPARSE_RLS, "ASVB-L")
 
@@ -49,17 +49,17 @@ class Job(NamedTuple):
 
 
 class Score(NamedTuple):
-    """A share of right labels, and the first row without a finite prediction, if there is one."""
+    """A share of right labels, and the first row without a finite prediction, if any."""
 
     right: float
     broken_at: int | None
 
 
-Key = tuple[str, str, float]  # method, reading, and threshold or penalty (0 where there is none)
+Key = tuple[str, str, float]  # method, reading, and threshold or penalty (0 if none)
 
 
 def scored(predictions: NDArray[Any], y: NDArray[Any]) -> Score:
-    """The share of labels, -1 and 1, whose sign was predicted; what is no number is wrong.
+    """The share of labels, -1 and 1, whose sign was predicted; NaN counts as wrong.
 
     >>> scored(np.array([0.5, -0.1, np.nan, np.nan]), np.array([1.0, 1.0, 1.0, -1.0]))
     Score(right=0.25, broken_at=2)
@@ -70,7 +70,7 @@ def scored(predictions: NDArray[Any], y: NDArray[Any]) -> Score:
 
 
 def with_one(X: NDArray[Any]) -> NDArray[Any]:
-    """The rows with a constant input, last."""
+    """The rows with a constant input appended."""
     return np.column_stack([X, np.ones(len(X))])
 
 
@@ -81,7 +81,7 @@ def compressed(X: NDArray[Any], seed: int) -> NDArray[Any]:
 
 
 def scores(job: Job) -> dict[Key, Score]:
-    """All methods on a subset."""
+    """Runs all methods on a subset."""
     from scipy.sparse import csr_array
 
     X, y, seed = job
@@ -100,7 +100,7 @@ def scores(job: Job) -> dict[Key, Score]:
 
 
 def datasets(context: Context) -> list[Dataset]:
-    """The signs of the state-space stream, made here, and the files that there are."""
+    """The generated state-space stream with the signs of its labels, and the available files."""
     X, y = streams.StateSpace(d=context.pick(D, 50), seed=context.seed).take(context.pick(MADE_ROWS, 60))
     return [Dataset(MADE, True, (X, np.where(y >= 0, 1.0, -1.0))), *from_files(context, (*NAMES, BESIDES))]
 
@@ -109,9 +109,9 @@ class Contest(NamedTuple):
     """All accuracies.
 
     Attributes:
-        comparison: shares of right labels, (data set, method with its reading, subset), against Sparse-DFOP.
-        chosen: by data set and method with its reading, the threshold or penalty that was best.
-        broken: likewise, the first row of any subset without a finite prediction.
+        comparison: shares of right labels, (data set, method and reading, subset), compared with Sparse-DFOP.
+        chosen: the best threshold or penalty, by data set, method and reading.
+        broken: the first row of any subset without a finite prediction, likewise.
     """
 
     comparison: Comparison
@@ -130,7 +130,7 @@ def column_of(key: Key) -> str:
 
 
 def gather(labels: Sequence[str], found: Sequence[Sequence[Mapping[Key, Score]]]) -> Contest:
-    """The accuracies of all subsets of all data sets; of thresholds and penalties the best on average."""
+    """The accuracies on all subsets of all data sets, with the thresholds and penalties that are best on average."""
     table = np.full((len(labels), len(columns()), len(found[0])), np.nan)
     chosen: dict[tuple[str, str], float] = {}
     broken: dict[tuple[str, str], int] = {}
@@ -158,7 +158,7 @@ def gather(labels: Sequence[str], found: Sequence[Sequence[Mapping[Key, Score]]]
 
 
 def contest(context: Context, sets: Sequence[Dataset]) -> Contest:
-    """All methods on the subsets of every data set."""
+    """Runs all methods on the subsets of every data set."""
     count = context.pick(SUBSETS, 2)
     jobs = []
     for dataset in sets:

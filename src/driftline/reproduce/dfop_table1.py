@@ -48,7 +48,7 @@ CLOSE = 1.5  # points of accuracy
 
 
 def compute(context: Context) -> Findings:
-    """The paper's protocol on the streams made here and on the files that there are."""
+    """Runs the paper's protocol on the generated streams and the available files."""
     datasets = made_here(context) + from_files(context)
     comparison = contest(context, datasets)
     besides = context.map(others, datasets, "data sets")
@@ -83,7 +83,7 @@ def judge(
 
 
 def rival_records(records: Sequence[Record], found: Sequence[Rival]) -> list[Record]:
-    """The rivals' accuracies among the numbers; NaN where the paper has none."""
+    """Adds the rivals' accuracies to the numbers; NaN where the paper has none."""
     dfop = {record.label: record for record in records}
     return [
         Record(
@@ -95,7 +95,7 @@ def rival_records(records: Sequence[Record], found: Sequence[Rival]) -> list[Rec
 
 
 def rival_checks(found: Sequence[Rival]) -> list[Check]:
-    """Whether DFOP wins against each of the paper's rivals as often as there, on the same data sets."""
+    """Checks whether DFOP wins against each of the paper's rivals as there, on the same data sets."""
     checks = []
     for method in dict.fromkeys(rival.method for rival in found if rival.paper is not None):
         own = [rival for rival in found if rival.method == method and rival.paper is not None]
@@ -107,7 +107,7 @@ def rival_checks(found: Sequence[Rival]) -> list[Check]:
 
 
 def rival_summary(found: Sequence[Rival], about: Mapping[str, About]) -> list[Table]:
-    """The paper's rivals beside its figures; the methods that it does not have; and all methods with their cost."""
+    """Tables: the paper's rivals with its figures, other methods, and all methods with their cost."""
     if not found:
         return []
     rest = [method for method in about if method not in paper_methods(about)]
@@ -119,7 +119,7 @@ def rival_summary(found: Sequence[Rival], about: Mapping[str, About]) -> list[Ta
 
 
 def checks(records: Sequence[Record], winding: WindUp | None) -> list[Check]:
-    """The paper's statements, on files and on streams apart."""
+    """Checks the paper's statements, separately for files and streams."""
     found: list[Check] = []
     for made, where in ((0, "files"), (1, "streams made here")):
         own = [record for record in records if record.predicted == FIRST and record.made_here == made]
@@ -165,7 +165,7 @@ def same_outcome(rival: str, own: Sequence[Record], where: str) -> Check:
 
 
 def remarks(records: Sequence[Record], winding: WindUp | None) -> list[str]:
-    """What a reader must know to judge the numbers."""
+    """Remarks that a reader needs to judge the numbers."""
     found = [ORDER, NO_EVIDENCE]
     unfitted = [record for record in records if record.method == "DFOP" and not record.fitted]
     off = {order: np.mean([abs(r.off) for r in unfitted if r.predicted == order]) for order in (FIRST, LATE)}
@@ -209,7 +209,7 @@ def _broke(winding: WindUp) -> str:
 
 
 def draw(records: Sequence[Record]) -> Any:
-    """One row of marks a data set: the paper's accuracies as open marks, those computed here as full ones."""
+    """Draws a row of marks per data set: open for the paper's accuracies, filled for those computed here."""
     own = [record for record in records if record.predicted == FIRST]
     names = list(dict.fromkeys(record.label for record in own))
     figure, (ax,) = panels(1, width=9.0, height=1.6 + 0.42 * len(names))

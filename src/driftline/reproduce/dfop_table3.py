@@ -33,7 +33,7 @@ READ = {WHOLE: "all inputs", COMPRESSED: "compressed rows"}
 
 
 class Record(NamedTuple):
-    """An accuracy in per cent; the paper's, where it has one. Sparse-DFOP does win, tie or loss against the method."""
+    """An accuracy in per cent, the paper's if it has one, and Sparse-DFOP's win, tie or loss against the method."""
 
     data_set: str
     inputs: int
@@ -49,12 +49,12 @@ class Record(NamedTuple):
 
     @property
     def shown(self) -> Cell:
-        """The accuracy as a table has it."""
+        """The accuracy as a table cell."""
         return Cell(self.mean, spread_text(self.mean, self.std) + MARKS.get(self.sparse_dfop_does, ""))
 
 
 def compute(context: Context) -> Findings:
-    """The paper's protocol on the stream made here and on the files that there are."""
+    """Runs the paper's protocol on the generated stream and the available files."""
     sets = datasets(context)
     return judge(sets, contest(context, sets), missing(context, sets, NAMES))
 
@@ -73,7 +73,7 @@ def judge(sets: Sequence[Dataset], found: Contest, left_out: Sequence[str] = ())
 
 
 def records_of(sets: Sequence[Dataset], found: Contest) -> list[Record]:
-    """All accuracies, data set by data set; methods that a data set is too wide for are left out."""
+    """All accuracies, by data set; methods for which a data set is too wide are left out."""
     means, spreads, tests = points(found.comparison.mean()), points(found.comparison.std()), found.comparison.tests()
     records = []
     for i, dataset in enumerate(sets):
@@ -87,13 +87,13 @@ def records_of(sets: Sequence[Dataset], found: Contest) -> list[Record]:
 
 
 def printed(data_set: str, column: str) -> tuple[float | None, float | None, str]:
-    """The paper's mean and deviation for a method, whatever the reading, and what Sparse-DFOP does against it there."""
+    """The paper's mean and deviation for a method, whatever the reading, and Sparse-DFOP's result against it."""
     paper = table_3().get(data_set, {}).get(column.split(",")[0])
     return (None, None, "") if paper is None else (100 * paper.mean, 100 * paper.std, paper.outcome)
 
 
 def checks(records: Sequence[Record]) -> list[Check]:
-    """That Sparse-DFOP has the paper's accuracy, and does against the others what it does there."""
+    """Checks that Sparse-DFOP has the paper's accuracy, and its results against the others."""
     found = []
     for label in dict.fromkeys(record.data_set for record in records):
         own = [record for record in records if record.data_set == label]
@@ -121,7 +121,7 @@ def checks(records: Sequence[Record]) -> list[Check]:
 
 
 def table(records: Sequence[Record]) -> Table:
-    """The accuracies beside the paper's."""
+    """The accuracies and the paper's, side by side."""
     by_key = {(record.data_set, record.method): record for record in records}
     rows: list[list[Any]] = []
     for label in dict.fromkeys(record.data_set for record in records):
@@ -156,16 +156,16 @@ REMARKS = (
     f" both readings are here, all inputs up to {WIDEST:,} of them.",
     "S-RLS and GMF-RLS are derived from the criteria that are stated of them: least squares in which weights below a "
     "threshold have no part, and least squares with Geman and McClure's penalty, added to the recursion as Eksioglu and"
-    " Tanc do. The paper that introduces them could not be had; thresholds, penalties and the start may be others there.",
+    " Tanc do. The paper that introduces them was not available; thresholds, penalties and the start may be others there.",
     "ASVB-L is derived from its model: a scale mixture of normal densities that amounts to Laplace's prior, and a posterior "
-    "that is a product. Each factor is updated once for each row. Its own paper could not be had; the updates may differ.",
-    "The state-space rows are those of Fig. 3, of which the sign of the label is to be predicted; they are not in the "
+    "that is a product. Each factor is updated once for each row. Its own paper was not available; the updates may differ.",
+    "The state-space rows are those of Fig. 3, with the sign of the label to predict; they are not in the "
     "paper's table. Neither is Spam.",
 )
 
 
 def breakdowns(records: Sequence[Record]) -> list[str]:
-    """Where a recursion ran out of numbers."""
+    """Says where a recursion stopped giving finite predictions."""
     broken = [f"{r.method} on {r.data_set} (row {r.broken_at:,})" for r in records if r.broken_at is not None]
     if not broken:
         return []
@@ -177,7 +177,7 @@ def breakdowns(records: Sequence[Record]) -> list[str]:
 
 
 def draw(records: Sequence[Record]) -> Any:
-    """One row of marks a data set: the paper's accuracies as open marks, those computed here as full ones."""
+    """Draws a row of marks per data set: open for the paper's accuracies, filled for those computed here."""
     names = list(dict.fromkeys(record.data_set for record in records))
     figure, (ax,) = panels(1, width=9.0, height=2.4 + 0.7 * len(names))
     for number, column in enumerate(columns()):

@@ -22,7 +22,7 @@ from driftline.reproduce.target import Check, Findings, Target
 
 RATES = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)  # 0 is RLS
 FILES = {"SRU-1": "sru_y1", "SRU-2": "sru_y2", "Debutanizer": "debutanizer"}
-TUNED_ON = 0.1  # share of the rows, from the beginning
+TUNED_ON = 0.1  # share of the first rows
 TUNED = "DFOP, tuned"  # the best rate on the first rows, with or without an intercept
 SIGNS = "• DFOP is significantly better, ◦ worse (paired t-tests at 95 %)."
 ENSEMBLES = ("OB", "AddExp.C", "EOS-ELM", "Learn++.NSE", "OAUE")
@@ -39,7 +39,7 @@ class Job(NamedTuple):
 class Errors(NamedTuple):
     """Mean squared errors times 100 on the subsets, when rows are predicted before and after they are learned.
 
-    ``tuning`` is the error, predicting first, on the rows that a rate may be chosen by.
+    ``tuning`` is the error, predicting first, on the rows for choosing a rate.
     """
 
     before: NDArray[Any]
@@ -49,17 +49,17 @@ class Errors(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """A data set's errors: (rate, intercept) -> errors; and the error of predicting the label before, times 100."""
+    """A data set's errors: (rate, intercept) -> errors; and the error of predicting the previous label, times 100."""
 
     errors: Mapping[tuple[float, bool], Errors]
     last_label: float
 
     def chosen(self, intercept: bool) -> float:
-        """The rate with the least error on the first rows."""
+        """The rate with the smallest error on the first rows."""
         return min(RATES[1:], key=lambda rate: self.errors[rate, intercept].tuning)
 
     def best(self, intercept: bool) -> float:
-        """The rate with the least error on the subsets, known in hindsight."""
+        """The rate with the smallest error on the subsets, in hindsight."""
         return min(RATES[1:], key=lambda rate: float(self.errors[rate, intercept].before.mean()))
 
 
@@ -81,14 +81,14 @@ def errors(job: Job) -> Errors:
 
 
 def learner(job: Job) -> DFOP | RLS:
-    """DFOP, or RLS where the rate is 0."""
+    """DFOP, or RLS if the rate is 0."""
     if job.rate == 0:
         return RLS(forgetting=1.0, ridge=1 / PRIOR, intercept=job.intercept)
     return DFOP(forget_rate=job.rate, prior=PRIOR, intercept=job.intercept)
 
 
 def compute(context: Context) -> Findings:
-    """hyperplane, made here, and the files that there are."""
+    """The generated hyperplane, and the available files."""
     fewer = context.pick({}, {"rows": QUICK_ROWS})
     datasets: dict[str, Any] = {"hyperplane": streams.make("hyperplane", task="regression", seed=context.seed, **fewer)}
     lacking = []
@@ -126,7 +126,7 @@ def rivals_of(datasets: Mapping[str, Any], measured: Mapping[str, Measured]) -> 
 
 
 def further(context: Context) -> list[Rival]:
-    """All methods' errors on files that are not in the paper, as shares of the labels' variance, against DFOP as tuned."""
+    """All methods' errors on files that are not in the paper, relative to the labels' variance, against tuned DFOP."""
     found: list[Rival] = []
     for name in load().data_sets(REGRESSION):
         path = None if name in table_4()["DFOP"] else file_of(context, name)
@@ -140,7 +140,7 @@ def further(context: Context) -> list[Rival]:
 
 
 def rate_for(name: str, measured: Measured, intercept: bool = False) -> float:
-    """The paper's rate for hyperplane; elsewhere it states none, and the one chosen on the first rows is taken."""
+    """The paper's rate for hyperplane; elsewhere it states none, and the rate chosen on the first rows is used."""
     return rate_of(name) if name == "hyperplane" else measured.chosen(intercept)
 
 
@@ -178,7 +178,7 @@ def judge(
 
 
 def rival_checks(found: Sequence[Rival], measured: Mapping[str, Measured]) -> list[Check]:
-    """Whether DFOP's error is below that of all ensembles that were run, where it is in the paper."""
+    """Checks whether DFOP's error is below that of all ensembles run, if it is in the paper."""
     paper, checks = table_4(), []
     for name in dict.fromkeys(rival.data_set for rival in found):
         errors = {rival.method: rival.mean for rival in found if rival.data_set == name and rival.method in ENSEMBLES}
@@ -191,7 +191,7 @@ def rival_checks(found: Sequence[Rival], measured: Mapping[str, Measured]) -> li
 
 
 def rival_summary(measured: Mapping[str, Measured], found: Sequence[Rival], also: Sequence[Rival]) -> list[Table]:
-    """The rivals' errors, in the paper's data sets and in others; the paper's figures alone where none was run."""
+    """Tables of the rivals' errors, on the paper's data sets and others; only the paper's figures if none was run."""
     if not found:
         paper = table_4()
         quoted: list[list[Any]] = [[method, *(_printed(paper[method][name]) for name in measured)] for method in ENSEMBLES]
@@ -214,7 +214,7 @@ def rival_summary(measured: Mapping[str, Measured], found: Sequence[Rival], also
 
 
 def rival_remarks(measured: Mapping[str, Measured], found: Sequence[Rival], also: Sequence[Rival]) -> list[str]:
-    """How the rivals were run, and where one of them is better."""
+    """Remarks on how the rivals were run, and where one of them is better."""
     if not found:
         return []
     about = load().methods(REGRESSION)
@@ -249,7 +249,7 @@ def _cells(own: Measured, rate: float) -> list[Cell]:
 
 
 def checks(measured: Mapping[str, Measured]) -> list[Check]:
-    """The paper's statements, on every data set that there is."""
+    """Checks the paper's statements, on every available data set."""
     paper = table_4()
     found = []
     for name, own in measured.items():
@@ -301,7 +301,7 @@ REMARKS = (
 
 
 def at_the_edge(measured: Mapping[str, Measured]) -> list[str]:
-    """A remark where the rate that was chosen is the largest there is."""
+    """A remark if the chosen rate is the largest of the grid."""
     names = [name for name, own in measured.items() if name in FILES and own.chosen(False) == RATES[-1]]
     if not names:
         return []
@@ -310,7 +310,7 @@ def at_the_edge(measured: Mapping[str, Measured]) -> list[str]:
 
 
 def draw(measured: Mapping[str, Measured]) -> Any:
-    """A panel a data set: the error by the rate, with and without an intercept; the paper's errors as lines."""
+    """Draws one panel per data set: the error by rate, with and without an intercept, and the paper's errors as lines."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
     figure, axes = panels(len(measured), width=6.5 if len(measured) == 1 else 4.8, height=4.2)

@@ -1,4 +1,4 @@
-"""``dfop-table5``: the forgetting rate that suits a data set, and the one that its stable period suggests."""
+"""``dfop-table5``: the best forgetting rate of a data set, and the one that its stable period suggests."""
 
 from __future__ import annotations
 
@@ -53,16 +53,16 @@ class Swept(NamedTuple):
 
     @property
     def best(self) -> float:
-        """The rate that has it."""
+        """The rate with the greatest accuracy."""
         return RATES[int(np.argmax(self.by_rate))]
 
     @property
     def alike(self) -> list[float]:
-        """The rates that are as good but for 0.1 points."""
+        """The rates within 0.1 points of the best."""
         return [rate for rate, value in zip(RATES, self.by_rate, strict=True) if value >= self.top - 0.1]
 
     def factor(self, rates: Sequence[float]) -> float:
-        """How many times 1/T0 the nearest of some rates is, or the other way round, whichever is more than 1."""
+        """The factor, at least 1, between 1/T0 and the nearest of some rates."""
         return min(max(rate * self.period, 1 / (rate * self.period)) for rate in rates)
 
 
@@ -75,7 +75,7 @@ def sweep(dataset: Dataset) -> NDArray[Any]:
 
 
 def compute(context: Context) -> Findings:
-    """Streams made here over repetitions, and files once."""
+    """Generated streams over repetitions, and files once."""
     repeats = context.pick(REPEATS, 2)
     jobs = [
         Dataset(dataset.name, True, dataset.rows.reseeded(context.seed + i))
@@ -121,7 +121,7 @@ CAPTION = (
 
 
 def row(one: Swept) -> list[Any]:
-    """A data set's line in the table."""
+    """A data set's row in the table."""
     alike = f"{one.alike[0]:g} to {one.alike[-1]:g}" if len(one.alike) > 1 else f"{one.alike[0]:g}"
     rates = [Cell(rate, f"{rate:g}") for rate in (one.stated, one.stated * one.period, one.best, one.best * one.period)]
     shares = [Cell(value, f"{value:.2f}") for value in (one.top, one.at_stated, one.at_recommended)]
@@ -129,7 +129,7 @@ def row(one: Swept) -> list[Any]:
 
 
 def checks(swept: Sequence[Swept]) -> list[Check]:
-    """The paper's statements: about the distance of the best rates from 1/T0, and about its own choices."""
+    """Checks the paper's statements about the distance of the best rates from 1/T0, and about its own choices."""
     hair = 1 + 1e-9  # 0.05 x 400 is a little more than 20
     factors = {one.label: one.factor([one.best]) for one in swept}
     far = [f"{label} {value:.3g}" for label, value in factors.items() if value > TIMES * hair]
@@ -152,7 +152,7 @@ def checks(swept: Sequence[Swept]) -> list[Check]:
 
 
 def not_far_behind(statement: str, behind: Mapping[str, float]) -> Check:
-    """Whether a rate's accuracy is close to the best on every data set."""
+    """Checks whether a rate's accuracy is close to the best on every data set."""
     poor = [f"{label} {value:.2f}" for label, value in behind.items() if value > LESS]
     return Check(
         f"{statement}: within {LESS:g} point of the best",
@@ -171,7 +171,7 @@ REMARKS = (
 
 
 def draw(swept: Sequence[Swept]) -> Any:
-    """Accuracy by the rate; where the paper's rate and 1/T0 lie."""
+    """Draws accuracy by rate, with marks at the paper's rate and at 1/T0."""
     families = {"Jumps": ("SEA", "hyperplane"), "Translations": ("1CDT", "2CDT", "1CHT", "2CHT"), "Rotations and others": ()}
     named = {name for names in families.values() for name in names}
     figure, axes = panels(len(families), width=4.8, height=4.6)

@@ -1,4 +1,4 @@
-"""Where the recursion as the DFOP paper prints it breaks down, and what the library's does there."""
+"""Shows where the recursion as printed in the DFOP paper breaks down, and what the library's does there."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class WindUp(NamedTuple):
     """Both recursions on the same rows, each row predicted, then learned.
 
     Attributes:
-        rows: how many there were.
-        broken_at: the first row, from 0, whose prediction by the printed recursion is no number; None where there is none.
-        printed: its accuracy, a prediction that is no number counting as wrong.
-        accuracy: the library's.
+        rows: number of rows.
+        broken_at: the first row, from 0, for which the printed recursion gives NaN; None if there is none.
+        printed: the printed recursion's accuracy; NaN counts as wrong.
+        accuracy: the library's accuracy.
         finite: whether all of the library's predictions are numbers.
-        capped: on how many rows the library held the growth of P.
+        capped: number of rows on which the library capped the growth of P.
     """
 
     rows: int
@@ -34,7 +34,7 @@ class WindUp(NamedTuple):
 
 
 def as_printed(X: NDArray[Any], y: NDArray[Any], forget_rate: float, prior: float) -> NDArray[Any]:
-    """Predictions of Algorithm 1, lines 3 and 4, with an intercept, in plain NumPy; each made before its row is learned."""
+    """Predictions of Algorithm 1, lines 3 and 4, with an intercept, in plain NumPy; each row is predicted first."""
     rows = np.column_stack([X, np.ones(len(X))])
     P, w = prior * np.eye(rows.shape[1]), np.zeros(rows.shape[1])
     predictions = np.empty(len(y))
@@ -48,7 +48,7 @@ def as_printed(X: NDArray[Any], y: NDArray[Any], forget_rate: float, prior: floa
 
 
 def wind_up(X: NDArray[Any], y: NDArray[Any], forget_rate: float = RATE, prior: float = PRIOR) -> WindUp:
-    """Runs both along the rows."""
+    """Runs both over the rows."""
     printed = as_printed(X, y, forget_rate, prior)
     lost = np.flatnonzero(~np.isfinite(printed))
     model = DFOP(forget_rate=forget_rate, prior=prior)

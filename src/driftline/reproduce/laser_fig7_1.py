@@ -1,4 +1,4 @@
-"""``laser-fig7-1``: LASER and four others on the thesis's four streams, and in which readings of them its order holds."""
+"""``laser-fig7-1``: LASER and four others on the thesis's four streams, and the readings in which its order holds."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ ARCORS = ("ARCOR", "ARCOR, no ball", "ARCOR, q = 3, no ball")  # from the widest
 DEGREE = math.pi / 180
 RATES = (1e-4, 3e-4, 1e-3, 3e-3, 0.01, DEGREE, 0.03, 0.1, 0.2, 0.3)  # radians a row
 NOISES = (0.0, 0.05)
-# The mean of |x|^2 under each reading of the inputs, about: what the grids are made for.
+# Approximate mean of |x|^2 under each reading of the inputs, for which the grids are made.
 SIZES: dict[Inputs, float] = {"as drawn": 525.0, "rows of norm 1": 1.0, "norms of at most 1": 0.16}
 
 
 class Reading(NamedTuple):
-    """One way to read the thesis: what is done to the inputs, the noise, and the drift.
+    """One way to read the thesis: the scaling of the inputs, the noise, and the drift.
 
     ``rate`` is in radians a row; with switches it is that of the first row, and falls as 1/t.
     """
@@ -85,7 +85,7 @@ def grid(size: float, quick: bool) -> dict[str, list[Learner]]:
 
 
 def compute(context: Context) -> Findings:
-    """Every reading, each tuned on a sequence of its own."""
+    """Runs every reading, each tuned on its own sequence."""
     found = readings(context.quick)
     rows = context.pick(2000, 200)
     grids = {inputs: grid(size, context.quick) for inputs, size in SIZES.items()}
@@ -96,7 +96,7 @@ def compute(context: Context) -> Findings:
 
 
 def statements(outcome: Outcome, leader: str = "LASER", arcor: str = "ARCOR") -> dict[str, bool]:
-    """What the thesis says of constant drift, with other learners in the place of LASER and ARCOR where they are given."""
+    """The thesis's statements on constant drift, with other learners in place of LASER and ARCOR if given."""
     five = [{"LASER": leader, "ARCOR": arcor}.get(name, name) for name in FIVE]
     return {
         "AROWR is the worst": all(outcome.beats(name, "AROWR") for name in five if name != "AROWR"),
@@ -107,7 +107,7 @@ def statements(outcome: Outcome, leader: str = "LASER", arcor: str = "ARCOR") ->
 
 
 def judge(outcomes: Mapping[Reading, Outcome]) -> Findings:
-    """The thesis's statements in the plain reading, and where they hold otherwise."""
+    """Checks the thesis's statements in the plain reading, and finds the other readings in which they hold."""
     constant = {reading: outcome for reading, outcome in outcomes.items() if not reading.switches}
     switching = {reading: outcome for reading, outcome in outcomes.items() if reading.switches}
     held = {reading: list(statements(outcome).values()) for reading, outcome in constant.items()}
@@ -142,12 +142,12 @@ def judge(outcomes: Mapping[Reading, Outcome]) -> Findings:
 
 
 def plain(reading: Reading) -> bool:
-    """The reading of the figure: inputs as they are drawn, and angles in degrees."""
+    """The reading of the figure: inputs as drawn, and angles in degrees."""
     return reading.inputs == "as drawn" and reading.rate == DEGREE
 
 
 def records(outcomes: Mapping[Reading, Outcome]) -> list[list[Any]]:
-    """Curves in the plain readings, and the losses at the end in all others."""
+    """Curves in the plain readings, and final losses in all others."""
     found: list[list[Any]] = []
     for reading, outcome in outcomes.items():
         drift = "switches" if reading.switches else "constant"
@@ -163,7 +163,7 @@ def records(outcomes: Mapping[Reading, Outcome]) -> list[list[Any]]:
 
 
 def losses(outcomes: Mapping[Reading, Outcome]) -> Table:
-    """The mean losses in the plain readings, the best of the five in bold."""
+    """The mean losses in the plain readings, best of the five in bold."""
     rows: list[list[Any]] = []
     for reading, outcome in outcomes.items():
         if plain(reading):
@@ -175,7 +175,7 @@ def losses(outcomes: Mapping[Reading, Outcome]) -> Table:
 
 
 def leads(constant: Mapping[Reading, Outcome]) -> Table:
-    """At which rates of a constant drift LASER, or Kalman in its place, is the best of the five."""
+    """The rates of a constant drift at which LASER, or Kalman in its place, is the best of the five."""
     rows: list[list[Any]] = []
     for (inputs, noise), own in by_reading(constant).items():
         best = [[rate for rate, out in own.items() if statements(out, who)[f"{who} is the best"]] for who in LEADERS]
@@ -185,7 +185,7 @@ def leads(constant: Mapping[Reading, Outcome]) -> Table:
 
 
 def orders(constant: Mapping[Reading, Outcome]) -> Table:
-    """At which rates all that the thesis says of constant drift holds, by how ARCOR is tuned."""
+    """The rates at which all of the thesis's statements on constant drift hold, by how ARCOR is tuned."""
     rows: list[list[Any]] = []
     for ((inputs, noise), own), who in product(by_reading(constant).items(), LEADERS):
         whole = [[rate for rate, out in own.items() if all(statements(out, who, arcor).values())] for arcor in ARCORS]
@@ -207,7 +207,7 @@ def _rates(rates: list[float]) -> str:
 
 
 def remarks(constant: Mapping[Reading, Outcome]) -> list[str]:
-    """Why LASER is behind, from its own recursion without the shrinking, and what its lead is worth."""
+    """Remarks on why LASER is behind, from its recursion without shrinking, and on what its lead is worth."""
     ratios = {reading: outcome.mean("LASER") / outcome.mean("Kalman") for reading, outcome in constant.items()}
     leading = [reading for reading, outcome in constant.items() if statements(outcome)["LASER is the best"]]
     shares = [constant[r].mean("LASER") / float(constant[r].zero.mean()) for r in leading]
@@ -241,7 +241,7 @@ def _in_order(outcome: Outcome, leader: str) -> bool:
 
 
 def draw(outcomes: Mapping[Reading, Outcome]) -> Any:
-    """The thesis's four panels above; below, the losses by the rate of a constant drift in four readings."""
+    """Draws the thesis's four panels above, and below the losses by rate of a constant drift in four readings."""
     figure, axes = panels(8, rows=2, width=4.0, height=3.5)
     own = colours([*FIVE, "Kalman"])
     shown = sorted(

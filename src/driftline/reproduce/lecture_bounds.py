@@ -25,7 +25,7 @@ TURN = 0.01  # radians a row
 
 
 def sample(rng: np.random.Generator, rows: int, stream: str = "fixed target") -> tuple[NDArray[Any], NDArray[Any]]:
-    """Inputs uniform on the unit sphere, and labels: of a unit vector with noise, of one that turns, or of a coin."""
+    """Inputs uniform on the unit sphere, and labels from a noisy unit vector, from one that turns, or from a coin."""
     X = rng.normal(size=(rows, D))
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     if stream == "random labels":
@@ -36,7 +36,7 @@ def sample(rng: np.random.Generator, rows: int, stream: str = "fixed target") ->
 
 
 def risk(w: NDArray[Any]) -> float:
-    """Expected squared error on a fresh row of the fixed target: the inputs' covariance is I / d."""
+    """Expected squared error on a fresh row of the fixed target; the inputs' covariance is I / d."""
     off = w.copy()
     off[0] -= 1
     return NOISE + float(off @ off) / D
@@ -81,7 +81,7 @@ def by_size(job: tuple[int, int, tuple[int, ...]]) -> list[tuple[float, float, f
 
 
 def compute(context: Context) -> Findings:
-    """Both theorems, over repetitions."""
+    """Evaluates both theorems, over repetitions."""
     repeats, rows = context.pick(100, 5), context.pick(5000, 300)
     sizes = context.pick((30, 100, 300, 1000, 3000, 10_000), (30, 100, 300))
     rates = np.array(context.map(by_rate, [(context.seed, i, rows) for i in range(repeats)], "repetitions"))
@@ -146,7 +146,7 @@ def _mean(values: NDArray[Any]) -> tuple[float, float, float]:
 
 
 def draw(records: list[list[Any]]) -> Any:
-    """Losses and bounds by the rate, by the rows, and risks by the sample's size."""
+    """Draws losses and bounds by rate and by rows, and risks by sample size."""
     figure, (left, middle, right) = panels(3)
     for colour, stream in zip(plots.COLOURS, STREAMS, strict=False):
         own = [r for r in records if r[0] == "loss a row" and r[1] == stream]

@@ -15,12 +15,12 @@ from driftline.reproduce.target import UNDECIDED, Check, Findings, Target
 
 QUICK = (
     "A quick run: it shows that the target works, on fewer rows, repetitions or points than the setting has. "
-    "It decides nothing, and its numbers are not for quoting."
+    "It decides nothing, and its numbers should not be quoted."
 )
 
 
 def write_all(target: Target, findings: Findings, context: Context, folder: Path) -> dict[str, Path]:
-    """Writes the four files into an existing folder, all of them or none, and gives their paths by their endings."""
+    """Writes the four files into an existing folder, all or none; returns their paths by ending."""
     files = paths(target, folder)
     with tempfile.TemporaryDirectory(dir=folder, prefix=f".{target.name}-") as made:
         new = paths(target, Path(made))
@@ -34,14 +34,14 @@ def write_all(target: Target, findings: Findings, context: Context, folder: Path
 
 
 def paths(target: Target, folder: Path) -> dict[str, Path]:
-    """The four files, by their endings."""
+    """The four files, by ending."""
     return {ending: folder / f"{target.name}.{ending}" for ending in ("png", "json", "csv", "md")}
 
 
 def write_picture(figure: Any, path: Path) -> None:
-    """A PNG with a palette of 256 colours: a third of the size, and hardly a difference to the eye.
+    """A PNG with a palette of 256 colours: a third of the size, with hardly a visible difference.
 
-    The palette covers the colours that are there, however few pixels have them: thin lines keep theirs.
+    The palette covers even colours with few pixels, so that thin lines keep theirs.
     """
     from PIL import Image
 
@@ -53,7 +53,7 @@ def write_picture(figure: Any, path: Path) -> None:
 
 
 def content(target: Target, findings: Findings, context: Context) -> dict[str, Any]:
-    """All that came out, as JSON has it; null for numbers that are not finite."""
+    """All results as JSON; null for numbers that are not finite."""
     everything = {
         "name": target.name,
         "title": target.title,
@@ -79,7 +79,7 @@ def content(target: Target, findings: Findings, context: Context) -> dict[str, A
 
 
 def command(target: Target, context: Context) -> str:
-    """What to type to run it again."""
+    """The command that runs it again."""
     words = ["driftline", "reproduce", target.name, "--seed", str(context.seed)]
     words += ["--quick"] if context.quick else []
     words += ["--data", "DIR"] if context.data is not None and target.data else []
@@ -104,8 +104,8 @@ def page(target: Target, findings: Findings, context: Context) -> str:
 
 
 def setting(target: Target, quick: bool) -> str:
-    """How the experiment is made; a quick run says that it is not made so."""
-    return f"That of a full run, of which this quick run is a small part: {target.setting}" if quick else target.setting
+    """The setting; for a quick run, with a note that it does less."""
+    return f"That of a full run; this quick run does a small part of it: {target.setting}" if quick else target.setting
 
 
 def spoken(findings: Findings, quick: bool) -> str:
@@ -117,6 +117,6 @@ def spoken(findings: Findings, quick: bool) -> str:
 
 
 def line(check: Check, quick: bool) -> str:
-    """A check in a line."""
+    """A check as one line."""
     judged = UNDECIDED if quick else "holds" if check.holds else "does not hold"
     return f"{judged}: {check.statement} ({check.evidence})"

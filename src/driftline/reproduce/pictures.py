@@ -1,4 +1,4 @@
-"""What the targets' pictures share. matplotlib is imported when one is drawn."""
+"""Helpers for the targets' pictures. They import matplotlib when called."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from driftline.evaluate import plots
 
 NEUTRAL = "#595959"
-DASH = 4.0  # in widths of the line
+DASH = 4.0  # in line widths
 
 
 def panels(count: int, *, width: float = 4.6, height: float = 4.0, rows: int = 1) -> tuple[Any, list[Any]]:
@@ -25,13 +25,13 @@ def panels(count: int, *, width: float = 4.6, height: float = 4.0, rows: int = 1
 
 
 def band(ax: Any, x: Any, middle: Any, low: Any, high: Any, **style: Any) -> None:
-    """A line with the region around it."""
+    """Draws a line with the region around it."""
     (line,) = ax.plot(x, middle, **({"linewidth": 1.6} | style))
     ax.fill_between(x, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
 
 
 def bands(ax: Any, x: Any, curves: Mapping[str, Sequence[NDArray[Any]]], colour: Mapping[str, str]) -> None:
-    """A line for each name, with the region around it; lines that lie on one another take turns, around one region."""
+    """Draws a line and region for each name; lines that coincide alternate dashes around one region."""
     for names in together({name: curve[0] for name, curve in curves.items()}):
         middle, low, high = curves[names[0]]
         ax.fill_between(x, low, high, color=colour[names[0]], alpha=0.2, linewidth=0)
@@ -41,7 +41,7 @@ def bands(ax: Any, x: Any, curves: Mapping[str, Sequence[NDArray[Any]]], colour:
 
 
 def together(curves: Mapping[str, NDArray[Any]], share: float = 0.01) -> list[list[str]]:
-    """The names in groups whose curves are never further apart than a share of what all of them span with 0.
+    """Groups of names whose curves stay within a small share of the total range, including 0.
 
     >>> together({"a": np.array([0.0, 1.0]), "b": np.array([0.0, 3.0]), "c": np.array([0.0, 1.001])})
     [['a', 'c'], ['b']]

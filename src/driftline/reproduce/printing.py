@@ -1,4 +1,4 @@
-"""What ``driftline reproduce`` prints."""
+"""The output of ``driftline reproduce``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Learners tuned on one sequence of a stream and run on many others: what the figures of cumulative loss are made of."""
+"""Tunes learners on one sequence of a stream and runs them on many others, for the figures of cumulative loss."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from driftline.reproduce.randomness import generator, seeds
 from driftline.streams import Rotating
 
 Inputs = Literal["as drawn", "rows of norm 1", "norms of at most 1"]
-_NOISE = 77  # the key of the noise that is added to scaled rows
+_NOISE = 77  # the key of the noise added to scaled rows
 
 
 @dataclass(frozen=True)
 class Course:
-    """A stream, how many rows of it, and what is done to its inputs before they get their labels.
+    """A stream, its number of rows, and how its inputs are scaled before labelling.
 
     Attributes:
         stream: rows with known weights.
-        rows: how many.
+        rows: number of rows.
         inputs: "as drawn"; "rows of norm 1", each divided by its own norm; or "norms of at most 1", all divided by the
             largest norm. The noise on the labels keeps its variance.
     """
@@ -53,9 +53,9 @@ class Outcome:
 
     Attributes:
         learners: their names.
-        chosen: the setting of each that lost least on the tuning sequence.
-        at: after how many rows.
-        losses: (repetition, learner, point), the last point being the end.
+        chosen: each learner's setting with the smallest loss on the tuning sequence.
+        at: the rows after which losses are taken.
+        losses: (repetition, learner, point); the last point is the end.
         zero: the loss of predicting 0 throughout, by repetition.
     """
 
@@ -79,7 +79,7 @@ class Outcome:
         return verdict(self.final(name), self.final(other), lower_is_better=True)[0] == "win"
 
     def ordered(self, names: Sequence[str] | None = None) -> list[str]:
-        """The names from the least loss to the largest."""
+        """The names, from smallest loss to largest."""
         return sorted(names or self.learners, key=self.mean)
 
     def band(self, name: str) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
@@ -115,7 +115,7 @@ class _Repetition:
 
 
 def cumulative(learner: Learner, X: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
-    """The sum of squared errors after each row; infinite where the learner diverges."""
+    """The sum of squared errors after each row; infinite once the learner diverges."""
     try:
         sums: NDArray[Any] = np.cumsum(learner.clone().run(X, y).losses)
     except ArithmeticError:
@@ -124,7 +124,7 @@ def cumulative(learner: Learner, X: NDArray[Any], y: NDArray[Any]) -> NDArray[An
 
 
 def tuned(job: _Tuning) -> int:
-    """Which candidate has the least loss on the tuning sequence."""
+    """The candidate with the smallest loss on the tuning sequence."""
     X, y = job.course.take(job.seed)
     return int(np.argmin([cumulative(learner, X, y)[-1] for learner in job.candidates]))
 
@@ -139,14 +139,14 @@ def raced(job: _Repetition) -> tuple[NDArray[Any], float]:
 def race(
     context: Context, courses: Mapping[str, Course], grids: Mapping[str, Grid], repeats: int, points: int = 100
 ) -> dict[str, Outcome]:
-    """Tunes every learner on one sequence of each course, and runs it on ``repeats`` others.
+    """Tunes every learner on one sequence of each course, then runs it on ``repeats`` others.
 
     Args:
         context: seed, processes and progress.
-        courses: by name.
+        courses: courses by name.
         grids: course -> learner -> candidates; learners without parameters to tune have one.
-        repeats: sequences after the one that is tuned on.
-        points: of a curve.
+        repeats: number of sequences besides the tuning sequence.
+        points: number of points of a curve.
     """
     tuning, others = seeds(context.seed, repeats)
     pairs = [(course, name) for course in courses for name in grids[course]]
@@ -172,6 +172,6 @@ def race(
 
 
 def spoken(learner: Learner) -> dict[str, Any]:
-    """The parameters in which a learner differs from its class's defaults, but for the intercept."""
+    """The parameters in which a learner differs from its class's defaults, except the intercept."""
     own, plain = learner.get_params(), type(learner)().get_params()
     return {name: value for name, value in own.items() if name != "intercept" and value != plain[name]}

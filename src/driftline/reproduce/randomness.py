@@ -1,4 +1,4 @@
-"""Random numbers of the targets, each from the run's seed and a key of its own."""
+"""Random numbers for the targets, from the run's seed and separate keys."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 
 
 def generator(seed: int | Sequence[int], *key: int) -> np.random.Generator:
-    """The generator that belongs to a seed and a key."""
+    """The generator for a seed and a key."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
 
 
 def seeds(seed: int, repeats: int) -> tuple[int, list[int]]:
-    """A seed for tuning, and one for each repetition; the first ones are the same for any number of them."""
+    """A seed for tuning, and one for each repetition, which do not depend on the number of repetitions."""
     tuning, *others = np.random.SeedSequence(seed).generate_state(repeats + 1).tolist()
     return tuning, others

@@ -1,4 +1,4 @@
-"""The targets by name. A new one is a module here and a line below."""
+"""The registry of targets. A new target is a module here and a line below."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _NAMES = (
 
 
 class RequestError(ValueError):
-    """What was asked for cannot be done: a name, a directory or a file is wrong."""
+    """A request that cannot be fulfilled: a name, a directory or a file is wrong."""
 
 
 class UnknownTargetError(RequestError):
-    """There is no target of that name."""
+    """An unknown target name."""
 
 
 def names() -> tuple[str, ...]:
@@ -43,7 +43,7 @@ def names() -> tuple[str, ...]:
 
 
 def find(name: str) -> Target:
-    """A target by its name.
+    """A target by name.
 
     >>> find("lecture-bounds").source
     'Schapire, lecture 18 of COS 511 (2018), Theorems 1 and 2'

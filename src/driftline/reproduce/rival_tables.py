@@ -1,4 +1,4 @@
-"""The rivals' scores beside DFOP's and the paper's: paired tests, counts of wins, and tables."""
+"""Compares the rivals' scores with DFOP's and the paper's: paired tests, counts of wins, and tables."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ PROTOCOL = (
 )
 READINGS = (
     "The paper states few of its rivals' settings. Base learners, windows and batches are choices made here. The kernel "
-    "of SVM-win and the base models for regression were chosen with the paper's figures in sight, and AdaBoost.OL's inputs "
+    "of SVM-win and the base models for regression were chosen knowing the paper's figures, and AdaBoost.OL's inputs "
     "were scaled after a first run without. A rival that does worse here than in the paper may gain from other settings."
 )
 NOT_HAD = (
-    "ADL: its paper could not be had, the rules by which its network grows and shrinks do not follow from a summary, and "
+    "ADL: its paper was not available, the rules by which its network grows and shrinks do not follow from a summary, and "
     "neither River nor CapyMOA has it.",
-    "HybridForest: the paper that defines its hybrid power could not be had, and neither River nor CapyMOA has it.",
+    "HybridForest: the paper that defines its hybrid power was not available, and neither River nor CapyMOA has it.",
 )
 
 
@@ -37,14 +37,14 @@ class Rival(NamedTuple):
     """A rival's score on a data set; DFOP wins, ties or loses against it on the same subsets.
 
     Attributes:
-        data_set: its name, with where the rows are from.
+        data_set: its name, and the origin of the rows.
         method: the rival.
-        mean, std: of its scores, in the table's unit.
+        mean, std: mean and deviation of its scores, in the table's unit.
         subsets: how many of the ten it was run on.
-        microseconds: of processor time a row.
+        microseconds: processor time per row.
         dfop_does: "win", "tie" or "loss".
-        p_value: of the paired t-test.
-        paper: the paper's number, where it has one.
+        p_value: from the paired t-test.
+        paper: the paper's number, if it has one.
     """
 
     data_set: str
@@ -59,7 +59,7 @@ class Rival(NamedTuple):
 
     @property
     def shown(self) -> Cell:
-        """The score as a table has it."""
+        """The score as a table cell."""
         return Cell(self.mean, spread_text(self.mean, self.std) + MARKS[self.dfop_does])
 
 
@@ -71,7 +71,7 @@ def compared(
     lower_is_better: bool = False,
     unit: float = 100.0,
 ) -> list[Rival]:
-    """All rivals on a data set against DFOP's scores on its ten subsets, which have the table's unit already."""
+    """All rivals on a data set against DFOP's scores on its ten subsets, given in the table's unit."""
     found = []
     for method, (at, scores, microseconds) in kept.items():
         own = unit * scores
@@ -83,7 +83,7 @@ def compared(
 
 
 def rivals_of(datasets: Sequence[Dataset], comparison: Comparison) -> list[Rival]:
-    """The rivals' accuracies on those of the data sets that they were run on."""
+    """The rivals' accuracies on the data sets on which they were run."""
     found: list[Rival] = []
     for i, dataset in enumerate(datasets):
         kept = load().on(CLASSIFICATION, dataset.label, *dataset.taken())
@@ -94,7 +94,7 @@ def rivals_of(datasets: Sequence[Dataset], comparison: Comparison) -> list[Rival
 
 
 def run_live(datasets: Sequence[Dataset], comparison: Comparison) -> list[Rival]:
-    """Likewise those of RLS and 1NN-win, which the comparison has itself; their time is not known."""
+    """The same for RLS and 1NN-win, which are part of the comparison itself; their times are unknown."""
     found: list[Rival] = []
     for dataset, scores in zip(datasets, comparison.scores["accuracy"], strict=True):
         subsets = tuple(range(scores.shape[1]))
@@ -113,7 +113,7 @@ def count(outcomes: Sequence[str]) -> WinTieLoss:
 
 
 def scores_table(rivals: Sequence[Rival], methods: Sequence[str], caption: str) -> Table:
-    """A row for each data set, a column for each method; those of the paper have its figure before ours."""
+    """One row per data set and one column per method; the paper's methods show its figure before ours."""
     by_key = {(rival.data_set, rival.method): rival for rival in rivals}
     there = [method for method in methods if any(rival.method == method for rival in rivals)]
     quoted = {rival.method for rival in rivals if rival.paper is not None}
@@ -133,7 +133,7 @@ def scores_table(rivals: Sequence[Rival], methods: Sequence[str], caption: str) 
 
 
 def methods_table(rivals: Sequence[Rival], about: Mapping[str, About], caption: str, reference: str = "DFOP") -> Table:
-    """A row for each method: the reference's wins, ties and losses here and in the paper, and what a row costs."""
+    """One row per method: the reference's wins, ties and losses here and in the paper, and the cost per row."""
     rows: list[list[Any]] = []
     for method, (origin, words, library) in about.items():
         own = [rival for rival in rivals if rival.method == method]
@@ -148,7 +148,7 @@ def methods_table(rivals: Sequence[Rival], about: Mapping[str, About], caption: 
 
 
 def ahead(rivals: Sequence[Rival], about: Mapping[str, About], dfop: Mapping[str, float], lower_is_better: bool) -> str:
-    """A paragraph: where DFOP is not the best of all methods, and which one is."""
+    """A paragraph on where DFOP is not the best method, and which one is."""
     words = []
     for data_set, own in dfop.items():
         scores = {rival.method: rival.mean for rival in rivals if rival.data_set == data_set and rival.dfop_does == "loss"}
@@ -163,7 +163,7 @@ def ahead(rivals: Sequence[Rival], about: Mapping[str, About], dfop: Mapping[str
 
 
 def paper_methods(about: Mapping[str, About]) -> list[str]:
-    """Those of the methods that the paper compares with."""
+    """The methods that the paper compares with."""
     return [method for method, own in about.items() if own.origin == PAPER]
 
 

@@ -1,6 +1,6 @@
-"""Scores of methods that the library does not have: measured by ``make rivals``, kept in ``rivals.json`` beside this file.
+"""Scores of methods that the library does not have: measured by ``make rivals``, kept in ``rivals.json``.
 
-A score belongs to rows, and is used for the same rows only: a data set is recognised by its fingerprint.
+A score is used only for the rows on which it was measured: a fingerprint identifies a data set.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class Kept(NamedTuple):
 
     Attributes:
         subsets: their indices.
-        scores: shares of right labels, or mean squared errors; infinite where a method broke down.
-        microseconds: of processor time a row, for predicting and learning.
+        scores: shares of right labels, or mean squared errors; infinite if a method broke down.
+        microseconds: processor time per row, for predicting and learning.
     """
 
     subsets: tuple[int, ...]
@@ -35,7 +35,7 @@ class Kept(NamedTuple):
 
 
 class About(NamedTuple):
-    """Where a method is from: whose it is, how it is made here, and which library with its version made it."""
+    """The origin of a method: its authors, how it is built here, and the library and version that provide it."""
 
     origin: str
     words: str
@@ -44,12 +44,12 @@ class About(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Rivals:
-    """What ``rivals.json`` holds."""
+    """The contents of ``rivals.json``."""
 
     content: Mapping[str, Any]
 
     def methods(self, task: str) -> dict[str, About]:
-        """The methods that were run, in the order of the tables."""
+        """The methods run, in the order of the tables."""
         return {name: About(**about) for name, about in self.content["methods"][task].items()}
 
     def data_sets(self, task: str) -> dict[str, Mapping[str, Any]]:
@@ -57,13 +57,13 @@ class Rivals:
         return dict(self.content["data_sets"][task])
 
     def scores(self, task: str, name: str) -> dict[str, Kept]:
-        """All methods' scores on a data set, whatever rows a caller has."""
+        """All methods' scores on a data set, without checking rows."""
         by_method = self.content["data_sets"][task][name]["methods"]
         order = [method for method in self.content["methods"][task] if method in by_method]
         return {method: kept(by_method[method]) for method in order}
 
     def on(self, task: str, name: str, X: NDArray[Any], y: NDArray[Any]) -> dict[str, Kept]:
-        """The scores on exactly these rows; empty where they were measured on others, or never."""
+        """The scores on exactly these rows; empty if they were measured on other rows, or never."""
         found = self.content["data_sets"][task].get(name)
         if found is None or not same(found["fingerprint"], fingerprint(X, y)):
             return {}
@@ -78,7 +78,7 @@ class Rivals:
 
 
 def kept(record: Mapping[str, Any]) -> Kept:
-    """A record of the file; null, which stands for a breakdown, becomes infinite."""
+    """A record of the file; null, which means a breakdown, becomes infinite."""
     values = np.array([np.inf if score is None else score for score in record["scores"]])
     return Kept(tuple(record["subsets"]), values, record["microseconds"])
 
@@ -95,7 +95,7 @@ def fingerprint(X: NDArray[Any], y: NDArray[Any]) -> list[float]:
 
 
 def same(first: list[float], second: list[float]) -> bool:
-    """Whether two fingerprints agree, but for rounding."""
+    """Whether two fingerprints agree, up to rounding."""
     return len(first) == len(second) and bool(np.allclose(first, second, rtol=1e-7, atol=1e-6))
 
 

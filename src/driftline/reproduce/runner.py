@@ -1,4 +1,4 @@
-"""Runs a target and writes what came out."""
+"""Runs a target and writes its results."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from driftline.reproduce.target import UNDECIDED, Findings, Target
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """A target, what came out, and the files that say so.
+    """A target, its findings, and the files written.
 
     Attributes:
-        target: what was run.
+        target: the target that was run.
         findings: numbers, checks and tables.
         files: the PNG, JSON, CSV and Markdown files, by their endings.
         quick: whether it was a smoke run, on fewer rows and repetitions than the target's setting has.
@@ -34,7 +34,7 @@ class Result:
 
     @property
     def verdict(self) -> str:
-        """Whether the source's claim holds: "agrees", "agrees in part" or "does not agree"; "undecided" by a quick run."""
+        """Whether the source's claim holds: "agrees", "agrees in part" or "does not agree"; "undecided" for a quick run."""
         return UNDECIDED if self.quick else self.findings.verdict
 
 
@@ -48,16 +48,16 @@ def run(
     seed: int = 0,
     progress: bool | TextIO = True,
 ) -> Result:
-    """Computes a figure or table of a source again and writes NAME.png, NAME.json, NAME.csv and NAME.md.
+    """Recomputes a figure or table of a source, and writes NAME.png, NAME.json, NAME.csv and NAME.md.
 
     Args:
-        name: of the target, such as "lecture-bounds"; :func:`names` lists them.
+        name: the target's name, such as "lecture-bounds"; :func:`names` lists them.
         quick: a smoke run of seconds, on fewer rows and repetitions; it decides nothing.
-        out: the directory to write to, made where there is none.
+        out: the directory to write to; created if missing.
         data: a directory with data files, for the targets that use some.
-        jobs: parallel processes; by default every core where the work takes more than a few seconds.
-        seed: where all random numbers come from.
-        progress: show how far it is, on a terminal; False for quiet.
+        jobs: parallel processes; by default every core if the work takes more than a few seconds.
+        seed: the seed of all random numbers.
+        progress: show progress on a terminal.
     """
     target = find(name)
     if seed < 0:
@@ -77,18 +77,18 @@ def run(
     folder = Path(out)
     if folder.exists() and not folder.is_dir():
         raise RequestError(f"out must be a directory, got {str(folder)!r}")
-    plots.new_axes(None)  # says at once where matplotlib is missing, not after the work
+    plots.new_axes(None)  # fails now if matplotlib is missing, not after the work
     _prepare(folder, page.paths(target, folder).values())
     findings = target.compute(context)
     return Result(target, findings, page.write_all(target, findings, context, folder), context.quick)
 
 
 def _prepare(folder: Path, files: Iterable[Path]) -> None:
-    """Makes the directory, and tries to write there before the work is done, not after it."""
+    """Creates the directory, and checks that it is writable before the work starts."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise RequestError(f"out cannot be made: {error}") from error
+        raise RequestError(f"out cannot be created: {error}") from error
     path = folder
     try:
         with tempfile.TemporaryFile(dir=folder):

@@ -1,4 +1,4 @@
-"""DFOP and Sparse-DFOP on the state-space stream: what both of the paper's figures in high dimension are drawn from."""
+"""DFOP and Sparse-DFOP on the state-space stream: the data of the paper's figures in high dimension."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RATE, DIM, D, SPARSITY, STAGE = 2e-3, 100, 1000, 10, 500
 LEARNERS = ("DFOP", "Sparse-DFOP")
 RIVALS = ("S-RLS", "GMF-RLS")
 SETTING = (
-    f"StateSpace with D = {D} inputs of which {SPARSITY} are ever other than 0, weights that jump by N(0, 0.1) every "
+    f"StateSpace with D = {D} inputs, only {SPARSITY} of them ever nonzero, weights that jump by N(0, 0.1) every "
     f"{STAGE} rows, and noise of variance 0.01 on the labels; the weights start with variance 1. DFOP and Sparse-DFOP with "
     f"the forgetting rate {RATE:g} and the prior {PRIOR:g}, no intercept; Sparse-DFOP with a Gaussian matrix of {DIM} rows, "
     "fed with compressed rows. Rows are predicted before they are learned."
@@ -32,11 +32,11 @@ class Job(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """How the learners followed the stream.
+    """How well the learners tracked the stream.
 
     Attributes:
         losses: (learner, window), the mean squared error over each window of rows.
-        distances: (estimate, window), |w - estimate| at its end, for DFOP, for what Sparse-DFOP recovers, and for
+        distances: (estimate, window), |w - estimate| at its end, for DFOP, for Sparse-DFOP's recovered weights, and for
             Sparse-DFOP's ``coef_`` on the inputs that matter.
         lengths: (window,), |w| at its end.
         supports: (window,), whether exactly the right inputs are recovered at its end.
@@ -53,8 +53,8 @@ class Race(NamedTuple):
 
     Attributes:
         losses: (learner, window), the mean squared error over each window of rows.
-        seconds: (learner,), of the processor, a row.
-        excited: seconds a row of DFOP where every input varies.
+        seconds: (learner,), processor time per row.
+        excited: seconds per row of DFOP if every input varies.
         rivals: (rival, parameter, window), the mean squared error of S-RLS and GMF-RLS at each of their parameters.
     """
 
@@ -65,7 +65,7 @@ class Race(NamedTuple):
 
 
 ESTIMATES = ("DFOP", "Sparse-DFOP, recovered", "Sparse-DFOP, coef_")
-STYLES: dict[str, dict[str, Any]] = {  # curves that lie on one another must both be seen
+STYLES: dict[str, dict[str, Any]] = {  # curves that coincide must both be visible
     "DFOP": {"linewidth": 4.0, "alpha": 0.45},
     "Sparse-DFOP": {"linewidth": 1.4},
     "Sparse-DFOP, recovered": {"linewidth": 1.4},
@@ -76,13 +76,13 @@ STYLES: dict[str, dict[str, Any]] = {  # curves that lie on one another must bot
 
 
 def learners(seed: int) -> tuple[DFOP, SparseDFOP]:
-    """Both at the setting of the paper."""
+    """Both learners, with the paper's settings."""
     dense = DFOP(forget_rate=RATE, prior=PRIOR, intercept=False)
     return dense, SparseDFOP(forget_rate=RATE, prior=PRIOR, dim=DIM, sparsity=SPARSITY, seed=seed, intercept=False)
 
 
 def trace(job: Job) -> Trace:
-    """Both learners along one stream, looked at after every window."""
+    """Runs both learners over one stream, and measures them after every window."""
     from scipy.sparse import csr_array
 
     stream = streams.StateSpace(d=D, sparsity=SPARSITY, every=STAGE, seed=job.seed)
@@ -103,7 +103,7 @@ def trace(job: Job) -> Trace:
 
 
 def race(job: Job) -> Race:
-    """Both learners on all rows at once, and the clock."""
+    """Runs and times both learners on all rows at once."""
     from scipy.sparse import csr_array
 
     X, y = streams.StateSpace(d=D, sparsity=SPARSITY, every=STAGE, seed=job.seed).take(job.rows)
@@ -120,8 +120,8 @@ def race(job: Job) -> Race:
 def rival_losses(X: NDArray[Any], y: NDArray[Any], every: int) -> NDArray[Any]:
     """Mean squared errors of S-RLS and GMF-RLS at each of their parameters, (rival, parameter, window).
 
-    They are given the inputs that are ever other than 0. On the others S stays diagonal and no weight moves, so that
-    predictions are the same as with all of them.
+    They get only the inputs that are ever nonzero. On the others S stays diagonal and no weight moves, so predictions are
+    the same as with all inputs.
     """
     used = np.ascontiguousarray(X[:, (X != 0).any(axis=0)])
     runs = [[rival.predictions(used, y) - y for rival in known.values()] for known in rivals(RATE, PRIOR).values()]
@@ -130,12 +130,12 @@ def rival_losses(X: NDArray[Any], y: NDArray[Any], every: int) -> NDArray[Any]:
 
 
 def timed(learner: DFOP | SparseDFOP, X: Any, y: NDArray[Any]) -> tuple[NDArray[Any], float]:
-    """The losses of a run, and its seconds of the processor a row."""
+    """The losses of a run, and its processor time per row in seconds."""
     began = time.process_time()
     run = learner.run(X, y)
     return run.losses, (time.process_time() - began) / len(y)
 
 
 def stages(values: NDArray[Any], every: int) -> NDArray[Any]:
-    """The last axis, one value a window, as (stage, window of the stage)."""
+    """Splits the last axis, one value per window, into (stage, window of the stage)."""
     return values.reshape(*values.shape[:-1], -1, STAGE // every)

@@ -1,8 +1,8 @@
 """S-RLS and GMF-RLS: recursive least squares for sparse weights, which the DFOP paper compares Sparse-DFOP with.
 
-They are of Yazdanpanah and Diniz, "Recursive least-squares algorithms for sparse system modeling" (ICASSP 2017). What is
-here is derived from the criteria that are stated of them, written in NumPy as one would from a paper, and costs O(D²) a row.
-With :class:`PlainDFOP` in the same style, times can be compared like with like.
+Their authors are Yazdanpanah and Diniz, "Recursive least-squares algorithms for sparse system modeling" (ICASSP 2017). The
+versions here are derived from the criteria as others describe them, in plain NumPy, O(D²) a row. :class:`PlainDFOP` is
+written in the same style, for a fair comparison of times.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class PlainLearner(ABC):
         self.S = np.zeros((0, 0))
 
     def predictions(self, X: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
-        """Of all rows, each made before its label was learned; NaN from the row on where they stop being finite."""
+        """Predictions of all rows, each made before its label was learned; NaN from the first non-finite one on."""
         d = X.shape[1]
         self.w, self.S = self.first_weights(d), self.start * np.eye(d)
         found = np.full(len(y), np.nan)
@@ -42,12 +42,12 @@ class PlainLearner(ABC):
         return found
 
     def first_weights(self, d: int) -> NDArray[Any]:
-        """What w starts at."""
+        """The initial w."""
         return np.zeros(d)
 
     @abstractmethod
     def learn(self, x: NDArray[Any], error: float) -> None:
-        """Takes a row in, whose prediction was wrong by ``error``."""
+        """Learns a row whose prediction was off by ``error``."""
 
 
 class PlainDFOP(PlainLearner):
@@ -71,7 +71,7 @@ class PlainDFOP(PlainLearner):
 
 
 class SRLS(PlainLearner):
-    """S-RLS: weights that are no larger than ``threshold`` have no part in the update.
+    """S-RLS: weights no larger than ``threshold`` take no part in the update.
 
     The criterion is Σ λ^(t−i) (y_i − x_i·f(w))², where f sets such weights to 0. Its normal equations, with the derivative F
     of f (a diagonal of ones and zeros) taken at the weights that predicted each row, are A w = b with A = Σ λ^(t−i) F x xᵀ
@@ -94,7 +94,7 @@ class SRLS(PlainLearner):
         return np.ones(d)
 
     def learn(self, x: NDArray[Any], error: float) -> None:
-        """One step with the row cut to the inputs whose weights are above the threshold."""
+        """One step with the row restricted to inputs whose weights are above the threshold."""
         k = self.S @ np.where(np.abs(self.w) > self.threshold, x, 0.0)
         c = self.forgetting + x @ k
         self.w += k * (error / c)
@@ -106,7 +106,7 @@ class GMFRLS(PlainLearner):
     """GMF-RLS: least squares with a penalty on how many weights differ from 0, in Geman and McClure's smooth form.
 
     The criterion is ½ Σ λ^(t−i) (y_i − x_i·w)² + penalty · Σ_j (1 − 1/(1 + β|w_j|)), where β is the ``steepness``. The
-    penalty's gradient is taken at the weights before the row, g_j = β sign(w_j)/(1 + β|w_j|)², and as nearly the same from
+    penalty's gradient is evaluated at the weights before the row, g_j = β sign(w_j)/(1 + β|w_j|)², and assumed constant from
     row to row, as Eksioglu and Tanc do ("RLS algorithm with convex regularization", IEEE Signal Processing Letters, 2011):
 
         k = S x,  c = λ + x·k,  S ← (S − k kᵀ/c)/λ,  w ← w + k e/c − penalty (1 − λ) S g.
@@ -132,7 +132,7 @@ class GMFRLS(PlainLearner):
 
 
 def rivals(forget_rate: float, prior: float) -> dict[str, dict[float, PlainLearner]]:
-    """S-RLS by its threshold and GMF-RLS by its penalty, with the forgetting and the prior of a DFOP: its P is S / rate."""
+    """S-RLS by threshold and GMF-RLS by penalty, with the forgetting and the prior of a DFOP, whose P is S / rate."""
     forgetting, start = 1 - forget_rate, forget_rate * prior
     return {
         "S-RLS": {value: SRLS(forgetting, start, value) for value in THRESHOLDS},

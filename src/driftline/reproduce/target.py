@@ -1,4 +1,4 @@
-"""What a target declares, and what it finds."""
+"""The declaration of a target, and its findings."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ AGREES, IN_PART, DISAGREES, UNDECIDED = "agrees", "agrees in part", "does not ag
 
 @dataclass(frozen=True)
 class Check:
-    """One statement of the source, and whether the numbers bear it out.
+    """One statement of the source, and whether the numbers support it.
 
     Attributes:
         statement: what the source says, in words.
-        holds: computed from the numbers.
+        holds: whether it holds, computed from the numbers.
         evidence: the numbers that decide it.
     """
 
@@ -31,12 +31,12 @@ class Check:
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """What came out of a target.
+    """The results of a target.
 
     Attributes:
-        numbers: all that the picture shows, one record a row; it becomes the CSV file and the rows of the JSON file.
-        checks: the source's statements, each with whether it holds.
-        draw: makes the picture, a matplotlib figure; matplotlib is imported there and not before.
+        numbers: everything that the picture shows, one record per row; written to the CSV and JSON files.
+        checks: the source's statements, and whether each holds.
+        draw: makes the picture, a matplotlib figure; imports matplotlib only when called.
         summary: tables for the page.
         remarks: paragraphs for the page: what a reader must know to judge the numbers.
         left_out: what was not computed, and which file it needs.
@@ -64,16 +64,16 @@ class Findings:
 class Target:
     """A figure, table or statement of a source.
 
-    A target lives in a module of its own, named like it with underscores, as ``TARGET``. The registry has its name.
+    A target is the ``TARGET`` of a module with its name, in underscores. The registry lists its name.
 
     Attributes:
-        name: on the command line, and of the files.
+        name: its name on the command line and in file names.
         title: what it shows, in a line.
         source: the paper, and the figure, table or section.
         setting: how the experiment is made.
-        claim: what the source says comes out.
+        claim: the result that the source states.
         compute: does the work.
-        data: what ``--data`` may hold for it; empty where it needs no file.
+        data: the files that ``--data`` may hold; empty if it needs none.
     """
 
     name: str

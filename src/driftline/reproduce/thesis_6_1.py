@@ -1,4 +1,4 @@
-"""``thesis-6-1``: the bounds of ARCOR and LASER for a constant drift and for one that fades."""
+"""``thesis-6-1``: the bounds of ARCOR and LASER for a constant and for a fading drift."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ STEPS = (1e-6, 1e-4, 1e-2)  # nu, the norm of each step of a constant drift
 POWERS = (0.3, 0.7, 1.5)  # kappa, of a drift that fades as t^-kappa
 D = 20  # inputs, for the bounds with their constants; norms, labels and radius are 1
 LOG_LENGTHS = np.arange(3.0, 9.1, 0.5)  # of T, to the base 10
-VERY_LONG = 1000.0  # T = 10^1000 stands for "asymptotically"
+VERY_LONG = 1000.0  # T = 10^1000 represents "asymptotically"
 
 
 def log_drifts(kappa: float, log_t: float) -> tuple[float, float]:
-    """Logarithms of V' and V for steps t^-kappa up to T = exp(log_t), by the integrals plus 1; they cannot overflow."""
+    """Logarithms of V' and V for steps t^-kappa up to T = exp(log_t), from the integrals plus 1, without overflow."""
     return _log_sum(kappa, log_t), _log_sum(2 * kappa, log_t)
 
 
@@ -61,7 +61,7 @@ def laser_bound(squared: float, T: float) -> float:
 
 
 def crossing(log_t: float) -> float:
-    """The power kappa at which the two orders are equal; below it LASER's is smaller. NaN where that is never so up to 3."""
+    """The power kappa at which the two orders are equal; below it LASER's is smaller. NaN if there is none up to 3."""
     low, high = 0.0, 3.0
 
     def ahead(kappa: float) -> float:
@@ -77,7 +77,7 @@ def crossing(log_t: float) -> float:
 
 
 def compute(context: Context) -> Findings:
-    """Formulas only; the drifts are also measured on streams."""
+    """Evaluates formulas, and measures the drifts on streams."""
     lengths = LOG_LENGTHS[::4] if context.quick else LOG_LENGTHS
     return judge([*constant(lengths), *fading(lengths)], lengths, context.pick(20_000, 2000))
 
@@ -108,7 +108,7 @@ def fading(lengths: NDArray[Any]) -> list[list[Any]]:
 
 
 def judge(records: list[list[Any]], lengths: NDArray[Any], rows: int) -> Findings:
-    """The thesis's statements, from the records and from streams."""
+    """Checks the thesis's statements, from the records and from streams."""
     rule = [_by_rule(10.0**step, 10.0**power) for step in np.arange(-6, 9.1) for power in np.arange(1, 9.1)]
     measured = max(_off(step, rows) for step in STEPS)
     printed, mended = _excess(rows, 0.0), _excess(rows, 1.0)
@@ -155,13 +155,13 @@ def judge(records: list[list[Any]], lengths: NDArray[Any], rows: int) -> Finding
 
 
 def _by_rule(step: float, T: float) -> bool:
-    """Whether (log T)^6 > nu says which order is larger."""
+    """Whether (log T)^6 > nu predicts which order is larger."""
     arcor, laser = log_orders(math.log(T * step), math.log(T * step**2), math.log(T))
     return (math.log(T) ** 6 > step) == (arcor > laser)
 
 
 def _off(step: float, rows: int) -> float:
-    """How far V' and V of a target that turns are from T nu and T nu^2, relative to these."""
+    """The relative difference of V' and V of a rotating target from T nu and T nu^2."""
     stream = Rotating(rate=2 * math.asin(step / 2))
     stream.take(rows)
     return max(
@@ -171,7 +171,7 @@ def _off(step: float, rows: int) -> float:
 
 
 def _excess(rows: int, extra: float) -> float:
-    """By how much sums of t^-power exceed the integral plus ``extra``, at the most, over powers and lengths."""
+    """The largest excess of sums of t^-power over the integral plus ``extra``, over powers and lengths."""
     steps = np.arange(1.0, rows)
     excess = -math.inf
     for power in (0.3, 0.6, 0.7, 1.4, 1.5, 3.0):
@@ -181,7 +181,7 @@ def _excess(rows: int, extra: float) -> float:
 
 
 def draw(records: list[list[Any]]) -> Any:
-    """Bounds a row against T for both examples, and the kappa at which the orders are equal."""
+    """Draws bounds per row against T for both examples, and the kappa at which the orders are equal."""
     figure, (left, middle, right) = panels(3, width=4.8, height=4.3)
     for ax, example, values, letter in (
         (left, "constant drift", STEPS, "ν"),

@@ -25,14 +25,14 @@ FEASIBLE = np.abs(GRID) <= Y + 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """G on the grid of labels and predictions, as the definition gives it: (labels, predictions).
+    """G on the grid, computed from its definition: (labels, predictions).
 
     Attributes:
         values: G, in units in which it is 0 where label and prediction are 0.
-        closed: the same by Eq. (3.7) with the thesis's alpha and beta.
+        closed: the same from Eq. (3.7) with the thesis's alpha and beta.
         alpha: the coefficient of the squared label.
-        learner: the prediction that driftline's learner makes, AAR with its clip or WEMM.
-        bounded: whether labels are held within Y.
+        learner: the prediction of driftline's learner, AAR with its clip or WEMM.
+        bounded: whether labels are limited to [-Y, Y].
     """
 
     values: NDArray[Any]
@@ -49,12 +49,12 @@ class Objective:
 
     @property
     def best(self) -> int:
-        """Where on the grid the prediction of the least such value is."""
+        """The grid index of the prediction with the smallest such value."""
         return int(np.argmin(self.worst))
 
 
 def objective(X: NDArray[Any], y: NDArray[Any], x: NDArray[Any], panel: str) -> Objective:
-    """Sum of squared errors less the least weighted and penalised loss, by a solve for each label of the grid."""
+    """Sum of squared errors minus the least weighted and penalised loss, solved for each label of the grid."""
     forster = panel == PANELS[0]
     past = np.ones(len(y)) if forster else wemm_weights(X, RIDGE)
     assert past is not None
@@ -72,7 +72,7 @@ def objective(X: NDArray[Any], y: NDArray[Any], x: NDArray[Any], panel: str) -> 
 
 
 def least_losses(rows: NDArray[Any], past: NDArray[Any], weights: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any]:
-    """The least b|u|^2 + sum of weighted squared errors, for each label of the last row: a least-squares problem each."""
+    """The least b|u|^2 + sum of weighted squared errors, by least squares for each label of the last row."""
     roots = np.sqrt(weights)
     stack = np.vstack([rows * roots[:, None], np.sqrt(RIDGE) * np.eye(D)])
     targets = np.zeros((len(stack), len(labels)))
@@ -100,13 +100,13 @@ def several(job: tuple[int, int]) -> list[Objective]:
 
 
 def compute(context: Context) -> Findings:
-    """The panels of one past, and the statements on many."""
+    """The panels of one past, and the checks on many."""
     count = context.pick(200, 8)
     return judge(context.map(several, [(context.seed, number) for number in range(count)], "pasts"))
 
 
 def judge(pasts: list[list[Objective]]) -> Findings:
-    """Statements on the shape of G and on where its saddle is."""
+    """Checks on the shape of G and the place of its saddle."""
     left, centre, right = (list(each) for each in zip(*pasts, strict=True))
     step = float(GRID[1] - GRID[0])
     bends = [[np.diff(o.values, 2, axis=0) / step**2 / 2 for o in kind] for kind in (left, centre, right)]
@@ -143,7 +143,7 @@ def judge(pasts: list[list[Objective]]) -> Findings:
             f"largest curvature {flat:.1e}; largest change over the labels {max(spread):.1e}",
         ),
     ]
-    shown = min(pasts, key=lambda past: abs(past[2].learner - 3))  # away from 0, where the three are told apart
+    shown = min(pasts, key=lambda past: abs(past[2].learner - 3))  # away from 0, where the three differ visibly
     numbers: list[list[Any]] = [
         [panel, float(GRID[i]), float(GRID[j]), float(o.values[i, j])]
         for panel, o in zip(PANELS, shown, strict=True)
@@ -164,13 +164,13 @@ def judge(pasts: list[list[Objective]]) -> Findings:
 
 
 def _at_learner(o: Objective) -> NDArray[Any]:
-    """G over the labels at the learner's own prediction, which need not lie on the grid."""
+    """G over the labels at the learner's own prediction, which may be off the grid."""
     values: NDArray[Any] = o.values[:, 0] - np.square(GRID - GRID[0]) + np.square(GRID - o.learner)
     return values
 
 
 def draw(shown: list[Objective]) -> Any:
-    """Above, G over labels and predictions; below, G over the labels for five predictions."""
+    """Draws G over labels and predictions above, and G over the labels for five predictions below."""
     figure, axes = panels(6, rows=2, width=4.4, height=3.6)
     for number, (panel, o) in enumerate(zip(PANELS, shown, strict=True)):
         above, below = axes[number], axes[number + 3]
