@@ -1,4 +1,4 @@
-"""Plain references: each learner once more, slowly, from its paper's own form.
+"""Plain references: a slow second implementation of each learner, from its paper's own form.
 
 The reference of a learner is ``REFERENCE`` in its test file, ``tests/test_linear/test_rls.py`` for RLS. ``learners.py``
 finds it by the learner's registered name; ``test_learners.py`` compares every learner with its reference.
@@ -20,11 +20,11 @@ DIGITS = 50
 
 
 class Case:
-    """Parameters at which a learner is compared with its reference.
+    """Parameters with which a learner is compared with its reference.
 
     Args:
         plainly: parameters that the reference spells differently, such as a loss object.
-        parameters: those of the learner; the others keep their defaults.
+        parameters: the learner's parameters; others keep their defaults.
     """
 
     def __init__(self, *, plainly: Mapping[str, Any] | None = None, **parameters: Any) -> None:
@@ -42,10 +42,10 @@ class Reference:
     Attributes:
         plain: (X, y, *, parameters with the class's names and defaults) -> Outcome, in floats, with explicit inverses. The
             caller appends a column of ones for an intercept, unless ``plain`` has a parameter of that name.
-        cases: parameters at which the learner is compared with ``plain``, and ``plain`` with ``precise``.
+        cases: parameters with which the learner is compared with ``plain``, and ``plain`` with ``precise``.
         precise: (rows, labels, *, the same parameters) -> Precise, in mpmath's numbers: the learner's row of the accuracy
-            table. None where a learner is made of others.
-        accuracy: X -> the parameters for the accuracy table, where the defaults diverge or are slow on such rows.
+            table. None for a learner made of others.
+        accuracy: X -> the parameters for the accuracy table, if the defaults diverge or are slow on such rows.
     """
 
     plain: Callable[..., Outcome]
@@ -72,7 +72,7 @@ class Reference:
         return self.in_digits(DIGITS, X, y, **parameters)
 
     def in_digits(self, digits: int, X: Any, y: Any, **parameters: Any) -> Precise:
-        """The same with another number of digits."""
+        """Runs ``precise`` with another number of digits."""
         assert self.precise is not None
         with mp.workdps(digits):
             rows, labels = [[mpf(float(v)) for v in x] for x in X], [mpf(float(v)) for v in y]
@@ -81,7 +81,7 @@ class Reference:
 
 
 def _exact(value: Any) -> Any:
-    """Makes a number precise, so that 1 - forget_rate is not rounded to a float."""
+    """Converts a number exactly, so that 1 - forget_rate is not rounded to a float."""
     return mpf(value) if type(value) in (int, float) else value
 
 

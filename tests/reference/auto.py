@@ -1,6 +1,6 @@
-"""Auto again, plainly: full matrices, one row after the other, everything computed anew from all that was seen.
+"""A plain version of Auto: full matrices, row by row, everything recomputed from the whole past.
 
-``experts`` are (sight, time, amount, start, reset, sudden) as the core lists them; the constants are those of docs/auto.md.
+``experts`` are (feature view, time, amount, start, reset, sudden) as the core lists them; constants are from docs/auto.md.
 """
 
 from collections.abc import Collection
@@ -37,7 +37,7 @@ class Units:
         return centre, np.where(size > 1e-12 * np.abs(centre), size, 0.0)
 
     def row(self, sight: int, x: Array, past_x: list[Array], past_y: list[float], born: int) -> Array:
-        """What an expert of this sight sees; the past is in the order in which it came."""
+        """The inputs of an expert with this feature view; the past is in order of arrival."""
         raw = sight in (RAW, RAW_PAST)
         short = born <= 12
         labels = {RAW: 0, STANDARD: 0, FAR_PAST: 8, EARLIER: 4 if short else 2}.get(sight, 2)
@@ -69,7 +69,7 @@ class Units:
 
 
 class Expert:
-    """The one recursion with an explicit matrix, and its watch for jumps."""
+    """The recursion with an explicit matrix, and its detector of jumps."""
 
     def __init__(self, width: int, kind: tuple[Any, ...]) -> None:
         _, self.time, self.amount, start, self.reset, self.sudden = kind
@@ -109,7 +109,7 @@ class Expert:
 
 
 def weights(losses: Array, predictions: int, rate: float, prior: Array | None = None) -> Array:
-    """From the squared losses of all rows so far, (rows, predictions); negative where a row was overlooked."""
+    """Weights from the squared losses of all rows so far, (rows, predictions); negative where a row was ignored."""
     total, rows, before = np.zeros(predictions), 0.0, 0.0
     for row in losses:
         if row[0] < 0:
@@ -127,7 +127,7 @@ def weights(losses: Array, predictions: int, rate: float, prior: Array | None = 
 
 
 class Mixer:
-    """The three layers, from the whole past each time."""
+    """The three layers, recomputed from the whole past each time."""
 
     def __init__(self, sights: list[int]) -> None:
         self.prior = np.array([0.0 if s in (RAW, RAW_PAST) else -2.0 if s in (STANDARD, PAST) else -3.0 for s in sights])
@@ -176,7 +176,7 @@ class Mixer:
 
 
 def is_outlier(X: Array, y: Array, told: Array, own: list[float], centre: Array) -> bool:
-    """Whether the last label is one, after those that were ``told`` to the experts before."""
+    """Whether the last label is an outlier, given the labels ``told`` to the experts before."""
     mean, away, peak = float(np.mean(told)), abs(float(y[-1] - np.mean(told))), 0.0
     for t in range(1, len(told)):
         peak = max(0.999 * peak, abs(y[t] - np.mean(told[:t])))
@@ -194,7 +194,7 @@ def auto(X: Array, y: Array, experts: list[tuple[Any, ...]], gaps: Collection[in
     d = X.shape[1]
     mixer = Mixer([kind[0] for kind in experts])
     predictions = np.zeros(len(y))
-    told = y.copy()  # the labels as they are remembered
+    told = y.copy()  # the labels as remembered
     held = False  # whether the last was an outlier
     models: list[Expert] = []
     units = Units(X[:1], y[:1])

@@ -1,15 +1,15 @@
-"""Bounds on scores, written plainly: one row at a time, quantiles from bins of scores, factors in logarithms."""
+"""A plain version of the bounds on scores: one row at a time, quantiles from bins, factors as logarithms."""
 
 import math
 from statistics import NormalDist
 
 LEVELS = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.925, 0.95, 0.975, 0.99, 0.995, 0.999]
 STEP, IN_FLIGHT, FORESIGHT, MEMORY = 0.3, 6, 0.3, 512
-UNIT, ALL_KEPT = 1024, 4096  # a row's weight, and a share that is kept, are counted in whole numbers
+UNIT, ALL_KEPT = 1024, 4096  # units of a row's weight and of the share kept, which are integers
 
 
 def squared_half_width(level):
-    """Of a standard Gaussian's interval, over that of the level 0.5."""
+    """The squared half width of a standard Gaussian's interval, relative to that of level 0.5."""
     quantile = NormalDist().inv_cdf
     return (quantile((1 + level) / 2) / quantile(0.75)) ** 2
 
@@ -39,12 +39,12 @@ class Bounds:
         self.log_factor = [0.0] * len(LEVELS)
 
     def issued(self):
-        """Bounds of higher levels are no lower than those of lower ones."""
+        """The bounds as issued: those of higher levels are no lower than those of lower levels."""
         own = [base * math.exp(log) for base, log in zip(self.base, self.log_factor, strict=True)]
         return [max(own[: k + 1]) for k in range(len(own))]
 
     def take(self, score, issued=None, late=0):
-        """One more score, judged by what was issued ``late`` labels ago; at once by what is issued now."""
+        """Takes a score, judged by the bounds issued ``late`` labels ago, or by the current ones."""
         today = self.issued()
         issued = today if issued is None else issued
         for k, level in enumerate(LEVELS):
@@ -76,7 +76,7 @@ class Bounds:
             self._centre(median, score)
 
     def _quantile(self, wanted):
-        """The bin in which so much weight is reached, and where in it."""
+        """The bin in which the weight ``wanted`` is reached, and where in it."""
         below = self.zeros
         for place, weight in enumerate(self.bins):
             if weight and below + weight >= wanted:
@@ -86,7 +86,7 @@ class Bounds:
         raise AssertionError("no level is 1")
 
     def _centre(self, median, score):
-        """Where the median is at an end, its scores are taken to be like the last one, if that lies there too."""
+        """Moves the bins. If the median is in an end bin, its scores count as the last one, if that is there too."""
         centre, at_an_end = median, median in (0, 191)
         if at_an_end:
             centre = key_of(score) - self.first if score else median
@@ -94,14 +94,14 @@ class Bounds:
                 return
         moved = [0] * 192
         for place, weight in enumerate(self.bins):
-            beyond = place == (0 if centre < 64 else 191)  # of the end towards which the bins move
+            beyond = place == (0 if centre < 64 else 191)  # the end towards which the bins move
             to = min(max(place - centre + 64, 0), 191)
             moved[to if not beyond else 64 if at_an_end else place] += weight
         self.bins, self.first = moved, self.first + centre - 64
 
 
 def follow(scores, level):
-    """The bound on each score that was issued before it."""
+    """For each score, the bound issued before it."""
     bounds, out = Bounds(), []
     for score in scores:
         out.append(bounds.issued()[LEVELS.index(level)])

@@ -1,4 +1,4 @@
-"""The references of all learners, by the name under which the registry knows them."""
+"""The references of all learners, by registered name."""
 
 import importlib
 from pathlib import Path
@@ -8,7 +8,7 @@ from driftline.base.registry import regressors
 from . import Reference
 
 ROOT = Path(__file__).parents[2]
-ELSEWHERE = {"auto", "kernel"}  # made of other learners, and compared with plain forms of another kind in their own tests
+ELSEWHERE = {"auto", "kernel"}  # made of other learners; their own tests compare them with other plain forms
 
 
 def path_of(name: str) -> Path:

@@ -88,5 +88,5 @@ LOSSES = {
 
 
 def find(loss: Any) -> Any:
-    """The loss of that name; an object with value and gradient is taken as it is."""
+    """The loss of that name; an object with value and gradient passes through."""
     return LOSSES[loss] if isinstance(loss, str) else loss

@@ -31,15 +31,15 @@ def second_order(
         rows: T rows of d numbers.
         labels: T numbers.
         start: S starts at start I.
-        divide: S is divided by it before a row; a number, or a schedule over the rows.
-        keep_prior: what is left of I / start in S^-1 is restored, see ``restored``, by rows of one feature with the label 0.
+        divide: divisor of S before each row; a number, or a schedule over the rows.
+        keep_prior: restore the share of I / start in S^-1, see ``restored``, by rows of one feature with label 0.
         add: add I is added to S before a row.
         noise: rho, or "complement" for 1 - s.
         shrink: predict f / (1 + s).
         clip: bound on the absolute prediction.
-        every: S returns to I after so many rows.
+        every: number of rows after which S returns to I.
         below: S returns to I when its smallest eigenvalue falls below the threshold of this schedule: see ``threshold``.
-        radius: of the ball on which the weights are projected.
+        radius: radius of the ball on which the weights are projected.
     """
     d = len(rows[0])
     S = identity(d, mpf(start))
@@ -74,13 +74,13 @@ def second_order(
 
 
 def restored(share: Any, factor: Any) -> Any:
-    """What forgetting leaves of a prior that is kept: below 0.79 it becomes 1 / (share before), or 1 after a reset."""
+    """The share of a kept prior after forgetting: below 0.79 it becomes 1 / (share before), or 1 after a reset."""
     before = share / factor
     return share if share >= 0.79 else 1 / before if 0.79 <= before <= 1 else 1.0
 
 
 def raised(w: Vector, S: Matrix, amount: mpf) -> tuple[Vector, Matrix]:
-    """w and S after amount I came to S^-1: one row of each feature, with noise 1 / amount and the label 0."""
+    """w and S after adding amount I to S^-1: one row per feature, with noise 1 / amount and label 0."""
     for j in range(len(w)):
         k, variance = [row[j] for row in S], 1 / amount + S[j][j]
         w = [w_i - k_i * w[j] / variance for w_i, k_i in zip(w, k, strict=True)]

@@ -1,4 +1,4 @@
-"""The experts beside Auto's linear core again, plainly: full matrices and loops over all that was seen."""
+"""A plain version of the experts besides Auto's linear core: full matrices and loops over the whole past."""
 
 import numpy as np
 
@@ -43,7 +43,7 @@ class Fit:
 
 
 def differences(values: Array) -> Array:
-    """Of order 0, 1, 2, ..., at the newest; values come the newest first."""
+    """Differences of order 0, 1, 2, ... at the newest value; values come newest first."""
     out, now = [], values
     while len(now):
         out.append(now[0])
@@ -52,7 +52,7 @@ def differences(values: Array) -> Array:
 
 
 def by_differences(X: Array, y: Array, core: Array, ahead: int) -> Array:
-    """What autoregression in differences says about each row; the core's prediction where it says nothing."""
+    """The prediction of the autoregression in differences for each row; the core's if it has none."""
     d = X.shape[1]
     lags = max(1, min(16, 16 // d))
     fit, said = Fit(NEAR + d * lags, 0.9998, 1e-3), core.copy()
@@ -66,7 +66,7 @@ def by_differences(X: Array, y: Array, core: Array, ahead: int) -> Array:
             row = np.concatenate([differences(past), np.column_stack([differences(c) for c in columns]).ravel()])
             if fit.ready():
                 said[t] = past[0] + fit.predict(row)
-        if known > 1:  # half a range outside the labels nobody is believed
+        if known > 1:  # predictions are clipped to half a range outside the labels
             low, high = y[:known].min(), y[:known].max()
             said[t] = np.clip(said[t], low - 0.5 * (high - low), high + 0.5 * (high - low))
         waiting.append(None if row is None else (row, y[known - 1], y[t]))
@@ -85,7 +85,7 @@ def stack(said: Array, y: Array, forgetting: float = 0.999) -> Array:
         low, high = row.min(), row.max()
         out.append(np.clip(row[0] + size * (w @ z), low - 0.1 * (high - low), high + 0.1 * (high - low)))
         if t == 0:
-            continue  # nothing was known when it was predicted
+            continue  # no label was known when it was predicted
         squares, rows = 0.999 * squares + (label - row[0]) ** 2, 0.999 * rows + 1
         size = np.sqrt(squares / rows)
         z = np.clip((row[1:] - row[0]) / size, -30, 30)
@@ -97,7 +97,7 @@ def stack(said: Array, y: Array, forgetting: float = 0.999) -> Array:
 
 
 class Bernstein:
-    """Bernstein online aggregation whose regrets fade; no regret is far out here."""
+    """Bernstein online aggregation with fading regrets, for regrets without outliers."""
 
     def __init__(self, prior: Array) -> None:
         self.prior, self.weights = prior, prior
@@ -119,7 +119,7 @@ class Bernstein:
 
 
 class Likely:
-    """A mixture by likelihood, in which one row counts at most 1,000 times the best mean so far."""
+    """A mixture by likelihood; one row counts at most 1,000 times the best mean so far."""
 
     def __init__(self, prior: Array, keep: float) -> None:
         self.prior, self.keep, self.rows, self.losses = prior, keep, 0.0, np.zeros(len(prior))

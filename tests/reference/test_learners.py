@@ -1,4 +1,4 @@
-"""Every learner against its reference at every row, in both ways of learning, and every reference against 50 digits."""
+"""Compares every learner with its reference at every row, in both ways of learning, and every reference with 50 digits."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_learner_is_its_papers_own_form_at_every_row(name, case, intercept):
 
 @every_case(REFERENCES)
 def test_float32_stays_within_two_in_a_hundred_thousand(name, case):
-    """Resets may fall on other rows where a threshold is met to seven digits: they do not on these streams."""
+    """Resets could fall on other rows if a threshold is met to seven digits; on these streams they do not."""
     for d in (1, 3, 8, 17):
         X, y = drifting(seed=d, rows=40, d=d)
         X, y = X.astype(np.float32).astype(float), labels(y, case)

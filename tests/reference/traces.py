@@ -47,7 +47,7 @@ def outcome(
     covariance: Array | None = None,
     resets: Sequence[int] = (),
 ) -> Outcome:
-    """Collects the lists that a reference gathered row by row."""
+    """Converts the lists that a reference gathered row by row."""
     return Outcome(
         predictions=np.array(predictions, dtype=float),
         weights=np.array(weights, dtype=float).reshape(X.shape),

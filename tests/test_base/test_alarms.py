@@ -16,7 +16,7 @@ from driftline.demo import demand
 
 
 def certain_variance(scores):
-    """The largest variance of sums of 1, 2, ..., 256 neighbouring scores per score, less two standard errors."""
+    """The largest variance per score of sums of 1, 2, ..., 256 neighbouring scores, minus two standard errors."""
     found, width = [1.0], 1
     while 2 * width <= min(len(scores), 512):
         pairs = len(scores) // (2 * width)
@@ -31,7 +31,7 @@ def rank(smaller, equal, known):
 
 
 def renew(sample, error, count):
-    """Up to 384 errors; then every fourth takes the place of one, whose rank is a multiple of the golden ratio, modulo 1."""
+    """Keeps up to 384 errors; then every fourth replaces one, whose rank is a multiple of the golden ratio, modulo 1."""
     if len(sample) == 384:
         if count % 4:
             return
@@ -40,7 +40,7 @@ def renew(sample, error, count):
 
 
 def long_run_variance(scores):
-    """From all pairs, those at a distance of k for 0.9^(k - 1), or as an autoregression has it from neighbours alone."""
+    """The larger of two estimates: from all pairs, weighted 0.9^(k - 1) at distance k, or from an autoregression."""
     n, scores = len(scores), np.asarray(scores)
     covariances = [scores[k:] @ scores[:-k] / n for k in range(1, n)]
     first = min(covariances[0] - 1.5 / math.sqrt(n), 0.99)
@@ -49,7 +49,7 @@ def long_run_variance(scores):
 
 
 def plain_alarms(errors, false_every):
-    """The alarm from its definition, for up to 8,192 errors, beyond which the variances forget."""
+    """The alarm from its definition, for up to 8,192 errors; beyond that the variances forget."""
     raised, past, sample, logs, scores, early_logs, early_scores = ([] for _ in range(7))
     evidence, shares, later = np.zeros(4), np.ones(4), None
     for place, error in enumerate(errors):
@@ -100,7 +100,7 @@ def noisy(seed, scales=(1.0, 3.0, 1.0, 2.0), rows=700):
 
 
 @pytest.mark.parametrize("false_every", [20, 10_000])
-def test_alarms_are_those_of_the_definition(false_every):
+def test_alarms_match_the_definition(false_every):
     errors = noisy(1)
     errors[::50] = np.nan
     expected = plain_alarms(errors, false_every)
@@ -109,8 +109,8 @@ def test_alarms_are_those_of_the_definition(false_every):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_early_alarms_are_those_of_the_definition(seed):
-    """A change after 100 rows, of errors that depend on each other more or less."""
+def test_early_alarms_match_the_definition(seed):
+    """A change after 100 rows, for errors with more or less dependence."""
     rng = np.random.default_rng(seed)
     errors = autocorrelated(rng, 400, [0.0, 0.3, 0.6][seed % 3])
     errors[100:] *= 8
@@ -121,7 +121,7 @@ def test_early_alarms_are_those_of_the_definition(seed):
 
 
 @given(st.integers(0, 2**32 - 1), st.lists(st.integers(0, 2800), max_size=4))
-def test_how_the_errors_are_cut_makes_no_difference(seed, cuts):
+def test_the_cut_into_calls_makes_no_difference(seed, cuts):
     errors = noisy(seed)
     whole = dl.Alarm().update_many(errors).tolist()
     alarm, found, start = dl.Alarm(), [], 0
@@ -161,24 +161,24 @@ AT_REST = {
 
 @pytest.mark.parametrize("name", AT_REST)
 @pytest.mark.parametrize("false_every", [1_000, 10_000])
-def test_false_alarms_are_rarer_than_promised(name, false_every):
+def test_false_alarms_are_at_least_as_rare_as_promised(name, false_every):
     errors = AT_REST[name](np.random.default_rng(5), 200_000)
     assert dl.Alarm(false_every=false_every).update_many(errors).size <= 200_000 / false_every
 
 
 @pytest.mark.parametrize("name", [name for name in AT_REST if name != "autocorrelation 0.99"])
 def test_short_streams_have_few_false_alarms(name):
-    """Before the dependence of the errors is known. 1,000 rows say too little about a correlation over hundreds of rows."""
+    """Even before the errors' dependence is known. 1,000 rows show too little of a correlation over hundreds of rows."""
     raised = [dl.Alarm().update_many(AT_REST[name](np.random.default_rng(seed), 1000)).size for seed in range(60)]
     assert sum(raised) <= 12
 
 
-# Twice the delays that a CUSUM of the bets on sizes has with the limit log(false_every), as medians over such streams.
+# Twice the median delays, over such streams, of a CUSUM of the bets on sizes with the limit log(false_every).
 @pytest.mark.parametrize(
     ("change", "most"),
     [(lambda e: 1.5 * e, 104), (lambda e: 2 * e, 38), (lambda e: 3 * e, 22), (lambda e: e + 1, 116), (lambda e: e - 2, 12)],
 )
-def test_changes_of_independent_errors_are_soon_noticed(change, most):
+def test_changes_of_independent_errors_are_noticed_soon(change, most):
     delays = []
     for seed in range(40):
         errors = np.random.default_rng(seed).standard_normal(3000)
@@ -199,13 +199,13 @@ def test_changes_of_dependent_errors_are_noticed(name):
 
 
 @pytest.mark.parametrize("name", ["Gaussian", "Cauchy", "positive", "autocorrelation 0.5"])
-def test_of_many_short_streams_hardly_any_has_a_false_alarm(name):
+def test_few_of_many_short_streams_have_a_false_alarm(name):
     rng = np.random.default_rng(3)
     assert sum(dl.Alarm().update_many(AT_REST[name](rng, 200)).size for _ in range(2500)) <= 1
 
 
 def test_a_jump_in_a_short_stream_is_found():
-    """Errors that become 8 times as large after 100 rows, the first 15 of which are those of a model that knows nothing."""
+    """Errors that become 8 times as large after 100 rows; the first 15 are those of an untrained model."""
     found, rng = [], np.random.default_rng(4)
     for _ in range(200):
         errors = rng.standard_normal(200)
@@ -223,27 +223,27 @@ def test_dependence_that_has_ended_is_forgotten():
     assert any(len(errors) - 100 <= t < len(errors) - 60 for t in dl.Alarm().update_many(errors))
 
 
-def test_errors_that_become_smaller_raise_none():
+def test_errors_that_become_smaller_raise_no_alarm():
     rng = np.random.default_rng(4)
     for before, after in ((rng.normal(-5, 1, 2000), rng.normal(0, 1, 500)), (rng.normal(0, 3, 2000), rng.normal(0, 1, 500))):
         assert dl.Alarm().update_many(np.concatenate([before, after])).size == 0
 
 
-def test_two_outliers_in_succession_raise_none():
+def test_two_outliers_in_succession_raise_no_alarm():
     errors = np.random.default_rng(6).standard_normal(4000)
     errors[3000:3002] = 1e6
     assert dl.Alarm().update_many(errors).size == 0
 
 
-def test_after_a_burst_the_errors_before_it_still_count():
-    """Ranked among the 64 errors since, the second burst would not be extreme enough."""
+def test_errors_before_a_burst_still_count_after_it():
+    """Ranked only among the 64 errors since, the second burst would not be extreme enough."""
     errors = np.random.default_rng(9).standard_normal(4000)
     errors[3000:3004] = errors[3100:3104] = 3.5
     assert dl.Alarm().update_many(errors).tolist() == [3002, 3102]
 
 
-def test_a_sample_forgets_what_was_long_ago_and_keeps_its_spread():
-    """The shares of old and new errors in it are those of a memory of about 384 times 4 rows."""
+def test_the_sample_forgets_old_errors_and_keeps_its_spread():
+    """The shares of old and new errors in the sample are those of a memory of about 384 times 4 rows."""
     alarm = dl.Alarm()
     alarm.update_many(np.full(5000, -1.0))
     alarm.update_many(np.random.default_rng(0).random(1536))
@@ -261,7 +261,7 @@ def test_the_jumps_of_the_demo_raise_alarms():
     assert len(alarms) <= 3
 
 
-def test_equal_errors_raise_none():
+def test_equal_errors_raise_no_alarm():
     assert dl.Alarm(false_every=10).update_many(np.zeros(5000)).size == 0
     assert dl.Alarm(false_every=10).update_many(np.full(5000, np.inf)).size == 0
 
@@ -273,7 +273,7 @@ def test_mistakes_that_become_more_frequent_are_noticed():
     assert 2000 <= found < 2060
 
 
-def test_one_at_a_time():
+def test_errors_one_at_a_time_and_all_at_once_agree():
     errors, alarm = noisy(3), dl.Alarm()
     assert [t for t, error in enumerate(errors) if alarm.update(error)] == dl.Alarm().update_many(errors).tolist()
 
@@ -290,7 +290,7 @@ def test_evidence_grows_to_an_alarm():
 
 
 @pytest.mark.parametrize("value", [0, 9.9, math.inf, math.nan, "many", None])
-def test_bad_parameters(value):
+def test_bad_parameters_are_refused(value):
     with pytest.raises(ValueError, match=r"^Alarm: false_every must be in \[10, inf\), got"):
         dl.Alarm(false_every=value)
 
@@ -335,7 +335,7 @@ def test_impossible_states_are_refused(change):
         dl.Alarm().__setstate__({**state, **change})
 
 
-def test_a_run_tells_when_the_target_jumped():
+def test_a_run_reports_when_the_target_jumped():
     rng = np.random.default_rng(7)
     X = rng.normal(size=(3000, 4))
     w = np.where(np.arange(3000)[:, None] < 2000, [1.0, 2.0, 3.0, 4.0], [4.0, -3.0, 2.0, -1.0])

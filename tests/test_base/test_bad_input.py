@@ -1,4 +1,4 @@
-"""Bad input: the words of the messages, and that nothing of a refused call stays behind."""
+"""Bad input: the messages, and that a refused call changes nothing."""
 
 import re
 
@@ -77,7 +77,7 @@ MESSAGES = [
 
 
 @pytest.mark.parametrize(("act", "message"), MESSAGES, ids=[message[:60] for _, message in MESSAGES])
-def test_the_message_says_who_what_and_where(model, act, message):
+def test_the_message_names_the_call_the_value_and_the_place(model, act, message):
     before = model.__getstate__()
     with pytest.raises((ValueError, TypeError), match=f"^{message}"):
         act(model)
@@ -109,7 +109,7 @@ def test_a_bad_row_in_a_later_block_undoes_the_blocks_before(rows, block, in_blo
     assert same(before, model.__getstate__())
 
 
-def test_wemm_refuses_a_row_that_its_weight_has_no_sense_for(rows):
+def test_wemm_refuses_a_row_whose_weight_is_undefined(rows):
     X, y = rows
     model = dl.WEMM(ridge=8.0)
     model.run(X[:50], y[:50])
@@ -143,7 +143,7 @@ def test_a_rate_that_diverges_is_named_with_one_that_does_not(kind, limit):
 
 
 class Breaks:
-    """A loss that fails at its 100th row, in a way of the caller's choice."""
+    """A loss that raises a given error at its 100th row."""
 
     def __init__(self, error):
         self.error, self.rows = error, 0
@@ -162,7 +162,7 @@ class Breaks:
     "error", [RuntimeError("x"), RecursionError("x"), KeyboardInterrupt(), MemoryError(), ZeroDivisionError("x")]
 )
 def test_an_error_in_the_users_own_code_undoes_the_run(rows, error):
-    """Whatever it is: also what a thread in trouble would raise."""
+    """Whatever the error is, even one for a thread in trouble."""
     model = dl.GD(loss=Breaks(error))
     model.run(rows[0][:50], rows[1][:50])
     before = model.__getstate__()
@@ -173,8 +173,8 @@ def test_an_error_in_the_users_own_code_undoes_the_run(rows, error):
     assert model.n_seen_ == 250
 
 
-def test_a_state_that_cannot_be_put_back_is_lost_as_a_whole(monkeypatch):
-    """As where there is no memory for it: a classifier with more classes than labels would be worse."""
+def test_a_state_that_cannot_be_restored_is_lost_as_a_whole(monkeypatch):
+    """As when memory runs out: a classifier with more classes than labels would be worse."""
     model = dl.Classifier(dl.LMS())
     model.run([[1.0], [2.0], [3.0]], ["a", "b", "a"])
 
@@ -190,7 +190,7 @@ def test_a_state_that_cannot_be_put_back_is_lost_as_a_whole(monkeypatch):
     assert model.classes_.tolist() == ["c", "d"]
 
 
-def test_a_loss_cannot_use_the_learner_that_asks_it(rows):
+def test_a_loss_cannot_use_the_learner_that_calls_it(rows):
     class Meddling:
         def value(self, y, prediction):
             return 0.0
@@ -205,7 +205,7 @@ def test_a_loss_cannot_use_the_learner_that_asks_it(rows):
     assert model.n_seen_ == 0
 
 
-def test_warnings_that_are_errors_leave_nothing_behind(rows):
+def test_warnings_raised_as_errors_leave_nothing_behind(rows):
     X, y = rows
     model = dl.RLS()
     with pytest.raises(UserWarning, match="column-vector"):

@@ -1,4 +1,4 @@
-"""Frames and mappings of every kind: the same model as by hand, by file and by loop, and all of it saved."""
+"""Frames and mappings of every kind give the same model as by hand, from a file or in a loop, and are saved."""
 
 import copy
 import datetime as dt
@@ -71,7 +71,7 @@ def looped(model, rows, y, weight=None):
 @pytest.mark.parametrize("missing", ["raise", "fill"])
 @pytest.mark.parametrize("library", FRAMES)
 @pytest.mark.parametrize("name", LEARNERS)
-def test_a_frame_of_any_library_is_the_loop_of_its_rows(name, library, missing):
+def test_a_frame_of_any_library_equals_the_loop_over_its_rows(name, library, missing):
     columns, y = columns_of(80, missing=missing == "fill"), np.random.default_rng(1).normal(size=80)
     by_table, by_row = LEARNERS[name](missing=missing), LEARNERS[name](missing=missing)
     run = by_table.run(FRAMES[library](columns), y)
@@ -83,7 +83,7 @@ def test_a_frame_of_any_library_is_the_loop_of_its_rows(name, library, missing):
 
 @st.composite
 def streams(draw):
-    """Columns with holes, labels with holes, weights with zeros, and how the table is cut."""
+    """Columns and labels with gaps, weights with zeros, and cuts of the table."""
     rows = draw(st.integers(1, 40))
     column = {
         "tree": st.one_of(st.none(), st.sampled_from(["a", "b", "", "missing", "other", "é" * 300])),
@@ -104,7 +104,7 @@ ARROW = {"tree": pa.string(), "load": pa.float64(), "price": pa.float64(), "open
 
 @settings(max_examples=60)
 @given(streams(), st.sampled_from(["skip", "fill"]), st.sampled_from(["rls", "eg", "pipeline"]))
-def test_the_cut_does_not_matter_and_rows_that_are_not_learned_leave_no_trace(case, missing, name):
+def test_the_cut_does_not_matter_and_rows_that_are_not_learned_change_nothing(case, missing, name):
     columns, y, weight, cuts = case
     table = pa.table({column: pa.array(values, ARROW[column]) for column, values in columns.items()})
     by_table, by_row, by_learned = (LEARNERS[name](missing=missing) for _ in range(3))
@@ -126,8 +126,8 @@ def test_the_cut_does_not_matter_and_rows_that_are_not_learned_leave_no_trace(ca
 
 
 @pytest.mark.parametrize("missing", ["raise", "fill"])
-def test_a_file_gives_the_bits_of_the_frame(tmp_path, missing):
-    """Files fill in by ``missing="mean"`` what learners do by ``missing="fill"``."""
+def test_a_file_gives_the_same_bits_as_the_frame(tmp_path, missing):
+    """``missing="mean"`` for files does what ``missing="fill"`` does for learners."""
     columns, y = columns_of(300, missing=missing == "fill"), np.random.default_rng(2).normal(size=300)
     table = FRAMES["arrow"](columns)
     pa.parquet.write_table(table.append_column("y", pa.array(y)), tmp_path / "rows.parquet")
@@ -139,12 +139,12 @@ def test_a_file_gives_the_bits_of_the_frame(tmp_path, missing):
     require_same(by_file.__getstate__()["core"], by_frame.__getstate__()["core"], "state")
 
 
-def test_the_mean_and_the_flag_by_hand():
-    """Columns of numbers with holes against the same columns filled in with NumPy."""
+def test_the_mean_and_the_flag_equal_those_computed_by_hand():
+    """Compares columns with gaps and the same columns filled in with NumPy."""
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(200, 3)), rng.normal(size=200)
     X[rng.random(X.shape) < 0.3] = np.nan
-    X[0], X[1] = [1.0, 2.0, 3.0], np.nan  # so that all columns and all flags are there from the second row on
+    X[0], X[1] = [1.0, 2.0, 3.0], np.nan  # all columns and flags exist from the second row on
     known = np.isfinite(X)
     sums, counts = np.cumsum(np.where(known, X, 0.0), axis=0), np.cumsum(known, axis=0)
     filled = X.copy()
@@ -156,8 +156,8 @@ def test_the_mean_and_the_flag_by_hand():
     np.testing.assert_allclose(model._weights, plain._weights, rtol=1e-9, atol=1e-12)
 
 
-def test_what_was_filled_in_is_that_of_the_ask():
-    """A ticket is learned as of then: the mean has moved since, and the row has not."""
+def test_a_ticket_keeps_the_values_filled_in_at_the_ask():
+    """The mean has moved since, but the ticket's row has not."""
     model = dl.Ridge(missing="fill")
     for value in (1.0, 3.0):
         model.learn_one({"load": value}, 0.0)
@@ -165,7 +165,7 @@ def test_what_was_filled_in_is_that_of_the_ask():
     ticket = model.ask({"load": None})
     model.learn_one({"load": 100.0}, 1.0)
     twin = copy.deepcopy(model)
-    twin._direct = twin._core  # rows as they are, past the intake
+    twin._direct = twin._core  # rows bypass the intake
     model.tell(dl.Ticket.from_bytes(ticket.to_bytes()), 5.0)
     twin.learn_one([2.0, 1.0], 5.0)
     np.testing.assert_allclose(model._weights, twin._weights, rtol=1e-12)
@@ -221,7 +221,7 @@ def forged(change):
     lambda columns: columns.update(columns=3),
     lambda columns: columns.pop("named"),
 ], ids=range(13))  # fmt: skip
-def test_a_file_whose_columns_do_not_agree_is_refused(change):
+def test_a_file_with_inconsistent_columns_is_refused(change):
     record.read(forged(lambda columns: None))
     with pytest.raises((ValueError, KeyError, TypeError)):
         record.read(forged(change))
@@ -236,7 +236,7 @@ def test_text_is_bounded_by_tickets_too():
     assert model.feature_names_in_[-1] == "tree is other"
 
 
-def test_a_clash_of_names_is_told_apart():
+def test_names_that_clash_are_told_apart():
     model = dl.RLS()
     model.learn_one({"tree=oak": 0.5, "tree": "oak"}, 1.0)
     assert list(model.feature_names_in_) == ["tree=oak", "tree=oak'"]
@@ -251,7 +251,7 @@ def test_filling_cannot_be_switched_on_or_off_once_rows_were_learned():
         assert model.missing == before
 
 
-def test_what_is_refused_says_what_to_do():
+def test_refusals_say_what_to_do():
     with pytest.raises(ValueError, match="give a frame, or a mapping"):
         dl.RLS().learn_one(["oak", 1.0], 1.0)
     with pytest.raises(ValueError, match="give a frame, or a mapping"):

@@ -1,4 +1,4 @@
-"""What help() shows of a class with parameters."""
+"""The text that help() shows for a class with parameters."""
 
 import inspect
 import pydoc
@@ -27,7 +27,7 @@ def test_help_has_no_markup_and_describes_every_parameter(cls):
     assert (">>>" in docstrings.written(cls)) == (">>>" in text)
 
 
-def test_a_formula_reads_as_one():
+def test_a_formula_is_readable_in_help():
     text = pydoc.plain(pydoc.render_doc(dl.RLS))
     assert "S ← S/λ_t,   k = S x,   w ← w + (y - w · x)/(1 + x · k) k" in text
     assert "w minimises Σ_i λ^(t-i) (y_i - w · x_i)² + λ^t ridge |w|²" in text
@@ -47,7 +47,7 @@ def test_formulas_in_unicode(tex, text):
     assert docstrings.formula(tex) == text
 
 
-def test_the_docstring_of_a_learner_of_ones_own_is_shown_as_any():
+def test_a_users_own_learner_gets_a_readable_docstring_too():
     class Own(dl.Learner):
         r"""Mine, with :math:`\lambda` and ``code``.
 

@@ -1,4 +1,4 @@
-"""Calls that are interrupted, anywhere, or cut off by a fork: the model is whole, and free."""
+"""Calls that are interrupted anywhere, or cut off by a fork, leave the model whole and free."""
 
 import copy
 import os
@@ -42,7 +42,7 @@ CALLS = {
 
 
 def interrupted_at(line, call):
-    """Calls, and raises KeyboardInterrupt before the given line of driftline's code; whether the call got that far."""
+    """Makes a call, with a KeyboardInterrupt before the given line of driftline's code; returns whether it got there."""
     count, raised = 0, False
 
     def trace(frame, event, _):
@@ -69,7 +69,7 @@ def interrupted_at(line, call):
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("name", MODELS)
 def test_an_interrupt_at_any_line_leaves_the_model_whole_and_free(name, call):
-    """An interrupt can come between any two steps of Python. All is learned then, or nothing."""
+    """An interrupt can come between any two steps of Python. Either everything is learned, or nothing."""
     y = np.where(LABELS > 0, "up", "down") if name == "classifier" else LABELS
     assert interrupt_everywhere(MODELS[name](), call, y) > 20
 
@@ -80,7 +80,7 @@ def interrupt_everywhere(model, call, y):
         model.learn_one({"a": 1.0, "b": 2.0}, y[0])
     else:
         model.run(ROWS, y)
-    before = copy.deepcopy(model.__getstate__())  # SparseDFOP's names grow in place; a state takes back as many as it had
+    before = copy.deepcopy(model.__getstate__())  # SparseDFOP's names grow in place; restoring a state truncates them
     CALLS[call](model, y)
     after = model.__getstate__()
     line = 0
@@ -89,14 +89,14 @@ def interrupt_everywhere(model, call, y):
         state = model.__getstate__()
         assert same(state, before) or same(state, after), f"line {line}"
         model.__setstate__(before)
-        with model._guard.claim(only=True):  # nobody else has it
+        with model._guard.claim(only=True):  # no other claim exists
             line += 1
     assert same(model.__getstate__(), after)
     return line
 
 
 class Waits:
-    """A loss that halts a run while another thread does something."""
+    """A loss that pauses a run while another thread does something."""
 
     def __init__(self):
         self.arrived, self.go_on = threading.Event(), threading.Event()

@@ -1,4 +1,4 @@
-"""The public contract that is not a law of every learner: names, values, messages, and what importing costs."""
+"""The public contract beyond the checks of every learner: names, values, messages, and the cost of importing."""
 
 import importlib
 import inspect
@@ -46,7 +46,7 @@ def test_a_learner_is_registered_under_the_stem_of_its_file():
 
 
 def test_importing_driftline_imports_no_extra():
-    """Learners are for the start of a pipeline: they must not wait for a data-frame library."""
+    """Learners must not wait for a data-frame library to be imported."""
     extras = {"sklearn", "narwhals", "pandas", "polars", "pyarrow", "safetensors", "river", "matplotlib", "scipy"}
     for asked, brings in (("dl", {"driftline"}), ("dl.RLS, dl.Auto, dl.Kernel, dl.Fleet, dl.load", {"driftline", "numpy"})):
         code = f"import sys, driftline as dl; {asked}; print(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
@@ -59,7 +59,7 @@ def printed_by(code):
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 
 
-def test_names_are_there_before_they_are_imported():
+def test_names_exist_before_they_are_imported():
     code = """
 import driftline, inspect, pickle
 assert set(driftline.__all__) <= set(dir(driftline))
@@ -76,7 +76,7 @@ print(driftline.base.registry.name_of(driftline.RLS), driftline.base.params.real
     assert printed_by(code).startswith("rls <function real")
 
 
-def test_every_public_name_is_one_object_wherever_it_is_asked_for():
+def test_every_public_name_is_the_same_object_wherever_it_is_imported_from():
     for name in dl.__all__:
         value = getattr(dl, name)
         assert inspect.ismodule(value) or getattr(importlib.import_module(value.__module__), name) is value
@@ -131,7 +131,7 @@ def test_eg_on_the_simplex_starts_at_the_mean_of_the_features_and_all_others_at_
     assert learner.predict_one(dict(zip("abc", row, strict=True))) == pytest.approx(start, rel=1e-15)
 
 
-def test_a_run_is_arrays_and_shows_itself(rows):
+def test_a_run_holds_arrays_and_has_a_repr(rows):
     X, y = rows
     model = dl.CRRLS(period=50)
     run = model.run(X, y, weights_every=20)
@@ -146,20 +146,20 @@ def test_a_run_is_arrays_and_shows_itself(rows):
     assert dl.RLS().run(X, y).weights is None
 
 
-def test_more_rows_between_snapshots_than_rows_give_none_of_them(rows):
+def test_a_run_shorter_than_the_snapshot_distance_has_no_snapshots(rows):
     for every in (201, 10**30):
         assert dl.RLS().run(*rows, weights_every=every).weights.shape == (0, 4)
 
 
-def test_snapshots_fall_in_step_across_blocks(rows, in_blocks_of):
-    """Rows are taken in blocks; a snapshot's row does not depend on where a block ends."""
+def test_snapshots_do_not_depend_on_blocks(rows, in_blocks_of):
+    """A snapshot's row does not depend on where a block ends."""
     wanted = dl.RLS().run(*rows, weights_every=7).weights
     for block in (1, 5, 7, 64):
         in_blocks_of(block)
         assert np.array_equal(dl.RLS().run(*rows, weights_every=7).weights, wanted)
 
 
-def test_what_was_learned_is_read_not_written(rows):
+def test_learned_attributes_are_read_only(rows):
     model = dl.RLS()
     model.run(*rows)
     for name in ("coef_", "intercept_", "n_features_in_", "feature_names_in_", "n_seen_", "n_skipped_", "covariance_"):
@@ -204,7 +204,7 @@ def test_forgetting_by_a_function_starts_at_one(rows):
     assert sorted(set(asked)) == list(range(1, 201))
 
 
-def test_base_classes_say_that_they_are_no_learners():
+def test_base_classes_say_that_they_cannot_be_used_by_themselves():
     learners = registry.learners().values()
     for kind in (dl.Learner, *(base for base in dl.Learner.__subclasses__() if base not in learners)):
         with pytest.raises(TypeError, match=f"{kind.__name__} cannot be used by itself"):

@@ -1,4 +1,4 @@
-"""Intervals: their coverage holds under drift, their shape is the learner's variance, and they cannot be broken."""
+"""Intervals: they keep their coverage under drift, follow the learner's variance, and survive any stream."""
 
 import math
 import pickle
@@ -46,7 +46,7 @@ def streams(rng):
     ("name", "X", "y"), list(streams(np.random.default_rng(3))), ids=lambda value: value if isinstance(value, str) else ""
 )
 @pytest.mark.parametrize("make", [dl.Kalman, dl.NLMS, lambda: dl.RLS(forgetting=0.99)], ids=["kalman", "nlms", "rls"])
-def test_every_window_is_covered_as_asked(make, name, X, y):
+def test_every_window_has_the_requested_coverage(make, name, X, y):
     for level in LEVELS:
         run = make().run(X, y, level=level)
         inside = (run.lower <= y) & (y <= run.upper)
@@ -66,7 +66,7 @@ def test_the_width_is_near_that_of_an_oracle():
 
 @given(seed=st.integers(0, 2**32), level=st.sampled_from(list(_core.levels)))
 @settings(max_examples=40)
-def test_the_half_width_is_the_followed_quantile_times_the_variance(seed, level):
+def test_the_half_width_is_the_tracked_quantile_times_the_variance(seed, level):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((300, 3))
     y = X @ rng.standard_normal(3) + rng.standard_t(3, 300)
@@ -77,7 +77,7 @@ def test_the_half_width_is_the_followed_quantile_times_the_variance(seed, level)
         S = replica.covariance_ if replica.n_seen_ else np.eye(3) / replica.ridge
         variances.append(2.0 + x @ S @ x)
         replica.learn_one(x, label)
-    bounds = np.array(coverage.follow(run.errors**2 / variances, level))  # no lower than those of lower levels
+    bounds = np.array(coverage.follow(run.errors**2 / variances, level))  # at least those of lower levels
     largest = np.sqrt(np.maximum.accumulate(np.append(0, run.errors[:-1] ** 2)))
     half = np.minimum(np.sqrt(bounds * variances), 10 * largest)
     enough = math.ceil(level / (1 - level) - 1e-9)
@@ -87,7 +87,7 @@ def test_the_half_width_is_the_followed_quantile_times_the_variance(seed, level)
 
 
 def late_intervals(model, X, y, late, level):
-    """Each row is asked, and its ticket told `late` rows later: the tickets and whether labels lay inside."""
+    """Asks for each row, and tells its ticket `late` rows later; returns the tickets and whether labels lay inside."""
     tickets = []
     for t, x in enumerate(X):
         tickets.append(model.ask(x, ahead=1 + late))
@@ -99,7 +99,7 @@ def late_intervals(model, X, y, late, level):
 
 @pytest.mark.parametrize("late", [1, 7, 60])
 @pytest.mark.parametrize("zeros", [0.0, 0.4])
-def test_a_late_label_is_judged_by_the_bounds_that_were_issued(late, zeros):
+def test_a_late_label_is_judged_by_the_bounds_issued_with_its_prediction(late, zeros):
     """Around a prediction of 0 every score is the label's square, so the plain formula needs no model."""
     rng = np.random.default_rng(late)
     y = rng.standard_t(3, 1500) * np.exp(2 * np.sin(np.arange(1500) / 200)) * (rng.random(1500) >= zeros)
@@ -132,7 +132,7 @@ def test_coverage_holds_when_labels_are_late(make, late, most):
 @pytest.mark.parametrize("power", [-460, -100, 1, 100, 460])
 @pytest.mark.parametrize("late", [0, 24])
 def test_intervals_scale_with_the_labels(late, power):
-    """To the bit for powers of two, which move every score to another bin and change no comparison."""
+    """Exactly, for powers of two, which move every score to another bin but change no comparison."""
     rng = np.random.default_rng(8)
     X, y = np.zeros((3000, 1)), rng.standard_normal(3000)
     plain, scaled = (late_intervals(dl.NLMS(intercept=False), X, labels, late, 0.9)[0] for labels in (y, np.ldexp(y, power)))
@@ -141,7 +141,7 @@ def test_intervals_scale_with_the_labels(late, power):
 
 
 def test_intervals_follow_errors_that_leave_all_bins():
-    """Sizes that change by 10^20 at once: the bins have to be moved twice, down and up."""
+    """Sizes change by 10^20 at once, so the bins must move twice, down and up."""
     rng = np.random.default_rng(9)
     size = np.repeat([1.0, 1e-20, 1e20], 4000)
     y = size * rng.standard_normal(12_000)
@@ -180,15 +180,15 @@ def test_intervals_of_higher_levels_contain_those_of_lower_ones(rows):
     assert ends[0, 0] <= model.predict_one(X[0]) <= ends[0, 1]
 
 
-def test_asking_late_knows_the_rows_before(rows):
-    """A model that was never asked for an interval has one as soon as it is."""
+def test_the_first_interval_uses_all_earlier_rows(rows):
+    """A model has an interval as soon as one is requested, even if none was before."""
     X, y = rows
     lower, upper = dl.RLS().fit(X, y).predict_interval(X[0], level=0.95)
     assert 0.5 < (upper - lower) / (2 * 1.96 * np.std(dl.RLS().run(X, y).errors[-100:])) < 2
 
 
 @pytest.mark.parametrize(("level", "enough"), [(0.5, 1), (0.75, 3), (0.9, 9), (0.95, 19), (0.99, 99)])
-def test_infinite_until_there_are_labels_enough(level, enough, rows):
+def test_intervals_are_infinite_until_there_are_enough_labels(level, enough, rows):
     X, y = rows
     model = dl.Kalman()
     assert model.predict_interval(X[0], level) == (-math.inf, math.inf)
@@ -217,7 +217,7 @@ def test_no_stream_breaks_an_interval(seed, size, level):
 
 
 @pytest.mark.parametrize("level", [0, 1, -0.1, 1.5, math.nan, "0.9", None, True])
-def test_a_bad_level_is_said(level, rows):
+def test_a_bad_level_is_refused(level, rows):
     X, y = rows
     model = dl.RLS().fit(X, y)
     before = pickle.dumps(model)
@@ -229,7 +229,7 @@ def test_a_bad_level_is_said(level, rows):
     assert pickle.dumps(model) == before
 
 
-def test_rows_of_any_kind_are_taken(rows):
+def test_rows_of_any_kind_are_accepted(rows):
     X, y = rows
     model = dl.RLS()
     for x, label in zip(X, y, strict=True):

@@ -25,7 +25,7 @@ def test_memory_under_forgetting_is_the_sum_of_the_weights(forgetting):
 @pytest.mark.parametrize("noise", [0.1, 1.0, 50.0])
 @pytest.mark.parametrize("drift", [1e-4, 0.01, 1.0])
 def test_memory_of_a_random_walk_is_that_of_its_exponential_average(noise, drift):
-    """With x = 1 the filter ends as an average with a constant gain, whose memory is 1 over the gain."""
+    """With x = 1 the filter becomes an average with a constant gain, whose memory is 1 / gain."""
     model = dl.Kalman(noise=noise, drift=drift, intercept=False)
     model.run(np.ones((20_000, 1)), np.zeros(20_000))
     before = model.coef_[0]
@@ -33,7 +33,7 @@ def test_memory_of_a_random_walk_is_that_of_its_exponential_average(noise, drift
     assert model.memory_ == pytest.approx(1 / (model.coef_[0] - before), rel=1e-6)
 
 
-def test_memory_begins_anew_at_a_reset():
+def test_memory_restarts_at_a_reset():
     for model in (dl.ARCOR(schedule=2.0), dl.CRRLS(period=30, forgetting=1.0)):
         _, run = learned(model)
         assert run.resets.size > 2
@@ -61,7 +61,7 @@ PACED = {
 
 @pytest.mark.parametrize("every", [1, 3, 25])
 @pytest.mark.parametrize("name", PACED)
-def test_memory_over_time_is_that_of_the_loop_and_survives_a_copy(name, every):
+def test_memory_over_time_equals_that_of_the_loop_and_survives_a_copy(name, every):
     rng = np.random.default_rng(3)
     X = rng.normal(size=(160, 2))
     y = X.sum(axis=1) + 0.1 * rng.normal(size=160)
@@ -85,7 +85,7 @@ def test_memory_over_time_is_that_of_the_loop_and_survives_a_copy(name, every):
 
 
 @pytest.mark.parametrize("make", [dl.RLS, dl.CRRLS, dl.Kalman])
-def test_memory_where_rows_go_in_blocks_is_that_of_the_loop(make):
+def test_memory_of_rows_in_blocks_equals_that_of_the_loop(make):
     rng = np.random.default_rng(7)
     X, y = rng.normal(size=(50, 900)), rng.normal(size=50)
     params = {"period": 21} if make is dl.CRRLS else {}
@@ -106,7 +106,7 @@ def test_memory_of_several_outputs_is_that_of_one():
         )
 
 
-def test_memory_under_added_drift_is_the_formula_of_the_variances():
+def test_memory_under_added_drift_follows_the_formula_from_the_variances():
     rng = np.random.default_rng(5)
     X, y = rng.normal(size=(50, 3)), rng.normal(size=50)
     run = dl.Kalman(drift=0.02).run(X, y, weights_every=1)
@@ -117,7 +117,7 @@ def test_memory_under_added_drift_is_the_formula_of_the_variances():
         assert run.memory[t] == pytest.approx(np.prod(rows) ** 0.25, rel=1e-9)
 
 
-def test_auto_tells_its_memory_and_drift_by_the_shares_of_its_experts():
+def test_autos_memory_and_drift_follow_from_the_shares_of_its_experts():
     rng = np.random.default_rng(6)
     X = rng.normal(size=(200, 2))
     model = dl.Auto()
@@ -127,7 +127,7 @@ def test_auto_tells_its_memory_and_drift_by_the_shares_of_its_experts():
     assert model.drift_ == pytest.approx(sum(one.share * one.drift for one in experts), rel=1e-12)
 
 
-def test_no_memory_where_none_is_known_or_asked_for():
+def test_memory_is_none_if_unknown_or_not_requested():
     X, y = np.ones((4, 1)), np.ones(4)
     assert dl.NLMS().run(X, y, weights_every=2).memory is None
     run = dl.RLS().run(X, y)

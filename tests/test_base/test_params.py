@@ -1,4 +1,4 @@
-"""Hyper-parameters: their rules, what may change later, and numbers at the ends of the range."""
+"""Hyper-parameters: their rules, which may change later, and numbers at the ends of the range."""
 
 import math
 from fractions import Fraction
@@ -36,7 +36,7 @@ RULES = [
 
 
 @pytest.mark.parametrize(("kind", "name", "good", "bad"), RULES, ids=[f"{kind.__name__}-{name}" for kind, name, *_ in RULES])
-def test_a_rule_takes_what_is_good_and_refuses_what_is_bad(kind, name, good, bad):
+def test_a_rule_accepts_good_values_and_refuses_bad_ones(kind, name, good, bad):
     model = kind()
     for value in good:
         assert kind(**{name: value}).get_params()[name] is value
@@ -71,14 +71,14 @@ def test_several_parameters_change_together_or_not_at_all():
 
 
 def test_relations_hold_between_numbers_of_any_kind():
-    """A fraction beside a number of NumPy would overflow in comparing the two."""
+    """Comparing a fraction with a NumPy number would overflow."""
     model = dl.LASER(ridge=Fraction(1, 3), drift_cost=np.uint64(2**64 - 1))
     assert model.ridge < model.drift_cost
     with pytest.raises(ValueError, match="LASER: ridge must be less"):
         dl.LASER(ridge=np.uint64(2**64 - 1), drift_cost=Fraction(10, 3))
 
 
-def test_parameters_act_from_the_next_row_on(rows):
+def test_parameters_take_effect_from_the_next_row_on(rows):
     X, y = rows
     changed, switched = dl.RLS(forgetting=0.9), dl.RLS(forgetting=[0.9] * 100 + [0.5])
     changed.run(X[:100], y[:100])
@@ -88,7 +88,7 @@ def test_parameters_act_from_the_next_row_on(rows):
     assert np.array_equal(changed.coef_, switched.coef_)
 
 
-def test_what_cannot_change_any_more_says_so_and_stays(rows):
+def test_parameters_that_can_no_longer_change_are_refused_and_stay(rows):
     for model, change in (
         (dl.EG(norm=2.0), {"norm": None}),
         (dl.ARCOR(), {"schedule": 1.5}),
@@ -108,7 +108,7 @@ def test_what_cannot_change_any_more_says_so_and_stays(rows):
 
 
 def test_numbers_of_other_kinds_compute_as_pythons_own(rows):
-    """np.float16 would overflow at 65504, np.int8 at 127, and a fraction is no float to native code."""
+    """np.float16 would overflow at 65504, np.int8 at 127, and native code does not accept a fraction."""
     for odd, plain in ((np.float16(0.5), 0.5), (Fraction(1, 2), 0.5), (np.int8(100), 100.0), (np.float32(0.25), 0.25)):
         for kind, name in ((dl.RLS, "ridge"), (dl.LMS, "rate"), (dl.AROWR, "noise"), (dl.EG, "norm"), (dl.Kalman, "drift")):
             if name == "rate" and plain > 1:
@@ -123,8 +123,8 @@ EXTREMES = [5e-324, 1e-300, 1e-150, 1e-40, 1e-8, 0.999999, 1e8, 1e40, 1e150, 1e3
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_no_parameter_that_is_taken_breaks_the_state(learner, dtype):
-    """At the ends of the range 1/ridge is infinite, the noise is nothing, and a step overflows."""
+def test_no_accepted_parameter_breaks_the_state(learner, dtype):
+    """At the ends of the range 1/ridge is infinite, the noise vanishes, and a step overflows."""
     rng = np.random.default_rng(5)
     X, y = rng.uniform(-0.7, 0.7, size=(100, 3)), rng.normal(size=100)
     streams = [

@@ -1,4 +1,4 @@
-"""Copies in memory and across processes, and states that are no states."""
+"""Copies in memory and across processes, and invalid states."""
 
 import copy
 import pickle
@@ -12,7 +12,7 @@ import driftline as dl
 from driftline.checks.tools import same
 
 
-def test_a_pickle_goes_on_in_another_process(learner, rows, tmp_path):
+def test_a_pickle_continues_in_another_process(learner, rows, tmp_path):
     X, y = rows
     learner.run(X[:100], y[:100])
     (tmp_path / "model").write_bytes(pickle.dumps(learner))
@@ -35,7 +35,7 @@ def test_a_pickle_is_small():
     assert len(pickle.dumps(model)) < 8 * 100 * 100
 
 
-def test_a_schedule_goes_on_where_it_was(rows):
+def test_a_schedule_continues_where_it_was(rows):
     """The index of the row, and of the segment between resets, belongs to the state."""
     X, y = rows
     for model in (dl.RLS(forgetting=[*np.linspace(0.5, 1.0, 150)]), dl.ARCOR(schedule=[0.5, 0.45, 0.4, 0.35, 0.3])):
@@ -60,7 +60,7 @@ def test_wemms_ridge_is_part_of_the_state(rows):
     assert model.ridge_ != twin.ridge_
 
 
-def test_names_and_the_place_of_each_survive(rows):
+def test_names_and_their_order_survive(rows):
     model = dl.RLS()
     model.learn_one({"b": 1.0, "a": 2.0}, 1.0)
     twin = pickle.loads(pickle.dumps(model))
@@ -69,7 +69,7 @@ def test_names_and_the_place_of_each_survive(rows):
     assert model.feature_names_in_.tolist() == ["b", "a"]
 
 
-def test_functions_are_pickles_affair():
+def test_pickle_decides_about_functions():
     with pytest.raises((pickle.PicklingError, AttributeError), match="lambda"):
         pickle.dumps(dl.RLS(forgetting=lambda t: 0.9))
     model = copy.deepcopy(dl.RLS(forgetting=lambda t: 0.9))
@@ -77,7 +77,7 @@ def test_functions_are_pickles_affair():
 
 
 def wrecked(state):
-    """States that no learner was ever in."""
+    """Invalid states."""
     core = state["core"]
     yield "no weights", {**core, "weights": core["weights"][:0]}
     yield "two dimensions", {**core, "weights": core["weights"][None, :]}
@@ -92,11 +92,11 @@ def wrecked(state):
     if "matrix" in core:
         yield "another width", {**core, "weights": np.tile(core["weights"], 3)}
         yield "a matrix far too small", {**core, "weights": np.zeros(100_000, dtype=core["weights"].dtype)}
-        yield "rows below none", {**core, "sums": np.where(np.arange(core["sums"].size) == 0, -1.0, core["sums"])}
+        yield "a negative number of rows", {**core, "sums": np.where(np.arange(core["sums"].size) == 0, -1.0, core["sums"])}
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_a_wrecked_state_is_refused_and_changes_nothing(learner, dtype, rows):
+def test_an_invalid_state_is_refused_and_changes_nothing(learner, dtype, rows):
     model = dl.checks.tools.fresh(learner, dtype=dtype)
     model.run(rows[0][:153], rows[1][:153])
     before = model.__getstate__()
@@ -107,7 +107,7 @@ def test_a_wrecked_state_is_refused_and_changes_nothing(learner, dtype, rows):
 
 
 @pytest.mark.parametrize("kind", [dl.RLS, dl.ARCOR])
-def test_a_factor_that_is_none_is_refused(kind, rows):
+def test_an_invalid_factor_is_refused(kind, rows):
     model = kind()
     model.run(*rows)
     state = model.__getstate__()

@@ -1,4 +1,4 @@
-"""River: pipelines, its metrics and its ways of evaluating."""
+"""River: its pipelines, metrics and evaluation."""
 
 import subprocess
 import sys
@@ -31,7 +31,7 @@ def test_a_pipeline_learns_and_predicts(learner, dicts):
     assert sorted(learner.feature_names_in_) == ["large", "small", "tiny"]
 
 
-def test_a_pipeline_is_scaling_by_hand_and_the_learner(dicts):
+def test_a_pipeline_equals_scaling_by_hand_and_the_learner(dicts):
     pipeline = preprocessing.StandardScaler() | dl.RLS()
     scaler, model = preprocessing.StandardScaler(), dl.RLS()
     for x, y in dicts:
@@ -42,7 +42,7 @@ def test_a_pipeline_is_scaling_by_hand_and_the_learner(dicts):
         assert pipeline.predict_one(x) == model.predict_one(scaled)
 
 
-def test_rivers_evaluation_takes_a_learner_for_a_regressor(learner, dicts):
+def test_rivers_evaluation_treats_a_learner_as_a_regressor(learner, dicts):
     assert isinstance(learner, base.Regressor)
     metric = metrics.MSE()
     evaluate.progressive_val_score(dicts, preprocessing.StandardScaler() | dl.RLS(forgetting=0.95), metric)

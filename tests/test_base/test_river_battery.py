@@ -1,4 +1,4 @@
-"""River's own battery of checks, on everything that is an estimator."""
+"""River's own battery of checks, on every estimator."""
 
 import random
 import subprocess
@@ -40,8 +40,8 @@ ESTIMATORS = {**registry.learners(), **TRANSFORMERS, **COMPOSED}
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_every_estimator_passes_all_checks_but_those_that_it_names(name):
-    """And fails these: a check that is no longer broken must go from the list."""
+def test_every_estimator_fails_exactly_the_checks_that_it_names(name):
+    """A check that no longer fails must be removed from the list."""
     estimator = ESTIMATORS[name]()
     broken, ran = {}, set()
     for check in checks.yield_checks(estimator):
@@ -59,14 +59,14 @@ def test_every_estimator_passes_all_checks_but_those_that_it_names(name):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ["pipeline_of_lms", "pipeline_of_gd", "pipeline_of_wemm", "averaged"])
-def test_learners_that_need_scaled_rows_pass_whole_behind_a_scaler(name):
+def test_learners_that_need_scaled_rows_pass_all_checks_behind_a_scaler(name):
     estimator = COMPOSED[name]()
     assert not estimator._unit_test_skips()
     random.seed(1)
     checks.check_estimator(estimator)
 
 
-def test_an_instance_that_is_older_than_rivers_import_is_known():
+def test_river_recognises_an_instance_made_before_its_import():
     """In a fresh interpreter: here River is loaded already. driftline itself does not import it."""
     code = (
         "import sys, driftline as dl; from driftline.features import Lags, Standardize;"
@@ -83,7 +83,7 @@ def test_an_instance_that_is_older_than_rivers_import_is_known():
     )
 
 
-def test_an_instance_of_a_base_class_does_not_decide_for_the_others():
+def test_an_instance_of_a_base_class_does_not_register_its_subclasses():
     """In a fresh interpreter, where no class is registered yet."""
     code = (
         "from river import base; import driftline as dl; dl.Learner(); model = dl.Classifier();"
@@ -93,7 +93,7 @@ def test_an_instance_of_a_base_class_does_not_decide_for_the_others():
     assert run.stdout.strip() == "True False"
 
 
-def test_memory_counts_what_was_learned():
+def test_memory_usage_includes_the_learned_state():
     model = dl.RLS(intercept=False)
     model.learn_one([1.0] * 100, 1.0)
     matrix = 100 * 101 / 2 * 8

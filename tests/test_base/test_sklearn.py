@@ -1,4 +1,4 @@
-"""scikit-learn's own checks, and the learners among its tools."""
+"""scikit-learn's own checks, and learners in its tools."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def failures(estimator):
 
 @pytest.mark.filterwarnings("ignore")
 def test_each_learner_fails_exactly_the_checks_that_are_listed(learner):
-    """A reason that no longer holds must go from the list, too."""
+    """A reason that no longer holds must be removed from the list."""
     assert set(failures(learner)) == set(expected_failures(learner))
 
 
@@ -53,7 +53,7 @@ def has_reasons_of_its_own(variant):
 def test_variants_break_no_check_without_a_reason(name):
     variant = VARIANTS[name]()
     unexpected = set(failures(variant)) - set(expected_failures(variant))
-    assert unexpected <= {"check_regressors_train"}  # which asks for a score, and these parameters suit other data
+    assert unexpected <= {"check_regressors_train"}  # it requires a score, and these parameters suit other data
 
 
 def test_the_reasons_follow_from_what_the_learner_does():
@@ -128,7 +128,7 @@ def test_a_grid_search_finds_the_better_parameter():
     assert search.best_score_ > 0.999
 
 
-def test_a_grid_search_takes_bad_parameters_for_failed_fits(rows):
+def test_a_grid_search_counts_bad_parameters_as_failed_fits(rows):
     search = GridSearchCV(dl.RLS(), {"forgetting": [0.9, 1.2]}, cv=2, error_score="raise")
     with pytest.raises(ValueError, match=r"RLS: forgetting must be in \(0, 1\]"):
         search.fit(*rows)
@@ -142,7 +142,7 @@ def test_cross_validation_scores_every_learner(learner, rows):
     assert cross_val_predict(learner, X, y, cv=KFold(4)).shape == (200,)
 
 
-def test_ridge_is_scikit_learns_ridge(rows):
+def test_ridge_equals_scikit_learns_ridge(rows):
     X, y = rows
     ours, theirs = dl.Ridge(ridge=2.0, intercept=False).fit(X, y), Ridge(alpha=2.0, fit_intercept=False).fit(X, y)
     assert ours.coef_ == pytest.approx(theirs.coef_, rel=1e-10)
@@ -159,7 +159,7 @@ def test_bagging_averages_learners(rows):
     assert bag.score(X, y) > 0.5
 
 
-def test_names_of_features_are_checked_as_scikit_learn_does(rows):
+def test_feature_names_are_checked_as_in_scikit_learn(rows):
     import pandas as pd
 
     X, y = rows

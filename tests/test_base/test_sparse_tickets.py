@@ -14,7 +14,7 @@ def test_a_sparse_row_that_waited_is_learned_like_one_that_did_not(make, index):
     X = scipy.sparse.random(6, 40, density=0.2, format="csr", random_state=1)
     X.indices, X.indptr = X.indices.astype(index), X.indptr.astype(index)
     first, second = make(), make()
-    tickets = [first.ask(X[row]) for row in range(6)]  # the learner has met no row yet
+    tickets = [first.ask(X[row]) for row in range(6)]  # the learner is untrained
     tickets[1] = dl.Ticket.from_bytes(tickets[1].to_bytes())
     tickets[2:4] = packed.unpack(*packed.pack(tickets[2:4]))
     for row, ticket in enumerate(tickets):

@@ -1,4 +1,4 @@
-"""Warnings where nothing holds predictions near the labels: once, with the remedy, and never a half-learned model."""
+"""Warnings about predictions that may run away: issued once, with remedies, and never with a half-learned model."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def labels(learner, y):
 
 
 def collinear(rows, d=5):
-    """Two features are the same for longer than any short memory."""
+    """Two features are equal for longer than any short memory."""
     X, y = drifting(0, rows=rows, d=d)
     X[:, 1] = X[:, 0]
     return X, y
@@ -52,7 +52,7 @@ def collinear(rows, d=5):
 
 @pytest.mark.parametrize("verb", ["run", "partial_fit", "fit"])
 @pytest.mark.parametrize("learner", SHORT, ids=repr)
-def test_a_memory_that_does_not_determine_the_weights_is_warned_of_once(learner, verb):
+def test_a_memory_that_does_not_determine_the_weights_causes_one_warning(learner, verb):
     X, y = collinear(200)
     model = learner.clone()
     with pytest.warns(
@@ -67,8 +67,8 @@ def test_a_memory_that_does_not_determine_the_weights_is_warned_of_once(learner,
 
 
 @pytest.mark.parametrize("learner", SHORT, ids=repr)
-def test_a_short_memory_of_rows_that_determine_the_weights_is_no_concern(learner):
-    """The inputs vary in every direction, and the target is so fast that a short memory is right."""
+def test_a_short_memory_whose_rows_determine_the_weights_causes_no_warning(learner):
+    """The inputs vary in every direction, and the target moves so fast that a short memory is right."""
     X, y = drifting(0, rows=400, d=5, step=1.0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -77,7 +77,7 @@ def test_a_short_memory_of_rows_that_determine_the_weights_is_no_concern(learner
     assert concerns(model) == []
 
 
-def test_the_best_memory_in_hindsight_is_no_concern_where_it_is_shorter_than_the_features():
+def test_the_best_memory_in_hindsight_causes_no_warning_though_shorter_than_the_features():
     X, y = drifting(3, rows=3000, d=12, step=0.5)
     losses = {forgetting: np.mean(dl.RLS(forgetting=forgetting).run(X, y).losses) for forgetting in (0.9, 0.95, 0.99, 0.999)}
     assert min(losses, key=losses.get) == 0.9
@@ -103,7 +103,7 @@ def test_other_learners_are_silent(learner):
     assert concerns(model) == []
 
 
-def test_learn_one_warns_of_what_may_come_when_the_core_is_made_and_when_it_outgrows_its_memory():
+def test_learn_one_warns_of_the_risk_when_the_core_is_made_and_when_it_outgrows_its_memory():
     may = r"memory of 5 rows is less than the 6 weights\. If inputs stay constant"
     model = dl.RLS(forgetting=0.8)
     with warnings.catch_warnings():
@@ -118,7 +118,7 @@ def test_learn_one_warns_of_what_may_come_when_the_core_is_made_and_when_it_outg
         model.learn_one(dict.fromkeys("abcdef", 1.0), 1.0)
 
 
-def test_a_warning_that_is_an_error_leaves_nothing_learned():
+def test_a_warning_raised_as_an_error_leaves_nothing_learned():
     X, y = collinear(200)
     model = dl.RLS(forgetting=0.8)
     with warnings.catch_warnings():
@@ -139,7 +139,7 @@ def test_a_fleet_warns_when_it_begins_to_learn():
         fleet.run(np.arange(30) % 3, X, y)
 
 
-RUNAWAY = dl.RLS(forgetting=lambda t: 0.9)  # nobody knows what a function will say, so there is no warning beforehand
+RUNAWAY = dl.RLS(forgetting=lambda t: 0.9)  # a function's values are unknown, so there is no warning beforehand
 FAR = r"predictions missed labels by up to .* no label is larger than"
 
 
@@ -148,7 +148,7 @@ FAR = r"predictions missed labels by up to .* no label is larger than"
     [RUNAWAY, dl.Averaged(RUNAWAY), dl.Averaged(dl.Averaged(RUNAWAY))],
     ids=["alone", "averaged", "averaged twice"],
 )
-def test_predictions_far_beyond_the_labels_are_warned_of_at_the_end_of_a_run(learner):
+def test_predictions_far_beyond_the_labels_cause_a_warning_at_the_end_of_a_run(learner):
     X, y = calendar()
     with pytest.warns(dl.DriftlineWarning, match=FAR) as caught:
         learner.clone().run(X, y)
@@ -160,7 +160,7 @@ def test_other_learners_have_other_remedies():
         dl.LMS(rate=0.5).fit(np.full((8, 1), 4.0), np.ones(8))
 
 
-def test_save_warns_of_what_a_loop_of_single_rows_led_to(tmp_path):
+def test_save_warns_of_predictions_that_ran_away_in_a_loop(tmp_path):
     X, y = calendar(1500)
     model = dl.RLS(forgetting=[0.9])
     for x, label in zip(X, y, strict=True):
@@ -171,7 +171,7 @@ def test_save_warns_of_what_a_loop_of_single_rows_led_to(tmp_path):
 
 @pytest.mark.parametrize("verb", ["run", "learn_many", "learn_one"])
 def test_a_fleet_names_a_model_whose_predictions_ran_away(verb):
-    """That of the key "b"; the others keep to the labels."""
+    """The model of key "b" runs away; the others stay near the labels."""
     X, y = np.ones((24, 1)), np.ones(24)
     keys = ["abc"[t % 3] for t in range(24)]
     X[1::3] *= 4
@@ -182,7 +182,7 @@ def test_a_fleet_names_a_model_whose_predictions_ran_away(verb):
     assert len(caught) == 1
 
 
-def test_a_fleet_has_not_learned_what_a_warning_that_is_an_error_refused():
+def test_a_fleet_learns_nothing_if_a_warning_is_raised_as_an_error():
     fleet = dl.Fleet(dl.LMS(rate=0.5), 1)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -192,25 +192,25 @@ def test_a_fleet_has_not_learned_what_a_warning_that_is_an_error_refused():
 
 
 @pytest.mark.parametrize("learner", [dl.Ridge(), dl.NLMS(), dl.Kalman(), dl.Auto()], ids=repr)
-def test_labels_whose_squares_leave_the_range_are_warned_of(learner):
+def test_labels_whose_squares_leave_the_range_cause_a_warning(learner):
     X, y = drifting(4, rows=50)
     y[30] = 1e200
     with pytest.warns(dl.DriftlineWarning, match=r"sum of squared errors left the range.*is more than 1e150\. Remedies"):
         learner.clone().fit(X, y)
 
 
-def test_a_capped_figure_is_not_given_as_the_true_one():
+def test_a_capped_figure_is_not_shown_as_exact():
     with pytest.warns(dl.DriftlineWarning, match=r"by more than 1e150, though no label is larger than 1\. "):
         dl.Ridge(ridge=1e-90, intercept=False).fit([[1e-30], [1e135]], [1.0, 1.0])
 
 
-def test_a_prediction_a_few_times_too_large_is_no_concern():
+def test_a_prediction_a_few_times_too_large_causes_no_warning():
     model = dl.Ridge(intercept=False).fit([[1.0], [9.0]], [1.0, 1.0])
     assert concerns(model) == []
     assert "predictions missed labels" in concerns(dl.Ridge(intercept=False).fit([[1.0], [25.0]], [1.0, 1.0]))[0]
 
 
-def test_learners_whose_form_bounds_their_predictions_are_silent():
+def test_learners_with_bounded_predictions_are_silent():
     """A first guess that misses a small label is not a prediction that ran away."""
     X, y = np.full((20, 2), 5.0), np.full(20, 0.01)
     with warnings.catch_warnings():

@@ -32,7 +32,7 @@ def quick_switches():
     sys.setswitchinterval(before)
 
 
-def test_different_models_in_several_threads_give_what_they_give_alone(learner, long_rows):
+def test_different_models_in_several_threads_give_the_same_results_as_alone(learner, long_rows):
     X, y = long_rows
     if isinstance(learner, dl.Kernel):
         learner = dl.Kernel(budget=20)  # every row would be a point
@@ -46,7 +46,7 @@ def test_different_models_in_several_threads_give_what_they_give_alone(learner, 
         assert same(model.__getstate__(), wanted.__getstate__())
 
 
-def test_one_row_at_a_time_in_several_threads_gives_what_it_gives_alone(long_rows):
+def test_one_row_at_a_time_in_several_threads_gives_the_same_results_as_alone(long_rows):
     X, y = long_rows[0][:300], long_rows[1][:300]
     wanted = dl.RLS()
     wanted.run(X, y)
@@ -62,11 +62,11 @@ def test_one_row_at_a_time_in_several_threads_gives_what_it_gives_alone(long_row
             assert same(model.__getstate__(), wanted.__getstate__())
 
 
-ATTEMPTS = 50  # a busy machine may run two threads one after the other, now and then
+ATTEMPTS = 50  # a busy machine may sometimes run two threads one after the other
 
 
 def ticks_in_the_middle_of_a_run(model, X, y):
-    """How often this thread runs Python code in the middle of a run in another."""
+    """How often this thread runs Python code during a run in another thread."""
     started, stamps = threading.Event(), []
 
     def run():
@@ -87,7 +87,7 @@ def ticks_in_the_middle_of_a_run(model, X, y):
 
 
 def test_the_interpreter_is_free_while_a_model_runs():
-    """Another thread does Python work in the middle of a long run: the lock of the interpreter is released."""
+    """Another thread does Python work during a long run: the interpreter's lock is released."""
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(20_000, 200)), rng.normal(size=20_000)
     model = dl.RLS()
@@ -97,13 +97,13 @@ def test_the_interpreter_is_free_while_a_model_runs():
 
 @dataclass
 class Meeting:
-    """Two threads at one model: one runs it, the other acts on it again and again until the run ends."""
+    """Two threads use one model: one runs it, the other acts on it repeatedly until the run ends."""
 
     model: dl.RLS
     X: np.ndarray
     y: np.ndarray
-    acted: int = 0  # times that the act was taken
-    run: dl.Run | None = None  # None where it was refused
+    acted: int = 0  # times that the act succeeded
+    run: dl.Run | None = None  # None if it was refused
     refusals: list[str] = field(default_factory=list)
 
     def hold(self, act):
@@ -156,7 +156,7 @@ def test_reading_a_model_that_another_thread_runs_is_a_clear_error_and_does_no_h
     meeting = meet(act)
     wanted = dl.RLS()
     wanted.run(meeting.X[:2], meeting.y[:2])
-    if meeting.run is not None:  # otherwise the reader was there first
+    if meeting.run is not None:  # otherwise the reader came first
         np.testing.assert_array_equal(meeting.run.predictions, wanted.run(meeting.X, meeting.y).predictions)
     assert same(meeting.model.__getstate__(), wanted.__getstate__())
 
@@ -171,7 +171,7 @@ def test_reading_a_model_that_another_thread_runs_is_a_clear_error_and_does_no_h
     ids=["run", "partial_fit", "learn_one_with_weight"],
 )
 def test_learning_by_a_model_that_another_thread_runs_is_a_clear_error(act):
-    """Rows learned before or after the run count; in the middle none is learned."""
+    """Rows learned before or after the run count; during it none is learned."""
     meeting = meet(act)
     assert all(np.isfinite(part).all() for part in meeting.model.__getstate__()["core"].values())
     assert meeting.model.n_seen_ == 2 + (0 if meeting.run is None else len(meeting.y)) + meeting.acted
@@ -189,7 +189,7 @@ def test_setting_parameters_of_a_model_that_another_thread_runs_is_a_clear_error
 
 
 def test_rows_from_many_threads_are_all_counted_or_refused():
-    """Every row that was not refused was learned once, whatever the threads did to each other."""
+    """Every row that was not refused was learned once, however the threads interleave."""
     model = dl.Kalman()
     model.learn_one({"a": 0.1, "b": 0.2}, 1.0)
     learned, refused = [], []
@@ -243,8 +243,8 @@ def test_the_error_points_to_the_page_on_threads():
     assert refusal.endswith(f": see {title} in the documentation")
 
 
-def test_two_threads_that_meet_a_fresh_model_make_one_of_it():
-    """The first row makes the state: two at once must not make two, and lose one."""
+def test_two_threads_that_start_a_model_create_one_state():
+    """The first row creates the state: two threads at once must not create two, and lose one."""
     for seed in range(30):
         model = dl.RLS()
         barrier = threading.Barrier(4)
@@ -262,7 +262,7 @@ def test_two_threads_that_meet_a_fresh_model_make_one_of_it():
         assert model.n_seen_ == learned > 0, seed
 
 
-def test_a_failed_run_gives_the_model_back(long_rows):
+def test_a_failed_run_releases_the_model(long_rows):
     X, y = long_rows
     model = dl.RLS()
     bad = y.copy()
@@ -277,7 +277,7 @@ def test_a_failed_run_gives_the_model_back(long_rows):
 @pytest.mark.parametrize("fails", [True, False])
 @pytest.mark.parametrize("fitted", [True, False])
 def test_no_row_of_another_thread_slips_into_a_run(fails, fitted):
-    """Between two blocks of a run the core is free for a moment, and yet not to be had."""
+    """Between two blocks of a run the core is idle for a moment, but still claimed."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200_000, 20))
     y = X.sum(axis=1)
@@ -303,5 +303,5 @@ def test_no_row_of_another_thread_slips_into_a_run(fails, fitted):
             taken.append(1)
     thread.join()
     rows = 0 if fails else len(y)
-    assert model.n_seen_ == 10 * fitted + rows + len(taken)  # before or after the run, and none of them lost
+    assert model.n_seen_ == 10 * fitted + rows + len(taken)  # before or after the run; none is lost
     model.learn_one(X[0], 1.0)  # and it is free again

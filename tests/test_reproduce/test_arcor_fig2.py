@@ -54,11 +54,11 @@ def test_gaps_that_shrink_are_seen(outcomes):
     assert not arcor_fig2.gaps("it", replace(outcome, losses=shrinking)).holds
 
 
-def test_the_remark_names_the_unit_and_the_stream_that_nobody_tracks(outcomes):
+def test_the_remark_names_the_unit_and_the_stream_that_cannot_be_tracked(outcomes):
     (remark,) = arcor_fig2.judge(outcomes).remarks
     assert "On drift, radians no learner is more than 1 % better" in remark
     (other,) = arcor_fig2.judge({name: outcomes[name] for name in outcomes if name.endswith("degrees")}).remarks
-    assert "nobody can track" not in other
+    assert "cannot be tracked" not in other
 
 
 def test_curves_that_coincide_are_all_seen_and_their_regions_mix_no_colour(outcomes):

@@ -99,7 +99,7 @@ def test_an_output_that_cannot_be_made_ends_with_2_before_any_work(capsys, tmp_p
     (tmp_path / "file").write_text("mine")
     code, _, err = call(capsys, "reproduce", "laser-fig7-1", "--out", str(tmp_path / "file" / "inside"))
     assert code == 2
-    assert "out cannot be made" in err
+    assert "out cannot be created" in err
 
 
 def test_a_disk_that_is_full_at_the_end_ends_with_1_and_a_line(capsys, monkeypatch, tmp_path):

@@ -157,9 +157,9 @@ def test_a_quick_run_says_that_it_is_one_and_decides_nothing(held):
     target, context = reproduce.find("lecture-bounds"), Context(quick=True)
     text, content = page.page(target, findings(held), context), page.content(target, findings(held), context)
     assert text.count(target.setting) == 1
-    assert f"That of a full run, of which this quick run is a small part: {target.setting}" in text
-    assert content["setting"].startswith("That of a full run, of which this quick run is a small part: ")
-    assert "decides nothing, and its numbers are not for quoting" in text
+    assert f"That of a full run; this quick run does a small part of it: {target.setting}" in text
+    assert content["setting"].startswith("That of a full run; this quick run does a small part of it: ")
+    assert "decides nothing, and its numbers should not be quoted" in text
     assert "undecided: statement 0 (by numbers)" in text
     assert "hold:" not in text
     assert "holds:" not in text

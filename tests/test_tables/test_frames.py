@@ -1,4 +1,4 @@
-"""Frames of several libraries, and whatever else holds a table of numbers."""
+"""Frames of several libraries, and other tables of numbers."""
 
 import array
 
@@ -37,7 +37,7 @@ def test_a_frame_is_its_table_with_names(make, family, rows):
     assert np.array_equal(framed._weights, plain._weights)
 
 
-def test_a_frame_in_small_blocks_is_the_same_frame(make, rows, in_blocks_of):
+def test_a_frame_in_small_blocks_gives_the_same_results(make, rows, in_blocks_of):
     X, y = rows
     wanted = dl.ARCOR().run(X, y)
     for block in (1, 7, 64):
@@ -48,7 +48,7 @@ def test_a_frame_in_small_blocks_is_the_same_frame(make, rows, in_blocks_of):
 
 
 def test_small_blocks_are_really_taken(rows, in_blocks_of, monkeypatch):
-    """Or else the tests of blocks would show nothing."""
+    """Otherwise the tests of blocks would show nothing."""
     sizes, replay = [], dl.RLS._replay_block
 
     def spy(self, block, *arguments):
@@ -90,7 +90,7 @@ def test_numbers_of_every_column_type_are_numbers(rows):
 @pytest.mark.parametrize(
     "labels", [pd.Series, pl.Series, pa.array, list, tuple, lambda y: pd.Series(y, index=range(5, 205))]
 )
-def test_labels_come_in_any_column(labels, rows):
+def test_labels_may_be_any_kind_of_column(labels, rows):
     X, y = rows
     assert np.array_equal(dl.RLS().run(X, labels(y)).predictions, dl.RLS().run(X, y).predictions)
 
@@ -119,7 +119,7 @@ def test_a_column_that_cannot_be_encoded_is_named(make_lists):
         dl.RLS().run(make_lists({"a": ["x", "y"], "b": [b"1", b"2"]}), [1.0, 2.0])
 
 
-def test_frames_that_are_no_tables_in_memory_are_refused_by_name():
+def test_frames_that_are_not_in_memory_are_refused_by_name():
     with pytest.raises(TypeError, match=r"RLS\.run: X cannot be read as a frame: .*LazyFrame"):
         dl.RLS().run(pl.LazyFrame({"a": [1.0]}), [1.0])
     with pytest.raises(ValueError, match=r"RLS\.run: X cannot be read as a frame: .*unique column names"):
@@ -138,7 +138,7 @@ def test_columns_named_by_numbers_have_no_names(rows):
     assert np.array_equal(model.predict(pd.DataFrame(X)), model.predict(X))
 
 
-def test_a_row_of_a_frame_is_a_row(rows):
+def test_a_row_of_a_frame_is_accepted_as_a_row(rows):
     X, y = rows
     frame = pd.DataFrame(X, columns=NAMES)
     model = dl.RLS()
@@ -171,8 +171,8 @@ def test_anything_with_array_is_an_array(rows):
         assert model.predict_one(row) == model.predict_one(np.array(row))
 
 
-def test_arrays_that_lie_across_the_grain_of_memory_are_copied(rows):
-    """A field of a packed record starts at odd addresses, with strides that are no multiple of its size."""
+def test_unaligned_arrays_are_copied(rows):
+    """A field of a packed record has odd addresses, and strides that are not multiples of its size."""
     X, y = rows
     packed = np.zeros(200, dtype=[("flag", "i1"), ("x", "f8", (3,)), ("y", "f8")])
     packed["x"], packed["y"] = X, y

@@ -1,4 +1,4 @@
-"""Rows as mappings: whatever is a mapping, whatever is a name, and keys that misbehave."""
+"""Rows as mappings: any mapping, any name, and keys that misbehave."""
 
 import collections
 import types
@@ -44,7 +44,7 @@ def test_any_number_is_a_value(model, value):
 
 
 @pytest.mark.parametrize("names", [("a", 1, 2.5), (None, ("pair", 1), b"bytes"), (frozenset("ab"), True, "")])
-def test_any_hashable_thing_is_a_name(names):
+def test_any_hashable_object_is_a_name(names):
     by_name, by_place = dl.RLS(), dl.RLS()
     for row in np.random.default_rng(1).normal(size=(10, 3)):
         by_name.learn_one(dict(zip(names, row.tolist(), strict=True)), float(row.sum()))
@@ -53,7 +53,7 @@ def test_any_hashable_thing_is_a_name(names):
     assert by_name.feature_names_in_.tolist() == list(names)
 
 
-def test_equal_names_are_one_name_even_where_they_are_other_objects(model):
+def test_equal_names_are_one_name_even_if_they_are_different_objects(model):
     other = {"".join(["", name]): value for name, value in ROW.items()}
     later = {name.encode().decode(): value for name, value in reversed(ROW.items())}
     assert model.predict_one(other) == model.predict_one(later) == model.predict_one(ROW)
@@ -96,7 +96,7 @@ def test_names_come_from_a_frame_too(rows):
         model.predict(pd.DataFrame(X, columns=list("abc")))
 
 
-def test_rows_without_names_and_mappings_do_not_mix_by_guess(rows):
+def test_rows_without_names_and_mappings_are_not_mixed_by_guessing(rows):
     model = dl.RLS()
     model.run(*rows)
     with pytest.raises(ValueError, match=r"RLS\.predict_one: x is a mapping, but RLS learned from features without names"):
@@ -105,7 +105,7 @@ def test_rows_without_names_and_mappings_do_not_mix_by_guess(rows):
         model.learn_one(ROW, 1.0)
 
 
-def test_what_is_wrong_in_a_mapping_is_named(model):
+def test_bad_values_in_a_mapping_are_named(model):
     with pytest.raises(ValueError, match=r"RLS\.learn_one: x has NaN in feature 'b'"):
         model.learn_one({**ROW, "b": float("nan")}, 1.0)
     with pytest.raises(ValueError, match=r"RLS\.predict_one: x has infinity in feature 'new'"):
@@ -116,7 +116,7 @@ def test_what_is_wrong_in_a_mapping_is_named(model):
 
 
 class Vandal:
-    """Empties the mapping, and lets its values go, when it is compared."""
+    """A key that empties the mapping when it is compared."""
 
     def __init__(self, mapping):
         self.mapping = mapping
@@ -130,7 +130,7 @@ class Vandal:
 
 
 def test_keys_that_empty_the_mapping_while_it_is_read_do_no_harm(model):
-    """The look-up runs Python code of the key, in the middle of native code."""
+    """The look-up runs the key's Python code in the middle of native code."""
     for t in range(200):
         row = {"a": t * 0.001}
         row[Vandal(row)] = t * 0.002
@@ -146,7 +146,7 @@ class Raises:
         raise LookupError("a key that cannot be compared")
 
 
-def test_a_key_that_raises_is_heard_and_changes_nothing(model):
+def test_the_error_of_a_key_is_raised_and_changes_nothing(model):
     before = model.__getstate__()
     for act in (lambda row: model.predict_one(row), lambda row: model.learn_one(row, 1.0)):
         with pytest.raises(LookupError, match="cannot be compared"):
@@ -155,7 +155,7 @@ def test_a_key_that_raises_is_heard_and_changes_nothing(model):
 
 
 class Nosy:
-    """Asks the model for a prediction while the model looks it up."""
+    """A key that asks the model for a prediction while the model looks it up."""
 
     def __init__(self, model):
         self.model, self.heard = model, []

@@ -1,4 +1,4 @@
-"""Missing values: None, NaN, NA and null, refused or skipped, and what is counted."""
+"""Missing values: None, NaN, NA and null are refused, or skipped and counted."""
 
 import pickle
 
@@ -34,7 +34,7 @@ def with_holes(rows):
     ],
     ids=["objects", "lists", "pandas_nullable", "pandas", "polars", "arrow", "array"],
 )
-def test_every_way_to_say_missing_is_missing(frame, rows):
+def test_every_spelling_of_a_missing_value_counts_as_missing(frame, rows):
     X, y, whole = with_holes(rows)
     model, wanted = dl.RLS(missing="skip"), dl.RLS()
     run = model.run(frame(X), y)
@@ -56,7 +56,7 @@ def test_blocks_do_not_change_what_is_skipped(rows, block, in_blocks_of):
     assert run.skipped == wanted.skipped == 5
 
 
-def test_skipped_rows_are_counted_over_calls_kept_in_copies_and_forgotten_by_fit(rows, tmp_path):
+def test_the_count_of_skipped_rows_spans_calls_survives_copies_and_is_reset_by_fit(rows, tmp_path):
     X, y, _ = with_holes(rows)
     model = dl.RLS(missing="skip")
     model.run(X, y)
@@ -83,7 +83,7 @@ def test_a_failed_call_counts_nothing(rows):
     assert model.n_skipped_ == 5
 
 
-def test_predictions_of_rows_with_holes_are_nan_and_score_leaves_them_out(rows):
+def test_incomplete_rows_are_predicted_as_nan_and_left_out_of_the_score(rows):
     X, y, whole = with_holes(rows)
     model = dl.RLS(missing="skip")
     model.run(X, y)
@@ -95,7 +95,7 @@ def test_predictions_of_rows_with_holes_are_nan_and_score_leaves_them_out(rows):
         model.score(X[:1], y[:1])
 
 
-def test_mappings_with_holes_are_skipped_and_bring_no_name():
+def test_incomplete_mappings_are_skipped_and_add_no_name():
     model = dl.RLS(missing="skip")
     model.learn_one({"a": 1.0, "b": None}, 1.0)
     assert model.n_skipped_ == 1
@@ -108,7 +108,7 @@ def test_mappings_with_holes_are_skipped_and_bring_no_name():
 
 
 def test_the_first_row_that_counts_sets_wemms_ridge(rows):
-    """Its default comes from the first row: one that is skipped, or has no weight, must not decide it."""
+    """Its default comes from the first row; a skipped row, or one of weight 0, must not decide it."""
     X, y = rows
     wanted = dl.WEMM()
     wanted.run(X[2:], y[2:])
@@ -127,7 +127,7 @@ def test_the_first_row_that_counts_sets_wemms_ridge(rows):
     assert looped.ridge_ == wanted.ridge_
 
 
-def test_fit_on_nothing_but_holes_says_so_and_keeps_the_model(rows):
+def test_fit_without_a_complete_row_raises_and_keeps_the_model(rows):
     model = dl.RLS(missing="skip")
     model.run(*rows)
     before = model.coef_
@@ -187,7 +187,7 @@ def test_rows_without_all_their_values_or_without_weight_leave_no_trace(make, da
 
 @pytest.mark.parametrize("row", [0, 1, 50, 199])
 @pytest.mark.parametrize("kind", [dl.RLS, dl.Kalman, dl.NLMS])
-def test_the_place_of_a_bad_value_is_said_and_nothing_is_learned(kind, rows, row):
+def test_the_place_of_a_bad_value_is_named_and_nothing_is_learned(kind, rows, row):
     X, y = rows
     model = kind().fit(X, y)
     before = pickle.dumps(model)

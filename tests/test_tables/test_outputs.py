@@ -1,4 +1,4 @@
-"""A run as a frame of the library that the user holds."""
+"""A run as a frame of the user's library."""
 
 import sys
 
@@ -29,7 +29,7 @@ def column(frame, name):
 
 
 @pytest.mark.parametrize("library", KINDS)
-def test_a_run_gives_the_frame_that_it_was_given(library):
+def test_a_run_returns_the_kind_of_frame_that_it_was_given(library):
     X, y = stream()
     run = dl.CRRLS(period=150).run(MAKE[library](X), y, level=0.8)
     frame = run.to_frame()
@@ -45,7 +45,7 @@ def test_a_run_gives_the_frame_that_it_was_given(library):
 
 
 @pytest.mark.parametrize("library", KINDS)
-def test_another_library_can_be_asked_for(library):
+def test_another_library_can_be_requested(library):
     X, y = stream(50)
     run = dl.RLS().run(X, y)
     for like in (library, MAKE[library](X)):
@@ -54,7 +54,7 @@ def test_another_library_can_be_asked_for(library):
         np.testing.assert_array_equal(column(frame, "prediction"), run.predictions)
 
 
-def test_the_index_of_pandas_is_taken_over():
+def test_the_index_of_a_pandas_frame_is_kept():
     X, y = stream(50)
     table = MAKE["pandas"](X)
     run = dl.RLS().run(table, y)
@@ -82,7 +82,7 @@ def test_several_labels_are_numbered_and_classes_are_labels():
 
 
 @pytest.mark.parametrize("like", ["dask", 7, np.zeros((2, 2))], ids=["another library", "a number", "an array"])
-def test_what_is_no_frame_is_refused(like):
+def test_anything_but_a_frame_is_refused(like):
     run = dl.RLS().run(*stream(20))
     with pytest.raises(ValueError, match=r"^Run\.to_frame: like must be a frame of pandas, polars, pyarrow, or one of"):
         run.to_frame(like)

@@ -1,4 +1,4 @@
-"""scipy.sparse rows: the same results as from dense ones, and clear refusals where a learner takes none."""
+"""scipy.sparse rows: the same results as from dense ones, and clear errors from learners that take only dense rows."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_float32_follows_dense_float32(make):
     close(make(dtype="float32").run(X, y).predictions, make(dtype="float32").run(X.toarray(), y).predictions, 1e-5)
 
 
-def test_one_row_at_a_time_is_the_run_to_the_last_bit(make):
+def test_one_row_at_a_time_equals_the_run_to_the_last_bit(make):
     X, y = sparse_stream(3)
     at_once, one_by_one, in_pieces = make(), make(), make()
     predictions = at_once.run(X, y).predictions
@@ -100,7 +100,7 @@ def test_sparse_and_dense_rows_can_follow_one_another(seed, pattern):
             close(ours.predictions, dense.run(X[rows].toarray(), y[rows]).predictions, 1e-11)
 
 
-def test_snapshots_fall_in_step_across_blocks(in_blocks_of):
+def test_snapshots_do_not_depend_on_blocks(in_blocks_of):
     X, y = sparse_stream(5)
     for make in (dl.NLMS, lambda: dl.SparseDFOP(dim=5)):
         wanted = make().run(X, y, weights_every=7).weights
@@ -109,7 +109,7 @@ def test_snapshots_fall_in_step_across_blocks(in_blocks_of):
             np.testing.assert_array_equal(make().run(X, y, weights_every=7).weights, wanted)
 
 
-def test_intervals_are_those_of_dense_rows(make):
+def test_intervals_equal_those_of_dense_rows(make):
     X, y = sparse_stream(13)
     sparse, dense = make(), make()
     ours, theirs = sparse.run(X, y, level=0.8), dense.run(X.toarray(), y, level=0.8)
@@ -118,7 +118,7 @@ def test_intervals_are_those_of_dense_rows(make):
     close(sparse.predict_interval(X[:1], 0.9), dense.predict_interval(X[:1].toarray()[0], 0.9), 1e-9)
 
 
-def test_every_format_of_scipy_is_the_same_rows():
+def test_every_scipy_format_gives_the_same_rows():
     X, y = sparse_stream(5)
     wanted = dl.NLMS().run(X, y).predictions
     wide = X.copy()
@@ -129,7 +129,7 @@ def test_every_format_of_scipy_is_the_same_rows():
         np.testing.assert_array_equal(dl.NLMS().run(form, y).predictions, wanted)
     doubled = sp.csr_array((np.repeat(X.data / 2, 2), np.repeat(X.indices, 2), 2 * X.indptr), shape=X.shape)
     np.testing.assert_array_equal(dl.NLMS().run(doubled, y).predictions, wanted)
-    assert doubled.nnz == 2 * X.nnz  # the user's own was not touched
+    assert doubled.nnz == 2 * X.nnz  # the user's matrix is unchanged
     whole = sp.csr_array(np.sign(X.toarray()).astype(np.int8))
     close(dl.NLMS().run(whole, y).predictions, dl.NLMS().run(whole.toarray(), y).predictions)
 
@@ -167,7 +167,7 @@ def test_bad_values_are_refused_with_their_place_or_skipped(make, bad):
     assert lenient.n_skipped_ == 3
 
 
-def test_prediction_before_learning_is_that_of_the_start_weights(make):
+def test_the_prediction_before_learning_comes_from_the_start_weights(make):
     X, _ = sparse_stream(7)
     assert make().predict_one(X[:1]) == pytest.approx(make().predict_one(X[:1].toarray()[0]), abs=1e-15)
     with pytest.raises(ValueError, match="not fitted"):
@@ -210,7 +210,7 @@ def test_second_order_learners_say_that_they_take_dense_rows(make):
     [([0, 99], [0, 2]), ([0, -1], [0, 2]), ([1, 0], [0, 2]), ([1, 1], [0, 2]), ([0, 1], [0, 3]), ([0, 1], [-1, 2])],
 )
 def test_broken_matrices_are_refused(columns, starts):
-    """A user may write into the arrays of a matrix; nothing outside is ever read."""
+    """Users may write into a matrix's arrays; memory outside them must never be read."""
     X = sp.csr_array((np.ones(2), np.array([0, 1]), np.array([0, 2])), shape=(1, 3))
     assert X.has_canonical_format
     X.indices[:], X.indptr[:] = columns, starts
@@ -232,18 +232,18 @@ def test_diverging_rates_are_refused_and_nothing_changes(dtype):
 
 
 @pytest.mark.parametrize("scale", [1e150, 1e-150])
-def test_rows_near_the_ends_of_the_range_are_learned_as_dense_ones(scale):
+def test_rows_near_the_ends_of_the_range_are_learned_like_dense_ones(scale):
     X, y = sparse_stream(11)
     for make in (lambda: dl.NLMS(eps=0.0), lambda: dl.LMS(rate=1.0, implicit=True), lambda: dl.EG(norm=2.0)):
         close(make().run(X * scale, y).predictions, make().run(X.toarray() * scale, y).predictions, 1e-10)
 
 
 def test_shares_that_vanish_keep_their_digits():
-    """EG± whose whole weight moves from one feature to the next, far beyond what a running sum of them would keep."""
+    """EG± whose whole weight moves from one feature to the next, far beyond the precision of a running sum."""
     d, rate, norm = 6, 0.375, 4.0
     X = np.zeros((540, d))
     X[np.arange(540), np.arange(540) // 15 % d] = np.where(np.arange(540) % 15 < 12, 8.0, -8.0)
-    y = np.full(540, 40.0)  # beyond reach, so that every slope is -1
+    y = np.full(540, 40.0)  # out of reach, so that every slope is -1
     model = dl.EG(rate=rate, norm=norm, loss="absolute", intercept=False)
     run = model.run(sp.csr_array(X), y)
     with mpmath.workdps(60):
