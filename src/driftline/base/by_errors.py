@@ -17,7 +17,7 @@ class ByErrors(Composite):
 
     @exclusive
     def predict_interval(self, x: Any, level: Level) -> tuple[float, float] | None:
-        """Both ends of the interval, or None where Python must read the row."""
+        """Both ends of the interval, or None if Python must read the row."""
         prediction = self.predict(x)
         if prediction is None:
             return None

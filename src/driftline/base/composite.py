@@ -167,11 +167,11 @@ class Composite:
         raise NotImplementedError
 
     def predict(self, x: Any) -> Any:
-        """The prediction, or None where Python must read the row."""
+        """The prediction, or None if Python must read the row."""
         raise NotImplementedError
 
     def predict_interval(self, x: Any, level: Level) -> tuple[float, float] | None:
-        """Both ends of the interval, or None where Python must read the row."""
+        """Both ends of the interval, or None if Python must read the row."""
         raise NotImplementedError
 
     def learn(self, x: Any, y: Any, weight: Any = None) -> Status:

@@ -121,7 +121,7 @@ def refuse_unfit(learner: Learner, ticket: Any, where: str) -> None:
     if not isinstance(ticket, Ticket):
         raise TypeError(f"{where}: expected a Ticket from ask, got {type(ticket).__name__}")
     if ticket.told:
-        raise ValueError(f"{where}: the ticket has already been told")
+        raise ValueError(f"{where}: the ticket was told before")
     if ticket.model != mark_of(learner):
         raise ValueError(f"{where}: the ticket belongs to another model: its class or its parameters differ")
     known = 0 if learner._core is None else int(learner._sums()["rows"])
