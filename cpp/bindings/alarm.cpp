@@ -19,7 +19,7 @@ void set_state(Alarm& alarm, const nb::dict& from) {
 
 void bind_alarm(nb::module_& m) {
     using nb::arg;
-    nb::class_<Alarm>(m, "Alarm", "Detects that errors have become larger than they were.")
+    nb::class_<Alarm>(m, "Alarm", "Detects that errors have become larger.")
         .def(
             "__init__", [](Alarm* self, double limit) { (new (self) Alarm)->limit = limit; }, arg("limit"))
         .def(

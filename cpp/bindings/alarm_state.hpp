@@ -1,4 +1,4 @@
-// The state of an alarm on its way out and in.
+// Export and import of an alarm's state.
 #pragma once
 
 #include "driftline/base/alarm.hpp"
@@ -7,7 +7,7 @@
 
 namespace driftline::bindings {
 
-// Calls visit(name, numbers, count) for each array of the state. Whole numbers are in `counts`.
+// Calls visit(name, numbers, count) for each array of the state. Integers are in `counts`.
 template <class Visit> void visit_alarm(Alarm& alarm, double (&counts)[4], double (&numbers)[4], Visit&& visit) {
     visit("counts", counts, 4);
     visit("numbers", numbers, 4);
@@ -62,7 +62,7 @@ inline bool is_sound(const Alarm& alarm) {
     return sound;
 }
 
-// Throws where the state is not one that errors lead to.
+// Throws if no sequence of errors leads to the state.
 template <class Visit> Alarm read_alarm(Visit&& visit) {
     constexpr double most_count = 9007199254740992.0; // 2^53
     double counts[4], numbers[4];

@@ -1,4 +1,4 @@
-// A block of rows as Python hands it over, and where its results go.
+// A block of rows from Python, and the arrays for its results.
 #pragma once
 
 #include <optional>
@@ -10,13 +10,13 @@
 
 namespace driftline::bindings {
 
-// The arrays that a replay writes to; None where it does not write one.
+// The arrays that a replay writes to; None for those that it does not write.
 struct OutputArrays {
     nb::object predictions, lower = nb::none(), upper = nb::none(), level = nb::none(), resets = nb::none(),
                             weights = nb::none(), memory = nb::none();
-    Index every = 0; // rows from one snapshot to the next
+    Index every = 0; // rows between two snapshots
 
-    // The same for some of the rows; snapshots belong to the rows from a multiple of `every` on.
+    // The same for some of the rows; they must begin at a multiple of `every` if there are snapshots.
     OutputArrays part(Index start, Index stop) const {
         const auto rows = [&](const nb::object& array) {
             return array.is_none() ? array : nb::object(array[nb::slice(start, stop)]);
@@ -29,7 +29,7 @@ struct OutputArrays {
     }
 };
 
-// All of a batch but x.
+// A batch without its x.
 inline Batch make_labels(Index rows, const std::optional<Vector>& y, const std::optional<Vector>& weight, bool skip) {
     const std::size_t count = static_cast<std::size_t>(rows);
     require((!y || y->shape(0) == count) && (!weight || weight->shape(0) == count));
@@ -55,7 +55,7 @@ inline Batch make_batch(const Table2& x, const std::optional<Vector>& y, const s
     return batch;
 }
 
-// The data of an array of one of the outputs, whose shape must be this; null where there is none.
+// The data of an output array, which must have the given shape; null if there is no array.
 template <class T, class... Lengths> T* data_of(const nb::object& array, Lengths... lengths) {
     if (array.is_none())
         return nullptr;
@@ -63,10 +63,10 @@ template <class T, class... Lengths> T* data_of(const nb::object& array, Lengths
     require(nb::try_cast(array, found, false));
     std::size_t axis = 0;
     require(((static_cast<Index>(found.shape(axis++)) == static_cast<Index>(lengths)) && ...));
-    return found.data(); // which the caller's object keeps alive
+    return found.data(); // the caller's object keeps it alive
 }
 
-// Everything but the predictions and the snapshots of the weights, whose shape depends on the labels of a row.
+// All outputs except predictions and weight snapshots, whose shapes depend on the number of labels a row.
 inline Outputs common_outputs(const Batch& batch, const OutputArrays& arrays, Index start) {
     const bool whole = arrays.every >= 1 || (arrays.weights.is_none() && arrays.memory.is_none());
     require(whole && start >= 0 && start <= batch.rows);
@@ -91,12 +91,12 @@ inline Outputs make_outputs(const Batch& batch, const OutputArrays& arrays, Inde
     return out;
 }
 
-// The members of Python's Status, which bind_types fetches once: looking one up takes longer than learning a short row.
+// The members of Python's Status, fetched once by bind_types: a look-up takes longer than learning a short row.
 inline constexpr int status_count = static_cast<int>(Status::unread) + 1;
 inline PyObject* status_members[status_count] = {};
 inline nb::object to_python(Status status) { return nb::borrow(status_members[static_cast<int>(status)]); }
 
-// What became of a replay: its status, the rows done, and how many of these were skipped.
+// Runs a replay; returns its status, the rows done, and how many of them were skipped.
 template <class Replay> nb::tuple replay_without_the_gil(const Batch& batch, Outputs out, Replay&& replay) {
     Status status;
     {

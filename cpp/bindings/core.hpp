@@ -1,15 +1,15 @@
-// The verbs that every native learner offers to Python. A core is a struct with these members:
+// The methods that every native learner offers to Python. A core is a struct with these members:
 //
 // - Value: the type of its rows
-// - features(), width(): of a row, and of the weights
-// - read(x, unknown_allowed): puts a row that Python handed over where the core expects it; false leaves it to Python
-// - numbers(), load(row): the row that was read as numbers, null where it is kept otherwise; and back
-// - predict(prediction), predict(out): the row that was read; the second with its interval
-// - learn(label, share): the row that was read, with the share as its sample weight
-// - replay(batch, out): many rows, with the interpreter's lock released
+// - features(), width(): number of features of a row, and of weights
+// - read(x, unknown_allowed): reads a row from Python into the core's buffer; false leaves the row to Python
+// - numbers(), load(row): export and import of the row as numbers; null if it is kept in another form
+// - predict(prediction), predict(out): predicts the row that was read; the second also its interval
+// - learn(label, share): learns the row that was read, with the share as its sample weight
+// - replay(batch, out): replays many rows, with the interpreter's lock released
 // - takes(rows), replay(rows, batch, out): optional, the same for sparse rows
-// - rethrow(): optional, raises what a function of the user's raised during a replay
-// - ask(asked, out), tell(asked, label, share), take(batch, t): optional, where more is kept of a row than what was said
+// - rethrow(): optional, raises the error of a user's function that failed during a replay
+// - ask(asked, out), tell(asked, label, share), take(batch, t): optional, if a ticket keeps more than the prediction
 // - coverage(), sums(), weights(), grow(more)
 #pragma once
 
@@ -58,7 +58,7 @@ template <class Core> nb::object predict_interval_of_row(Core& self, nb::handle 
     return nb::make_tuple(lower, upper);
 }
 
-// The rows are a table, or sparse ones where the core takes them.
+// The rows are a table, or sparse rows if the core supports them.
 template <class Core>
 nb::tuple run_rows(Core& self, nb::handle x, std::optional<Vector> y, std::optional<Vector> weight, bool skip,
                    const OutputArrays& arrays, Index start) {
@@ -89,7 +89,7 @@ inline constexpr const char* run_signature =
     "def run(self, x: typing.Any, y: typing.Any, weight: typing.Any, skip: bool, out: Outputs, start: int) "
     "-> tuple[Status, int, int]";
 
-// What does not depend on how rows are read.
+// The methods that do not depend on how rows are read.
 template <class Core, class... Bases> void bind_upkeep(nb::class_<Core, Bases...>& core) {
     using nb::arg;
     core.def_prop_rw(
@@ -127,10 +127,10 @@ template <class Core, class... Bases> void bind_verbs(nb::class_<Core, Bases...>
     using nb::arg;
     bind_upkeep(core);
     core.def("predict", &predict_row<Core>, arg("x").none(), nb::sig("def predict(self, x: object) -> float | None"),
-             "The prediction, or None where Python must read the row.")
+             "The prediction, or None if Python must read the row.")
         .def("predict_interval", &predict_interval_of_row<Core>, arg("x").none(), arg("level"),
              nb::sig("def predict_interval(self, x: object, level: Level) -> tuple[float, float] | None"),
-             "Both ends of the interval, or None where Python must read the row.")
+             "Both ends of the interval, or None if Python must read the row.")
         .def("learn", &learn_row<Core>, arg("x").none(), arg("y").none(), arg("weight") = nb::none(),
              nb::sig("def learn(self, x: object, y: object, weight: object = None) -> Status"),
              "Learns a row; nothing has changed unless the status is `done`.")

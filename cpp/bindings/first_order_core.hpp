@@ -1,4 +1,4 @@
-// A first-order learner as Python holds it, and its state on the way out and in.
+// A first-order learner for Python, and export and import of its state.
 #pragma once
 
 #include "sparse.hpp"
@@ -26,7 +26,7 @@ template <class T> struct FirstOrderCore : Guarded {
         sparse = one_sparse_row(x);
         return sparse && read_sparse();
     }
-    // Puts row t of a batch where the model expects it; false where a value is out of range.
+    // Reads row t of a batch into the model; false if a value is out of range.
     bool take(const Batch& batch, Index t) {
         sparse = nullptr;
         model->form_weights();
@@ -64,7 +64,7 @@ template <class T> struct FirstOrderCore : Guarded {
         out.predictions = &prediction;
         return replay(*sparse, batch, out);
     }
-    // The row that was read, under a loss that Python computes: its slope at the prediction is given.
+    // Learns the row that was read, under a loss that Python computes: its slope at the prediction is given.
     Status descend(double label, double prediction, double slope) {
         Status status;
         if (double norm2; sparse) {
@@ -96,8 +96,7 @@ template <class T> struct FirstOrderCore : Guarded {
 
     std::unique_ptr<FirstOrderModel<T>> model;
     Names names;
-    const SparseRows* sparse =
-        nullptr; // the row that was read, whose entries are in model->row; null: it is in model->state.x
+    const SparseRows* sparse = nullptr; // the row that was read, with entries in model->row; null if it is in model->state.x
 
   private:
     bool read_sparse() {
@@ -121,7 +120,7 @@ template <class T> nb::dict state_of(FirstOrderModel<T>& model) {
     return out;
 }
 
-// That a state of finite numbers is one to which learning can lead.
+// Checks that learning can lead to a state of finite numbers.
 template <class T> void check_state(const FirstOrderState<T>& state) { check_sums(state.sums, {0}); }
 
 template <class T> nb::dict get_state(FirstOrderCore<T>& self) {

@@ -1,4 +1,4 @@
-// driftline._core.SecondOrderFleet64 and its kin: many models of one kind in one block of memory.
+// driftline._core.SecondOrderFleet64 and its relatives: many models of one kind in one block of memory.
 #include "fleet_state.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ template <class Model> struct Held : Guarded {
     std::unique_ptr<FleetModel<Model>> model;
 };
 
-// The first row with a value that no model takes; -1 where there is none.
+// The first row with a value that every model refuses; -1 if there is none.
 template <class T, class Source> Index first_bad_row(const Batch& batch, Index features) {
     for (Index t = 0; t < batch.rows; ++t) {
         const Source* const row = static_cast<const Source*>(batch.x) + t * batch.row_stride;
@@ -30,8 +30,8 @@ template <class T> Index find_bad_row(const Table2& x, const std::optional<Vecto
     return batch.floats ? first_bad_row<T, float>(batch, features) : first_bad_row<T, double>(batch, features);
 }
 
-// One thread for each of the places in `at`, which say where it starts and then how far it got; `until` is beyond the last
-// row.
+// One thread for each entry of `at`, which holds where the thread starts and then how far it got; `until` is the end of the
+// rows.
 template <class Model>
 nb::tuple run_keyed(Held<Model>& self, Indices keys, Table2 x, std::optional<Vector> y, std::optional<Vector> weight,
                     bool skip, const OutputArrays& out, nb::object alarms, OutIndices at, Index until) {
@@ -87,7 +87,7 @@ template <class Model> nb::tuple model_state(Held<Model>& self, Index slot) {
     return nb::make_tuple(state_of(*worker), static_cast<Index>(fleet.head(slot).skipped));
 }
 
-// Of the first `count` models.
+// The weights of the first `count` models.
 template <class T, class Model> nb::object weights(Held<Model>& self, Index count) {
     InUse use(self);
     FleetModel<Model>& fleet = *self.model;
@@ -100,14 +100,14 @@ template <class T, class Model> nb::object weights(Held<Model>& self, Index coun
     return table;
 }
 
-// Of the first `count` models: rows learned, and rows skipped.
+// Rows learned and rows skipped, for the first `count` models.
 template <class Model> nb::tuple counts(Held<Model>& self, Index count) {
     InUse use(self);
     FleetModel<Model>& fleet = *self.model;
     require_models(fleet, count);
     std::vector<Index> rows, skipped;
     for (Index i = 0; i < count; ++i) {
-        double learned; // the first of the sums
+        double learned; // the first sum
         std::memcpy(&learned, fleet.content(i) + fleet.layout().sums, sizeof learned);
         rows.push_back(static_cast<Index>(learned));
         skipped.push_back(static_cast<Index>(fleet.head(i).skipped));
@@ -115,7 +115,7 @@ template <class Model> nb::tuple counts(Held<Model>& self, Index count) {
     return nb::make_tuple(indices_out(rows), indices_out(skipped));
 }
 
-// Of the first `count` models: rows, loss, judged, inside, alarms and when the last of them was; -1 for what is not kept.
+// For the first `count` models: rows, loss, judged, inside, alarms and the row of the last alarm; -1 if not kept.
 template <class Model> nb::object summary(Held<Model>& self, Index count) {
     InUse use(self);
     FleetModel<Model>& fleet = *self.model;
@@ -134,7 +134,7 @@ template <class Model> nb::object summary(Held<Model>& self, Index count) {
     return table;
 }
 
-// Writes 1 to `done` when the slots are gone, so that no interrupt can come between the two.
+// Writes 1 to `done` when the slots are gone; no interrupt can come between the two.
 template <class Model> void drop(Held<Model>& self, Indices slots, Index count, bool close, OutIndices done) {
     InUse use(self);
     FleetModel<Model>& fleet = *self.model;
@@ -147,7 +147,7 @@ template <class Model> void drop(Held<Model>& self, Indices slots, Index count, 
     done.data()[0] = 1;
 }
 
-// Marks the errors that raise the alarm of their slot, which begins with the first of them.
+// Marks the errors that raise an alarm; the alarm of a slot starts with its first error.
 nb::object find_alarms(Indices slots, Vector errors, double limit, Index threads) {
     const Index count = static_cast<Index>(errors.shape(0));
     require(static_cast<Index>(slots.shape(0)) == count && threads >= 1);
@@ -185,7 +185,7 @@ template <class T, class Model> nb::class_<Held<Model>> bind(nb::module_& m, con
         .def_prop_ro(
             "slot_bytes", [](Held<Model>& self) { return self.model->bytes_each(); }, "Memory of one model.")
         .def_static("find_bad_row", &find_bad_row<T>, arg("x"), arg("y").none(),
-                    "The first row with a value that no model takes, or -1.")
+                    "The first row with a value that every model refuses, or -1.")
         .def("run", &run_keyed<Model>, arg("keys"), arg("x"), arg("y").none(), arg("weight").none(), arg("skip"), arg("out"),
              arg("alarms").none(), arg("at"), arg("until"),
              "Replays rows, with a thread for each entry of `at`; returns status and rows skipped.")
@@ -200,19 +200,19 @@ template <class T, class Model> nb::class_<Held<Model>> bind(nb::module_& m, con
                  return self.model->undo();
              })
         .def("model_state", &model_state<Model>, arg("slot"),
-             "The state of one model, as a model of its own exports it, and its skipped rows.")
+             "The state of one model, as a separate model exports it, and its skipped rows.")
         .def("weights", &weights<T, Model>, arg("count"))
         .def("counts", &counts<Model>, arg("count"))
         .def("summary", &summary<Model>, arg("count"))
         .def("drop", &drop<Model>, arg("slots"), arg("count"), arg("close"), arg("done"),
-             "Puts slots back to their start, or removes them from the first `count` and closes the gaps.")
+             "Resets slots, or removes them from the first `count` and closes the gaps.")
         .def(
             "reserve",
             [](Held<Model>& self, Index n) {
                 InUse use(self);
                 self.model->reserve(n);
             },
-            arg("n"), "Makes room for n models or more.")
+            arg("n"), "Makes room for at least n models.")
         .def_prop_ro("state_names",
                      [](Held<Model>& self) {
                          InUse use(self);
@@ -224,14 +224,14 @@ template <class T, class Model> nb::class_<Held<Model>> bind(nb::module_& m, con
                 InUse use(self);
                 return state_part<T>(*self.model, name);
             },
-            arg("name"), "An array of the state, with a row for each model that learned.")
+            arg("name"), "An array of the state, with a row for each trained model.")
         .def(
             "fill",
             [](Held<Model>& self, const nb::dict& state) {
                 InUse use(self);
                 fill_fleet<T>(*self.model, state);
             },
-            arg("state"), "Fills a fleet that has learned nothing.");
+            arg("state"), "Restores a state into an untrained fleet.");
 }
 
 template <class T> void bind_second_order_fleet(nb::module_& m, const char* name) {

@@ -1,4 +1,4 @@
-// The state of a fleet on its way out and in: an array for each field of a slot, a row of it for each model that learned.
+// Export and import of a fleet's state: an array for each field of a slot, with a row for each trained model.
 #pragma once
 
 #include "alarm_state.hpp"
@@ -14,7 +14,7 @@ namespace driftline::bindings {
 struct Field {
     const char* name;
     Index place, count;
-    bool doubles; // else of the model's type
+    bool doubles; // else the model's type
 };
 
 template <class T> std::vector<Field> fields_of(const SecondOrderState<T>& m, const SlotLayout& at) {
@@ -56,7 +56,7 @@ nb::object field_out(FleetModel<Model>& fleet, const std::vector<Index>& slots, 
     return table;
 }
 
-// Every number of the table has to be finite.
+// Throws unless every number is finite.
 template <class T> const T* field_in(const nb::dict& state, const Field& field, Index rows) {
     const std::string name = field.name;
     if (!state.contains(field.name))
@@ -93,7 +93,7 @@ inline nb::object indices_out(const std::vector<Index>& values) {
 inline constexpr const char *slots_part = "slots", *skipped_part = "skipped", *coverage_part = "coverage",
                             *judged_part = "judged", *alarms_part = "alarms";
 
-// The numbers of an alarm, then how often it was raised and when.
+// The numbers of an alarm, then how often and when it was raised.
 inline constexpr Index watch_size = 24 + 4 * alarm_scales + alarm_warm_up + alarm_sample + 2;
 
 inline void write_watch(const Watch& watch, double* to) {
@@ -104,7 +104,7 @@ inline void write_watch(const Watch& watch, double* to) {
 inline Watch read_watch(const double* from, double limit) {
     Watch out;
     if (std::all_of(from, from + watch_size, [](double number) { return number == 0; }))
-        return out; // it has seen no error
+        return out; // no error yet
     out.alarm = read_alarm([&](const char*, double* to, Index count) {
         std::copy(from, from + count, to);
         from += count;
@@ -119,7 +119,7 @@ inline Watch read_watch(const double* from, double limit) {
     return out;
 }
 
-// A row for each of the slots, written by `write`.
+// An array with a row for each slot, written by `write`.
 template <class Write> nb::object rows_out(const std::vector<Index>& slots, Index count, Write&& write) {
     double* to;
     nb::object table = new_table(static_cast<Index>(slots.size()), count, to);
@@ -145,7 +145,7 @@ template <class Model> std::vector<std::string> state_names(FleetModel<Model>& f
     return names;
 }
 
-// What a state of its own does when it is saved.
+// Restarts broken slots, as a separate model does when its state is saved.
 template <class T, class Model> void restart_broken_slots(FleetModel<Model>& fleet, const std::vector<Index>& used) {
     if constexpr (requires(Model model) { restart_where_broken(model.state); }) {
         const auto worker = fleet.new_worker();
@@ -157,7 +157,7 @@ template <class T, class Model> void restart_broken_slots(FleetModel<Model>& fle
     }
 }
 
-// One array of the state, so that not all of them need be in memory at once.
+// One array of the state; the arrays need not all be in memory at once.
 template <class T, class Model> nb::object state_part(FleetModel<Model>& fleet, const std::string& name) {
     const std::vector<Index> used = used_slots(fleet);
     if (name == slots_part)
@@ -190,7 +190,7 @@ inline void set_coverage_row(Coverage& coverage, const double* row) {
     set_coverage(one, coverage);
 }
 
-// What the fleet keeps besides the models, for rows of the state in their slots.
+// Restores what the fleet keeps besides the models, for the rows of a state, in their slots.
 template <class Model> void fill_kept(FleetModel<Model>& fleet, const nb::dict& from, const Indices& slots) {
     const Index rows = static_cast<Index>(slots.shape(0));
     if (fleet.keeps().intervals) {
@@ -213,7 +213,7 @@ template <class Model> void fill_kept(FleetModel<Model>& fleet, const nb::dict& 
     }
 }
 
-// Fills a fresh fleet; what is wrong is thrown, and the fleet then of no use.
+// Fills a fresh fleet; throws if the state is invalid, and the fleet must then be discarded.
 template <class T, class Model> void fill_fleet(FleetModel<Model>& fleet, const nb::dict& from) {
     const Indices slots = indices_in(from, slots_part), skipped = indices_in(from, skipped_part);
     const Index rows = static_cast<Index>(slots.shape(0));

@@ -13,7 +13,7 @@ namespace {
 
 class Claim;
 
-// The claims that are open in this process, in the order in which they were made.
+// The open claims of this process, in the order in which they were made.
 struct OpenClaims {
     std::mutex mutex;
     std::vector<Claim*> claims;
@@ -50,7 +50,7 @@ class Claim {
     }
 
   private:
-    std::shared_ptr<Guard> guard_; // null once it is released
+    std::shared_ptr<Guard> guard_; // null once released
 };
 
 class Transaction : public Claim {
@@ -60,11 +60,11 @@ class Transaction : public Claim {
     ~Transaction() override {
         if (!is_open())
             return;
-        nb::error_scope keep; // the error, if there is one, that ended the block
+        nb::error_scope keep; // the error that ended the block, if any
         try {
             roll_back();
         } catch (nb::python_error& error) {
-            error.discard_as_unraisable("driftline: a learner is put back");
+            error.discard_as_unraisable("driftline: a learner is restored");
         }
     }
     void end(bool failed) override {
@@ -75,7 +75,7 @@ class Transaction : public Claim {
     nb::object before() const { return before_; }
 
   private:
-    // An interrupt on the way back waits until the learner is whole again.
+    // An interrupt waits until the learner is restored.
     void roll_back() {
         constexpr int most = 100;
         bool interrupted = false;
@@ -101,7 +101,7 @@ class Transaction : public Claim {
     nb::object before_, learner_;
 };
 
-// In the child of a fork: what other threads of the parent had begun is undone, and their claims end.
+// In the child of a fork: rolls back what other threads of the parent had begun, and ends their claims.
 void end_orphans() {
     OpenClaims& open = open_claims();
     new (&open.mutex) std::mutex; // the parent may have forked while another thread held it
@@ -123,14 +123,14 @@ void bind_guard(nb::module_& m) {
         .def(
             "claim", [](std::shared_ptr<Guard> self, bool only) { return new Claim(std::move(self), only); },
             nb::rv_policy::take_ownership, arg("only") = false,
-            "A context manager that keeps other threads out; with `only` every other call, of this thread too.")
+            "A context manager that keeps other threads out; with `only`, also other calls of this thread.")
         .def(
             "transaction",
             [](std::shared_ptr<Guard> self, nb::object learner) {
                 return new Transaction(std::move(self), std::move(learner));
             },
             nb::rv_policy::take_ownership, arg("learner"),
-            "A context manager that keeps every other call out, and puts the learner back where its block raises.");
+            "A context manager that keeps every other call out, and restores the learner if its block raises.");
     nb::class_<Claim>(m, "Claim")
         .def(
             "__enter__", [](nb::handle self) { return nb::borrow(self); }, nb::sig("def __enter__(self) -> typing.Self"))

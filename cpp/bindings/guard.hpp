@@ -1,6 +1,6 @@
 // One thread at a time. A learner has a Guard, which its core shares. A Claim holds it for as long as the claim lives; a
-// Transaction is a claim that puts the learner back to where it was unless its block ends well. Both release in their
-// destructor too, so that an interrupt between any two lines of Python cannot leave a model claimed.
+// Transaction is a claim that restores the learner if its block raises. Both also release in their destructor, so that an
+// interrupt between any two lines of Python cannot leave a model claimed.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ class Guard {
         const unsigned long owner = owner_.load(std::memory_order_acquire);
         return owner != 0 && owner != PyThread_get_thread_ident();
     }
-    // A thread may claim several times over, unless it asks to be the only claim.
+    // A thread may hold several claims, unless one asks to be the only one.
     void claim(bool only) {
         const unsigned long me = PyThread_get_thread_ident();
         unsigned long owner = 0;
@@ -34,7 +34,7 @@ class Guard {
         if (--depth_ == 0)
             owner_.store(0, std::memory_order_release);
     }
-    // After a fork the threads of the parent are gone, and their claims pass to the one that is left.
+    // After a fork the parent's threads are gone, and their claims pass to the remaining thread.
     void take_over() { owner_.store(PyThread_get_thread_ident(), std::memory_order_release); }
     [[noreturn, gnu::cold, gnu::noinline]] void refuse() const {
         throw std::runtime_error(name_ + ": the model is in use by another thread; give each thread its own, or lock "
@@ -49,11 +49,11 @@ class Guard {
 
   private:
     std::string name_;
-    std::atomic<unsigned long> owner_{0}; // a thread, 0 where none has claimed
+    std::atomic<unsigned long> owner_{0}; // the thread that holds claims, 0 if none
     long depth_ = 0;
 };
 
-// What a native object is guarded by. `busy` is held during a native call, by whichever thread.
+// The guard of a native object. `busy` is set during a native call, by any thread.
 struct Guarded {
     static const std::shared_ptr<Guard>& unclaimed() {
         static const auto guard = std::make_shared<Guard>("driftline");
@@ -61,7 +61,7 @@ struct Guarded {
     }
     std::shared_ptr<Guard> guard = unclaimed(); // until the learner shares its own
     std::atomic<bool> busy{false};
-    std::uint64_t mark = 0; // of the model's class and parameters, by which a ticket knows it; 0: not set
+    std::uint64_t mark = 0; // identifies the model's class and parameters to tickets; 0: not set
 };
 
 // Held during a native call.

@@ -1,4 +1,4 @@
-// driftline._core.Kernel64 and Kernel32: second-order learners in a space of functions. The state is of doubles in both; the
+// driftline._core.Kernel64 and Kernel32: kernel versions of second-order learners. Both keep their state in doubles; the
 // rows of the latter are floats.
 #include "second_order_core.hpp"
 #include "state_numbers.hpp"
@@ -10,7 +10,7 @@
 namespace driftline::bindings {
 namespace {
 
-// A kernel that only Python knows.
+// A kernel given as a Python function.
 class Callable : public PairFunction {
   public:
     explicit Callable(nb::object function) : function_(std::move(function)) {}
@@ -20,9 +20,9 @@ class Callable : public PairFunction {
             const nb::object value = function_(copy_out(x, d), copy_out(z, d));
             const double number = read_number<double>(value.ptr());
             if (std::isnan(number))
-                throw nb::value_error(("Kernel: kernel gave " + std::string(nb::repr(value).c_str()) +
-                                       " for two rows, where a finite number is needed")
-                                          .c_str());
+                throw nb::value_error(
+                    ("Kernel: kernel must return a finite number for two rows, got " + std::string(nb::repr(value).c_str()))
+                        .c_str());
             return number;
         } catch (...) {
             error_ = std::current_exception();
@@ -50,7 +50,7 @@ template <class T> struct KernelCore : SecondOrderCore<double> {
         make_room();
     }
     Index features() const { return kernel->features(); }
-    Index width() const { return 0; } // the weights are those of the points, and there are no snapshots of them
+    Index width() const { return 0; } // the weights belong to points, and have no snapshots
     bool read(nb::handle x, bool unknown_allowed) { return read_row(x.ptr(), buffer_, names, unknown_allowed); }
     bool take(const Batch& batch, Index t) { return driftline::read_row<T>(batch, t, features(), row_.data()); }
     const T* numbers() const { return row_.data(); }
@@ -108,7 +108,7 @@ template <class T> nb::dict kernel_state(KernelCore<T>& self) {
     return out;
 }
 
-// What the dictionary's numbers must be for the core to trust them.
+// Checks the dictionary's numbers, which the core then trusts.
 void check_kernel(KernelModel& kernel, const Sums& sums) {
     const Index n = kernel.dictionary().count();
     bool good = kernel.options().function.gamma > 0 && kernel.projected >= 0 && kernel.removed >= 0;
@@ -121,7 +121,7 @@ void check_kernel(KernelModel& kernel, const Sums& sums) {
         throw nb::value_error("the state's dictionary is out of range");
 }
 
-// On a fresh object, for a state that may be anything.
+// On a fresh object; the state may hold anything.
 template <class T> void set_kernel_state(KernelCore<T>& self, const nb::dict& from) {
     double shape[3];
     copy_in(from, "shape", shape, 3);
@@ -146,7 +146,7 @@ template <class T> void set_kernel_state(KernelCore<T>& self, const nb::dict& fr
         kernel.first.close();
 }
 
-// The points, row after row.
+// The points, row by row.
 template <class T> nb::object points(KernelCore<T>& self) {
     InUse use(self);
     const PointTable table = self.kernel->dictionary().table();
@@ -161,14 +161,14 @@ template <class T> nb::object points(KernelCore<T>& self) {
 template <class T> void bind(nb::module_& m, const char* name) {
     using nb::arg;
     using Core = KernelCore<T>;
-    auto core = nb::class_<Core, SecondOrderCore<double>>(m, name, "A second-order learner in a space of functions.")
+    auto core = nb::class_<Core, SecondOrderCore<double>>(m, name, "A kernel version of a second-order learner.")
                     .def(
                         "__init__",
                         [](Core* self, Index features, Index width, const Policy& policy, const KernelOptions& options,
                            nb::object function) {
                             const Index own = KernelModel::first_width(options.budget);
                             if (width < own || (options.budget > 0 && width > own))
-                                throw nb::value_error("the state's weights are of another budget");
+                                throw nb::value_error("the state's weights belong to another budget");
                             new (self) Core(features, width, policy, options, std::move(function));
                         },
                         arg("features"), arg("width"), arg("policy"), arg("options"), arg("function").none());
@@ -178,7 +178,7 @@ template <class T> void bind(nb::module_& m, const char* name) {
         .def_prop_ro(
             "counts", [](Core& self) { return nb::make_tuple(self.kernel->projected, self.kernel->removed); },
             nb::for_getter(nb::sig("def counts(self) -> tuple[int, int]")))
-        .def("points", &points<T>, nb::sig("def points(self) -> typing.Any"), "The points, one after the other.")
+        .def("points", &points<T>, nb::sig("def points(self) -> typing.Any"), "The points, concatenated.")
         .def(
             "triangle",
             [](Core& self) {
@@ -187,7 +187,7 @@ template <class T> void bind(nb::module_& m, const char* name) {
                 return copy_out(self.kernel->dictionary().triangle(), n * (n + 1) / 2);
             },
             nb::sig("def triangle(self) -> typing.Any"),
-            "The coordinates of the points: the rows of a lower triangle, one after the other.")
+            "The coordinates of the points: the concatenated rows of a lower triangle.")
         .def("get_state", &kernel_state<T>)
         .def("set_state", &set_kernel_state<T>, arg("state"));
 }
@@ -196,7 +196,7 @@ template <class T> void bind(nb::module_& m, const char* name) {
 
 void bind_kernel(nb::module_& m) {
     using nb::arg;
-    nb::class_<KernelOptions>(m, "KernelOptions", "A kernel, and how many points are kept.")
+    nb::class_<KernelOptions>(m, "KernelOptions", "A kernel, and how many points to keep.")
         .def(
             "__init__",
             [](KernelOptions* self, KernelKind kind, double gamma, double offset, int degree, bool constant, bool measured,
@@ -212,7 +212,7 @@ void bind_kernel(nb::module_& m) {
             [](const KernelOptions& self, Vector x) {
                 return kernel_engine().self_similarity(self.function, x.data(), static_cast<Index>(x.shape(0)));
             },
-            arg("x"), "k(x, x), of a kernel that is known here.");
+            arg("x"), "k(x, x), for a built-in kernel.");
     bind<double>(m, "Kernel64");
     bind<float>(m, "Kernel32");
 }

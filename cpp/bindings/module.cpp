@@ -22,7 +22,7 @@ void bind_types(nanobind::module_&);
 } // namespace driftline::bindings
 
 NB_MODULE(_core, m) {
-    nanobind::set_leak_warnings(false); // a model that lives until the interpreter ends is no leak
+    nanobind::set_leak_warnings(false); // a model that lives until the interpreter ends is not a leak
     if (_import_array() < 0)
         throw nanobind::python_error();
     m.doc() = "driftline's native core.";

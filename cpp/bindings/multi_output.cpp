@@ -130,7 +130,7 @@ template <class T> void bind(nb::module_& m, const char* name) {
             .def(nb::init<Index, Index, bool, const Policy&>(), arg("d"), arg("outputs"), arg("intercept"), arg("policy"));
     bind_upkeep(core);
     core.def("predict", &predict<T>, arg("x").none(), nb::sig("def predict(self, x: object) -> typing.Any"),
-             "The predictions, or None where Python must read the row.")
+             "The predictions, or None if Python must read the row.")
         .def("learn", &learn<T>, arg("x").none(), arg("y").none(), arg("weight") = nb::none(),
              nb::sig("def learn(self, x: object, y: object, weight: object = None) -> Status"),
              "Learns a row; nothing has changed unless the status is `done`.")

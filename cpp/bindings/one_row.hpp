@@ -1,5 +1,5 @@
-// The quick way in for one row: a NumPy vector, a plain list or tuple of numbers, or a plain dict of known names. Whatever
-// is unusual or wrong is left to Python, which converts it or says what is the matter.
+// The fast path for one row: a NumPy vector, a plain list or tuple of numbers, or a plain dict of known names. Anything
+// unusual or wrong is left to Python, which converts it or raises an error.
 #pragma once
 
 #include "numpy_api.hpp"
@@ -18,8 +18,8 @@ namespace driftline::bindings {
 
 namespace nb = nanobind;
 
-// The names of the features in their order. Rows from one source have their keys in one order and are the same objects, so
-// the place of a key is guessed before it is looked up.
+// The feature names in order. Rows from one source usually have the same key objects in the same order, so the place of a
+// key is guessed before it is looked up.
 class Names {
   public:
     void set(nb::object names) {
@@ -31,7 +31,7 @@ class Names {
             order_.push_back(name.ptr());
         }
     }
-    // -1: not among them; -2: a Python error is set.
+    // -1: unknown; -2: a Python error is set.
     Index find(PyObject* name, std::size_t guess) const {
         if (guess < order_.size() && order_[guess] == name)
             return static_cast<Index>(guess);
@@ -75,7 +75,7 @@ template <class T> bool read_array(PyArrayObject* array, T* x, Index features) {
     }
 }
 
-// A number as a finite double of T's range; NaN otherwise, and for kinds of numbers with code of their own.
+// A number as a finite double in T's range; NaN otherwise, and for number types that run their own code.
 template <class T> double read_number(PyObject* value) {
     const bool plain = PyFloat_Check(value) || PyLong_CheckExact(value) || PyBool_Check(value);
     if (!plain && !PyArray_IsScalar(value, Integer) && !PyArray_IsScalar(value, Floating) && !PyArray_IsScalar(value, Bool))
@@ -106,7 +106,7 @@ template <class T> bool read_dict(PyObject* dict, T* x, Index features, const Na
     PyObject *key, *value;
     Py_ssize_t position = 0;
     for (std::size_t guess = 0; PyDict_Next(dict, &position, &key, &value); ++guess) {
-        const double number = read_number<T>(value); // before the look-up, in which a key's own code may change the dict
+        const double number = read_number<T>(value); // before the look-up, where a key's own code may change the dict
         Py_INCREF(key);
         const Index j = names.find(key, guess);
         Py_DECREF(key);
@@ -122,14 +122,14 @@ template <class T> bool read_dict(PyObject* dict, T* x, Index features, const Na
     return true;
 }
 
-// Where read_row puts a row, for cores whose rows are not where their model expects them.
+// A buffer for read_row, for cores whose rows do not go straight to their model.
 template <class T> struct RowBuffer {
     Index d = 0;
     bool intercept = false;
     T* x = nullptr;
 };
 
-// Fills the model's row; false leaves the model to be asked through Python. The row buffer is scratch, so nothing is lost.
+// Fills the model's row; false leaves the row to Python. The row buffer is scratch, so nothing is lost.
 template <class State> bool read_row(PyObject* x, const State& state, const Names& names, bool unknown_allowed) {
     const Index features = state.d - state.intercept;
     bool good = false;
@@ -144,7 +144,7 @@ template <class State> bool read_row(PyObject* x, const State& state, const Name
     return good;
 }
 
-// The same from numbers that were read before. Features that came since were 0.
+// The same from numbers that were read earlier. Features added since are 0.
 template <class State> bool load_row(const std::vector<double>& row, const State& state) {
     using T = std::remove_reference_t<decltype(*state.x)>;
     const Index features = state.d - state.intercept, known = static_cast<Index>(row.size());

@@ -28,7 +28,7 @@ template <class T> bool read_items(PyObject* dict, EntryBuffer<T>& row, const Gr
     const Index room = PyDict_Size(dict);
     Index count = 0;
     const bool good = names.visit<T>(dict, unknown_allowed, [&](Index j, T value) {
-        if (count++ < room) // a dict that grows while it is walked
+        if (count++ < room) // the dict may grow while it is walked
             row.add(j, value);
     });
     row.sort();
@@ -41,21 +41,21 @@ template <class T> struct ProjectedCore : SecondOrderCore<T> {
 
     Index features() const { return projection.features(); }
     Index width() const { return projection.features() + this->model->state.intercept; }
-    // Puts M x where the model expects its row.
+    // Writes M x into the model's row.
     bool read(nb::handle x, bool unknown_allowed) {
         const bool good = read_entries_of(x.ptr(), unknown_allowed);
         if (good)
             projection.into(this->model->state);
         return good;
     }
-    void numbers() = delete; // those of x are not kept
+    void numbers() = delete; // the numbers of x are not kept
     void load() = delete;
-    void take() = delete; // a row of a table is projected by a replay
+    void take() = delete; // replays project the rows of a table
     Status replay(const Batch& batch, Outputs& out) {
         projection.row.reserve(features());
         return projection.replay(this->model->state, batch, batch, out);
     }
-    bool takes(const SparseRows&) const { return true; } // columns that are not known count as 0
+    bool takes(const SparseRows&) const { return true; } // unknown columns count as 0
     Status replay(const SparseRows& x, const Batch& batch, Outputs& out) {
         projection.row.reserve(x.rows.longest());
         return projection.replay(this->model->state, x.rows, batch, out);
@@ -69,7 +69,7 @@ template <class T> struct ProjectedCore : SecondOrderCore<T> {
     void grow(Index more) { projection.widen(features() + more); }
 
     Projection<T> projection;
-    GrowingNames names; // in the place of the names that are set at once
+    GrowingNames names; // replaces the fixed names of other cores
 
   private:
     bool read_entries_of(PyObject* x, bool unknown_allowed) {
@@ -98,7 +98,7 @@ template <class T> nb::object transpose(ProjectedCore<T>& self, Vector v) {
     InUse use(self);
     const Index dim = self.projection.matrix().dim;
     if (static_cast<Index>(v.shape(0)) != dim)
-        throw nb::value_error("v has another length than the columns");
+        throw nb::value_error("v has the wrong length");
     Aligned<T> aligned(padded<T>(dim));
     std::copy_n(v.data(), dim, aligned.data());
     double* to;
@@ -107,7 +107,7 @@ template <class T> nb::object transpose(ProjectedCore<T>& self, Vector v) {
     return out;
 }
 
-// Columns of M, one after the other.
+// Columns of M, concatenated.
 template <class T> nb::object columns(ProjectedCore<T>& self, OutIndices which) {
     InUse use(self);
     const RandomMatrix& matrix = self.projection.matrix();
@@ -170,11 +170,11 @@ template <class T> void bind(nb::module_& m, const char* name) {
                 return places;
             },
             arg("names"), nb::sig("def places(self, names: list) -> list[int]"),
-            "The places of these names; -1 where a name is not known.")
+            "The places of these names; -1 for an unknown name.")
         .def("transpose", &transpose<T>, arg("v"), nb::sig("def transpose(self, v: typing.Any) -> typing.Any"),
-             "M'v for the features met so far.")
+             "M'v for the features seen so far.")
         .def("columns", &columns<T>, arg("which"), nb::sig("def columns(self, which: typing.Any) -> typing.Any"),
-             "Columns of M, one after the other.")
+             "Columns of M, concatenated.")
         .def("get_state", &projected_state<T>)
         .def("set_state", &set_projected_state<T>, arg("state"))
         .def("append_names", [](Core& self, const nb::list& names) { self.names.append(names); }, arg("names"));

@@ -43,7 +43,7 @@ template <class T> void bind(nb::module_& m, const char* name) {
         .def("set_state", &set_state<T>, arg("state"))
         .def("covariance", &covariance<T>, nb::sig("def covariance(self) -> typing.Any"))
         .def("memory", &memory<T>, nb::sig("def memory(self) -> typing.Any"),
-             "Rows learned, and how many the weights rest on before any forgetting is counted.")
+             "Rows learned, and how many of them the weights rest on before any forgetting.")
         .def_prop_ro("held_in_range", [](Core& self) { return self.model->held_in_range(); })
         .def(
             "set_policy",
@@ -51,7 +51,7 @@ template <class T> void bind(nb::module_& m, const char* name) {
                 InUse use(self);
                 self.model->set_policy(policy);
             },
-            arg("policy"), "Takes effect from the next row on; what the memory was laid out for stays as it is.")
+            arg("policy"), "Takes effect from the next row on; the memory layout must stay the same.")
         .def(
             "set_forgetting",
             [](Core& self, std::vector<double> values, Index first) {
@@ -72,7 +72,7 @@ template <class T> void bind(nb::module_& m, const char* name) {
 
 void bind_second_order(nb::module_& m) {
     using nb::arg;
-    nb::class_<Policy>(m, "Policy", "A learner's row of the table in docs/mathematics.md.")
+    nb::class_<Policy>(m, "Policy", "A learner's row in the table of docs/mathematics.md.")
         .def(
             "__init__",
             [](Policy* self, double start, Time time, double amount, double noise, bool complement, bool shrink, double clip,

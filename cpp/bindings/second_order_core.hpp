@@ -1,4 +1,4 @@
-// A second-order learner as Python holds it, and its state on the way out and in.
+// A second-order learner for Python, and export and import of its state.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ template <class T> struct SecondOrderCore : Guarded {
     Index features() const { return model->state.d - model->state.intercept; }
     Index width() const { return model->state.d; }
     bool read(nb::handle x, bool unknown_allowed) { return read_row(x.ptr(), model->state, names, unknown_allowed); }
-    // Puts row t of a batch where the model expects it; false where a value is out of range.
+    // Reads row t of a batch into the model; false if a value is out of range.
     bool take(const Batch& batch, Index t) {
         const auto& state = model->state;
         const bool whole = driftline::read_row<T>(batch, t, features(), state.x);
@@ -53,7 +53,7 @@ template <class T> struct SecondOrderCore : Guarded {
     Names names;
 };
 
-// A diagonal with its padding as it was at the start: what became of it depends on the way the rows went.
+// A diagonal with its padding reset: the padding depends on how rows were processed.
 inline nb::object copy_diagonal(Aligned<double>& diagonal, Index d) {
     std::fill(diagonal.data() + d, diagonal.data() + diagonal.size(), 1.0);
     return copy_out(diagonal.data(), diagonal.size());
@@ -74,7 +74,7 @@ template <class T> nb::dict state_of(SecondOrderModel<T>& model) {
     return out;
 }
 
-// That a state of finite numbers is one to which learning can lead.
+// Checks that learning can lead to a state of finite numbers.
 template <class T> void check_state(const SecondOrderState<T>& state) {
     const Sums& sums = state.sums;
     check_sums(sums, {0, 6, 7, 8, 9, 10, 11, 12, 13, 15, 17});
@@ -91,7 +91,7 @@ template <class T> nb::dict get_state(SecondOrderCore<T>& self) {
     return state_of(*self.model);
 }
 
-// All or nothing: the arrays are checked on a fresh model, which then takes the old one's place.
+// All or nothing: the arrays are checked on a fresh model, which then replaces the old one.
 template <class T> void set_state(SecondOrderCore<T>& self, const nb::dict& from) {
     InUse use(self);
     const auto& old = self.model->state;

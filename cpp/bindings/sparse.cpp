@@ -9,7 +9,7 @@ bool is_whole(const AnyVector& vector) { return is_narrow(vector) || vector.dtyp
 
 void check_structure(const CompressedRows& rows, Index entries, Index width) {
     if (rows.start(0) < 0 || rows.start(rows.rows) > entries)
-        throw nb::value_error("the rows reach beyond the entries");
+        throw nb::value_error("the rows extend past the entries");
     for (Index t = 0; t < rows.rows; ++t) {
         Index before = -1;
         if (rows.start(t + 1) < rows.start(t) || rows.start(t + 1) > entries)
@@ -29,7 +29,7 @@ double value_of(const CompressedRows& rows, Index e) {
     return rows.floats ? static_cast<const float*>(rows.values)[e] : static_cast<const double*>(rows.values)[e];
 }
 
-// Row t with its zeros.
+// Row t as a dense array.
 nb::object dense_row(const SparseRows& self, Index t) {
     if (t < 0 || t >= self.rows.rows)
         throw nb::index_error();
@@ -61,7 +61,7 @@ SparseRows::SparseRows(AnyVector values_, AnyVector columns_, AnyVector starts_,
 
 SparseRows SparseRows::slice(Index start, Index stop) const {
     if (start < 0 || stop < start || stop > rows.rows)
-        throw nb::value_error("the slice reaches beyond the rows");
+        throw nb::value_error("the slice extends past the rows");
     SparseRows part = *this;
     part.rows.starts = static_cast<const char*>(rows.starts) + start * (rows.narrow ? 4 : 8);
     part.rows.rows = stop - start;
@@ -70,19 +70,19 @@ SparseRows SparseRows::slice(Index start, Index stop) const {
 
 void bind_sparse(nb::module_& m) {
     using nb::arg;
-    nb::class_<SparseRows>(m, "SparseRows", "Compressed rows, their columns ascending, none of them twice.")
+    nb::class_<SparseRows>(m, "SparseRows", "Compressed rows with strictly ascending columns.")
         .def(nb::init<AnyVector, AnyVector, AnyVector, Index>(), arg("values"), arg("columns"), arg("starts"), arg("width"))
         .def("__len__", [](const SparseRows& self) { return self.rows.rows; })
         .def_ro("values", &SparseRows::values, nb::for_getter(nb::sig("def values(self, /) -> typing.Any")))
         .def_ro("columns", &SparseRows::columns, nb::for_getter(nb::sig("def columns(self, /) -> typing.Any")))
-        .def_ro("width", &SparseRows::width, "The number of columns, with or without an entry.")
-        .def("__getitem__", &dense_row, arg("row"), "A row with its zeros.")
+        .def_ro("width", &SparseRows::width, "The number of columns, including empty ones.")
+        .def("__getitem__", &dense_row, arg("row"), "A row as a dense array.")
         .def(
             "__getitem__",
             [](const SparseRows& self, nb::slice rows) {
                 const auto [start, stop, step, length] = rows.compute(static_cast<std::size_t>(self.rows.rows));
                 if (step != 1)
-                    throw nb::value_error("rows are taken in their order");
+                    throw nb::value_error("a slice of rows must have step 1");
                 return self.slice(start, start + static_cast<Index>(length));
             },
             arg("rows"), "Some rows, without a copy.");

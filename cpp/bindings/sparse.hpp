@@ -1,4 +1,4 @@
-// Compressed rows as Python hands them over.
+// Compressed rows from Python.
 #pragma once
 
 #include "batch.hpp"
@@ -9,7 +9,7 @@ namespace driftline::bindings {
 
 using AnyVector = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-// Rows whose structure was checked once: they and all their slices can be walked without a further look.
+// Rows whose structure was checked once, so that they and their slices need no further checks.
 struct SparseRows {
     AnyVector values, columns, starts; // kept alive
     CompressedRows rows;
@@ -19,7 +19,7 @@ struct SparseRows {
     SparseRows slice(Index start, Index stop) const;
 };
 
-// Null where x is something else, or not one row.
+// Null if x is something else, or not one row.
 inline const SparseRows* one_sparse_row(nb::handle x) {
     const SparseRows* rows = nullptr;
     return nb::try_cast(x, rows, false) && rows && rows->rows.rows == 1 ? rows : nullptr;

@@ -1,4 +1,4 @@
-// Parts of a saved state that learners share.
+// Parts of a saved state that all learners have.
 #pragma once
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 
 namespace driftline::bindings {
 
-// As it is saved: bounds, quantiles, bins, the weight of the zeros, the key of the first bin, the largest loss and two
-// counts. Whatever was noted is taken in first.
+// The saved form: bounds, quantiles, bins, the weight of the zeros, the key of the first bin, the largest loss and two
+// counts. Scores that were only noted are taken in first.
 inline constexpr Index coverage_size = 2 * level_count + bin_count + 5;
 
 inline nb::object copy_coverage(Coverage& c) {
@@ -25,7 +25,7 @@ inline nb::object copy_coverage(Coverage& c) {
     return out;
 }
 
-// 0 while there was no error.
+// 0 before the first error.
 inline bool is_first_key(double key) {
     return key == 0 || (key == std::floor(key) && key > 0 && key <= static_cast<double>(key_of(most_score)));
 }
@@ -39,7 +39,7 @@ inline void set_coverage(const nb::dict& from, Coverage& c) {
     bool good = true;
     for (const double* bound = flat; bound < weights; ++bound)
         good = good && *bound >= 0 && *bound <= most_factor * most_score;
-    for (const double* weight = weights; weight <= rest; ++weight) { // the zeros' is the last
+    for (const double* weight = weights; weight <= rest; ++weight) { // the last is that of the zeros
         good = good && *weight >= 0 && *weight == std::floor(*weight);
         total += *weight;
     }
@@ -58,7 +58,7 @@ inline void set_coverage(const nb::dict& from, Coverage& c) {
     c.due = c.noted + taken_at_once;
 }
 
-// Sums are of what is not negative, and those of a kind that counts are whole; `counts` lists their places.
+// Sums must not be negative, and counts must be whole; `counts` lists their places.
 template <class Sums> void check_sums(const Sums& sums, std::initializer_list<std::size_t> counts) {
     double flat[sizeof sums / sizeof(double)];
     std::memcpy(flat, &sums, sizeof sums);

@@ -1,4 +1,4 @@
-// What a matrix that comes in from outside must be for the kernels to trust it.
+// Checks of matrices from outside, which the kernels then trust.
 #pragma once
 
 #include <cmath>
@@ -11,7 +11,7 @@ namespace driftline::bindings {
 
 namespace nb = nanobind;
 
-// Unit upper triangular, and nothing in the columns that pad it.
+// Throws unless the factor is unit upper triangular with empty padding columns.
 template <class T> void check_factor(const Factor<T>& factor, Index d) {
     for (Index j = 0; j < factor.size; ++j) {
         if (!(factor.d[j] > 0))
@@ -22,15 +22,15 @@ template <class T> void check_factor(const Factor<T>& factor, Index d) {
     }
 }
 
-// No start and no drift leads to entries beyond largest_entry in as many rows as a model can count. Whether S is positive
-// definite is for the core to watch.
+// No start and no drift leads to entries beyond largest_entry within the rows that a model can count. The core itself
+// watches whether S is positive definite.
 template <class T> void check_packed(const Packed<T>& packed, Index d) {
     constexpr double largest_entry = sizeof(T) == 8 ? 1e130 : 1e30;
     for (Index j = 0; j < packed.size; ++j)
         for (Index i = 0; i < panel_rows<T>(j / panel_width<T>); ++i) {
             const double entry = packed.s[panel_index<T>(i, j)];
             if (i < d && j < d ? std::fabs(entry) > largest_entry : entry != (i == j))
-                throw nb::value_error("the state's matrix is not one that learning leads to");
+                throw nb::value_error("the state's matrix cannot come from learning");
         }
 }
 

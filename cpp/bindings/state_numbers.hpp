@@ -1,4 +1,4 @@
-// The numbers of a state, one after the other, by way of a model's `visit`.
+// The numbers of a state, in sequence, through a model's `visit`.
 #pragma once
 
 #include <algorithm>
@@ -9,14 +9,14 @@
 
 namespace driftline::bindings {
 
-// Takes the numbers of a state out, in their order, or puts them in.
+// Exports the numbers of a state in order, or imports them.
 struct Collector {
     std::vector<double> numbers;
     std::vector<float> entries;
     void operator()(const double* from, Index n) { numbers.insert(numbers.end(), from, from + n); }
     void operator()(const float* from, Index n) { entries.insert(entries.end(), from, from + n); }
 };
-// Numbers that left the range, which only a forged state leads to, become 0: what is saved can be loaded.
+// Sets numbers that left the range, as after a forged state, to 0, so that what is saved can be loaded.
 struct Mender {
     template <class T> void operator()(T* numbers, Index n) const {
         std::replace_if(numbers, numbers + n, [](T number) { return !std::isfinite(number); }, T(0));

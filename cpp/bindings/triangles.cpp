@@ -1,4 +1,4 @@
-// Triangles of QR factorisations, for looking back on a stream.
+// Triangles of QR factorisations, for models in hindsight.
 #include "driftline/report/triangles.hpp"
 
 #include "batch.hpp"

@@ -1,4 +1,4 @@
-// driftline._core's types that are no learners: levels, outputs, and the enumerations.
+// driftline._core's types other than learners: levels, outputs and enumerations.
 #include "batch.hpp"
 
 #include "driftline/engine.hpp"
@@ -12,11 +12,11 @@ namespace driftline::bindings {
 
 void bind_types(nb::module_& m) {
     using nb::arg;
-    nb::class_<Level>(m, "Level", "A level of coverage and its place among those that models follow.")
+    nb::class_<Level>(m, "Level", "A level of coverage and its place among the levels that models track.")
         .def(nb::init<Index, double, double, Index>(), arg("at"), arg("share"), arg("factor"), arg("enough"));
     m.attr("levels") = nb::cast(std::vector<double>(std::begin(levels), std::end(levels)));
     nb::object statuses =
-        nb::enum_<Status>(m, "Status", "What became of a row.")
+        nb::enum_<Status>(m, "Status", "The result of a step.")
             .value("DONE", Status::done)
             .value("NEEDS_FORGETTING", Status::needs_forgetting, "The table of forgetting factors ends before this row.")
             .value("NEEDS_THRESHOLD", Status::needs_threshold, "The table of reset thresholds ends before this segment.")
@@ -26,8 +26,8 @@ void bind_types(nb::module_& m) {
             .value("OUTSIDE_KERNEL", Status::outside_kernel, "The row's kernel is not finite, or not positive definite.")
             .value("UNREAD", Status::unread, "The row, its label or its weight must be converted first.");
     for (nb::handle member : statuses)
-        status_members[nb::cast<int>(member.attr("value"))] = nb::borrow(member).release().ptr(); // kept for ever
-    nb::enum_<Time>(m, "Time", "What the passing of time does to S.")
+        status_members[nb::cast<int>(member.attr("value"))] = nb::borrow(member).release().ptr(); // kept forever
+    nb::enum_<Time>(m, "Time", "The effect of time on S.")
         .value("NONE", Time::none)
         .value("DIVIDE", Time::divide)
         .value("ADD", Time::add);
@@ -35,11 +35,11 @@ void bind_types(nb::module_& m) {
         .value("NEVER", Reset::none)
         .value("EVERY", Reset::every)
         .value("BELOW", Reset::below);
-    nb::enum_<Rate>(m, "Rate", "What a first-order step's rate is.")
+    nb::enum_<Rate>(m, "Rate", "How a first-order step's rate is computed.")
         .value("PLAIN", Rate::plain)
         .value("IMPLICIT", Rate::implicit)
         .value("NORMALISED", Rate::normalised);
-    nb::enum_<Space>(m, "Space", "Where a first-order learner's weights live.")
+    nb::enum_<Space>(m, "Space", "The space of a first-order learner's weights.")
         .value("FREE", Space::free)
         .value("SIMPLEX", Space::simplex)
         .value("SIGNED", Space::signed_);
@@ -63,7 +63,7 @@ void bind_types(nb::module_& m) {
     nb::enum_<Spectrum>(m, "Spectrum", "The kernel that random Fourier features approximate.")
         .value("RBF", Spectrum::rbf)
         .value("LAPLACE", Spectrum::laplace);
-    nb::class_<OutputArrays>(m, "Outputs", "The arrays that a replay writes to; None where it does not write one.")
+    nb::class_<OutputArrays>(m, "Outputs", "The arrays that a replay writes to; None for those that it does not write.")
         .def(
             "__init__",
             [](OutputArrays* self, nb::object predictions, nb::object lower, nb::object upper, nb::object level,
@@ -86,7 +86,7 @@ void bind_types(nb::module_& m) {
                 "(rows // every, width): snapshots of the weights")
         .def_ro("memory", &OutputArrays::memory, nb::for_getter(nb::sig("def memory(self, /) -> typing.Any")),
                 "(rows // every, 2): memory statistics at each snapshot")
-        .def_ro("every", &OutputArrays::every, "rows from one snapshot to the next")
+        .def_ro("every", &OutputArrays::every, "rows between two snapshots")
         .def("part", &OutputArrays::part, arg("start"), arg("stop"), "The same for rows start to stop.");
     m.def("instruction_set", &instruction_set, "The instruction set in use: avx2 or baseline.");
 }

@@ -1,16 +1,16 @@
-// Detects that errors have become larger than they were.
+// Detects that errors have become larger.
 //
 // Three CUSUMs of log-bets watch for larger errors, for a shift upwards and for a shift downwards. The bets depend only on
 // the ranks of an error in a sample of the errors before it: the share p of larger sizes, and the signed rank as a normal
 // score z. While the errors are exchangeable, power p^(power - 1) and exp(shift z - shift^2 / 2) have means of at most 1.
 //
-// Errors that depend on each other come in stretches, and their bets add up to more than independent ones. Each log-bet is
+// Dependent errors cluster, and their bets add up to more than those of independent errors. Each log-bet is
 // therefore multiplied by a share of at most 1, the reciprocal of how much more sums of neighbouring scores vary than
 // those of independent scores would. The share of a CUSUM is fixed while its evidence is above 0, so that a change does
 // not reduce the evidence for itself.
 //
-// A short stream tells too little about dependence for that. Among the first errors a fourth CUSUM bets more on large
-// sizes. It trusts an estimate of the dependence that a few dozen errors give, and asks in return that the latest errors are
+// A short stream shows too little of the dependence for that. Among the first errors a fourth CUSUM bets more on large
+// sizes. It relies on an estimate of the dependence from a few dozen errors, and in return requires the latest errors to be
 // larger by a factor, not by rank alone.
 #pragma once
 
@@ -28,7 +28,7 @@ namespace driftline {
 inline constexpr Index alarm_sample = 384, alarm_stride = 4, alarm_warm_up = 64, alarm_past = 8192, alarm_pause = 16;
 inline constexpr int alarm_scales = 9;
 inline constexpr double alarm_power = 0.6, alarm_shift = 2;
-// A model that knows nothing yet makes the first errors: they are not in the sample. Ranks among few others say little.
+// The first errors come from a model that knows nothing yet: they are not in the sample. Ranks among few errors say little.
 inline constexpr Index alarm_start_up = 24, alarm_few = 8, alarm_first_scores = alarm_warm_up - alarm_start_up - alarm_few;
 // The fourth CUSUM: how many errors it watches, its bet, and the factor by which the median of the latest errors must grow.
 inline constexpr Index alarm_early = 384, alarm_latest = 24;
@@ -40,7 +40,7 @@ inline double normal_score(double p) {
 }
 
 // The variance of sums of 1, 2, 4, ... neighbouring scores per score: half the mean square of the difference between
-// two neighbouring sums, which neither the mean nor a slow drift of the scores enters (Allan's variance).
+// two neighbouring sums, which depends neither on the mean nor on a slow drift of the scores (Allan's variance).
 struct BlockVariances {
     double half[alarm_scales] = {}; // the first sum of a pair
     double variance[alarm_scales] = {};
@@ -48,7 +48,7 @@ struct BlockVariances {
     static double pairs(Index scores, int k) {
         return static_cast<double>((scores < alarm_past ? scores : alarm_past) >> (k + 1));
     }
-    // `scores` have been added before. Bit k of that number says whether half[k] waits for its neighbour.
+    // `scores` were added before. Bit k of that number says whether half[k] waits for its neighbour.
     void add(double score, Index scores) {
         double sum = score, per_score = 0.5;
         for (int k = 0; k < alarm_scales; ++k, per_score *= 0.5) {
@@ -61,7 +61,7 @@ struct BlockVariances {
             sum += half[k];
         }
     }
-    // The largest variance that is certain: two standard errors of a mean of squared normal numbers are taken off.
+    // The largest certain variance: minus two standard errors of a mean of squared normal numbers.
     double largest(Index scores) const {
         double out = 0;
         for (int k = 0; k < alarm_scales && scores >> (k + 1) != 0; ++k)
@@ -70,13 +70,13 @@ struct BlockVariances {
     }
 };
 
-// The long-run variance of scores whose mean is 0 and whose variance is 1, from every pair of them, so that a few dozen
-// scores tell something: 1 + 2 (c_1 + kept c_2 + kept^2 c_3 + ...), with c_k the covariance at a distance of k, or
-// (1 + c_1) / (1 - c_1), what an autoregression has, whichever is larger. One and a half standard errors are taken off both,
-// or independent scores would seem to depend on each other.
+// The long-run variance of scores with mean 0 and variance 1, estimated from every pair, so that a few dozen scores suffice:
+// the larger of 1 + 2 (c_1 + kept c_2 + kept^2 c_3 + ...), with c_k the covariance at distance k, and
+// (1 + c_1) / (1 - c_1), the value of an autoregression. One and a half standard errors are subtracted from both, or
+// independent scores would seem dependent.
 struct NearbyProducts {
-    double last = 0, neighbours = 0; // the score before; sum of the products of neighbours
-    double recent = 0, products = 0; // sum of the scores before, older ones for less; sum of each score's product with it
+    double last = 0, neighbours = 0; // the previous score; sum of the products of neighbours
+    double recent = 0, products = 0; // faded sum of the previous scores; sum of each score's product with it
     static constexpr double kept = 0.9;
 
     void add(double score) {
@@ -95,22 +95,22 @@ struct NearbyProducts {
 };
 
 struct Alarm {
-    double limit = 0;                  // of the evidence
+    double limit = 0;                  // on the evidence
     double evidence[4] = {};           // for larger errors, a shift upwards, a shift downwards; early, for much larger ones
-    double share[4] = {1, 1, 1, 1};    // of its log-bets that count
-    double current_share = 1;          // of log-bets that begin now, found once in alarm_pause scores
+    double share[4] = {1, 1, 1, 1};    // share of each log-bet that counts
+    double current_share = 1;          // the share for evidence that begins now, updated every alarm_pause scores
     double early_share = 1;            // the same for the fourth CUSUM
-    Index count = 0;                   // errors
+    Index count = 0;                   // errors so far
     Index known = 0;                   // size of the sample
     Index waiting = 0;                 // errors until an alarm may follow the last one
     double waited = 0;                 // sum of p over the errors since the last alarm
-    Index scores = 0;                  // ranks that made bets
+    Index scores = 0;                  // bets so far
     BlockVariances size, sign;         // of -log p and of z
     NearbyProducts early[2];           // of -log p - 1 and of z, among the first errors
     double latest[alarm_warm_up] = {}; // errors, a ring
-    double sample[alarm_sample] = {};  // of the errors, in order: new ones are ranked among them
+    double sample[alarm_sample] = {};  // sorted sample of the errors, in which new ones are ranked
 
-    // How many sampled errors are below -size, and below size. Both searches in step, without a branch that depends on them.
+    // How many sampled errors are below -size, and below size. Both searches run in step, without data-dependent branches.
     std::pair<Index, Index> below(double size) const {
         const double *left = sample, *right = sample;
         for (Index rest = known; rest > 0; rest /= 2) {
@@ -128,14 +128,14 @@ struct Alarm {
     }
     double rank(Index twice) const { return 0.5 * static_cast<double>(twice + 1) / static_cast<double>(known + 1); }
 
-    // Only the latest errors are the sample.
+    // Makes the latest errors the whole sample.
     void restart() {
         known = alarm_warm_up;
         std::copy(latest, latest + known, sample);
         std::sort(sample, sample + known);
     }
-    // Once the sample is full, one error in alarm_stride takes the place of another. The ranks of those that leave follow
-    // the multiples of the golden ratio: all ranks leave equally often, so that what is left is spread as before.
+    // Once the sample is full, one error in alarm_stride replaces another. The ranks of the replaced errors follow the
+    // multiples of the golden ratio: all ranks leave equally often, so the distribution is preserved.
     void insert(double error, Index at) {
         latest[count % alarm_warm_up] = error;
         ++count;
@@ -159,7 +159,7 @@ struct Alarm {
             sample[at] = error;
         }
     }
-    // Independent scores have the variance 1. Early on, when little is known about their dependence, bets are smaller.
+    // Independent scores have variance 1. Early on, when little is known about their dependence, bets are smaller.
     void find_shares() {
         constexpr double unknown = 128;
         const double varies = at_least(at_least(1, size.largest(scores)), sign.largest(scores));
@@ -181,7 +181,7 @@ struct Alarm {
     }
 };
 
-// The fourth CUSUM: whether its evidence exceeds the limit, and the latest errors are as large as it asks for.
+// The fourth CUSUM: whether its evidence exceeds the limit and the latest errors are large enough.
 inline bool bet_early(Alarm& alarm, double log_p, double z) {
     double &evidence = alarm.evidence[3], &share = alarm.share[3];
     if (evidence == 0)
@@ -195,7 +195,7 @@ inline bool bet_early(Alarm& alarm, double log_p, double z) {
 
 // Whether the evidence exceeds the limit with this error.
 inline bool bet(Alarm& alarm, double p, double z) {
-    constexpr double most = 3; // one outlier or two are not enough for an alarm
+    constexpr double most = 3; // one or two outliers do not raise an alarm
     // A shift that makes errors smaller does not count: no score exceeds that of the size.
     const double score = at_most(-normal_score(0.5 * p), most), half_square = 0.5 * alarm_shift * alarm_shift;
     const double log_p = std::log(p);
@@ -221,20 +221,19 @@ inline bool bet(Alarm& alarm, double p, double z) {
     return raised;
 }
 
-// After an alarm, the next errors are compared with those before it. If they are larger, they are the new standard.
+// After an alarm, the next errors are compared with those before it. If they are larger, they become the new sample.
 inline void wait(Alarm& alarm, double p) {
-    constexpr double least = 0.43; // of the mean of p: 2 standard deviations below 1/2
+    constexpr double least = 0.43; // for the mean of p: 2 standard deviations below 1/2
     alarm.waited += p;
     if (--alarm.waiting == 0 && alarm.waited < least * alarm_warm_up)
         alarm.restart();
 }
 
-// Whether this error raises the alarm. NaN is passed over.
+// Whether this error raises the alarm. NaN is ignored.
 inline bool raises(Alarm& alarm, double error) {
     if (std::isnan(error))
         return false;
-    // The share of sampled errors whose size is larger, and of those that are smaller; half of equal ones count, and half of
-    // the error itself.
+    // The share of sampled errors of larger size, and of smaller ones; equal ones count half, as does the error itself.
     const double value = saturate(error, DBL_MAX), size = std::fabs(value);
     const auto [left, right] = alarm.below(size);
     const Index up_to_right = alarm.up_to(size, right), up_to_left = alarm.up_to(-size, left);

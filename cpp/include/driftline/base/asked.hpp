@@ -1,4 +1,4 @@
-// What was said about a row when it was predicted. The label is learned and judged by it, however late it comes.
+// What was known and predicted when a row was asked about. Its label is learned and scored with it, however late it comes.
 #pragma once
 
 #include <vector>
@@ -10,12 +10,12 @@ namespace driftline {
 struct Asked {
     double prediction = NAN;
     Promise promise;
-    double labels = 0;         // labels learned before
-    Index ahead = 1;           // how many rows the row lies beyond the last of them
-    std::vector<double> notes; // what the model itself keeps
+    double labels = 0;         // labels learned by then
+    Index ahead = 1;           // how many rows the row is ahead of the last of them
+    std::vector<double> notes; // numbers of the model's own
 };
 
-// Row t of a batch as a batch of its own, with its label or without.
+// Row t of a batch as a separate batch, with or without its label.
 inline Batch one_row(const Batch& batch, Index t, bool labelled) {
     Batch one = batch;
     if (batch.floats)

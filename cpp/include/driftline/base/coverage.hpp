@@ -1,10 +1,10 @@
-// How wide an interval must be to hold a given share of the labels, learned from the errors themselves.
+// Learns from the errors how wide an interval must be to cover a given share of the labels.
 //
-// The score of a row is its squared error over the variance that the model gave it. The bound of a level is a quantile of
-// the recent scores times a factor. The factor answers to what was issued: it grows by exp(step * level) when a label fell
-// outside its interval, and shrinks by exp(-step * (1 - level)) when it fell inside. Over any n rows whose labels came at
-// once, the share outside then differs from 1 - level by log(last / first factor) / (step n), whatever the scores do. Where
-// labels come late, the step is smaller, and a factor that has moved since the interval was issued is held back.
+// The score of a row is its squared error divided by the model's variance. The bound of a level is a quantile of the recent
+// scores times a factor. The factor responds to the intervals issued: it grows by exp(step * level) when a label falls
+// outside its interval, and shrinks by exp(-step * (1 - level)) when it falls inside. Over any n rows whose labels came at
+// once, the share outside then differs from 1 - level by log(last / first factor) / (step n), whatever the scores do. For
+// late labels the step is smaller, and a factor that has moved since the interval was issued is held back.
 #pragma once
 
 #include <bit>
@@ -18,11 +18,11 @@ inline constexpr Index level_count = 16;
 inline constexpr double levels[level_count] = {0.1,  0.2, 0.3,   0.4,  0.5,   0.6,  0.7,   0.8,
                                                0.85, 0.9, 0.925, 0.95, 0.975, 0.99, 0.995, 0.999};
 
-// Scores are taken in some at a time, with the result of one by one.
+// Scores are taken in several at a time, with the same result as one by one.
 inline constexpr Index taken_at_once = 32, never = INT64_MAX;
 static_assert((taken_at_once & (taken_at_once - 1)) == 0, "places are found by masking");
 
-// Scores of recent rows by size, four bins to a power of two. A row's weight fades; it is counted in units of 1 /
+// A histogram of recent scores, four bins per power of two. A row's weight fades; it is counted in units of 1 /
 // row_weight.
 inline constexpr Index bin_count = 192, median_bin = 64, memory_rows = 512;
 inline constexpr std::uint32_t row_weight = 1024, all_kept = 4096, most_weight = 600 * row_weight;
@@ -30,27 +30,27 @@ static_assert(most_weight <= UINT32_MAX / all_kept, "fading must not overflow");
 inline constexpr double least_score = 1e-290, most_score = 1e290, least_factor = 1e-6, most_factor = 1e12;
 
 struct Coverage {
-    alignas(32) double bound[level_count] = {}; // scores above it are misses: base times factor; 0: no error yet
+    alignas(32) double bound[level_count] = {}; // base times factor: scores above it are misses; 0: no error yet
     alignas(32) double base[level_count] = {};  // quantiles of the recent scores
     std::uint32_t weight[bin_count] = {};
     std::uint32_t weight_of_zeros = 0;
     Index first_key = 0;               // of bin 0; see key_of
-    Index taken = 0;                   // scores that were taken in
+    Index taken = 0;                   // scores taken in
     Index noted = 0;                   // all scores
-    Index due = taken_at_once;         // the number noted at which scores are taken in; never, if nobody will ask
-    Index late = 0;                    // labels that came between the prediction and the label of the last row
+    Index due = taken_at_once;         // the number noted at which scores are taken in; never, if no intervals are needed
+    Index late = 0;                    // labels that came between the last row's prediction and its label
     double largest_loss = 0;           // of the rows whose labels came late
     double recent[taken_at_once] = {}; // score number i at i % taken_at_once
 };
 
-// Where a level lies among those that are followed: bound[at]^(1 - share) bound[at + 1]^share factor.
+// Where a level lies among the tracked levels: bound[at]^(1 - share) bound[at + 1]^share factor.
 struct Level {
     Index at = 0;
     double share = 0, factor = 1;
-    Index enough = 0; // labels without which nothing is said about this level
+    Index enough = 0; // labels needed before intervals of this level are finite
 };
 
-// At once; late, where 6 is the product of step and delay; and how much of the misses that are to be expected is left out.
+// The step for labels at once; step times delay for late labels; and how much of the expected misses is discounted.
 inline constexpr double step_at_once = 0.3, steps_in_flight = 6, foresight = 0.3;
 // exp(x) by its series, for |x| up to 1; x may be a vector.
 template <class V> inline constexpr V exponential(V x) {
@@ -61,7 +61,7 @@ template <class V> inline constexpr V exponential(V x) {
         sum = 1 + sum * (x * inverse[n - 1]);
     return sum;
 }
-// What the bounds are multiplied by after a score, by how many of the lowest levels missed it.
+// Factors for the bounds after a score, by how many of the lowest levels missed it.
 struct CoverageSteps {
     alignas(32) double after[level_count + 1][level_count] = {};
     constexpr CoverageSteps() {
@@ -76,7 +76,7 @@ inline constexpr CoverageSteps coverage_steps;
 
 inline namespace DRIFTLINE_ISA {
 
-// A positive score's exponent and the first two digits after its leading one; the lower end of the scores that share a key.
+// A positive score's exponent and the first two bits after its leading one; and the smallest score with a key.
 DRIFTLINE_INLINE Index key_of(double score) { return static_cast<Index>(std::bit_cast<std::uint64_t>(score) >> 50); }
 DRIFTLINE_INLINE double edge_of(Index key) {
     return std::bit_cast<double>(static_cast<std::uint64_t>(key > 1 ? key : 1) << 50);
@@ -93,12 +93,12 @@ DRIFTLINE_INLINE void count_score(Coverage& c, double score) {
     c.weight[bin_of(key_of(score) - c.first_key)] += row_weight;
 }
 
-// The bins are read after every row at first, and then less and less often.
+// The bins are read after every row at first, then less and less often.
 DRIFTLINE_INLINE bool reading_is_due(Index rows) { return rows < 32 || rows % (rows < 512 ? 8 : 64) == 0; }
 DRIFTLINE_INLINE Index rows_since_reading(Index rows) { return rows <= 32 ? 1 : rows <= 512 ? 8 : 64; }
 
-// Bins move where the median of the scores that are not zero is no longer among those in the middle. Where it is at an end,
-// its scores may lie anywhere beyond; they are taken to be like the last score, if that one lies there too.
+// Bins move when the median of the nonzero scores has left the middle bins. In an end bin its scores may lie anywhere
+// beyond; they are then taken to be like the last score, if that is in the same bin.
 DRIFTLINE_ONCE inline void centre_bins(Coverage& c, Index median, double score) {
     const bool at_an_end = median == 0 || median == bin_count - 1;
     Index centre = median;
@@ -110,16 +110,16 @@ DRIFTLINE_ONCE inline void centre_bins(Coverage& c, Index median, double score) 
     const Index by = centre - median_bin;
     std::uint32_t moved[bin_count] = {};
     for (Index i = 0; i < bin_count; ++i) {
-        const bool beyond = i == (by < 0 ? 0 : bin_count - 1); // of the end towards which the bins move
+        const bool beyond = i == (by < 0 ? 0 : bin_count - 1); // the end towards which the bins move
         moved[!beyond ? bin_of(i - by) : at_an_end ? median_bin : i] += c.weight[i];
     }
     std::memcpy(c.weight, moved, sizeof moved);
     c.first_key += by;
 }
 
-// After the given score was counted.
+// Called after the given score was counted.
 DRIFTLINE_ONCE inline void read_bins(Coverage& c, double score) {
-    std::uint32_t up_to[bin_count + 1]; // weight of the zeros and of the bins before
+    std::uint32_t up_to[bin_count + 1]; // weight of the zeros and all lower bins
     up_to[0] = c.weight_of_zeros;
     for (Index i = 0; i < bin_count; ++i)
         up_to[i + 1] = up_to[i] + c.weight[i];
@@ -155,7 +155,7 @@ DRIFTLINE_ONCE inline void read_bins(Coverage& c, double score) {
     }
 }
 
-// Intervals of higher levels contain those of lower ones. So a score is a miss of the levels before the first whose own
+// Intervals of higher levels contain those of lower ones, so a score is a miss of all levels before the first whose own
 // bound it does not exceed.
 DRIFTLINE_ONCE inline void take_in_noted(Coverage& c) {
     constexpr Index parts = level_count / lanes<double>;
@@ -184,7 +184,7 @@ DRIFTLINE_ONCE inline void take_in_noted(Coverage& c) {
     c.due = c.noted + taken_at_once;
 }
 
-// The score of one more row, whose label came at once.
+// Notes the score of a row whose label came at once.
 DRIFTLINE_INLINE void note(Coverage& c, double score) {
     c.recent[c.noted & (taken_at_once - 1)] = at_most(score, most_score);
     if (++c.noted == c.due) [[unlikely]]
@@ -196,12 +196,12 @@ DRIFTLINE_INLINE void catch_up(Coverage& c) {
         take_in_noted(c);
 }
 
-// What an interval promises. It is kept with the prediction, and judged when the label comes.
+// The basis of an interval. It is kept with the prediction, and scored when the label comes.
 struct Promise {
     double bound[level_count] = {}; // a score above it is a miss of the level
-    double variance = 1;            // of the label, by the model; a score is a squared error over it
-    double largest_loss = 0;        // so far
-    Index labels = 0;               // known so far
+    double variance = 1;            // of the label, from the model; a score is a squared error divided by it
+    double largest_loss = 0;        // largest squared error so far
+    Index labels = 0;               // labels known so far
 };
 inline void issue(const Coverage& c, double* bound) {
     double below = 0;
@@ -217,7 +217,7 @@ inline Promise promise(Coverage& c, double variance, double largest_loss) {
     out.labels = c.noted;
     return out;
 }
-// Half the width of the interval, no more than ten times the largest error so far.
+// Half the width of the interval, at most ten times the largest error so far.
 inline double half_width(const Promise& promise, const Level& level) {
     if (promise.labels < level.enough)
         return HUGE_VAL;
@@ -228,7 +228,7 @@ inline double half_width(const Promise& promise, const Level& level) {
     return at_most(half, 10 * std::sqrt(promise.largest_loss));
 }
 
-// log(a / b) for positive numbers, flattened where they differ more than tenfold.
+// log(a / b) for positive numbers, flattened if they differ more than tenfold.
 DRIFTLINE_INLINE Doubles flat_log(Doubles a, Doubles b) {
     const Doubles z = (a - b) / (a + b), square = z * z;
     return 2 * z * (1 + square * (1.0 / 3 + square * 0.2));
@@ -244,10 +244,10 @@ struct LateSteps {
 };
 inline constexpr LateSteps late_steps;
 
-// The label of a row that was predicted some labels ago: what was promised then is what is judged. The step of the model has
-// noted a score of its own, which does not count. Intervals that were issued narrower than today's will still be missed more
-// often, so their misses count for less: by log(today's / issued bound) times the density of log scores at the level, which
-// is level (1 - level) for a log-logistic law.
+// Scores a late label against the interval issued with its prediction. The model's step has noted a score of its own, which
+// does not count. Intervals issued narrower than today's will be missed more often anyway, so their misses count for less:
+// by log(today's / issued bound) times the density of log scores at the level, which is level (1 - level) for a log-logistic
+// distribution.
 inline void judge(Coverage& c, double square, const Promise& promise) {
     --c.noted;
     c.late = c.noted > promise.labels ? c.noted - promise.labels : 0;

@@ -1,4 +1,4 @@
-// Small dense linear algebra on a lower triangle stored row after row, for the rare steps that need it.
+// Small dense linear algebra on a lower triangle stored row by row, for the rare steps that need it.
 #pragma once
 
 #include <cmath>
@@ -25,7 +25,7 @@ inline double plain_dot(const double* a, const double* b, Index n) {
     return (t0 + t1) + (t2 + t3);
 }
 
-// Replaces A by its Cholesky factor; false, with A spoilt, when it is not positive definite (Semi: not semidefinite).
+// Replaces A by its Cholesky factor; false, with A destroyed, if it is not positive definite (Semi: not semidefinite).
 template <bool Semi = false> bool cholesky(double* a, Index d) {
     for (Index i = 0; i < d; ++i) {
         double* row = triangle_row(a, i);

@@ -1,4 +1,4 @@
-// What the code for every instruction set asks of the machine that it runs on.
+// Facts about the machine, for the code of every instruction set.
 #pragma once
 
 #include "driftline/base/simd.hpp"
@@ -7,11 +7,11 @@ namespace driftline {
 
 // Bytes of the cache that belongs to one core.
 Index core_cache();
-// Threads that the replays of this process may use together: its cores, or DRIFTLINE_THREADS in the environment where that
-// is less.
+// Threads that the replays of this process may use together: its cores, or the environment's DRIFTLINE_THREADS if that is
+// less.
 Index thread_limit();
 
-// Counts the replays that would each be glad of a second thread.
+// Counts the replays that could use a second thread.
 class ThreadClaim {
   public:
     ThreadClaim();

@@ -1,4 +1,4 @@
-// MurmurHash3 (Austin Appleby, in the public domain), the variant of 32 bits: the same number for a text in every process.
+// MurmurHash3 (Austin Appleby, public domain), 32-bit variant: the same number for a text in every process.
 #pragma once
 
 #include <bit>

@@ -1,5 +1,5 @@
 // Standard normal numbers from random bits, by the inverse of the distribution function to 16 digits: Wichura 1988, AS 241.
-// One uniform makes one number, in no more than its own place: nothing is thrown away, and nothing depends on the others.
+// One uniform number gives one normal number, in place: none is rejected, and none depends on the others.
 #pragma once
 
 #include <cmath>
@@ -10,7 +10,7 @@
 namespace driftline {
 inline namespace DRIFTLINE_ISA {
 
-// A uniform number of (0, 1) less 1/2: an odd multiple of 2^-53, exact, and never at the ends.
+// A uniform number in (0, 1) minus 1/2: an odd multiple of 2^-53, exact, and never at the ends.
 DRIFTLINE_INLINE double centred_uniform(std::uint64_t bits) {
     return (static_cast<double>(static_cast<std::int64_t>(bits >> 12)) + 0.5) * 0x1p-52 - 0.5;
 }
@@ -22,7 +22,7 @@ template <int N> DRIFTLINE_INLINE double polynomial(const double (&c)[N], double
     return value;
 }
 
-inline constexpr double normal_middle = 0.425; // |q| up to which the first quotient holds
+inline constexpr double normal_middle = 0.425; // the first quotient is valid up to this |q|
 
 DRIFTLINE_INLINE double normal_in_the_middle(double q) {
     constexpr double over[] = {3.3871328727963666080e0, 1.3314166789178437745e2, 1.9715909503065514427e3,

@@ -1,4 +1,4 @@
-// Philox 4x64 with ten rounds: random bits as a function of a counter and a key, so that any of them can be had at any time.
+// Philox 4x64 with ten rounds: random bits as a function of a counter and a key, available in any order.
 // Salmon, Moraes, Dror and Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3".
 #pragma once
 

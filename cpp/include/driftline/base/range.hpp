@@ -1,4 +1,4 @@
-// Staying inside the range of the type, where finite input would leave it.
+// Keeps results in the range of the type when finite input would leave it.
 #pragma once
 
 #include <cfloat>
@@ -20,15 +20,15 @@ DRIFTLINE_INLINE double saturate(double value, double most) {
     return value > most ? most : value < -most ? -most : value == value ? value : 0.0;
 }
 
-// Weights that left the range of T, at its ends.
+// Clips weights that left the range of T.
 template <class T> DRIFTLINE_ONCE void hold_in_range(T* w, Index d) {
     for (Index j = 0; j < d; ++j)
         w[j] = static_cast<T>(saturate(static_cast<double>(w[j]), type_max<T>));
     for (Index j = d; j < padded<T>(d); ++j)
-        w[j] = 0; // a gain that is infinite, times the zeros that pad k
+        w[j] = 0; // an infinite gain times the zeros that pad k
 }
 
-// w.x / scale where the plain sum overflowed.
+// w.x / scale, if the plain sum overflowed.
 template <class T> double far_dot(const T* w, const T* x, double scale, Index d) {
     long double total = 0;
     for (Index j = 0; j < d; ++j)

@@ -1,4 +1,4 @@
-// Rows on their way into a model and what comes back: shared by both orders of learner.
+// Input rows and output arrays, for first-order and second-order learners.
 #pragma once
 
 #include "driftline/base/coverage.hpp"
@@ -14,7 +14,7 @@ enum class Status : int {
     diverged,         // the weights left the range of their type
     bad_value,        // a value of this row is missing, or beyond the range of the type
     outside_kernel,   // the kernel of this row is not finite, or not positive definite
-    unread            // the row, its label or its weight must be converted first; no kernel gives this
+    unread            // the row, its label or its weight must be converted first; never returned by kernels
 };
 
 // A table of T rows in either type, with any strides (in elements).
@@ -22,29 +22,29 @@ struct Batch {
     const void* x = nullptr;
     bool floats = false; // x is float, else double
     Index rows = 0, row_stride = 0, column_stride = 0;
-    const double* y = nullptr;      // null: predict, and learn nothing
-    const double* weight = nullptr; // null: all ones; a row of weight 0 is predicted and not learned
-    bool skip = false; // rows with a bad value are passed over and counted, else the first of them ends the replay
+    const double* y = nullptr;      // null: only predict
+    const double* weight = nullptr; // null: all ones; a row of weight 0 is only predicted
+    bool skip = false;              // skip and count rows with a bad value; else the first of them ends the replay
 };
 
-// Where a replay writes; null where not asked for.
+// Where a replay writes; null for outputs that are not wanted.
 struct Outputs {
     double* predictions = nullptr;
     double *lower = nullptr, *upper = nullptr; // ends of the intervals of `level`
     Level level;
-    Promise* promise = nullptr;      // of one row, in the place of its interval
-    unsigned char* resets = nullptr; // 1 at each row after which S was reset; the others are left alone
+    Promise* promise = nullptr;      // of one row, instead of its interval
+    unsigned char* resets = nullptr; // 1 at each row after which S was reset; others are not written
     double* weights = nullptr;       // snapshots, d each
     double* memory = nullptr;        // two memory statistics at each snapshot
     Index every = 0;
     Index done = 0;    // rows finished
-    Index skipped = 0; // of these, rows with a bad value
+    Index skipped = 0; // of the finished rows, those with a bad value
 };
 
 inline namespace DRIFTLINE_ISA {
 
-// Copies rows of a batch into a model: `features` elements converted, then 1 where there is an intercept; the padding stays
-// zero. N is the padded size where it is known. It stores as wide as the loads that follow: narrower stores could not be
+// Copies rows of a batch into a model: `features` converted elements, then 1 if there is an intercept; the padding stays
+// zero. N is the padded size if it is known. Stores are as wide as the loads that follow, since narrower stores could not be
 // forwarded to them.
 template <int N, class T> class Reader {
   public:
@@ -89,7 +89,7 @@ template <int N, class T> class Reader {
 #endif
     }
 #ifdef __AVX2__
-    // Up to four elements; nothing outside is read.
+    // Up to four elements; reads nothing beyond them.
     static DRIFTLINE_INLINE Vec<T, 4> some(const double* from, const Lane<T>* inside) {
         const auto mask = __builtin_convertvector((load<Vec<Lane<T>, 4>>(inside)), Vec<Index, 4>);
         return __builtin_convertvector(
@@ -116,7 +116,7 @@ template <int N, class T> class Reader {
     alignas(32) T unit_[panel_width<T>];
 };
 
-// Row t as it would be in T; whether all of it is within the range of T.
+// Row t converted to T; returns whether all of it is in the range of T.
 template <class T, class Source, class To> bool read_row(const Source* from, Index stride, Index features, To* to) {
     bool whole = true;
     for (Index j = 0; j < features; ++j) {
@@ -135,7 +135,7 @@ DRIFTLINE_INLINE double weight_of(const Batch& batch, Index t) { return batch.we
 
 enum class Fate { learn, predict, pass, refuse };
 
-// What becomes of row t, given whether its x is whole.
+// What to do with row t, given whether its x is complete.
 template <class T> DRIFTLINE_INLINE Fate fate_of(const Batch& batch, Index t, bool whole) {
     if (!batch.y)
         return whole ? Fate::predict : batch.skip ? Fate::pass : Fate::refuse;
@@ -143,11 +143,11 @@ template <class T> DRIFTLINE_INLINE Fate fate_of(const Batch& batch, Index t, bo
         return weight_of(batch, t) != 0 ? Fate::learn : Fate::predict;
     return !batch.skip ? Fate::refuse : whole ? Fate::predict : Fate::pass;
 }
-// |x|^2, which every step needs, says that x is finite; only a square that overflowed is looked into.
+// |x|^2, which every step needs, shows that x is finite; x is checked only if the square overflowed.
 template <class T> DRIFTLINE_INLINE Fate fate_of(const Batch& batch, Index t, const T* x, Index size, double norm2) {
     return fate_of<T>(batch, t, norm2 <= DBL_MAX || all_finite(x, size));
 }
-// Whether row t is one of those that are counted as skipped, given that it was predicted or passed over.
+// Whether row t counts as skipped, given that it was only predicted or passed over.
 template <class T> DRIFTLINE_INLINE bool was_skipped(const Batch& batch, Index t, Fate fate) {
     return fate == Fate::pass || (batch.y && !(std::fabs(batch.y[t]) <= type_max<T>));
 }
@@ -161,7 +161,7 @@ inline void write_ends(const Promise& made, const Level& level, double predictio
     lower = half < HUGE_VAL ? at_least(-DBL_MAX, prediction - half) : -HUGE_VAL;
     upper = half < HUGE_VAL ? at_most(prediction + half, DBL_MAX) : HUGE_VAL;
 }
-// The interval of row t, whose prediction is written, for a label of the given variance; or what it is made of.
+// Writes the interval of row t around its prediction, for a label of the given variance; or its promise.
 inline void write_interval(const Outputs& out, Index t, Coverage& coverage, double variance, double largest_loss) {
     const Promise made = promise(coverage, variance, largest_loss);
     if (out.promise)

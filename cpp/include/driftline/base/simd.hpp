@@ -1,7 +1,7 @@
 // Short vectors on top of the compiler's vector extension: one source for every instruction set.
 //
 // A translation unit of kernels is compiled once for each instruction set, with DRIFTLINE_ISA naming it. Everything that it
-// instantiates lives in an inline namespace of that name, so that the linker cannot mix the versions up.
+// instantiates lives in an inline namespace of that name, so that the linker cannot mix up the versions.
 #pragma once
 
 #include <cstdint>
@@ -51,10 +51,10 @@ template <class V, class T> DRIFTLINE_INLINE V load(const T* p) { return *reinte
 template <class V, class T> DRIFTLINE_INLINE void store(T* p, V v) { *reinterpret_cast<V*>(p) = v; }
 template <class T> DRIFTLINE_INLINE Wide<T> wide(const T* p) { return load<Wide<T>>(p); }
 
-// `lanes<double>` elements as doubles, whatever the model keeps.
+// `lanes<double>` elements as doubles, whatever the model's type.
 template <class T> DRIFTLINE_INLINE Doubles load_doubles(const T* p) {
 #ifdef __AVX2__
-    if constexpr (sizeof(T) == 4) // one instruction, where the general form takes four
+    if constexpr (sizeof(T) == 4) // one instruction; the general form takes four
         return _mm256_cvtps_pd(load<Vec<float, 4>>(p));
 #endif
     return __builtin_convertvector((load<Vec<T, lanes<double>>>(p)), Doubles);
@@ -70,7 +70,7 @@ template <class T> DRIFTLINE_INLINE Wide<T> all(T value) {
     else
         return Wide<T>{value, value};
 }
-// Where an element is not a number, the other argument's counts: b.
+// If an element is NaN, the result is b's.
 #if defined(__AVX2__)
 DRIFTLINE_INLINE Doubles smaller(Doubles a, Doubles b) { return _mm256_min_pd(a, b); }
 DRIFTLINE_INLINE Doubles larger(Doubles a, Doubles b) { return _mm256_max_pd(a, b); }
@@ -91,8 +91,8 @@ template <class V> struct MaskOf {
 #define DRIFTLINE_SHUFFLE(a, b, ...) __builtin_shuffle(a, b, typename MaskOf<decltype(a)>::type{__VA_ARGS__})
 #endif
 
-// The value as it is rounded on its own. Which product of a sum is fused with which addition is the compiler's choice, and
-// may differ between copies of one function; where they have to give the same bits, this leaves it no choice.
+// The value, rounded by itself. The compiler chooses which product of a sum to fuse with which addition, and may choose
+// differently in copies of one function; this forces the same bits.
 template <class V> DRIFTLINE_INLINE V rounded(V value) {
 #if defined(__SSE2__)
     asm("" : "+x"(value));
@@ -104,7 +104,7 @@ template <class V> DRIFTLINE_INLINE V rounded(V value) {
     return value;
 }
 
-// Sums of neighbours, of a and then of b, within each half of the register.
+// Sums of neighbours, first of a and then of b, within each half of the register.
 template <class T> DRIFTLINE_INLINE Wide<T> pair_sums(Wide<T> a, Wide<T> b) {
     if constexpr (lanes<T> == 8)
         return DRIFTLINE_SHUFFLE(a, b, 0, 2, 8, 10, 4, 6, 12, 14) + DRIFTLINE_SHUFFLE(a, b, 1, 3, 9, 11, 5, 7, 13, 15);
@@ -153,7 +153,7 @@ template <class T> DRIFTLINE_INLINE T sum(Wide<T> v) {
     }
 }
 
-// Inclusive running sums within the vector; of positive numbers they do not decrease, rounded as they are.
+// Inclusive running sums within the vector; for positive numbers they never decrease, despite rounding.
 template <class V> DRIFTLINE_INLINE V running_sums(V a) {
     const V zero = {};
     if constexpr (sizeof(V) == 4 * sizeof(double)) {
@@ -163,7 +163,7 @@ template <class V> DRIFTLINE_INLINE V running_sums(V a) {
         return a + DRIFTLINE_SHUFFLE(zero, a, 0, 2);
     }
 }
-// The vector moved up by one lane, with the last of `before` entering below.
+// The vector shifted up by one lane, with the last lane of `before` entering at the bottom.
 template <class V> DRIFTLINE_INLINE V shift_in(V a, V before) {
     if constexpr (sizeof(V) == 4 * sizeof(double)) {
         return DRIFTLINE_SHUFFLE(before, a, 3, 4, 5, 6);
@@ -178,7 +178,7 @@ template <class V> DRIFTLINE_INLINE V all_last(V a) {
         return DRIFTLINE_SHUFFLE(a, a, 1, 1);
     }
 }
-// One of four neighbours in every lane: out of a register, or straight from memory.
+// One of four neighbours in every lane, from a register or from memory.
 template <int N, bool InRegister, class T> DRIFTLINE_INLINE Wide<T> spread(const T* four) {
 #ifdef __AVX2__
     if constexpr (!InRegister)
@@ -205,7 +205,7 @@ template <class M> DRIFTLINE_INLINE bool any(M mask) {
 #endif
 }
 
-// One bit for each element of a comparison of doubles, the first one lowest.
+// One bit for each element of a comparison of doubles, lowest bit first.
 DRIFTLINE_INLINE unsigned bits_of(Vec<std::int64_t, lanes<double>> mask) {
 #if defined(__AVX2__)
     return static_cast<unsigned>(_mm256_movemask_pd(reinterpret_cast<__m256d>(mask)));
@@ -219,7 +219,7 @@ DRIFTLINE_INLINE unsigned bits_of(Vec<std::int64_t, lanes<double>> mask) {
 #endif
 }
 
-// total + a * b, with one way of rounding.
+// total + a * b, always rounded in the same way.
 template <class V> DRIFTLINE_INLINE void accumulate(V& total, V a, V b) { total = rounded(total + a * b); }
 
 template <class T> DRIFTLINE_INLINE double dot(const T* a, const T* b, Index n) {
@@ -281,7 +281,7 @@ template <class T> DRIFTLINE_INLINE void dot_and_norm(const T* a, const T* b, In
     sum_both<T>(even + odd, even2 + odd2, product, norm2);
 }
 
-// Zero times anything finite is zero. A zero that the compiler sees, some of them multiply as if infinity did not exist.
+// A zero hidden from the compiler. Some compilers fold 0 * x to 0 for a visible zero, as if x were always finite.
 template <class T> DRIFTLINE_INLINE Wide<T> opaque_zero() { return rounded(Wide<T>{}); }
 
 template <class T> DRIFTLINE_INLINE bool all_finite(const T* a, Index n) {
@@ -292,7 +292,7 @@ template <class T> DRIFTLINE_INLINE bool all_finite(const T* a, Index n) {
     return !any(check != check);
 }
 
-// to = a + factor * b; false where an element of the result is not finite.
+// to = a + factor * b; false if an element of the result is not finite.
 template <class T> DRIFTLINE_INLINE bool add_scaled(T* to, const T* a, const T* b, T factor, Index n) {
     const Wide<T> zero = opaque_zero<T>();
     Wide<T> check = {};

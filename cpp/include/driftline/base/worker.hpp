@@ -1,4 +1,4 @@
-// A second thread that does what it is given, and is waited for.
+// A second thread that runs one piece of work at a time.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@ class Worker {
         }
     }
 
-    // False where no thread is to be had.
+    // False if no thread can be started.
     bool hire() {
         try {
             thread_ = std::thread([this] { serve(); });
@@ -31,13 +31,13 @@ class Worker {
         return true;
     }
 
-    // `work` is called; it must live until it was waited for. Nothing else may be started before that.
+    // Calls `work`, which must live until wait() returns. Nothing else may be started before that.
     template <class Work> void start(const Work& work) {
         work_ = &work;
         call_ = [](const void* given) { (*static_cast<const Work*>(given))(); };
         tell(busy);
     }
-    // Throws what the work threw.
+    // Rethrows what the work threw.
     void wait() {
         state_.wait(busy, std::memory_order_acquire);
         if (failure_)

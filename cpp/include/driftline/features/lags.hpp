@@ -8,14 +8,14 @@
 namespace driftline {
 inline namespace DRIFTLINE_ISA {
 
-// The latest values, newest first and side by side. They move only once in as many rows as there is room for.
+// The latest values, newest first and contiguous. They are moved only when the buffer is full.
 class DelayLine {
   public:
     explicit DelayLine(Index depth) : depth_(depth), cells_(static_cast<std::size_t>(depth + room(depth))) {
         head_ = room(depth);
     }
 
-    // newest()[k - 1] is the value of k rows ago.
+    // newest()[k - 1] is the value k rows ago.
     const double* newest() const { return cells_.data() + head_; }
     void push(double value) {
         if (depth_ == 0)
@@ -38,8 +38,8 @@ class DelayLine {
     std::vector<double> cells_;
 };
 
-// First the labels of the rows `label_lags` ago, then of each feature its values of `lags` rows ago; lag 0 is the row
-// itself. What lies before the first row is 0.
+// First the labels `label_lags` rows ago, then the values of each feature `lags` rows ago; lag 0 is the row itself. Values
+// from before the first row are 0.
 class Lags : public Transform {
   public:
     Lags(Index inputs, std::vector<Index> label_lags, std::vector<Index> lags)
@@ -54,8 +54,8 @@ class Lags : public Transform {
     Index outputs() const override {
         return static_cast<Index>(label_lags_.size()) + inputs_ * static_cast<Index>(lags_.size());
     }
-    // A label lag counts from the current row. Where that label is not known yet, lags 1, 2, ... stand for the newest labels
-    // that are, in this order; any other lag is a season, and becomes its next multiple.
+    // A label lag counts from the current row. If that label is not known yet, lags 1, 2, ... mean the newest known labels,
+    // in this order; any other lag is a season, and becomes its next multiple.
     void view(const double* x, double* z, Index ahead) override {
         for (Index k = 0; k < static_cast<Index>(label_lags_.size()); ++k) {
             const Index lag = label_lags_[static_cast<std::size_t>(k)], season = (ahead + lag - 1) / lag * lag;
@@ -90,7 +90,7 @@ class Lags : public Transform {
         Transform::grow(more);
         lines_.resize(static_cast<std::size_t>(inputs_), DelayLine(depth_));
     }
-    // Newest first; the features one after the other.
+    // Newest first, feature by feature.
     std::vector<Part> parts() override {
         write_down();
         return {{"labels", &label_part_}, {"rows", &row_part_}};

@@ -9,13 +9,13 @@
 namespace driftline {
 inline namespace DRIFTLINE_ISA {
 
-// A product is an earlier one times a feature, or, where there is no earlier one, the feature itself.
+// A product is an earlier product times a feature, or, without an earlier one, the feature itself.
 struct Monomial {
     Index earlier, feature;
 };
 
-// By their degree; within a degree in the order of their features, as (0,0), (0,1), (1,1). Features that come later bring
-// the products in which they take part, behind all others: what a place means never changes.
+// Ordered by degree, then by features, as (0,0), (0,1), (1,1). Features added later append their products at the end, so
+// the meaning of a place never changes.
 class Polynomial : public Transform {
   public:
     Polynomial(Index inputs, Index degree) : Transform(0), degree_(degree) { grow(inputs); }
@@ -48,7 +48,7 @@ class Polynomial : public Transform {
 
   private:
     struct Node {
-        Index place, last; // of a product, and the last of its features
+        Index place, last; // the place of a product, and its last feature
     };
 
     void add_products(Index width) {
@@ -72,7 +72,7 @@ class Polynomial : public Transform {
 
     Index degree_;
     std::vector<Monomial> products_;
-    std::vector<double> widths_; // after each time that features were added
+    std::vector<double> widths_; // the width after each addition of features
 };
 
 } // namespace DRIFTLINE_ISA

@@ -1,4 +1,4 @@
-// Random Fourier features (Rahimi and Recht 2007): products of them are, on average over the seed, a kernel of the rows.
+// Random Fourier features (Rahimi and Recht 2007): on average over the seed, their inner product is a kernel of the rows.
 #pragma once
 
 #include "driftline/base/normal.hpp"
@@ -10,8 +10,8 @@ inline namespace DRIFTLINE_ISA {
 
 enum class Spectrum : int { rbf, laplace };
 
-// z = sqrt(2/n) (cos(w_i.x + b_i), sin(w_i.x + b_i)), i = 1, 2, ...; of an odd n the last sine is left out, which the
-// random phase b_i makes right on average. The frequencies w_i of feature j are a function of the seed and j.
+// z = sqrt(2/n) (cos(w_i.x + b_i), sin(w_i.x + b_i)), i = 1, 2, ...; for odd n the last sine is omitted, which the random
+// phase b_i corrects on average. The frequencies w_i of feature j are a function of the seed and j.
 class RandomFourier : public Transform {
   public:
     RandomFourier(Index inputs, Index outputs, Spectrum spectrum, double gamma, std::uint64_t seed)
@@ -47,7 +47,7 @@ class RandomFourier : public Transform {
 
   private:
     static constexpr double pi = 3.14159265358979323846;
-    static constexpr std::uint64_t frequencies = 2, phases = 3; // counters that no other user of the generator has
+    static constexpr std::uint64_t frequencies = 2, phases = 3; // counters that no other code uses
 
     double uniform(Index i, Index j, std::uint64_t kind) const {
         const auto number = static_cast<std::uint64_t>(i);

@@ -1,4 +1,4 @@
-// Every feature less its mean, over its deviation, by running moments (Welford 1962) in which older rows may fade.
+// Every feature minus its mean, divided by its deviation, from running moments (Welford 1962) that may fade.
 #pragma once
 
 #include "driftline/features/transform.hpp"
@@ -6,12 +6,12 @@
 namespace driftline {
 inline namespace DRIFTLINE_ISA {
 
-// The moments of one feature after one more value, and that value by them.
+// The moments of one feature after one more value, and that value standardised.
 struct Moments {
     double mean, deviation, z;
 };
 
-// x - mean, by a quarter where it would leave the range.
+// x - mean, or a quarter of it if it would leave the range.
 struct Distance {
     double delta, scale = 1;
     Distance(double x, double mean) : delta(x - mean) {
@@ -22,7 +22,7 @@ struct Distance {
     }
 };
 
-// `weight` is that of the earlier values, 0 for the first. |z| is at most the square root of the weight.
+// `weight` is the weight of the earlier values, 0 at first. |z| is at most the square root of the weight.
 inline Moments with_value(double x, double weight, double mean, double deviation) {
     const Distance distance(x, mean);
     const double rows = weight + 1, share = weight / rows;
@@ -31,7 +31,7 @@ inline Moments with_value(double x, double weight, double mean, double deviation
     const double size = at_least(s, std::fabs(delta));
     if (size == 0 || weight == 0)
         return {moved, 0, 0};
-    const bool extreme = !(size > 1e-100 && size < 1e100); // squares would not be held
+    const bool extreme = !(size > 1e-100 && size < 1e100); // squares would leave the range
     const int exponent = extreme ? std::ilogb(size) : 0;
     if (extreme) {
         delta = std::scalbn(delta, -exponent);

@@ -1,5 +1,4 @@
-// A transformation of rows, one of several in a chain: what it is asked, and the arrays in which its state leaves and
-// enters.
+// The interface of a transformation of rows, one of several in a chain, and the arrays of its state.
 #pragma once
 
 #include <stdexcept>
@@ -14,7 +13,7 @@ struct Part {
     const char* name;
     std::vector<double>* values;
     bool may_be_negative = true;
-    bool any_length = false; // else it keeps its length unless features are added
+    bool any_length = false; // else the length is fixed unless features are added
 };
 
 class Transform {
@@ -25,20 +24,20 @@ class Transform {
     Index inputs() const { return inputs_; }
     virtual Index outputs() const { return inputs_; }
 
-    // The current row as the learner behind sees it, `ahead` rows beyond the last label that is known.
+    // The current row as the next stage sees it, `ahead` rows after the last known label.
     virtual void view(const double* x, double* z, Index ahead) = 0;
-    // A row that is not part of the stream, by what was learned alone.
+    // Transforms a row that is not part of the stream, using only what was learned.
     virtual void apply(const double* x, double* z) { view(x, z, 1); }
-    // The current row becomes one of those seen.
+    // Adds the current row to those seen.
     virtual void learn(const double*, double) {}
-    // A row that cannot be learned keeps its place among those that later rows look back on. `x` is null where a feature is
-    // missing, `y` NaN where the label is.
+    // A row that cannot be learned keeps its place among the rows that later ones look back on. `x` is null if a feature is
+    // missing, `y` is NaN if the label is.
     virtual void pass_over(const double* /* x */, double /* y */) {}
-    // So many features more, behind the others.
+    // Appends `more` features.
     virtual void grow(Index more) { inputs_ += more; }
 
     virtual std::vector<Part> parts() { return {}; }
-    // Called when the parts were set from outside; std::invalid_argument where they do not go together.
+    // Called after the parts were set from outside; throws std::invalid_argument if they are inconsistent.
     virtual void restore() {}
 
   protected:

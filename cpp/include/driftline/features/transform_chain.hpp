@@ -1,4 +1,4 @@
-// Transformations in a row: what one gives, the next takes.
+// A chain of transformations: the output of each is the input of the next.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@ namespace driftline {
 
 class TransformChain {
   public:
-    // `largest` is the end of the range of the learner behind: values beyond it are not for its eyes.
+    // `largest` is the largest value that the learner at the end accepts.
     TransformChain(std::vector<std::shared_ptr<Transform>> transforms, double largest)
         : transforms_(std::move(transforms)), largest_(largest) {
         make_room();
@@ -17,12 +17,12 @@ class TransformChain {
 
     Index inputs() const { return transforms_.front()->inputs(); }
     Index outputs() const { return transforms_.back()->outputs(); }
-    // Where the row goes before it is looked at.
+    // The buffer for the input row.
     double* row() { return between_.front().data(); }
 
-    // The current row as a row of the stream, `ahead` rows beyond the last label, or, where `alone`, by what was learned
-    // before; false where a value left the range: between two transformations that of float64, at the end that of the
-    // learner behind.
+    // Transforms the current row as a row of the stream, `ahead` rows after the last label, or, if `alone`, using only what
+    // was learned before. False if a value left the range: that of float64 between two transformations, that of the learner
+    // at the end.
     bool look(double* z, bool alone = false, Index ahead = 1) {
         const std::size_t last = transforms_.size() - 1;
         for (std::size_t i = 0; i <= last; ++i) {
@@ -39,21 +39,21 @@ class TransformChain {
         }
         return true;
     }
-    // Of the row that last left the range: what a transformation made of it, and which one that was.
+    // For the row that last left the range: the transformed values, and which transformation gave them.
     const std::vector<double>& left() const { return left_; }
     std::size_t left_after() const { return left_after_; }
 
-    // The row that was looked at, as one of the stream, becomes one of those seen.
+    // Adds the row that was looked at to those seen.
     void learn(double y) {
         for (std::size_t i = 0; i < transforms_.size(); ++i)
             transforms_[i]->learn(between_[i].data(), y);
     }
-    // The same for a row that cannot be learned; `looked`: the row that was looked at, else one whose features are missing.
+    // The same for a row that cannot be learned: the row last looked at or, unless `looked`, one with missing features.
     void pass_over(bool looked, double y) {
         for (std::size_t i = 0; i < transforms_.size(); ++i)
             transforms_[i]->pass_over(looked ? between_[i].data() : nullptr, std::fabs(y) <= largest_ ? y : NAN);
     }
-    // When features were added to the transformations.
+    // Called after features were added to the transformations.
     void make_room() {
         between_.clear();
         for (const auto& transform : transforms_)
@@ -71,7 +71,7 @@ class TransformChain {
 
     std::vector<std::shared_ptr<Transform>> transforms_;
     double largest_;
-    std::vector<std::vector<double>> between_; // what each takes
+    std::vector<std::vector<double>> between_; // the input of each transformation
     std::vector<double> left_;
     std::size_t left_after_ = 0;
 };

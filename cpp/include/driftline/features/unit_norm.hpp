@@ -10,7 +10,7 @@ class UnitNorm : public Transform {
   public:
     using Transform::Transform;
 
-    // A row of zeros stays one. The largest entry is made about 1 first, so that no square leaves the range.
+    // A row of zeros stays as it is. The largest entry is scaled to about 1 first, so that no square leaves the range.
     void view(const double* x, double* z, Index) override {
         double most = 0, total = 0;
         for (Index j = 0; j < inputs_; ++j)

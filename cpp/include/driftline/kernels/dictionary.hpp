@@ -1,9 +1,9 @@
 // The points of a kernel learner, and an orthonormal basis of the functions that they span.
 //
-// Point i has the coordinates L_i0, ..., L_ii, so that L L' is the matrix of the kernel's values among the points. Row after
-// row, each point brings the one direction that it adds to those before it. A row x has the coordinates z = L^-1 k(points,
-// x) and a rest of squared length k(x, x) - |z|^2 outside of the span. Points may be alike: `sliver` is added to the
-// diagonal, relative to it, which keeps L away from singular.
+// Point i has the coordinates L_i0, ..., L_ii, so that L L' is the kernel matrix of the points: each point adds one
+// direction to those before it. A row x has the coordinates z = L^-1 k(points, x) and a residual of squared length k(x, x) -
+// |z|^2 outside the span. Points may be alike: `sliver`, relative to the diagonal, is added to it, which keeps L away from
+// singular.
 #pragma once
 
 #include <algorithm>
@@ -27,10 +27,10 @@ class Dictionary {
     const double* coordinates() const { return z_.data(); }
     double self() const { return self_; }
     double rest() const { return rest_; }
-    // Of the direction that the current row would add; it includes the sliver.
+    // The length of the direction that the current row would add, including the sliver.
     double pivot() const { return std::sqrt(at_least(sliver * self_, self_ * (1 + sliver) - inside_)); }
 
-    // False where the kernel has no finite value, or its values are not those of inner products.
+    // False if the kernel has no finite value, or its values cannot be inner products.
     bool look(const KernelFunction& kernel, const double* x) {
         const KernelEngine& engine = kernel_engine();
         self_ = engine.self_similarity(kernel, x, features_);
@@ -49,7 +49,7 @@ class Dictionary {
         return inside_ <= 1.0001 * self_;
     }
 
-    // The row that was looked at becomes a point.
+    // Adds the row that was looked at as a point.
     void add(const double* x) {
         const double length = pivot();
         double* last = triangle_.data() + count_ * (count_ + 1) / 2;
@@ -62,9 +62,9 @@ class Dictionary {
         ++count_;
     }
 
-    // How much each point is used by the rows of late, as a fading mean: a row counts by what the points
-    // before it make of it, also where it becomes a point itself. Otherwise points that no row is near would keep their rank
-    // while every row is new.
+    // Tracks how much recent rows use each point, as a fading mean. A row counts with its coordinates in the points before
+    // it, even if it becomes a point itself. Otherwise points far from all rows would keep their rank while every row is
+    // new.
     void track(double memory) {
         tracks_ = true;
         forget_ = 1 / memory;
@@ -76,8 +76,8 @@ class Dictionary {
             use_.data()[i] += forget_ * (a[i] * a[i] - use_.data()[i]);
     }
 
-    // The point without which the function of the weights (by coordinate, the first point's last) would change least on the
-    // rows of late.
+    // The point whose removal would change the weights' function (by coordinate, the first point's last) least on recent
+    // rows.
     Index least_useful(const double* last_weight) {
         double* alpha = z_.data();
         for (Index i = 0; i < count_; ++i)
@@ -95,7 +95,7 @@ class Dictionary {
         return least;
     }
 
-    // Takes a point out, and gives the turns of the coordinates after which those that stay have no part in the last.
+    // Removes a point; returns the rotations after which the remaining points have no component along the last coordinate.
     const Rotation* remove(Index which) {
         if (tracks_)
             untrack(which);
@@ -130,7 +130,7 @@ class Dictionary {
         rotations_ = Aligned<Rotation>(room);
         room_ = room;
     }
-    // Of a feature that no point has met, every point has 0.
+    // Adds features, which are 0 for every point.
     void widen(Index more) {
         Aligned<double> points((features_ + more) * room_);
         std::copy_n(points_.data(), features_ * room_, points.data());
@@ -139,7 +139,7 @@ class Dictionary {
         point_ = Aligned<double>(features_);
     }
 
-    // Makes room for the points, before the numbers of a state are read.
+    // Makes room for points before the numbers of a state are read.
     void expect(Index count) { count_ = count; }
     // Calls act with the arrays that make up the state.
     template <class Act> void visit(Act&& act) {
@@ -152,7 +152,7 @@ class Dictionary {
             act(&removals_, 1);
         }
     }
-    // Whether such numbers can come from tracking.
+    // Whether tracking can lead to these numbers.
     bool is_sound() const {
         bool good = removals_ >= 0 && removals_ < static_cast<double>(room_);
         for (Index i = 0; tracks_ && i < count_; ++i)
@@ -163,9 +163,9 @@ class Dictionary {
     const double* triangle() const { return triangle_.data(); }
 
   private:
-    static constexpr double largest_similarity = 1e150; // squares of it are formed
+    static constexpr double largest_similarity = 1e150; // its square stays in range
 
-    // Row r of L becomes row r - 1, after the turns that the rows before it asked for and one of its own.
+    // Row r of L becomes row r - 1, after the rotations of the rows before it and one of its own.
     void move_row(Index r, Index which) {
         double* row = triangle_.data() + r * (r + 1) / 2;
         for (Index j = which; j + 1 < r; ++j) {
@@ -192,7 +192,7 @@ class Dictionary {
             total += use_.data()[i];
         }
         inverse_.data()[count_] = inverse;
-        use_.data()[count_] = count_ > 0 ? total / static_cast<double>(count_) : 1; // as much as a point is used in the mean
+        use_.data()[count_] = count_ > 0 ? total / static_cast<double>(count_) : 1; // used as much as an average point
     }
     void untrack(Index which) {
         double* g = z_.data();
@@ -215,7 +215,7 @@ class Dictionary {
             inverse_.data()[i] = at_least(least_inverse(i), z_.data()[i]);
         }
     }
-    // 1 / k(x, x): a point that has nothing in common with the others.
+    // 1 / k(x, x), the value for a point orthogonal to the others.
     double least_inverse(Index i) const {
         const double* row = triangle_.data() + i * (i + 1) / 2;
         double norm2 = 0;
@@ -226,7 +226,7 @@ class Dictionary {
 
     Index features_, room_ = 0, count_ = 0;
     bool tracks_ = false;
-    double removals_ = 0; // since the inverse was measured
+    double removals_ = 0; // removals since the inverse was last computed
     double forget_ = 0, self_ = 0, inside_ = 0, rest_ = 0;
     Aligned<double> points_, triangle_, use_, inverse_, z_, point_;
     Aligned<Rotation> rotations_;

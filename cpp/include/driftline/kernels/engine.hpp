@@ -6,19 +6,19 @@
 
 namespace driftline {
 
-// A turn in the plane of two neighbouring coordinates: (high, low) <- (c high + s low, c low - s high).
+// A rotation in the plane of two neighbouring coordinates: (high, low) <- (c high + s low, c low - s high).
 struct Rotation {
     double c, s;
 };
 
 struct KernelEngine {
-    // k(x, points), and k(x, x); `z` is room for a point.
+    // k(x, points) and k(x, x); `z` is scratch for a point.
     void (*similarities)(const KernelFunction&, const PointTable&, const double* x, double* z, double* out);
     double (*self_similarity)(const KernelFunction&, const double* x, Index d);
-    // x <- L^-1 x and x <- L^-T x, for a lower triangle stored row after row.
+    // x <- L^-1 x and x <- L^-T x, for a lower triangle stored row by row.
     void (*solve)(const double* l, double* x, Index n);
     void (*solve_transposed)(const double* l, double* x, Index n);
-    // Turns the coordinates `highest`, ..., `lowest`, neighbours in this order, and puts the last back to its start.
+    // Rotates the coordinates `highest`, ..., `lowest`, neighbours in this order, and resets the last to its start.
     void (*drop_coordinate)(SecondOrderState<double>&, const Rotation*, Index lowest, Index highest);
 };
 

@@ -1,4 +1,4 @@
-// Kernels: inner products of rows in a space of functions.
+// Kernel functions.
 #pragma once
 
 #include "driftline/base/simd.hpp"
@@ -7,7 +7,7 @@ namespace driftline {
 
 enum class KernelKind : int { linear, polynomial, gaussian, laplace, custom };
 
-// Of two rows, for kernels that are not known here; NaN where it has no value.
+// A custom kernel of two rows; NaN if it has no value.
 struct PairFunction {
     virtual ~PairFunction() = default;
     virtual double operator()(const double* x, const double* z, Index d) = 0;
@@ -16,9 +16,9 @@ struct PairFunction {
 struct KernelFunction {
     KernelKind kind = KernelKind::gaussian;
     double gamma = 1;
-    double offset = 1; // of polynomials
+    double offset = 1; // for polynomials
     int degree = 3;
-    double constant = 0; // added to every value: the kernel of a constant feature beside the others
+    double constant = 0; // added to every value: the kernel of an additional constant feature
     PairFunction* custom = nullptr;
 };
 

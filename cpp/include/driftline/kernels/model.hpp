@@ -1,9 +1,9 @@
-// The recursion in a space of functions: a second-order learner of the coordinates that a dictionary of points gives a row.
+// The kernel version of a second-order learner, which learns a row's coordinates in a dictionary of points.
 //
-// In the orthonormal basis of the dictionary the recursion is the one of any second-order learner: S on the span of the
-// points is the model's matrix, and tau I on all directions beyond it. The coordinates lie in the model from the last down
-// to the first in the order of the points. Those not in use have no weight and the variance tau, as all directions beyond
-// the span have; coordinate 0 is never in use, and stands for these.
+// In the orthonormal basis of the dictionary the recursion is that of any second-order learner: on the span of the points S
+// is the model's matrix, and in all directions beyond it tau I. The model holds the coordinates in reverse order of the
+// points. Unused coordinates have weight 0 and variance tau, as all directions beyond the span do; coordinate 0 is never
+// used, and represents these.
 #pragma once
 
 #include <memory>
@@ -17,9 +17,9 @@ namespace driftline {
 
 struct KernelOptions {
     KernelFunction function;
-    bool measured = false; // gamma is set from the first rows
-    Index budget = 0;      // most points; 0: every row is one
-    double threshold = 0;  // with a budget, a row is no point while its rest is below this share of it and of the noise
+    bool measured = false; // gamma is estimated from the first rows
+    Index budget = 0;      // most points; 0: every row becomes a point
+    double threshold = 0;  // with a budget, a row becomes a point if its residual exceeds this share of it or of the noise
 };
 
 class KernelModel {
@@ -33,15 +33,15 @@ class KernelModel {
             dictionary_.track(5 * static_cast<double>(options.budget));
     }
 
-    // Of a new model: a budget is sized once, for one more point while it is exceeded, and coordinate 0.
+    // The width of a new model. A budget is sized once, with room for one extra point and coordinate 0.
     static Index first_width(Index budget) { return budget > 0 ? budget + 2 : 16; }
 
     Dictionary& dictionary() { return dictionary_; }
     const KernelOptions& options() const { return options_; }
     Index features() const { return dictionary_.features(); }
-    FirstRows first;      // while gamma is measured
-    double projected = 0; // rows learned as their part in the span of the points
-    double removed = 0;   // points
+    FirstRows first;      // while gamma is estimated
+    double projected = 0; // rows learned as their projection on the points
+    double removed = 0;   // points removed
 
     // The prior variance of a direction.
     double tau() const {
@@ -49,7 +49,7 @@ class KernelModel {
         return state.additive ? state.packed.s[0] : state.sums.pending != 0 ? 1 : state.factor.d[0];
     }
 
-    // Predicts one row, and learns it where there is a label; results go to place t of `out`. Nothing has changed unless the
+    // Predicts one row, and learns it if there is a label; results go to place t of `out`. Nothing has changed unless the
     // status is done.
     Status step(const double* x, const double* y, double weight, Outputs& out, Index t) {
         if (!dictionary_.look(options_.function, x))
@@ -112,7 +112,7 @@ class KernelModel {
         dictionary_.widen(more);
     }
 
-    // Calls act with the arrays that make up the state beside the model's.
+    // Calls act with the arrays of the state, besides the model's.
     template <class Act> void visit(Act&& act) {
         act(&options_.function.gamma, 1);
         act(&projected, 1);
@@ -128,12 +128,12 @@ class KernelModel {
             return self > 0;
         const Policy& policy = model_->state.policy;
         const double noise = policy.complement ? 1 : policy.noise;
-        // By the variance at the start: under forgetting all rows would seem new. A row may be small beside the noise and
-        // yet be one of many, so that it is also compared with itself.
+        // Uses the initial variance: under forgetting all rows would seem new. A row may be small compared with the noise
+        // and yet be one of many, so it is also compared with itself.
         return rest > 1e-10 * self && (rest > options_.threshold * self || policy.start * rest > options_.threshold * noise);
     }
 
-    // Where the model expects its row.
+    // Writes the coordinates into the model's row.
     void place(bool newcomer) {
         const Index n = dictionary_.count(), last = coordinates_.size() - 1;
         std::fill_n(coordinates_.data(), coordinates_.size(), 0.0);
@@ -143,7 +143,7 @@ class KernelModel {
             coordinates_.data()[last - n] = dictionary_.pivot();
     }
 
-    // What the passing of time leaves of S^-1 before the next row.
+    // The share of S^-1 that time leaves before the next row.
     double share_kept() const {
         const auto& state = model_->state;
         const Index t = static_cast<Index>(state.sums.rows) + 1;
@@ -152,9 +152,9 @@ class KernelModel {
         return state.forgetting.values && state.forgetting.covers(t) ? state.forgetting.at(t) : state.policy.amount;
     }
 
-    // The sliver is a feature that the row has for itself, and so a part of its noise. It is taken out of the noise, by way
-    // of the weight, where that is large enough: then the sliver changes nothing. Not so with a budget: there later rows are
-    // learned as parts of the points, sliver included.
+    // The sliver acts as a feature of the row alone, and so as part of its noise. It is subtracted from the noise, through
+    // the weight, if that is large enough: then the sliver changes nothing. Not with a budget, where later rows are learned
+    // as combinations of the points, sliver included.
     double without_sliver(double weight, double kept) const {
         const Policy& policy = model_->state.policy;
         if (policy.complement || options_.budget > 0)
@@ -182,7 +182,7 @@ class KernelModel {
         removed += 1;
     }
 
-    // New coordinates come below the others, and are not yet in use.
+    // Adds unused coordinates below the others.
     void make_room() {
         const Index before = coordinates_.size(), more = std::max<Index>(16, before / 2);
         model_ = model_->grown(more, 0, tau());
@@ -190,7 +190,7 @@ class KernelModel {
         coordinates_ = Aligned<double>(before + more);
     }
 
-    // Sets gamma by the rows so far, and learns them anew with it. Where one of them would be refused, all stays as it is.
+    // Estimates gamma from the rows so far, and relearns them with it. If one would be refused, nothing changes.
     void measure() {
         KernelOptions options = options_;
         options.measured = false;

@@ -1,9 +1,8 @@
-// A point leaves the dictionary of a kernel learner: its state in the coordinates of those that stay.
+// Removes a point's direction from the state of a kernel learner.
 //
-// The coordinates are turned so that the direction which no other point has a part in is the lowest of those in use. That
-// coordinate then goes back to where it started: no weight, and in S the prior variance of a direction.
-// The rest of S is what it was. With S = U D U' and U upper triangular, leaving out the lowest coordinate is to clear its
-// row of U.
+// The coordinates are rotated so that the direction in which no other point has a component is the lowest one in use. That
+// coordinate is then reset to its start: weight 0, and in S the prior variance. The rest of S is unchanged. With S = U D U'
+// and U upper triangular, removing the lowest coordinate means clearing its row of U.
 #pragma once
 
 #include "driftline/kernels/engine.hpp"
@@ -18,8 +17,8 @@ DRIFTLINE_INLINE void turn(const Rotation& r, double& high, double& low) {
     low = r.c * low - r.s * before;
 }
 
-// U D U' with its rows turned, as another factor of the same kind. Turning two rows leaves an entry below the diagonal; the
-// two columns are then mixed, with the weights D, such that it vanishes.
+// Rotates the rows of U D U', and restores the form of a factor. Rotating two rows leaves an entry below the diagonal; the
+// two columns are then mixed, with the weights D, so that it vanishes.
 inline void turn_factor(const Factor<double>& f, const Rotation* rotations, Index lowest, Index highest) {
     for (Index hi = highest; hi > lowest; --hi) {
         const Index lo = hi - 1;
@@ -50,9 +49,9 @@ inline void clear_row(const Factor<double>& f, Index row) {
     f.d[row] = f.d[0];
 }
 
-// The guard of resets is B = (limit I - S^-1)^-1. Clearing a row of its factor leaves out a coordinate of B; leaving it out
-// of S adds to the inverse of that B a a' (1/(limit - A) + 1/A), where A and a are the entries of S^-1 on the diagonal
-// and beside it.
+// The guard of resets is B = (limit I - S^-1)^-1. Clearing a row of its factor removes a coordinate of B; removing it from S
+// adds a a' (1/(limit - A) + 1/A) to the inverse of that B, where A and a are the diagonal entry of S^-1 and the
+// off-diagonal entries next to it.
 inline void guard_without(SecondOrderState<double>& m, Index lowest) {
     const double limit = reset_limit(m), diagonal = 1 / m.factor.d[lowest];
     const double room = at_least(1e-12 * limit, limit - diagonal);
@@ -72,7 +71,7 @@ inline void guard_without(SecondOrderState<double>& m, Index lowest) {
     update(m.guard, row, room * diagonal / limit, m.x);
 }
 
-// Of a symmetric matrix in the stored triangle.
+// Rotates a symmetric matrix in the stored triangle.
 inline void turn_triangle(double* a, Index d, const Rotation* rotations, Index lowest, Index highest) {
     for (Index hi = highest; hi > lowest; --hi) {
         const Index lo = hi - 1;

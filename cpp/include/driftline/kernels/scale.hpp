@@ -1,4 +1,4 @@
-// The scale of a kernel from the first rows of a stream.
+// Estimates the scale of a kernel from the first rows of a stream.
 #pragma once
 
 #include <cmath>
@@ -9,14 +9,14 @@
 
 namespace driftline {
 
-// The rows so far, as long as they are few: x, y, the weight, and what the passing of time left of S^-1 before the row.
+// The first rows: x, y, the weight, and the share of S^-1 that time left before the row.
 class FirstRows {
   public:
     static constexpr Index most = 256;
 
     Index rows() const { return static_cast<Index>(labels_.size()) / 3; }
     bool open() const { return !closed_; }
-    // The scale is measured when the number of rows has doubled.
+    // Whether the number of rows has doubled, so that the scale is estimated again.
     bool due() const { return rows() > 1 && (rows() & (rows() - 1)) == 0; }
     void add(const double* x, Index features, double y, double weight, double kept) {
         x_.insert(x_.end(), x, x + features);
@@ -32,8 +32,8 @@ class FirstRows {
         return all;
     }
 
-    // At which the exponent of two rows is 2 in the mean, or a polynomial's argument 1 beyond its offset; 0 where the rows
-    // do not tell.
+    // The gamma with which the exponent of two rows is 2 on average, or a polynomial's argument is 1 beyond its offset; 0 if
+    // the rows do not determine it.
     double gamma(KernelKind kind, Index features) const {
         const double n = static_cast<double>(rows());
         double total = 0;
@@ -58,7 +58,7 @@ class FirstRows {
         }
         x_ = std::move(wider);
     }
-    // Makes room for the rows, before the numbers of a state are read.
+    // Makes room for rows before the numbers of a state are read.
     void expect(Index rows, Index features) {
         x_.resize(static_cast<std::size_t>(rows * features));
         labels_.resize(static_cast<std::size_t>(3 * rows));

@@ -1,4 +1,4 @@
-// Values of kernels, for one row and many points.
+// Kernel values of one row and many points.
 #pragma once
 
 #include <cmath>
@@ -8,7 +8,7 @@
 namespace driftline {
 inline namespace DRIFTLINE_ISA {
 
-// The sum over the features of what `term` makes of those of x and of a point, for every point.
+// For every point, the sum over the features of term(feature of x, feature of the point).
 template <class Term> void sum_over_features(const PointTable& points, const double* x, double* out, Term term) {
     for (Index i = 0; i < points.count; ++i)
         out[i] = 0;
@@ -38,7 +38,7 @@ inline void ask_custom(const KernelFunction& k, const PointTable& points, const 
             z[j] = points.at[j * points.stride + i];
         out[i] = (*k.custom)(x, z, points.features);
         if (!std::isfinite(out[i]))
-            return; // the row is refused, whatever the others would be
+            return; // the row is refused anyway
     }
 }
 

@@ -1,7 +1,6 @@
-// Several rows at a time, where the matrix is larger than a core's cache and comes from memory for each row: what every
-// way of doing that shares.
+// Base of the replays by blocks of rows, for matrices larger than a core's cache, which each row would fetch from memory.
 //
-// S does not depend on the weights, nor on a label. So S goes through the rows of a block first, and the weights follow.
+// S depends neither on the weights nor on the labels. So the rows of a block update S first, and then the weights.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +31,7 @@ template <class T> class BlockReplay {
         return status;
     }
 
-    // Rows that did not go one by one.
+    // Rows that were learned in blocks.
     Index in_blocks() const { return in_blocks_; }
 
   protected:
@@ -43,18 +42,17 @@ template <class T> class BlockReplay {
     const View usual_;
     Extras extras_;
     const Index size_;
-    const Index capacity_; // rows of a block, at most
-    const Index patience_; // rows that go one by one before a block is tried again
+    const Index capacity_; // most rows of a block
+    const Index patience_; // rows to learn singly before another block is tried
     Worker worker_;
     const bool alone_; // there is no second thread
 
-    // Learns rows that are certain to need the plain step alone. False, with nothing changed, if the next row is not one
-    // of these.
+    // Learns rows that are certain to need only the plain step. False, with nothing changed, if the next row is not one.
     virtual bool learn_block() = 0;
-    // What was formed for the rows to come is theirs no longer.
+    // Invalidates the products formed for the next rows.
     virtual void forget_products() = 0;
 
-    // The most rows of a block that begins `later` rows from here: it ends with the first row that something is due after.
+    // The most rows of a block that begins `later` rows from here: it ends with the first row after which something is due.
     Index most_rows(Index later = 0) const {
         const Index done = out_.done + later, seen = static_cast<Index>(m_.sums.rows) + later;
         Index most = std::min(capacity_, batch_.rows - done);
@@ -63,7 +61,7 @@ template <class T> class BlockReplay {
         return most;
     }
 
-    // Looks at the row `later` rows from here, without S: false if it cannot be part of a block.
+    // Looks at the row `later` rows ahead, without S; false if it cannot be part of a block.
     bool look_ahead(T* x, Index later, View& view) const {
         const Index t = out_.done + later;
         view = usual_;
@@ -72,7 +70,7 @@ template <class T> class BlockReplay {
                look_up_forgetting(m_, view, later) == Status::done;
     }
 
-    // The next row, S having been through it with noise rho.
+    // Finishes the next row, after it updated S with noise rho.
     void conclude_row(T* x, T* k, View view, double rho, const T* next) {
         const Index t = out_.done;
         T* const own = m_.x;
@@ -97,7 +95,7 @@ template <class T> class BlockReplay {
   private:
     Index in_blocks_ = 0;
 
-    // A row with something missing leaves those after it to a block; what else keeps rows out of one does so for some time.
+    // After a row with a missing value, a block is tried at once; after other exceptions, only after some rows.
     Status learn_singly() {
         forget_products();
         View view;

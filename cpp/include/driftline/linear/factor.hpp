@@ -1,9 +1,9 @@
-// S = U D U', U unit upper triangular, D > 0: symmetric and positive definite whatever is rounded.
+// S = U D U', U unit upper triangular, D > 0: symmetric and positive definite despite rounding.
 //
 // Bierman's update (Factorization Methods for Discrete Sequential Estimation, 1977, chapter V): with f = U'x, v = D f and
 // a_j = rho + sum over i <= j of f_i v_i, column after column
 //     D_j <- D_j a_{j-1} / a_j,   U_ij <- U_ij - (f_j / a_{j-1}) k_i,   k_i <- k_i + v_j U_ij,
-// which ends with k = S x and costs the same 3 d^2 operations as the plain formula. The passing of time by division acts
+// which ends with k = S x and costs the same 3 d^2 operations as the plain formula. Division by a forgetting factor acts
 // on D alone. D stays in double in a model of floats.
 #pragma once
 
@@ -16,25 +16,26 @@ namespace driftline {
 
 template <class T> struct Factor {
     Index size;    // padded
-    Index used;    // columns in use; they are walked in groups of four
+    Index used;    // columns in use, walked in groups of four
     T* u;          // panels of U, unit diagonal stored, zeros below
     double* d;     // positive in the padding too
     T* product;    // f = U'x
     T* v;          // D f
     T* slopes;     // f_j / a_{j-1}
-    double* grown; // D after the passing of time
+    double* grown; // D after the step of time
     double* sums;  // of f_i v_i, running within a register
     T* k;          // S x, once updated
 };
 
-// D is held here at least: of 0 it could not grow again.
+// The smallest D: from 0 it could not grow again.
 inline constexpr double smallest_variance = 1e-300;
-// The largest |x|^2 / rho that cannot take D below that, in as many rows as a model can count.
+// The largest |x|^2 / rho that cannot take D below that within the rows that a model can count.
 inline constexpr double largest_information = 1e280;
 
 inline namespace DRIFTLINE_ISA {
 
-// The current row, column by column: the last six of Factor. With the number of groups G known they live in registers.
+// The current row, column by column: the last six fields of Factor. If the number of groups G is known, they live in
+// registers.
 template <int G, class T> struct Row {
     static constexpr Index groups = G, columns = 4 * G, size = padded<T>(columns);
     alignas(64) T product[columns] = {};
@@ -56,7 +57,7 @@ template <class T> struct Row<0, T> {
 };
 
 template <class T> DRIFTLINE_INLINE void multiply(const Factor<T>& s, const T* x) {
-    for (Index g = (s.used - 1) / 4; g >= 0; --g) { // backwards: the update that follows starts where this ends
+    for (Index g = (s.used - 1) / 4; g >= 0; --g) { // backwards: the next update starts where this ends
         const Index rows = panel_rows<T>(4 * g / panel_width<T>);
         const T* u0 = s.u + panel_index<T>(0, 4 * g);
         const T *u1 = u0 + rows, *u2 = u1 + rows, *u3 = u2 + rows;
@@ -72,15 +73,15 @@ template <class T> DRIFTLINE_INLINE void multiply(const Factor<T>& s, const T* x
     }
 }
 
-// After a multiplication.
+// Called after a multiplication.
 template <int G, class T> DRIFTLINE_INLINE void fetch_product(const Factor<T>& s, Row<G, T>& row) {
     if constexpr (G > 0)
         for (Index j = 0; j < row.columns; j += lanes<double>)
             store(row.product + j, load<Few<T>>(s.product + j));
 }
 
-// What fetching brings back.
-template <int G, class T> DRIFTLINE_INLINE void put_aside(const Factor<T>& s, const Row<G, T>& row) {
+// Stores what fetching brings back.
+template <int G, class T> DRIFTLINE_INLINE void store_row(const Factor<T>& s, const Row<G, T>& row) {
     if constexpr (G > 0)
         for (Index j = 0; j < row.columns; j += lanes<double>) {
             store(s.product + j, load<Few<T>>(row.product + j));
@@ -92,7 +93,7 @@ template <int G, class T> DRIFTLINE_INLINE void fetch_grown(const Factor<T>& s, 
         for (Index j = 0; j < row.columns; j += lanes<double>)
             store_doubles(row.grown + j, load_doubles(s.grown + j));
 }
-// k for a function that is not inlined: a pointer into the row would keep the row out of registers.
+// k in memory, for functions that are not inlined: a pointer into the row would keep the row out of registers.
 template <int G, class T> DRIFTLINE_INLINE const T* k_in_memory(const Factor<T>& s, const Row<G, T>& row) {
     if constexpr (G == 0)
         return row.k;
@@ -102,8 +103,8 @@ template <int G, class T> DRIFTLINE_INLINE const T* k_in_memory(const Factor<T>&
     return s.k;
 }
 
-// Calls act for each group; with constants for all of them where G is one, so that what belongs to a group can stay in
-// registers, and for the first ones in any case: short loops of changing length would be mispredicted.
+// Calls act for each group. If G is known, all group numbers are constants, so that data of a group can stay in registers;
+// otherwise the first ones are, since short loops of varying length would be mispredicted.
 template <int G, class Act> DRIFTLINE_INLINE void walk_groups(Index groups, Act&& act) {
     constexpr int constant = G > 0 ? G : 4;
     if (groups >= constant)
@@ -114,7 +115,7 @@ template <int G, class Act> DRIFTLINE_INLINE void walk_groups(Index groups, Act&
             act(g);
 }
 
-// How the passing of time acts on D: it multiplies it by `grow`, up to `cap`. Growth beyond `watch` is reported.
+// The effect of time on D: multiplication by `grow`, up to `cap`. Growth beyond `watch` is reported.
 struct Growth {
     double grow = 1, watch = HUGE_VAL, cap = HUGE_VAL;
     bool watched = false, capped = false;
@@ -140,7 +141,7 @@ template <int G, class T> DRIFTLINE_INLINE double weigh(Row<G, T>& row) {
     return total[0];
 }
 
-// x'(S grow)x, for the current product. Nothing but the row and the report changes.
+// x'(S grow)x, for the current product. Changes only the row and the report.
 template <int G, class T> DRIFTLINE_INLINE double project(const Factor<T>& s, Row<G, T>& row, Growth& growth) {
     constexpr Index L = lanes<double>;
     Doubles largest = {};
@@ -151,7 +152,7 @@ template <int G, class T> DRIFTLINE_INLINE double project(const Factor<T>& s, Ro
     }
     if (any(largest > at_most(growth.watch, growth.cap))) [[unlikely]] {
         for (Index j = 0; j < row.columns; j += L) {
-            const Doubles grown = load_doubles(row.grown + j); // the padding has nothing to forget
+            const Doubles grown = load_doubles(row.grown + j); // the padding does not grow
             const Doubles held = lane_numbers<double>() < s.used - j ? grown : all(smallest_variance);
             growth.watched |= any(held > growth.watch);
             growth.capped |= any(held > growth.cap);
@@ -161,14 +162,14 @@ template <int G, class T> DRIFTLINE_INLINE double project(const Factor<T>& s, Ro
     return weigh(row);
 }
 
-// Noise with which no slope can leave the range of T.
+// Whether the noise is large enough that no slope can leave the range of T.
 template <class T> DRIFTLINE_INLINE bool is_ample(double rho) {
     return sizeof(T) == 8 ? rho >= 1e-40 : rho >= 1 && rho <= 1e30;
 }
 
-// How far a row has come through the columns.
+// The progress of a row through the columns.
 struct Passage {
-    Doubles before, base; // a of the last columns passed; rho and the sums of all of them
+    Doubles before, base; // a of the last columns passed; rho plus the sums of all columns passed
     bool ample;
     template <class T> static DRIFTLINE_INLINE Passage begin(double rho) { return {all(rho), all(rho), is_ample<T>(rho)}; }
 };
@@ -177,7 +178,7 @@ struct Passage {
 template <class T, class Row> DRIFTLINE_INLINE void scale_columns(const Factor<T>& s, Row& row, Passage& passage, Index g) {
     for (Index j = 4 * g; j < 4 * g + 4; j += lanes<double>) {
         const Doubles sums = load_doubles(row.sums + j), a = sums + passage.base, left = shift_in(a, passage.before);
-        const Doubles shrunk = load_doubles(row.grown + j) * (left / a); // D times a may be beyond the range
+        const Doubles shrunk = load_doubles(row.grown + j) * (left / a); // D times a may leave the range
         store_doubles(s.d + j, larger(shrunk, all(smallest_variance)));
         store(row.slopes + j, load<Few<T>>(row.product + j) / narrowed<T>(left));
         if (!passage.ample) [[unlikely]] {
@@ -189,13 +190,13 @@ template <class T, class Row> DRIFTLINE_INLINE void scale_columns(const Factor<T
     }
 }
 
-// The columns of group g, which start at u: takes the row in, adds them to k, and forms their products with `next`.
+// The columns of group g, which start at u: updates them with the row, adds them to k, and forms their products with `next`.
 template <bool InRegisters, class T, class Row>
 DRIFTLINE_INLINE void update_columns(T* u, Row& row, Index g, const T* next, T* products) {
     constexpr Index W = panel_width<T>;
     const Index p = 4 * g / W, rows = panel_rows<T>(p);
     if (4 * g == p * W)
-        for (Index i = p * W; i < rows; i += lanes<T>) // a zero that the compiler sees, it stores in halves: too narrow
+        for (Index i = p * W; i < rows; i += lanes<T>) // the compiler would store a visible zero in halves: too narrow
             store(row.k + i, InRegisters ? Wide<T>{} : opaque_zero<T>());
     T *const u0 = u, *const u1 = u0 + rows, *const u2 = u1 + rows, *const u3 = u2 + rows;
     const T *slope = row.slopes + 4 * g, *v = row.v + 4 * g;
@@ -222,11 +223,11 @@ DRIFTLINE_INLINE void update_columns(T* u, Row& row, Index g, const T* next, T* 
     store_sums(products + 4 * g, s0, s1, s2, s3);
 }
 
-// Takes in the projected row with noise rho and leaves k. While a column is in registers its product with the next row is
-// formed too, so that a replay walks U once a row: the row's product is then U'next.
+// Updates S with the projected row and noise rho, and leaves k. While a column is in registers, its product with the next
+// row is formed too, so that a replay walks U once per row: the row's product is then U'next.
 template <int G, class T> DRIFTLINE_INLINE void update(const Factor<T>& s, Row<G, T>& row, double rho, const T* next) {
     constexpr bool fixed = G > 0;
-    constexpr Index ahead = fixed ? 1 : 2; // the divisions of later groups run beside the products of this one
+    constexpr Index ahead = fixed ? 1 : 2; // divisions of later groups overlap the products of this one
     Passage passage = Passage::begin<T>(rho);
     for (Index g = 0; g < ahead && g < row.groups; ++g)
         scale_columns(s, row, passage, g);
@@ -239,7 +240,7 @@ template <int G, class T> DRIFTLINE_INLINE void update(const Factor<T>& s, Row<G
     });
 }
 
-// Whether an element of D is held at the smallest variance.
+// Whether an element of D is at the smallest variance.
 template <class T> DRIFTLINE_ONCE bool is_held(const Factor<T>& s) {
     bool held = false;
     for (Index j = 0; j < s.used; ++j)
@@ -256,7 +257,7 @@ template <class T> void set_identity(const Factor<T>& s, double scale, Index d) 
     }
 }
 
-// Lower triangle of S, row after row.
+// Lower triangle of S, row by row.
 template <class T> void to_dense(const Factor<T>& s, double* out, Index d) {
     for (Index i = 0; i < d * (d + 1) / 2; ++i)
         out[i] = 0;

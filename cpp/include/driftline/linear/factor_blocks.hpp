@@ -1,12 +1,12 @@
 // Blocks of rows through a factor.
 //
-// Of a group of columns a row needs what the row before it left there, and of the groups before only its own running sums
-// (see factor.hpp). So all rows of a block go through one group before any of them goes on to the next: the matrix comes
-// from memory once for a block, and every number is the same, to the last bit, as if the rows had come one by one. A second
-// thread may have the later columns.
+// In a group of columns a row needs only what the previous row left there, and from earlier groups only its own running sums
+// (see factor.hpp). So all rows of a block pass through one group before any of them enters the next: the matrix is fetched
+// from memory once per block, and every number is the same, to the last bit, as if the rows had come one by one. A second
+// thread may take the later columns.
 //
-// For that the noise of a row must be known before its x'S x is; where it is 1 - x'S x, rows go one by one. Where resets
-// have a guard (see reset.hpp), one more walk, through the guard, tells which rows are safe from a reset.
+// This requires that the noise of a row is known before its x'S x; if it is 1 - x'S x, rows go one by one. If resets have a
+// guard (see reset.hpp), an additional pass through the guard finds the rows that cannot cause a reset.
 #pragma once
 
 #include "driftline/linear/blocks.hpp"
@@ -14,14 +14,14 @@
 namespace driftline {
 inline namespace DRIFTLINE_ISA {
 
-// A row on its way through the columns.
+// A row and its progress through the columns.
 template <class T> struct BlockRow {
     T *x = nullptr, *k = nullptr;
     View view;
     double rho = 0;
     Passage passage;
-    Doubles s;          // x'S x so far
-    double unheard = 0; // where D_j f_j^2 is larger, f_j is more than rounding
+    Doubles s;             // x'S x so far
+    double negligible = 0; // if D_j f_j^2 is larger, f_j is more than rounding
 
     void set_out(double noise) {
         rho = noise;
@@ -30,46 +30,46 @@ template <class T> struct BlockRow {
     }
 };
 
-// As hold_growth has it, for the columns of one group.
-template <class T> DRIFTLINE_ONCE void listen(const Factor<T>& s, const BlockRow<T>& row, Index g) {
+// Does what hold_growth does, for the columns of one group.
+template <class T> DRIFTLINE_ONCE void hold_group_growth(const Factor<T>& s, const BlockRow<T>& row, Index g) {
     for (Index j = 4 * g; j < 4 * g + 4; ++j) {
-        if (j >= s.used) { // the padding has nothing to forget
+        if (j >= s.used) { // the padding does not grow
             s.grown[j] = smallest_variance;
             continue;
         }
         const double f = static_cast<double>(s.product[j]);
-        if (!(s.grown[j] > row.view.growth.watch) || s.grown[j] * f * f > row.unheard)
+        if (!(s.grown[j] > row.view.growth.watch) || s.grown[j] * f * f > row.negligible)
             continue;
         const Index rows = panel_rows<T>(j / panel_width<T>);
-        if (std::fabs(f) <= silence_of<T>(s.used) * absolute_terms(s.u + panel_index<T>(0, j), row.x, rows))
+        if (std::fabs(f) <= rounding_share<T>(s.used) * absolute_terms(s.u + panel_index<T>(0, j), row.x, rows))
             s.product[j] = 0;
     }
 }
 
-// What the row, whose product was formed, means to the columns of group g.
+// Prepares the update of the columns of group g by the row, whose product was formed.
 template <class T> DRIFTLINE_INLINE void prepare_columns(const Factor<T>& s, Row<0, T>& at, BlockRow<T>& row, Index g) {
     const Growth& growth = row.view.growth;
-    bool soft = false;
+    bool weak = false;
     for (Index j = 4 * g; j < 4 * g + 4; j += lanes<double>) {
         const Doubles grown = load_doubles(s.d + j) * growth.grow, f = load_doubles(at.product + j);
         store_doubles(at.grown + j, grown);
-        soft |= any((grown > growth.watch) & (grown * f * f <= row.unheard));
+        weak |= any((grown > growth.watch) & (grown * f * f <= row.negligible));
     }
-    if (soft) [[unlikely]]
-        listen(s, row, g);
+    if (weak) [[unlikely]]
+        hold_group_growth(s, row, g);
     for (Index j = 4 * g; j < 4 * g + 4; j += lanes<double>)
         row.s += weigh_columns(at, j);
     scale_columns(s, at, row.passage, g);
 }
 
-// Takes the prepared row in, and forms the products with `next`. A function of its own: it needs all registers.
+// Updates with the prepared row, and forms the products with `next`. A separate function, since it needs all registers.
 template <class T>
 DRIFTLINE_ONCE void pass_columns(const Factor<T>& s, Row<0, T>& at, const BlockRow<T>& row, Index g, const T* next) {
     at.k = row.k;
     update_columns<false>(s.u + panel_index<T>(0, 4 * g), at, g, next, at.product);
 }
 
-// U'x of many rows in one walk, two of them at a time.
+// U'x of many rows in one pass, two rows at a time.
 template <class T> void multiply_rows(const Factor<T>& s, const std::vector<BlockRow<T>>& rows, Index count, T* products) {
     for (Index j = 0; j < s.used; j += 4) {
         const Index length = panel_rows<T>(j / panel_width<T>);
@@ -91,7 +91,7 @@ template <class T> void multiply_rows(const Factor<T>& s, const std::vector<Bloc
     }
 }
 
-// x_a'S x_b, for b <= a at [a * count + b]: what is left of it once row t was taken in and S has lost k k' / a.
+// Updates x_a'S x_b, for b <= a at [a * count + b], after row t: S has lost k k' / a.
 inline void take_in(std::vector<double>& pairs, Index count, Index t, double a) {
     const auto at = [&](Index i, Index j) -> double& { return pairs[static_cast<std::size_t>(i * count + j)]; };
     for (Index i = t + 1; i < count; ++i)
@@ -101,7 +101,7 @@ inline void take_in(std::vector<double>& pairs, Index count, Index t, double a) 
 
 template <class V> DRIFTLINE_INLINE V sizes_of(V a) { return a > 0 ? a : -a; }
 
-// No eigenvalue of S is larger: the trace, or the product of norms of U, D and U', where that is less.
+// An upper bound on the eigenvalues of S: the trace, or the product of norms of U, D and U' if that is less.
 template <class T> double largest_eigenvalue(const Factor<T>& s) {
     double trace = 0, variance = 0, column_norm = 0, row_norm = 0;
     Aligned<T> along_rows(s.size);
@@ -137,7 +137,7 @@ template <class T> class FactorBlocks : public BlockReplay<T> {
             extras_.after = false; // blocks are safe from resets
     }
 
-    // Whether the policy leaves S to the step alone, for some rows at least.
+    // Whether under the policy only the step changes S, at least for some rows.
     static bool suits(const SecondOrderState<T>& m) {
         const Policy& policy = m.policy;
         return !m.additive && !policy.complement && policy.radius == 0 && policy.modest == 0 && !policy.keep_prior &&
@@ -148,16 +148,16 @@ template <class T> class FactorBlocks : public BlockReplay<T> {
     using BlockReplay<T>::m_, BlockReplay<T>::batch_, BlockReplay<T>::out_, BlockReplay<T>::reader_, BlockReplay<T>::extras_,
         BlockReplay<T>::size_, BlockReplay<T>::worker_, BlockReplay<T>::alone_, BlockReplay<T>::capacity_;
 
-    static constexpr Index most_ = 64, few_ = 4; // rows of a block; rows that a thread takes before it hands them on
+    static constexpr Index most_ = 64, few_ = 4; // rows of a block; rows that a thread finishes before it passes them on
     static constexpr double least_noise = sizeof(T) == 8 ? 1e-40 : 1e-10; // slopes stay far from the end of the range
 
-    std::vector<BlockRow<T>> rows_; // one more than a block has, for the row that follows
+    std::vector<BlockRow<T>> rows_; // one more than a block has, for the next row
     Aligned<T> numbers_;
     Aligned<T> products_; // of all rows with the guard
     std::vector<double> pairs_;
-    bool follows_ = false;      // the first row is there already, and the products formed are its own
-    double reach_ = HUGE_VAL;   // no eigenvalue of S is larger
-    bool out_of_reach_ = false; // that kept a row out of the block
+    bool follows_ = false;      // the first row is loaded, and the products are its own
+    double reach_ = HUGE_VAL;   // upper bound on the eigenvalues of S
+    bool out_of_reach_ = false; // that bound kept a row out of the block
 
     BlockRow<T>& row(Index i) { return rows_[static_cast<std::size_t>(i)]; }
 
@@ -182,7 +182,7 @@ template <class T> class FactorBlocks : public BlockReplay<T> {
         return true;
     }
 
-    // Whether nothing is missing in the next few rows.
+    // Whether the next few rows have no missing values.
     bool few_are_plain() {
         View view;
         Index n = 0;
@@ -194,14 +194,14 @@ template <class T> class FactorBlocks : public BlockReplay<T> {
         return n == few_;
     }
 
-    // The rows that S as a whole has room for: none of them too large, or too soft, for the plain step.
+    // The rows that the plain step can take, given the bound on S: none too large, and none too small.
     Index gather() {
         const Policy& policy = m_.policy;
         if (m_.guard.u && (m_.sums.pending != 0 || m_.guard.d[0] >= no_room ||
                            !m_.thresholds.covers(static_cast<Index>(m_.sums.segment) + 1)))
             return 0;
-        const double audible = policy.time == Time::divide ? resolution<T> * policy.noise : HUGE_VAL;
-        const double loudest = at_most(largest_s<T>, audible), silence = silence_of<T>(m_.d);
+        const double resolvable = policy.time == Time::divide ? resolution<T> * policy.noise : HUGE_VAL;
+        const double s_limit = at_most(largest_s<T>, resolvable), share = rounding_share<T>(m_.d);
         const Index most = this->most_rows();
         Index n = 0;
         double reach = reach_;
@@ -213,17 +213,17 @@ template <class T> class FactorBlocks : public BlockReplay<T> {
             if (!this->look_ahead(one.x, n, one.view))
                 break;
             reach *= one.view.growth.grow;
-            const double loudness = 2 * reach * one.view.norm2; // twice: rounding
+            const double most_s = 2 * reach * one.view.norm2; // twice: rounding
             const double rho = policy.noise / weight_of(batch_, out_.done + n);
-            out_of_reach_ = !(loudness <= loudest && 2 * reach <= one.view.growth.cap);
+            out_of_reach_ = !(most_s <= s_limit && 2 * reach <= one.view.growth.cap);
             if (out_of_reach_ || !(rho >= least_noise && rho <= largest_noise) || one.view.norm2 > largest_information * rho)
                 break;
             one.set_out(rho);
-            one.unheard = silence * silence * loudness;
+            one.negligible = share * share * most_s;
         }
         return n;
     }
-    // With x'B x of the guard's B for every two of the rows.
+    // Computed from x_a'B x_b of the guard's B for all pairs of rows.
     Index rows_safe_from_reset(Index n) {
         form_pairs(m_.guard, n);
         for (Index t = 0; t < n; ++t) {
@@ -284,8 +284,8 @@ template <class T> class FactorBlocks : public BlockReplay<T> {
             update_together(s, n, next, groups);
     }
 
-    // Rows [first, last) through groups of columns [from, to), two groups at a time: while a row passes one of them, the
-    // divisions that the next row needs for the other are under way.
+    // Passes rows [first, last) through groups of columns [from, to), two groups at a time: while a row passes one of them,
+    // the divisions that the next row needs for the other are in progress.
     void update_rows(const Factor<T>& s, Index first, Index last, const T* next, Index from, Index to) {
         Row<0, T> at(s);
         for (Index g = from, stop; g < to; g = stop) {
@@ -301,8 +301,8 @@ template <class T> class FactorBlocks : public BlockReplay<T> {
         }
     }
 
-    // Each thread has columns of its own, which stay in its cache: a few rows go through those of this thread, and then
-    // through those of the other, while this one is at the next few.
+    // Each thread has its own columns, which stay in its cache: a few rows pass through this thread's columns, and then
+    // through the other's, while this one takes the next few.
     void update_together(const Factor<T>& s, Index n, const T* next, Index groups) {
         const Index mine = static_cast<Index>(std::sqrt(0.5) * static_cast<double>(groups)); // half of the work
         const auto pass_few = [&](Index first, Index from, Index to) {

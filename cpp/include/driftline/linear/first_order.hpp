@@ -1,4 +1,4 @@
-// The one step of every first-order learner: additive or multiplicative, with any of the losses, O(d) a row.
+// The single step behind every first-order learner: additive or multiplicative, with any loss, O(d) a row.
 #pragma once
 
 #include "driftline/base/rows.hpp"
@@ -22,7 +22,7 @@ struct FirstOrderPolicy {
     Rate rule = Rate::plain;
     double eps = 0;
     Loss loss = Loss::half_squared;
-    double parameter = 0; // the threshold of Huber's loss, the level of the pinball
+    double parameter = 0; // the threshold of Huber's loss, the level of the pinball loss
     Space space = Space::free;
     double norm = 1;
 };
@@ -36,11 +36,11 @@ struct FirstOrderSums {
 };
 inline constexpr Index first_order_sums_count = sizeof(FirstOrderSums) / sizeof(double);
 
-// The sum of the exponentials of the logarithms, kept up while rows with few entries change few of them: in two parts, so
-// that what is taken away again leaves nothing behind.
+// The sum of the exponentials of the logarithms, updated while sparse rows change few of them. It has two parts, so that
+// subtracting a term removes it exactly.
 struct Shares {
     double total = 0, rest = 0;
-    double peak = 0; // the largest total since all of them were last added up
+    double peak = 0; // the largest total since the last full summation
     DRIFTLINE_INLINE void add(double more) {
         const double sum = total + more, part = sum - total;
         rest += (total - (sum - part)) + (more - part);
@@ -60,13 +60,13 @@ template <class T> struct FirstOrderState {
     T* x = nullptr;
     T* trial = nullptr;     // the weights after the row, until they are known to be finite
     double* logs = nullptr; // logarithms of the multiplicative weights up to a constant, 2d of them
-    Shares shares;          // 0 where they are not kept up
-    bool stale = false;     // w is yet to be formed from logs and shares
+    Shares shares;          // 0 if not maintained
+    bool stale = false;     // w must be formed from logs and shares
 };
 
 inline namespace DRIFTLINE_ISA {
 
-// Derivative of the loss by the prediction.
+// Derivative of the loss with respect to the prediction.
 inline double loss_slope(const FirstOrderPolicy& policy, double y, double p) {
     const double error = p - y;
     switch (policy.loss) {
@@ -88,14 +88,14 @@ inline double loss_slope(const FirstOrderPolicy& policy, double y, double p) {
     return 0;
 }
 
-// w.x, and |x|^2 on the way.
+// w.x, and |x|^2 in the same pass.
 template <class T> DRIFTLINE_INLINE double score(const FirstOrderState<T>& m, double& norm2) {
     double f;
     dot_and_norm(m.w, m.x, padded<T>(m.d), f, norm2);
     return std::isfinite(f) ? f : far_dot(m.w, m.x, 1, m.d);
 }
 
-// Weights from their logarithms; shared with growth and loading.
+// Weights from their logarithms; also used by growth and loading.
 template <class T> void weights_from_logs(const FirstOrderPolicy& policy, double* logs, T* w, Index d) {
     const Index n = policy.space == Space::simplex ? d : 2 * d;
     double most = -HUGE_VAL, total = 0;
@@ -124,7 +124,7 @@ template <class T> void multiply_weights(FirstOrderState<T>& m, double step) {
     m.shares = {};
 }
 
-// By how much the rule divides the rate: 1, 1 + rate weight |x|^2 (the new w.x solved for), or eps + |x|^2.
+// The rule's divisor of the rate: 1, 1 + rate weight |x|^2 (implicit in the new w.x), or eps + |x|^2.
 template <class T, class Real> Real rate_divisor(const FirstOrderState<T>& m, Real weight, Real norm2) {
     const FirstOrderPolicy& policy = m.policy;
     switch (policy.rule) {
@@ -138,7 +138,7 @@ template <class T, class Real> Real rate_divisor(const FirstOrderState<T>& m, Re
     return 1;
 }
 
-// The additive step where |x|^2 or the factor of x leaves the range of T, though the weights need not.
+// The additive step if |x|^2 or the factor of x leaves the range of T, though the weights may not.
 template <class T> DRIFTLINE_ONCE bool far_step(FirstOrderState<T>& m, double slope, double weight) {
     long double norm2 = 0;
     for (Index j = 0; j < m.d; ++j)
@@ -158,7 +158,7 @@ template <class T> DRIFTLINE_INLINE Status descend(FirstOrderState<T>& m, double
     const FirstOrderPolicy& policy = m.policy;
     const Index n = padded<T>(m.d);
     if (policy.space == Space::free) {
-        const double step = policy.rate / rate_divisor<T, double>(m, weight, norm2); // done before the slope is known
+        const double step = policy.rate / rate_divisor<T, double>(m, weight, norm2); // computed before the slope is known
         const double factor = slope == 0 ? 0 : -step * slope, size = std::fabs(factor);
         const bool near = slope == 0 || (size >= type_min<T> && size <= type_max<T> && step >= DBL_MIN);
         const bool finite = near ? add_scaled(m.trial, m.w, m.x, static_cast<T>(factor), n) : far_step(m, slope, weight);

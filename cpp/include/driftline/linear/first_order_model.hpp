@@ -1,4 +1,4 @@
-// A first-order learner's state with the memory behind it.
+// A first-order learner's state and its memory.
 #pragma once
 
 #include <memory>
@@ -27,9 +27,9 @@ template <class T> class FirstOrderModel {
     FirstOrderModel(const FirstOrderModel&) = delete;
 
     FirstOrderState<T> state;
-    EntryBuffer<T> row; // of the rows that are sparse
+    EntryBuffer<T> row; // for sparse rows
 
-    // After sparse rows, forms the weights.
+    // Forms the weights after sparse rows.
     void form_weights() { driftline::form_weights(state); }
 
     // The same model with `more` features before the intercept: weight 0, or, for multiplicative weights, an equal share.
@@ -52,7 +52,7 @@ template <class T> class FirstOrderModel {
     Aligned<double>& logs() { return logs_; }
 
   private:
-    // The newcomers have 1/n each of the total, the others keep their proportions in the rest.
+    // New features get 1/n of the total each; the others keep their proportions in the rest.
     template <class Moved> void grow_logs(FirstOrderModel& wider, const Moved& moved) const {
         const Index d = state.d, wide = wider.state.d;
         const Index sides = state.policy.space == Space::simplex ? 1 : 2;

@@ -7,10 +7,10 @@
 namespace driftline {
 inline namespace DRIFTLINE_ISA {
 
-// Multiplicative weights change all at once, by their sum alone where the row has no entry. So that sum is what is kept up,
-// and the weights are formed from the logarithms when they are asked for.
+// A row changes all multiplicative weights, but those without an entry only through the sum. So the sum is maintained, and
+// the weights are formed from the logarithms when they are needed.
 
-// The weights by their logarithms and the sum.
+// A weight, from its logarithm and the sum.
 template <class T> double shared_weight(const FirstOrderState<T>& m, Index j) {
     const double p = std::exp(m.logs[j]) / m.shares.total;
     if (m.policy.space == Space::simplex)
@@ -18,7 +18,7 @@ template <class T> double shared_weight(const FirstOrderState<T>& m, Index j) {
     return saturate(m.policy.norm * (p - std::exp(m.logs[m.d + j]) / m.shares.total), type_max<T>);
 }
 
-// Sum of the exponentials, after the largest of them was made 1.
+// Sums the exponentials, after scaling the largest to 1.
 template <class T> DRIFTLINE_ONCE void gather_shares(FirstOrderState<T>& m) {
     const Index n = m.policy.space == Space::simplex ? m.d : 2 * m.d;
     double most = -HUGE_VAL;
@@ -33,7 +33,7 @@ template <class T> DRIFTLINE_ONCE void gather_shares(FirstOrderState<T>& m) {
     m.stale = true;
 }
 
-// Forms the weights that a reader, or a step on a dense row, finds.
+// Forms the weights, for a reader or a step on a dense row.
 template <class T> void form_weights(FirstOrderState<T>& m) {
     if (!m.stale)
         return;
@@ -85,7 +85,7 @@ template <class T> void multiply_weights(FirstOrderState<T>& m, const Entries<T>
     const double scale = both ? step * m.policy.norm : step;
     double most = 0;
     const auto move_log = [&](double& log, double move) {
-        m.shares.add(-std::exp(log)); // the very number that was added
+        m.shares.add(-std::exp(log)); // exactly the number that was added
         log = at_least(log + move, -DBL_MAX);
         most = at_least(most, log);
         if (log <= largest_log)
@@ -100,7 +100,7 @@ template <class T> void multiply_weights(FirstOrderState<T>& m, const Entries<T>
     m.shares.peak = at_least(m.shares.peak, m.shares.total);
     m.stale = true;
     if (most > largest_log || !(m.shares.total > 1e-10 * m.shares.peak)) [[unlikely]]
-        gather_shares(m); // what is left of the sum would have lost its digits
+        gather_shares(m); // the remaining sum would have lost its digits
 }
 
 // As on dense rows: nothing has changed unless the status is done.
@@ -119,7 +119,7 @@ template <class T> Status descend(FirstOrderState<T>& m, const Entries<T>& x, do
     return Status::done;
 }
 
-// A row, and the constant feature after it where there is one. False where a value is missing, or beyond the range of T.
+// Takes a row, with the constant feature after it if there is one. False if a value is missing or out of T's range.
 template <class T> bool take_row(const FirstOrderState<T>& m, EntryBuffer<T>& row, const CompressedRows& rows, Index t) {
     const bool good = row.take(rows, t, m.d);
     if (m.intercept)

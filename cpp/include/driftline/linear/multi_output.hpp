@@ -1,12 +1,12 @@
-// Several labels a row. S does not depend on the labels, so one S serves them all: its step is taken once a row, and every
-// output costs two passes over its weights.
+// Several labels a row. S does not depend on the labels, so one S serves them all: it is updated once a row, and each output
+// costs two passes over its weights.
 #pragma once
 
 #include "driftline/linear/second_order_model.hpp"
 
 namespace driftline {
 
-// The weights of the outputs, one below the other, each padded with zeros like a row.
+// The weights of the outputs, stacked, each padded with zeros like a row.
 template <class T> struct OutputWeights {
     OutputWeights(Index outputs_, Index d) : outputs(outputs_), stride(padded<T>(d)), values(outputs_ * stride) {}
     T* of(Index j) { return values.data() + j * stride; }
@@ -18,7 +18,7 @@ template <class T> struct OutputWeights {
 
 inline namespace DRIFTLINE_ISA {
 
-// The forgetting factor of the next row; false where the table of factors ends before it.
+// The forgetting factor of the next row; false if the table of factors ends before it.
 template <class T> bool find_keep(const SecondOrderState<T>& m, double& keep) {
     if (m.policy.time != Time::divide)
         return true;
@@ -38,7 +38,7 @@ template <class T> void raw_predictions(const SecondOrderState<T>& m, OutputWeig
     }
 }
 
-// 1 / (1 + s) where predictions are shrunk by it, else 1.
+// 1 / (1 + s) if predictions are shrunk, else 1.
 template <class T> Status find_shrinkage(SecondOrderState<T>& m, double& shrink) {
     double s = 0, ignored = 0;
     const Status status = m.policy.shrink ? engine<T>().predict(m, ignored, &s) : Status::done;
@@ -49,7 +49,7 @@ inline double shown_prediction(const Policy& policy, double f, double shrink) {
     return policy.clip > 0 ? saturate(f * shrink, policy.clip) : f * shrink;
 }
 
-// The current row.
+// Predicts the current row.
 template <class T> Status predict_outputs(SecondOrderState<T>& m, OutputWeights<T>& w, double* predictions) {
     double shrink = 1;
     if (const Status status = find_shrinkage(m, shrink); status != Status::done)
@@ -60,7 +60,7 @@ template <class T> Status predict_outputs(SecondOrderState<T>& m, OutputWeights<
     return Status::done;
 }
 
-// w += error * gain; false where a weight had to be held at the end of its range.
+// w += error * gain; false if a weight was clipped.
 template <class T> bool move_output(T* w, const T* gain, double error, Index d, Index stride) {
     if (add_scaled(w, w, gain, static_cast<T>(saturate(error, type_max<T>)), stride)) [[likely]]
         return true;
@@ -68,8 +68,8 @@ template <class T> bool move_output(T* w, const T* gain, double error, Index d, 
     return false;
 }
 
-// A step of the state from weights of 0 to the label 1 leaves the gain k / (rho + s) as its weights, and 1 / (rho + s) as
-// the value of the row. Nothing has changed unless the status is done.
+// A step from weights 0 with label 1 leaves the gain k / (rho + s) as the weights, and 1 / (rho + s) as the row's value.
+// Nothing has changed unless the status is done.
 template <class T>
 Status learn_outputs(SecondOrderState<T>& m, OutputWeights<T>& w, const double* y, double weight, double* predictions) {
     const Sums before = m.sums;

@@ -1,8 +1,8 @@
-// S itself, half of it, for learners that add drift to its diagonal every row.
+// One half of S itself, for learners that add drift to its diagonal every row.
 //
-// The diagonal blocks are stored as full squares. S is symmetric by construction, and positive definite because the drift is
-// added every row. Rounding could break that where the drift, or what a row leaves of S, is below the rounding of S: there
-// the diagonal is lifted by as much, and second_order.hpp checks the whole now and then.
+// The diagonal blocks are stored as full squares. S is symmetric by construction, and positive definite because drift is
+// added every row. Rounding could break that if the drift, or what a row leaves of S, is below the rounding of S: then the
+// diagonal is lifted by that much, and second_order.hpp checks the whole matrix now and then.
 #pragma once
 
 #include <cmath>
@@ -17,13 +17,13 @@ template <class T> struct Packed {
     T* product; // S x
     T* k;       // (S + drift I) x
     T* part;    // k / sqrt(rho + s)
-    T* lift;    // what is added to the diagonal
+    T* lift;    // added to the diagonal
 };
 
 inline namespace DRIFTLINE_ISA {
 
-// The columns of one group: subtracts k k'/(rho + s), adds the lift to the diagonal, and forms the product with `next` of
-// what results. `Change` false leaves the matrix alone.
+// The columns of one group: subtracts k k'/(rho + s), adds the lift to the diagonal, and forms the product of the result
+// with `next`. With `Change` false the matrix does not change.
 template <bool Change, class T> DRIFTLINE_INLINE void walk_columns(const Packed<T>& m, Index p, Index c, const T* next) {
     constexpr Index W = panel_width<T>;
     const Index rows = panel_rows<T>(p), first = p * W + c;
@@ -86,13 +86,13 @@ template <class T> DRIFTLINE_INLINE double project(const Packed<T>& m, const T* 
     return dot(x, m.k, m.size);
 }
 
-// How far rounding may change an entry of a matrix with such a diagonal, as a fraction of it.
+// How far rounding may change an entry of S, as a fraction of the diagonal.
 template <class T> DRIFTLINE_INLINE double rounding(Index d) {
     return static_cast<double>(d + 2) * (sizeof(T) == 8 ? 2.2e-16 : 1.2e-7);
 }
 
-// Takes in the projected row with noise rho, s = x'k; the product is then S next. `weak` says that S could lose its positive
-// definiteness to rounding.
+// Updates S with the projected row and noise rho, s = x'k; the product is then S next. `weak` says that rounding could make
+// S indefinite.
 template <class T>
 DRIFTLINE_INLINE void update(const Packed<T>& m, Index d, double rho, double s, double drift, bool weak, const T* next) {
     const T q = static_cast<T>(drift), scale = static_cast<T>(1 / std::sqrt(rho + s));
@@ -108,7 +108,7 @@ DRIFTLINE_INLINE void update(const Packed<T>& m, Index d, double rho, double s, 
         m.s[panel_index<T>(j, j)] = 1;
 }
 
-// The lower half of the squares on the diagonal repeats the upper.
+// Copies the upper half of the diagonal squares to the lower half.
 template <class T> DRIFTLINE_INLINE void mirror_squares(T* panels, Index d) {
     for (Index j = 0; j < d; ++j)
         for (Index i = j / panel_width<T> * panel_width<T>; i < j; ++i)

@@ -1,4 +1,4 @@
-// A second-order learner of psi = M x: rows of any width on their way through a random matrix.
+// A second-order learner of psi = M x: a random matrix projects rows of any width.
 #pragma once
 
 #include "driftline/linear/second_order_model.hpp"
@@ -20,9 +20,9 @@ template <class T> class Projection {
             make_places();
     }
 
-    EntryBuffer<T> row; // of x
+    EntryBuffer<T> row; // the entries of x
 
-    // M times the current row, where a model expects its row; the constant feature after it.
+    // Writes M times the current row into a model's row, followed by the constant feature.
     void into(SecondOrderState<T>& state) {
         engine<T>().project(matrix_, cache_, row.entries(), psi_.data());
         std::memcpy(state.x, psi_.data(), static_cast<std::size_t>(matrix_.dim) * sizeof(T));
@@ -30,8 +30,8 @@ template <class T> class Projection {
             state.x[matrix_.dim] = 1;
     }
 
-    // Predicts and learns rows of x. `rows` is a table that `row` can take; its labels and weights are in `batch`. Rows are
-    // projected a few at a time, so that the model replays them as it replays any.
+    // Predicts and learns rows of x. `rows` is a table that `row` can read; its labels and weights are in `batch`. Rows are
+    // projected a few at a time, and the model replays the projected rows.
     template <class Rows> Status replay(SecondOrderState<T>& state, const Rows& rows, const Batch& batch, Outputs& out) {
         Batch part = batch;
         part.x = psi_.data();
@@ -63,12 +63,12 @@ template <class T> class Projection {
         return Status::done;
     }
 
-    // M'v for the columns first, first + 1, ...: the weights of x that v stands for.
+    // M'v for the columns first, first + 1, ...: the weights of x that correspond to v.
     template <class Out> void transpose(const T* v, Index first, Index count, Out* out) {
         for (Index j = 0; j < count; ++j)
             out[j] = static_cast<Out>(saturate(engine<T>().transposed(matrix_, cache_, v, first + j), type_max<T>));
     }
-    // The weights of x, and the intercept after them where there is one.
+    // The weights of x, followed by the intercept if there is one.
     template <class Out> void weights(const SecondOrderState<T>& state, Out* out) {
         transpose(state.w, 0, features_, out);
         if (state.intercept)
@@ -78,7 +78,7 @@ template <class T> class Projection {
   private:
     static constexpr Index rows_at_once = 64, largest_cache = Index{8} << 20; // in bytes
 
-    // A bad value in x is one in M x.
+    // A bad value in x becomes a bad value in M x.
     template <class Rows> void project_row(const Rows& rows, Index t, T* psi) {
         if (row.take(rows, t, features_))
             engine<T>().project(matrix_, cache_, row.entries(), psi);
@@ -86,7 +86,7 @@ template <class T> class Projection {
             psi[0] = NAN;
     }
 
-    // As many places for columns as there are features, within bounds.
+    // Makes a place for each feature's column, within bounds.
     void make_places() {
         const Index most = largest_cache / (stride_ * static_cast<Index>(sizeof(T)));
         Index places = 1;

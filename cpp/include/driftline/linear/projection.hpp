@@ -6,8 +6,8 @@
 namespace driftline {
 inline namespace DRIFTLINE_ISA {
 
-// Newton's iteration on 1/|v(a)| = 1/radius, which is monotone from a = 0, inside a bracket that shrinks. It works on w and
-// radius times a power of two that brings w near 1; a ball below 1e-150 of that is one in which the direction has settled.
+// Newton's iteration on 1/|v(a)| = 1/radius, which is monotone from a = 0, inside a shrinking bracket. w and radius are
+// scaled by a power of two that brings w near 1; if the radius is then below 1e-150, the direction has converged.
 template <class T> void project_on_ball(SecondOrderState<T>& m) {
     double *v = m.vector, *half = m.vector + m.d;
     double most = 0;
@@ -58,7 +58,7 @@ template <class T> void project_on_ball(SecondOrderState<T>& m) {
         solve_lower(m.scratch, half, m.d);
         slope = (length * length - plain_dot(half, half, m.d)) / a;
     }
-    if (!(length > 0 && std::isfinite(length))) { // a S left the range: the point of the ball along w itself will do
+    if (!(length > 0 && std::isfinite(length))) { // a S left the range: use the point of the ball along w
         take_weights();
         length = norm;
     }

@@ -1,5 +1,4 @@
-// A random matrix M of `dim` rows and as many columns as anybody asks for. None of it is stored: column j is a function of
-// the seed and of j.
+// A random matrix M of `dim` rows and any number of columns. None of it is stored: column j is a function of the seed and j.
 #pragma once
 
 #include "driftline/base/normal.hpp"
@@ -11,7 +10,7 @@ namespace driftline {
 
 enum class Filling : int {
     gaussian, // every entry N(0, 1/dim)
-    sparse    // in each of `strata` equal parts of a column one entry, +-1/sqrt(strata), at a random place
+    sparse    // one entry +-1/sqrt(strata) at a random place in each of `strata` equal parts of a column
 };
 inline constexpr Index most_strata = 8;
 
@@ -20,7 +19,7 @@ struct RandomMatrix {
     Index dim;
     std::uint64_t seed;
     Index strata = dim < most_strata ? dim : most_strata;
-    Index first[most_strata + 1] = {}; // the row with which each part of a column begins
+    Index first[most_strata + 1] = {}; // the first row of each part of a column
 
     RandomMatrix(Filling filling_, Index dim_, std::uint64_t seed_) : filling(filling_), dim(dim_), seed(seed_) {
         for (Index part = 0; part <= strata; ++part)
@@ -28,20 +27,20 @@ struct RandomMatrix {
     }
 };
 
-// The entries of a row that are not zero, in the order of their columns.
+// The nonzero entries of a row, in the order of their columns.
 template <class T> struct Entries {
     const Index* at = nullptr;
     const T* value = nullptr;
     Index count = 0;
 };
 
-// Gaussian columns that were used lately. A column's place is the remainder of its number, so that a matrix of no more
-// columns than places is kept whole. What is kept can be had again: it is no part of a model's state.
+// Recently used Gaussian columns. A column's place is its number modulo the places, so a matrix with no more columns than
+// places is cached whole. The cache can be recomputed, so it is not part of a model's state.
 template <class T> struct ColumnCache {
     T* columns = nullptr;
-    Index* owners = nullptr; // the column that lies in each place, or -1
+    Index* owners = nullptr; // the column in each place, or -1
     Index stride = 0;        // elements of a place
-    Index mask = 0;          // places less 1; they are a power of two
+    Index mask = 0;          // the number of places, a power of two, minus 1
 };
 
 inline namespace DRIFTLINE_ISA {
@@ -87,7 +86,7 @@ template <class T> void matrix_column(const RandomMatrix& m, Index j, T* column)
     visit_sparse_column(m, j, [&](Index i, bool negative) { column[i] = negative ? -size : size; });
 }
 
-// A Gaussian column, from the cache or put there.
+// A Gaussian column, through the cache.
 template <class T> DRIFTLINE_INLINE const T* cached_column(const RandomMatrix& m, ColumnCache<T>& cache, Index j) {
     const Index place = j & cache.mask;
     T* const column = cache.columns + place * cache.stride;
@@ -116,7 +115,7 @@ DRIFTLINE_INLINE void add_product(const RandomMatrix& m, ColumnCache<T>& cache, 
     }
 }
 
-// psi = M x. Where the sum leaves the range of T on the way, it is formed in a smaller unit and held at the range's ends.
+// psi = M x. If the sum leaves the range of T on the way, it is formed in a smaller unit and clipped.
 template <class T> void project(const RandomMatrix& m, ColumnCache<T>& cache, const Entries<T>& x, T* psi) {
     const Index n = padded<T>(m.dim);
     std::memset(psi, 0, static_cast<std::size_t>(n) * sizeof(T));
@@ -130,7 +129,7 @@ template <class T> void project(const RandomMatrix& m, ColumnCache<T>& cache, co
         psi[i] = static_cast<T>(saturate(static_cast<double>(psi[i]) * unit, type_max<T>));
 }
 
-// Entry j of M'v. What v has beyond `dim`, up to the padding, does not count.
+// Entry j of M'v. Entries of v beyond `dim`, up to the padding, are ignored.
 template <class T> double transposed(const RandomMatrix& m, ColumnCache<T>& cache, const T* v, Index j) {
     if (m.filling == Filling::gaussian)
         return dot(v, cached_column(m, cache, j), padded<T>(m.dim));

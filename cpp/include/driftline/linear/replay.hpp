@@ -1,4 +1,4 @@
-// Many rows: one by one, or in blocks where that pays.
+// Replays many rows: one by one, or in blocks if that is faster.
 #pragma once
 
 #include "driftline/linear/factor_blocks.hpp"
@@ -7,16 +7,16 @@
 namespace driftline {
 inline namespace DRIFTLINE_ISA {
 
-// How often a core's cache would have to be filled with the matrix for a row.
+// The size of the matrix, in units of a core's cache.
 template <class T> double cache_fillings(const SecondOrderState<T>& m) {
     const Index bytes = panel_elements<T>(m.d) * static_cast<Index>(sizeof(T));
     return static_cast<double>(bytes) / static_cast<double>(core_cache());
 }
 
-// From how many fillings on blocks are faster than single rows, found by trial: on one core, on two, and with a guard.
+// The sizes from which blocks are faster than single rows, measured: on one core, on two, and with a guard.
 struct Worthwhile {
     static constexpr double factor = 1.2, factor_on_two_cores = 0.6, guarded_factor = 6;
-    static constexpr Index rows = 8, rows_on_two_cores = 32; // with fewer, what is set up for them costs more
+    static constexpr Index rows = 8, rows_on_two_cores = 32; // with fewer, the setup costs more than it saves
 };
 
 template <class T> Status replay_any(SecondOrderState<T>& m, const Batch& batch, Outputs& out) {

@@ -1,9 +1,9 @@
-// When the smallest eigenvalue of S falls below a threshold, decided exactly in O(d^2) a row.
+// Decides exactly, in O(d^2) a row, when the smallest eigenvalue of S falls below a threshold.
 //
 // With limit = 1/threshold, the reset is due when the largest eigenvalue of A = S^-1 exceeds the limit. Between two resets a
-// row adds x x'/rho to A, so B = (limit I - A)^-1 exists until the row that breaks the limit, and that is the first row
-// with x'B x > rho. B follows by the same step as S with the sign of rho turned: the guard is a second Factor.
-// Where time acts on S too, A does not only grow: then an upper bound decides, or else a Cholesky factorisation.
+// row adds x x'/rho to A, so B = (limit I - A)^-1 exists until the row that breaks the limit, which is the first row with
+// x'B x > rho. B is updated by the same step as S with the sign of rho flipped: the guard is a second Factor.
+// If time acts on S too, A does not only grow: then an upper bound decides, or else a Cholesky factorisation.
 #pragma once
 
 #include "driftline/base/dense.hpp"
@@ -24,18 +24,18 @@ template <class T> double reset_limit(const SecondOrderState<T>& m) {
     return 1 / m.thresholds.at(static_cast<Index>(m.sums.segment));
 }
 
-// Strictly: an eigenvalue at the threshold is not below it.
+// Strict: an eigenvalue at the threshold is not below it.
 template <class T> bool is_below(SecondOrderState<T>& m, double threshold) {
     to_scratch(m);
     for (Index i = 0; i < m.d; ++i)
-        triangle_row(m.scratch, i)[i] -= threshold * (1 - (sizeof(T) == 8 ? 1e-13 : 1e-6)); // rounding decides no tie
+        triangle_row(m.scratch, i)[i] -= threshold * (1 - (sizeof(T) == 8 ? 1e-13 : 1e-6)); // rounding must not decide a tie
     return !cholesky<true>(m.scratch, m.d);
 }
 
-// Marks a B that does not exist, where S starts at or below the threshold: every row is then decided by is_below.
+// Marks a B that does not exist because S starts at or below the threshold: is_below then decides every row.
 inline constexpr double no_room = 1e300;
 
-// S is scale * I from here on, under the threshold of the segment that begins.
+// Starts a segment: S is scale * I, and the segment's threshold applies.
 template <class T> void begin_segment(SecondOrderState<T>& m, double scale) {
     m.sums.bound = 1 / scale;
     if (m.guard.u) {
@@ -44,7 +44,7 @@ template <class T> void begin_segment(SecondOrderState<T>& m, double scale) {
     }
 }
 
-// S back to the identity.
+// Resets S to the identity.
 template <class T> void reset(SecondOrderState<T>& m, double scale) {
     if (m.additive)
         set_identity(m.packed, scale, m.d);
@@ -55,14 +55,14 @@ template <class T> void reset(SecondOrderState<T>& m, double scale) {
     m.ready = false;
 }
 
-// S starts afresh, having left the range of its type.
+// Restarts S after it left the range of its type.
 template <class T> DRIFTLINE_ONCE void restart_variance(SecondOrderState<T>& m) {
     reset(m, m.policy.start);
     if (m.policy.reset == Reset::below && m.thresholds.covers(static_cast<Index>(m.sums.segment)))
         begin_segment(m, m.policy.start);
     m.sums.repaired += 1;
 }
-// A state is saved without infinities: S becomes now what the next row would make of it. True where something changed.
+// Removes infinities before a state is saved: restarts S now, as the next row would. True if something changed.
 template <class T> bool restart_where_broken(SecondOrderState<T>& m) {
     if (m.additive || all_finite(m.factor.u, panel_elements<T>(m.d)))
         return false;
@@ -73,7 +73,7 @@ template <class T> bool restart_where_broken(SecondOrderState<T>& m) {
     return true;
 }
 
-// Writes down a reset that is pending. Where one row after another resets, none has to.
+// Writes a pending reset to memory. If every row resets, none needs to be written.
 template <class T> void settle(SecondOrderState<T>& m) {
     if (m.sums.pending == 0)
         return;
@@ -83,10 +83,10 @@ template <class T> void settle(SecondOrderState<T>& m) {
     begin_segment(m, 1.0);
 }
 
-// How far from a tie a row must be for the guard to decide it.
+// The guard decides a row only if it is at least this far from a tie.
 template <class T> inline constexpr double tie_margin = sizeof(T) == 8 ? 1e-6 : 1e-2;
 
-// Asked after the current row was taken in with noise rho.
+// Called after the current row updated S with noise rho.
 template <class T> bool reset_is_due(SecondOrderState<T>& m, double rho, double grow, double norm2, const T* next) {
     const double threshold = m.thresholds.at(static_cast<Index>(m.sums.segment)), limit = 1 / threshold;
     if (!m.guard.u) {
@@ -101,7 +101,7 @@ template <class T> bool reset_is_due(SecondOrderState<T>& m, double rho, double 
     const double margin = s / rho - 1, near = tie_margin<T>;
     if (!(margin < near) || (margin > -near && is_below(m, threshold)))
         return true;
-    // A tie decided for "not yet" leaves B finite and very large.
+    // A tie decided as "not yet" leaves B finite and very large.
     update(m.guard, row, margin > -1e-12 ? -s * (1 + 1e-12) : -rho, next);
     return false;
 }

@@ -1,4 +1,4 @@
-// The one step of every second-order learner, and the replay of many rows.
+// The single step behind every second-order learner, and the replay of many rows.
 #pragma once
 
 #include "driftline/linear/second_order_memory.hpp"
@@ -9,13 +9,13 @@
 namespace driftline {
 inline namespace DRIFTLINE_ISA {
 
-// How rounding compares with what a row leaves of S along x, about rho/|x|^2, and with the drift.
+// Compares rounding with what a row leaves of S along x, about rho/|x|^2, and with the drift.
 struct Weakness {
-    bool lift;  // rounding could outweigh one of them: the diagonal is lifted by as much
-    bool rough; // rounding is no longer small beside the noise: what the row teaches is not accurate
+    bool lift;  // rounding could outweigh one of them: the diagonal is lifted by that much
+    bool rough; // rounding is not small compared with the noise: the row's update is inaccurate
 };
-// The sum of S_jj x_j^2 over rho tells. No entry of the diagonal exceeds the start, or 1 after a reset, plus all drift so
-// far; that settles most rows.
+// Decided by the sum of S_jj x_j^2 over rho. No diagonal entry exceeds the start, or 1 after a reset, plus all drift so far;
+// that bound settles most rows.
 template <class T> DRIFTLINE_INLINE Weakness weakness_of(const SecondOrderState<T>& m, const View& view, double rho) {
     const double most = at_least(1, m.policy.start) + view.drift * (m.sums.rows + 1);
     const bool lift = view.drift < rounding<T>(m.d) * most;
@@ -30,14 +30,14 @@ template <class T> DRIFTLINE_INLINE Weakness weakness_of(const SecondOrderState<
 
 DRIFTLINE_INLINE double plain_s(const View& view) { return view.s / (view.scale * view.scale); }
 
-// The prediction, and the interval where one is asked for, go out before anything is learned.
+// Writes the prediction, and the interval if wanted, before anything is learned.
 template <class T>
 DRIFTLINE_INLINE void show(SecondOrderState<T>& m, const View& view, double prediction, const Outputs& out, Index t) {
     out.predictions[t] = prediction;
     if (out.lower) [[unlikely]]
         write_interval(out, t, m.coverage, label_variance(m.policy, plain_s(view), 1), m.sums.largest_loss);
 }
-// The squared error of what was shown over the variance of the label; rho is in the units of the view.
+// The squared error of the prediction shown, divided by the label's variance; rho is in the view's units.
 DRIFTLINE_INLINE double score_of(const View& view, double y, double shown, double rho) {
     const double error = (y - shown) * view.scale;
     return error * error / (rho + view.s);
@@ -52,13 +52,13 @@ DRIFTLINE_INLINE void count_row(Sums& sums, const View& view, double y, double s
     sums.largest_norm2 = at_least(sums.largest_norm2, view.norm2);
 }
 
-// Whether a row right after a reset calls for the next one: with S = I that is a matter of |x|^2.
+// Whether a row right after a reset causes another one: with S = I, |x|^2 decides.
 template <class T> DRIFTLINE_INLINE bool resets_again(const SecondOrderState<T>& m, const View& view, double rho) {
     return m.sums.pending != 0 && !m.policy.complement && view.norm2 <= largest_s<T> &&
            (1 + view.norm2 / rho) / reset_limit(m) - 1 > tie_margin<T>;
 }
 
-// Such a row needs no S. False, with nothing changed, for any other row.
+// Learns such a row without S. False, with nothing changed, for any other row.
 template <class T>
 DRIFTLINE_ONCE bool reset_again(SecondOrderState<T>& m, View view, double y, double weight, const Outputs& out, Index t) {
     const Policy& policy = m.policy;
@@ -82,7 +82,7 @@ DRIFTLINE_ONCE bool reset_again(SecondOrderState<T>& m, View view, double y, dou
     return true;
 }
 
-// What a policy asks of every row beyond the plain step, found once for many rows.
+// What a policy needs beyond the plain step, determined once for many rows.
 struct Extras {
     bool prediction, noise, after;
 };
@@ -92,7 +92,7 @@ template <class T> DRIFTLINE_INLINE Extras extras_of(const SecondOrderState<T>& 
             m.additive || policy.reset != Reset::none || policy.radius > 0 || policy.keep_prior};
 }
 
-// What a label means to a row that was looked at.
+// The update that a label causes, for a row that was looked at.
 struct Lesson {
     double shown, rho;  // the prediction; the noise in the units of the view
     double error, gain; // of w.x; w moves by gain k
@@ -110,7 +110,7 @@ DRIFTLINE_INLINE Lesson compare(const SecondOrderState<T>& m, const View& view, 
 template <class T>
 DRIFTLINE_INLINE Status find_noise(const SecondOrderState<T>& m, View& view, Extras extras, double weight, double& rho) {
     const Policy& policy = m.policy;
-    rho = policy.noise; // by branches: a division that waits for s would be felt in every row
+    rho = policy.noise; // with branches: a division that waits for s would slow down every row
     if (extras.noise || view.scaled) [[unlikely]] {
         const double unit = view.scale * view.scale, noise = policy.complement ? unit - view.s : unit * policy.noise;
         if (policy.complement && !(noise > 0))
@@ -121,7 +121,7 @@ DRIFTLINE_INLINE Status find_noise(const SecondOrderState<T>& m, View& view, Ext
     return Status::done;
 }
 
-// Moves the weights where the plain step would lose the precision of T.
+// Moves the weights if the plain step would lose the precision of T.
 template <class T>
 DRIFTLINE_ONCE void move_with_care(SecondOrderState<T>& m, const T* k, Index size, View view, Lesson lesson, double y) {
     const double variance = lesson.rho + view.s;
@@ -130,7 +130,7 @@ DRIFTLINE_ONCE void move_with_care(SecondOrderState<T>& m, const T* k, Index siz
         refine_weights(m, k, size, (y - lesson.error * (lesson.rho / variance)) * view.scale, variance);
 }
 
-// All that a row changes but S, whose k was formed; `next` is the row that S was multiplied with.
+// Everything that a row changes except S, whose k was formed; `next` is the row that S was multiplied with.
 template <int G, class T>
 DRIFTLINE_INLINE void conclude(SecondOrderState<T>& m, const Row<G, T>& row, View view, Extras extras, const Lesson& lesson,
                                double y, double weight, const T* next) {
@@ -140,9 +140,9 @@ DRIFTLINE_INLINE void conclude(SecondOrderState<T>& m, const Row<G, T>& row, Vie
     else
         add_gain(m, row.k, row.size, lesson.gain);
     if (m.policy.modest > 0 && view.growth.watched) [[unlikely]] {
-        // Long before that, S^-1 gains a multiple of I. That leaves S as even as it was in all the directions of which no
-        // row said anything, where cutting single D_j would have the weights wander off in them. O(d^3), each time that S
-        // has grown by a factor of modest_room.
+        // Long before that, a multiple of I is added to S^-1. S then stays equal in all directions that no row excites,
+        // whereas capping single D_j would let the weights drift in them. O(d^3), each time S has grown by a factor of
+        // modest_room.
         add_information(m, modest_room / view.growth.watch, m.w, 0);
         view.growth.capped = true;
     }
@@ -151,7 +151,7 @@ DRIFTLINE_INLINE void conclude(SecondOrderState<T>& m, const Row<G, T>& row, Vie
     count_row(sums, view, y, lesson.shown, lesson.error, value);
     note(m.coverage, extras.prediction ? score_of(view, y, lesson.shown, lesson.rho) : value);
     if (extras.prediction)
-        sums.shrunk += at_most(view.s / (lesson.rho + view.s), 1); // s is infinite where S broke
+        sums.shrunk += at_most(view.s / (lesson.rho + view.s), 1); // s is infinite if S broke
     if (view.growth.capped || view.held) [[unlikely]] {
         sums.capped += view.growth.capped;
         sums.saturated += view.held;
@@ -162,8 +162,8 @@ DRIFTLINE_INLINE void conclude(SecondOrderState<T>& m, const Row<G, T>& row, Vie
         watch(m, lesson.rho, view, next);
 }
 
-// Learns from the current row, which was looked at; `next`, where there is one, is the row that will follow. The matrices'
-// products with it are formed on the way. Nothing has changed unless the status is done.
+// Learns the current row, which was looked at; `next` is the row after it, if there is one. The matrices' products with it
+// are formed on the way. Nothing has changed unless the status is done.
 template <int G, class T>
 DRIFTLINE_INLINE Status learn_row(SecondOrderState<T>& m, Row<G, T>& row, View view, Extras extras, double y, double weight,
                                   const T* next, const Outputs& out, Index t) {
@@ -189,7 +189,7 @@ DRIFTLINE_INLINE Status learn_row(SecondOrderState<T>& m, Row<G, T>& row, View v
     if (is_additive<G>(m)) {
         const Weakness weak = weakness_of(m, view, lesson.rho);
         update(m.packed, m.d, lesson.rho, view.s, view.drift, weak.lift, next);
-        view.held &= lesson.rho >= largest_noise; // less noise than the least is nothing beside the drift
+        view.held &= lesson.rho >= largest_noise; // noise below the least is negligible compared with the drift
         view.held |= weak.rough;
     } else {
         update(m.factor, row, lesson.rho, next);
@@ -200,7 +200,7 @@ DRIFTLINE_INLINE Status learn_row(SecondOrderState<T>& m, Row<G, T>& row, View v
     return Status::done;
 }
 
-// x'I x, summed as a factor of I sums it.
+// x'I x, summed in the same order as for a factor of I.
 template <class T> DRIFTLINE_INLINE double identity_form(const T* x, Index columns) {
     Doubles total = {};
     for (Index j = 0; j < columns; j += lanes<double>) {
@@ -210,7 +210,7 @@ template <class T> DRIFTLINE_INLINE double identity_form(const T* x, Index colum
     return total[0];
 }
 
-// x'S x too where `s` is asked for.
+// Also x'S x, if `s` is given.
 template <class T> DRIFTLINE_ONCE Status predict_row(SecondOrderState<T>& m, double& prediction, double* s) {
     View view = usual_view(m);
     Row<0, T> row(m.factor);
@@ -219,7 +219,7 @@ template <class T> DRIFTLINE_ONCE Status predict_row(SecondOrderState<T>& m, dou
         return status;
     m.ready = false;
     if (m.policy.shrink || s) {
-        if (m.sums.pending != 0) // S is I, which a question does not write down
+        if (m.sums.pending != 0) // S is I; a prediction does not write it to memory
             view.s = resets_again(m, view, m.policy.noise) ? view.norm2 : identity_form(m.x, row.columns);
         else
             look_at_variance(m, row, view, false);
@@ -232,7 +232,7 @@ template <class T> DRIFTLINE_ONCE Status predict_row(SecondOrderState<T>& m, dou
     return Status::done;
 }
 
-// A row that is not learned from.
+// Handles a row that is not learned.
 template <class T>
 DRIFTLINE_ONCE Status pass_row(SecondOrderState<T>& m, const Batch& batch, Index t, Fate fate, Outputs& out) {
     if (fate == Fate::refuse)
@@ -251,10 +251,10 @@ DRIFTLINE_ONCE Status pass_row(SecondOrderState<T>& m, const Batch& batch, Index
     return Status::done;
 }
 
-// Where `loaded`, the first row is loaded already.
+// With `loaded`, the first row is loaded already.
 template <int G, class T>
 DRIFTLINE_ONCE Status replay(SecondOrderState<T>& m, const Batch& rows, Outputs& outputs, bool loaded) {
-    const Batch batch = rows; // copies, which no store through a pointer can be taken to change
+    const Batch batch = rows; // copies, so that no store through a pointer may alias them
     Outputs out = outputs;
     const Reader<static_cast<int>(padded<T>(4 * G)), T> reader(batch, m.d, m.intercept);
     const View usual = usual_view(m);
@@ -296,7 +296,7 @@ DRIFTLINE_ONCE Status replay(SecondOrderState<T>& m, const Batch& rows, Outputs&
     return status;
 }
 
-// Calls act with the number of groups as a constant where it is small.
+// Calls act with the number of groups as a constant if it is small.
 template <class T, class Act> DRIFTLINE_INLINE Status with_size(const SecondOrderState<T>& m, Act&& act) {
     switch (m.additive ? 0 : (m.factor.used + 3) / 4) {
     case 1:

@@ -8,9 +8,10 @@
 namespace driftline {
 
 struct MemoryStatistics {
-    double rows = 0; // all that were learned
-    // About how many of the last rows the weights rest on, what is divided out of S not counted. Where drift q is added, a
-    // weight of variance v is forgotten in 1 + v/q rows: the geometric mean over the weights. Else all since the last reset.
+    double rows = 0; // rows learned
+    // About how many of the last rows the weights rest on, not counting forgetting by division. With added drift q, a weight
+    // of variance v is forgotten in 1 + v/q rows: the geometric mean over the weights. Otherwise all rows since the last
+    // reset.
     double span = 0;
 };
 

@@ -1,4 +1,4 @@
-// A second-order learner's state with the memory behind it.
+// A second-order learner's state and its memory.
 #pragma once
 
 #include <memory>
@@ -30,7 +30,7 @@ template <class T> class SecondOrderModel {
     // The weights are always current.
     void form_weights() {}
 
-    // Back to the start: w = 0, S = start I.
+    // Resets to the start: w = 0, S = start I.
     void restart() {
         const Index n = padded<T>(state.d);
         for (Index j = 0; j < n; ++j)
@@ -46,15 +46,15 @@ template <class T> class SecondOrderModel {
             follow_no_coverage();
         state.ready = false;
     }
-    // For a model that nobody asks for intervals.
+    // For a model that needs no intervals.
     void follow_no_coverage() { state.coverage.due = never; }
 
     void set_forgetting(std::vector<double> values, Index first) {
         forgetting_ = std::move(values);
-        forgetting_.reserve(1); // an empty table is one too
+        forgetting_.reserve(1); // an empty table must not be null
         state.forgetting = {forgetting_.data(), first, static_cast<Index>(forgetting_.size())};
     }
-    // Thresholds of the segments first, first + 1, ...; the first call starts the guard.
+    // Sets the thresholds of segments first, first + 1, ...; the first call starts the guard.
     void set_thresholds(std::vector<double> values, Index first) {
         thresholds_ = std::move(values);
         state.thresholds = {thresholds_.data(), first, static_cast<Index>(thresholds_.size())};
@@ -62,7 +62,7 @@ template <class T> class SecondOrderModel {
             begin_segment(state, state.policy.start);
     }
 
-    // New numbers for the same kinds of time and reset; memory was sized for those.
+    // Changes numbers, but not the kinds of time and reset, for which the memory was sized.
     void set_policy(const Policy& policy) {
         const Policy& old = state.policy;
         if (policy.time != old.time || policy.reset != old.reset || policy.keep_prior != old.keep_prior ||
@@ -75,8 +75,7 @@ template <class T> class SecondOrderModel {
         state.policy = fresh;
         held_in_range_ = !(fresh == policy);
     }
-    // Whether the start, the noise or the drift asked for is beyond what the type can carry, and was moved to the nearest
-    // that it can.
+    // Whether the start, the noise or the drift was out of the type's range, and was clipped.
     bool held_in_range() const { return held_in_range_; }
 
     // The same model with `more` features at their start, before the intercept.
@@ -85,7 +84,7 @@ template <class T> class SecondOrderModel {
         const double start = policy.keep_prior ? policy.start / state.sums.prior : policy.start;
         return grown(more, state.d - state.intercept, start);
     }
-    // The same with the new features from place `at` on, and S = start I for them.
+    // The same with the new features at place `at`, and S = start I for them.
     std::unique_ptr<SecondOrderModel> grown(Index more, Index at, double start) {
         settle(state);
         auto wider = std::make_unique<SecondOrderModel>(state.d + more, state.intercept, state.policy);
@@ -98,7 +97,7 @@ template <class T> class SecondOrderModel {
             wider->set_thresholds(thresholds_, state.thresholds.first);
             begin_segment(wider->state, start);
             wider->state.sums.bound = at_least(state.sums.bound, wider->state.sums.bound);
-            guarded = guarded && wider->guard_d_.data()[0] < no_room; // else newcomers start below the threshold
+            guarded = guarded && wider->guard_d_.data()[0] < no_room; // else new features start below the threshold
         }
         for (Index j = at; j < at + more; ++j)
             if (state.additive)

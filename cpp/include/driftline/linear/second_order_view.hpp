@@ -1,4 +1,4 @@
-// How a second-order model sees a row before its label: w.x, x'S x, and what the passing of time does to S first.
+// What a second-order model computes for a row before its label: w.x, x'S x, and the effect of time on S.
 #pragma once
 
 #include <algorithm>
@@ -9,17 +9,17 @@
 namespace driftline {
 inline namespace DRIFTLINE_ISA {
 
-// How the model sees a row before its label: S after the passing of time, s = x'S x, f = w.x. A row too large to square is
-// scaled: (x, y, rho) and (c x, c y, c^2 rho) are the same to the recursion.
+// The model's view of a row before its label: S after the effect of time, s = x'S x, f = w.x. A row too large to square is
+// scaled: the recursion treats (x, y, rho) and (c x, c y, c^2 rho) alike.
 struct View {
-    double keep = 1, drift = 0; // the forgetting factor, what is added
+    double keep = 1, drift = 0; // the forgetting factor, the added drift
     Growth growth;
     double scale = 1, s = 0, f = 0, norm2 = 0;
     bool scaled = false;
-    bool held = false; // a number of this row is beyond the range, or the precision, that it needs
+    bool held = false; // a number of this row exceeds the type's range or precision
 };
 
-// What the view is of where the passing of time does not depend on the row.
+// The initial view, if the effect of time does not depend on the row.
 template <class T> DRIFTLINE_INLINE View usual_view(const SecondOrderState<T>& m) {
     const Policy& policy = m.policy;
     View view;
@@ -48,21 +48,21 @@ template <class T> DRIFTLINE_ONCE void form_products(SecondOrderState<T>& m) {
     m.ready = true;
 }
 
-// |x|^2 is left as it comes: what is not finite in x is not finite in it.
+// |x|^2 is not clipped: it is not finite if x is not.
 template <class T> DRIFTLINE_INLINE void look(const SecondOrderState<T>& m, View& view, Index size) {
     dot_and_norm(m.w, m.x, size, view.f, view.norm2);
     if (!std::isfinite(view.f)) [[unlikely]]
         view.f = far_dot(m.w, m.x, 1, m.d);
 }
 
-// What the passing of time does before this row, or that many rows later, where that differs from row to row.
+// The effect of time before this row, or `later` rows ahead, if it differs from row to row.
 template <class T> DRIFTLINE_INLINE Status look_up_forgetting(const SecondOrderState<T>& m, View& view, Index later = 0) {
     view.norm2 = at_most(view.norm2, DBL_MAX);
     if (m.policy.modest > 0) [[unlikely]] {
         const double most = modest_growth<T> * m.policy.noise / at_least(view.norm2, m.sums.largest_norm2);
         view.growth.watch = modest_room * at_most(at_least(m.policy.modest * m.policy.start, most), largest_start<T>);
     }
-    if (m.forgetting.values) [[unlikely]] { // of division only
+    if (m.forgetting.values) [[unlikely]] { // for division only
         const Index t = static_cast<Index>(m.sums.rows) + 1 + later;
         if (!m.forgetting.covers(t))
             return Status::needs_forgetting;
@@ -72,7 +72,7 @@ template <class T> DRIFTLINE_INLINE Status look_up_forgetting(const SecondOrderS
     return Status::done;
 }
 
-// Restores the positive definiteness of a packed S by raising each entry of the diagonal by the same fraction of itself.
+// Repairs the positive definiteness of a packed S, by raising each diagonal entry by the same fraction of itself.
 template <class T> DRIFTLINE_ONCE void repair(SecondOrderState<T>& m) {
     double raise = 0;
     for (to_scratch(m); !cholesky(m.scratch, m.d); to_scratch(m)) {
@@ -91,7 +91,7 @@ template <class T> DRIFTLINE_ONCE void repair(SecondOrderState<T>& m) {
     }
 }
 
-// s of a packed S. It is at least drift |x|^2 in exact arithmetic: less means that S is no longer positive definite.
+// s of a packed S. In exact arithmetic it is at least drift |x|^2: less means that S is no longer positive definite.
 template <class T> DRIFTLINE_INLINE double project_packed(SecondOrderState<T>& m, const View& view) {
     const double s = project(m.packed, m.x, view.drift), least = view.drift * view.norm2;
     if (view.scaled || !(s < 0.5 * least)) [[likely]]
@@ -101,19 +101,19 @@ template <class T> DRIFTLINE_INLINE double project_packed(SecondOrderState<T>& m
     return at_least(least, project(m.packed, m.x, view.drift));
 }
 
-// An f_j below this fraction of its terms is nothing but their rounding.
-template <class T> DRIFTLINE_INLINE double silence_of(Index d) {
+// An f_j below this fraction of its terms is only their rounding.
+template <class T> DRIFTLINE_INLINE double rounding_share(Index d) {
     return 16 * (sizeof(T) == 8 ? DBL_EPSILON : static_cast<double>(FLT_EPSILON)) * (1 + std::sqrt(static_cast<double>(d)));
 }
 template <class T> inline constexpr double resolution = sizeof(T) == 8 ? 1e16 : 1e7;
 
-// Forgetting lets D_j grow without end while no row says anything about its direction u_j, and a row says nothing about it
-// when f_j = u_j.x is nothing but the rounding of its terms: such an f_j is 0. Directions that rows speak of, however
-// softly, are left alone, up to where the rounding of u_j itself would be taken for speech: a row that does not cut D_j down
-// by itself leaves at most `resolution` times what one as large as those terms would leave of it, or what it started with.
-// Acts on what was put aside of the row; true where it cut something off.
+// Forgetting lets D_j grow without bound while no row excites its direction u_j, and a row does not excite it if
+// f_j = u_j.x is only the rounding of its terms: such an f_j is set to 0. Directions that rows excite, however weakly, are
+// not capped, until the rounding of u_j itself would count as excitation: a row that does not reduce D_j by itself leaves at
+// most `resolution` times what a row as large as those terms would leave of it, or its start. Works on the stored copy of
+// the row; true if it capped something.
 template <class T> DRIFTLINE_ONCE bool hold_growth(SecondOrderState<T>& m, double watch) {
-    const double silence = silence_of<T>(m.d);
+    const double share = rounding_share<T>(m.d);
     const double noise = m.policy.complement ? 1 : m.policy.noise;
     T* const product = m.factor.product;
     double* const grown = m.factor.grown;
@@ -126,7 +126,7 @@ template <class T> DRIFTLINE_ONCE bool hold_growth(SecondOrderState<T>& m, doubl
         const double f = static_cast<double>(product[j]);
         if (!(terms <= DBL_MAX)) // S left the range, which s must show
             continue;
-        if (std::fabs(f) <= silence * terms)
+        if (std::fabs(f) <= share * terms)
             product[j] = 0;
         const double most = at_least(watch, resolution<T> * noise / (terms * terms));
         if (grown[j] > most && grown[j] * f * f <= noise) {
@@ -137,9 +137,9 @@ template <class T> DRIFTLINE_ONCE bool hold_growth(SecondOrderState<T>& m, doubl
     return cut;
 }
 
-// A row whose s is too large is looked at again, scaled. If s is not finite even then, S has left the range of its type; it
-// is restarted if the row is learned. Everything that sees the row or the view is inlined: a call that takes their address
-// would keep them out of registers on every row.
+// A row whose s is too large is looked at again, scaled. If s is still not finite, S has left the range of its type, and is
+// restarted if the row is learned. Everything that uses the row or the view is inlined: a call that takes their address
+// would keep them out of registers for every row.
 template <int G, class T>
 DRIFTLINE_INLINE void look_at_variance(SecondOrderState<T>& m, Row<G, T>& row, View& view, bool learns) {
     for (;;) {
@@ -149,7 +149,7 @@ DRIFTLINE_INLINE void look_at_variance(SecondOrderState<T>& m, Row<G, T>& row, V
         }
         view.s = is_additive<G>(m) ? project_packed(m, view) : project(m.factor, row, view.growth);
         if (view.growth.watched && m.policy.modest == 0) [[unlikely]] {
-            put_aside(m.factor, row);
+            store_row(m.factor, row);
             view.growth.capped |= hold_growth(m, view.growth.watch);
             fetch_product(m.factor, row);
             fetch_grown(m.factor, row);
@@ -171,7 +171,7 @@ DRIFTLINE_INLINE void look_at_variance(SecondOrderState<T>& m, Row<G, T>& row, V
     }
 }
 
-// The view of a row by S as it will have started afresh when the row is learned; nothing changes.
+// The view of a row by the S that will be restarted when the row is learned; nothing changes.
 template <class T> DRIFTLINE_ONCE void look_at_restarted(SecondOrderState<T>& m, Row<0, T>& row, View& view) {
     T* const matrix = m.additive ? m.packed.s : m.factor.u;
     const std::vector<T> entries(matrix, matrix + panel_elements<T>(m.d));

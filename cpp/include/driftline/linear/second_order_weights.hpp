@@ -6,18 +6,18 @@
 namespace driftline {
 inline namespace DRIFTLINE_ISA {
 
-// Weights that left the range of T are held at its ends. A k that is not finite means that S broke: it starts afresh.
+// Clips weights that left the range of T. A k that is not finite means that S broke: it is restarted.
 template <class T> DRIFTLINE_ONCE void saturate_weights(SecondOrderState<T>& m, bool broken) {
     for (Index j = 0; j < m.d; ++j)
         m.w[j] = static_cast<T>(saturate(static_cast<double>(m.w[j]), type_max<T>));
     for (Index j = m.d; j < padded<T>(m.d); ++j)
-        m.w[j] = 0; // a gain that is infinite, times the zeros that pad k
+        m.w[j] = 0; // an infinite gain times the zeros that pad k
     m.sums.saturated += 1;
     if (broken)
         restart_variance(m);
 }
 
-// w += error k / variance, where the quotient is too small for T.
+// w += error k / variance, if the quotient is too small for T.
 template <class T>
 DRIFTLINE_ONCE void move_softly(SecondOrderState<T>& m, const T* k, Index size, double error, double variance) {
     bool inside = true;
@@ -31,8 +31,9 @@ DRIFTLINE_ONCE void move_softly(SecondOrderState<T>& m, const T* k, Index size, 
         saturate_weights(m, !all_finite(k, size));
 }
 
-// Whether a gain is too small for T, although there is an error. On a noise-free stream errors are exactly 0 at random rows,
-// and a branch on that would be mispredicted: the bound becomes 0 instead. Any other error times DBL_MAX exceeds type_min.
+// Whether a gain is too small for T although there is an error. On a noise-free stream errors are exactly 0 at random rows,
+// and a branch on that would be mispredicted, so the bound becomes 0 instead. Any other error times DBL_MAX exceeds
+// type_min.
 template <class T> DRIFTLINE_INLINE bool is_soft(double gain, double error) {
     return std::fabs(gain) < at_most(std::fabs(error) * DBL_MAX, type_min<T>);
 }
@@ -53,11 +54,11 @@ DRIFTLINE_INLINE void move_weights(SecondOrderState<T>& m, const T* k, Index siz
         add_gain(m, k, size, gain);
 }
 
-// The largest s / rho after which the weights are as accurate as their type. Beyond, they may have moved so far that what is
-// left of them is the rounding of what they were.
+// The largest s / rho after which the weights are as accurate as their type. Beyond it, they may have moved so far that only
+// the rounding of their old values is left.
 template <class T> inline constexpr double largest_step = sizeof(T) == 8 ? 1e10 : 1e4;
 
-// Moves the weights along k until w.x of the current row is the target, as far as rounding lets it.
+// Moves the weights along k until w.x of the current row is the target, up to rounding.
 template <class T>
 DRIFTLINE_ONCE void refine_weights(SecondOrderState<T>& m, const T* k, Index size, double target, double variance) {
     double before = HUGE_VAL;

@@ -1,4 +1,4 @@
-// Sparse rows: compressed ones, and the nonzero entries of dense ones.
+// Sparse rows: compressed rows, and the nonzero entries of dense rows.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 
 namespace driftline {
 
-// A table of compressed rows (CSR): row t has the entries from starts[t] to starts[t + 1]. Columns within a row ascend, none
-// of them twice.
+// A table of compressed rows (CSR): row t has the entries from starts[t] to starts[t + 1]. Columns within a row are strictly
+// ascending.
 struct CompressedRows {
     const void* values = nullptr;
     bool floats = false; // values are float, else double
@@ -33,7 +33,7 @@ struct CompressedRows {
     }
 };
 
-// One row's entries, in memory that is taken when a longer row than ever is announced.
+// One row's entries; memory grows when a longer row than before is announced.
 template <class T> class EntryBuffer {
   public:
     void reserve(Index count) {
@@ -43,7 +43,7 @@ template <class T> class EntryBuffer {
         }
     }
     void clear() { count_ = 0; }
-    // Whether the value, as T has it, is finite.
+    // Returns whether the value, converted to T, is finite.
     DRIFTLINE_INLINE bool add(Index column, T value) {
         at_[static_cast<std::size_t>(count_)] = column;
         value_[static_cast<std::size_t>(count_)] = value;
@@ -52,7 +52,7 @@ template <class T> class EntryBuffer {
     }
     Entries<T> entries() const { return {at_.data(), value_.data(), count_}; }
 
-    // Takes a row over; columns from `known` on are left out. False where a value is missing, or beyond the range of T.
+    // Reads a row, without columns from `known` on. False if a value is missing or out of T's range.
     bool take(const CompressedRows& rows, Index t, Index known) {
         return rows.floats ? take(static_cast<const float*>(rows.values), rows, t, known)
                            : take(static_cast<const double*>(rows.values), rows, t, known);
@@ -62,7 +62,7 @@ template <class T> class EntryBuffer {
         return batch.floats ? take_dense(static_cast<const float*>(batch.x) + t * batch.row_stride, batch, features)
                             : take_dense(static_cast<const double*>(batch.x) + t * batch.row_stride, batch, features);
     }
-    // Rows that were put together in any order.
+    // Sorts a row that was built in any order.
     void sort() {
         const auto size = static_cast<std::size_t>(count_);
         if (std::is_sorted(at_.begin(), at_.begin() + count_))

@@ -1,5 +1,5 @@
-// Rows folded into the triangle R of a QR factorisation, by Householder's reflections: R'R becomes R'R + X'X. Few rows at a
-// time, so that all that is worked on stays in the cache; in one thread, for matrices as small as these gain by no other.
+// Folds rows into the triangle R of a QR factorisation, by Householder reflections: R'R becomes R'R + X'X. Few rows at a
+// time, so that the working set stays in the cache, and in one thread, since matrices this small gain nothing from more.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace driftline {
 
 constexpr Index folded_at_once = 32;
 
-// |(head, rows of column j)|, whatever their size; 0 where the rows have nothing there.
+// |(head, rows of column j)| without overflow; 0 if the rows are zero there.
 inline double column_norm(double head, const double* rows, Index n, Index k, Index j) {
     double total = head * head, largest = 0;
     for (Index i = 0; i < n; ++i) {
@@ -30,7 +30,7 @@ inline double column_norm(double head, const double* rows, Index n, Index k, Ind
     return largest * std::sqrt(total);
 }
 
-// Makes column j of the rows zero; `sums` has room for k numbers.
+// Makes column j of the rows zero; `sums` is scratch for k numbers.
 inline void reflect(double* triangle, double* rows, Index n, Index k, Index j, double* sums) {
     double* __restrict top = triangle + j * k;
     const double norm = column_norm(top[j], rows, n, k, j);
@@ -58,13 +58,13 @@ inline void reflect(double* triangle, double* rows, Index n, Index k, Index j, d
     }
 }
 
-// The first of k numbers that is not 0; k where there is none.
+// The first of k numbers that is not 0; k if all are 0.
 inline Index first_entry(const double* row, Index k) {
     return static_cast<Index>(std::find_if(row, row + k, [](double value) { return value != 0; }) - row);
 }
 
-// Folds m rows of k numbers into a triangle of k x k numbers, both row after row. Zeros before a row's first entry, as the
-// rows of another triangle have them, cost next to nothing.
+// Folds m rows of k numbers into a triangle of k x k numbers, both stored row by row. Leading zeros of a row, as in the rows
+// of another triangle, cost next to nothing.
 inline void fold(double* triangle, const double* rows, Index m, Index k) {
     std::vector<double> some(static_cast<std::size_t>(folded_at_once * k)), sums(static_cast<std::size_t>(k));
     Index n = 0, first = k;
