@@ -267,7 +267,7 @@ def test_lags_of_labels_need_labels():
         (lambda: Lags(x=1.5), "x must be"),
         (lambda: Lags(y=[0, 1]), "y must be"),
         (lambda: Lags(y=[1, 1]), "y must be"),
-        (lambda: Lags(x=0), "leaves nothing"),
+        (lambda: Lags(x=0), "leaves no features"),
         (lambda: Polynomial(0), "degree must be"),
         (lambda: RandomFourier(0), "n must be"),
         (lambda: RandomFourier(5, "cosine"), "kernel must be"),
