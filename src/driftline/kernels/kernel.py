@@ -77,9 +77,9 @@ class Kernel(Nested):
 
     Args:
         learner: any second-order learner; None for AROWR, which gives Gaussian-process regression.
-        kernel: "rbf", :math:`e^{-\gamma |x - z|^2}`; "laplace", :math:`e^{-\gamma |x - z|_1}`; "poly", :math:`(\gamma\, x
-            \cdot z + c)^p`; "linear", :math:`x \cdot z`; or a positive definite function of two rows, which costs a call
-            from the core for each pair.
+        kernel: "rbf", :math:`e^{-\gamma |x - z|^2}`; "laplace", :math:`e^{-\gamma |x - z|_1}`; "poly",
+            :math:`(\gamma\, x \cdot z + c)^p`; "linear", :math:`x \cdot z`; or a positive definite function of two rows,
+            which costs a call from the core for each pair.
         gamma: the kernel's scale. None sets it from the first rows, again each time that their number has doubled, up to 256
             rows (``gamma_``).
         degree: p in "poly".

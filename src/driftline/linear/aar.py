@@ -16,8 +16,8 @@ class AAR(Recursive):
         k = S x, \quad \hat y = \frac{w \cdot x}{1 + x \cdot k}, \quad
         w \leftarrow w + \frac{y - w \cdot x}{1 + x \cdot k}\, k, \quad S \leftarrow S - \frac{k k^\top}{1 + x \cdot k}
 
-    Ridge regression with shrunk predictions. Its regret to any fixed u is at most :math:`\text{ridge}\, |u|^2 + Y^2
-    \log\det(I + \sum x x^\top / \text{ridge})`.
+    Ridge regression with shrunk predictions. Its regret to any fixed u is at most
+    :math:`\text{ridge}\, |u|^2 + Y^2 \log\det(I + \sum x x^\top / \text{ridge})`.
 
     Args:
         ridge: b; S starts at I / ridge.
