@@ -29,7 +29,13 @@ from tests.test_serve.cluster import Cluster, lacking
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "service.md").read_text()
-NOT_HERE = ("pip install", "sudo", "docker")  # these need the network, root or a daemon
+TUTORIAL = (DOCS / "tutorials" / "in_production.md").read_text()
+UNIT = (DOCS / "production" / "driftline.service").read_text()
+BIN = "/opt/driftline/bin/"
+NOT_HERE = (  # these need the network, root or a daemon
+    "pip ", "rm -rf wheels", "git pull", "apt-get", "useradd", "python3 -m venv", "chown", "cp docs/", "nginx", "install -o",
+    "systemctl daemon-reload", "systemctl reload", "docker",
+)  # fmt: skip
 DATABASE = "postgresql://service@db/models"
 
 
@@ -55,13 +61,17 @@ class Reader:
         return text.replace("8440", str(self.port)).replace(DATABASE, self.database or DATABASE)
 
     def type(self, line):
-        line = line.partition("  #")[0].strip()
+        line = line.partition("  #")[0].strip().replace("sudo ", "").replace(BIN, "")
         if line.startswith("#"):
             assert json.loads(line[1:]) == json.loads(self.said), self.done[-1]
         elif not line or line.startswith(NOT_HERE) or (DATABASE in line and self.database is None):
             return
         elif line.startswith("driftline serve"):
             self.serve(line)
+        elif line == "systemctl stop driftline":
+            self.stop()
+        elif line in ("systemctl enable --now driftline", "systemctl start driftline"):
+            self.serve(re.search("ExecStart=(.*)", UNIT)[1].replace(BIN, ""))
         else:
             ended = subprocess.run(
                 ["bash", "-c", self.here(line)], cwd=self.folder, env=self.environment, capture_output=True, text=True
@@ -105,7 +115,7 @@ def free_port():
 
 
 def blocks(text):
-    return re.findall(r"```(shell|python)\n(.*?)```", text, re.DOTALL)
+    return re.findall(r"```(shell|sh|python)\n(.*?)```", text, re.DOTALL)
 
 
 def test_the_commands_of_the_page_run(tmp_path):
@@ -118,9 +128,9 @@ def test_the_commands_of_the_page_run(tmp_path):
     production, after = production.split("## PostgreSQL")
     try:
         follow(reader, before)
-        reader.serve("driftline serve /var/lib/driftline --tokens tokens.txt")  # as the unit does
         follow(reader, production)
         follow(reader, after)
+        follow(reader, TUTORIAL)
     finally:
         reader.stop()
         if cluster is not None:
@@ -196,9 +206,8 @@ def test_the_limits_that_the_page_names_are_those_of_the_code():
 def test_the_unit_is_one_that_systemd_takes(tmp_path):
     if shutil.which("systemd-analyze") is None:
         pytest.skip("needs systemd-analyze")
-    text = (DOCS / "production" / "driftline.service").read_text()
     unit = tmp_path / "driftline.service"
-    unit.write_text(text.replace("/opt/driftline/bin/driftline", sys.executable))
+    unit.write_text(UNIT.replace(f"{BIN}driftline", sys.executable))
     checked = subprocess.run(["systemd-analyze", "verify", "--man=no", str(unit)], capture_output=True, text=True)
     assert (checked.returncode, checked.stderr) == (0, "")
 
