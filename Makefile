@@ -35,7 +35,7 @@ test-spark: .venv-spark/ready  ## driftline.spark on a local Spark; it needs Jav
 wheels:  ## an sdist and wheels for the Pythons that are here, in dist/, each tried without compiler, npm and network; minutes
 	$(PYTHON) packaging/wheels.py $(PYTHONS)
 
-attack: $(VENV)/test  ## ten minutes of interrupts, forged files, kills, rival processes and wild numbers; SEED=1 for others
+attack: $(VENV)/test  ## ten minutes of interrupts, forged files, kills, rival processes, wild numbers and damaged requests; SEED=1 for others
 	$(BIN)/python -m tests.attack --seconds 600 --seed $(or $(SEED),0)
 
 lint: $(VENV)/lint  ## ruff, mypy, import-linter and clang-format

@@ -10,7 +10,7 @@ import traceback
 import warnings
 
 from driftline.errors import DriftlineWarning
-from tests.attack import commands, files, interrupts, numbers
+from tests.attack import commands, files, interrupts, numbers, requests
 
 PARTS = {
     "interrupts": interrupts.attack,
@@ -18,6 +18,7 @@ PARTS = {
     "kills": commands.kill,
     "rivals": commands.contend,
     "numbers": numbers.attack,
+    "requests": requests.attack,
 }
 
 

@@ -1,5 +1,6 @@
 """The service as a process: kill -9 under load, graceful stops, what it says when it cannot start."""
 
+import json
 import os
 import random
 import shutil
@@ -15,6 +16,7 @@ import pytest
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
+from driftline.serve.limits import Limits
 from tests import patience
 from tests.test_serve.load import CLIENTS, Load, check, end
 from tests.test_serve.process import RUN, Process
@@ -120,6 +122,56 @@ def test_a_body_that_comes_too_slowly_is_refused_and_others_are_served(tmp_path)
             assert one.recv(1000).startswith(b"HTTP/1.1 408")
             one.close()
         assert client.call("GET", "/v1/models/m")[1]["rows"] == 1
+
+
+HEALTH = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+
+
+def left(one):
+    """Whether the service closed a connection, after what it answered."""
+    one.settimeout(patience.SECONDS)
+    try:
+        while one.recv(2**16):
+            pass
+    except ConnectionResetError:
+        pass
+    one.close()
+    return True
+
+
+def test_connections_without_a_whole_head_are_closed_after_a_while(tmp_path):
+    with Process(tmp_path, "--timeout", "0.5") as service:
+        slow = [socket.create_connection(("127.0.0.1", service.port)) for _ in range(3)]
+        slow[1].sendall(HEALTH)
+        slow[2].sendall(HEALTH + b"\r\n" + HEALTH)
+        assert all(left(one) for one in slow)
+        assert service.client().call("GET", "/healthz")[0] == 200
+
+
+def test_a_request_that_goes_on_and_on_is_cut_off(tmp_path):
+    with Process(tmp_path) as service:
+        trailer = b"Transfer-Encoding: chunked\r\nContent-Type: application/json\r\n\r\n2\r\n{}\r\n0\r\nx: "
+        learn = b"POST /v1/models/m/learn HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        for start in (HEALTH + b"x: ", b"GET /", learn + trailer):
+            one = socket.create_connection(("127.0.0.1", service.port))
+            one.sendall(start)
+            with pytest.raises(ConnectionError):
+                one.sendall(b"a" * 2**27)
+            one.close()
+        assert service.client().call("GET", "/healthz")[0] == 200
+
+
+def test_the_longest_body_leaves_its_connection_open(tmp_path):
+    with Process(tmp_path) as service:
+        http = service.client().http
+        http.connect()
+        first = http.sock
+        for status in (201, 200, 200):
+            http.request("PUT", "/v1/models/m", b"{}".ljust(Limits().body), {"content-type": "application/json"})
+            answer = http.getresponse()
+            assert answer.status == status
+            assert json.loads(answer.read())["rows"] == 0
+            assert http.sock is first
 
 
 @pytest.fixture(scope="module")

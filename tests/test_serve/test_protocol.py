@@ -11,6 +11,7 @@ pytest.importorskip("httptools")
 import uvicorn
 from uvicorn.server import ServerState
 
+from driftline.serve.deadlines import Deadlines
 from driftline.serve.protocol import UNSENT, Protocol
 
 PART = 10_000
@@ -34,7 +35,7 @@ async def held_back():
     made = []
 
     def protocol():
-        made.append(Protocol(config, ServerState(), {}))
+        made.append(Protocol(config, ServerState(), {}, body=1000, heads=Deadlines(60.0, Protocol.leave)))
         return made[0]
 
     transport, _ = await asyncio.get_running_loop().connect_accepted_socket(protocol, ours)

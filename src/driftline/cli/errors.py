@@ -1,4 +1,4 @@
-"""What goes wrong, as a line and an exit code: 1 for data, 2 for usage."""
+"""Errors as one line and an exit code: 1 for data, 2 for usage."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ DATA, USAGE = 1, 2
 
 @contextmanager
 def told(command: str, options: Container[str] | None = None) -> Iterator[None]:
-    """Turns what a command raises into a message on the standard error, without a traceback.
+    """Turns a command's exceptions into a message on the standard error, without a traceback.
 
     Args:
-        command: its name.
-        options: the options of reading that it has, at which a message may hint; None for all.
+        command: the command's name.
+        options: the command's reading options, which hints may name; None for all.
     """
     try:
         yield

@@ -15,7 +15,7 @@ from starlette.routing import Route, Router
 from starlette.types import Receive, Scope, Send
 
 from driftline.serve import arrow, metrics, openapi, page
-from driftline.serve.deadlines import Deadlines
+from driftline.serve.deadlines import Bodies
 from driftline.serve.engine import Engine
 from driftline.serve.events import Events
 from driftline.serve.problems import Problem
@@ -54,7 +54,7 @@ class Api:
         self.requests = Requests(engine.limits)
         self.events = Events(engine, engine.limits.streams, ending)
         self.statuses: Counter[int] = Counter()
-        self._deadlines = Deadlines(engine.limits.seconds)
+        self._bodies = Bodies(engine.limits.seconds)
         self._name = re.compile(NAME)
         self._contract = json.dumps(openapi.document(self.requests)).encode()
         one = "/v1/models/{name}"
@@ -138,7 +138,7 @@ class Api:
         length = call.header(b"content-length") or "0"
         if not length.isdecimal() or int(length) > limits.body:
             raise Problem(413, f"a body has at most {limits.body} bytes")
-        return await self._deadlines.hold(call.body(limits.body))
+        return await self._bodies.hold(call.body(limits.body))
 
     # Watching.
 

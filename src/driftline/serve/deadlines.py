@@ -3,50 +3,75 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
-from typing import Any, TypeVar
+from collections.abc import Callable, Coroutine
+from typing import Any, Generic, TypeVar
 
 from driftline.serve.problems import Problem
 
+T = TypeVar("T")
 R = TypeVar("R")
 
 
-class Deadlines:
+class Deadlines(Generic[T]):
     """Ends what takes too long, up to twice the limit after it began. A timer for each wait would cost more than the wait.
+
+    Args:
+        seconds: the limit.
+        end: what is done to an item that is late.
+    """
+
+    def __init__(self, seconds: float, end: Callable[[T], None]) -> None:
+        self.seconds, self._end = seconds, end
+        self._old: set[T] = set()
+        self._young: set[T] = set()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def add(self, item: T) -> None:
+        """The item's time begins."""
+        self._young.add(item)
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(self.seconds, self._turn)
+
+    def discard(self, item: T) -> None:
+        """The item is done, or gone."""
+        self._young.discard(item)
+        self._old.discard(item)
+
+    def _turn(self) -> None:
+        """Ends the items that were old already, and makes the young ones old."""
+        late, self._old, self._young = self._old, self._young, set()
+        self._timer = asyncio.get_running_loop().call_later(self.seconds, self._turn) if self._old else None
+        for item in late:
+            self._end(item)
+
+
+class Bodies(Deadlines[asyncio.Task[Any]]):
+    """Time limits for the tasks that read a body.
 
     Args:
         seconds: the limit.
     """
 
     def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._old: set[asyncio.Task[Any]] = set()
-        self._young: set[asyncio.Task[Any]] = set()
+        super().__init__(seconds, self._cancel)
         self._late: set[asyncio.Task[Any]] = set()
-        self._timer: asyncio.TimerHandle | None = None
+
+    def _cancel(self, task: asyncio.Task[Any]) -> None:
+        self._late.add(task)
+        task.cancel()
 
     async def hold(self, work: Coroutine[Any, Any, R]) -> R:
-        """Awaits work; Problem 408 where it took too long."""
+        """Awaits work; Problem 408 if it takes too long."""
         task = asyncio.current_task()
         assert task is not None
-        self._young.add(task)
-        if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(self._seconds, self._turn)
+        self.add(task)
         try:
             return await work
         except asyncio.CancelledError:
             if task not in self._late:
                 raise
             task.uncancel()
-            raise Problem(408, f"the body took longer than {self._seconds:g} s") from None
+            raise Problem(408, f"the body took longer than {self.seconds:g} s") from None
         finally:
-            for group in (self._young, self._old, self._late):
-                group.discard(task)
-
-    def _turn(self) -> None:
-        """Ends those that were old already, and makes the young ones old."""
-        self._late |= self._old
-        for task in self._old:
-            task.cancel()
-        self._old, self._young = self._young, set()
-        self._timer = asyncio.get_running_loop().call_later(self._seconds, self._turn) if self._old else None
+            self.discard(task)
+            self._late.discard(task)

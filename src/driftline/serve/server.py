@@ -8,10 +8,12 @@ import logging
 import signal
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from driftline.errors import missing_extra
+from driftline.serve.deadlines import Deadlines
 from driftline.serve.engine import Engine
 from driftline.serve.limits import Limits
 from driftline.serve.problems import StoreError
@@ -72,10 +74,11 @@ def serve(folder: Path, host: str, port: int, tokens: Path | None, store: str | 
     _set_up_logs()
     known = None if tokens is None else Tokens(tokens)
     engine = Engine(open_store(folder, store), limits)
+    protocol: Any = partial(Protocol, body=limits.body, heads=Deadlines(limits.seconds, Protocol.leave))
     ending: list[uvicorn.Server] = []
     api = Api(engine, known, lambda: bool(ending) and ending[0].should_exit)
     config = uvicorn.Config(
-        api.app, host=host, port=port, loop="auto", http=Protocol, ws="none", lifespan="off", log_config=None,
+        api.app, host=host, port=port, loop="auto", http=protocol, ws="none", lifespan="off", log_config=None,
         access_log=False, server_header=False, proxy_headers=False, limit_concurrency=limits.connections,
         timeout_keep_alive=75, timeout_graceful_shutdown=10, backlog=1024,
     )  # fmt: skip
@@ -84,10 +87,7 @@ def serve(folder: Path, host: str, port: int, tokens: Path | None, store: str | 
     socket = config.bind_socket()
     bound = socket.getsockname()[1]
     socket.listen(config.backlog)  # calls are taken from the line below on
-    for number in (
-        signal.SIGINT,
-        signal.SIGTERM,
-    ):  # before uvicorn listens to them, and when it raises them again at its end
+    for number in (signal.SIGINT, signal.SIGTERM):  # before uvicorn listens to them, and when it raises them at its end
         signal.signal(number, lambda *_: setattr(server, "should_exit", True))
     engine.start()
     _log.info("serving on http://%s:%d", host, bound, extra={"more": {"port": bound, "leads": engine.leading}})
