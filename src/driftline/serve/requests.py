@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from itertools import chain
 from typing import Any
 
-import numpy as np
-
+from driftline._core import read_json_table
 from driftline.serve.limits import Limits
 from driftline.serve.problems import Problem
-from driftline.serve.schema import Schema, compile_schema, parse
+from driftline.serve.schema import Check, Schema, compile_schema, parse
 from driftline.tables.inputs import Array
 
 NAME = "^[A-Za-z0-9][A-Za-z0-9._-]*$"
-_LABELLED = {("x", "y"), ("y", "x")}
 _TABLE = 8  # rows from which a batch is worth a table
 _NO_CONTROLS = "^[^\\x00-\\x1f\\x7f\\ud800-\\udfff]+$"
 
@@ -57,29 +54,18 @@ class Block(Sequence[Row]):
         return Row(None, "", row if self.names is None else dict(zip(self.names, row, strict=True)), float(self.y[index]))
 
 
-def block_of(parts: list[dict[str, Any]]) -> Block | None:
-    """A batch as a table, where it is one and all of it is sound but for the names of its features; None otherwise."""
-    if len(parts) < _TABLE or {*map(type, parts)} != {dict} or not {*map(tuple, parts)} <= _LABELLED:
+def block_of(data: bytes) -> Block | None:
+    """A body as a table, where it is one and all of it is sound but for the names of its features; None otherwise."""
+    found = read_json_table(data)
+    if found is None or len(found[2]) < _TABLE:
         return None
-    xs, ys = [part["x"] for part in parts], [part["y"] for part in parts]
-    kinds = {*map(type, xs)}
-    names: list[str] | None = None
-    if kinds == {dict}:
-        names = list(xs[0])
-        orders = {*map(tuple, xs)}
-        if any(len(order) != len(names) or {*order} != {*names} for order in orders):
-            return None
-        xs = [*map(dict.values, xs)] if len(orders) == 1 else [[x[name] for name in names] for x in xs]
-    elif kinds != {list} or len({*map(len, xs)}) > 1:
-        return None
-    values = [*chain.from_iterable(xs)]
-    if not values or not {*map(type, values), *map(type, ys)} <= {int, float}:
-        return None
+    first, X, y = found
     try:
-        X, y = np.array(values, dtype=np.float64).reshape(len(xs), -1), np.array(ys, dtype=np.float64)
-    except OverflowError:
-        return None
-    return Block(names, X, y) if np.isfinite(X).all() and np.isfinite(y).all() else None
+        x = parse(first)["x"]
+    except Problem:
+        return None  # the place is to be told by its distance from the beginning of the body
+    names = list(x) if isinstance(x, dict) else None
+    return Block(names, X, y) if len(x) == X.shape[1] else None  # a name may be there twice
 
 
 class Requests:
@@ -134,8 +120,11 @@ class Requests:
 
     def read_rows(self, kind: str, data: bytes) -> tuple[Sequence[Row], bool]:
         """The rows of a call that predicts, learns or forecasts, and whether they came as a batch."""
-        given = parse(data)
         check = self._rows[kind]
+        if kind == "learn" and (block := block_of(data)) is not None and len(block) <= self.limits.rows:
+            _check_row(check, {"x": block[0].x, "y": block[0].y}, 0)  # the others have the same names
+            return block, True
+        given = parse(data)
         if not isinstance(given, dict) or "rows" not in given:
             check(given, "")
             rows = [row_of(given)]
@@ -150,15 +139,8 @@ class Requests:
             raise Problem(422, "rows must be an array of one row at least", field="rows")
         if len(parts) > self.limits.rows:
             raise Problem(413, f"a batch has at most {self.limits.rows} rows, got {len(parts)}", field="rows")
-        block = block_of(parts) if kind == "learn" else None
-        for index, part in enumerate(parts if block is None else parts[:1]):  # the others have the same names
-            try:
-                check(part, "")
-            except Problem as problem:
-                problem.row = index
-                raise
-        if block is not None:
-            return block, True
+        for index, part in enumerate(parts):
+            _check_row(check, part, index)
         rows = [row_of(part) for part in parts]
         if kind == "learn":
             _require_content(rows, batch=True)
@@ -170,6 +152,14 @@ def _closed(properties: Schema, *required: str) -> Schema:
     return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
 
 
+def _check_row(check: Check, part: Any, index: int) -> None:
+    try:
+        check(part, "")
+    except Problem as problem:
+        problem.row = index
+        raise
+
+
 def row_of(part: dict[str, Any]) -> Row:
     """A row that was checked."""
     y = part.get("y")
@@ -178,9 +168,11 @@ def row_of(part: dict[str, Any]) -> Row:
 
 def rows_of(data: bytes) -> Sequence[Row]:
     """The rows of a body that was checked when it was logged."""
+    block = block_of(data)
+    if block is not None:
+        return block
     given = parse(data)
-    parts = given.get("rows", [given])
-    return block_of(parts) or [row_of(part) for part in parts]
+    return [row_of(part) for part in given.get("rows", [given])]
 
 
 def _require_content(rows: list[Row], *, batch: bool) -> None:
