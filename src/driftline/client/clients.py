@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from driftline.client import calls
 from driftline.client.calls import Call, Row
@@ -17,12 +18,18 @@ if TYPE_CHECKING:
     import httpx
 
 Json = dict[str, Any]
+One = TypeVar("One")
+Many = TypeVar("Many")
+File = TypeVar("File")
+Done = TypeVar("Done")
 _SILENCE = 45.0  # seconds without a sign of life after which a stream of events is opened again
 _KEPT = 30.0  # seconds for which an idle connection is kept; the service closes it after 75
 
 
-class _Settings:
-    """What both clients are given."""
+class Verbs(ABC, Generic[One, Many, File, Done]):
+    """The verbs of both clients. The types are those of their results: an object, several, a file, nothing."""
+
+    _sender: str  # the class of httpx that sends the calls
 
     def __init__(
         self, url: str | Sequence[str], token: str | None = None, *, timeout: float = 30.0, patience: float = 30.0
@@ -31,13 +38,77 @@ class _Settings:
             import httpx
         except ImportError:
             raise missing_extra("the client needs", "httpx", "client") from None
-        self._library = httpx
         self._addresses = [each.rstrip("/") for each in ([url] if isinstance(url, str) else url)]
         self._patience = patience
         headers = {} if token is None else {"authorization": f"Bearer {token}"}
-        self._options: Any = {"headers": headers, "timeout": timeout, "limits": httpx.Limits(keepalive_expiry=_KEPT)}
+        options: Any = {"headers": headers, "timeout": timeout, "limits": httpx.Limits(keepalive_expiry=_KEPT)}
+        self._http: Any = getattr(httpx, self._sender)(**options)
         self._broken = httpx.TransportError
         self._unsent = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+
+    def put(
+        self,
+        name: str,
+        learner: str = "auto",
+        params: Json | None = None,
+        *,
+        level: float = 0.9,
+        steps: int | None = None,
+        keyed: bool = False,
+    ) -> One:
+        """Makes a model, unless there is the same already; what it is."""
+        config = {"learner": learner, "params": params or {}, "level": level, "steps": steps, "keyed": keyed}
+        return self._one(calls.put(name, config))
+
+    def models(self) -> Many:
+        """All models: their rows, errors, coverage and more."""
+        return self._many(calls.listed(), "models")
+
+    def model(self, name: str, key: str | None = None) -> One:
+        """One model, or one key of it."""
+        return self._one(calls.get(name, key))
+
+    def delete(self, name: str) -> Done:
+        """Removes a model and all that it learned."""
+        done: Done = self._send(calls.delete(name), lambda _: None)
+        return done
+
+    def predict(self, name: str, x: Any, *, id: str | None = None, key: str | None = None) -> One:
+        """The prediction for a row, and its interval. With an id the row waits for its label."""
+        return self._one(calls.predict(name, [{"id": id, "key": key, "x": x}], batch=False))
+
+    def predict_rows(self, name: str, rows: Iterable[Row]) -> Many:
+        """Predictions for a batch: rows with ``x``, and ``id`` and ``key`` where they have one."""
+        return self._many(calls.predict(name, rows, batch=True), "rows")
+
+    def learn(self, name: str, *, y: float, x: Any = None, id: str | None = None, key: str | None = None) -> One:
+        """Learns a label, of the row that waits under an id or of the row given: ``{"learned": 1, "known": 0}``."""
+        return self._one(calls.learn(name, [{"id": id, "key": key, "x": x, "y": y}], batch=False))
+
+    def learn_rows(self, name: str, rows: Iterable[Row]) -> One:
+        """Learns a batch, whole or not at all: rows with ``y``, and ``id``, ``x`` and ``key`` where they have them."""
+        return self._one(calls.learn(name, rows, batch=True))
+
+    def forecast(self, name: str, rows: Iterable[Row]) -> Many:
+        """Predictions for the next rows of a model with steps."""
+        return self._many(calls.forecast(name, rows), "rows")
+
+    def export(self, name: str, key: str | None = None) -> File:
+        """The model's file, for ``dl.from_bytes``."""
+        file: File = self._send(calls.get(name, key, "/export"), lambda answer: answer.content)
+        return file
+
+    def _one(self, call: Call) -> One:
+        found: One = self._send(call, lambda answer: answer.json())
+        return found
+
+    def _many(self, call: Call, part: str) -> Many:
+        found: Many = self._send(call, lambda answer: answer.json()[part])
+        return found
+
+    @abstractmethod
+    def _send(self, call: Call, read: Callable[[httpx.Response], Any]) -> Any:
+        """Makes a call, as often as it takes, and reads its answer."""
 
     def _trial(self, call: Call) -> Trial:
         return Trial(call, self._addresses, self._patience)
@@ -52,7 +123,7 @@ class _Settings:
         self._addresses = self._addresses[at:] + self._addresses[:at]
 
 
-class Client(_Settings):
+class Client(Verbs[Json, list[Json], bytes, None]):
     """Calls a service, and waits for its answers. Needs httpx, which the extra ``client`` brings.
 
     A call whose answer does not come is sent again, for as long as ``patience`` says: the service may be restarting, or
@@ -67,61 +138,7 @@ class Client(_Settings):
         patience: seconds after which a call is not sent again.
     """
 
-    def __init__(
-        self, url: str | Sequence[str], token: str | None = None, *, timeout: float = 30.0, patience: float = 30.0
-    ) -> None:
-        super().__init__(url, token, timeout=timeout, patience=patience)
-        self._http = self._library.Client(**self._options)
-
-    def put(
-        self,
-        name: str,
-        learner: str = "auto",
-        params: Json | None = None,
-        *,
-        level: float = 0.9,
-        steps: int | None = None,
-        keyed: bool = False,
-    ) -> Json:
-        """Makes a model, unless there is the same already; what it is."""
-        config = {"learner": learner, "params": params or {}, "level": level, "steps": steps, "keyed": keyed}
-        return self._json(calls.put(name, config))
-
-    def models(self) -> list[Json]:
-        """All models: their rows, errors, coverage and more."""
-        return list(self._json(calls.listed())["models"])
-
-    def model(self, name: str, key: str | None = None) -> Json:
-        """One model, or one key of it."""
-        return self._json(calls.get(name, key))
-
-    def delete(self, name: str) -> None:
-        """Removes a model and all that it learned."""
-        self._do(calls.delete(name))
-
-    def predict(self, name: str, x: Any, *, id: str | None = None, key: str | None = None) -> Json:
-        """The prediction for a row, and its interval. With an id the row waits for its label."""
-        return self._json(calls.predict(name, [{"id": id, "key": key, "x": x}], batch=False))
-
-    def predict_rows(self, name: str, rows: Iterable[Row]) -> list[Json]:
-        """Predictions for a batch: rows with ``x``, and ``id`` and ``key`` where they have one."""
-        return list(self._json(calls.predict(name, rows, batch=True))["rows"])
-
-    def learn(self, name: str, *, y: float, x: Any = None, id: str | None = None, key: str | None = None) -> Json:
-        """Learns a label, of the row that waits under an id or of the row given: ``{"learned": 1, "known": 0}``."""
-        return self._json(calls.learn(name, [{"id": id, "key": key, "x": x, "y": y}], batch=False))
-
-    def learn_rows(self, name: str, rows: Iterable[Row]) -> Json:
-        """Learns a batch, whole or not at all: rows with ``y``, and ``id``, ``x`` and ``key`` where they have them."""
-        return self._json(calls.learn(name, rows, batch=True))
-
-    def forecast(self, name: str, rows: Iterable[Row]) -> list[Json]:
-        """Predictions for the next rows of a model with steps."""
-        return list(self._json(calls.forecast(name, rows))["rows"])
-
-    def export(self, name: str, key: str | None = None) -> bytes:
-        """The model's file, for ``dl.from_bytes``."""
-        return bytes(self._do(calls.get(name, key, "/export")).content)
+    _sender = "Client"
 
     def events(self, name: str, key: str | None = None) -> Iterator[Event]:
         """What changes in a model, as it happens: ``("status", {...})`` and ``("alarm", {...})``.
@@ -154,11 +171,7 @@ class Client(_Settings):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _json(self, call: Call) -> Json:
-        found: Json = self._do(call).json()
-        return found
-
-    def _do(self, call: Call) -> httpx.Response:
+    def _send(self, call: Call, read: Callable[[httpx.Response], Any]) -> Any:
         trial = self._trial(call)
         while True:
             try:
@@ -168,11 +181,11 @@ class Client(_Settings):
             else:
                 if trial.settled(answer.status_code, answer.content):
                     self._prefer(trial.address)
-                    return answer
+                    return read(answer)
             time.sleep(trial.pause())
 
 
-class AsyncClient(_Settings):
+class AsyncClient(Verbs[Awaitable[Json], Awaitable[list[Json]], Awaitable[bytes], Awaitable[None]]):
     """As :class:`Client`, for event loops: every verb is awaited, and events come by ``async for``. Tasks may share it.
 
     Args:
@@ -182,61 +195,7 @@ class AsyncClient(_Settings):
         patience: seconds after which a call is not sent again.
     """
 
-    def __init__(
-        self, url: str | Sequence[str], token: str | None = None, *, timeout: float = 30.0, patience: float = 30.0
-    ) -> None:
-        super().__init__(url, token, timeout=timeout, patience=patience)
-        self._http = self._library.AsyncClient(**self._options)
-
-    async def put(
-        self,
-        name: str,
-        learner: str = "auto",
-        params: Json | None = None,
-        *,
-        level: float = 0.9,
-        steps: int | None = None,
-        keyed: bool = False,
-    ) -> Json:
-        """As :meth:`Client.put`."""
-        config = {"learner": learner, "params": params or {}, "level": level, "steps": steps, "keyed": keyed}
-        return await self._json(calls.put(name, config))
-
-    async def models(self) -> list[Json]:
-        """As :meth:`Client.models`."""
-        return list((await self._json(calls.listed()))["models"])
-
-    async def model(self, name: str, key: str | None = None) -> Json:
-        """As :meth:`Client.model`."""
-        return await self._json(calls.get(name, key))
-
-    async def delete(self, name: str) -> None:
-        """As :meth:`Client.delete`."""
-        await self._do(calls.delete(name))
-
-    async def predict(self, name: str, x: Any, *, id: str | None = None, key: str | None = None) -> Json:
-        """As :meth:`Client.predict`."""
-        return await self._json(calls.predict(name, [{"id": id, "key": key, "x": x}], batch=False))
-
-    async def predict_rows(self, name: str, rows: Iterable[Row]) -> list[Json]:
-        """As :meth:`Client.predict_rows`."""
-        return list((await self._json(calls.predict(name, rows, batch=True)))["rows"])
-
-    async def learn(self, name: str, *, y: float, x: Any = None, id: str | None = None, key: str | None = None) -> Json:
-        """As :meth:`Client.learn`."""
-        return await self._json(calls.learn(name, [{"id": id, "key": key, "x": x, "y": y}], batch=False))
-
-    async def learn_rows(self, name: str, rows: Iterable[Row]) -> Json:
-        """As :meth:`Client.learn_rows`."""
-        return await self._json(calls.learn(name, rows, batch=True))
-
-    async def forecast(self, name: str, rows: Iterable[Row]) -> list[Json]:
-        """As :meth:`Client.forecast`."""
-        return list((await self._json(calls.forecast(name, rows)))["rows"])
-
-    async def export(self, name: str, key: str | None = None) -> bytes:
-        """As :meth:`Client.export`."""
-        return bytes((await self._do(calls.get(name, key, "/export"))).content)
+    _sender = "AsyncClient"
 
     async def events(self, name: str, key: str | None = None) -> AsyncIterator[Event]:
         """As :meth:`Client.events`."""
@@ -266,11 +225,7 @@ class AsyncClient(_Settings):
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def _json(self, call: Call) -> Json:
-        found: Json = (await self._do(call)).json()
-        return found
-
-    async def _do(self, call: Call) -> httpx.Response:
+    async def _send(self, call: Call, read: Callable[[httpx.Response], Any]) -> Any:
         trial = self._trial(call)
         while True:
             try:
@@ -280,5 +235,5 @@ class AsyncClient(_Settings):
             else:
                 if trial.settled(answer.status_code, answer.content):
                     self._prefer(trial.address)
-                    return answer
+                    return read(answer)
             await asyncio.sleep(trial.pause())
