@@ -97,6 +97,13 @@ class Reader:
                 assert time.monotonic() < until, line
                 time.sleep(0.05)
 
+    def model(self, name, token):
+        """What the service says about a model."""
+        headers = {"authorization": f"Bearer {token}"}
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}/v1/models/{name}", headers=headers)
+        with urllib.request.urlopen(request) as answer:
+            return json.load(answer)
+
     def run(self, code):
         """Runs a block of Python."""
         subprocess.run([sys.executable, "-c", self.here(code)], check=True, capture_output=True)
@@ -129,6 +136,8 @@ def test_the_commands_of_the_page_run(tmp_path):
     try:
         follow(reader, before)
         follow(reader, production)
+        token = (tmp_path / "admin-token.txt").read_text().strip()
+        assert reader.model("first", token)["alarms"] > 0  # as the page says
         follow(reader, after)
         follow(reader, TUTORIAL)
     finally:
