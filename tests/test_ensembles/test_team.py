@@ -6,6 +6,7 @@ import pytest
 import driftline as dl
 from tests.reference import profiles as plain_profiles
 from tests.reference import team as plain
+from tests.reference import trees as plain_trees
 
 CORE, DIFFERENCES, PROFILES, USUAL, TREES, RESIDUAL_TREES, CUT, STACK = range(8)
 
@@ -68,6 +69,22 @@ def test_profiles_and_what_is_usual_are_those_of_the_plain_form(ahead, d):
     by_fit, by_usual = plain_profiles.run(X, y, said[:, CORE], ahead)
     np.testing.assert_allclose(said[:, PROFILES], by_fit, rtol=1e-6)
     np.testing.assert_allclose(said[:, USUAL], by_usual, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("ahead", "seed"), [(1, 12), (5, 27)])
+def test_trees_are_those_of_the_plain_form(ahead, seed):
+    """By row 600 all trees stand, some have been replaced, and the last are fitted on a sample of the rows.
+
+    Trees see the experts' predictions before these are cut off; none of these is, from the first row that trees learn on.
+    """
+    X, y = seasonal(600, seed=seed)
+    said, _ = all_said(X, y, ahead)
+    for t in range(16 + ahead - 1, 600):
+        low, high = y[: t - ahead + 1].min(), y[: t - ahead + 1].max()
+        assert (np.abs(said[t, DIFFERENCES:TREES] - 0.5 * (low + high)) < 0.99 * (high - low)).all()
+    by_label, by_residual = plain_trees.run(X, y, said, ahead)
+    np.testing.assert_allclose(said[:, TREES], by_label, rtol=1e-6)
+    np.testing.assert_allclose(said[:, RESIDUAL_TREES], by_residual, rtol=1e-6)
 
 
 def test_the_stack_and_the_jury_are_those_of_the_plain_form():

@@ -1,0 +1,187 @@
+"""Auto's trees again, plainly: a tree is three lists, and the rows that it was fitted on are looked up one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .profiles import SEASONS, Profiles
+from .traces import Array
+
+TREES, DEPTH, BINS, SAMPLE, FIRST = 96, 5, 32, 512, 32
+KEY = 0x74726565
+DIFFERENCES, PROFILES, USUAL = 1, 2, 3  # among the experts' predictions
+
+
+class Tree:
+    """Splits from the root down, level by level, and leaves; a value above the threshold goes right."""
+
+    def __init__(self) -> None:
+        self.feature = np.zeros(2**DEPTH - 1, dtype=int)
+        self.threshold = np.full(2**DEPTH - 1, np.finfo(np.float32).max, dtype=np.float32)
+        self.leaf = np.zeros(2**DEPTH)
+
+    def find_one(self, row: Array) -> int:
+        node = 0
+        for _ in range(DEPTH):
+            node = 2 * node + 1 + int(row[self.feature[node]] > self.threshold[node])
+        return node - (2**DEPTH - 1)
+
+    def find(self, X: Array) -> Array:
+        node = np.zeros(len(X), dtype=int)
+        for _ in range(DEPTH):
+            node = 2 * node + 1 + (X[np.arange(len(X)), self.feature[node]] > self.threshold[node])
+        return node - (2**DEPTH - 1)
+
+
+class Draws:
+    """Whole numbers below some other, from the upper halves of Philox's words, by the number of the row."""
+
+    def __init__(self, row: int) -> None:
+        self.row, self.blocks = row, 0
+        self.words: list[int] = []
+
+    def below(self, most: int) -> int:
+        if not self.words:
+            counter = self.row + (self.blocks << 64) - 1  # NumPy counts up before it draws
+            self.words = np.random.Philox(key=KEY, counter=counter).random_raw(4).tolist()
+            self.blocks += 1
+        return ((self.words.pop(0) >> 32) * most) >> 32
+
+
+class Trees:
+    """Boosted trees, of which the oldest is replaced again and again."""
+
+    def __init__(self, columns: int, ring: int, part: float, correct: float) -> None:
+        self.ring, self.correct = ring, correct
+        self.part = min(columns, max(4, int(part * columns)), 32)
+        self.X, self.y = np.zeros((ring, columns), dtype=np.float32), np.zeros(ring)
+        self.trees: list[Tree] = []
+        self.rows, self.next, self.errors, self.count = 0, 0, 0.0, 0.0
+
+    def predict(self, row: Array) -> float:
+        return float(sum(tree.leaf[tree.find_one(row)] for tree in self.trees))
+
+    def learn(self, row: Array, y: float) -> None:
+        if self.trees:
+            self._correct(row, y)
+        self.X[self.rows % self.ring], self.y[self.rows % self.ring] = row, y
+        self.rows += 1
+        turn = self.rows & (self.rows - 1) == 0 if self.rows < self.ring else self.rows % self.ring == 0
+        if self.rows >= FIRST and turn:
+            self.edges = [self._edges(column) for column in self._kept().T]
+        if self.rows >= FIRST and self.rows % (2 if len(self.trees) < TREES else 16) == 0:
+            self._plant()
+
+    def _kept(self) -> Array:
+        return self.X[: min(self.rows, self.ring)]
+
+    def _correct(self, row: Array, y: float) -> None:
+        places, error = [tree.find_one(row) for tree in self.trees], y
+        for tree, place in zip(self.trees, places, strict=True):
+            error -= tree.leaf[place]
+        if self.count > 20:
+            most = 10 * np.sqrt(self.errors / max(1.0, self.count))
+            error = float(np.clip(error, -most, most))
+        self.errors, self.count = 0.99 * self.errors + error**2, 0.99 * self.count + 1
+        for tree, place in zip(self.trees, places, strict=True):
+            tree.leaf[place] += self.correct * error / len(self.trees)
+
+    @staticmethod
+    def _edges(column: Array) -> Array:
+        column = np.sort(column[:: max(1, len(column) // SAMPLE)])
+        values = np.unique(column)
+        return values[:-1] if len(values) <= BINS else np.unique([column[b * len(column) // BINS] for b in range(1, BINS)])
+
+    def _plant(self) -> None:
+        n, draws = len(self._kept()), Draws(self.rows)
+        who = np.arange(n) if n <= SAMPLE else np.array([draws.below(n) for _ in range(SAMPLE)])
+        columns = list(range(self.X.shape[1]))
+        for j in range(self.part):
+            other = j + draws.below(len(columns) - j)
+            columns[j], columns[other] = columns[other], columns[j]
+        if len(self.trees) < TREES:
+            at = len(self.trees)
+            self.trees.append(Tree())
+        else:
+            at, self.next = self.next, (self.next + 1) % TREES
+        left = self.y[who].copy()
+        for k, tree in enumerate(self.trees):
+            if k != at:
+                left -= tree.leaf[tree.find(self.X[who])]
+        self.trees[at] = self._fitted(self.X[who], left, columns[: self.part])
+
+    def _fitted(self, X: Array, y: Array, columns: list[int]) -> Tree:
+        tree, node = Tree(), np.zeros(len(y), dtype=int)
+        for _ in range(DEPTH):
+            for m in np.unique(node):
+                own = node == m
+                split = self._best_split(X[own], y[own], columns)
+                if split is not None:
+                    tree.feature[m], tree.threshold[m] = split
+            node = 2 * node + 1 + (X[np.arange(len(y)), tree.feature[node]] > tree.threshold[node])
+        leaves = node - (2**DEPTH - 1)
+        sums, rows = (np.bincount(leaves, weights, minlength=2**DEPTH) for weights in (y, np.ones(len(y))))
+        tree.leaf = 0.1 * sums / (rows + 1)
+        return tree
+
+    def _best_split(self, X: Array, y: Array, columns: list[int]) -> tuple[int, float] | None:
+        """The split that lowers the squares most, shrunk by one row, with eight rows at least on either side."""
+        if len(y) < 16:
+            return None
+        total = np.bincount(np.zeros(len(y), dtype=int), y)[0]
+        best, gain, whole = None, 0.0, total**2 / (len(y) + 1) * (1 + 1e-9)
+        for j in columns:
+            edges = self.edges[j]
+            bins = np.searchsorted(edges, X[:, j])  # edges below the value
+            below = np.bincount(bins, y, minlength=len(edges) + 1).cumsum()[:-1]
+            count = np.bincount(bins, minlength=len(edges) + 1).cumsum()[:-1].astype(float)
+            rest = len(y) - count
+            value, scale = below**2 * (rest + 1) + (total - below) ** 2 * (count + 1), (count + 1) * (rest + 1)
+            for b in np.flatnonzero((count >= 8) & (rest >= 8) & (value > whole * scale)):
+                if value[b] > (gain + whole) * scale[b]:
+                    best, gain = (j, edges[b]), value[b] / scale[b] - whole
+        return best
+
+
+def run(X: Array, y: Array, said: Array, ahead: int) -> tuple[Array, Array]:
+    """What both ensembles say about each row, where ``said`` is what the core and the experts before them do."""
+    d = X.shape[1]
+    label, residual = Trees(42 + 2 * d, 2048, 0.25, 0.2), Trees(5 + 2 * d, 4096, 1.0, 0.1)
+    tables, mean, products, squares, waiting = Profiles(d), 0.0, 0.0, 0.0, []
+    by_label, by_residual = said[:, 0].copy(), said[:, 0].copy()
+    for t in range(len(y)):
+        known, core = y[: max(t - ahead + 1, 0)], said[t, 0]
+        near = [known[-min(k, len(known))] if len(known) else 0.0 for k in range(1, 5)]
+        last = near[0]
+        base = mean + np.clip(products / squares, 0, 1) * (last - mean) if len(known) >= 32 and squares > 0 else last
+        places = [-(-ahead // season) * season for season in SEASONS]
+        seasons = np.array([y[t - place] if t >= place else last for place in places])
+        changes = np.column_stack([X[t], X[t] - (X[len(known) - 1] if len(known) else X[t])]).ravel()
+        second = [last - 2 * near[1] + near[2], near[1] - near[2], near[2] - near[3]]
+        usual = (tables.usual(X[t], mean) - [last, 0.0]).ravel()
+        others = said[t, [DIFFERENCES, PROFILES, USUAL]]
+        row = np.concatenate([[last], np.array(near) - base, second, seasons - base, usual, others - base, changes])
+        few = np.concatenate([[last - core, near[1] - core, last], others[:2] - core, changes])
+        row, few = row.astype(np.float32), few.astype(np.float32)
+        if label.trees:
+            by_label[t] = base + label.predict(row)
+        if residual.trees:
+            by_residual[t] = core + residual.predict(few)
+        if len(known) > 1:
+            low, high = known.min(), known.max()
+            reach = 0.5 * (high - low)
+            by_label[t], by_residual[t] = np.clip([by_label[t], by_residual[t]], low - reach, high + reach)
+        waiting.append((row, few, base, len(known)))
+        if t >= ahead - 1:
+            at = t - ahead + 1
+            row, few, base, count = waiting[at]
+            if count >= 16:
+                label.learn(row, y[at] - base)
+                residual.learn(few, y[at] - said[at, 0])
+            then = y[count - 1] if count else None
+            mean += (y[at] - mean) * max(0.002, 1 / (at + 1))
+            if then is not None:
+                products = 0.999 * products + (y[at] - mean) * (then - mean)
+                squares = 0.999 * squares + (then - mean) ** 2
+            tables.remember(X[at], y[at], None if then is None else y[at] - then, mean)
+    return by_label, by_residual
