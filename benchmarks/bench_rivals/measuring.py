@@ -52,13 +52,13 @@ def measure(method: Method, task: Task, commit: str) -> tuple[dict[str, Any], Ar
     return figures, answer.predictions
 
 
-def run(folder: Path, keep: Path, only: Sequence[str], again: bool) -> None:
+def run(folder: Path, keep: Path, only: Sequence[str], ahead: Sequence[int], again: bool) -> None:
     """Measures the methods on all tasks of a folder, and what is kept only where that is asked for."""
     if unknown := set(only) - METHODS.keys():
         raise SystemExit(f"bench_rivals: no method {', '.join(sorted(unknown))}; there are {', '.join(METHODS)}")
     warnings.filterwarnings("ignore", message="X does not have valid feature names")
     commit = machine.commit()
-    for task in tasks(folder):
+    for task in tasks(folder, ahead):
         for name in only or METHODS:
             path = keep / task.name / str(task.ahead) / f"{name}.json"
             if (path.exists() and not again) or (task.ahead > 1 and not METHODS[name].late):

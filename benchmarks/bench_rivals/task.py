@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -60,17 +60,17 @@ class Task:
         return rows if len(self.y) >= SHORT else max(rows // 5, 50)
 
 
-def tasks(folder: Path) -> Iterator[Task]:
+def tasks(folder: Path, late: Sequence[int] = AHEAD) -> Iterator[Task]:
     """All tasks of a folder. ``rivals.json``, where there is one, says how many rows of a file count, and from where on."""
     known = folder / "rivals.json"
     figures: dict[str, Any] = json.loads(known.read_text()) if known.exists() else {}
     for name, (X, y) in auto_streams.files(folder):
         own = figures.get(name, {})
-        for ahead in AHEAD:
-            late = own.get("horizons", {}).get(str(ahead))
-            if ahead > 1 and (late is None if own else len(y) < LEAST_ROWS_LATE):
+        for ahead in late:
+            horizon = own.get("horizons", {}).get(str(ahead))
+            if ahead > 1 and (horizon is None if own else len(y) < LEAST_ROWS_LATE):
                 continue
-            rows = own.get("rows", MOST_ROWS) if ahead == 1 else (late or {}).get("rows", MOST_ROWS_LATE)
+            rows = own.get("rows", MOST_ROWS) if ahead == 1 else (horizon or {}).get("rows", MOST_ROWS_LATE)
             table = np.column_stack([X, y])[:rows]
             table = table[np.isfinite(table).all(axis=1)]
             start = own.get("start", len(table) // 10) if ahead == 1 else 100 + ahead

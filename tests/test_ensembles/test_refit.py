@@ -138,6 +138,22 @@ def test_a_call_that_fails_leaves_no_trace():
     assert model.n_seen_ == 300
 
 
+def test_the_stand_in_is_ridge_within_half_a_range_of_the_labels():
+    X, y = stream(rows=100)
+    X[60:, 1] *= 1e3
+    model, loop = (dl.Refit(LinearRegression(), every=200, lags=[300]) for _ in range(2))
+    ridge = dl.Ridge().run(X, y).predictions
+    low, high = np.minimum.accumulate(y)[:-1], np.maximum.accumulate(y)[:-1]
+    reach = 0.5 * (high - low)
+    wanted = np.append(ridge[0], np.clip(ridge[1:], low - reach, high + reach))
+    assert (wanted != ridge)[60:].any()
+    np.testing.assert_allclose(model.run(X, y).predictions, wanted)
+    for t in range(100):
+        assert loop.predict_one(X[t]) == pytest.approx(wanted[t])
+        loop.learn_one(X[t], y[t])
+    np.testing.assert_array_equal(model.predict(X), loop.predict(X))
+
+
 class Picky(LinearRegression):
     """Refuses labels above 50."""
 

@@ -33,6 +33,7 @@ class Fits:
         self._rows = np.empty((0, features + len(lags)))
         self._targets = np.empty(0)
         self.labels = np.empty(0)  # the newest last, as many as the longest lag needs
+        self._range = np.array([np.inf, -np.inf])  # of all labels
         self._count = 0
         self.begun = self.failed = 0
         self._serving: Any = None
@@ -45,13 +46,14 @@ class Fits:
         estimators[:] = self._serving, self._fitted()
         numbers = np.array([self._count, self.begun, self.failed, self._due], dtype=np.float64)
         rows = {"rows": self._rows.copy(), "targets": self._targets.copy(), "labels": self.labels.copy()}
-        return {"estimators": estimators, "numbers": numbers, **rows}
+        return {"estimators": estimators, "numbers": numbers, "range": self._range.copy(), **rows}
 
     def set_state(self, state: dict[str, Array]) -> None:
         """Takes over what :meth:`get_state` gave."""
         self._serving, self._next = state["estimators"]
         self._count, self.begun, self.failed, self._due = (int(number) for number in state["numbers"])
-        self._rows, self._targets, self.labels = (state[name].copy() for name in ("rows", "targets", "labels"))
+        names = ("rows", "targets", "labels", "range")
+        self._rows, self._targets, self.labels, self._range = (state[name].copy() for name in names)
 
     def grow(self, features: int, more: int) -> None:
         """Adds features behind the first ones: they were 0 before. An estimator serves on the features that it knows."""
@@ -71,6 +73,13 @@ class Fits:
             if back <= len(labels):
                 out[k] = labels[-back]
         return out
+
+    def ranges(self, news: Array) -> tuple[Array, Array]:
+        """Half a range outside all labels, before each of some new ones and after the last."""
+        low = np.minimum.accumulate(np.append(self._range[0], news))
+        high = np.maximum.accumulate(np.append(self._range[1], news))
+        reach = np.where(high >= low, 0.5 * high - 0.5 * low, 0.0)
+        return np.where(high >= low, low - reach, -np.inf), np.where(high >= low, high + reach, np.inf)
 
     def predict(self, rows: Array, lagged: Array, first: Array) -> Array:
         """What the estimator that serves predicts for rows; ``first`` where it cannot."""
@@ -95,6 +104,7 @@ class Fits:
             new = np.column_stack([rows[usable], lagged[usable]])
             self._rows = np.concatenate([self._rows, new])[-self._window :]
             self._targets = np.concatenate([self._targets, y[usable]])[-self._window :]
+        self._range = np.array([min(self._range[0], y.min()), max(self._range[1], y.max())])
         self.labels = np.concatenate([self.labels, y])[-max(self._lags, default=1) - self._every :]
         self._count += len(y)
         self._serve()

@@ -33,6 +33,7 @@ _STACKS = {
 _LARGEST = np.finfo(np.float64).max
 _FAR = 30.0  # deviations
 _EXPERTS = sequence(REGRESSOR)
+_EXTRAS = (*_STACKS, "mean")  # what the jury is given beside the predictions of Auto and the experts
 _LAYERS = 5  # numbers that a jury gives
 _KEEP = 0.999  # of the scale of Auto's errors, a row
 
@@ -42,8 +43,9 @@ class AutoWithExperts(MetaLearner):
 
     Auto learns as it does alone, and so does every expert. Two stacks regress the residual of Auto on the deviations of the
     experts from it, at forgetting 0.999 and 0.99; what they predict stays in the hull of their inputs, widened by a tenth.
-    The jury leans on Auto to begin with, and follows whichever did better, of late and so far; see :doc:`/auto`. Intervals
-    have the same width everywhere. The model can be saved where all of its experts can.
+    Beside them is the mean of Auto and the experts, which is hard to beat while few labels are known. The jury leans on Auto
+    to begin with, and follows whichever did better, of late and so far; see :doc:`/auto`. Intervals have the same width
+    everywhere. The model can be saved where all of its experts can.
 
     Args:
         experts: a list of learners.
@@ -53,7 +55,7 @@ class AutoWithExperts(MetaLearner):
     >>> model = dl.Auto(experts=[dl.RLS(forgetting=0.9)])
     >>> run = model.run(X, y)
     >>> list(model.weights_)
-    ['Auto', 'RLS 1', 'stack', 'quick stack']
+    ['Auto', 'RLS 1', 'stack', 'quick stack', 'mean']
     """
 
     experts: Sequence[Learner] = params.checked(
@@ -81,7 +83,7 @@ class AutoWithExperts(MetaLearner):
         return [one.clone() for one in self._top_learners()]
 
     def _compose(self, members: list[Learner], above: list[Learner], features: int) -> Composite:
-        made = len(_STACKS) + _LAYERS  # what was made of a row, which the second one's tickets carry
+        made = len(_EXTRAS) + _LAYERS  # what was made of a row, which the second one's tickets carry
         inputs = [(above[0], 1), (above[1], made), *((stack, len(self.experts)) for stack in above[2:])]
         return _Experts(members, inputs, features, bool(self.intercept), self.dtype)
 
@@ -92,10 +94,10 @@ class AutoWithExperts(MetaLearner):
 
     @property
     def weights_(self) -> dict[str, float]:
-        """The share of Auto, of each expert and of the stacks. They sum to 1."""
+        """The share of Auto, of each expert, of the stacks and of the mean. They sum to 1."""
         core: _Experts = self._require_core("weights_")
         names = [f"{type(one).__name__}{f' {number}' if number else ''}" for number, one in enumerate(core.members)]
-        return dict(zip([*names, *_STACKS], core.jury.shares().tolist(), strict=True))
+        return dict(zip([*names, *_EXTRAS], core.jury.shares().tolist(), strict=True))
 
     def _shares(self) -> dict[str, float]:
         return self.weights_
@@ -120,7 +122,7 @@ class _Experts(ByErrors):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self.jury = _core.Jury(len(self.members) + len(_STACKS))
+        self.jury = _core.Jury(len(self.members) + len(_EXTRAS))
         self._scale = np.zeros(2)  # Auto's squared errors and the rows, both discounted as the first stack does
 
     @exclusive
@@ -162,18 +164,18 @@ class _Experts(ByErrors):
             return np.clip((said[1:] - said[0]) / unit, -_FAR, _FAR), unit
 
     def _make(self, said: Array) -> Array:
-        """What is made of the members' predictions: those of the stacks, the jury's layers, and the prediction."""
+        """What is made of the members' predictions: stacks and mean, the jury's layers, and the prediction."""
         z, unit = self._deviations(said)
         stacked = [float(said[0]) + unit * core_of(stack).predict(z) for stack in self.above[2:]]
         low, high = float(said.min()), float(said.max())
         more = min(0.1 * high - 0.1 * low, _LARGEST)
-        stacked = _held(np.clip(stacked, low - more, high + more))
-        return np.concatenate([stacked, self.jury.mix(np.concatenate([said, stacked]))])
+        extras = _held(np.append(np.clip(stacked, low - more, high + more), np.sum(said / len(said))))
+        return np.concatenate([extras, self.jury.mix(np.concatenate([said, extras]))])
 
     def _judge(self, said: Array, made: Array, y: float, weight: float | None, ahead: int) -> None:
         """The label of a row of which ``made`` was made: the jury and the stacks learn it."""
-        stacked, mixed = np.split(made, [len(_STACKS)])
-        self.jury.learn(np.concatenate([said, stacked]), mixed, y, 1.0 if weight is None else weight, ahead)
+        extras, mixed = np.split(made, [len(_EXTRAS)])
+        self.jury.learn(np.concatenate([said, extras]), mixed, y, 1.0 if weight is None else weight, ahead)
         error = float(np.clip(y - said[0], -1e140, 1e140))
         news = np.array([error * error, 1.0])
         self._scale = np.minimum(_KEEP * self._scale + (news if weight is None else weight * news), 1e290)

@@ -27,6 +27,7 @@ from driftline.tables.inputs import Array
 _FIRST = Ridge()  # predicts until the first fit serves
 _ERRORS = LMS(intercept=False)  # on rows of 0 it predicts 0, and so only takes note of errors
 _LARGEST = np.finfo(np.float64).max
+_NONE = np.empty(0)
 _ESTIMATOR = Rule(
     lambda value: all(callable(getattr(value, name, None)) for name in ("fit", "predict", "get_params")),
     "a scikit-learn regressor, with fit, predict and get_params",
@@ -47,7 +48,8 @@ class Refit(MetaLearner):
     from row n + ``every`` // 10 on; if it takes longer, the model waits for it, so predictions depend only on the rows.
     Earlier fits start after ``every`` // 2, // 4, // 8, ... rows, if that leaves 32 rows to fit, and are used after a tenth
     as many. Until the first fit is in use, :class:`~driftline.Ridge` predicts. If a fit fails, there is a warning, and the
-    previous one stays in use. The estimator's predictions are clipped at half a range outside the labels of the window.
+    previous one stays in use. Predictions are clipped at half a range outside the labels: those of the window for the
+    estimator, all of them for Ridge.
 
     Lags count from the predicted row. If the label at a lag is not known yet, lags that begin the list as 1, 2, ... become
     the newest known labels, in this order, and any other lag becomes its next multiple, as in
@@ -173,7 +175,7 @@ class _Refit(ByErrors):
 
     def _predict(self, x: Any, row: Array, ahead: int) -> tuple[float, Array]:
         lagged = self.fits.lagged(ahead, self.fits.labels)
-        first = np.array([core_of(self.members[0]).predict(x)])
+        first = np.clip([core_of(self.members[0]).predict(x)], *self.fits.ranges(_NONE))
         return float(self.fits.predict(row[None], lagged[None], first)[0]), lagged
 
     @exclusive
@@ -239,7 +241,8 @@ class _Refit(ByErrors):
         out.predictions[:] = said[:, 0]
         if y is None:
             lagged = np.tile(self.fits.lagged(self.late + 1, self.fits.labels), (int(whole.sum()), 1))
-            out.predictions[whole] = self.fits.predict(rows[whole], lagged, said[whole, 0])
+            first = np.clip(said[whole, 0], *self.fits.ranges(_NONE))
+            out.predictions[whole] = self.fits.predict(rows[whole], lagged, first)
             self._write_intervals(out)
             return skipped
         table = self._table(rows, y, whole, batch.weight)
@@ -265,11 +268,12 @@ class _Refit(ByErrors):
         known, placed = self.fits.labels, table.placed[at]
         news = table.labels[at][placed]
         labels = np.concatenate([known, news])
-        before = len(known) + np.append(0, np.cumsum(placed))[:-1]
-        lagged = np.stack([self.fits.lagged(1, labels[:count]) for count in before])
+        before = np.append(0, np.cumsum(placed))[:-1]
+        lagged = np.stack([self.fits.lagged(1, labels[: len(known) + count]) for count in before])
         asked = np.flatnonzero(whole[at])
-        places = at.start + asked
-        out.predictions[places] = self.fits.predict(table.rows[places], lagged[asked], out.predictions[places])
+        places, (low, high) = at.start + asked, self.fits.ranges(news)
+        first = np.clip(out.predictions[places], low[before[asked]], high[before[asked]])
+        out.predictions[places] = self.fits.predict(table.rows[places], lagged[asked], first)
         if len(news):
             self.fits.add(table.rows[at][placed], lagged[placed], news, table.learned[at][placed])
 
