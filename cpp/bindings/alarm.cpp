@@ -28,9 +28,9 @@ void bind_alarm(nb::module_& m) {
                 if (raised.shape(0) != errors.shape(0))
                     throw nb::value_error("the shapes do not agree");
                 Index found = 0;
-                for (Index t = 0; t < static_cast<Index>(errors.shape(0)); ++t)
-                    if (raises(self, errors.data()[t]))
-                        raised.data()[found++] = t;
+                watch(
+                    self, static_cast<Index>(errors.shape(0)), [&](Index t) { return errors.data()[t]; },
+                    [&](Index t, Index) { raised.data()[found++] = t; });
                 return found;
             },
             arg("errors"), arg("raised"), "Writes the rows that raise the alarm; returns how many.")

@@ -7,9 +7,9 @@
 
 namespace driftline::bindings {
 
-// Calls visit(name, numbers, count) for each array of the state. Integers are in `counts`.
-template <class Visit> void visit_alarm(Alarm& alarm, double (&counts)[4], double (&numbers)[4], Visit&& visit) {
-    visit("counts", counts, 4);
+// Calls visit(name, numbers, count) for each array of the state. Whole numbers are in `counts`.
+template <class Visit> void visit_alarm(Alarm& alarm, double (&counts)[5], double (&numbers)[4], Visit&& visit) {
+    visit("counts", counts, 5);
     visit("numbers", numbers, 4);
     visit("evidence", alarm.evidence, 4);
     visit("share", alarm.share, 4);
@@ -31,7 +31,8 @@ template <class Visit> void visit_alarm(Alarm& alarm, double (&counts)[4], doubl
 
 template <class Visit> void write_alarm(Alarm alarm, Visit&& visit) {
     double counts[] = {static_cast<double>(alarm.count), static_cast<double>(alarm.known),
-                       static_cast<double>(alarm.waiting), static_cast<double>(alarm.scores)};
+                       static_cast<double>(alarm.waiting), static_cast<double>(alarm.scores),
+                       static_cast<double>(alarm.gathered)};
     double numbers[] = {alarm.limit, alarm.waited, alarm.current_share, alarm.early_share};
     visit_alarm(alarm, counts, numbers, visit);
 }
@@ -44,17 +45,18 @@ inline bool is_sound(const Alarm& alarm) {
                  (alarm.known == at_least(Index{0}, alarm.count - alarm_start_up) || alarm.known >= alarm_warm_up) &&
                  (alarm.count < alarm_warm_up || alarm.known >= alarm_warm_up - alarm_start_up) &&
                  (alarm.waiting == 0 || alarm.count > alarm_warm_up) && within(alarm.current_share, DBL_MIN, 1.0) &&
-                 within(alarm.early_share, DBL_MIN, 1.0) && std::is_sorted(alarm.sample, alarm.sample + alarm.known);
+                 within(alarm.early_share, DBL_MIN, 1.0) &&
+                 within(alarm.gathered, Index{0}, std::min(alarm.known, alarm_gathered)) &&
+                 std::is_sorted(alarm.sample, alarm.sample + alarm.known);
     for (int i = 0; i < 4; ++i)
-        sound = sound && within(alarm.evidence[i], 0.0, i < 3 ? alarm.limit : 2 * alarm.limit) &&
-                within(alarm.share[i], DBL_MIN, 1.0);
+        sound = sound && within(alarm.evidence[i], 0.0, alarm.limit) && within(alarm.share[i], DBL_MIN, 1.0);
     for (const BlockVariances* blocks : {&alarm.size, &alarm.sign})
         for (int k = 0; k < alarm_scales; ++k) {
             const double most = std::ldexp(9.0, k); // a sum of 2^k scores: no rank among 385 has a larger score
             sound = sound && within(blocks->half[k], -most, most) && within(blocks->variance[k], 0.0, 18 * most);
         }
     for (const NearbyProducts& early : alarm.early) {
-        constexpr double most = 9, recent = 10 * most, count = alarm_early;
+        constexpr double most = 9, recent = 7 * most, count = alarm_early;
         sound = sound && within(early.last, -most, most) && within(early.recent, -recent, recent) &&
                 within(early.neighbours, -count * most * most, count * most * most) &&
                 within(early.products, -count * most * recent, count * most * recent);
@@ -65,7 +67,7 @@ inline bool is_sound(const Alarm& alarm) {
 // Throws if no sequence of errors leads to the state.
 template <class Visit> Alarm read_alarm(Visit&& visit) {
     constexpr double most_count = 9007199254740992.0; // 2^53
-    double counts[4], numbers[4];
+    double counts[5], numbers[4];
     Alarm read;
     visit_alarm(read, counts, numbers, visit);
     read.limit = numbers[0];
@@ -73,8 +75,8 @@ template <class Visit> Alarm read_alarm(Visit&& visit) {
     read.current_share = numbers[2];
     read.early_share = numbers[3];
     bool sound = true;
-    Index* const to[] = {&read.count, &read.known, &read.waiting, &read.scores};
-    for (int i = 0; i < 4; ++i) {
+    Index* const to[] = {&read.count, &read.known, &read.waiting, &read.scores, &read.gathered};
+    for (int i = 0; i < 5; ++i) {
         sound = sound && counts[i] >= 0 && counts[i] <= most_count && counts[i] == std::floor(counts[i]);
         *to[i] = sound ? static_cast<Index>(counts[i]) : 0;
     }

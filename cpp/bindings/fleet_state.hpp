@@ -93,8 +93,8 @@ inline nb::object indices_out(const std::vector<Index>& values) {
 inline constexpr const char *slots_part = "slots", *skipped_part = "skipped", *coverage_part = "coverage",
                             *judged_part = "judged", *alarms_part = "alarms";
 
-// The numbers of an alarm, then how often and when it was raised.
-inline constexpr Index watch_size = 24 + 4 * alarm_scales + alarm_warm_up + alarm_sample + 2;
+// The numbers of an alarm, then how often it was raised and when.
+inline constexpr Index watch_size = 25 + 4 * alarm_scales + alarm_warm_up + alarm_sample + 2;
 
 inline void write_watch(const Watch& watch, double* to) {
     write_alarm(watch.alarm, [&](const char*, const double* from, Index count) { to = std::copy(from, from + count, to); });

@@ -40,17 +40,24 @@ def renew(sample, error, count):
 
 
 def long_run_variance(scores):
-    """The larger of two estimates: from all pairs, weighted 0.9^(k - 1) at distance k, or from an autoregression."""
+    """From all pairs, those at a distance of k for 0.85^(k - 1), or as an autoregression has it from neighbours alone."""
     n, scores = len(scores), np.asarray(scores)
     covariances = [scores[k:] @ scores[:-k] / n for k in range(1, n)]
-    first = min(covariances[0] - 1.5 / math.sqrt(n), 0.99)
-    fading = sum(0.9**k * c for k, c in enumerate(covariances)) - 1.5 * math.sqrt(1 / (1 - 0.81) / n)
-    return max(1, 1 + 2 * fading, (1 + first) / (1 - first))
+    first = min(covariances[0], 0.99)
+    return max(1, 1 + 2 * sum(0.85**k * c for k, c in enumerate(covariances)), (1 + first) / (1 - first))
+
+
+def rank_without(seen, gathered, error):
+    """The rank by size among the errors seen, without those that were gathered."""
+    sizes = np.abs(seen).tolist()
+    for one in gathered:
+        sizes.remove(abs(one))
+    return rank(sum(size > abs(error) for size in sizes), sum(size == abs(error) for size in sizes), len(sizes))
 
 
 def plain_alarms(errors, false_every):
-    """The alarm from its definition, for up to 8,192 errors; beyond that the variances forget."""
-    raised, past, sample, logs, scores, early_logs, early_scores = ([] for _ in range(7))
+    """The alarm from its definition, for up to 8,192 errors, beyond which the variances forget."""
+    raised, past, sample, logs, scores, early_logs, early_scores, gathered = ([] for _ in range(8))
     evidence, shares, later = np.zeros(4), np.ones(4), None
     for place, error in enumerate(errors):
         if np.isnan(error):
@@ -75,22 +82,22 @@ def plain_alarms(errors, false_every):
             continue
         most = min(-norm.ppf(p / 2), 3)
         early = len(past) <= 384
-        bets = np.array([math.log(0.6 * p**-0.4), 2 * min(z, most) - 2, 2 * min(-z, most) - 2, math.log(0.4 * p**-0.6)])
+        early_bet = math.log(0.2 * rank_without(seen, gathered, error) ** -0.8) if early else -math.inf
+        bets = np.array([math.log(0.6 * p**-0.4), 2 * min(z, most) - 2, 2 * min(-z, most) - 2, early_bet])
         if len(logs) % 16 == 0:
             certain = max(certain_variance(logs), certain_variance(scores))
             share = 1 / certain / (1 + 128 / (len(logs) + 1))
-            early_share = early and 1 / max(certain, *map(long_run_variance, (early_logs, early_scores)))
+            early_share = early and 0.5 / max(certain, *map(long_run_variance, (early_logs, early_scores)))
         shares = np.where(evidence == 0, [share] * 3 + [early_share], shares)
-        limit = math.log(false_every)
-        evidence = np.clip(evidence + shares * bets, 0, 2 * limit) * [1, 1, 1, early]
+        evidence = np.maximum(evidence + (shares if early else [*shares[:3], 1]) * bets, 0)
+        gathered = [*gathered, error][-48:] if evidence[3] > 0 else []
         logs.append(-math.log(p))
         scores.append(z)
         early_logs.append(-math.log(p) - 1)
         early_scores.append(z)
-        much_larger = 2 * np.sum(np.abs(sample) < np.sort(np.abs(past[-24:]))[11] / 2.5) >= len(sample)
-        if max(evidence[:3]) > limit or (evidence[3] > limit and much_larger):
+        if max(evidence) > math.log(false_every):
             raised.append(place)
-            evidence, later = np.zeros(4), []
+            evidence, later, gathered = np.zeros(4), [], []
     return raised
 
 
@@ -120,9 +127,10 @@ def test_early_alarms_match_the_definition(seed):
     assert dl.Alarm().update_many(errors).tolist() == expected
 
 
-@given(st.integers(0, 2**32 - 1), st.lists(st.integers(0, 2800), max_size=4))
-def test_the_cut_into_calls_makes_no_difference(seed, cuts):
-    errors = noisy(seed)
+@given(st.integers(0, 2**32 - 1), st.lists(st.integers(0, 2800), max_size=4), st.lists(st.integers(60, 400), max_size=4))
+def test_how_the_errors_are_cut_makes_no_difference(seed, cuts, early_cuts):
+    errors, cuts = noisy(seed), cuts + early_cuts
+    errors[100:400] *= 3
     whole = dl.Alarm().update_many(errors).tolist()
     alarm, found, start = dl.Alarm(), [], 0
     for stop in [*sorted(cuts), len(errors)]:
@@ -314,11 +322,13 @@ def test_bad_errors_change_nothing():
         {"evidence": np.array([0.0, 0.0, 0.0, 20.0])},
         {"early_size_last": np.array([9.5])},
         {"early_sign_products": np.array([np.nan])},
-        {"counts": np.array([100.0, 100.5, 0.0, 0.0])},
-        {"counts": np.array([100.0, 101.0, 0.0, 0.0])},
-        {"counts": np.array([100.0, 50.0, 0.0, 0.0])},
-        {"counts": np.array([64.0, 64.0, 10.0, 0.0])},
-        {"counts": np.array([100.0, 50.0, 0.0, 101.0])},
+        {"counts": np.array([100.0, 100.5, 0.0, 0.0, 0.0])},
+        {"counts": np.array([100.0, 101.0, 0.0, 0.0, 0.0])},
+        {"counts": np.array([100.0, 50.0, 0.0, 0.0, 0.0])},
+        {"counts": np.array([64.0, 64.0, 10.0, 0.0, 0.0])},
+        {"counts": np.array([100.0, 50.0, 0.0, 101.0, 0.0])},
+        {"counts": np.array([100.0, 76.0, 0.0, 36.0, 49.0])},
+        {"counts": np.array([30.0, 6.0, 0.0, 0.0, 7.0])},
         {"numbers": np.array([9.0, 65.0, 1.0, 1.0])},
         {"numbers": np.array([9.0, 0.0, 0.0, 1.0])},
         {"numbers": np.array([9.0, 0.0, 1.0, 0.0])},
@@ -326,7 +336,7 @@ def test_bad_errors_change_nothing():
         {"size_variance": np.full(9, -1.0)},
         {"latest": np.ones(3)},
         {"sample": np.full(384, np.nan)},
-        {"sample": -np.arange(384.0), "counts": np.array([400.0, 384.0, 0.0, 0.0])},
+        {"sample": -np.arange(384.0), "counts": np.array([400.0, 384.0, 0.0, 0.0, 0.0])},
     ],
 )
 def test_impossible_states_are_refused(change):

@@ -19,9 +19,9 @@ class Alarm:
     first 24 errors, when the model knows nothing yet. Once it is full, one error in four replaces another. As long as the
     errors are exchangeable, all ranks are equally likely, whatever the distribution. Large errors, or errors shifted to
     one side, add to the evidence, counted from the row at which it is strongest: a CUSUM of the bets of a conformal test
-    martingale. Dependent errors cluster, so the alarm measures how much more sums of neighbouring ranks vary than
-    independent ranks would, and discounts the evidence accordingly. That measure is unreliable among the first 384
-    errors, so a separate bet finds errors that become at least 2.5 times as large there.
+    martingale. Errors that depend on each other come in stretches; the alarm measures how much more sums of
+    neighbouring ranks vary than independent ones would, and counts the evidence for as much less. Among the first 384
+    errors, where little is known of that, errors that become three times as large or more are found by a bet of their own.
 
     An alarm means that the model fits worse than it did: the target jumped, or there is more noise. It changes nothing
     in the learner. The first 64 errors raise no alarm, and neither do the 64 errors after an alarm. If these are larger

@@ -14,7 +14,7 @@ from driftline.files import Options
 from driftline.storage import model_file
 from driftline.storage.model_file import Extra
 
-KIND, VERSION = "run", 7
+KIND, VERSION = "run", 8
 
 
 class StateError(Exception):

@@ -9,16 +9,15 @@
 // those of independent scores would. The share of a CUSUM is fixed while its evidence is above 0, so that a change does
 // not reduce the evidence for itself.
 //
-// A short stream shows too little of the dependence for that. Among the first errors a fourth CUSUM bets more on large
-// sizes. It relies on an estimate of the dependence from a few dozen errors, and in return requires the latest errors to be
-// larger by a factor, not by rank alone.
+// A short stream tells too little about dependence for that. Among the first errors a fourth CUSUM bets on very large sizes
+// alone, and divides its log-bets by an estimate of the dependence that a few dozen errors give. Its ranks are those in the
+// sample without the errors since its evidence began, or a change would soon be part of what it is compared with.
 #pragma once
 
 #include <algorithm>
 #include <cfloat>
 #include <cmath>
 #include <cstdint>
-#include <utility>
 
 #include "driftline/base/normal.hpp"
 #include "driftline/base/range.hpp"
@@ -30,14 +29,10 @@ inline constexpr int alarm_scales = 9;
 inline constexpr double alarm_power = 0.6, alarm_shift = 2;
 // The first errors come from a model that knows nothing yet: they are not in the sample. Ranks among few errors say little.
 inline constexpr Index alarm_start_up = 24, alarm_few = 8, alarm_first_scores = alarm_warm_up - alarm_start_up - alarm_few;
-// The fourth CUSUM: how many errors it watches, its bet, and the factor by which the median of the latest errors must grow.
-inline constexpr Index alarm_early = 384, alarm_latest = 24;
-inline constexpr double alarm_early_power = 0.4, alarm_factor = 2.5;
-
-inline double normal_score(double p) {
-    const double q = p - 0.5;
-    return std::fabs(q) <= normal_middle ? normal_in_the_middle(q) : normal_in_the_tails(q);
-}
+// The fourth CUSUM: how many errors it watches, how many it leaves out of the sample at most, its bet, and the share of its
+// log-bets that counts where errors are independent.
+inline constexpr Index alarm_early = 384, alarm_gathered = 48;
+inline constexpr double alarm_early_power = 0.2, alarm_early_share = 0.5;
 
 // The variance of sums of 1, 2, 4, ... neighbouring scores per score: half the mean square of the difference between
 // two neighbouring sums, which depends neither on the mean nor on a slow drift of the scores (Allan's variance).
@@ -45,39 +40,54 @@ struct BlockVariances {
     double half[alarm_scales] = {}; // the first sum of a pair
     double variance[alarm_scales] = {};
 
-    static double pairs(Index scores, int k) {
-        return static_cast<double>((scores < alarm_past ? scores : alarm_past) >> (k + 1));
-    }
-    // `scores` were added before. Bit k of that number says whether half[k] waits for its neighbour.
-    void add(double score, Index scores) {
-        double sum = score, per_score = 0.5;
-        for (int k = 0; k < alarm_scales; ++k, per_score *= 0.5) {
-            if ((scores >> k & 1) == 0) {
-                half[k] = sum;
-                return;
-            }
-            const double gap = half[k] - sum;
-            variance[k] += (gap * gap * per_score - variance[k]) / pairs(scores + 1, k);
-            sum += half[k];
-        }
-    }
-    // The largest certain variance: minus two standard errors of a mean of squared normal numbers.
-    double largest(Index scores) const {
-        double out = 0;
-        for (int k = 0; k < alarm_scales && scores >> (k + 1) != 0; ++k)
-            out = at_least(out, variance[k] / (1 + 2 * std::sqrt(2 / pairs(scores, k))));
-        return out;
+    // A sum of 2^k scores. The one after `half[k]` makes it a sum of 2^(k + 1).
+    double add(double sum, int k, double per_score, double pairs) {
+        const double gap = half[k] - sum;
+        variance[k] += (gap * gap * per_score - variance[k]) / pairs;
+        return sum + half[k];
     }
 };
 
-// The long-run variance of scores with mean 0 and variance 1, estimated from every pair, so that a few dozen scores suffice:
-// the larger of 1 + 2 (c_1 + kept c_2 + kept^2 c_3 + ...), with c_k the covariance at distance k, and
-// (1 + c_1) / (1 - c_1), the value of an autoregression. One and a half standard errors are subtracted from both, or
-// independent scores would seem dependent.
+inline double block_pairs(Index scores, int k) {
+    return static_cast<double>((scores < alarm_past ? scores : alarm_past) >> (k + 1));
+}
+
+// Adds a score to each of two, to which `scores` have been added before. Bit k of that number says whether half[k] waits for
+// its neighbour.
+inline void add_to_blocks(BlockVariances& a, double a_sum, BlockVariances& b, double b_sum, Index scores) {
+    double per_score = 0.5;
+    for (int k = 0; k < alarm_scales; ++k, per_score *= 0.5) {
+        if ((scores >> k & 1) == 0) {
+            a.half[k] = a_sum;
+            b.half[k] = b_sum;
+            return;
+        }
+        const double pairs = block_pairs(scores + 1, k);
+        a_sum = a.add(a_sum, k, per_score, pairs);
+        b_sum = b.add(b_sum, k, per_score, pairs);
+    }
+}
+
+// The largest variance of either that is certain, and 1 at least: two standard errors of a mean of squared normal numbers
+// are taken off.
+inline double largest_variance(const BlockVariances& a, const BlockVariances& b, Index scores) {
+    double out = 1;
+    for (int k = 0; k < alarm_scales && scores >> (k + 1) != 0; ++k) {
+        const double variance = at_least(a.variance[k], b.variance[k]), pairs = block_pairs(scores, k);
+        const double excess = variance - out; // more than 2 out sqrt(2 / pairs), or the root and the quotient are spared
+        if (excess > 0 && excess * excess * pairs > 7.99 * out * out)
+            out = at_least(out, variance / (1 + 2 * std::sqrt(2 / pairs)));
+    }
+    return out;
+}
+
+// The long-run variance of scores whose mean is 0 and whose variance is 1, from every pair of them, so that a few dozen
+// scores tell something: 1 + 2 (c_1 + kept c_2 + kept^2 c_3 + ...), with c_k the covariance at a distance of k, or
+// (1 + c_1) / (1 - c_1), what an autoregression has, whichever is larger.
 struct NearbyProducts {
-    double last = 0, neighbours = 0; // the previous score; sum of the products of neighbours
-    double recent = 0, products = 0; // faded sum of the previous scores; sum of each score's product with it
-    static constexpr double kept = 0.9;
+    double last = 0, neighbours = 0; // the score before; sum of the products of neighbours
+    double recent = 0, products = 0; // sum of the scores before, older ones for less; sum of each score's product with it
+    static constexpr double kept = 0.85;
 
     void add(double score) {
         neighbours += score * last;
@@ -87,38 +97,36 @@ struct NearbyProducts {
     }
     double variance(Index scores) const {
         constexpr double most = 0.99;
-        const double count = static_cast<double>(scores), off = 1.5 / std::sqrt(count);
-        const double c = at_most(neighbours / count - off, most);
-        const double sum = products / count - off / std::sqrt(1 - kept * kept);
-        return at_least(1, at_least(1 + 2 * sum, (1 + c) / (1 - c)));
+        const double count = static_cast<double>(scores), c = at_most(neighbours / count, most);
+        return at_least(1, at_least(1 + 2 * products / count, (1 + c) / (1 - c)));
     }
 };
 
 struct Alarm {
-    double limit = 0;                  // on the evidence
-    double evidence[4] = {};           // for larger errors, a shift upwards, a shift downwards; early, for much larger ones
-    double share[4] = {1, 1, 1, 1};    // share of each log-bet that counts
-    double current_share = 1;          // the share for evidence that begins now, updated every alarm_pause scores
-    double early_share = 1;            // the same for the fourth CUSUM
-    Index count = 0;                   // errors so far
-    Index known = 0;                   // size of the sample
-    Index waiting = 0;                 // errors until an alarm may follow the last one
-    double waited = 0;                 // sum of p over the errors since the last alarm
-    Index scores = 0;                  // bets so far
-    BlockVariances size, sign;         // of -log p and of z
-    NearbyProducts early[2];           // of -log p - 1 and of z, among the first errors
-    double latest[alarm_warm_up] = {}; // errors, a ring
-    double sample[alarm_sample] = {};  // sorted sample of the errors, in which new ones are ranked
+    double limit = 0;               // of the evidence
+    double evidence[4] = {};        // for larger errors, a shift upwards, a shift downwards; early, for very large ones
+    double share[4] = {1, 1, 1, 1}; // of its log-bets that count
+    double current_share = 1;       // of log-bets that begin now, found once in alarm_pause scores
+    double early_share = alarm_early_share; // the same for the fourth CUSUM
+    Index count = 0;                        // errors
+    Index known = 0;                        // size of the sample
+    Index waiting = 0;                      // errors until an alarm may follow the last one
+    double waited = 0;                      // sum of p over the errors since the last alarm
+    Index gathered = 0;                     // errors since the early evidence began, alarm_gathered at most
+    Index scores = 0;                       // ranks that made bets
+    BlockVariances size, sign;              // of -log p and of z
+    NearbyProducts early[2];                // of -log p - 1 and of z, among the first errors
+    double latest[alarm_warm_up] = {};      // errors, a ring
+    double sample[alarm_sample] = {};       // of the errors, in order: new ones are ranked among them
 
-    // How many sampled errors are below -size, and below size. Both searches run in step, without data-dependent branches.
-    std::pair<Index, Index> below(double size) const {
-        const double *left = sample, *right = sample;
+    // For each bound: how many sampled errors are below it. All searches in step, without a branch that depends on them.
+    template <int N> void below(const double (&bounds)[N], Index (&counts)[N]) const {
+        std::fill_n(counts, N, 0);
         for (Index rest = known; rest > 0; rest /= 2) {
             const Index half = (rest + 1) / 2;
-            left += half & -static_cast<Index>(left[half - 1] < -size);
-            right += half & -static_cast<Index>(right[half - 1] < size);
+            for (int i = 0; i < N; ++i)
+                counts[i] += half & -static_cast<Index>(sample[counts[i] + half - 1] < bounds[i]);
         }
-        return {left - sample, right - sample};
     }
     // The same, up to and including the value, given how many are below.
     Index up_to(double value, Index below) const {
@@ -126,7 +134,10 @@ struct Alarm {
             return below;
         return std::upper_bound(sample + below, sample + known, value) - sample;
     }
-    double rank(Index twice) const { return 0.5 * static_cast<double>(twice + 1) / static_cast<double>(known + 1); }
+    // Among `others` errors: `twice` counts larger or smaller ones twice, and equal ones once.
+    static double rank(Index twice, Index others) {
+        return 0.5 * static_cast<double>(twice + 1) / static_cast<double>(others + 1);
+    }
 
     // Makes the latest errors the whole sample.
     void restart() {
@@ -159,66 +170,132 @@ struct Alarm {
             sample[at] = error;
         }
     }
-    // Independent scores have variance 1. Early on, when little is known about their dependence, bets are smaller.
-    void find_shares() {
+    // Independent scores have the variance 1. Early on, when little is known about their dependence, bets are smaller.
+    void find_shares(bool is_early) {
         constexpr double unknown = 128;
-        const double varies = at_least(at_least(1, size.largest(scores)), sign.largest(scores));
+        const double varies = largest_variance(size, sign, scores);
         current_share = 1 / (varies * (1 + unknown / static_cast<double>(scores + 1)));
-        if (count <= alarm_early) {
+        if (is_early) {
             const Index known_scores = scores + alarm_first_scores;
-            early_share = 1 / at_least(varies, at_least(early[0].variance(known_scores), early[1].variance(known_scores)));
+            const double nearby = at_least(early[0].variance(known_scores), early[1].variance(known_scores));
+            early_share = alarm_early_share / at_least(varies, nearby);
         }
-    }
-    // Whether the median size of the latest errors is alarm_factor times that of the sample.
-    bool latest_are_much_larger() const {
-        double sizes[alarm_latest];
-        for (Index i = 0; i < alarm_latest; ++i)
-            sizes[i] = std::fabs(latest[(count - 1 - i) % alarm_warm_up]);
-        double* const middle = sizes + alarm_latest / 2 - 1;
-        std::nth_element(sizes, middle, sizes + alarm_latest);
-        const auto [left, right] = below(*middle / alarm_factor);
-        return 2 * (right - left) >= known;
     }
 };
 
-// The fourth CUSUM: whether its evidence exceeds the limit and the latest errors are large enough.
-inline bool bet_early(Alarm& alarm, double log_p, double z) {
-    double &evidence = alarm.evidence[3], &share = alarm.share[3];
-    if (evidence == 0)
-        share = alarm.early_share;
-    const double log_bet = std::log(alarm_early_power) + (alarm_early_power - 1) * log_p;
-    evidence = at_most(at_least(0, evidence + share * log_bet), 2 * alarm.limit);
-    alarm.early[0].add(-log_p - 1);
-    alarm.early[1].add(z);
-    return evidence > alarm.limit && alarm.latest_are_much_larger();
+// Errors on their way through an alarm. They are ranked a few at a time, since each enters the sample of the next. Their
+// ranks become scores all at once, in loops that the compiler makes vectors of. Then the bets are made, one by one.
+struct RankedErrors {
+    static constexpr Index room = 16; // the alarm's ring holds these and alarm_gathered errors before them
+    Index count = 0, before = 0;      // errors here, and before them
+    Index place[room];
+    Index larger[room], known[room];               // twice the larger sizes in the sample, equal ones once; all of them
+    double p[room], q[room];                       // ranks by size, and with the sign
+    double log_p[room], size_score[room], z[room]; // log p; normal scores of p / 2, without its sign, and of q
+    static_assert(room + alarm_gathered <= alarm_warm_up);
+
+    // Ranks errors [from, all) as far as there is room, and until the sample may change by more than them. Returns where it
+    // stopped. NaN is passed over.
+    template <class Error> Index rank(Alarm& alarm, Index from, Index all, Error&& error) {
+        before = alarm.count;
+        const Index most = alarm.waiting > 0 ? std::min(room, alarm.waiting) : room; // then the sample may be another
+        for (count = 0; from < all && count < most;) {
+            double values[alarm_stride];
+            int found = 0;
+            const Index stop = std::min(alarm_stride - alarm.count % alarm_stride, most - count);
+            for (; from < all && found < stop; ++from)
+                if (const double given = error(from); !std::isnan(given)) {
+                    place[count + found] = from;
+                    values[found++] = saturate(given, DBL_MAX);
+                }
+            rank_few(alarm, values, found);
+        }
+        return from;
+    }
+    // At most alarm_stride errors: if any leaves the sample, the last of these takes its place.
+    void rank_few(Alarm& alarm, const double* values, int found) {
+        constexpr int few = alarm_stride;
+        double bounds[2 * few] = {};
+        for (int i = 0; i < found; ++i) {
+            bounds[i] = -std::fabs(values[i]);
+            bounds[few + i] = std::fabs(values[i]);
+        }
+        Index counts[2 * few];
+        alarm.below(bounds, counts);
+        const Index searched = alarm.known;
+        for (int i = 0; i < found; ++i, ++count) {
+            const double value = values[i], size = bounds[few + i];
+            Index left = counts[i], right = counts[few + i];
+            for (Index j = 0; j < alarm.known - searched; ++j) { // the sample has these now
+                left += values[j] < -size;
+                right += values[j] < size;
+            }
+            // The share of sampled errors whose size is larger, and of those that are smaller; half of equal ones count, and
+            // half of the error itself.
+            const Index up_to_right = alarm.up_to(size, right), up_to_left = alarm.up_to(-size, left);
+            const Index inside = up_to_right - left, strictly_inside = size > 0 ? right - up_to_left : 0;
+            const Index at = value < 0 ? up_to_left : up_to_right, below = value < 0 ? left : right;
+            known[count] = alarm.known;
+            larger[count] = 2 * alarm.known - inside - strictly_inside;
+            p[count] = Alarm::rank(larger[count], alarm.known);
+            q[count] = Alarm::rank(below + at, alarm.known);
+            alarm.insert(value, at);
+        }
+    }
+    void score() {
+        for (Index i = 0; i < count; ++i)
+            log_p[i] = std::log(p[i]);
+        for (Index i = 0; i < count; ++i)
+            size_score[i] = -normal_in_the_middle(0.5 * p[i] - 0.5);
+        for (Index i = 0; i < count; ++i)
+            z[i] = normal_in_the_middle(q[i] - 0.5);
+        for (Index i = 0; i < count; ++i) {
+            if (0.5 - 0.5 * p[i] > normal_middle)
+                size_score[i] = -normal_in_the_tails(0.5 * p[i] - 0.5);
+            if (std::fabs(q[i] - 0.5) > normal_middle)
+                z[i] = normal_in_the_tails(q[i] - 0.5);
+        }
+    }
+};
+
+// The log-bet of the fourth CUSUM.
+inline double bet_early(Alarm& alarm, const RankedErrors& errors, Index i) {
+    alarm.early[0].add(-errors.log_p[i] - 1);
+    alarm.early[1].add(errors.z[i]);
+    double log_p = errors.log_p[i];
+    if (alarm.gathered > 0) {
+        const Index now = errors.before + i;
+        const auto size_of = [&](Index place) { return std::fabs(alarm.latest[place % alarm_warm_up]); };
+        Index larger = errors.larger[i];
+        for (Index place = now - alarm.gathered; place < now; ++place)
+            larger -= (size_of(place) > size_of(now)) + (size_of(place) >= size_of(now));
+        log_p = std::log(Alarm::rank(larger, errors.known[i] - alarm.gathered));
+    }
+    return std::log(alarm_early_power) + (alarm_early_power - 1) * log_p;
 }
 
-// Whether the evidence exceeds the limit with this error.
-inline bool bet(Alarm& alarm, double p, double z) {
-    constexpr double most = 3; // one or two outliers do not raise an alarm
-    // A shift that makes errors smaller does not count: no score exceeds that of the size.
-    const double score = at_most(-normal_score(0.5 * p), most), half_square = 0.5 * alarm_shift * alarm_shift;
-    const double log_p = std::log(p);
-    const double log_bets[] = {std::log(alarm_power) + (alarm_power - 1) * log_p,
-                               alarm_shift * at_most(z, score) - half_square,
-                               alarm_shift * at_most(-z, score) - half_square};
+// Whether the evidence exceeds the limit with an error.
+inline bool raises(Alarm& alarm, const RankedErrors& errors, Index i) {
+    constexpr double most = 3,
+                     half_square = 0.5 * alarm_shift * alarm_shift; // one outlier or two are not enough for an alarm
+    const bool is_early = errors.before + i < alarm_early;
     if (alarm.scores % alarm_pause == 0)
-        alarm.find_shares();
-    bool raised = false;
-    for (int i = 0; i < 3; ++i) {
-        if (alarm.evidence[i] == 0)
-            alarm.share[i] = alarm.current_share;
-        alarm.evidence[i] = at_least(0, alarm.evidence[i] + alarm.share[i] * log_bets[i]);
-        raised = raised || alarm.evidence[i] > alarm.limit;
+        alarm.find_shares(is_early);
+    // A shift that makes errors smaller does not count: no score exceeds that of the size.
+    const double log_p = errors.log_p[i], z = errors.z[i], score = at_most(errors.size_score[i], most);
+    const double log_bets[] = {std::log(alarm_power) + (alarm_power - 1) * log_p,
+                               alarm_shift * at_most(z, score) - half_square, alarm_shift * at_most(-z, score) - half_square,
+                               is_early ? bet_early(alarm, errors, i) : -HUGE_VAL};
+    double* const evidence = alarm.evidence;
+    for (int k = 0; k < 4; ++k) {
+        if (evidence[k] == 0)
+            alarm.share[k] = k < 3 ? alarm.current_share : alarm.early_share;
+        evidence[k] = at_least(0, evidence[k] + alarm.share[k] * log_bets[k]);
     }
-    if (alarm.count <= alarm_early)
-        raised = bet_early(alarm, log_p, z) || raised;
-    else
-        alarm.evidence[3] = 0;
-    alarm.size.add(-log_p, alarm.scores);
-    alarm.sign.add(z, alarm.scores);
+    alarm.gathered = evidence[3] > 0 ? std::min(alarm.gathered + 1, alarm_gathered) : 0;
+    add_to_blocks(alarm.size, -log_p, alarm.sign, z, alarm.scores);
     ++alarm.scores;
-    return raised;
+    return at_least(at_least(evidence[0], evidence[1]), at_least(evidence[2], evidence[3])) > alarm.limit;
 }
 
 // After an alarm, the next errors are compared with those before it. If they are larger, they become the new sample.
@@ -229,32 +306,35 @@ inline void wait(Alarm& alarm, double p) {
         alarm.restart();
 }
 
-// Whether this error raises the alarm. NaN is ignored.
-inline bool raises(Alarm& alarm, double error) {
-    if (std::isnan(error))
-        return false;
-    // The share of sampled errors of larger size, and of smaller ones; equal ones count half, as does the error itself.
-    const double value = saturate(error, DBL_MAX), size = std::fabs(value);
-    const auto [left, right] = alarm.below(size);
-    const Index up_to_right = alarm.up_to(size, right), up_to_left = alarm.up_to(-size, left);
-    const Index inside = up_to_right - left, strictly_inside = size > 0 ? right - up_to_left : 0;
-    const double p = alarm.rank(2 * alarm.known - inside - strictly_inside);
-    const double q = value < 0 ? alarm.rank(left + up_to_left) : alarm.rank(right + up_to_right);
-    const bool ranked = alarm.count >= alarm_warm_up;
-    if (!ranked && alarm.known >= alarm_few) {
-        alarm.early[0].add(-std::log(p) - 1);
-        alarm.early[1].add(normal_score(q));
+// Makes the bets on ranked errors; calls raised(place, count) for those that raise the alarm, each the count-th error.
+template <class Raised> void make_bets(Alarm& alarm, const RankedErrors& errors, Raised&& raised) {
+    for (Index i = 0; i < errors.count; ++i) {
+        const Index count = errors.before + i + 1;
+        if (count <= alarm_warm_up) {
+            if (count > alarm_start_up + alarm_few) {
+                alarm.early[0].add(-errors.log_p[i] - 1);
+                alarm.early[1].add(errors.z[i]);
+            }
+        } else if (alarm.waiting > 0) {
+            wait(alarm, errors.p[i]);
+        } else if (raises(alarm, errors, i)) {
+            std::fill_n(alarm.evidence, 4, 0.0);
+            alarm.gathered = 0;
+            alarm.waiting = alarm_warm_up;
+            alarm.waited = 0;
+            raised(errors.place[i], count);
+        }
     }
-    alarm.insert(value, value < 0 ? up_to_left : up_to_right);
-    if (alarm.waiting > 0)
-        wait(alarm, p);
-    else if (ranked && bet(alarm, p, normal_score(q))) {
-        std::fill_n(alarm.evidence, 4, 0.0);
-        alarm.waiting = alarm_warm_up;
-        alarm.waited = 0;
-        return true;
+}
+
+// Takes error(0), ..., error(count - 1); calls raised as make_bets does.
+template <class Error, class Raised> void watch(Alarm& alarm, Index count, Error&& error, Raised&& raised) {
+    RankedErrors ranked;
+    for (Index from = 0; from < count;) {
+        from = ranked.rank(alarm, from, count, error);
+        ranked.score();
+        make_bets(alarm, ranked, raised);
     }
-    return false;
 }
 
 } // namespace driftline

@@ -17,12 +17,13 @@ struct Watch {
     Index raised = 0; // how often
     Index last = 0;   // errors up to and including the one that raised the last alarm
 
-    bool sees(double error) {
-        if (!raises(alarm, error))
-            return false;
-        ++raised;
-        last = alarm.count;
-        return true;
+    // Takes as many errors; calls mark(i) for those that raise the alarm.
+    template <class Error, class Mark> void see(Index count, Error&& error, Mark&& mark) {
+        driftline::watch(alarm, count, error, [&](Index i, Index seen) {
+            ++raised;
+            last = seen;
+            mark(i);
+        });
     }
 };
 
@@ -59,7 +60,7 @@ inline KeyedError* sort_by_slot(KeyedError* errors, KeyedError* spare, std::size
     return errors;
 }
 
-// The errors of rows [from, until) whose slots part_of gives to `part`, one slot after the other.
+// Calls see(slot, count, errors) with the errors of rows [from, until), for each slot that part_of gives to `part`.
 template <class Error, class See>
 void see_by_slot(const Index* slots, Index from, Index until, std::uint32_t part, std::uint32_t parts, Error&& error,
                  See&& see) {
@@ -71,35 +72,38 @@ void see_by_slot(const Index* slots, Index from, Index until, std::uint32_t part
         count += part_of(slots[t], parts) == part;
     }
     const KeyedError* const sorted = sort_by_slot(memory.get(), memory.get() + room, count);
-    for (std::size_t i = 0; i < count; ++i)
-        see(sorted[i]);
+    for (std::size_t i = 0, next = 0; i < count; i = next) {
+        while (next < count && sorted[next].slot == sorted[i].slot)
+            ++next;
+        see(sorted[i].slot, static_cast<Index>(next - i), sorted + i);
+    }
 }
 
 // Rows that were learned, each seen by the watch of its slot; marks those that raise the alarm.
 inline void watch_rows(Watch* watches, double limit, const KeyedRows& rows, Index from, Index until) {
     const auto error_of = [&](Index t) { return rows.batch.y[t] - rows.predictions[t]; };
-    see_by_slot(rows.keys, from, until, rows.part, rows.parts, error_of, [&](const KeyedError& error) {
-        Watch& watch = watches[error.slot];
+    const auto see = [&](std::uint32_t slot, Index count, const KeyedError* errors) {
+        Watch& watch = watches[slot];
         if (watch.alarm.limit == 0)
             watch = new_watch(limit);
-        if (watch.sees(error.error) && rows.alarms)
-            rows.alarms[from + error.row] = 1;
-    });
+        watch.see(
+            count, [&](Index i) { return errors[i].error; },
+            [&](Index i) {
+                if (rows.alarms)
+                    rows.alarms[from + errors[i].row] = 1;
+            });
+    };
+    see_by_slot(rows.keys, from, until, rows.part, rows.parts, error_of, see);
 }
 
 // The same for errors alone, with alarms that begin with the first of them and are not kept.
 inline void watch_errors(double limit, const Index* slots, const double* errors, Index count, std::uint32_t part,
                          std::uint32_t parts, std::uint8_t* alarms) {
-    Watch watch;
-    std::uint32_t current = 0;
-    const auto error_of = [&](Index t) { return errors[t]; };
-    see_by_slot(slots, 0, count, part, parts, error_of, [&](const KeyedError& error) {
-        if (watch.alarm.limit == 0 || error.slot != current)
-            watch = new_watch(limit);
-        current = error.slot;
-        if (watch.sees(error.error))
-            alarms[error.row] = 1;
-    });
+    const auto see = [&](std::uint32_t, Index seen, const KeyedError* sorted) {
+        Watch watch = new_watch(limit);
+        watch.see(seen, [&](Index i) { return sorted[i].error; }, [&](Index i) { alarms[sorted[i].row] = 1; });
+    };
+    see_by_slot(slots, 0, count, part, parts, [&](Index t) { return errors[t]; }, see);
 }
 
 } // namespace driftline
