@@ -13,12 +13,12 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
 import driftline as dl
 from benchmarks.report import Report, Table, Verdict
 from driftline.spark import follow, replay
-from driftline.spark.bucket import Task
-from driftline.spark.follow import _Follower
 from driftline.spark.rows import columns_of, output_schema
 
 D, HISTORY, HISTORY_KEYS, KEYS_A_BUCKET = 8, 2_000_000, 5000, 1000
@@ -44,19 +44,19 @@ def measure(quick: bool) -> Report:
             _drained(plan())  # Java compiles what is used
             rows.append((label, count / _cpu_seconds(lambda plan=plan: _drained(plan()))))  # type: ignore[misc]
         verdicts.append(Verdict("rows per CPU-second that replay lacks", TARGETS["replay"] - rows[-1][1], 0, "rows/s"))
-        _followed(spark, Path(folder) / "warm", learner, 2.5, 1000, 2, by_key=False)
+        _followed(spark, Path(folder) / "warm", learner, 2.5, 1000, 2)
         for number, (share, (keys, batches)) in enumerate(STREAMS.items()):
             keys, batches = (keys // 10, 2) if quick else (keys, batches)
-            found = _followed(spark, Path(folder) / f"stream {number}", learner, share, keys, batches, by_key=False)
+            found = _followed(spark, Path(folder) / f"stream {number}", learner, share, keys, batches)
             rows.append((f"follow, {share:g} rows a key and batch, {keys:,} keys", found))
             if share in TARGETS:
                 lacks = TARGETS[share] - found
                 verdicts.append(Verdict(f"rows per CPU-second that follow lacks at {share:g}", lacks, 0, "rows/s"))
         share, keys, batches = BY_KEY
-        found = _followed(
-            spark, Path(folder) / "by key", learner, share, keys // 10 if quick else keys, batches, by_key=True
-        )
-        rows.append((f"one state a key, {share:g} rows a key and batch, {keys:,} keys", found))
+        keys = keys // 10 if quick else keys
+        for number, (label, way) in enumerate(WAYS.items()):
+            found = _followed(spark, Path(folder) / f"by key {number}", learner, share, keys, batches, way)
+            rows.append((f"{label}, {share:g} rows a key and batch, {keys:,} keys", found))
     note = (
         f"RLS, {D} features, local[2], files as source and no sink. History: {count:,} rows of {HISTORY_KEYS:,} keys. "
         f"Streams: {KEYS_A_BUCKET:,} keys a bucket, the first batch included. CPU time of the driver, the JVM and the "
@@ -100,32 +100,63 @@ def _drained(df: DataFrame) -> None:
     df.write.format("noop").mode("overwrite").save()
 
 
+Way = Callable[[DataFrame, dl.Learner], DataFrame]
+
+
 def _followed(
-    spark: SparkSession, folder: Path, learner: dl.Learner, share: float, keys: int, batches: int, by_key: bool
+    spark: SparkSession, folder: Path, learner: dl.Learner, share: float, keys: int, batches: int, way: Way | None = None
 ) -> float:
-    """Rows per CPU-second."""
+    """Rows per CPU-second, by ``follow`` unless there is another way."""
     counts = [int(share * keys)] * batches
     _written(spark, folder / "in", keys, counts)
     buckets = max(keys // KEYS_A_BUCKET, 1)
-    return sum(counts) / _cpu_seconds(lambda: _follow(spark, folder, learner, None if by_key else buckets))
-
-
-def _follow(spark: SparkSession, folder: Path, learner: dl.Learner, buckets: int | None) -> None:
-    """With as many buckets; None for one state a key."""
     schema = spark.read.parquet(str(folder / "in")).schema
     stream = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder / "in"))
-    if buckets is None:
-        columns = columns_of("by key", **COLUMNS)
-        found = stream.groupBy("key").transformWithStateInPandas(
-            statefulProcessor=_Follower(Task(learner, columns, None, None, None), stream.columns),
-            outputStructType=output_schema(stream, columns, learner, None),
-            outputMode="Append",
-            timeMode="None",
-        )
-    else:
-        found = follow(stream, learner, **COLUMNS, buckets=buckets)
+    found = follow(stream, learner, **COLUMNS, buckets=buckets) if way is None else way(stream, learner)
     query = found.writeStream.format("noop").option("checkpointLocation", str(folder / "checkpoint"))
-    query.trigger(availableNow=True).start().awaitTermination()
+    return sum(counts) / _cpu_seconds(lambda: query.trigger(availableNow=True).start().awaitTermination())
+
+
+def _learned(learner: dl.Learner, state: Any, rows: Iterator[pd.DataFrame]) -> tuple[pd.DataFrame, bytes]:
+    """The rows of one key with predictions, and the model after them, given its bytes from before, if any."""
+    table = pd.concat(list(rows)).sort_values("t", ignore_index=True)
+    model = dl.from_bytes(bytes(state)) if state is not None else learner.clone()
+    run = model.run(table[FEATURES], table["y"])
+    return table.assign(prediction=run.predictions), model.to_bytes()
+
+
+class _OneKey(StatefulProcessor):
+    def __init__(self, learner: dl.Learner) -> None:
+        self._learner = learner
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._state = handle.getValueState("model", "model binary")
+
+    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802
+        table, after = _learned(self._learner, self._state.get()[0] if self._state.exists() else None, rows)
+        self._state.update((after,))
+        yield table
+
+    def close(self) -> None:
+        pass
+
+
+def _one_state_a_key(stream: DataFrame, learner: dl.Learner) -> DataFrame:
+    schema = output_schema(stream, columns_of("by key", **COLUMNS), learner, None)
+    return stream.groupBy("key").transformWithStateInPandas(_OneKey(learner), schema, "Append", "None")
+
+
+def _in_pandas_with_state(stream: DataFrame, learner: dl.Learner) -> DataFrame:
+    def work(key: Any, rows: Iterator[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
+        table, after = _learned(learner, state.get[0] if state.exists else None, rows)
+        state.update((after,))
+        yield table
+
+    schema = output_schema(stream, columns_of("by key", **COLUMNS), learner, None)
+    return stream.groupBy("key").applyInPandasWithState(work, schema, "model binary", "Append", GroupStateTimeout.NoTimeout)
+
+
+WAYS: dict[str, Way] = {"one state a key": _one_state_a_key, "applyInPandasWithState": _in_pandas_with_state}
 
 
 def _cpu_seconds(work: Callable[[], object]) -> float:

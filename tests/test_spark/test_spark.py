@@ -117,11 +117,8 @@ def late_rows(rows, seed=0):
     return whole.assign(t=np.arange(len(whole)))
 
 
-def test_labels_that_come_later_are_learned_as_by_a_pending_for_each_key(spark, rows, tmp_path):
-    late = late_rows(rows)
-    write_parts(late, tmp_path / "in", 3)
-    start(spark, tmp_path, schema=LATE, id="order").awaitTermination()
-    found = in_order(spark.read.parquet(str(tmp_path / "out")))
+def pending_predictions(late):
+    """By a Pending for each sensor."""
     models, expected, said = {}, [], {}
     for row in late.itertuples():
         model = models.setdefault(row.sensor, dl.Pending(dl.RLS()))
@@ -130,7 +127,15 @@ def test_labels_that_come_later_are_learned_as_by_a_pending_for_each_key(spark, 
         else:
             model.learn_one(row.order, row.y)
         expected.append(said[row.order])
-    assert np.array_equal(found["prediction"], expected)
+    return expected
+
+
+def test_labels_that_come_later_are_learned_as_by_a_pending_for_each_key(spark, rows, tmp_path):
+    late = late_rows(rows)
+    write_parts(late, tmp_path / "in", 3)
+    start(spark, tmp_path, schema=LATE, id="order").awaitTermination()
+    found = in_order(spark.read.parquet(str(tmp_path / "out")))
+    assert np.array_equal(found["prediction"], pending_predictions(late))
     assert found["y"].notna().sum() == len(rows)
 
 
@@ -166,6 +171,42 @@ def test_keys_that_come_no_more_are_let_go_and_start_anew(spark, rows, tmp_path)
     kept = dl.Fleet(dl.RLS(), named=True).run(some["sensor"], some[["a", "b"]], some["y"]).predictions
     assert np.array_equal(found["prediction"], expected)
     assert set(some["sensor"][np.array(expected) != kept]) == {"s0"}
+
+
+def test_alarms_are_rows_of_their_own(spark, tmp_path):
+    rows = sensor_rows(6000, sensors=10, seed=3)
+    drifted = rows["sensor"].isin(["s3", "s8"]) & (rows["t"] >= 3000)
+    rows.loc[drifted, "y"] += 6 * rows.loc[drifted, "a"]
+    write_parts(rows, tmp_path / "in", 3)
+    start(spark, tmp_path, alarms=True).awaitTermination()
+    found = spark.read.parquet(str(tmp_path / "out")).toPandas().sort_values("t", ignore_index=True)
+    once = found[~found["alarm"]].drop(columns="alarm").reset_index(drop=True)
+    run = dl.Fleet(dl.RLS(), named=True, alarms=True).run(rows["sensor"], rows[["a", "b"]], rows["y"])
+    pd.testing.assert_frame_equal(once, rows.assign(prediction=run.predictions))
+    raised = found[found["alarm"]].drop(columns="alarm").reset_index(drop=True)
+    pd.testing.assert_frame_equal(raised, once.iloc[run.alarms].reset_index(drop=True))
+    assert set(raised["sensor"]) == {"s3", "s8"}
+
+
+def test_another_number_of_buckets_starts_from_the_models_of_an_old_checkpoint(spark, rows, tmp_path):
+    """Rows that wait go along: half of the labels come after the change."""
+    late = late_rows(rows)
+    old, new = tmp_path / "old", tmp_path / "new"
+    options = {"schema": LATE, "id": "order", "idle": 5000}
+    for folder, part in ((old, late[: len(late) // 2]), (new, late[len(late) // 2 :])):
+        folder.mkdir()
+        write_parts(part, folder / "in", 2)
+    start(spark, old, buckets=3, **options).awaitTermination()
+    write_parts(late[:200], old / "more", 1)
+    (old / "more" / "0.parquet").rename(old / "in" / "9.parquet")
+    with pytest.raises(
+        Exception, match=r"spark\.follow: the checkpoint has another number of buckets than 7; start= changes"
+    ):
+        start(spark, old, buckets=7, **options).awaitTermination()
+    start(spark, new, buckets=7, start=str(old / "checkpoint"), **options).awaitTermination()
+    found = pd.concat([spark.read.parquet(str(folder / "out")).toPandas() for folder in (old, new)])
+    found = found.sort_values("t", ignore_index=True)
+    assert np.array_equal(found["prediction"], pending_predictions(late))
 
 
 @pytest.mark.parametrize(

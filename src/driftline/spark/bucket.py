@@ -1,8 +1,8 @@
-"""The models of some keys of a stream, and what their state is between two batches."""
+"""The rows of one bucket of a stream, through its fleet."""
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +12,12 @@ import pyarrow as pa
 
 from driftline.base.learner import Learner
 from driftline.fleet import Fleet
-from driftline.spark.rows import Columns, new_fleet, run
+from driftline.spark.rows import Columns, added_columns, new_fleet, run
+from driftline.spark.state import State
 from driftline.storage import codec
-from driftline.storage.model_file import from_bytes
+from driftline.tables.inputs import Array
 
-Waiting = dict[tuple[str, str], list[float]]  # by key and id, as text: the features and the prediction
+HASH = "__driftline_hash"  # the column of the keys' hashes
 
 
 @dataclass(frozen=True)
@@ -25,80 +26,83 @@ class Task:
 
     learner: Learner
     columns: Columns
-    level: float | None
-    id: str | None
-    idle: float | None  # in units of the order, which are seconds for times
+    buckets: int
+    level: float | None = None
+    id: str | None = None
+    idle: float | None = None  # in units of the order, which are seconds for times
+    alarms: bool = False
 
     def new_fleet(self) -> Fleet:
         """Rows that wait go through a fleet without a label: its models must skip them."""
-        return new_fleet(self.learner.clone().set_params(missing="skip") if self.id else self.learner, self.level)
+        learner = self.learner.clone().set_params(missing="skip") if self.id else self.learner
+        return new_fleet(learner, self.level, self.alarms)
 
 
 class Bucket:
-    """A fleet, when each of its keys was last seen, and the rows that wait for their labels.
+    """The keys whose hashes have one remainder.
 
     Args:
         task: what to do.
-        parts: what :meth:`parts` gave after the last batch; None for the first one.
+        number: the remainder.
+        state: after the last batch; None before the first one.
     """
 
-    def __init__(self, task: Task, parts: list[bytes] | None) -> None:
-        self._task = task
-        self._waiting: Waiting = {}
-        self._seen = np.empty(0)  # the order of the last row of each key
-        if parts is None:
-            self.fleet = task.new_fleet()
-            return
-        self.fleet = from_bytes(parts[0])
-        self._seen = np.frombuffer(parts[1])
-        self._waiting = {(key, name): numbers for key, name, *numbers in json.loads(parts[2])}
-        self._check()
+    def __init__(self, task: Task, number: int, state: State | None) -> None:
+        self._task, self._number = task, number
+        self.state = State(task.new_fleet()) if state is None else state
+        if state is not None:
+            self._check()
 
     def _check(self) -> None:
-        where, fresh = self._task.columns.where, self._task.new_fleet()
-        wanted, found = (codec.encode_model("Fleet", fleet.learner) for fleet in (fresh, self.fleet))
-        if wanted != found:
-            raise ValueError(f"{where}: the checkpoint is one of {self.fleet.learner!r}, not of {fresh.learner!r}")
-        for name, given in (("a level", self._task.level), ("idle", self._task.idle)):
-            kept = self.fleet._options.intervals if name == "a level" else len(self._seen) > 0
-            if kept != (given is not None):
-                raise ValueError(f"{where}: the checkpoint was made {'without' if given is not None else 'with'} {name}")
-
-    def parts(self) -> list[bytes]:
-        """The state."""
-        waiting = [[*place, *numbers] for place, numbers in self._waiting.items()]
-        return [self.fleet.to_bytes(), self._seen.tobytes(), json.dumps(waiting).encode()]
-
-    def run(self, table: pd.DataFrame) -> dict[str, Any]:
-        """Predicts and learns the rows of a batch, in their order; the columns that are added to it."""
-        columns, level = self._task.columns, self._task.level
-        answered = {} if self._task.id is None else self._match(table)
-        if answered:
-            table = table.copy()
-            rows, numbers = list(answered), np.array(list(answered.values()))
-            table[list(columns.features)] = table[list(columns.features)].astype(float)
-            table.loc[rows, list(columns.features)] = numbers[:, :-1]
-        added = run(self.fleet, pa.RecordBatch.from_pandas(table, preserve_index=False), columns, level)
-        found = {
-            name: part.to_numpy(zero_copy_only=False).copy()
-            for name, part in zip(("prediction", "lower", "upper"), added, strict=False)
+        task, where, fleet = self._task, self._task.columns.where, self.state.fleet
+        fresh = task.new_fleet().learner
+        if codec.encode_model("Fleet", fresh) != codec.encode_model("Fleet", fleet.learner):
+            raise ValueError(f"{where}: the checkpoint is one of {fleet.learner!r}, not of {fresh!r}")
+        kept = {
+            "a level": (fleet._options.intervals, task.level is not None),
+            "alarms": (fleet._options.alarms, task.alarms),
+            "idle": (len(self.state.seen) > 0, task.idle is not None),
         }
-        if self._task.id is not None:
-            self._settle(table, found["prediction"], answered)
-        if self._task.idle is not None:
-            self._let_go(table)
-        return found
+        for name, (was, is_wanted) in kept.items():
+            if was != is_wanted:
+                raise ValueError(f"{where}: the checkpoint was made {'with' if was else 'without'} {name}")
+        if (self.state.hashes % task.buckets != self._number).any():
+            raise ValueError(f"{where}: the checkpoint has another number of buckets than {task.buckets}; start= changes it")
+
+    def run(self, batch: pa.RecordBatch) -> pa.Table:
+        """Predicts and learns rows in their order; returns them with what is added, and after them those of alarms."""
+        task, columns = self._task, self._task.columns
+        hashes = batch.column(HASH)
+        batch = batch.drop_columns([HASH])
+        answered = {} if task.id is None else self._match(batch)
+        found = run(self.state.fleet, self._with_features(batch, answered), columns, task.level)
+        self._note(batch, hashes)
+        added = added_columns(found, task.level)
+        if task.id is not None:
+            added["prediction"] = pa.array(self._settle(batch, found.predictions.copy(), answered))
+        if task.idle is not None:
+            self._let_go(batch)
+        out = pa.table({**dict(zip(batch.schema.names, batch.columns, strict=True)), **added})
+        if not task.alarms:
+            return out
+        both = pa.concat_tables([out, out.take(pa.array(found.alarms))])
+        return both.append_column("alarm", pa.array(np.arange(len(both)) >= len(out)))
+
+    def _note(self, batch: pa.RecordBatch, hashes: Any) -> None:
+        """The hashes of keys that are new."""
+        new = self.state.fleet.keys_[len(self.state.hashes) :]
+        if new:
+            known = dict(zip(batch.column(self._task.columns.key).to_pylist(), hashes.to_pylist(), strict=True))
+            self.state.hashes = np.concatenate([self.state.hashes, np.array([known[key] for key in new], dtype=np.int32)])
 
     # Labels that come later.
 
-    def _match(self, table: pd.DataFrame) -> dict[int, list[float]]:
+    def _match(self, batch: pa.RecordBatch) -> dict[int, list[float]]:
         """The rows that bring the label of one that waits, with the features and the prediction of that one."""
-        columns, waiting = self._task.columns, dict(self._waiting)
-        places = self._places(table)
-        missing = table[columns.label].isna().to_numpy()
-        features = table[list(columns.features)].to_numpy(dtype=float)
+        columns, waiting = self._task.columns, dict(self.state.waiting)
+        missing, features = self._labels_and_features(batch)
         answered = {}
-        for row, place in enumerate(places):
+        for row, place in enumerate(self._places(batch)):
             if missing[row]:
                 if place in waiting:
                     raise ValueError(f"{columns.where}: the id {place[1]!r} of the key {place[0]!r} waits already")
@@ -111,40 +115,52 @@ class Bucket:
                 raise ValueError(f"{columns.where}: the column {name!r} is null for the id {place[1]!r}, which did not wait")
         return answered
 
-    def _settle(self, table: pd.DataFrame, predictions: Any, answered: dict[int, list[float]]) -> None:
-        """Rows that brought a label get the prediction of the row that waited; rows without one wait."""
-        columns = self._task.columns
-        missing = table[columns.label].isna().to_numpy()
-        features = table[list(columns.features)].to_numpy(dtype=float)
-        for row, place in enumerate(self._places(table)):
-            if missing[row]:
-                self._waiting[place] = [*features[row].tolist(), float(predictions[row])]
-            elif row in answered:
-                predictions[row] = self._waiting.pop(place)[-1]
+    def _with_features(self, batch: pa.RecordBatch, answered: dict[int, list[float]]) -> pa.RecordBatch:
+        """The rows with the features of those that waited."""
+        rows, numbers = list(answered), np.array(list(answered.values()))
+        for j, name in enumerate(self._task.columns.features if answered else ()):
+            column = batch.column(name).to_numpy(zero_copy_only=False).astype(float)
+            column[rows] = numbers[:, j]
+            batch = batch.set_column(batch.schema.get_field_index(name), name, pa.array(column, from_pandas=True))
+        return batch
 
-    def _places(self, table: pd.DataFrame) -> list[tuple[str, str]]:
+    def _settle(self, batch: pa.RecordBatch, predictions: Array, answered: dict[int, list[float]]) -> Array:
+        """Rows that brought a label get the prediction of the row that waited; rows without one wait."""
+        missing, features = self._labels_and_features(batch)
+        for row, place in enumerate(self._places(batch)):
+            if missing[row]:
+                self.state.waiting[place] = [*features[row].tolist(), float(predictions[row])]
+            elif row in answered:
+                predictions[row] = self.state.waiting.pop(place)[-1]
+        return predictions
+
+    def _labels_and_features(self, batch: pa.RecordBatch) -> tuple[Array, Array]:
+        """Which labels are missing, and the features of all rows."""
         columns = self._task.columns
-        for name in (columns.key, self._task.id):
-            if nulls := int(table[name].isna().sum()):
-                raise ValueError(f"{columns.where}: the column {name!r} has {nulls} null values among {len(table)} rows")
-        return list(zip(table[columns.key].astype(str), table[self._task.id].astype(str), strict=True))
+        missing = np.isnan(batch.column(columns.label).to_numpy(zero_copy_only=False).astype(float))
+        features = [batch.column(name).to_numpy(zero_copy_only=False).astype(float) for name in columns.features]
+        return missing, np.column_stack(features)
+
+    def _places(self, batch: pa.RecordBatch) -> Iterator[tuple[str, str]]:
+        columns = self._task.columns
+        places = [batch.column(name) for name in (columns.key, self._task.id)]
+        for name, column in zip((columns.key, self._task.id), places, strict=True):
+            if nulls := column.null_count:
+                raise ValueError(f"{columns.where}: the column {name!r} has {nulls} null values among {len(batch)} rows")
+        return zip(*(map(str, column.to_pylist()) for column in places), strict=True)
 
     # Keys that come no more.
 
-    def _let_go(self, table: pd.DataFrame) -> None:
+    def _let_go(self, batch: pa.RecordBatch) -> None:
         assert self._task.idle is not None
         columns = self._task.columns
-        last = _as_numbers(table[columns.order]).groupby(table[columns.key]).max()
-        keys = self.fleet.keys_
-        seen = np.concatenate([self._seen, np.full(len(keys) - len(self._seen), -np.inf)])
-        newest = last.reindex(keys).to_numpy(dtype=float)
-        seen = np.fmax(seen, newest)
+        order, key = (batch.column(name).to_pandas() for name in (columns.order, columns.key))
+        keys = self.state.fleet.keys_
+        seen = np.concatenate([self.state.seen, np.full(len(keys) - len(self.state.seen), -np.inf)])
+        seen = np.fmax(seen, _as_numbers(order).groupby(key).max().reindex(keys).to_numpy(dtype=float))
         stay = seen >= seen.max(initial=-np.inf) - self._task.idle
-        gone = [key for key, stays in zip(keys, stay, strict=True) if not stays]
-        self.fleet.drop(gone)
-        self._seen = seen[stay]
-        texts = {str(key) for key in gone}
-        self._waiting = {place: numbers for place, numbers in self._waiting.items() if place[0] not in texts}
+        self.state.seen = seen
+        self.state.keep(stay)
 
 
 def _as_numbers(order: pd.Series) -> pd.Series:

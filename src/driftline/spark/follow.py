@@ -7,21 +7,26 @@ from datetime import timedelta
 from typing import Any
 
 import pandas as pd
-from pyspark.sql import DataFrame
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
-from pyspark.sql.types import BinaryType, NumericType, StructField, StructType, TimestampType
+from pyspark.sql.types import BinaryType, IntegerType, NumericType, StructField, StructType, TimestampType
 
 from driftline.base.learner import Learner
-from driftline.base.rules import COUNT, number
+from driftline.base.rules import BOOLEAN, COUNT, number
 from driftline.fleet.core import has_fixed_size
-from driftline.spark.bucket import Bucket, Task
+from driftline.spark import state
+from driftline.spark.bucket import HASH, Bucket, Task
+from driftline.spark.packing import BUCKET, NUMBER, PACKED, in_order, pack, to_value, unpack
 from driftline.spark.rows import Columns, columns_of, output_schema
+from driftline.spark.state import PARTS, State
 
-_BUCKET = "__driftline_bucket"
 _STORE = "spark.sql.streaming.stateStore.providerClass"
 _ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-_PARTS = ("fleet", "seen", "waiting")
+_STATE = StructType([StructField(name, BinaryType()) for name in PARTS])
+_NUMBER = StructField(NUMBER, IntegerType())
+_AT_ONCE = 1 << 16  # rows in one value that leaves a bucket
 
 
 def follow(
@@ -36,6 +41,8 @@ def follow(
     level: float | None = None,
     id: str | None = None,  # noqa: A002 - as elsewhere in driftline
     idle: float | timedelta | None = None,
+    alarms: bool = False,
+    start: str | None = None,
 ) -> DataFrame:
     """Predicts, then learns, the rows of a stream as they come; returns them with ``prediction``.
 
@@ -52,7 +59,8 @@ def follow(
             learned after those of earlier batches.
         features: the columns of the features.
         label: the column of the labels.
-        buckets: how many states there are; about a thousand keys each. A checkpoint belongs to this number.
+        buckets: how many states there are; about a thousand keys each. A checkpoint belongs to this number, and ``start``
+            changes it.
         level: adds ``lower`` and ``upper``, the ends of the intervals at this level.
         id: the column of ids, for labels that come later. A row without a label is predicted, and waits in the state; a
             later row of the same key and id brings the label, and gets the prediction of the first. For learners of fixed
@@ -60,20 +68,48 @@ def follow(
         idle: lets a key go, with its rows that wait, at the end of a batch in which its last row lies further behind the
             newest row of its bucket than this, by ``order``: a number, or a timedelta where ``order`` holds times. A key
             that comes back starts anew. None keeps all keys.
+        alarms: keeps an alarm for each key, 4 kB a key. A row at which it goes off comes twice, the second time with True in
+            the column ``alarm``, which this adds.
+        start: the checkpoint of an earlier query, with any number of buckets, whose models this one goes on with. It is read
+            once, in the first batch of a checkpoint of its own; the source must begin where the earlier query stopped.
     """
     columns = columns_of("spark.follow", key, order, features, label)
     COUNT.require(columns.where, "buckets", buckets)
     if not stream.isStreaming:
         raise ValueError(f"{columns.where}: stream is no streaming DataFrame; replay is for history")
     columns.require(stream, learner)
-    task = Task(learner.clone(), columns, level, id, _idle(idle, stream, columns))
+    BOOLEAN.require(columns.where, "alarms", alarms)
+    task = Task(learner.clone(), columns, buckets, level, id, _idle(idle, stream, columns), alarms)
     _require_ids(task, stream)
-    schema = output_schema(stream, columns, learner, level)
+    schema = output_schema(stream, columns, learner, level, alarms)
     stream.sparkSession.conf.set(_STORE, _ROCKS)
-    numbered = stream.withColumn(_BUCKET, F.pmod(F.hash(F.col(key)), F.lit(buckets)))
-    return numbered.groupBy(_BUCKET).transformWithStateInPandas(
-        statefulProcessor=_Follower(task, stream.columns), outputStructType=schema, outputMode="Append", timeMode="None"
+    hashed = F.hash(F.col(key))
+    rows = stream.withColumn(HASH, hashed).withColumn(BUCKET, F.pmod(hashed, F.lit(buckets)))
+    packed = rows.repartition(BUCKET).mapInArrow(pack, StructType([_NUMBER, StructField(PACKED, BinaryType())]))
+    learned = packed.groupBy(NUMBER).transformWithStateInPandas(
+        statefulProcessor=_Follower(task),
+        outputStructType=StructType([StructField(PACKED, BinaryType())]),
+        outputMode="Append",
+        timeMode="None",
+        initialState=None if start is None else _states(stream.sparkSession, start, buckets),
     )
+    return learned.mapInArrow(unpack, schema)
+
+
+def _states(spark: SparkSession, checkpoint: str, buckets: int) -> Any:
+    """The states of a checkpoint, divided among as many buckets."""
+    old = spark.read.format("statestore").option("stateVarName", "fleet").load(checkpoint).select("value.*")
+
+    def divide(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for row in batch.to_pylist():
+                found = list(state.divided([row[name] for name in PARTS], buckets))
+                rows = [{NUMBER: number, **dict(zip(PARTS, parts, strict=True))} for number, parts in found]
+                yield pa.RecordBatch.from_pylist(
+                    rows, pa.schema([(NUMBER, pa.int32()), *((name, pa.binary()) for name in PARTS)])
+                )
+
+    return old.mapInArrow(divide, StructType([_NUMBER, *_STATE.fields])).groupBy(NUMBER)
 
 
 def _idle(idle: Any, stream: DataFrame, columns: Columns) -> float | None:
@@ -107,22 +143,30 @@ def _require_ids(task: Task, stream: DataFrame) -> None:
 class _Follower(StatefulProcessor):
     """Takes the rows of one bucket through its fleet."""
 
-    def __init__(self, task: Task, names: list[str]) -> None:
-        self._task, self._names = task, names
+    def __init__(self, task: Task) -> None:
+        self._task = task
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Opens the state: the parts of a bucket as bytes."""
-        self._state = handle.getValueState("fleet", StructType([StructField(name, BinaryType()) for name in _PARTS]))
+        self._state = handle.getValueState("fleet", _STATE)
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802
         """Predicts and learns the rows of one batch."""
-        order = self._task.columns.order
-        table = pd.concat(list(rows))[self._names].sort_values([order], kind="stable", ignore_index=True)
-        parts = [bytes(part) for part in self._state.get()] if self._state.exists() else None
-        bucket = Bucket(self._task, parts)
-        added = bucket.run(table)
-        self._state.update(tuple(bucket.parts()))
-        yield table.assign(**added)
+        batch = in_order((value for part in rows for value in part[PACKED]), self._task.columns.order)
+        bucket = Bucket(self._task, key[0], self._kept())
+        found = bucket.run(batch)
+        self._state.update(bucket.state.parts())
+        for start in range(0, len(found), _AT_ONCE):
+            yield pd.DataFrame({PACKED: [to_value(found.slice(start, _AT_ONCE))]})
+
+    def handleInitialState(self, key: Any, initialState: pd.DataFrame, timerValues: Any) -> None:  # noqa: N802
+        """Puts together the parts that earlier buckets have for this one."""
+        parts = [State.of([bytes(part) for part in row]) for row in initialState[list(PARTS)].itertuples(index=False)]
+        kept = self._kept()
+        self._state.update(state.merged(parts if kept is None else [kept, *parts]).parts())
+
+    def _kept(self) -> State | None:
+        return State.of([bytes(part) for part in self._state.get()]) if self._state.exists() else None
 
     def close(self) -> None:
         """Nothing is left open."""

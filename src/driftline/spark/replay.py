@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from driftline.base.learner import Learner
-from driftline.spark.rows import Columns, columns_of, new_fleet, output_schema, run
+from driftline.spark.rows import Columns, added_columns, columns_of, new_fleet, output_schema, run
 
 
 def replay(
@@ -49,9 +49,8 @@ def _work(
         for batch in batches:
             if not len(batch):
                 continue
-            added = run(fleet, batch, columns, level)
-            names = [*batch.schema.names, *("prediction", "lower", "upper")[: len(added)]]
-            yield pa.RecordBatch.from_arrays([*batch.columns, *added], names=names)
+            added = added_columns(run(fleet, batch, columns, level), level)
+            yield pa.RecordBatch.from_arrays([*batch.columns, *added.values()], names=[*batch.schema.names, *added])
             last = batch.column(columns.key)[-1].as_py()  # rows are sorted by key: no other key comes again
             fleet.drop([name for name in fleet.keys_ if name != last])
 

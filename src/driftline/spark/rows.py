@@ -15,6 +15,7 @@ from pyspark.sql.types import BooleanType, DoubleType, NumericType, StructField,
 from driftline.base import levels
 from driftline.base.learner import Learner
 from driftline.fleet import Fleet
+from driftline.fleet.run import FleetRun
 from driftline.tables.inputs import Array, Table
 
 
@@ -74,33 +75,42 @@ def columns_of(where: str, key: str | None, order: str, features: Sequence[str],
     return Columns(where, key, order, tuple(features), label)
 
 
-def output_schema(df: DataFrame, columns: Columns, learner: Learner, level: float | None) -> StructType:
-    """The rows as they were, then the prediction, and the ends of its interval where a level is asked for."""
+def output_schema(
+    df: DataFrame, columns: Columns, learner: Learner, level: float | None, alarms: bool = False
+) -> StructType:
+    """The rows as they were, the prediction, and, where they are asked for, the ends of its interval and the alarm."""
     if level is not None:
         levels.as_level(level, columns.where)
     kind = DoubleType() if learner._estimator_type == "regressor" else df.schema[columns.label].dataType
     added = [StructField("prediction", kind)]
     if level is not None:
         added += [StructField("lower", DoubleType()), StructField("upper", DoubleType())]
+    if alarms:
+        added.append(StructField("alarm", BooleanType()))
     for field in added:
         if field.name in df.columns:
             raise ValueError(f"{columns.where}: the rows have a column {field.name!r} already; rename it first")
     return StructType([*df.schema.fields, *added])
 
 
-def new_fleet(learner: Learner, level: float | None) -> Fleet:
+def new_fleet(learner: Learner, level: float | None, alarms: bool = False) -> Fleet:
     """A fleet as a task has it: tasks are the threads."""
-    return Fleet(learner, named=True, jobs=1, intervals=level is not None)
+    return Fleet(learner, named=True, jobs=1, intervals=level is not None, alarms=alarms)
 
 
-def run(fleet: Fleet, batch: pa.RecordBatch, columns: Columns, level: float | None) -> list[Any]:
-    """Predicts and learns a batch; returns the columns that are added to it."""
+def run(fleet: Fleet, batch: pa.RecordBatch, columns: Columns, level: float | None) -> FleetRun:
+    """Predicts and learns a batch."""
     learner = fleet._learner
     assert columns.key is not None
     keys = batch.column(columns.key).to_pylist()
-    found = fleet.run(keys, columns.table(batch, learner), columns.labels(batch, learner), level=level)
-    ends = [] if level is None else [found.lower, found.upper]
-    return [pa.array(values, from_pandas=False) for values in (found.predictions, *ends)]
+    return fleet.run(keys, columns.table(batch, learner), columns.labels(batch, learner), level=level)
+
+
+def added_columns(found: FleetRun, level: float | None) -> dict[str, Any]:
+    """What is added to the rows of a batch."""
+    ends = {} if level is None else {"lower": found.lower, "upper": found.upper}
+    values = {"prediction": found.predictions, **ends}
+    return {name: pa.array(column, from_pandas=False) for name, column in values.items()}
 
 
 def _numbers(column: Any) -> Array:

@@ -1,0 +1,65 @@
+"""Rows of a bucket as one value.
+
+Spark takes rows one by one to a stateful operator in Python, which costs far more than learning them. So the rows of a
+bucket are put into one binary value before, in Arrow's format, and taken out of it after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+BUCKET = "__driftline_bucket"  # the column of the rows that says where they go
+NUMBER, PACKED = "bucket", "rows"  # no underscores: Spark names such columns anew on their way to a stateful operator
+
+_AT_ONCE = 1 << 18  # rows that a task holds before it passes them on
+
+
+def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """A row for each bucket, with its number and its rows."""
+    held: list[pa.RecordBatch] = []
+    for batch in batches:
+        held.append(batch)
+        if sum(map(len, held)) >= _AT_ONCE:
+            yield from _by_bucket(held)
+            held = []
+    yield from _by_bucket(held)
+
+
+def _by_bucket(held: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    if not sum(map(len, held)):
+        return
+    table = pa.Table.from_batches(held)
+    numbers = table.column(BUCKET).to_numpy()
+    places = np.argsort(numbers, kind="stable")
+    rows = table.drop_columns([BUCKET]).take(pa.array(places)).combine_chunks()
+    found, starts = np.unique(numbers[places], return_index=True)
+    ends = [*starts[1:].tolist(), len(numbers)]
+    packed = [to_value(rows.slice(start, end - start)) for start, end in zip(starts.tolist(), ends, strict=True)]
+    yield pa.RecordBatch.from_arrays([pa.array(found, pa.int32()), pa.array(packed, pa.binary())], names=[NUMBER, PACKED])
+
+
+def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows in each value."""
+    for batch in batches:
+        for value in batch.column(PACKED):
+            yield from pa.ipc.open_stream(value.as_buffer())
+
+
+def to_value(rows: pa.Table) -> bytes:
+    """Rows as bytes."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as stream:
+        stream.write_table(rows)
+    value: bytes = sink.getvalue().to_pybytes()
+    return value
+
+
+def in_order(values: Iterable[bytes], order: str) -> pa.RecordBatch:
+    """All rows in some values as one batch, sorted by a column; missing values come last."""
+    table = pa.concat_tables(pa.ipc.open_stream(value).read_all() for value in values)
+    table = table.take(pc.sort_indices(table, sort_keys=[(order, "ascending")])).combine_chunks()
+    return table.to_batches()[0]
