@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import numpy as np
@@ -160,15 +161,29 @@ WAYS: dict[str, Way] = {"one state a key": _one_state_a_key, "applyInPandasWithS
 
 
 def _cpu_seconds(work: Callable[[], object]) -> float:
-    before = _cpu()
-    work()
-    return _cpu() - before
+    """CPU time of this process and all that it started, Java's and Python's workers among them."""
+    before, done = _ticks(), Event()
+    seen = dict(before)  # ticks by process, as they were when it was last there
+
+    def look() -> None:
+        while not done.wait(0.1):
+            seen.update(_ticks())
+
+    watcher = Thread(target=look)
+    watcher.start()
+    try:
+        work()
+    finally:
+        done.set()
+        watcher.join()
+    seen.update(_ticks())
+    return (sum(seen.values()) - sum(before.values())) / os.sysconf("SC_CLK_TCK")
 
 
-def _cpu() -> float:
-    """CPU time of this process, of all that it started, and of those of them that ended."""
+def _ticks() -> dict[tuple[int, int], int]:
+    """Of each process of the family, known by its number and its start: the time that it took itself."""
     children: dict[int, list[int]] = {}
-    times: dict[int, int] = {}
+    found: dict[int, tuple[int, int]] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = path.read_text().rpartition(")")[2].split()
@@ -176,10 +191,11 @@ def _cpu() -> float:
             continue  # it ended meanwhile
         number = int(path.parent.name)
         children.setdefault(int(fields[1]), []).append(number)
-        times[number] = sum(map(int, fields[11:15]))
-    family, total = [os.getpid()], 0
+        found[number] = (int(fields[19]), int(fields[11]) + int(fields[12]))
+    family, out = [os.getpid()], {}
     while family:
         number = family.pop()
-        total += times[number]
+        start, ticks = found[number]
+        out[number, start] = ticks
         family += children.get(number, [])
-    return total / os.sysconf("SC_CLK_TCK")
+    return out

@@ -153,6 +153,42 @@ def test_the_next_rows_of_each_key_are_predicted_from_the_state(capsys, tmp_path
     assert json.loads(call(capsys, "inspect", state, "--json")[1])["keys"] == 6
 
 
+def with_modes(rows=600):
+    """Meters with a mode in words, and with times; a meter meets modes in an order of its own."""
+    frame = meters(rows).drop(columns="wind")
+    rng = np.random.default_rng(1)
+    frame["mode"] = rng.choice(["eco", "full", "off"], size=rows)
+    frame["load"] += frame["mode"].map({"eco": 1.0, "full": 5.0, "off": 0.0})
+    frame["when"] = pd.date_range("2026-01-01", periods=rows, freq="h")
+    return frame.dropna()
+
+
+def test_text_and_times_are_encoded_by_each_model_from_the_rows_of_its_key(capsys, tmp_path):
+    frame, out, state = with_modes(), tmp_path / "out.csv", tmp_path / "m.drift"
+    past, coming = frame[:-30], frame[-30:]
+    given = arguments(tmp_path, past, "-m", "auto", "--out", out, "--state", state)
+    outcome(capsys, *given)
+    said, models = pd.read_csv(out)["prediction"].to_numpy(), {}
+    for key in past["meter"].unique():
+        own = (past["meter"] == key).to_numpy()
+        models[key] = dl.Auto(missing="skip")
+        run = models[key].run(past.loc[own, ["heat", "mode", "when"]], past["load"][own])
+        np.testing.assert_allclose(said[own], run.predictions, rtol=1e-12)
+    assert np.mean((said - past["load"])[-200:] ** 2) < 0.5 * np.var(past["load"])
+    coming.drop(columns="load").to_csv(tmp_path / "b.csv", index=False)
+    assert call(capsys, "predict", state, tmp_path / "b.csv", "--out", out)[0] == 0
+    for key, own in coming.assign(said=pd.read_csv(out)["prediction"].to_numpy()).groupby("meter"):
+        first = own.iloc[0]
+        assert first["said"] == pytest.approx(models[key].predict_one(first[["heat", "mode", "when"]].to_dict()), rel=1e-12)
+
+
+def test_text_that_brings_features_to_models_of_fixed_size_is_refused(capsys, tmp_path):
+    code, _, said = call(capsys, *arguments(tmp_path, with_modes(), "-m", "rls"))
+    assert code == 1
+    assert "column 'mode': brings the feature 'mode=" in said
+    assert "all features of RLS are those of the first row; --model auto takes them as they come" in said
+
+
 @pytest.mark.parametrize(
     ("more", "words"),
     [

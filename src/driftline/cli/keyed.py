@@ -19,8 +19,14 @@ from driftline.files.follower import REFUSED
 from driftline.files.ids import keys_of
 from driftline.files.raw import RawBlock
 from driftline.fleet import Fleet
+from driftline.fleet.core import has_fixed_size
 from driftline.report.key_log import KeyFacts, KeyLog
 from driftline.report.key_page import write_key_page
+
+
+def encodes_itself(fleet: Fleet, rows: Rows) -> bool:
+    """Whether each model encodes text and times as the rows of its own key bring them."""
+    return rows.encoder.has_more_than_numbers and not has_fixed_size(fleet.learner)
 
 
 class Keyed(Task):
@@ -71,12 +77,14 @@ class Keyed(Task):
     def take_raw(self, rows: Rows, raw: RawBlock) -> tuple[Columns, str | None]:
         """Predicts and learns the rows."""
         keys, block = keys_of(raw, self.options), rows.encode(raw)
-        self._check_new_features(block, rows)
+        encodes = encodes_itself(self.model, rows)
+        if not encodes:
+            self._check_new_features(block, rows)
         assert block.y is not None
         try:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", DriftlineWarning)
-                run = self.model.run(keys, block.X, block.y, level=self.level)
+                run = self.model.run(keys, rows.encoder.table(raw) if encodes else block.X, block.y, level=self.level)
         except REFUSED as error:
             raise DataError(str(error), place=f"from {raw.place(0)} on", row=block.start) from error
         self._words += [str(warning.message) for warning in caught]
@@ -91,12 +99,14 @@ class Keyed(Task):
         return columns | {"alarm": alarms}, block.zone
 
     def _check_new_features(self, block: Block, rows: Rows) -> None:
-        """Raises DataError for a new feature: a fleet's features are fixed by its first row."""
+        """Raises DataError for a new feature: the first row fixes the features of models of fixed size."""
         for row, width in block.growth:
             if block.start + row > 0:
                 column, _ = rows.encoder.features[width - 1]
+                kind = type(self.learner).__name__
                 raise DataError(
-                    f"brings the feature {block.names[width - 1]!r}, but with --key the first row fixes the features",
+                    f"brings the feature {block.names[width - 1]!r}, but with --key the first row fixes the features of {kind}; "
+                    "--model auto takes new ones",
                     place=block.place(row),
                     column=column,
                     hints=[Hint("drop", column, "to leave the column out")],

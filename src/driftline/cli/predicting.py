@@ -11,6 +11,7 @@ import numpy as np
 
 from driftline.base.learner import Learner
 from driftline.cli import checkpoint
+from driftline.cli.keyed import encodes_itself
 from driftline.cli.locks import locked
 from driftline.cli.outputs import Output, open_output
 from driftline.cli.tasks import as_written, beginning
@@ -110,7 +111,7 @@ def _predict(
         with Progress(rows.count, show=show) as bar:
             while (raw := rows.next_raw()) is not None:
                 block = rows.encode(raw)
-                output.write(_predicted(trained, block, raw, level, rows.name), block.zone)
+                output.write(_predicted(trained, block, raw, level, rows), block.zone)
                 count += len(block)
                 bar.advance(len(block), rows.share(block.consumed))
         rows.close()
@@ -143,11 +144,12 @@ def _places(trained: Trained, block: Block) -> Any:
     return slice(0, trained.width)
 
 
-def _predicted(trained: Trained, block: Block, raw: RawBlock, level: float | None, source: str) -> dict[str, Array]:
-    model = trained.model
+def _predicted(trained: Trained, block: Block, raw: RawBlock, level: float | None, table: Rows) -> dict[str, Array]:
+    model, source = trained.model, table.name
     if isinstance(model, Fleet):
+        X = table.encoder.table(raw) if encodes_itself(model, table) else _matrix(trained, block, source)
         try:
-            said = _by_key(model, keys_of(raw, trained.options), _matrix(trained, block, source), level)
+            said = _by_key(model, keys_of(raw, trained.options), X, level)
         except DataError as error:
             raise error.within(source) from None
     elif trained.by_columns:
@@ -169,7 +171,7 @@ def _matrix(trained: Trained, block: Block, source: str) -> Array:
     return X
 
 
-def _by_key(fleet: Fleet, keys: list[str], X: Array, level: float | None) -> dict[str, Array]:
+def _by_key(fleet: Fleet, keys: list[str], X: Any, level: float | None) -> dict[str, Array]:
     """Predicts each row as the next one of its key."""
     columns = {"key": np.array(keys, dtype=object), "prediction": fleet.predict_many(keys, X)}
     if level is None:

@@ -15,7 +15,7 @@ from driftline.files.options import CLASSIFY, Options
 from driftline.files.raw import RawBlock
 from driftline.tables import encoder, kinds
 from driftline.tables.calendar import MISSING
-from driftline.tables.columns import Categories, Column, Numbers, all_finite
+from driftline.tables.columns import Categories, Column, Numbers, Unknown, all_finite
 from driftline.tables.inputs import Array
 
 RECENT = 11  # times to keep: enough to see the steps of two working weeks
@@ -84,6 +84,20 @@ class Encoder(encoder.Encoder):
         labels, times = self.labels(raw), self._times(raw)
         names, zone = list(self.names), None if times is None else zone_of(raw.table.column(self.options.time))
         return Block(X, labels, names, growth, times, raw.start, raw.place, raw.consumed, before, zone)
+
+    @property
+    def has_more_than_numbers(self) -> bool:
+        """Whether a feature is text or a time."""
+        return not all(isinstance(column, Numbers | Unknown) for column in self.columns.values())
+
+    def table(self, raw: RawBlock) -> pa.Table:
+        """The columns of a block that become features, as they are, for a model that encodes them itself."""
+        found = {}
+        for name, column in self.columns.items():
+            absent = name not in raw.table.schema.names
+            values = pa.nulls(len(raw.table)) if absent else raw.table.column(name)
+            found[name] = as_texts(values) if isinstance(column, Categories) else values
+        return pa.table(found)
 
     def _is_order(self, raw: RawBlock) -> bool:
         """Whether the time is a plain number, which orders the rows and is not a feature."""

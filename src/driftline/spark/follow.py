@@ -166,7 +166,8 @@ class _Follower(StatefulProcessor):
         self._state.update(state.merged(parts if kept is None else [kept, *parts]).parts())
 
     def _kept(self) -> State | None:
-        return State.of([bytes(part) for part in self._state.get()]) if self._state.exists() else None
+        parts = self._state.get()  # None where there is none; exists() would read it all once more
+        return None if parts is None else State.of([bytes(part) for part in parts])
 
     def close(self) -> None:
         """Nothing is left open."""
