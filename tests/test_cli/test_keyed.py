@@ -186,7 +186,7 @@ def test_text_that_brings_features_to_models_of_fixed_size_is_refused(capsys, tm
     code, _, said = call(capsys, *arguments(tmp_path, with_modes(), "-m", "rls"))
     assert code == 1
     assert "column 'mode': brings the feature 'mode=" in said
-    assert "all features of RLS are those of the first row; --model auto takes them as they come" in said
+    assert "with --key the first row fixes the features of RLS; --model auto takes new ones" in said
 
 
 @pytest.mark.parametrize(

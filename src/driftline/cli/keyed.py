@@ -105,8 +105,8 @@ class Keyed(Task):
                 column, _ = rows.encoder.features[width - 1]
                 kind = type(self.learner).__name__
                 raise DataError(
-                    f"brings the feature {block.names[width - 1]!r}, but with --key the first row fixes the features of {kind}; "
-                    "--model auto takes new ones",
+                    f"brings the feature {block.names[width - 1]!r}, but with --key the first row fixes the "
+                    f"features of {kind}; --model auto takes new ones",
                     place=block.place(row),
                     column=column,
                     hints=[Hint("drop", column, "to leave the column out")],
