@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from driftline.evaluate.baselines import BASELINES, OneSeasonAgo
 from driftline.evaluate.metrics import BaselineRMSE
 from driftline.report import words
-from driftline.report.alarms import BACK, AlarmLine
+from driftline.report.alarms import AlarmLine
+from driftline.report.evidence import NEAR
 from driftline.report.facts import Facts
 
 FEW_ROWS = 30
@@ -53,7 +56,7 @@ def _memory(facts: Facts) -> list[str]:
 
 def _drift(facts: Facts, alarms: Sequence[AlarmLine]) -> list[str]:
     """When errors rose, by how much, and whether they still are larger."""
-    found = [_alarms(facts, alarms)] if alarms else []
+    found = _alarms(facts, alarms) if alarms else []
     if not alarms and facts.sums["counted"] > FEW_ROWS:
         found.append("No alarm: at no time did the errors prove larger than before.")
     resets = int(facts.sums["resets"])
@@ -62,27 +65,35 @@ def _drift(facts: Facts, alarms: Sequence[AlarmLine]) -> list[str]:
     return found
 
 
-def _alarms(facts: Facts, alarms: Sequence[AlarmLine]) -> str:
-    largest, last, at = max(alarms, key=lambda line: line.ratio), alarms[-1], "on" if facts.by_date else "at"
-    (error, rows), before = facts.lately, _before(alarms)
-    way = "has not come back" if error > BACK * before else "is back"
-    now = f"{words.number(error, 3)} in the last {words.count(rows, 'row')}, {words.number(before, 3)} before"
-    end = f"It {way} to what it was: {now}."
-    rise = f"{at} {largest.since}, from {words.number(largest.before, 3)} to {words.number(largest.during, 3)}"
+def _alarms(facts: Facts, alarms: Sequence[AlarmLine]) -> list[str]:
+    """When it rose most and last, by how much and why; and how it is now."""
+    largest, last = max(alarms, key=lambda line: line.ratio), alarms[-1]
     count = facts.chronicle.alarms.count
     if count == 1:
-        return f"The error rose once, {rise}. {end}"
-    if largest is last:
-        return f"The error rose {words.times(count)}, most and last {rise}. {end}"
-    return f"The error rose {words.times(count)}, most {rise}; last {at} {last.since}. {end}"
+        rises = f"once, {_rise(facts, last)}"
+    elif largest is last:
+        rises = f"{words.times(count)}, most and last {_rise(facts, last)}"
+    else:
+        rises = f"{words.times(count)}, most {_rise(facts, largest)} It last rose {_rise(facts, last)}"
+    (error, rows), line = facts.lately, _measure(alarms)
+    known, level = ("what is usual", "usually") if line.quiet else ("what it was", "before")
+    way = "has not come back" if error > NEAR * line.level else "is back"
+    now = f"{words.number(error, 3)} in the last {words.count(rows, 'row')}"
+    than = f"{level} {words.number(line.level, 3)}" if line.quiet else f"{words.number(line.level, 3)} {level}"
+    return [f"The error rose {rises}", f"It {way} to {known}: {now}, {than}."]
 
 
-def _before(alarms: Sequence[AlarmLine]) -> float:
-    """The error before the last alarm, or before the first of several after which it did not come back."""
+def _rise(facts: Facts, line: AlarmLine) -> str:
+    where = f"{'on' if facts.by_date else 'at'} {line.since}"
+    return f"{where}, from {words.number(line.before, 3)} to {words.number(line.during, 3)}. {line.causes[0]}"
+
+
+def _measure(alarms: Sequence[AlarmLine]) -> AlarmLine:
+    """The last alarm, or the first of several after which the error did not come back."""
     first = len(alarms) - 1
-    while first > 0 and not alarms[first - 1].back:
+    while first > 0 and not (alarms[first - 1].back or np.inf) <= alarms[first].row:
         first -= 1
-    return alarms[first].before
+    return alarms[first]
 
 
 def steps_ahead(figures: Sequence[Mapping[str, float | None]]) -> str:

@@ -88,6 +88,11 @@ def duration(seconds: float) -> str:
     raise AssertionError
 
 
+def factor(value: float) -> str:
+    """How many times something: "1.0 times", "0.04 times", "12 times"."""
+    return f"{value:.1f} times" if 0.1 <= value < 10 else f"{number(value, 2)} times"
+
+
 def ratio(value: float) -> str:
     """How many times as large: "6.4 times", "30 % more", "as before"."""
     if not math.isfinite(value):

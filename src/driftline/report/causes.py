@@ -1,0 +1,165 @@
+"""Why the error rose, in words."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from driftline.report import words
+from driftline.report.alarm_log import AFTER, AlarmRecord
+from driftline.report.contributions import Contributions
+from driftline.report.facts import Facts
+from driftline.tables.inputs import Array
+
+UNUSUAL = 3.0  # standard deviations
+ONE_SIDED = 0.5  # of the error: its mean, from which on predictions were too low or too high
+FOLLOWED = 0.2  # of the squared errors: what follows the inputs, if the relation changed
+IN_STEP = 0.3  # correlation of neighbouring errors, from which on they come in stretches
+MORE_SPREAD = 0.6  # of the rise, as powers: what the label's own spread makes of it
+FEWEST_CHANGES = 3  # of contributions, before which no change is usual
+NOTABLE = 0.05  # of the predictions' spread: smaller contributions are not mentioned
+SHRUNK = 3.0  # how many times shorter a memory is to be mentioned
+SHIFTED = 0.2  # of an expert's weight
+DETAILS = 3
+MEAN = 0  # the kind of a line of ``AlarmRecord.inputs``; the others are of spreads
+
+
+def causes(facts: Facts, found: Contributions | None, record: AlarmRecord, usual: float | None) -> list[str]:
+    """The cause, and then what else was unusual.
+
+    Args:
+        facts: of the run.
+        found: what the inputs contribute to the predictions.
+        record: the alarm.
+        usual: the error that was usual before, if that just before the onset was far below it.
+    """
+    quiet = [] if usual is None else [f"A quiet stretch ended: the error is usually {words.number(usual, 3)}."]
+    reason, *others = [*quiet, *(_moved_inputs(facts, record) or [_other_reason(facts, record)])]
+    moved = [] if found is None else _moved_effects(facts, found, record)
+    effects = [f"effect of {facts.names[place]} {words.number(a, 3)} → {words.number(b, 3)}" for place, a, b in moved]
+    return [reason, *[*others, *_one_side(record), *effects, *_within(facts, record)][:DETAILS]]
+
+
+def _moved_inputs(facts: Facts, record: AlarmRecord) -> list[str]:
+    """The inputs that moved further than they stray by chance, and the label if inputs did."""
+    lines = [line for line in record.inputs.tolist() if _distance(line) >= record.evidence.limit]
+    if not any(line[0] for line in lines):
+        return []
+    return [_moved(facts, line) for line in sorted(lines, key=lambda line: line[0] == 0)]
+
+
+def _distance(line: list[float]) -> float:
+    *_, now, usual, strayed = line
+    return abs(now - usual) / strayed if strayed > 0 else np.inf
+
+
+def _moved(facts: Facts, line: list[float]) -> str:
+    place, kind, now, usual, strayed = line
+    name = facts.names[int(place) - 1] if place else facts.chronicle.target
+    if kind == MEAN:
+        what = f"{name} moved: {words.number(now, 3)} on average"
+    else:
+        what = f"{name} varies {'more' if now > usual else 'less'}: by {words.number(now, 3)}"
+    if not strayed > 0:
+        return f"{what}, always {words.number(usual, 3)} before."
+    deviations = words.number(_distance(line), 2)
+    return f"{what}, usually {words.number(usual, 3)} ± {words.number(strayed, 2)} ({deviations} of its deviations)."
+
+
+def _other_reason(facts: Facts, record: AlarmRecord) -> str:
+    """The first that holds, where no input moved: a few rows, the relation, the label's level or spread, or noise."""
+    known, y = record.evidence, facts.chronicle.target
+    label = next((line for line in record.inputs.tolist() if line[:2] == [0, MEAN]), None)
+    level = label is not None and _distance(label) >= known.limit
+    still = _none_moved(record)
+    if known.few and not level:
+        return _few(facts, record)
+    if known.followed >= FOLLOWED:
+        leader = f"{facts.names[int(known.leader)]} (correlation {_decimals(known.correlation)})"
+        return f"{still}: the relation itself changed. The errors follow {leader}."
+    if level and label is not None:
+        return _moved(facts, label)[:-1] + f". {still}."
+    if abs(record.bias) >= ONE_SIDED * record.during > 0:
+        return f"{still}: the relation itself changed, in its level."
+    rise = np.log(record.during / record.before) if record.before > 0 else np.inf
+    if known.spread_before > 0 and np.log(known.spread / known.spread_before) >= MORE_SPREAD * rise > 0:
+        more = f"{words.number(known.spread, 3)}, {words.number(known.spread_before, 3)} before"
+        return f"{y} itself varies more: by {more}. {still}."
+    if not record.watched:
+        return f"{still}, and {y} varies as before."
+    if known.in_step >= IN_STEP:
+        return f"{still}: the relation itself changed. Neighbouring errors agree (correlation {_decimals(known.in_step)})."
+    return f"{still}, and the errors follow none of them: noise, or something that the inputs do not show."
+
+
+def _none_moved(record: AlarmRecord) -> str:
+    if not record.watched:
+        return "The inputs were not followed"
+    return (
+        "None of the inputs moved" if np.isfinite(record.evidence.limit) else "It is too early to say whether an input moved"
+    )
+
+
+def _few(facts: Facts, record: AlarmRecord) -> str:
+    """A few rows that make the rise, and what was odd about the worst of them."""
+    few, made = int(record.evidence.few), f"{min(100 * record.evidence.made, 100):.0f} %"
+    worst = facts.moment(record.worst[0, 0])
+    which = f"A single bad row, {worst}" if few == 1 else f"{few} bad rows, the worst {worst}"
+    parts = [f"{which}: {made} of the rise of the squared error."]
+    for place, value, low, high in record.outside[:1].tolist():
+        before = words.number(low, 3) if low == high else f"{words.number(low, 3)} to {words.number(high, 3)}"
+        parts.append(f"There, {facts.names[int(place)]} was {words.number(value, 3)}, before {before}.")
+    return " ".join(parts)
+
+
+def _one_side(record: AlarmRecord) -> list[str]:
+    if not abs(record.bias) >= ONE_SIDED * record.during > 0:
+        return []
+    return [f"predictions too {'low' if record.bias > 0 else 'high'} by {words.number(abs(record.bias), 3)} on average"]
+
+
+def _decimals(correlation: float) -> str:
+    return f"{correlation:.2f}".replace("-", words.MINUS)
+
+
+def _within(facts: Facts, record: AlarmRecord) -> list[str]:
+    """What the learner itself did: how far its memory shrank, and which expert gave way to which."""
+    trail, found = facts.trail, []
+    before, after = _around(trail.rows[:-1], record)
+    if before is not None and np.isfinite(trail.memory[[before, *after]]).all():
+        then, now = float(trail.memory[before]), float(trail.memory[after].min())
+        if now * SHRUNK <= then:
+            found.append(f"memory {words.about(then):,.0f} → {words.count(words.about(now), 'row')}")
+    before, after = _around(trail.share_rows, record)
+    if before is not None and trail.experts:
+        changes = trail.shares[after] - trail.shares[before]
+        row, expert = np.unravel_index(np.abs(changes).argmax(), changes.shape)
+        if abs(changes[row, expert]) >= SHIFTED:
+            shares = (words.share(float(trail.shares[place, expert])) for place in (before, after[row]))
+            found.append(f"weight of {trail.experts[expert]} {' → '.join(shares)}")
+    return found
+
+
+def _around(rows: Array, record: AlarmRecord) -> tuple[int | None, Array]:
+    """The place of the last snapshot before the onset, and those of the snapshots up to 64 rows after the alarm."""
+    before = int(np.searchsorted(rows, record.onset)) - 1
+    after = np.flatnonzero((rows >= record.onset) & (rows <= record.row + AFTER))
+    return (before, after) if before >= 0 and len(after) else (None, after)
+
+
+def _moved_effects(facts: Facts, found: Contributions, record: AlarmRecord) -> list[tuple[int, float, float]]:
+    """Features whose contribution changed more than it usually does: place, before, after.
+
+    Two windows before the onset are compared with two after it; the one in which it lies is left out.
+    """
+    last = int(np.searchsorted(found.ends, record.onset, side="left")) - 1  # the last window that ended before the onset
+    means = (found.windows[:-1] + found.windows[1:]) / 2  # of neighbouring windows, by the first of them
+    if last < 1 or last + 2 >= len(means):
+        return []
+    changes = means[3:] - means[:-3]
+    before, after, change = means[last - 1], means[last + 2], changes[last - 1]
+    usual = np.abs(changes[: max(last - 3, 0)])  # of windows that ended before the onset
+    if len(usual) < FEWEST_CHANGES:
+        return []
+    limits = np.maximum(UNUSUAL * 1.4826 * np.median(usual, axis=0), NOTABLE * float(np.sqrt(np.square(before).sum())))
+    order = np.argsort(-np.abs(change), kind="stable")
+    return [(int(j), float(before[j]), float(after[j])) for j in order if np.abs(change[j]) > limits[j]]
