@@ -74,7 +74,7 @@ def test_whether_it_still_is_worse(until, said):
     assert line.worse == (until is None)
     found = findings_of(chronicle)
     assert (
-        f"The error rose once, at {line.since}, from {line.before:.3g} to {line.during:.3g}. {line.causes[0]} {said}"
+        f"The error rose once, at {line.since}, from {line.before:.3g} to {line.during:.3g}. Why: {line.causes[0]} {said}"
         in found
     )
     assert f"{said} what it was: {lately:.3g} in the last 500 rows, {line.before:.3g} before." in found
@@ -178,8 +178,8 @@ def test_an_input_that_leaves_its_range_is_named_and_a_season_is_not():
     (found,) = [own for own in record.inputs if own[0] == 2]
     assert found == pytest.approx(expected, rel=1e-9)
     distance = (expected[2] - expected[3]) / expected[4]
-    said = f"wind moved: {expected[2]:.2f} on average, usually {expected[3]:.2f} ± {expected[4]:.2g}"
-    assert line.causes[0] == f"{said} ({distance:.2g} of its deviations)."
+    said = f"wind moved to {expected[2]:.2f} on average (usually {expected[3]:.2f} ± {expected[4]:.2g}"
+    assert line.causes[0] == f"{said}: {distance:.2g} deviations away)."
     assert not any(name in cause for cause in line.causes for name in ("hour", "calm"))
 
 
@@ -189,7 +189,7 @@ def test_a_label_that_leaves_its_range_and_a_bias_are_named():
     (record,), (line,) = chronicle.alarms.records(), lines_of(chronicle)
     mean = errors[record.onset : record.onset + 64].mean()
     assert mean == pytest.approx(5, abs=0.5)
-    assert line.causes[0].startswith(f"y moved: {mean:.2f} on average, usually ")
+    assert line.causes[0].startswith(f"y moved to {mean:.2f} on average (usually ")
     assert line.causes[0].endswith(" The inputs were not followed.")
     assert line.causes[1:] == [f"predictions too low by {mean:.2f} on average"]
 

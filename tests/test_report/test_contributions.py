@@ -99,3 +99,27 @@ def test_a_model_that_follows_no_input_says_so():
     run = dl.Run(predictions=np.full(300, 4.0), errors=np.zeros(300))
     facts = Facts(Chronicle.of(run, X))
     assert charts.effects(facts, contributions(facts)).missing == "The predictions do not follow any input."
+
+
+def test_sine_and_cosine_of_an_angle_are_one_input_wherever_the_circle_begins():
+    rng = np.random.default_rng(3)
+    hours = np.arange(2_400)
+    wind = rng.normal(size=2_400)
+    p = 5 * np.sin(2 * np.pi * hours / 24) + 2 * wind
+    for shift in (0.0, 1.0, 2.5):
+        angle = 2 * np.pi * hours / 24 + shift
+        X = np.column_stack([np.sin(angle), wind, np.cos(angle), wind + rng.normal(size=2_400)])
+        names = ["when: day sin", "wind", "when: day cos", "basin"]
+        found = contributions(Facts(Chronicle.of(dl.Run(predictions=p, errors=np.zeros(2_400)), X, names=names)))
+        assert found.names == ["when: day", "wind", "basin"]
+        each = shared_out(triangle(X[1:], p[1:], p[1:]), -2)
+        assert found.whole == pytest.approx([np.hypot(each[0], each[2]), each[1], each[3]], rel=1e-2)
+        assert found.whole[0] == pytest.approx(5 * np.sqrt(0.5), rel=0.02)
+        assert (found.windows[:, 0] > 0).all()
+        assert found.explained.sum() == pytest.approx(1, rel=1e-6)
+
+
+def test_names_that_repeat_stay_apart():
+    X = np.random.default_rng(4).normal(size=(300, 2))
+    found = contributions(Facts(Chronicle.of(dl.Run(predictions=X[:, 0], errors=np.zeros(300)), X, names=["a", "a"])))
+    assert (found.names, found.places) == (["a", "a"], [[0], [1]])

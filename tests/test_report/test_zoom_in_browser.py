@@ -5,7 +5,7 @@ import pytest
 
 import driftline as dl
 from driftline.report import Chronicle
-from tests.test_report.test_page_in_browser import SCALES, WHOLE, clean, needs_uplot
+from tests.test_report.test_page_in_browser import WHOLE, clean, needs_uplot, shown_by_all
 
 INKED = """
 (plot) => {
@@ -18,6 +18,18 @@ INKED = """
   for (let i = 0; i < data.length; i += 4) if (data[i + 3] > 200 && hex(i) === wanted) return true;
   return false;
 }
+"""
+CONTRAST = """
+(() => {
+  const linear = (part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
+  const light = (colour) => {
+    const [r, g, b] = colour.match(/[0-9.]+/g).map((part) => linear(part / 255));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05;
+  };
+  const ground = light(getComputedStyle(document.querySelector(".card")).backgroundColor);
+  const names = [...document.querySelectorAll(".u-off:not(.unnamed):not(.zoomed) .u-label")];
+  return names.map((name) => [ground / light(getComputedStyle(name).color), getComputedStyle(name.closest("th")).opacity]);
+})()
 """
 JUMP = 5_000
 
@@ -54,19 +66,86 @@ def rows_of_window(browser, key):
     return int(said.split("each ")[1].split(" ")[0].replace(",", "")) if " rows" in said else 1
 
 
-def test_the_page_opens_on_the_last_rows_that_can_be_read(browser, followed):
-    run, y, path = followed
-    needs_uplot()
-    browser.open(path)
-    for scale in browser.evaluate(SCALES):
-        assert scale[1] == len(y) - 1
-        assert 150 <= scale[1] - scale[0] <= 600
+def shows_every_row(browser, run, y):
+    """The rows that the chart of predictions shows, each as it was."""
     x, *_, upper, lower, said, labels = series(browser, "predictions")
     rows = np.array(x, dtype=int)
-    assert len(rows) > 400
     assert np.diff(rows).tolist() == [1] * (len(rows) - 1)
     for drawn, known in ((said, run.predictions), (labels, y), (upper, run.upper), (lower, run.lower)):
         assert np.array(drawn, dtype=float) == pytest.approx(known[rows], rel=1e-4, abs=1e-4)
+    return rows
+
+
+def test_the_page_opens_on_the_last_alarm_with_every_row(browser, followed):
+    run, y, path = followed
+    needs_uplot()
+    browser.open(path)
+    first, last = shown_by_all(browser)
+    assert first < run.alarms[-1] < last < len(y) - 1
+    assert len(shows_every_row(browser, run, y)) > 150
+    chosen = "[...document.querySelectorAll('.chosen')].map(row => Number(row.dataset.alarm))"
+    assert browser.evaluate(chosen) == [len(run.alarms) - 1]
+
+
+def test_the_page_opens_on_the_last_rows_where_they_hold_the_last_alarm(browser, tmp_path):
+    needs_uplot()
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(3_000, 2))
+    y = np.where(np.arange(3_000) < 2_800, 3.0, -5.0) * X[:, 0] + 0.5 * rng.normal(size=3_000)
+    run = dl.RLS(forgetting=0.98).run(X, y, level=0.9)
+    run.report(tmp_path / "page.html", X)
+    browser.open(tmp_path / "page.html")
+    first, last = shown_by_all(browser)
+    assert (last, len(run.alarms)) == (2_999, 1)
+    assert first < run.alarms[0] < last
+    assert 150 <= last - first <= 600
+
+
+def test_buttons_go_to_the_alarms_outside_of_what_is_shown(browser, tmp_path):
+    needs_uplot()
+    rng = np.random.default_rng(2)
+    errors = rng.normal(size=20_000)
+    for start in (4_000, 9_000, 15_000):
+        errors[start : start + 60] *= 6
+    run = dl.Run(predictions=np.zeros(20_000), errors=errors)
+    run.report(tmp_path / "page.html")
+    browser.open(tmp_path / "page.html")
+    button = "document.querySelector('[data-zoom={}]')"
+
+    def press(which):
+        browser.evaluate(button.format(which) + ".click()")
+        first, last = shown_by_all(browser)
+        return [int(row) for row in run.alarms if first <= row <= last]
+
+    assert len(run.alarms) == 3
+    assert press("latest") == []
+    assert browser.evaluate(button.format("after") + ".disabled")
+    assert browser.evaluate(button.format("before") + ".title") == f"Alarm at {run.alarms[2]:,}"
+    assert [press("before") for _ in range(3)] == [[row] for row in run.alarms[::-1]]
+    assert browser.evaluate(button.format("before") + ".disabled")
+    assert [press("after") for _ in range(2)] == [[row] for row in run.alarms[1:]]
+    clean(browser)
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_the_table_of_features_fits_and_hidden_lines_have_names_that_can_be_read(browser, followed, width):
+    _, _, path = followed
+    needs_uplot()
+    browser.open(path, width=width)
+    cut = "[...document.querySelectorAll('.features, .features *, .buttons, .buttons *')]"
+    cut += ".filter(part => part.offsetParent && part.getBoundingClientRect().right > innerWidth).length"
+    assert browser.evaluate(cut) == 0
+    found = browser.evaluate(CONTRAST)
+    assert found
+    assert all(ratio >= 4.5 and opacity == "1" for ratio, opacity in found)
+
+
+def test_places_are_written_below_every_chart(browser, followed):
+    _, _, path = followed
+    needs_uplot()
+    browser.open(path)
+    heights = "driftlineReport.plots.map(plot => plot.axes[0]._size)"
+    assert all(height >= 20 for height in browser.evaluate(heights))
 
 
 @pytest.mark.parametrize("share", [1.0, 0.3, 0.02])
@@ -97,7 +176,7 @@ def test_the_peak_of_the_error_is_not_before_its_rise_and_near_the_alarm(browser
     browser.settle()
     at, onset, first, last = browser.evaluate("driftlineReport.data.alarms[0]")
     assert at == run.alarms[0]
-    assert {tuple(scale) for scale in browser.evaluate(SCALES)} == {(first, last)}
+    assert shown_by_all(browser) == (first, last)
     x, *lines = series(browser, "errors")
     peak = x[int(np.argmax(lines[-1]))]
     window = rows_of_window(browser, "errors")
@@ -166,8 +245,7 @@ def test_the_strip_shows_the_whole_and_moves_the_view(browser, followed):
     browser.open(path)
     left, top, width, height = browser.box(".strip .u-over")
     browser.drag(left + 0.25 * width, left + 0.5 * width, top + height / 2)
-    for scale in browser.evaluate(SCALES):
-        assert scale == pytest.approx([0.25 * len(y), 0.5 * len(y)], abs=0.02 * len(y))
+    assert shown_by_all(browser) == pytest.approx((0.25 * len(y), 0.5 * len(y)), abs=0.02 * len(y))
     chosen = browser.evaluate(
         "(s => [parseFloat(s.left), parseFloat(s.width)])(document.querySelector('.strip .u-select').style)"
     )

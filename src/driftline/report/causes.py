@@ -34,8 +34,7 @@ def causes(facts: Facts, found: Contributions | None, record: AlarmRecord, usual
     """
     quiet = [] if usual is None else [f"A quiet stretch ended: the error is usually {words.number(usual, 3)}."]
     reason, *others = [*quiet, *(_moved_inputs(facts, record) or [_other_reason(facts, record)])]
-    moved = [] if found is None else _moved_effects(facts, found, record)
-    effects = [f"effect of {facts.names[place]} {words.number(a, 3)} → {words.number(b, 3)}" for place, a, b in moved]
+    effects = [] if found is None else _moved_effects(found, record)
     return [reason, *[*others, *_one_side(record), *effects, *_within(facts, record)][:DETAILS]]
 
 
@@ -56,13 +55,13 @@ def _moved(facts: Facts, line: list[float]) -> str:
     place, kind, now, usual, strayed = line
     name = facts.names[int(place) - 1] if place else facts.chronicle.target
     if kind == MEAN:
-        what = f"{name} moved: {words.number(now, 3)} on average"
+        what = f"{name} moved to {words.number(now, 3)} on average"
     else:
-        what = f"{name} varies {'more' if now > usual else 'less'}: by {words.number(now, 3)}"
+        what = f"{name} varies {'more' if now > usual else 'less'}, by {words.number(now, 3)}"
     if not strayed > 0:
-        return f"{what}, always {words.number(usual, 3)} before."
+        return f"{what} (always {words.number(usual, 3)} before)."
     deviations = words.number(_distance(line), 2)
-    return f"{what}, usually {words.number(usual, 3)} ± {words.number(strayed, 2)} ({deviations} of its deviations)."
+    return f"{what} (usually {words.number(usual, 3)} ± {words.number(strayed, 2)}: {deviations} deviations away)."
 
 
 def _other_reason(facts: Facts, record: AlarmRecord) -> str:
@@ -77,13 +76,13 @@ def _other_reason(facts: Facts, record: AlarmRecord) -> str:
         leader = f"{facts.names[int(known.leader)]} (correlation {_decimals(known.correlation)})"
         return f"{still}: the relation itself changed. The errors follow {leader}."
     if level and label is not None:
-        return _moved(facts, label)[:-1] + f". {still}."
+        return f"{_moved(facts, label)} {still}."
     if abs(record.bias) >= ONE_SIDED * record.during > 0:
         return f"{still}: the relation itself changed, in its level."
     rise = np.log(record.during / record.before) if record.before > 0 else np.inf
     if known.spread_before > 0 and np.log(known.spread / known.spread_before) >= MORE_SPREAD * rise > 0:
         more = f"{words.number(known.spread, 3)}, {words.number(known.spread_before, 3)} before"
-        return f"{y} itself varies more: by {more}. {still}."
+        return f"{y} itself varies more, by {more}. {still}."
     if not record.watched:
         return f"{still}, and {y} varies as before."
     if known.in_step >= IN_STEP:
@@ -103,8 +102,8 @@ def _few(facts: Facts, record: AlarmRecord) -> str:
     """A few rows that make the rise, and what was odd about the worst of them."""
     few, made = int(record.evidence.few), f"{min(100 * record.evidence.made, 100):.0f} %"
     worst = facts.moment(record.worst[0, 0])
-    which = f"A single bad row, {worst}" if few == 1 else f"{few} bad rows, the worst {worst}"
-    parts = [f"{which}: {made} of the rise of the squared error."]
+    which = f"A single bad row, {worst}, makes" if few == 1 else f"{few} bad rows, the worst of them {worst}, make"
+    parts = [f"{which} {made} of the rise of the squared error."]
     for place, value, low, high in record.outside[:1].tolist():
         before = words.number(low, 3) if low == high else f"{words.number(low, 3)} to {words.number(high, 3)}"
         parts.append(f"There, {facts.names[int(place)]} was {words.number(value, 3)}, before {before}.")
@@ -146,8 +145,8 @@ def _around(rows: Array, record: AlarmRecord) -> tuple[int | None, Array]:
     return (before, after) if before >= 0 and len(after) else (None, after)
 
 
-def _moved_effects(facts: Facts, found: Contributions, record: AlarmRecord) -> list[tuple[int, float, float]]:
-    """Features whose contribution changed more than it usually does: place, before, after.
+def _moved_effects(found: Contributions, record: AlarmRecord) -> list[str]:
+    """Inputs whose contribution changed more than it usually does.
 
     Two windows before the onset are compared with two after it; the one in which it lies is left out.
     """
@@ -162,4 +161,8 @@ def _moved_effects(facts: Facts, found: Contributions, record: AlarmRecord) -> l
         return []
     limits = np.maximum(UNUSUAL * 1.4826 * np.median(usual, axis=0), NOTABLE * float(np.sqrt(np.square(before).sum())))
     order = np.argsort(-np.abs(change), kind="stable")
-    return [(int(j), float(before[j]), float(after[j])) for j in order if np.abs(change[j]) > limits[j]]
+    return [
+        f"effect of {found.names[j]} {words.number(float(before[j]), 3)} → {words.number(float(after[j]), 3)}"
+        for j in order
+        if np.abs(change[j]) > limits[j]
+    ]

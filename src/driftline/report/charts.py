@@ -229,7 +229,7 @@ def effects(facts: Facts, found: Contributions) -> Chart:
         reason = "The predictions do not follow any input." if len(found.ends) > 1 else "There are too few rows to tell."
         return Chart("weights", "What moves the predictions", "", missing=reason)
     lines = tuple(
-        Line(facts.names[place], found.windows[:, place], f"weight{n % MOST_WEIGHTS}", dashed=n >= MOST_WEIGHTS)
+        Line(found.names[place], found.windows[:, place], f"weight{n % MOST_WEIGHTS}", dashed=n >= MOST_WEIGHTS)
         for n, place in enumerate(order)
     )
     rows = int(found.ends[0]) + 1
@@ -237,6 +237,8 @@ def effects(facts: Facts, found: Contributions) -> Chart:
         f"How far each input moves the predictions in each {words.count(rows, 'row')}, in {facts.chronicle.target}: up "
         "where the input raises them, down where it lowers them. Inputs that say the same share their part."
     )
+    if any(len(own) > 1 for own in found.places):
+        about += " Sine and cosine of an angle are one input, without a sign."
     if len(order) < len(size):
         about += f" The {len(order)} strongest of {len(size):,}."
     return Chart(

@@ -6,11 +6,13 @@ the centred predictions, the contributions are c = V U'p / sqrt(n). Their square
 that is linear in the features, so that none exceeds the spread of the predictions. For uncorrelated features and a linear
 model, c is the weight times the standard deviation of its feature; two copies of a feature share its part. These are the
 correlation-adjusted scores of Zuber and Strimmer (2011) in units of the target. The predictions themselves are looked at,
-not the weights: it holds for any learner.
+not the weights: it holds for any learner. The sine and the cosine of one angle are one input, whose contribution is the
+root of the sum of both squares: which of them rises or falls depends on where the circle begins.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,14 +26,17 @@ ROWS_A_FEATURE = 4  # of a window, at least: fewer rows are fitted by anything
 WINDOWS = 128
 CONSTANT = 1e-12  # of a column's size: its spread, if it has none but for rounding
 MADE_BY_WEIGHTS = 0.2  # of the predictions' spread: what is left of it
+CIRCLE = re.compile(r"(?P<name>.+?)[ _.:-]*(?P<side>sin|cos)", re.IGNORECASE)  # of a feature that is a side of an angle
 DEPENDENT = 1e-7  # of the largest singular value; directions below it are rounding
 
 
 @dataclass(frozen=True)
 class Contributions:
-    """Contributions of each feature by window, (windows, d), and over the whole stream, (d,).
+    """Contributions of each input by window, (windows, d), and over the whole stream, (d,).
 
     Attributes:
+        names: of the inputs.
+        places: of the features that make each input, one or two.
         ends: the last row of each window.
         windows: to the predictions, with the sign of the effect.
         whole: the same over all rows.
@@ -39,6 +44,8 @@ class Contributions:
         by_weights: whether the weights at the end make the predictions of the last window, up to a fifth of their spread.
     """
 
+    names: list[str]
+    places: list[list[int]]
     ends: Array
     windows: Array
     whole: Array
@@ -88,7 +95,34 @@ def contributions(facts: Facts) -> Contributions | None:
     total = float(np.linalg.norm(whole[1:, -1])) / max(abs(float(whole[0, 0])), 1.0)
     explained = np.square(shared_out(whole, -1) / total) if total > 0 else np.zeros(fixed.features)
     by_window = np.array([shared_out(window, -2) for window in windows])
-    return Contributions(ends, by_window, shared_out(whole, -2), explained, _by_weights(facts, windows[-1]))
+    names, places = _inputs(facts.names[: fixed.features])
+    return Contributions(
+        names,
+        places,
+        ends,
+        _together(by_window, places),
+        _together(shared_out(whole, -2), places),
+        np.array([explained[own].sum() for own in places]),
+        _by_weights(facts, windows[-1]),
+    )
+
+
+def _inputs(names: list[str]) -> tuple[list[str], list[list[int]]]:
+    """The inputs behind features, and the places of their features: a sine and the cosine of the same name are one."""
+    stems = [CIRCLE.fullmatch(name) for name in names]
+    sides = {(stem["name"], stem["side"].lower()) for stem in stems if stem}
+    found: dict[object, tuple[str, list[int]]] = {}  # by name for angles, otherwise by place: names may repeat
+    for place, (name, stem) in enumerate(zip(names, stems, strict=True)):
+        angle = stem["name"] if stem and {(stem["name"], "sin"), (stem["name"], "cos")} <= sides else None
+        found.setdefault(angle or place, (angle or name, []))[1].append(place)
+    return [name for name, _ in found.values()], [places for _, places in found.values()]
+
+
+def _together(values: Array, places: list[list[int]]) -> Array:
+    """The contributions of inputs, from those of features along the last axis."""
+    parts = [values[..., own[0]] if len(own) == 1 else np.sqrt(np.square(values[..., own]).sum(axis=-1)) for own in places]
+    found: Array = np.stack(parts, axis=-1)
+    return found
 
 
 def _by_weights(facts: Facts, triangle: Array) -> bool:
@@ -131,7 +165,8 @@ def ranked(facts: Facts, found: Contributions | None, most: int) -> tuple[list[F
     order, largest = np.argsort(-size, kind="stable"), float(size.max(initial=0.0)) or 1.0
     shown = []
     for place in order[:most]:
-        weight = float(weights[place]) if place < len(weights) else None
+        own = [place] if found is None else found.places[place]
+        weight = float(weights[own[0]]) if len(own) == 1 and own[0] < len(weights) else None
         share = float(size[place]) / largest
         if found is None:
             history = kept[:, place] if place < kept.shape[1] else np.empty(0)
@@ -139,5 +174,5 @@ def ranked(facts: Facts, found: Contributions | None, most: int) -> tuple[list[F
         else:
             effects = found.windows[:, place]
             figures = (float(found.explained[place]), float(found.whole[place]), float(effects[-1]))
-            shown.append(Feature(facts.names[place], *figures, weight, share, effects))
+            shown.append(Feature(found.names[place], *figures, weight, share, effects))
     return shown, len(order[most:]), float(size[order[most:]].sum()) / total

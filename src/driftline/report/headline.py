@@ -70,22 +70,22 @@ def _alarms(facts: Facts, alarms: Sequence[AlarmLine]) -> list[str]:
     largest, last = max(alarms, key=lambda line: line.ratio), alarms[-1]
     count = facts.chronicle.alarms.count
     if count == 1:
-        rises = f"once, {_rise(facts, last)}"
+        rises = [f"The error rose once, {_rise(facts, last)}"]
     elif largest is last:
-        rises = f"{words.times(count)}, most and last {_rise(facts, last)}"
+        rises = [f"The error rose {words.times(count)}, most and last {_rise(facts, last)}"]
     else:
-        rises = f"{words.times(count)}, most {_rise(facts, largest)} It last rose {_rise(facts, last)}"
+        rises = [f"The error rose {words.times(count)}, most {_rise(facts, largest)}", f"It last rose {_rise(facts, last)}"]
     (error, rows), line = facts.lately, _measure(alarms)
     known, level = ("what is usual", "usually") if line.quiet else ("what it was", "before")
     way = "has not come back" if error > NEAR * line.level else "is back"
     now = f"{words.number(error, 3)} in the last {words.count(rows, 'row')}"
     than = f"{level} {words.number(line.level, 3)}" if line.quiet else f"{words.number(line.level, 3)} {level}"
-    return [f"The error rose {rises}", f"It {way} to {known}: {now}, {than}."]
+    return [*rises, f"It {way} to {known}: {now}, {than}."]
 
 
 def _rise(facts: Facts, line: AlarmLine) -> str:
     where = f"{'on' if facts.by_date else 'at'} {line.since}"
-    return f"{where}, from {words.number(line.before, 3)} to {words.number(line.during, 3)}. {line.causes[0]}"
+    return f"{where}, from {words.number(line.before, 3)} to {words.number(line.during, 3)}. Why: {line.causes[0]}"
 
 
 def _measure(alarms: Sequence[AlarmLine]) -> AlarmLine:

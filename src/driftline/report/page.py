@@ -16,6 +16,7 @@ from driftline.errors import missing_extra
 from driftline.evaluate.baselines import OneSeasonAgo
 from driftline.report import svg, words
 from driftline.report.alarms import AlarmLine, alarm_lines
+from driftline.report.certified import certified, happened
 from driftline.report.charts import MOST_WEIGHTS, Chart, by_step, charts
 from driftline.report.chronicle import Chronicle
 from driftline.report.contributions import Contributions, contributions, ranked
@@ -85,6 +86,8 @@ def render(chronicle: Chronicle, *, command: str | None = None, title: str | Non
         **_table(facts, found),
         windows=_windows(facts),
         portrait=facts.portrait,
+        certified=certified(facts.portrait["certificate"]) if facts.portrait else [],
+        happened=happened(facts.portrait["certificate"]) if facts.portrait else [],
         command=command,
         number=words.number,
         sparkline=svg.sparkline,

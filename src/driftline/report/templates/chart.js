@@ -1,6 +1,6 @@
 // Charts of the report and of the live page: lines over the stream, areas between two of them, and alarms across all charts.
 // `data` says what the axis is, whether it has dates, and where the alarms are; `on` what follows when a stretch is selected,
-// when the mouse is clicked twice, and when the overview is drawn.
+// when the mouse is clicked twice, and when the overview is drawn, and what is shown.
 function makeCharts(data, on = {}) {
   const style = getComputedStyle(document.documentElement);
   const colour = (role) => style.getPropertyValue("--" + role).trim();
@@ -64,6 +64,13 @@ function makeCharts(data, on = {}) {
         ctx.beginPath(); ctx.moveTo(bbox.left, y); ctx.lineTo(bbox.left + bbox.width, y); ctx.stroke();
       }
       ctx.setLineDash([]);
+      if (plot.wider) { // than what is shown elsewhere, which is shaded
+        const [from, to] = on.shown().map((at) => plot.valToPos(at, "x", true));
+        ctx.fillStyle = colour("model");
+        ctx.globalAlpha = 0.12;
+        ctx.fillRect(from, top, Math.max(to - from, 2 * ratio), bbox.height);
+        ctx.globalAlpha = 1;
+      }
       const faint = data.alarms.length > 40;
       for (const [at, onset] of data.alarms) {
         const x = plot.valToPos(at, "x", true), from = plot.valToPos(onset, "x", true);

@@ -2,7 +2,7 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const view = makeView(data);
-  const { spell, place, sizes, options } = makeCharts(data, { select: (from, to) => zoom(from, to), reset: () => zoom(...whole), over: (strip) => brush(strip) });
+  const { spell, place, sizes, options } = makeCharts(data, { select: (from, to) => zoom(from, to), reset: () => zoom(...whole), over: (strip) => brush(strip), shown: () => shown });
   const plots = [];
   const whole = view.whole;
   let shown = whole;
@@ -21,9 +21,27 @@
     if (chart.key !== "predictions") line.textContent = LEARN[chart.key] + count(rows);
     else line.textContent = rows === 1 ? "Every row: its label, and what was predicted before it was seen." : `Medians of each ${count(rows)}. The grey area holds nine tenths of the labels, the blue one the intervals${data.view.width > 1 ? ", by a sample of the rows" : ""}; zoom in for rows.`;
   }
+  // The stretch of a chart of few points: as many of them around what is shown as make a line that can be read.
+  const POINTS = 8;
+  function around(x, from, to) {
+    let first = x.findIndex((at) => at >= from), last = x.findLastIndex((at) => at <= to);
+    if (first < 0) first = x.length;
+    while (last - first + 1 < Math.min(POINTS, x.length)) {
+      const [before, after] = [from - (x[first - 1] ?? -Infinity), (x[last + 1] ?? Infinity) - to];
+      if (before <= after) first--; else last++;
+    }
+    return [Math.min(from, x[first] ?? from), Math.max(to, x[last] ?? to)];
+  }
   function draw(plot, from, to) {
     const { chart } = plot;
-    if (!chart.zoomed) { plot.setScale("x", { min: from, max: to }); return; }
+    if (!chart.zoomed) {
+      const [first, last] = around(chart.x, from, to);
+      plot.wider = first < from || last > to;
+      const said = plot.root.closest(".card").querySelector(".wider");
+      if (said) said.hidden = !plot.wider;
+      plot.setScale("x", { min: first, max: last });
+      return;
+    }
     const { x, lines, rows } = zoomed(chart, from, to, plot.width);
     plot.batch(() => {
       plot.setData([x, ...lines], false);
@@ -46,6 +64,25 @@
     for (const plot of plots) draw(plot, from, to);
     if (overview) brush(overview);
     document.querySelector("[data-shown]").textContent = from === whole[0] && to === whole[1] ? "the whole stream" : `${place(from)} to ${place(to)}`;
+    for (const [side, alarm] of [["before", alarmBefore()], ["after", alarmAfter()]]) {
+      const button = document.querySelector(`[data-zoom=${side}]`);
+      if (!button) continue;
+      button.disabled = alarm < 0;
+      button.title = alarm < 0 ? `No alarm ${side === "before" ? "earlier" : "later"}` : `Alarm at ${place(data.alarms[alarm][0])}`;
+    }
+    for (const row of document.querySelectorAll("[data-alarm]")) {
+      const [at] = data.alarms[row.dataset.alarm];
+      row.classList.toggle("chosen", at >= from && at <= to && !(from === whole[0] && to === whole[1]));
+    }
+  }
+  // The nearest alarms outside of what is shown.
+  const alarmBefore = () => data.alarms.findLastIndex(([at]) => at < shown[0]), alarmAfter = () => data.alarms.findIndex(([at]) => at > shown[1]);
+  function goTo(alarm) {
+    if (alarm < 0) return;
+    const [, , from, to] = data.alarms[alarm];
+    zoom(from, to);
+    const row = document.querySelector(`[data-alarm="${alarm}"]`), table = row.closest(".tall");
+    if (table.scrollHeight > table.clientHeight) table.scrollTop = row.offsetTop - (table.clientHeight - row.offsetHeight) / 2;
   }
 
   function add(chart, mount) {
@@ -95,26 +132,35 @@
     return [from + shift, to + shift];
   }
 
+  // The page opens on the last rows that can be read, or on the last alarm where they have none.
   const readable = Math.min(Math.max(Math.round((plots[0]?.width ?? 800) / 2), 150), 600);
-  if (plots.length) zoom(...(data.view.rows > 1.5 * readable ? view.tail(readable) : whole));
+  const latest = data.view.rows > 1.5 * readable ? view.tail(readable) : whole;
+  if (plots.length) {
+    zoom(...latest);
+    if (alarmBefore() === data.alarms.length - 1) goTo(alarmBefore());
+  }
 
   const moves = {
     in: (from, to) => [from + (to - from) / 4, to - (to - from) / 4],
     out: (from, to) => [from - (to - from) / 2, to + (to - from) / 2],
     earlier: (from, to) => within(from - (to - from) / 2, to - (to - from) / 2),
     later: (from, to) => within(from + (to - from) / 2, to + (to - from) / 2),
+    latest: () => latest,
     all: () => whole,
   };
+  const jumps = { before: alarmBefore, after: alarmAfter };
   for (const button of document.querySelectorAll("[data-zoom]"))
-    button.addEventListener("click", () => plots.length && zoom(...moves[button.dataset.zoom](...shown)));
+    button.addEventListener("click", () => {
+      const { zoom: verb } = button.dataset;
+      if (jumps[verb]) goTo(jumps[verb]());
+      else if (plots.length) zoom(...moves[verb](...shown));
+    });
 
   // A click on an alarm goes there on every chart.
   for (const row of document.querySelectorAll("[data-alarm]"))
     row.addEventListener("click", (event) => {
       if (event.target.closest("details")) return;
-      const [, , from, to] = data.alarms[row.dataset.alarm];
-      zoom(from, to);
-      for (const other of document.querySelectorAll("[data-alarm]")) other.classList.toggle("chosen", other === row);
+      goTo(Number(row.dataset.alarm));
     });
 
   globalThis.driftlineReport = { data, plots, zoom, view };
