@@ -81,8 +81,8 @@ def _other_reason(facts: Facts, record: AlarmRecord) -> str:
         return f"{still}: the relation itself changed, in its level."
     rise = np.log(record.during / record.before) if record.before > 0 else np.inf
     if known.spread_before > 0 and np.log(known.spread / known.spread_before) >= MORE_SPREAD * rise > 0:
-        more = f"{words.number(known.spread, 3)}, {words.number(known.spread_before, 3)} before"
-        return f"{y} itself varies more, by {more}. {still}."
+        spreads = f"{words.number(known.spread, 3)}, and was {words.number(known.spread_before, 3)} before"
+        return f"{y} itself varies more: its spread is {spreads}. {still}."
     if not record.watched:
         return f"{still}, and {y} varies as before."
     if known.in_step >= IN_STEP:
