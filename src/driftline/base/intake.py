@@ -6,7 +6,7 @@ goes. Rows of plain numbers bypass it, unless missing values are filled in: then
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -39,6 +39,13 @@ class Intake(Encoder):
     def __init__(self, fill: bool, named: bool = True) -> None:
         super().__init__(CATEGORIES, lambda name: MEAN if fill else SKIP)
         self.fill, self.named = fill, named
+
+    def know_numbers(self, names: Iterable[Name]) -> None:
+        """Enters columns of numbers that are features already."""
+        for name in names:
+            self.add(name, kinds.NUMBER).met = True
+            self.features.append((name, VALUE))
+            self.names.append(name)
 
     def enter(self, columns: Mapping[Name, Given], where: str, what: str, learned: Array) -> dict[Name, Any]:
         """Values by column, in the form that each column's encoder takes.
@@ -197,10 +204,7 @@ def begin(learner: Learner, where: str, named: bool) -> Intake:
     intake = Intake(learner.missing == FILL, named)
     if learner._core is not None:
         door = learner._door
-        for name in door.known_names(where):
-            intake.add(name, kinds.NUMBER).met = True
-            intake.features.append((name, VALUE))
-            intake.names.append(name)
+        intake.know_numbers(door.known_names(where))
     return intake
 
 

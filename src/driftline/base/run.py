@@ -128,7 +128,8 @@ class Run:
 
         Args:
             path: the file to write or replace, .html or .htm.
-            X: the inputs of the run, for the best fixed linear model in hindsight and the spread of the features.
+            X: the inputs of the run, for the best fixed linear model in hindsight and the spread of the features; frames
+                may contain text and times.
             model: the learner after the run, for its parameters, weights, memory and certificate.
             times: times of the rows, dates or numbers, for the axis.
             names: feature names, if neither X nor the learner has them.

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from driftline.base.alarm import Alarm
+from driftline.base.intake import FILL, Intake
 from driftline.base.learner import Learner
 from driftline.base.rules import PROBABILITY, WHOLE, Rule
 from driftline.base.run import Run, require_page
@@ -26,7 +27,7 @@ from driftline.report.recent import RecentRows
 from driftline.report.rows import FIELDS, PLACES, Rows, marks
 from driftline.report.snapshots import Snapshots
 from driftline.report.spread import Spread
-from driftline.tables import inputs
+from driftline.tables import cells, inputs
 from driftline.tables.inputs import Array, Table
 
 BUCKETS = 4096
@@ -79,6 +80,7 @@ class Chronicle:
         self.alarms = AlarmLog()
         self.recent = RecentRows()
         self.hindsight: Hindsight | None = None
+        self.intake: Intake | None = None  # what is known of the columns of frames with text or times
         self.spread = Spread()  # of the features, where there is no hindsight
         self.unfixed = ""  # why there is no fixed model to compare with
         self._model: Learner | None = None
@@ -117,7 +119,8 @@ class Chronicle:
 
         Args:
             run: what ``model.run(X, y)`` gave for the block.
-            X: its rows; None where they are not at hand: the best fixed model and the features' spreads are left out.
+            X: its rows; None where they are not at hand: the best fixed model and the features' spreads are left out. Text
+                and times in frames are encoded as learners encode them.
             y: its labels; NaN where one is missing.
             times: of the rows, dates or numbers; given for every block or for none.
             model: the learner, whose parameters, weights and certificate the page shows as they are when it is written.
@@ -133,6 +136,7 @@ class Chronicle:
         rows = len(run) if X is None else X.shape[0] if table is None else table.rows
         if rows != len(run):
             raise ValueError(f"{where}: X has {rows} rows, the run has {len(run)}")
+        table, intake = self._encoded(table, np.isfinite(errors), model, where)
         if table is not None and table.columns < self.features:
             raise ValueError(f"{where}: X has {table.columns} features, expected at least {self.features}")
         if self.rows and (times is None) != (self.clock is None):
@@ -141,6 +145,7 @@ class Chronicle:
         if self.rows and clock != self.clock:
             raise ValueError(f"{where}: times were {self.clock} in earlier blocks, and are {clock} now")
         blocks = [] if table is None else [block for _, block in table.blocks(inputs.BLOCK_ROWS)]
+        self.intake = intake
         self._set_clock(moments, clock)
         rows = Rows(run, predictions, errors, y, moments, self.baselines.predict(y), self.rows)
         self._add_rows(rows, blocks)
@@ -148,6 +153,22 @@ class Chronicle:
         self._add_snapshots(run, table, model)
         self.rows += len(run)
         self._model = self._model if model is None else model
+
+    def _encoded(
+        self, table: Table | None, learned: Array, model: Learner | None, where: str
+    ) -> tuple[Table | None, Intake | None]:
+        """The rows as numbers, and what is then known of their columns: text and times are encoded as learners do it."""
+        if table is None or (self.intake is None and not cells.has_special(table)):
+            return table, self.intake
+        intake = Intake(model is not None and model.missing == FILL) if self.intake is None else self.intake.copy()
+        if self.intake is None:
+            intake.know_numbers((self.names or [])[: self.features])
+        blocks = []
+        for start in range(0, table.rows, inputs.BLOCK_ROWS):
+            piece = slice(start, min(start + inputs.BLOCK_ROWS, table.rows))
+            blocks.append(intake.table(cells.of_table(table, piece.start, piece.stop, where), where, learned[piece])[0])
+        X = np.concatenate([np.pad(block, ((0, 0), (0, len(intake.names) - block.shape[1]))) for block in blocks])
+        return Table(X, len(X), X.shape[1], intake.names, where), intake
 
     def _set_clock(self, moments: Array | None, clock: str | None) -> None:
         self.clock = clock
@@ -180,7 +201,7 @@ class Chronicle:
                 self.unfixed = "values are too large to be squared"
         if table is not None:
             self.features = table.columns
-            if table.names is not None and self.names is None:
+            if table.names is not None and (self.names is None or self.intake is not None):
                 self.names = [str(name) for name in table.names]
         if self.unfixed or table is None:
             self.hindsight = None
@@ -219,7 +240,8 @@ class Chronicle:
         nested = {f"{part}/{name}": value for part, state in parts.items() for name, value in state.items()}
         face = dict(self.portrait())
         arrays = {"weights": face.pop("weights", np.empty(0)), "places": self.places.copy(), "recent": self.recent.values}
-        return {**plain, **arrays, "portrait": json.dumps(face), **nested}
+        columns = None if self.intake is None else {**self.intake.plain(), "fill": self.intake.fill}
+        return {**plain, **arrays, "portrait": json.dumps(face), "columns": json.dumps(columns), **nested}
 
     @classmethod
     def restore(cls, state: Mapping[str, Any]) -> Self:
@@ -238,6 +260,10 @@ class Chronicle:
         face = json.loads(state["portrait"])  # text, which keeps the order of the parameters
         if face:
             chronicle._portrait = {**face, "weights": np.array(state["weights"])}
+        columns = json.loads(state["columns"])
+        if columns is not None:
+            chronicle.intake = Intake(columns["fill"], columns["named"])
+            chronicle.intake.restore(columns)
         chronicle.fine.restore(parts["fine"])
         chronicle.snapshots = Snapshots.restored(parts["snapshots"])
         chronicle.baselines = Baselines.restored(parts["baselines"])
@@ -282,7 +308,10 @@ def _check_model(model: Any, where: str) -> None:
 
 def _check_count(names: int, X: Any, model: Learner | None) -> None:
     if X is not None:
-        width = X.shape[1] if inputs.is_sparse(X) else inputs.as_table(X, "Run.report").columns
+        table = None if inputs.is_sparse(X) else inputs.as_table(X, "Run.report")
+        if table is not None and cells.has_special(table):
+            raise ValueError("Run.report: names must be None for a frame with text or times, whose features are named by it")
+        width = X.shape[1] if table is None else table.columns
     elif model is not None and model.n_seen_:
         width = model.n_features_in_
     else:
