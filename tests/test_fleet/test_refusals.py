@@ -3,6 +3,7 @@
 import threading
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import driftline as dl
@@ -223,3 +224,23 @@ def test_what_was_learned_is_asked_of_a_fleet_that_has_learned():
     for name in ("coef_", "intercept_", "n_features_in_", "feature_names_in_"):
         with pytest.raises(ValueError, match=rf"^Fleet\.{name}: the fleet has seen no row"):
             getattr(fleet, name)
+
+
+@pytest.mark.parametrize(
+    ("verb", "arguments"),
+    [
+        ("learn_one", (0, {"wind": 1.0, "shop": "north"}, 1.0)),
+        ("predict_one", (0, {"wind": 1.0, "shop": "north"})),
+        ("run", ([0], pd.DataFrame({"wind": [1.0], "shop": ["north"]}), [1.0])),
+        ("predict", ([0], pd.DataFrame({"wind": [1.0], "shop": pd.to_datetime(["2024-01-01"])}))),
+    ],
+    ids=["a row", "a question", "a frame", "times"],
+)
+def test_text_in_models_of_fixed_size_is_refused_with_a_way_out_that_works(verb, arguments):
+    fleet = dl.Fleet(dl.RLS(), 2)
+    with pytest.raises(ValueError, match=rf"^Fleet.{verb}: 'shop' holds text or times, .*Hashing\(64\) \| RLS\(") as refused:
+        getattr(fleet, verb)(*arguments)
+    assert "such as Auto" in str(refused.value)
+    fleet.learn_one(0, {"wind": 1.0}, 1.0)  # nothing is known of the features yet
+    dl.Fleet(dl.features.Hashing(64) | dl.RLS(), 2).learn_one(0, {"wind": 1.0, "shop": "north"}, 1.0)
+    dl.Fleet(dl.Auto(), 2).run([0], pd.DataFrame({"wind": [1.0], "when": pd.to_datetime(["2024-01-01"])}), [1.0])

@@ -14,8 +14,8 @@ from driftline.base.door import Door
 from driftline.base.learner import Learner
 from driftline.fleet import core as fleet_core
 from driftline.fleet.call import Answer, Call, Rows
-from driftline.tables import inputs
-from driftline.tables.inputs import Array, Name, Table
+from driftline.tables import cells, inputs
+from driftline.tables.inputs import Array, FrameTable, Name, Table
 
 FIRST_ROOM = 1024  # models for which a fleet that grows has room at first
 
@@ -50,7 +50,21 @@ class Packed:
 
     def table(self, X: Any, where: str) -> Table:
         """Many rows."""
-        return inputs.as_table(X, where)
+        table = inputs.as_table(X, where)
+        if isinstance(table, FrameTable):
+            special = [series.name for series in table.frame.iter_columns() if cells.is_special_column(series)]
+            self._refuse_special(special, where)
+        return table
+
+    def _refuse_special(self, names: list[Any], where: str) -> None:
+        """Raises ValueError for columns of text or times, whose features come to light on the way."""
+        if names:
+            learner = type(self.learner).__name__
+            raise ValueError(
+                f"{where}: {names[0]!r} holds text or times, which bring features on the way, and the models of a fleet of "
+                f"{learner} have a fixed size; use Fleet(features.Hashing(64) | {learner}(...)) for text, or for both a "
+                "learner that grows, such as Auto"
+            )
 
     def labels(self, y: Any, rows: int, where: str) -> Array:
         """Their labels."""
@@ -62,6 +76,9 @@ class Packed:
 
     def one_row(self, x: Any, where: str, grow: bool) -> Table:
         """One row, an array-like or a mapping."""
+        given = inputs.named(x)
+        if isinstance(given, Mapping):
+            self._refuse_special([name for name, value in given.items() if cells.is_special(value)], where)
         row, names = self._door.read(x, where, grow=grow)
         if self.core is not None and len(row) > self.core.features:
             new = (names or [])[self.core.features]

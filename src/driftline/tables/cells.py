@@ -171,7 +171,12 @@ def has_special(table: Table) -> bool:
     """Whether a table has columns of text or times."""
     if not isinstance(table, FrameTable):
         return False
-    return any(_declared(series) not in (kinds.NUMBER, None) for series in table.frame.iter_columns())
+    return any(map(is_special_column, table.frame.iter_columns()))
+
+
+def is_special_column(series: Any) -> bool:
+    """Whether a column of a frame holds text or times."""
+    return _declared(series) not in (kinds.NUMBER, None)
 
 
 def of_table(table: Table, start: int, stop: int, where: str) -> dict[Name, Given]:
