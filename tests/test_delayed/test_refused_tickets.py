@@ -108,3 +108,16 @@ def test_an_interrupt_of_one_row_leaves_all_parts_with_it_or_none(make, call):
         assert own.told or not any(part.told for part in own.parts)
         line, model, own = line + 1, copy.deepcopy(start), copy.copy(ticket)
     assert line > 5
+
+
+@pytest.mark.parametrize("make", [dl.RLS, dl.Auto, lambda: Standardize() | dl.RLS()], ids=["rls", "auto", "pipeline"])
+@pytest.mark.parametrize(("x", "words"), [({"shop": 3.0}, "text, got 3.0"), ({"load": "high"}, "a number, got 'high'")])
+def test_a_ticket_does_not_change_the_kind_of_a_column(make, x, words):
+    """A native core that knows no column of text would pass over its name, and a number there became a feature."""
+    model = make()
+    for row in ({"load": 1.0, "shop": "north"}, {"load": 2.0, "shop": "south"}):
+        model.tell(model.ask(row), 1.0)
+    before = model.to_bytes()
+    with pytest.raises(ValueError, match=rf"ask: x\['{next(iter(x))}'\] must be {words}"):
+        model.ask(x)
+    assert model.to_bytes() == before

@@ -232,7 +232,7 @@ def test_what_was_learned_is_asked_of_a_fleet_that_has_learned():
         ("learn_one", (0, {"wind": 1.0, "shop": "north"}, 1.0)),
         ("predict_one", (0, {"wind": 1.0, "shop": "north"})),
         ("run", ([0], pd.DataFrame({"wind": [1.0], "shop": ["north"]}), [1.0])),
-        ("predict", ([0], pd.DataFrame({"wind": [1.0], "shop": pd.to_datetime(["2024-01-01"])}))),
+        ("predict_many", ([0], pd.DataFrame({"wind": [1.0], "shop": pd.to_datetime(["2024-01-01"])}))),
     ],
     ids=["a row", "a question", "a frame", "times"],
 )

@@ -173,7 +173,7 @@ class Learner(Model, Saved):
         """
         if ahead is not None:
             ahead = int(_AHEAD.require(f"{type(self).__name__}.ask", "ahead", ahead))
-        core = self._direct
+        core = self._direct if self._intake is None else None  # which would pass over the name of a column of text
         ticket = None if core is None else core.ask(x, ahead, Ticket)
         return careful.ask(self, x, ahead) if ticket is None else ticket
 

@@ -75,12 +75,12 @@ def _body(rows: Iterable[Row], batch: bool) -> bytes:
 
 
 def _plain(row: Row) -> dict[str, Any]:
-    """A row as JSON has it: parts that are None are left out, and numbers of any kind are floats."""
+    """A row as JSON has it: parts that are None are left out, text stays, and numbers of any kind are floats."""
     given = {part: value for part, value in row.items() if value is not None}
     if "y" in given:
         given["y"] = float(given["y"])
     if isinstance(x := given.get("x"), Mapping):
-        given["x"] = {str(name): float(value) for name, value in x.items()}
+        given["x"] = {str(name): value if isinstance(value, str) else float(value) for name, value in x.items()}
     elif x is not None:
         given["x"] = [float(value) for value in x]
     return given

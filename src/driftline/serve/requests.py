@@ -24,13 +24,16 @@ class Row:
 
     id: str | None
     key: str
-    x: dict[str, float] | list[float] | None
+    x: dict[str, float | str] | list[float] | None
     y: float | None
 
     def digest(self) -> bytes:
         """Tells whether an id comes with the same features again; the order of names does not matter."""
         x = self.x or ()
-        plain = [(name, float(x[name])) for name in sorted(x)] if isinstance(x, dict) else [float(value) for value in x]
+        if isinstance(x, dict):
+            plain: list[Any] = [(name, value if type(value := x[name]) is str else float(value)) for name in sorted(x)]
+        else:
+            plain = [float(value) for value in x]
         return blake2b(repr(plain).encode(), digest_size=16).digest()
 
 
@@ -76,8 +79,9 @@ class Requests:
         text = {"type": "string", "minLength": 1, "maxLength": limits.text, "pattern": _NO_CONTROLS}
         number = {"type": "number"}
         names = {"maxLength": limits.text, "pattern": _NO_CONTROLS}
-        mapping: Schema = {"type": "object", "additionalProperties": number, "propertyNames": names}
-        mapping |= {"minProperties": 1, "maxProperties": limits.features, "title": "an object of numbers"}
+        value = {"anyOf": [number, {**text, "description": "A category, which becomes a feature of its own."}]}
+        mapping: Schema = {"type": "object", "additionalProperties": value, "propertyNames": names}
+        mapping |= {"minProperties": 1, "maxProperties": limits.features, "title": "an object of numbers and texts"}
         array = {
             "type": "array",
             "items": number,

@@ -156,7 +156,8 @@ def _object(schema: Schema) -> Check:
 
 def _map_of(schema: Schema) -> Check:
     item, least, most = compile_schema(schema["additionalProperties"]), schema["minProperties"], schema["maxProperties"]
-    numbers = schema["additionalProperties"].get("type") == "number"
+    values = schema["additionalProperties"]
+    numbers = any(option.get("type") == "number" for option in values.get("anyOf", [values]))
     longest, pattern = schema["propertyNames"]["maxLength"], re.compile(schema["propertyNames"]["pattern"])
 
     def check(value: Any, where: str) -> None:

@@ -21,7 +21,7 @@ from driftline.storage import codec, model_file
 from driftline.storage.model_file import Record
 from driftline.tables.inputs import Array, Table
 
-Features = dict[str, float] | list[float]
+Features = dict[str, float | str] | list[float]
 _KIND = "served"
 _ROW_BY_ROW = 64  # features up to which every learner replays a table row by row
 
@@ -126,7 +126,8 @@ class Unit:
         if not isinstance(x, dict) or known + len(x) <= most or isinstance(self.learner, Forecaster):
             return len(x) > most
         names = set(self.learner.feature_names_in_.tolist()) if known else set()
-        return len(names | x.keys()) > most
+        brought = {f"{name}={value}" if isinstance(value, str) else name for name, value in x.items()}
+        return len(names | brought) > most
 
     # As bytes.
 
