@@ -57,6 +57,8 @@ def load(path: Path) -> Trained:
     if not model.n_seen_:
         raise ModelFileError(f"{path}: the forecaster has seen no row yet")
     if extra is None or extra.plain.get("kind") != checkpoint.KIND:
+        if model._encoded is not None:
+            raise ModelFileError(f"{path}: the forecaster has learned text or times in Python; use it from Python")
         if model._names is None:
             raise ModelFileError(f"{path}: the forecaster has no column names; use it from Python")
         names = model._names

@@ -11,18 +11,20 @@ import numpy as np
 
 from driftline._core import Guard
 from driftline.base import late, levels
-from driftline.base import record as records
 from driftline.base.late import NOTHING, Waiting
 from driftline.base.learner import Learner
 from driftline.base.processors import cores
 from driftline.base.rules import whole
-from driftline.delayed import packed
+from driftline.delayed import record
+from driftline.delayed.encoded import Encoded, columns_of, joined, lost_rows
 from driftline.delayed.forecast import Forecast, ForecastRun
 from driftline.delayed.known import Known, is_featureless
-from driftline.errors import ModelFileError, not_fitted
+from driftline.errors import not_fitted
 from driftline.storage import codec, model_file
 from driftline.storage.model_file import Record
 from driftline.tables import inputs
+from driftline.tables.cells import Given
+from driftline.tables.encoder import between
 from driftline.tables.inputs import Array, Name
 
 R = TypeVar("R")
@@ -73,6 +75,7 @@ class Forecaster:
         self._steps = _STEPS.require("Forecaster", "steps", steps)
         self._known = Known(known)
         self._names: list[Name] | None = None
+        self._encoded: Encoded | None = None  # what is known of columns, once one held text or times
         self._models = [learner.clone() for _ in range(self._steps)]
         self._waiting = [NOTHING] * self._steps
         self._past = np.empty((0, 0))  # the last rows, newest last: as many as there are steps
@@ -91,8 +94,8 @@ class Forecaster:
 
     @property
     def known(self) -> list[Name] | None:
-        """The features that are known ahead; None for all."""
-        return self._known.given
+        """The features that are known ahead, or the columns where some hold text or times; None for all."""
+        return self._known.given if self._encoded is None else self._encoded.ahead
 
     @property
     def n_seen_(self) -> int:
@@ -107,10 +110,17 @@ class Forecaster:
     # Learning.
 
     def learn_one(self, x: Any, y: Any) -> None:
-        """Learns a row, at every step: an array-like, or a mapping whose names are those of the first row."""
+        """Learns a row, at every step: an array-like, or a mapping whose names are those of the first row.
+
+        Text and times in mappings and frames are encoded as learners encode them.
+        """
         where = "Forecaster.learn_one"
         label = np.array([inputs.as_label(y, where)])
         with self._guard.transaction(self):
+            columns = columns_of(x, self._encoded is not None, where)
+            if columns is not None:
+                self._learn_columns(columns, label, None, where, start=None)
+                return
             names, row = self._row(x, where)
             self._learn_rows(row[None, :], label, names, None, where, start=None)
 
@@ -118,26 +128,56 @@ class Forecaster:
         """Forecasts each row once from each step ahead, then learns it.
 
         Args:
-            X: (T, d) array or frame; (T, 0) where there are no features.
+            X: (T, d) array or frame, which may hold text and times; (T, 0) where there are no features.
             y: (T,) labels.
             level: also return intervals at this level.
         """
         where = "Forecaster.run"
         with self._guard.transaction(self):
+            columns = columns_of(X, self._encoded is not None, where)
+            if columns is not None:
+                labels = inputs.as_vector(y, next(iter(columns.values())).rows, where, "y")
+                return self._learn_columns(columns, labels, level, where, start=0)
             names, rows = self._table(X, where)
             labels = inputs.as_vector(y, len(rows), where, "y")
             return self._learn_rows(rows, labels, names, level, where, start=0)
 
+    def _learn_columns(
+        self, columns: dict[Name, Given], y: Array, level: float | None, where: str, start: int | None
+    ) -> ForecastRun:
+        """Encodes rows and learns them, up to each that brings a feature at once."""
+        if self._encoded is not None:
+            encoded = self._encoded.copy()
+        else:
+            encoded = Encoded.begin(self._names or [], self._known.given, list(columns), where)
+        if self._rows and self._names is None:
+            raise ValueError(f"{where}: the names of the features are not those of the first row")
+        lost = lost_rows(self._learner, columns, where, start)
+        learned = ~lost & (np.abs(y) <= self._learner._door.largest)
+        X, births = encoded.rows(columns, learned, where)
+        X[lost], y = np.nan, np.where(lost, np.nan, y)
+        self._encoded, parts = encoded, []
+        for first, last, width in between(births, self._past.shape[1], len(X)):
+            names = encoded.intake.names[:width]
+            known = encoded.known()
+            self._grow_alone(names, None if known is None else [name for name in known if name in names])
+            begin = None if start is None else start + first
+            parts.append(self._learn_rows(X[first:last, :width], y[first:last], names, level, where, begin))
+        return joined(parts)
+
     def _grow(self, names: list[Name], known: Sequence[Name] | None) -> None:
         """Adds features after the others, with 0 for the rows so far; ``known`` are all features that are known ahead."""
         with self._guard.transaction(self):
-            for model in self._models:
-                if model._core is not None:
-                    model._meet(np.zeros(len(names)), names)
-            self._past = np.pad(self._past, ((0, 0), (0, len(names) - self._past.shape[1])))
-            self._names, self._known = names, Known(known)
-            self._known.check(len(names), names, "Forecaster")
-            self._ready = [None] * self._steps
+            self._grow_alone(names, known)
+
+    def _grow_alone(self, names: list[Name], known: Sequence[Name] | None) -> None:
+        for model in self._models:
+            if model._core is not None and model._core.features < len(names):
+                model._meet(np.zeros(len(names)), names)
+        self._past = np.pad(self._past, ((0, 0), (0, len(names) - self._past.shape[1])))
+        self._names, self._known = names, Known(known)
+        self._known.check(len(names), names, "Forecaster")
+        self._ready = [None] * self._steps
 
     def _learn(
         self, rows: Array, y: Array, names: list[Name] | None, level: float | None, where: str, start: int | None
@@ -233,6 +273,8 @@ class Forecaster:
         if not self._rows:
             raise not_fitted(f"{where}: the forecaster has seen no row")
         self._known.refuse_missing(self._past[-1], self._names, where)
+        if self._encoded is not None:
+            return self._encoded.next_rows(X_next, self._known, self._past[-1], where)
         return self._known.ahead(X_next, self._names, self._past[-1], where)
 
     # Rows.
@@ -273,7 +315,7 @@ class Forecaster:
 
     def clone(self) -> Forecaster:
         """A forecaster with the same parameters that has learned nothing."""
-        return Forecaster(self._learner.clone(), self._steps, self._known.given)
+        return Forecaster(self._learner.clone(), self._steps, self.known)
 
     def __getstate__(self) -> dict[str, Any]:
         with self._guard.claim():
@@ -282,6 +324,7 @@ class Forecaster:
                 "steps": self._steps,
                 "known": self._known.given,
                 "names": self._names,
+                "columns": None if self._encoded is None else self._encoded.plain(),
                 "models": [model.__getstate__() for model in self._models],
                 "waiting": list(self._waiting),  # its contents are never modified
                 "past": self._past,
@@ -300,6 +343,7 @@ class Forecaster:
         self._names, self._rows = state["names"], state["rows"]
         self._waiting, self._past = list(state["waiting"]), state["past"]
         self._known = Known(state["known"])
+        self._encoded = None if state["columns"] is None else Encoded.restored(state["columns"], self._names)
         if self._rows:
             self._known.check(self._past.shape[1], self._names, "Forecaster")
         self._ready = [None] * self._steps
@@ -314,52 +358,16 @@ class Forecaster:
 
     def _record(self) -> Record:
         with self._guard.claim(only=True):
-            return self._record_alone()
-
-    def _record_alone(self) -> Record:
-        inner = [records.of(model) for model in self._models]
-        waiting = [packed.pack(rows.tickets) for rows in self._waiting]
-        head = {
-            "learner": codec.encode_model("Forecaster", self._learner),
-            "steps": self._steps,
-            "known": codec.encode_known(self._known.named(self._names)),
-            "names": codec.encode_names("Forecaster", self._names),
-            "rows": self._rows,
-        }
-        arrays: dict[str, Array] = {"past": self._past}
-        heads = [[record.head, tickets] for record, (tickets, _) in zip(inner, waiting, strict=True)]
-        arrays["models"] = packed.text_of(heads)
-        for number, (record, (_, numbers)) in enumerate(zip(inner, waiting, strict=True)):
-            arrays[f"{number}.tickets"], arrays[f"{number}.labels"] = numbers, self._waiting[number].labels
-            arrays |= {f"{number}.model.{name}": array for name, array in record.arrays.items()}
-        return Record("forecaster", head, arrays)
+            return record.of(self)
 
     @classmethod
-    def _read(cls, record: Record) -> Forecaster:
-        head, arrays = record.head, dict(record.arrays)
-        forecaster = cls(codec.decode(head["learner"]), head["steps"], head["known"])
-        names: Any = codec.decode_names(head["names"])
-        forecaster._names = names
-        forecaster._rows = codec.decode_count(head["rows"], "the number of rows")
-        forecaster._past = arrays["past"]
-        models = packed.of_text(arrays["models"])
-        if len(models) != forecaster._steps or forecaster._past.ndim != 2 or np.isinf(forecaster._past).any():
-            raise ModelFileError("the steps do not agree with the models")
-        if forecaster._rows:
-            forecaster._known.check(forecaster._past.shape[1], names, "Forecaster")
-        for number, (inner, tickets) in enumerate(models):
-            prefix = f"{number}.model."
-            own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-            forecaster._models[number] = records.read(Record("learner", inner, own))
-            waiting = packed.unpack(tickets, arrays[f"{number}.tickets"])
-            labels = arrays[f"{number}.labels"]
-            if labels.shape != (len(waiting),) or len(waiting) > number:
-                raise ModelFileError("the tickets do not agree with their labels")
-            forecaster._waiting[number] = Waiting(waiting, labels)
+    def _read(cls, kept: Record) -> Forecaster:
+        forecaster = cls(codec.decode(kept.head["learner"]), kept.head["steps"], kept.head["known"])
+        record.fill(forecaster, kept)
         return forecaster
 
     def __repr__(self) -> str:
-        known = "" if self._known.given is None else f", known={self._known.given!r}"
+        known = "" if self.known is None else f", known={self.known!r}"
         return f"Forecaster({self._learner!r}, steps={self._steps}{known})"
 
 

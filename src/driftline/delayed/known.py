@@ -86,10 +86,7 @@ class Known:
             items = dict(zip(table.names, given.T, strict=True))
             return self._of_columns(items, len(given), names, last, where)
         if given.shape[1] == width:
-            rows = np.tile(last, (len(given), 1)) if places is not None else given
-            if places is not None:
-                rows[:, places] = given[:, places]
-            return self._checked(rows, where)
+            return self.filled(given, last, where)
         if places is None or given.shape[1] != len(places):
             expected = str(width) if places is None else f"{len(places)} known ones or {width}"
             raise ValueError(f"{where}: X_next has {given.shape[1]} features, expected {expected}")
@@ -118,6 +115,14 @@ class Known:
                 raise ValueError(f"{where}: X_next lacks the feature {names[place]!r}, which is known ahead")
             rows[:, place] = items[names[place]]
         return self._checked(rows, where)
+
+    def filled(self, rows: Array, last: Array, where: str) -> Array:
+        """Rows to come with what is not known of them as of the last row."""
+        if self._places is None:
+            return self._checked(rows, where)
+        found = np.tile(last, (len(rows), 1))
+        found[:, self._places] = rows[:, self._places]
+        return self._checked(found, where)
 
     @staticmethod
     def _checked(rows: Array, where: str) -> Array:

@@ -1,0 +1,66 @@
+"""A forecaster as a record of a model file, and back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from driftline.base import record as records
+from driftline.base.late import Waiting
+from driftline.delayed import packed
+from driftline.delayed.encoded import Encoded
+from driftline.errors import ModelFileError
+from driftline.storage import codec
+from driftline.storage.model_file import Record
+from driftline.tables.inputs import Array
+
+if TYPE_CHECKING:
+    from driftline.delayed.forecaster import Forecaster
+
+
+def of(forecaster: Forecaster) -> Record:
+    """What is saved of a forecaster."""
+    inner = [records.of(model) for model in forecaster._models]
+    waiting = [packed.pack(rows.tickets) for rows in forecaster._waiting]
+    head = {
+        "learner": codec.encode_model("Forecaster", forecaster._learner),
+        "steps": forecaster._steps,
+        "known": codec.encode_known(forecaster._known.named(forecaster._names)),
+        "names": codec.encode_names("Forecaster", forecaster._names),
+        "rows": forecaster._rows,
+    }
+    if forecaster._encoded is not None:
+        codec.encode_names("Forecaster", [*forecaster._encoded.intake.columns])
+        head["columns"] = forecaster._encoded.plain()
+    arrays: dict[str, Array] = {"past": forecaster._past}
+    heads = [[kept.head, tickets] for kept, (tickets, _) in zip(inner, waiting, strict=True)]
+    arrays["models"] = packed.text_of(heads)
+    for number, (kept, (_, numbers)) in enumerate(zip(inner, waiting, strict=True)):
+        arrays[f"{number}.tickets"], arrays[f"{number}.labels"] = numbers, forecaster._waiting[number].labels
+        arrays |= {f"{number}.model.{name}": array for name, array in kept.arrays.items()}
+    return Record("forecaster", head, arrays)
+
+
+def fill(forecaster: Forecaster, kept: Record) -> None:
+    """Gives a new forecaster what was saved; raises ModelFileError where it is not sound."""
+    head, arrays = kept.head, dict(kept.arrays)
+    forecaster._names = codec.decode_names(head["names"])  # type: ignore[assignment]
+    if "columns" in head:
+        forecaster._encoded = Encoded.restored(head["columns"], forecaster._names)
+    forecaster._rows = codec.decode_count(head["rows"], "the number of rows")
+    forecaster._past = arrays["past"]
+    models = packed.of_text(arrays["models"])
+    if len(models) != forecaster._steps or forecaster._past.ndim != 2 or np.isinf(forecaster._past).any():
+        raise ModelFileError("the steps do not agree with the models")
+    if forecaster._rows:
+        forecaster._known.check(forecaster._past.shape[1], forecaster._names, "Forecaster")
+    for number, (inner, tickets) in enumerate(models):
+        prefix = f"{number}.model."
+        own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+        forecaster._models[number] = records.read(Record("learner", inner, own))
+        waiting = packed.unpack(tickets, arrays[f"{number}.tickets"])
+        labels = arrays[f"{number}.labels"]
+        if labels.shape != (len(waiting),) or len(waiting) > number:
+            raise ModelFileError("the tickets do not agree with their labels")
+        forecaster._waiting[number] = Waiting(waiting, labels)

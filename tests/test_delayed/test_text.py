@@ -1,0 +1,122 @@
+"""Forecasters of rows with text and times."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import driftline as dl
+
+ROWS = 300
+
+
+def frame(rows=ROWS, seed=0):
+    rng = np.random.default_rng(seed)
+    shop = rng.choice(["north", "south"], size=rows).astype(object)
+    shop[rows // 2 :][rng.random(rows - rows // 2) < 0.3] = "harbour"
+    when = pd.Timestamp("2024-03-01") + pd.to_timedelta(np.arange(rows), "h")
+    X = pd.DataFrame({"price": rng.normal(size=rows), "shop": shop, "when": when})
+    y = 2.0 * (shop == "south") - 4.0 * (shop == "harbour") + X["price"].to_numpy() + 0.1 * rng.normal(size=rows)
+    return X, np.asarray(y, dtype=float)
+
+
+def numbers(X):
+    """The same rows as numbers, written out by hand."""
+    hours = X["when"].dt.hour.to_numpy() + 24 * X["when"].dt.day_of_week.to_numpy()
+    days = X["when"].dt.day_of_year.to_numpy() - 1 + X["when"].dt.hour.to_numpy() / 24
+    found = {"price": X["price"]} | {
+        f"shop={name}": (X["shop"] == name).astype(float) for name in ("north", "south", "harbour")
+    }
+    for name, cycles in (("day", hours / 24), ("half-day", hours / 12), ("week", hours / 168), ("year", days / 366)):
+        found |= {f"{name} sin": np.sin(2 * np.pi * cycles), f"{name} cos": np.cos(2 * np.pi * cycles)}
+    return pd.DataFrame(found | {"weekend": (X["when"].dt.day_of_week >= 5).astype(float)})
+
+
+@pytest.mark.parametrize("known", [None, ["shop", "when"]], ids=["all known ahead", "some known ahead"])
+def test_text_and_times_are_the_features_written_by_hand(known):
+    """Ridge does not forget, so that a feature may as well have been there, and 0, from the first row on."""
+    X, y = frame()
+    forecaster = dl.Forecaster(dl.Ridge(), steps=3, known=known)
+    run = forecaster.run(X, y, level=0.9)
+    by_hand = numbers(X)
+    features = None if known is None else [name for name in by_hand.columns if name != "price"]
+    expected = dl.Forecaster(dl.Ridge(), steps=3, known=features)
+    other = expected.run(by_hand, y, level=0.9)
+    for name in ("predictions", "lower", "upper"):
+        np.testing.assert_allclose(getattr(run, name), getattr(other, name), rtol=1e-7, atol=1e-7)
+    assert run.uninformed.tolist() == other.uninformed.tolist()
+    assert forecaster.known == known
+    ahead, _ = frame(ROWS + 3)
+    ahead = ahead.iloc[-3:].assign(shop=["harbour", "north", "south"])
+    said = forecaster.forecast(ahead if known is None else ahead[known])
+    np.testing.assert_allclose(said.predictions, expected.forecast(numbers(ahead)).predictions, rtol=1e-7)
+    rows = ahead.to_dict("records")
+    np.testing.assert_array_equal(forecaster.forecast(rows).predictions, said.predictions)
+
+
+@pytest.mark.parametrize("learner", [dl.RLS(forgetting=0.98), dl.Auto()], ids=["RLS", "Auto"])
+def test_a_run_is_the_loop_of_single_rows(learner):
+    X, y = frame(120)
+    whole, loop, cut = (dl.Forecaster(learner.clone(), steps=2) for _ in range(3))
+    whole.run(X, y)
+    for x, label in zip(X.to_dict("records"), y, strict=True):
+        loop.learn_one(x, label)
+    cut.run(X[:50], y[:50])
+    cut.run(X[50:], y[50:])
+    ahead = frame(122)[0].iloc[-2:]
+    said = whole.forecast(ahead).predictions
+    np.testing.assert_array_equal(loop.forecast(ahead).predictions, said)
+    np.testing.assert_array_equal(cut.forecast(ahead).predictions, said)
+
+
+@pytest.mark.parametrize(
+    "keep", [lambda f: pickle.loads(pickle.dumps(f)), lambda f: dl.from_bytes(f.to_bytes())], ids=["pickle", "file"]
+)
+def test_a_kept_forecaster_goes_on(keep):
+    X, y = frame()
+    first = dl.Forecaster(dl.RLS(), steps=2, known=["shop", "when"])
+    first.run(X[:200], y[:200])
+    second = keep(first)
+    assert second.known == first.known == ["shop", "when"]
+    assert repr(second) == repr(first)
+    runs = [forecaster.run(X[200:], y[200:]) for forecaster in (first, second)]
+    np.testing.assert_array_equal(runs[0].predictions, runs[1].predictions)
+    assert second.clone().known == ["shop", "when"]
+
+
+def test_numbers_first_and_text_later_is_refused_where_the_columns_differ_and_nothing_changes():
+    X, y = frame()
+    forecaster = dl.Forecaster(dl.RLS(), steps=2)
+    forecaster.run(X[["price"]], y)
+    before = forecaster.to_bytes()
+    with pytest.raises(ValueError, match="the names of the features are not those of the first row"):
+        forecaster.run(X, y)
+    assert forecaster.to_bytes() == before
+    forecaster = dl.Forecaster(dl.RLS(), steps=2)
+    forecaster.run(X, y)
+    before = forecaster.to_bytes()
+    with pytest.raises(ValueError, match="column 'shop' must hold text, as before, and holds a number"):
+        forecaster.run(X.assign(shop=1.0), y)
+    with pytest.raises(ValueError, match="rows must have names: those so far held text or times"):
+        forecaster.run(np.ones((3, 3)), np.ones(3))
+    with pytest.raises(ValueError, match="X_next must be a frame or a list of mappings"):
+        forecaster.forecast(np.ones((1, 3)))
+    with pytest.raises(ValueError, match="row 1 of X_next lacks a value of 'shop', which is known ahead"):
+        forecaster.forecast([X.iloc[0].to_dict(), {**X.iloc[0].to_dict(), "shop": None}])
+    with pytest.raises(ValueError, match="the known feature 'shops' is not among those of the row"):
+        dl.Forecaster(dl.RLS(), steps=2, known=["shops"]).run(X, y)
+    assert forecaster.to_bytes() == before
+
+
+def test_missing_values_are_refused_or_skipped():
+    X, y = frame()
+    X.loc[[0, 7], "shop"] = None
+    with pytest.raises(ValueError, match="row 0, feature 'shop'"):
+        dl.Forecaster(dl.RLS(), steps=2).run(X, y)
+    run = dl.Forecaster(dl.RLS(missing="skip"), steps=2).run(X, y)
+    assert np.isnan(run.predictions[7]).all()
+    whole = dl.Forecaster(dl.RLS(missing="skip"), steps=2).run(
+        X.assign(price=np.where(X["shop"].isna(), np.nan, X["price"]), shop=X["shop"].fillna("north")), y
+    )
+    np.testing.assert_allclose(run.predictions, whole.predictions, rtol=1e-9)
