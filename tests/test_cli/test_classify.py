@@ -104,10 +104,8 @@ def test_numbers_are_classes_too(capsys, tmp_path):
     (["run", "--level", "0.9"], "--level cannot be combined with --task classify"),
     (["run", "--steps", "3"], "--steps cannot be combined with --task classify"),
     (["run", "--report", "page.html"], "--report cannot be combined with --task classify"),
-    (["compare"], "compare cannot be combined with --task classify"),
-    (["tune"], "tune cannot be combined with --task classify"),
     (["run", "--task", "cluster"], "task must be"),
-], ids=["level", "steps", "report", "compare", "tune", "cluster"])  # fmt: skip
+], ids=["level", "steps", "report", "cluster"])  # fmt: skip
 def test_what_does_not_go_with_classes_is_refused(capsys, forest, arguments, words):
     command, *rest = arguments
     given = ["--task", "classify"] if "--task" not in rest else []
@@ -120,3 +118,55 @@ def test_a_target_of_text_is_told_about_classes(capsys, forest):
     code, _, err = call(capsys, "run", forest[0], "-t", "tree")
     assert code != 0
     assert "--task classify if it holds classes" in " ".join(err.split())
+
+
+@pytest.mark.parametrize("delay", [0, 3])
+def test_compare_gives_the_accuracies_of_single_runs_and_of_the_baselines(capsys, forest, delay):
+    path, _ = forest
+    given = ("-t", "tree", "--task", "classify", "--delay", delay)
+    found = outcome(capsys, "compare", path, *given, "--models", "rls,nlms,ridge", "-s", "rls.forgetting=0.95")
+    accuracies = [row["accuracy"] for row in found["rows"][:3]]
+    assert accuracies == sorted(accuracies, reverse=True)
+    for row in found["rows"][:3]:
+        settings = ["-s", "forgetting=0.95"] if row["model"] == "rls" else []
+        alone = outcome(capsys, "run", path, *given, "-m", row["model"], *settings)
+        assert row["accuracy"] == alone["accuracy"]
+        assert row["error rate"] == pytest.approx(1 - alone["accuracy"], rel=1e-12)
+    for row in found["rows"][3:]:
+        assert row["accuracy"] == alone[f"accuracy of the {row['model'].strip('()')}"]
+    assert [row["model"] for row in found["rows"][3:]] == ["(most frequent class)", "(last class)"]
+
+
+def test_compare_tells_a_real_difference_of_classifiers_from_chance(capsys, tmp_path):
+    """Classes that turn round every 200 rows, which ridge regression does not follow, and classes that nothing decides."""
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=2_000)
+    turning = (x > 0) ^ (np.arange(2_000) // 200 % 2 == 1)
+    for name, labels, different in (("turning", turning, True), ("blind", rng.random(2_000) > 0.5, False)):
+        path = tmp_path / f"{name}.csv"
+        lines = [f"{a!r},{'yes' if b else 'no'}" for a, b in zip(x.tolist(), labels, strict=True)]
+        path.write_text("\n".join(["x,c", *lines]))
+        given = ("--task", "classify", "--models", "ridge,rls", "-s", "rls.forgetting=0.9")
+        found = outcome(capsys, "compare", path, "-t", "c", *given)
+        assert (found["rows"][1]["p against the best"] < 0.001) == different
+
+
+def test_tune_gives_the_error_rates_of_a_sweep(capsys, forest, tmp_path):
+    path, _ = forest
+    grid = {"forgetting": [0.9, 0.99, 1.0], "ridge": [0.1, 10.0]}
+    typed = [part for name, values in grid.items() for part in ("-g", f"{name}={','.join(map(str, values))}")]
+    given = ("-t", "tree", "--task", "classify", "--drop", "soil", *typed)
+    found = outcome(capsys, "tune", path, *given)
+    rates = {(row["forgetting"], row["ridge"]): row["error rate"] for row in found["rows"] if row["model"] == "rls"}
+    assert [row["model"] for row in found["rows"]].count("auto") == 1
+    (block,) = files.open_rows(path, target="tree", task="classify", drop=["soil"])
+    labelled = np.array([label is not None for label in block.y])
+    X, y = block.X[labelled], block.y[labelled]
+    for (forgetting, ridge), rate in rates.items():
+        run = dl.Classifier(dl.RLS(forgetting=forgetting, ridge=ridge)).run(X, y)
+        assert rate == pytest.approx(np.mean(run.predictions[1:] != y[1:]), rel=1e-12)  # nothing is known before the first
+    picture = tmp_path / "rates.svg"
+    code, out, _ = call(capsys, "tune", path, *given, "--picture", picture)
+    assert code == 0
+    assert "Best for driftline run: --task classify --model rls -s forgetting=" in out
+    assert "error rate" in picture.read_text()

@@ -203,6 +203,7 @@ def compare(
     Examples:
       driftline compare sales.csv --target sales
       driftline compare load.parquet -t load --models auto,rls -s rls.forgetting=0.99
+      driftline compare mail.parquet -t folder --task classify --models auto,rls
     """
     from driftline.cli import commands
 
@@ -242,6 +243,7 @@ def tune(
     Examples:
       driftline tune sales.csv --target sales
       driftline tune load.parquet -t load -m kalman -g drift=1e-4,1e-3,1e-2 --picture errors.svg
+      driftline tune mail.parquet -t folder --task classify -g forgetting=0.99,0.999,1
     """
     from driftline.cli import commands
 

@@ -51,8 +51,12 @@ def reading_of(typed: Mapping[str, Any]) -> Options:
 
 
 def make_model(name: str, settings: Iterable[str], flag: str = "--set", task: str = REGRESS) -> Learner:
-    """A learner by name, with parameters typed as ``name=value``. It skips rows without a label."""
-    learner = _regressor(name, settings, flag)
+    """A learner by its name, with parameters that were typed as ``name=value``. It skips rows without a label."""
+    return for_task(_regressor(name, settings, flag), task)
+
+
+def for_task(learner: Learner, task: str) -> Learner:
+    """The learner itself, or the classifier that is made of it."""
     if task == REGRESS:
         return learner
     try:

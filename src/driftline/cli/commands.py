@@ -196,7 +196,6 @@ def compare(source: str, reading: Typed, *, models: list[str], settings: list[st
         raise typer.BadParameter("--id: compare needs each label in its own row. --drop leaves the column out")
     if options.key is not None:
         raise typer.BadParameter("--key: compare uses one model for all keys. --drop leaves the column out")
-    _check_task(options, {"compare": True})
     names = list(dict.fromkeys(names_in(models)))
     given: dict[str, list[str]] = {name: [] for name in names}
     for setting in settings:
@@ -204,7 +203,7 @@ def compare(source: str, reading: Typed, *, models: list[str], settings: list[st
         if not dot or name not in given:
             raise typer.BadParameter(f"--set takes model.name=value, with one of {', '.join(names)}, got {setting!r}")
         given[name].append(rest)
-    learners = {name: make_model(name, values) for name, values in given.items()}
+    learners = {name: make_model(name, values, task=options.task) for name, values in given.items()}
     with errors.told("compare"):
         contest = comparing.compare(source, options, learners, delay=delay, show=not as_json)
     typer.echo(contest.table().to_json().rstrip() if as_json else f"{contest.table()}\n{contest.verdict()}".rstrip())
@@ -233,9 +232,8 @@ def tune(
     options = reading_of(reading)
     if options.id is not None:
         raise typer.BadParameter("--id: tune needs each label in its own row. --drop leaves the column out")
-    _check_task(options, {"tune": True})
     check_picture(picture)
-    tried, learners = tuning.learners_of(model, tuning.grid_of(model, grid), settings)
+    tried, learners = tuning.learners_of(model, tuning.grid_of(model, grid), settings, options.task)
     with errors.told("tune"):
         contest = comparing.compare(source, options, learners, delay=delay, show=not as_json)
         found = tuning.Tuning(model, tried, contest)

@@ -11,19 +11,17 @@ from typing import Any
 import numpy as np
 
 from driftline.base.learner import Learner
-from driftline.cli.scoring import add_run, figures, make_scorer, r2_in_words, standing
+from driftline.cli.measures import Errors, Measure, WrongClasses
+from driftline.cli.scoring import figures, standing
 from driftline.errors import DriftlineWarning
 from driftline.evaluate import Progress, Table
-from driftline.evaluate.baselines import BASELINES, LastValue
-from driftline.evaluate.metrics import BaselineRMSE
 from driftline.evaluate.scorer import Scorer
 from driftline.evaluate.stretches import LossesByStretch, holm
-from driftline.evaluate.tables import Cell, Value
 from driftline.files import Block, DataError, Follower, Options, Rows
+from driftline.files.options import CLASSIFY
 from driftline.tables.inputs import Array
 
-COLUMNS = ("model", "rmse", "mae", "r2", "rmse / last value's", "p against the best", "seconds")
-LEVEL = 0.05  # significance level
+LEVEL = 0.05  # of significance
 
 
 @dataclass
@@ -33,6 +31,7 @@ class Entry:
     name: str
     model: Learner
     follower: Follower
+    measure: Measure
     score: Scorer
     seconds: float = 0.0
     failure: DataError | None = None
@@ -47,14 +46,13 @@ class Entry:
                 self.failure = error
             else:
                 self.seconds += perf_counter() - began
-                add_run(self.score, run, block)
-                return run.losses
+                return self.measure.add(self.score, run, block)
         return np.zeros(len(block))
 
     @property
-    def rmse(self) -> float:
-        """The error so far, infinite if there is none."""
-        found = figures(self.score)["rmse"]
+    def loss(self) -> float:
+        """What ranks it, infinite where there is nothing to measure."""
+        found = self.measure.loss(figures(self.score))
         return math.inf if self.failure is not None or found is None else found
 
 
@@ -68,12 +66,12 @@ class Contest:
     losses: LossesByStretch
 
     def ranked(self) -> list[Entry]:
-        """The learners, best first."""
-        return sorted(self.entries, key=lambda entry: entry.rmse)
+        """The learners, the best first."""
+        return sorted(self.entries, key=lambda entry: entry.loss)
 
     def p_values(self) -> dict[str, float]:
-        """p-values of each learner's difference from the best, adjusted for the number of tests."""
-        ranked = [entry for entry in self.ranked() if math.isfinite(entry.rmse)]
+        """How likely chance alone makes each learner look as different from the best, adjusted for the number of tests."""
+        ranked = [entry for entry in self.ranked() if math.isfinite(entry.loss)]
         if not ranked:
             return {}
         best, *others = ranked
@@ -97,41 +95,30 @@ class Contest:
         return f"Worse than {best} beyond chance, {level}: {', '.join(worse)}{too}"
 
     def table(self) -> Table:
-        """The learners, best first, and the baselines."""
-        found = {entry.name: figures(entry.score) for entry in self.entries}
-        entries, p_values = self.ranked(), self.p_values()
+        """The learners, the best first, and the baselines."""
+        measure, entries, p_values = self.entries[0].measure, self.ranked(), self.p_values()
         rows: list[list[Any]] = []
         for entry in entries:
-            own = found[entry.name]
-            errors = [None] * 4 if entry.failure else [own["rmse"], own["mae"], _r2(own["r2"]), _ratio(own, "rmse")]
-            rows.append([entry.name, *errors, p_values.get(entry.name), round(entry.seconds, 3)])
-        base = next((found[entry.name] for entry in entries if not entry.failure), None)
-        if base is not None:
-            for name, kind in BASELINES.items():
-                key = BaselineRMSE(name).name
-                rows.append([f"({kind.title})", base[key], None, None, _ratio(base, key), None, None])
-        return Table(COLUMNS, rows, caption=f"{self.source}: {self.rows:,} rows")
-
-
-def _r2(value: float | None) -> Value | Cell:
-    return value if value is None or value >= -1 else Cell(value, r2_in_words(value))
-
-
-def _ratio(own: dict[str, float | None], key: str) -> float | None:
-    """An error relative to the last value's."""
-    error, last = own[key], own[BaselineRMSE(LastValue.name).name]
-    return error / last if error is not None and last else None
+            cells = [None] * len(measure.columns) if entry.failure else measure.cells(figures(entry.score))
+            rows.append([entry.name, *cells, p_values.get(entry.name), round(entry.seconds, 3)])
+        sound = next((entry for entry in entries if not entry.failure), None)
+        if sound is not None:
+            rows += [[f"({name})", *cells, None, None] for name, cells in measure.baselines(figures(sound.score))]
+        columns = ("model", *measure.columns, "p against the best", "seconds")
+        return Table(columns, rows, caption=f"{self.source}: {self.rows:,} rows")
 
 
 def compare(source: str, options: Options, models: dict[str, Learner], *, delay: int, show: bool) -> Contest:
     """Lets learners predict and learn the same rows. A learner that refuses a row drops out."""
     rows = Rows(source, options)
-    entries = [Entry(name, model, Follower(model, delay=delay), make_scorer(delay)) for name, model in models.items()]
+    measure = WrongClasses(delay) if options.task == CLASSIFY else Errors(delay)
+    entries = [Entry(name, model, Follower(model, delay=delay), measure, measure.scorer()) for name, model in models.items()]
     first, done, losses = entries[0], 0, LossesByStretch(len(entries))
     with Progress(rows.count, show=show) as bar, warnings.catch_warnings():
         warnings.simplefilter("ignore", DriftlineWarning)  # reported at the end
         for block in rows:
             losses.add(np.column_stack([entry.step(block) for entry in entries]))
+            measure.see(block)
             done += len(block)
             bar.advance(len(block), rows.share(block.consumed), lambda: standing(first.score, first.model))
     if not done:

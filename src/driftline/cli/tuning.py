@@ -11,17 +11,20 @@ import numpy as np
 import typer
 
 from driftline.base.learner import Learner
-from driftline.cli.arguments import make_model, regressor, value_of
+from driftline.cli.arguments import for_task, make_model, regressor, value_of
 from driftline.cli.comparing import LEVEL, Contest, Entry
+from driftline.cli.measures import WrongClasses
 from driftline.cli.scoring import figures
 from driftline.errors import closest
 from driftline.evaluate.grid import Params, settings_of
 from driftline.evaluate.sweep import Sweep
 from driftline.evaluate.tables import Cell, Table
+from driftline.files.options import CLASSIFY, REGRESS
 
 AUTO = "auto"
 MOST = 500  # settings
-USUAL: dict[str, list[Any]] = {  # a parameter means the same in every learner
+FIGURES = 2  # of a learner's that the table shows
+USUAL: dict[str, list[Any]] = {  # one word has one meaning in every learner
     "forgetting": [0.9, 0.95, 0.98, 0.99, 0.995, 0.999, 1.0],
     "forget_rate": [0.1, 0.05, 0.02, 0.01, 0.005, 0.001],
     "drift": [1e-5, 1e-4, 1e-3, 1e-2, 1e-1],
@@ -64,8 +67,10 @@ def grid_of(name: str, typed: Iterable[str]) -> dict[str, list[Any]]:
     return found
 
 
-def learners_of(name: str, grid: dict[str, list[Any]], settings: list[str]) -> tuple[list[Params], dict[str, Learner]]:
-    """The settings of a grid that the learner accepts, and learners by name: one for each setting, and Auto."""
+def learners_of(
+    name: str, grid: dict[str, list[Any]], settings: list[str], task: str = REGRESS
+) -> tuple[list[Params], dict[str, Learner]]:
+    """The settings of a grid that the learner accepts, and a learner for each by its name; and Auto."""
     base = make_model(name, settings)
     found: list[Params] = []
     learners: dict[str, Learner] = {}
@@ -77,13 +82,13 @@ def learners_of(name: str, grid: dict[str, list[Any]], settings: list[str]) -> t
             refused = str(error)
             continue
         found.append(setting)
-        learners[_spelled(setting)] = learner
+        learners[_spelled(setting)] = for_task(learner, task)
     if not found:
         raise typer.BadParameter(f"--grid: no setting is accepted. {refused}")
     if len(learners) > MOST:
         raise typer.BadParameter(f"--grid: {len(learners):,} settings are more than {MOST}; try fewer values")
     if name != AUTO:
-        learners[AUTO] = make_model(AUTO, [])
+        learners[AUTO] = make_model(AUTO, [], task=task)
     return found, learners
 
 
@@ -110,8 +115,8 @@ class Tuning:
 
     @property
     def best(self) -> Params:
-        """The setting with the smallest error."""
-        return min(self.settings, key=lambda setting: self._entry(setting).rmse)
+        """The setting with the least error."""
+        return min(self.settings, key=lambda setting: self._entry(setting).loss)
 
     def table(self, rows: int | None = None) -> Table:
         """Settings and errors, best first, and Auto; at most ``rows`` settings if given."""
@@ -128,18 +133,20 @@ class Tuning:
                 values = [Cell(setting[name], str(setting[name])) for name in names]
             else:
                 continue
-            own = [None, None] if entry.failure else [entry.rmse, figures(entry.score)["mae"]]
+            own = [None] * FIGURES if entry.failure else entry.measure.cells(figures(entry.score))[:FIGURES]
             model = AUTO if setting is None else self.model
             lines.append([model, *values, *own, p_values.get(entry.name), round(entry.seconds, 3)])
         caption = f"{self.contest.source}: {self.contest.rows:,} rows, {len(self.settings):,} settings of {self.model}"
-        return Table(["model", *names, "rmse", "mae", "p against the best", "seconds"], lines, caption=caption)
+        shown = self.contest.entries[0].measure.columns[:FIGURES]
+        return Table(["model", *names, *shown, "p against the best", "seconds"], lines, caption=caption)
 
     def advice(self) -> str:
         """Recommends options for a run."""
         best, auto = self._entry(self.best), next((e for e in self.contest.entries if e.name == AUTO), None)
         chosen = [part for key, value in self.best.items() for part in ("-s", f"{key}={value}")]
-        lines = [f"Best for driftline run: {shlex.join(['--model', self.model, *chosen])}", *self._at_the_end()]
-        if auto is not None and auto.rmse < best.rmse:
+        task = ["--task", CLASSIFY] if isinstance(best.measure, WrongClasses) else []
+        lines = [f"Best for driftline run: {shlex.join([*task, '--model', self.model, *chosen])}", *self._at_the_end()]
+        if auto is not None and auto.loss < best.loss:
             p_value = self.contest.p_values().get(best.name, 1.0)
             words = "beyond chance" if p_value < LEVEL else "though perhaps by chance"
             lines.append(f"Auto, which needs no tuning, does better, {words}: --model auto")
@@ -160,6 +167,6 @@ class Tuning:
     def sweep(self) -> Sweep:
         """The result as the library's :class:`Sweep`."""
         entries = [self._entry(setting) for setting in self.settings]
-        losses = np.array([entry.rmse for entry in entries]) ** 2
+        losses = np.array([entry.measure.mean_of(entry.loss) for entry in entries])
         models = [None if entry.failure else entry.model for entry in entries]
         return Sweep(self.settings, losses, models, [None if e.failure is None else str(e.failure) for e in entries])

@@ -1,0 +1,147 @@
+"""What learners are compared by: errors of numbers, or the share of wrong classes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from driftline.base.run import Run
+from driftline.cli.class_baselines import ClassBaselines
+from driftline.cli.scoring import add_run, figures, make_class_scorer, make_scorer, r2_in_words
+from driftline.evaluate.baselines import BASELINES, LastValue
+from driftline.evaluate.metrics import BaselineRMSE
+from driftline.evaluate.scorer import Scorer
+from driftline.evaluate.tables import Cell, Value
+from driftline.files import Block
+from driftline.tables.inputs import Array
+
+Figures = dict[str, float | None]
+
+
+class Measure(ABC):
+    """How the predictions of rows are judged.
+
+    Args:
+        delay: labels come so many rows late.
+    """
+
+    columns: ClassVar[tuple[str, ...]]  # of a table, beside the name and the time
+
+    def __init__(self, delay: int) -> None:
+        self.delay = delay
+
+    @abstractmethod
+    def scorer(self) -> Scorer:
+        """Of one learner."""
+
+    @abstractmethod
+    def add(self, score: Scorer, run: Run, block: Block) -> Array:
+        """Scores a learner's rows, and gives the loss of each."""
+
+    @abstractmethod
+    def loss(self, own: Figures) -> float | None:
+        """What ranks the learners, the least first."""
+
+    @abstractmethod
+    def mean_of(self, loss: float) -> float:
+        """The mean loss of a row, from what ranks the learners."""
+
+    @abstractmethod
+    def cells(self, own: Figures) -> list[Any]:
+        """The figures of a learner under ``columns``."""
+
+    @abstractmethod
+    def baselines(self, own: Figures) -> list[tuple[str, list[Any]]]:
+        """The simple baselines, each with its name and its figures under ``columns``."""
+
+    def see(self, block: Block) -> None:  # noqa: B027 - most have nothing to do
+        """Takes the labels of a block, once for all learners."""
+
+
+class Errors(Measure):
+    """Root mean squared errors of numbers."""
+
+    columns = ("rmse", "mae", "r2", "rmse / last value's")
+
+    def scorer(self) -> Scorer:
+        """With the baselines."""
+        return make_scorer(self.delay)
+
+    def add(self, score: Scorer, run: Run, block: Block) -> Array:
+        """Squared errors."""
+        add_run(score, run, block)
+        return run.losses
+
+    def loss(self, own: Figures) -> float | None:
+        """The root mean squared error."""
+        return own["rmse"]
+
+    def mean_of(self, loss: float) -> float:
+        """The mean squared error."""
+        return loss**2
+
+    def cells(self, own: Figures) -> list[Any]:
+        """Errors, R², and the error relative to that of the last value."""
+        return [own["rmse"], own["mae"], _r2(own["r2"]), _ratio(own, "rmse")]
+
+    def baselines(self, own: Figures) -> list[tuple[str, list[Any]]]:
+        """Last value, mean and season."""
+        keys = {kind.title: BaselineRMSE(name).name for name, kind in BASELINES.items()}
+        return [(title, [own[key], None, None, _ratio(own, key)]) for title, key in keys.items()]
+
+
+class WrongClasses(Measure):
+    """The share of classes that were predicted wrongly."""
+
+    columns = ("accuracy", "error rate")
+
+    def __init__(self, delay: int) -> None:
+        super().__init__(delay)
+        self._baselines = ClassBaselines(delay)
+
+    def scorer(self) -> Scorer:
+        """Of classes."""
+        return make_class_scorer()
+
+    def add(self, score: Scorer, run: Run, block: Block) -> Array:
+        """1 for a wrong class, 0 for a right one, NaN where there is no class or no prediction."""
+        assert block.y is not None
+        add_run(score, run, block)
+        known = np.array(
+            [label is not None and said is not None for label, said in zip(block.y, run.predictions, strict=True)]
+        )
+        wrong: Array = np.where(known, run.predictions != block.y, np.nan).astype(np.float64)
+        return wrong
+
+    def see(self, block: Block) -> None:
+        """Lets the baselines predict the classes."""
+        assert block.y is not None
+        self._baselines.add(block.y)
+
+    def loss(self, own: Figures) -> float | None:
+        """The error rate."""
+        return None if own["accuracy"] is None else 1.0 - own["accuracy"]
+
+    def mean_of(self, loss: float) -> float:
+        """The same."""
+        return loss
+
+    def cells(self, own: Figures) -> list[Any]:
+        """The share of right classes, and of wrong ones."""
+        return [own["accuracy"], self.loss(own)]
+
+    def baselines(self, own: Figures) -> list[tuple[str, list[Any]]]:
+        """The most frequent class and the last one."""
+        return [(name, self.cells(figures(score))) for name, score in self._baselines.scores.items()]
+
+
+def _r2(value: float | None) -> Value | Cell:
+    return value if value is None or value >= -1 else Cell(value, r2_in_words(value))
+
+
+def _ratio(own: Figures, key: str) -> float | None:
+    """An error relative to that of the last value."""
+    error, last = own[key], own[BaselineRMSE(LastValue.name).name]
+    return error / last if error is not None and last else None
