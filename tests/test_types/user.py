@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LinearRegression
 
 import driftline as dl
+from driftline.ensembles.own_experts import AutoWithExperts
 from driftline.features import Hashing, Lags, Polynomial, RandomFourier, Standardize, Steps, UnitNorm
 
 
@@ -73,7 +74,7 @@ def composed(X: NDArray[np.float64], y: NDArray[np.float64]) -> None:
 
     for model in (
         assert_type(dl.Auto(), dl.Auto),
-        dl.Auto(experts=[dl.RLS()]),
+        assert_type(dl.Auto(experts=[dl.RLS()]), AutoWithExperts),
         assert_type(dl.Averaged(dl.NLMS()), dl.Averaged),
         assert_type(dl.Kernel(dl.AROWR(), budget=10), dl.Kernel),
         assert_type(dl.Network([dl.RLS(), Lags(y=1) | dl.Ridge()]), dl.Network),

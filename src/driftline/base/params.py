@@ -76,7 +76,7 @@ class Parametrised:
     _params: ClassVar[dict[str, Param]] = {}
     _quiet: ClassVar[tuple[str, ...]] = ()  # parameters that repr omits at their default
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, *, init: bool = True, **kwargs: Any) -> None:  # init=False: type checkers are told otherwise
         super().__init_subclass__(**kwargs)
         own = {name: value for name, value in vars(cls).items() if isinstance(value, Param)}
         inherited = {name: param for name, param in cls._params.items() if name not in own}
@@ -93,16 +93,16 @@ class Parametrised:
         this = inspect.Parameter("self", by_place)
         places = [name for name, param in cls._params.items() if not param.kw_only]
 
-        def init(self: Parametrised, *given: Any, **values: Any) -> None:
+        def construct(self: Parametrised, *given: Any, **values: Any) -> None:
             if len(given) > len(places) or any(name in values for name in places[: len(given)]):
                 raise TypeError(_misplaced(cls.__name__, places, len(given)))
             values.update(zip(places, given, strict=False))
             self._assign({name: param.default for name, param in cls._params.items()}, values)
 
         cls.__signature__ = inspect.Signature(fields)  # type: ignore[attr-defined]
-        init.__signature__ = inspect.Signature([this, *fields])  # type: ignore[attr-defined]
-        init.__name__, init.__qualname__ = "__init__", f"{cls.__qualname__}.__init__"
-        cls.__init__ = init  # type: ignore[assignment,method-assign]
+        construct.__signature__ = inspect.Signature([this, *fields])  # type: ignore[attr-defined]
+        construct.__name__, construct.__qualname__ = "__init__", f"{cls.__qualname__}.__init__"
+        cls.__init__ = construct  # type: ignore[assignment,method-assign]
 
     def _assign(self, before: dict[str, Any], changes: dict[str, Any]) -> None:
         """Checks everything first, so that a refused change changes nothing."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, overload
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from driftline.base.native import NativeCore
 from driftline.base.registry import learner
 from driftline.ensembles.beliefs import TEAM, Team, in_words, name_of
 from driftline.tables.inputs import BLOCK_ROWS, Array, Name
+
+if TYPE_CHECKING:
+    from driftline.ensembles.own_experts import AutoWithExperts
 
 _NONE = np.empty(0)
 
@@ -45,7 +48,7 @@ class AutoCore(NativeCore, Protocol):
 
 
 @learner
-class Auto(Learner):
+class Auto(Learner, init=False):
     r"""A mixture of experts that follows the target at whatever speed it moves, O(d²) a row.
 
     There is nothing to tune. Auto runs some 25 second-order learners: with exponential forgetting, with random-walk weights,
@@ -76,19 +79,17 @@ class Auto(Learner):
 
     _with_experts: ClassVar[type[Learner]]  # own_experts.py enters its own here
 
-    if TYPE_CHECKING:  # experts are no parameter of Auto alone, and yet may be given
-
-        def __init__(
-            self, *, experts: Sequence[Learner] = ..., intercept: bool = ..., dtype: str = ..., missing: str = ...
-        ) -> None: ...
-
-    else:
-
-        def __new__(cls, *given: Any, **options: Any) -> Any:
-            """With learners of the user's own among the experts, a learner made of Auto and these."""
-            if "experts" in options:
-                return cls._with_experts(*given, **options)
-            return super().__new__(cls)
+    @overload
+    def __new__(cls, *, intercept: bool = ..., dtype: str = ..., missing: str = ...) -> Auto: ...
+    @overload
+    def __new__(  # type: ignore[misc]
+        cls, *, experts: Sequence[Learner], intercept: bool = ..., dtype: str = ..., missing: str = ...
+    ) -> AutoWithExperts: ...
+    def __new__(cls, *given: Any, **options: Any) -> Any:
+        """With learners of the user's own among the experts, a learner made of Auto and these."""
+        if "experts" in options:
+            return cls._with_experts(*given, **options)
+        return super().__new__(cls)
 
     _sum_names = _core.auto_sums
     _plain_intercept = False
