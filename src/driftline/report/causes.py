@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from driftline.report import words
@@ -33,9 +35,10 @@ def causes(facts: Facts, found: Contributions | None, record: AlarmRecord, usual
         usual: the error that was usual before, if that just before the onset was far below it.
     """
     quiet = [] if usual is None else [f"A quiet stretch ended: the error is usually {words.number(usual, 3)}."]
-    reason, *others = [*quiet, *(_moved_inputs(facts, record) or [_other_reason(facts, record)])]
     effects = [] if found is None else _moved_effects(found, record)
-    return [reason, *[*others, *_one_side(record), *effects, *_within(facts, record)][:DETAILS]]
+    reason, *others = said = [*quiet, *(_moved_inputs(facts, record) or [_other_reason(facts, record, effects)])]
+    further = [effect for effect in effects if not any(effect in sentence for sentence in said)]
+    return [reason, *[*others, *_one_side(record), *further, *_within(facts, record)][:DETAILS]]
 
 
 def _moved_inputs(facts: Facts, record: AlarmRecord) -> list[str]:
@@ -64,7 +67,7 @@ def _moved(facts: Facts, line: list[float]) -> str:
     return f"{what} (usually {words.number(usual, 3)} ± {words.number(strayed, 2)}: {deviations} deviations away)."
 
 
-def _other_reason(facts: Facts, record: AlarmRecord) -> str:
+def _other_reason(facts: Facts, record: AlarmRecord, effects: Sequence[str]) -> str:
     """The first that holds, where no input moved: a few rows, the relation, the label's level or spread, or noise."""
     known, y = record.evidence, facts.chronicle.target
     label = next((line for line in record.inputs.tolist() if line[:2] == [0, MEAN]), None)
@@ -77,12 +80,14 @@ def _other_reason(facts: Facts, record: AlarmRecord) -> str:
         return f"{still}: the relation itself changed. The errors follow {leader}."
     if level and label is not None:
         return f"{_moved(facts, label)} {still}."
-    if abs(record.bias) >= ONE_SIDED * record.during > 0:
-        return f"{still}: the relation itself changed, in its level."
     rise = np.log(record.during / record.before) if record.before > 0 else np.inf
     if known.spread_before > 0 and np.log(known.spread / known.spread_before) >= MORE_SPREAD * rise > 0:
         spreads = f"{words.number(known.spread, 3)}, and was {words.number(known.spread_before, 3)} before"
         return f"{y} itself varies more: its spread is {spreads}. {still}."
+    if effects:
+        return f"{still}: the relation itself changed ({effects[0]})."
+    if abs(record.bias) >= ONE_SIDED * record.during > 0:
+        return f"{still}: the relation itself changed, in its level."
     if not record.watched:
         return f"{still}, and {y} varies as before."
     if known.in_step >= IN_STEP:
@@ -159,7 +164,10 @@ def _moved_effects(found: Contributions, record: AlarmRecord) -> list[str]:
     usual = np.abs(changes[: max(last - 3, 0)])  # of windows that ended before the onset
     if len(usual) < FEWEST_CHANGES:
         return []
-    limits = np.maximum(UNUSUAL * 1.4826 * np.median(usual, axis=0), NOTABLE * float(np.sqrt(np.square(before).sum())))
+    noisier = max(record.during / record.before, 1.0) if record.before > 0 else 1.0  # effects stray further where errors do
+    limits = np.maximum(
+        noisier * UNUSUAL * 1.4826 * np.median(usual, axis=0), NOTABLE * float(np.sqrt(np.square(before).sum()))
+    )
     order = np.argsort(-np.abs(change), kind="stable")
     return [
         f"effect of {found.names[j]} {words.number(float(before[j]), 3)} → {words.number(float(after[j]), 3)}"
