@@ -13,7 +13,7 @@ from driftline.delayed.forecast import ForecastRun
 from driftline.delayed.known import Known, is_featureless
 from driftline.tables import cells, inputs
 from driftline.tables.cells import Given
-from driftline.tables.encoder import Births
+from driftline.tables.encoder import Growth
 from driftline.tables.inputs import Array, FrameTable, Name
 
 
@@ -55,7 +55,7 @@ class Encoded:
         features = zip(self.intake.features, self.intake.names, strict=True)
         return [name for (column, _), name in features if column in self.ahead]
 
-    def rows(self, given: Mapping[Name, Given], learned: Array, where: str) -> tuple[Array, Births]:
+    def rows(self, given: Mapping[Name, Given], learned: Array, where: str) -> tuple[Array, Growth]:
         """Rows as numbers, and the features that are born in them."""
         columns = list(self.intake.columns)
         if columns and set(columns) != set(given):

@@ -24,7 +24,7 @@ from driftline.storage import codec, model_file
 from driftline.storage.model_file import Record
 from driftline.tables import inputs
 from driftline.tables.cells import Given
-from driftline.tables.encoder import between
+from driftline.tables.encoder import spans
 from driftline.tables.inputs import Array, Name
 
 R = TypeVar("R")
@@ -154,10 +154,10 @@ class Forecaster:
             raise ValueError(f"{where}: the names of the features are not those of the first row")
         lost = lost_rows(self._learner, columns, where, start)
         learned = ~lost & (np.abs(y) <= self._learner._door.largest)
-        X, births = encoded.rows(columns, learned, where)
+        X, growth = encoded.rows(columns, learned, where)
         X[lost], y = np.nan, np.where(lost, np.nan, y)
         self._encoded, parts = encoded, []
-        for first, last, width in between(births, self._past.shape[1], len(X)):
+        for first, last, width in spans(growth, self._past.shape[1], len(X)):
             names = encoded.intake.names[:width]
             known = encoded.known()
             self._grow_alone(names, None if known is None else [name for name in known if name in names])
