@@ -236,8 +236,9 @@ def test_parameters_by_place_are_counted():
 
 
 @pytest.mark.parametrize("way", ["run", "learn_one"])
-def test_a_row_that_one_part_refuses_is_learned_by_none(way):
-    model = dl.Network([dl.RLS(), dl.LMS(rate=50.0), dl.WEMM(), dl.GD(rate=9.0)])
+@pytest.mark.parametrize("others", [[], [dl.WEMM(), dl.GD(rate=9.0)]], ids=["one may refuse", "several may refuse"])
+def test_a_row_that_one_part_refuses_is_learned_by_none(way, others):
+    model = dl.Network([dl.RLS(), dl.LMS(rate=50.0), *others])
     X, y = drifting(3, 5, 2)
     model.run(X, y)
     before = []

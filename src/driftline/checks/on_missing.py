@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 
 from driftline.base.learner import Learner
@@ -30,6 +32,7 @@ def skipping_leaves_out_rows_and_counts_them(learner: Learner) -> None:
         require_same(run.predictions[whole], left_out.predictions, "predictions of the whole rows")
         require_same(model.__getstate__().get("core"), wanted.__getstate__().get("core"), "state")
     require(run.skipped == model.n_skipped_ == np.count_nonzero(~whole), f"{run.skipped} rows were counted as skipped")
+    require(copy.deepcopy(model).n_skipped_ == model.n_skipped_, "a copy does not know how many rows were skipped")
     require(model.n_seen_ == np.count_nonzero(whole), "skipped rows were counted as seen")
     require(np.isfinite(run.predictions[[1, 45]]).all(), "a row without its label was not predicted")
     require(np.isnan(run.predictions[[0, 9, 30]]).all(), "a row without all its values was predicted")
