@@ -274,10 +274,10 @@ def timed(numbers, dates):
         (np.arange(400), 400, ""),
         (np.arange(400), 398, "goes back in time"),
         (np.arange(400), 399, "forecast takes the rows after the last one learned"),
-        (np.arange(400), 700, "It is forecast as the row after that one, though rows were closer together"),
+        (np.arange(400), 700, "It is forecast as the next row, though rows were closer together"),
         (np.arange(400) // 2, 199, ""),  # two rows have the same time
         (np.arange(400) + 2 * (np.arange(400) // 5), 560, ""),  # five days of seven
-        (np.arange(400) + 2 * (np.arange(400) // 5), 563, "It is forecast as the row after that one"),
+        (np.arange(400) + 2 * (np.arange(400) // 5), 563, "It is forecast as the next row"),
     ],
 )
 def test_the_first_row_must_be_the_next_one(capsys, tmp_path, past, first, words, dates):

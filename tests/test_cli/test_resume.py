@@ -332,7 +332,7 @@ def test_a_state_of_an_older_version_is_refused_and_kept(capsys, tmp_path, monke
         patch.setattr(checkpoint, "VERSION", checkpoint.VERSION - 1)
         outcome(capsys, *run)
     before = state.read_bytes()
-    words = f"{state}: the run was saved by another version of driftline, and cannot be read by this one"
+    words = f"{state}: the run was saved by another version of driftline, which this one cannot read"
     for command in ([*run, "--resume"], ["predict", state, source]):
         assert call(capsys, *command) == (1, "", f"driftline {command[0]}: {words}\n")
     assert state.read_bytes() == before
