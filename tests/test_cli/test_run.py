@@ -159,7 +159,7 @@ def test_features_and_drop_choose_columns_and_set_chooses_parameters(capsys, tmp
         (
             ["-t", "load", "-m", "classifier"],
             2,
-            "classifier is not a regressor, and the command line runs regressors",
+            "classifier is not a regressor, and the command line runs only regressors",
         ),
         (["-t", "load", "-m", "Classifier"], 2, "Use driftline.Classifier from Python"),
         (
