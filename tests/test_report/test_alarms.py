@@ -93,9 +93,9 @@ def test_an_error_that_came_back_and_rose_again_unnoticed_is_no_recovery():
     errors = np.concatenate([jumping(until=JUMP + 300), 1.5 * np.random.default_rng(1).normal(size=600)])
     first, *_ = lines_of(chronicle_of(errors))
     assert first.back == pytest.approx(JUMP + 300, abs=8)
-    assert first.outcome.startswith(f"Again: back at row {first.back:,.0f}, after ")
+    assert first.outcome.startswith(f"It came back at row {first.back:,.0f}, after ")
     assert first.outcome.endswith(
-        f", but now {np.sqrt(np.mean(errors[-500:] ** 2)) / first.before:.1f} times the error before."
+        f" and rose again later: now {np.sqrt(np.mean(errors[-500:] ** 2)) / first.before:.1f} times the error before."
     )
 
 

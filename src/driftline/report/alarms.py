@@ -36,7 +36,7 @@ class AlarmLine:
         quiet: whether it had been quiet.
         back: the row at which it was back, None where it was not.
         now: the error of the latest rows over the level.
-        worse: whether it is worse now.
+        worse: whether it is worse now, and this alarm the last one to explain it.
         outcome: whether it still is worse, in words.
         causes: why it rose, and what else was unusual then, in words.
         worst: rows with the largest errors: place, label, prediction, interval, error.
@@ -63,10 +63,11 @@ class AlarmLine:
 
 def alarm_lines(facts: Facts, found: Contributions | None) -> list[AlarmLine]:
     """The alarms in their order."""
-    return [_line(facts, found, record) for record in facts.chronicle.alarms.records()]
+    records = list(facts.chronicle.alarms.records())
+    return [_line(facts, found, record, last=record is records[-1]) for record in records]
 
 
-def _line(facts: Facts, found: Contributions | None, record: AlarmRecord) -> AlarmLine:
+def _line(facts: Facts, found: Contributions | None, record: AlarmRecord, *, last: bool) -> AlarmLine:
     places = facts.at(np.array([record.row, record.onset, record.onset - AROUND, record.row + AFTER - 1]))
     at, onset, *view = (float(place) for place in places)
     usual = _usual(facts, record.onset)
@@ -87,7 +88,7 @@ def _line(facts: Facts, found: Contributions | None, record: AlarmRecord) -> Ala
         quiet=quiet,
         back=back,
         now=now,
-        worse=not now <= NEAR,
+        worse=not now <= NEAR and (back is None or last),
         outcome=_outcome(facts, record, back, now, quiet),
         causes=causes(facts, found, record, usual if quiet else None),
         worst=[_row(facts, row) for row in record.worst.tolist()],
@@ -159,7 +160,7 @@ def _outcome(facts: Facts, record: AlarmRecord, back: float | None, now: float, 
     factor = f"now {words.factor(now)} {level}" if np.isfinite(now) else f"{level} was 0"
     if back is not None:
         lasted = f"back {'on' if facts.by_date else 'at'} {facts.moment(back)}, after {_duration(facts, record.onset, back)}"
-        return f"No: {lasted}; {factor}." if now <= NEAR else f"Again: {lasted}, but {factor}."
+        return f"No: {lasted}; {factor}." if now <= NEAR else f"It came {lasted}, and rose again later: {factor}."
     rows = facts.chronicle.rows - record.row - 1
     if rows < AFTER:
         return f"Too early to say: {factor}, {words.count(rows, 'row')} after the alarm."

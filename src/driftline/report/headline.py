@@ -80,7 +80,11 @@ def _alarms(facts: Facts, alarms: Sequence[AlarmLine]) -> list[str]:
     way = "has not come back" if error > NEAR * line.level else "is back"
     now = f"{words.number(error, 3)} in the last {words.count(rows, 'row')}"
     than = f"{level} {words.number(line.level, 3)}" if line.quiet else f"{words.number(line.level, 3)} {level}"
-    return [*rises, f"It {way} to {known}: {now}, {than}."]
+    first = alarms[0]
+    rest = ""
+    if line is not first and not first.quiet and first.now > NEAR:
+        rest = f" That is {words.factor(first.now)} the error before the first rise, {words.number(first.before, 3)}."
+    return [*rises, f"It {way} to {known}: {now}, {than}.{rest}"]
 
 
 def _rise(facts: Facts, line: AlarmLine) -> str:

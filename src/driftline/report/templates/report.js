@@ -82,7 +82,8 @@
     const [, , from, to] = data.alarms[alarm];
     zoom(from, to);
     const row = document.querySelector(`[data-alarm="${alarm}"]`), table = row.closest(".tall");
-    if (table.scrollHeight > table.clientHeight) table.scrollTop = row.offsetTop - (table.clientHeight - row.offsetHeight) / 2;
+    const first = row.offsetTop - table.querySelector("thead").offsetHeight, last = row.offsetTop + row.offsetHeight - table.clientHeight;
+    table.scrollTop = Math.max(Math.min(table.scrollTop, first), last);
   }
 
   function add(chart, mount) {
