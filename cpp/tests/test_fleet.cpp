@@ -208,7 +208,7 @@ template <class T> void what_is_kept_is_undone_and_moves_with_its_model() {
         Watch expected = new_watch(limit);
         for (std::size_t t = 0; t < rows; ++t)
             if (data.keys[t] == slot)
-                expected.sees(data.y[t] - data.predictions[t]);
+                expected.see(1, [&](Index) { return data.y[t] - data.predictions[t]; }, [](Index) {});
         CHECK(std::memcmp(fleet.watch(slot), &expected, sizeof expected) == 0);
         CHECK(fleet.tracker(slot)->judged > 0 && fleet.tracker(slot)->inside <= fleet.tracker(slot)->judged);
         seen += fleet.watch(slot)->alarm.count;
