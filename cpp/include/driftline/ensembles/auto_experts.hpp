@@ -1,4 +1,4 @@
-// The experts of Auto: what each of them sees, and its row of the table of second-order learners.
+// Auto's linear experts: the feature view and the hyperparameters of each.
 #pragma once
 
 #include <vector>
@@ -8,23 +8,25 @@
 namespace driftline {
 
 enum class Sight : int {
-    raw,      // the features in their own proportions, the mean left in, a weak constant
-    raw_past, // and the last two labels
-    standard, // every feature centred and scaled, a constant
-    past,     // and the last two labels
-    far_past, // and the last eight labels, and those of a day and a week ago at usual rates of sampling
-    rows,     // and the rows before, with their labels
-    squares   // and the squares of the features
+    raw,      // the features on one common scale, not centred, with a weak constant
+    raw_past, // raw, plus the last two labels
+    standard, // every feature centred and scaled, plus a constant
+    past,     // standard, plus the last two labels
+    far_past, // standard, plus the last eight labels and the seasonal ones in `far_labels`
+    rows,     // standard, plus the preceding rows and their labels
+    squares   // standard, plus the squares of the features
 };
 inline constexpr int sights = 7;
 
 inline constexpr Index most_labels = 8, most_rows = 3;
-inline constexpr Index far_labels[] = {12, 24, 48, 96, 144, 168, 336}; // rows back: months, hours, half-hours, ten minutes
+inline constexpr Index far_labels[] = {12,  24,  48, 96,
+                                       144, 168, 336}; // rows back, for monthly, hourly, half-hourly and ten-minute data
 inline constexpr Index far_count = sizeof far_labels / sizeof(Index), all_labels = most_labels + far_count;
 inline constexpr Index history = far_labels[far_count - 1];
 
-// Where label k of a view is, counted back from the newest one known, 1 being that one. The predicted row lies `ahead` rows
-// beyond it. The first are the newest; of the others, a day ago stays a day ago, or becomes the latest day that is known.
+// How many rows back label k of a view lies, where 1 is the newest known label. The predicted row lies `ahead` rows
+// beyond that label. The first labels are the newest. The seasonal ones lie the smallest multiple of their lag before the
+// predicted row at which a label is known.
 inline constexpr Index label_place(Index k, Index ahead) {
     if (k < most_labels)
         return k + 1;
@@ -32,9 +34,9 @@ inline constexpr Index label_place(Index k, Index ahead) {
     return (ahead + lag - 1) / lag * lag - ahead + 1;
 }
 
-// How many labels and earlier rows a sight needs, for models that began with `born` features: wide rows get fewer extras.
+// The number of labels and earlier rows in a view, for models created with `born` features: wide rows get fewer extras.
 struct Extent {
-    Index labels = 0, rows = 0, group = 1; // a feature has `group` columns: itself and its past, or its square
+    Index labels = 0, rows = 0, group = 1; // each feature has `group` columns: itself and its past values, or its square
     bool used = true;
 };
 inline Extent extent_of(Sight sight, Index born) {
@@ -54,8 +56,8 @@ inline Extent extent_of(Sight sight, Index born) {
     }
     return {};
 }
-// The logarithm of the weight that an expert has before anything is known: the more it has to find out, the less. It fades
-// as losses do.
+// Logarithm of an expert's prior weight: experts with more to estimate start lower. The prior fades at the same rate as
+// losses.
 inline constexpr double initial_log_weight(Sight sight) {
     switch (sight) {
     case Sight::raw:
@@ -68,15 +70,15 @@ inline constexpr double initial_log_weight(Sight sight) {
         return -3;
     }
 }
-inline constexpr double initial_log_weight_of_labels = -2; // of the last label, and of their mean
+inline constexpr double initial_log_weight_of_labels = -2; // for the last label and the mean label
 
 struct ExpertKind {
     Sight sight;
     Time time;
     double amount;     // the forgetting factor, or the drift
     double start;      // S starts at start I
-    double reset = 0;  // S becomes reset I when the errors say that the target jumped; 0: never
-    double sudden = 0; // how many times the usual error one row counts at most, towards a reset
+    double reset = 0;  // S becomes reset I when the errors indicate a jump of the target; 0: never
+    double sudden = 0; // upper limit on one row's contribution to a reset, in multiples of the usual error
 
     Policy policy() const {
         Policy out;
@@ -85,10 +87,10 @@ struct ExpertKind {
         out.amount = amount;
         return out;
     }
-    double memory() const { // rows; 0: all of them
+    double memory() const { // rows; 0: unlimited
         return time == Time::divide ? 1 / (1 - amount) : time == Time::add ? 1 / std::sqrt(amount) : 0;
     }
-    double drift() const { // variance of a step of a weight, the noise being 1
+    double drift() const { // variance of one step of a weight, for noise of variance 1
         return time == Time::divide ? (1 - amount) * (1 - amount) : time == Time::add ? amount : 0;
     }
 };
@@ -117,7 +119,8 @@ inline constexpr ExpertKind expert_kinds[] = {
     {Sight::squares, Time::divide, 1 - 1.0 / 1024, 100},
 };
 
-// The experts of a model that began with `born` features. The second of the two that see earlier rows is for short rows.
+// The experts of a model created with `born` features. The second of the two that see earlier rows is used for short rows
+// only.
 inline std::vector<ExpertKind> experts_for(Index born) {
     std::vector<ExpertKind> chosen;
     for (const ExpertKind& kind : expert_kinds)
@@ -125,7 +128,7 @@ inline std::vector<ExpertKind> experts_for(Index born) {
             chosen.push_back(kind);
     return chosen;
 }
-// The experts without a model are the last label and the mean of all.
+// The two experts without a model predict the last label and the mean of all labels.
 inline constexpr Index experts_without_model = 2;
 inline std::vector<double> initial_log_weights(const std::vector<ExpertKind>& kinds) {
     std::vector<double> out(kinds.size() + experts_without_model, initial_log_weight_of_labels);

@@ -1,8 +1,8 @@
-// What the experts of Auto see: features centred and scaled, the labels given so far, the rows before.
+// The inputs of Auto's experts: centred and scaled features, past labels and preceding rows.
 //
-// Centres and scales come from the first rows, which are kept until `warm_rows` of them are known: each time that their
-// number reached a power of two the experts start afresh on all of them in better units. After that centres stay, and a
-// scale changes only when it is off by more than a factor of two, which an expert follows exactly (see auto_model.hpp).
+// Centres and scales are estimated from the first `warm_rows` rows, which are buffered. Each time their number reaches a
+// power of two, the experts restart on all of them in the improved units. After that, centres are fixed, and a scale
+// changes only if it is off by more than a factor of two; the experts apply such a change exactly (see auto_model.hpp).
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace driftline {
 
-// The scale of a feature or of the label. `size` 0: it has not varied yet.
+// The scale of a feature or of the label. `size` is 0 until the value first varies.
 struct Unit {
     double centre = 0, size = 0;
     double squares = 0; // sum of (value - centre)^2 over the rows learned since the centre was set
@@ -45,9 +45,9 @@ class AutoInputs {
     }
     double origin(Sight sight) const { return is_raw(sight) ? 0 : label_.centre; }
 
-    // Earlier rows that a sight can have.
+    // The number of earlier rows in the view that has most.
     Index rows_back() const { return extent_of(Sight::rows, born_).rows; }
-    // What is known now about a row that lies `ahead` rows beyond the last label.
+    // Records what is known now about a row that lies `ahead` rows beyond the last label.
     void recall(const double* x, Index ahead, Past& past) const {
         past.known = label_memory.rows;
         past.ahead = static_cast<double>(ahead);
@@ -57,7 +57,8 @@ class AutoInputs {
         for (Index k = 0; k < rows_back(); ++k)
             std::copy_n(row_before(k, x), features_, past.rows.begin() + k * features_);
     }
-    // Takes a row in hand, with what was known when it was predicted: what the sights share is computed once.
+    // Makes x the current row, with what was known when it was predicted, and computes the values that several views
+    // share.
     void look_at(const double* x, const Past& past) {
         const double one = 1 / common_;
         for (Index j = 0; j < features_; ++j) {
@@ -73,30 +74,31 @@ class AutoInputs {
             raw_labels_[k] = past.has_label(k) ? seen_label(true, past.labels[k]) : 0;
     }
     std::vector<double> last_row() const { return {rows_.begin(), rows_.begin() + features_}; }
-    // The label `back` rows back, 1 being the last; 0 where there is none.
+    // The label `back` rows back, where 1 is the last; 0 if there is none.
     double label_back(Index back) const {
         const Index rows = static_cast<Index>(label_memory.rows);
         return rows < back ? 0 : history_[(rows - back) % history];
     }
-    // How much features vary from the last row to this one, beside their own size: about 1 around 0, next to nothing far
-    // from it.
+    // The features' change since the last row relative to their magnitude: about 1 if they vary around 0, near 0 if they
+    // lie far from it.
     double change_from_last(const double* x) const {
         double total = 0;
         for (Index j = 0; j < features_; ++j)
             total += change_of(j, x[j]);
         return features_ > 0 ? at_most(total / static_cast<double>(features_), 1) : 1;
     }
-    // With one label known nobody can tell whether labels are large because they vary or because they are far from 0. The
-    // prediction leans on the latter, all the more where features are far from 0: it loses little when it is wrong.
+    // A single label cannot show whether labels are large because they vary or because they lie far from 0. The
+    // prediction is pulled towards the latter, more strongly if the features lie far from 0: if that is wrong, it costs
+    // little.
     double leaning(const double* x, double prediction) const {
         if (label_memory.rows != 1)
             return prediction;
         const double centred = centredness(x), share = 0.8 * centred * centred;
         return saturate(share * prediction + (1 - share) * label_memory.last, DBL_MAX);
     }
-    // Whether no feature is so far out that it may be what makes the label unusual.
+    // True unless some feature is so extreme that it could explain an unusual label.
     bool ordinary(const double* x) const {
-        constexpr double far_out = 8; // deviations
+        constexpr double far_out = 8; // standard deviations
         for (Index j = 0; j < features_; ++j) {
             const double away = x[j] - units_[j].centre;
             if (away * away > far_out * far_out * units_[j].squares / label_memory.rows)
@@ -104,7 +106,7 @@ class AutoInputs {
         }
         return true;
     }
-    // What experts of this sight see of the row in hand.
+    // Writes the current row as experts with this view see it.
     template <class T> void write(Sight sight, T* out) const {
         const Extent extent = extent_of(sight, born_);
         const bool raw = is_raw(sight);
@@ -127,7 +129,7 @@ class AutoInputs {
         }
     }
 
-    // Slope and offset by which a prediction with weights w of this sight depends on x itself.
+    // The slope and offset of a prediction as a function of x itself, for weights w of this view.
     template <class T> void add_slopes(Sight sight, const T* w, double share, double* slopes, double& offset) const {
         const Extent extent = extent_of(sight, born_);
         const bool raw = is_raw(sight);
@@ -153,7 +155,7 @@ class AutoInputs {
         }
     }
 
-    // Units from the rows given, (count, features), and their labels.
+    // Estimates the units from these rows, (count, features), and their labels.
     void measure(const double* x, const double* y, Index count) {
         const double widen = 1 + 2.0 / static_cast<double>(count), n = static_cast<double>(count);
         std::vector<double> column(count);
@@ -171,14 +173,14 @@ class AutoInputs {
         common_label_ = root(common_label_squares_ / n);
     }
 
-    // Remembers a row that is not learned, with a label that was to be expected.
+    // Remembers a row that is not learned, with the expected value in place of its label.
     void remember_outlier(const double* x, double y, double expected) {
         label_memory.reach_out(y);
         remember(x, expected, true);
         label_memory.held = 1;
     }
-    // Remembers a learned row for those that follow. A feature that had not varied gets its scale from the first row where
-    // it does: until then it was 0 to every expert.
+    // Remembers a learned row for later ones. A feature that has been constant gets its scale from the first row in which
+    // it varies; until then every expert saw it as 0.
     void remember(const double* x, double y, bool keep_units) {
         if (keep_units) {
             for (Index j = 0; j < features_; ++j) {
@@ -196,7 +198,7 @@ class AutoInputs {
     }
     void forget_rows() { label_memory = LabelMemory{}; }
 
-    // Scales that are off by more than a factor of two are put right; by how much is for the experts to follow.
+    // Corrects scales that are off by more than 2x; the experts then apply the same factors.
     Rescaling rescaled() {
         Rescaling change;
         change.features.assign(features_, 1.0);
@@ -207,7 +209,7 @@ class AutoInputs {
         change.any |= adjust(common_label_, common_label_squares_, change.raw_label);
         return change;
     }
-    // What that does to the columns of a sight: they are divided by these factors.
+    // The factors by which a rescaling divides the columns of a view.
     void column_factors(Sight sight, const Rescaling& change, double* out) const {
         const Extent extent = extent_of(sight, born_);
         const bool raw = is_raw(sight);
@@ -220,7 +222,7 @@ class AutoInputs {
                 *out++ = raw ? change.raw : sight == Sight::squares && k == 1 ? 1 : change.features[j];
     }
 
-    // Features that come later: not varied yet.
+    // Adds features, which have not varied yet.
     void grow(Index more) {
         std::vector<double> rows(most_rows * (features_ + more));
         for (Index k = 0; k < most_rows; ++k)
@@ -234,7 +236,7 @@ class AutoInputs {
 
     LabelMemory label_memory;
 
-    // Calls act with every number of the state, and how many of them there are, one block after the other.
+    // Calls act with a pointer and a length for each block of the state.
     template <class Act> void visit(Act&& act) {
         act(reinterpret_cast<double*>(units_.data()), 3 * features_);
         act(rows_.data(), most_rows * features_);
@@ -249,8 +251,8 @@ class AutoInputs {
 
   private:
     static constexpr double weak = 0.1, rounding_of_a_centre = 1e-12;
-    // A value is clamped to a multiple of its unit, so that no single one takes the unit with it.
-    // Labels that have grown so far are what has to be predicted.
+    // Values are clamped to this multiple of their unit, so a single outlier cannot distort the unit. The limit for
+    // labels is much wider: labels that really grow that far have to be predicted.
     static constexpr double far = 1e8, far_label = 1e30;
     static bool is_raw(Sight sight) { return sight == Sight::raw || sight == Sight::raw_past; }
     static double root(double mean) { return mean > 0 ? std::sqrt(mean) : 1; }
@@ -279,7 +281,7 @@ class AutoInputs {
         return true;
     }
 
-    // Values farther from the median than `far_out` times what is usual are taken to be there.
+    // Clamps values to within `far_out` median absolute deviations of the median.
     static void hold_far_out(std::vector<double>& values) {
         constexpr double far_out = 1e6;
         std::vector<double> sorted = values;
@@ -328,8 +330,8 @@ class AutoInputs {
         const double size = at_least(std::fabs(value), std::fabs(rows_[j])), now = value / size, before = rows_[j] / size;
         return size > 0 ? (now - before) * (now - before) / (now * now + before * before) : 0;
     }
-    // From 0, where features are far from 0, to 1, where they vary around it: by the geometric mean of their changes, which
-    // is 1/2 around 0, so that some features far from 0 are enough.
+    // 0 if features lie far from 0, 1 if they vary around it. Based on the geometric mean of their changes, which is 1/2
+    // around 0, so a few features far from 0 are enough to lower it.
     double centredness(const double* x) const {
         double logs = 0;
         for (Index j = 0; j < features_; ++j)
@@ -339,7 +341,7 @@ class AutoInputs {
     double label_seen(bool raw, Index back) const {
         return label_memory.rows < static_cast<double>(back) ? 0 : seen_label(raw, label_back(back));
     }
-    // The (k + 1)-th row before; the oldest known where there is none so old, the row itself where there is none.
+    // The (k + 1)-th preceding row; the oldest known if there are fewer, or x itself if there are none.
     const double* row_before(Index k, const double* x) const {
         const double known = label_memory.rows;
         if (known == 0)
@@ -361,8 +363,8 @@ class AutoInputs {
     Index features_, born_;
     bool intercept_;
     std::vector<Unit> units_;
-    std::vector<double> rows_;                    // the latest first
-    std::vector<double> raw_, standard_, before_; // of the row in hand
+    std::vector<double> rows_;                    // newest first
+    std::vector<double> raw_, standard_, before_; // the current row
     double labels_[all_labels] = {}, raw_labels_[most_labels] = {};
     double history_[history] = {}; // label number i at i % history
     Unit label_;

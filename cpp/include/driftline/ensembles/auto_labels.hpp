@@ -1,4 +1,4 @@
-// What Auto remembers of all labels: where they have been, and which would be unusual.
+// Statistics of all labels so far, used to bound predictions and to recognise outliers.
 #pragma once
 
 #include <cfloat>
@@ -13,8 +13,8 @@ inline constexpr Index warm_rows = 64;
 
 struct LabelMemory {
     double last = 0, rows = 0, mean = 0, low = 0, high = 0;
-    double peak = 0; // the farthest that a label has been from the mean; it fades
-    double held = 0; // 1: the last label was an outlier, and another value took its place
+    double peak = 0; // largest distance of a label from the mean; it decays
+    double held = 0; // 1 if the last label was an outlier and was replaced
 
     void add(double y) {
         reach_out(y);
@@ -29,13 +29,13 @@ struct LabelMemory {
         constexpr double keep = 0.999;
         peak = at_most(at_least(keep * peak, rows > 0 ? std::fabs(y - mean) : 0), DBL_MAX);
     }
-    // Farther out than labels have been of late. The first label after a jump of the target may be, the second is not: one
-    // in succession is enough, and the peak has followed.
+    // Whether y is farther from the mean than recent labels. After a jump of the target only the first label counts as
+    // unusual: two in succession never do, and the peak has followed by then.
     bool unusual(double y) const {
         constexpr double times = 2;
         return rows >= warm_rows && held == 0 && peak > 0 && std::fabs(y - mean) > times * peak;
     }
-    // Predictions that came near a label far from the mean.
+    // Whether any prediction came near y, a label far from the mean.
     bool foreseen(double y, const std::vector<double>& predictions) const {
         const double near = 0.5 * std::fabs(y - mean);
         for (const double value : predictions)
@@ -43,7 +43,7 @@ struct LabelMemory {
                 return true;
         return false;
     }
-    // Predictions are cut off where no label has been.
+    // Clamps predictions to the range of the labels so far, widened by half its width.
     void cut_off(std::vector<double>& predictions) const {
         double least = low, most = high;
         if (rows < 2) {
@@ -51,7 +51,7 @@ struct LabelMemory {
             most = at_least(most, 0);
         }
         double reach = 0.5 * most - 0.5 * least;
-        if (rows == 2) // two labels may be alike by chance
+        if (rows == 2) // two labels may be close by chance
             reach = at_least(reach, at_most(4 * reach, at_least(std::fabs(least), std::fabs(most))));
         least = saturate(least - reach, DBL_MAX);
         most = saturate(most + reach, DBL_MAX);

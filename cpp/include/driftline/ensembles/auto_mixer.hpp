@@ -1,10 +1,10 @@
-// How Auto makes one prediction of those of its experts.
+// Combines the predictions of Auto's experts in three layers.
 //
-// Three layers. (1) Mixtures of the experts by their likelihood, each with its own forgetting of past losses: with L the
-// discounted sum of an expert's squared losses and n that of ones, its weight is L^(-n/2), the likelihood of Gaussian errors
-// at the variance that suits them best. No scale enters. (2) A second-order learner on top predicts the residual of the
-// middle mixture from how far the experts are from it: mixing matches the best expert, this is what beats it. (3) Mixtures
-// of these predictions, again at several rates of forgetting, and a mixture of those.
+// (1) Likelihood-weighted mixtures of the experts, each with its own rate of forgetting past losses. With L the
+// discounted sum of an expert's squared losses and n the discounted number of rows, its weight is L^(-n/2): the Gaussian
+// likelihood at the maximum-likelihood variance, which needs no scale. (2) A second-order learner, the top layer,
+// predicts the residual of the middle mixture from the experts' deviations from it. Mixing matches the best expert; this
+// layer can beat it. (3) Mixtures of these predictions, again at several rates of forgetting, and a mixture of those.
 #pragma once
 
 #include <algorithm>
@@ -15,12 +15,12 @@
 
 namespace driftline {
 
-inline constexpr double largest_square = 1e280; // of an error that is counted
+inline constexpr double largest_square = 1e280; // limit on a squared error
 
-// Mixtures of `count` predictions, one for each rate of forgetting.
+// Mixtures of `count` predictions, one per rate of forgetting.
 class Mixtures {
   public:
-    // `prior` has the logarithms of the weights to begin with; they fade at each rate of forgetting.
+    // `prior` holds the logarithms of the initial weights, which fade at each rate of forgetting.
     Mixtures(Index count, std::vector<double> keep, const std::vector<double>& prior)
         : count_(count), keep_(std::move(keep)), rows_(keep_.size()), losses_(keep_.size() * count),
           weights_(keep_.size() * count), squares_(count) {
@@ -37,7 +37,7 @@ class Mixtures {
             total += weights(rate)[k] * predictions[k];
         return total;
     }
-    // The mixture of some of them, as if there were no others.
+    // The mixture of the chosen predictions alone.
     double mixed_among(Index rate, const double* predictions, const std::vector<Index>& chosen) const {
         std::vector<double> losses, prior, weights(chosen.size());
         for (const Index k : chosen) {
@@ -67,7 +67,7 @@ class Mixtures {
         weigh();
     }
 
-    // A row that is not learned, with this squared error: were the next like it, it would be a jump.
+    // Notes the squared error of a row that is not learned: a second such row would count as a jump.
     void overlook(double square) { least_ = at_most(square, largest_square); }
 
     void temper_prior(double factor) {
@@ -91,7 +91,7 @@ class Mixtures {
   private:
     Index count_;
     std::vector<double> keep_, rows_, losses_, weights_, prior_, squares_;
-    double least_ = 0; // of the last row's squared errors
+    double least_ = 0; // smallest squared error of the last row
 };
 
 class Mixer {
@@ -103,7 +103,7 @@ class Mixer {
         top_.follow_no_coverage();
     }
 
-    // The prediction from the experts' own.
+    // Combines the experts' predictions into one.
     double mix(const double* expert) {
         mix_first(expert);
         double correction = 0;
@@ -111,11 +111,11 @@ class Mixer {
             engine<double>().predict(top_.state, correction, nullptr);
         return mix_rest(expert, correction);
     }
-    // The mixture of some experts, weighted by their losses in the long run.
+    // The mixture of the chosen experts, weighted by their long-run losses.
     double mix_among(const double* expert, const std::vector<Index>& chosen) const {
         return first_.mixed_among(first_.rates() - 1, expert, chosen);
     }
-    // The same as mix, and then the label is learned.
+    // Like mix, and then learns the label.
     double learn(const double* expert, double y, double weight) {
         mix_first(expert);
         double correction = 0;
@@ -126,7 +126,7 @@ class Mixer {
         return shown;
     }
 
-    // Adds what was said on the way to the last prediction, the experts' part first.
+    // Appends the intermediate results of the last prediction, starting with the experts' predictions.
     void note(const double* expert, std::vector<double>& said) const {
         said.insert(said.end(), expert, expert + experts_);
         said.insert(said.end(), layer_, layer_ + 4);
@@ -135,7 +135,7 @@ class Mixer {
         said.push_back(scale_);
     }
     Index note_size() const { return experts_ + 4 + 3 + top_.state.d + 1; }
-    // Learns the label of a row from what was noted when it was predicted.
+    // Learns a late label from the intermediate results recorded when its row was predicted.
     void learn_late(const double* said, double y, double weight) {
         const double* from = said + experts_;
         std::copy(from, from + 4, layer_);
@@ -153,10 +153,10 @@ class Mixer {
         for (Mixtures* mixtures : {&first_, &second_, &last_})
             mixtures->overlook(square);
     }
-    // Makes the experts' initial weights more alike.
+    // Flattens the experts' prior weights.
     void temper(double factor) { first_.temper_prior(factor); }
 
-    // The share of each expert in the mixture of mixtures; the layer on top counts as the mixture that it corrects.
+    // The share of each expert in the final mixture; the top layer's share goes to the mixture that it corrects.
     void shares(double* out) const {
         double of[4];
         shares_of_layer(of);
@@ -167,7 +167,8 @@ class Mixer {
                 out[k] += of[r] * first_.weights(r)[k];
         }
     }
-    // How the prediction depends on those of the experts when nothing is cut off and the layer on top shrinks nothing.
+    // The derivative of the prediction by each expert's, assuming that nothing is clamped and that the top layer does not
+    // shrink.
     double slopes(double* out) const {
         double of[4], moved = 0;
         shares_of_layer(of);
@@ -201,7 +202,7 @@ class Mixer {
     SecondOrderModel<double>& top() { return top_; }
 
   private:
-    static constexpr double doubt = -4; // log of the initial weight of the layer on top
+    static constexpr double doubt = -4; // log of the top layer's prior weight
     static Policy on_top() {
         Policy policy;
         policy.start = 0.2;
@@ -224,8 +225,8 @@ class Mixer {
                 out[i] += last_.weights(0)[r] * second_.weights(r)[i];
         }
     }
-    // The mixtures of the experts, and the row for the layer on top. Deviations are measured in the residuals' own size and
-    // their own: no row can be large, however sudden a change.
+    // Computes the mixtures of the experts and the input row of the top layer. Deviations are scaled by the size of the
+    // residuals and their own spread, so no row is large even after a sudden change.
     void mix_first(const double* expert) {
         for (Index r = 0; r < 3; ++r)
             layer_[r] = first_.mixed(r, expert);
@@ -249,7 +250,8 @@ class Mixer {
             second_layer_[r] = second_.mixed(r, layer_);
         return last_.mixed(0, second_layer_);
     }
-    // The layer on top may leave the experts that matter behind, by as much as they differ and twice the noise.
+    // Clamps the top layer's prediction to the range of the experts with noticeable weight, widened by that range and
+    // twice the noise.
     double within_reach(const double* expert, double value, double noise) const {
         double low = HUGE_VAL, high = -HUGE_VAL;
         for (Index k = 0; k < experts_; ++k) {

@@ -1,5 +1,5 @@
-// Auto: experts that differ in what they see and in how they take the passing of time, the mixer above them, and the team
-// beside them.
+// Auto: linear experts with different feature views and rates of adaptation, the mixer that combines them, and the team
+// of further experts.
 #pragma once
 
 #include <bit>
@@ -26,19 +26,19 @@ template <class T> class AutoModel {
     }
     AutoModel(const AutoModel&) = delete;
 
-    // Of the linear core.
+    // The number of experts in the linear core.
     Index experts() const { return static_cast<Index>(kinds_.size()) + experts_without_model; }
     const std::vector<ExpertKind>& kinds() const { return kinds_; }
     Index features() const { return inputs.features(); }
 
-    // The prediction for a row that lies `ahead` rows beyond the last label.
+    // Predicts a row that lies `ahead` rows beyond the last label.
     double predict(const double* x, Index ahead) {
         inputs.recall(x, ahead, past_);
         ask_experts(x);
         complete(inputs.label_memory);
         return team_.predict(x, ahead, inputs.leaning(x, mixer_.mix(predictions_.data())));
     }
-    // The prediction for a row that need not follow those learned: by the experts that look at no earlier label or row.
+    // Predicts a row that need not follow the learned ones, using only experts that see no earlier label or row.
     double predict_apart(const double* x) {
         inputs.recall(x, 1, past_);
         ask_experts(x);
@@ -49,7 +49,7 @@ template <class T> class AutoModel {
                 chosen.push_back(static_cast<Index>(k));
         return saturate(mixer_.mix_among(predictions_.data(), chosen), DBL_MAX);
     }
-    // As predict, with what its label is to be learned from.
+    // Like predict, and records in `notes` what learning the label will need.
     double ask(const double* x, Index ahead, std::vector<double>& notes) {
         const double prediction = predict(x, ahead);
         notes.reserve(static_cast<std::size_t>(notes_size(features())));
@@ -62,12 +62,12 @@ template <class T> class AutoModel {
     Index notes_size(Index features) const {
         return Past::size(inputs.rows_back(), features) + mixer_.note_size() + team_.notes_size(features);
     }
-    // The features that there were when these notes were taken; -1: they are not this model's.
+    // The number of features when these notes were taken; -1 if they are not this model's.
     Index features_then(const std::vector<double>& notes) const {
         const Index own = static_cast<Index>(notes.size()) - notes_size(0), each = notes_size(1) - notes_size(0);
         return own >= 0 && own % each == 0 && own / each <= features() ? own / each : -1;
     }
-    // The label of a row that was predicted `prediction`, some labels ago.
+    // Learns the late label of a row whose prediction was `prediction`.
     void tell(const double* x, double y, double weight, double prediction, const std::vector<double>& notes) {
         const Index then = features_then(notes);
         const double* said = past_.read(notes.data(), inputs.rows_back(), then, features());
@@ -80,7 +80,7 @@ template <class T> class AutoModel {
         team_.learn(of_team, then, x, y, weight);
         take_in(x, y, weight, prediction);
     }
-    // The label of a row that was predicted before the first label: everyone said 0, and nobody is judged by that.
+    // Learns the label of a row predicted before the first label. Every prediction was 0 then, so none is scored.
     void tell_first(const double* x, double y, double weight) {
         past_ = Past{};
         for (Index k = 0; k < inputs.rows_back(); ++k)
@@ -94,7 +94,7 @@ template <class T> class AutoModel {
     }
     double learn(const double* x, double y, double weight) {
         inputs.recall(x, 1, past_);
-        ask_experts(x); // which leaves the row with every expert
+        ask_experts(x); // also hands the row to every expert
         const bool outlier = is_outlier(x, y);
         complete(inputs.label_memory);
         if (outlier) {
@@ -108,9 +108,8 @@ template <class T> class AutoModel {
         return prediction;
     }
 
-    // A row that cannot be learned keeps its place, so that a season stays as many rows long. `x` is null where the features
-    // miss a value: they are taken to be those of the row before. Where the
-    // label is missing, or unusual, what was to be expected stands for it.
+    // A row that cannot be learned keeps its place, so seasonal lags stay aligned. `x` is null if a feature is missing;
+    // the row before then stands in for it. A prediction replaces a missing or unusual label.
     void pass_over(const double* x, double y) {
         if (sums.rows == 0)
             return;
@@ -126,7 +125,7 @@ template <class T> class AutoModel {
 
     Status replay(const Batch& batch, Outputs& out) { return AutoReplay<T>(*this).run(batch, out); }
 
-    // The linear model that the experts make together at this moment: slopes, then what does not depend on x.
+    // The linear model that the experts currently form together: slopes, then the offset.
     void weights(double* out) const {
         std::vector<double> shares(static_cast<std::size_t>(experts()));
         mixer_.slopes(shares.data());
@@ -152,7 +151,7 @@ template <class T> class AutoModel {
     }
 
     bool warm() const { return sums.rows < warm_rows; }
-    // Rows that an expert looks back on: of those without a model the last one, or all.
+    // The number of rows an expert remembers: 1 for the last label, all rows for the mean.
     double memory(std::size_t k) const {
         if (k >= kinds_.size())
             return k == kinds_.size() ? 1 : at_least(1, sums.rows);
@@ -160,7 +159,7 @@ template <class T> class AutoModel {
         return at_least(1, own > 0 ? at_most(own, all) : all);
     }
     double drift(std::size_t k) const { return k < kinds_.size() ? kinds_[k].drift() : k == kinds_.size() ? 1 : 0; }
-    // By the shares of the core's experts: the geometric mean of their memories, and the mean of their drifts.
+    // The geometric mean of the core experts' memories and the mean of their drifts, weighted by share.
     void memory_statistics(double* out) const {
         std::vector<double> shares(experts());
         mixer_.shares(shares.data());
@@ -172,7 +171,7 @@ template <class T> class AutoModel {
         out[0] = std::exp(out[0]);
     }
 
-    // Calls act with every number of the state; arrays of T are the experts'.
+    // Calls act with every block of the state; blocks of T belong to the experts.
     template <class Act> void visit(Act&& act) {
         act(reinterpret_cast<double*>(&sums), auto_sums_count);
         inputs.visit(act);
@@ -187,7 +186,7 @@ template <class T> class AutoModel {
             act(model->matrix().data(), model->matrix().size());
         }
     }
-    // Room for the rows kept while warming up, before their numbers are read.
+    // Allocates the warm-up buffer before its contents are read.
     void expect_warm(Index rows) { warm_.resize(rows, features(), inputs.rows_back()); }
     Index warm_count() const { return warm_.count(); }
     std::vector<std::unique_ptr<SecondOrderModel<T>>>& models() { return models_; }
@@ -216,7 +215,7 @@ template <class T> class AutoModel {
         }
     }
 
-    // Leaves a row, and what was known when it was predicted, with every expert.
+    // Hands a row, and what was known when it was predicted, to every expert.
     void show_experts(const double* x) {
         inputs.look_at(x, past_);
         for (std::size_t k = 0; k < kinds_.size(); ++k) {
@@ -232,18 +231,18 @@ template <class T> class AutoModel {
             predictions_[k] = value + inputs.origin(kinds_[k].sight);
         }
     }
-    // All predictions, from what was known of the labels.
+    // Adds the predictions of the experts without a model, and clamps them all.
     void complete(const LabelMemory& memory) {
         predictions_[kinds_.size()] = memory.last;
         predictions_[kinds_.size() + 1] = memory.mean;
         memory.cut_off(predictions_);
     }
-    // A label far out that neither an expert foresaw nor a feature explains.
+    // An extreme label that no expert foresaw and no feature explains.
     bool is_outlier(const double* x, double y) const {
         const LabelMemory& memory = inputs.label_memory;
         return memory.unusual(y) && inputs.ordinary(x) && !memory.foreseen(y, predictions_);
     }
-    // Nobody learns from an outlier. To the rows that follow its label is what was predicted.
+    // No expert learns from an outlier. Later rows see the prediction in place of its label.
     void overlook(const double* x, double y, double prediction, double core) {
         judge(y, prediction);
         sums.rows += 1;
@@ -253,18 +252,18 @@ template <class T> class AutoModel {
         team_.remember(x, prediction);
         rescale_when_due();
     }
-    // The team on a row whose label comes at once.
+    // Runs the team on a row whose label is known at once.
     double predict_and_learn(const double* x, double core, double y, double weight) {
         const double prediction = team_.predict(x, 1, core);
         team_.learn(team_.notes(), features(), x, y, weight);
         return prediction;
     }
-    // What a label changes but the mixer: its row and its past are in hand.
+    // Learns a label in everything but the mixer; the current row and its past are set.
     void take_in(const double* x, double y, double weight, double prediction) {
         judge(y, prediction);
         take_place(x, y, weight);
     }
-    // The row in hand becomes the last one. Of weight 0: nothing is learned from it.
+    // Makes the current row the last one. With weight 0, nothing is learned from it.
     void take_place(const double* x, double y, double weight) {
         const bool warming = warm();
         if (inputs.label_memory.rows == 1)
@@ -284,7 +283,8 @@ template <class T> class AutoModel {
         inputs.remember(x, y, !warming);
         rescale_when_due();
     }
-    // Before the first label everyone says 0. So large a loss in common would hide what follows: it is not learned from.
+    // Before the first label every prediction is 0. That large shared loss would mask later ones, so the mixer does not
+    // learn it.
     double mix_and_learn(double y, double weight) {
         return sums.rows > 0 ? saturate(mixer_.learn(predictions_.data(), y, weight), DBL_MAX) : 0;
     }
@@ -295,23 +295,23 @@ template <class T> class AutoModel {
         note(coverage, loss);
     }
 
-    // Expert k learns from the row that it was shown.
+    // Expert k learns the row it was handed.
     void teach(std::size_t k, double y, double weight, double& prediction) {
         SecondOrderState<T>& state = models_[k]->state;
         const ExpertKind& kind = kinds_[k];
         if (kind.reset > 0)
-            state.sums.value = 0; // of one row: the square of its error over what was to be expected
+            state.sums.value = 0; // will hold this row's squared error over its expected value
         const double label = saturate(y - inputs.origin(kind.sight), type_max<T>);
         engine<T>().learn(state, label, weight, prediction);
         if (kind.reset > 0 && watches_[k].jumped(state.sums.value, kind.sudden, weight)) {
             set_identity(state.factor, kind.reset, state.d);
             state.ready = false;
             sums.resets += 1;
-            double ignored = 0; // the row that told of the jump is the first of those after it
+            double ignored = 0; // the row that revealed the jump is the first one after it
             engine<T>().learn(state, label, weight, ignored);
         }
     }
-    // All experts anew on the rows kept, in units that these rows tell.
+    // Restarts all experts on the buffered rows, in units estimated from these rows.
     void start_afresh() {
         const Index rows = warm_.count();
         inputs.measure(warm_.x.data(), warm_.y.data(), rows);
@@ -352,7 +352,7 @@ template <class T> class AutoModel {
     std::vector<double> predictions_, factors_, row_before_;
     WarmRows warm_;
     std::vector<Sight> used_sights_;
-    Past past_; // of the row in hand
+    Past past_; // of the current row
     Index widest_ = 1;
 };
 

@@ -1,5 +1,5 @@
-// The labels and the rows that Auto knew when it predicted a row, in their own units: a label that comes late is learned
-// with these.
+// The labels and rows that Auto knew when it predicted a row, in their original units. A late label is learned from
+// these.
 #pragma once
 
 #include <algorithm>
@@ -10,10 +10,10 @@
 namespace driftline {
 
 struct Past {
-    double known = 0;            // labels
-    double ahead = 1;            // of the row, beyond the newest of them
-    double labels[all_labels]{}; // see label_place; 0 where there is none
-    std::vector<double> rows;    // (rows, features), the latest first
+    double known = 0;            // number of labels
+    double ahead = 1;            // distance of the row from the newest label
+    double labels[all_labels]{}; // see label_place; 0 if missing
+    std::vector<double> rows;    // (rows, features), newest first
 
     static Index size(Index rows, Index features) { return 2 + all_labels + rows * features; }
 
@@ -25,7 +25,7 @@ struct Past {
         to = std::copy(labels, labels + all_labels, to);
         return std::copy(rows.begin(), rows.end(), to);
     }
-    // What was written when there were `then` features; of those that came since, nothing was known.
+    // Reads what was written when there were `then` features; features added since are 0.
     const double* read(const double* from, Index count, Index then, Index features) {
         known = *from++;
         ahead = *from++;

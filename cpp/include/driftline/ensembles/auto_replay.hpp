@@ -1,8 +1,9 @@
-// Many rows through Auto.
+// Replays many rows through Auto.
 //
-// Experts depend on rows and labels alone, never on the mixture, the linear core does not depend on the team beside it, and
-// of the team only the trees and the jury look at what others say. So a block of rows goes through one expert after the
-// other, then through the mixer, the team's linear experts, its trees and its jury, with the same result as row after row.
+// Experts depend on rows and labels alone, never on the mixture. The linear core does not depend on the team, and within
+// the team only the trees and the jury use other members' predictions. A block of rows can therefore pass through one
+// expert after another, then the mixer, the team's linear experts, its trees and its jury, with the same result as row by
+// row.
 #pragma once
 
 #include "driftline/base/machine.hpp"
@@ -19,9 +20,9 @@ template <class T> class AutoReplay {
   public:
     explicit AutoReplay(AutoModel<T>& model) : m_(model) {}
 
-    // The linear experts and one of the two ensembles of trees take a block of rows ahead while a second thread, where there
-    // is room for one, is with the other ensemble and the jury on the block before: about half of the work. Neither needs
-    // the other but for rows that go alone.
+    // The linear experts and one of the two tree ensembles run one block ahead. A second thread, if one is available,
+    // runs the other ensemble and the jury on the preceding block, about half of the work. The two synchronise only for
+    // rows that are processed singly.
     Status run(const Batch& batch, Outputs& out) {
         const ThreadClaim claim;
         Worker worker;
@@ -56,16 +57,16 @@ template <class T> class AutoReplay {
     }
 
   private:
-    // Rows that go through the experts together.
+    // Rows that pass through the experts together.
     struct Block {
         Index first = 0, rows = 0;
         std::vector<double> x;             // the rows
-        std::vector<LabelMemory> memories; // before each of them
-        std::vector<LabelRange> ranges;    // likewise
-        std::vector<double> notes;         // the team's
+        std::vector<LabelMemory> memories; // before each row
+        std::vector<LabelRange> ranges;    // before each row
+        std::vector<double> notes;         // of the team
     };
-    // Reads the rows that can be taken as a block, up to one that is not learned, whose fate is given; what may be an
-    // outlier goes alone. Scales may change, and snapshots be kept, after the last row of a block only.
+    // Reads the rows that can form a block. It ends before a row that is not learned, whose fate is returned, and a
+    // possible outlier is processed singly. Scales change and snapshots are taken only after the last row of a block.
     void read_block(const Batch& batch, const Outputs& out, Fate& fate, Block& block) {
         Index most = 1;
         if (!m_.warm())
@@ -118,7 +119,7 @@ template <class T> class AutoReplay {
         if (out.memory && place >= 0)
             m_.memory_statistics(out.memory + 2 * place);
     }
-    // It touches neither the trees on residuals nor the jury, nor the coverage, nor the sums of losses.
+    // Leaves the residual trees, the jury, the coverage and the loss sums alone: those belong to finish_block.
     void begin_block(const Batch& batch, Outputs& out, Block& block) {
         const Index first = block.first, rows = block.rows, columns = static_cast<Index>(m_.kinds_.size());
         Team& team = m_.team_;
@@ -147,7 +148,7 @@ template <class T> class AutoReplay {
         m_.rescale_when_due();
         out.done = first + rows;
     }
-    // What the core's experts see of each row.
+    // Computes the core experts' inputs for each row.
     void see_block(const Batch& batch, const Block& block) {
         for (const Sight sight : m_.used_sights_)
             seen_[static_cast<int>(sight)].resize(block.rows * m_.inputs.width(sight));
@@ -160,7 +161,7 @@ template <class T> class AutoReplay {
             m_.inputs.remember(x, batch.y[block.first + t], true);
         }
     }
-    // All else that the rows need, and what is shown and counted.
+    // Runs the remaining team members, writes the predictions and scores them.
     void finish_block(const Batch& batch, const Outputs& out, Block& block) {
         Team& team = m_.team_;
         for (Index i = 0; i < block.rows; ++i) {
@@ -197,7 +198,7 @@ template <class T> class AutoReplay {
 
     AutoModel<T>& m_;
     Block blocks_[2];
-    std::vector<double> seen_[sights], table_, labels_; // of a block
+    std::vector<double> seen_[sights], table_, labels_; // of the current block
 };
 
 } // namespace driftline

@@ -1,5 +1,4 @@
-// What Auto keeps beside its experts: the first rows, a watch for jumps; rows through an expert, and how it follows a change
-// of units.
+// Auto's supporting parts: the warm-up buffer, the jump detector, the replay of one expert and its rescaling.
 #pragma once
 
 #include <utility>
@@ -12,13 +11,13 @@ namespace driftline {
 
 struct AutoSums {
     double rows = 0, loss = 0, largest_loss = 0, resets = 0, rescalings = 0, outliers = 0;
-    double gaps = 0; // rows that were not learned, and yet have a place among those that later rows look back on
+    double gaps = 0; // rows that were not learned but count as earlier rows for later ones
 };
 inline constexpr Index auto_sums_count = sizeof(AutoSums) / sizeof(double);
 
-inline constexpr Index most_block = 128; // rows that go through one expert after the other
+inline constexpr Index most_block = 128; // most rows in a block
 
-// The first rows, which are kept until units are known well enough, each with what was known when it was predicted.
+// The warm-up buffer: the first rows, each with what was known when it was predicted, kept until the units are reliable.
 struct WarmRows {
     std::vector<double> x, y, weights, pasts;
 
@@ -39,7 +38,7 @@ struct WarmRows {
     void past(Index t, Index features, Index rows_back, Past& to) const {
         to.read(pasts.data() + t * Past::size(rows_back, features), rows_back, features, features);
     }
-    // Features that come later were 0.
+    // Features added later are 0 in the buffered rows.
     void grow(Index before, Index more, Index rows_back) {
         WarmRows wider;
         Past one;
@@ -59,7 +58,7 @@ struct WarmRows {
     }
 };
 
-// Tells an expert that its target jumped: errors beyond twice the usual add up, and the usual is a mean that forgets.
+// Detects a jump of an expert's target: a CUSUM of squared errors beyond twice their exponentially weighted mean.
 struct Watch {
     double squares = 0, rows = 0, excess = 0, since = 0; // since: rows since the last reset
 
@@ -77,7 +76,7 @@ struct Watch {
     }
 };
 
-// What an expert says to rows that are given as it sees them, one after the other; it learns their labels on the way.
+// Replays rows, given in the expert's own view, through one expert, which predicts and then learns each.
 template <class T>
 void replay_seen(SecondOrderState<T>& state, const double* seen, const std::vector<double>& labels, const double* weight,
                  double* predictions) {
@@ -104,14 +103,14 @@ template <class T> double variance_of(const SecondOrderState<T>& state, Index j)
     }
     return total;
 }
-// Makes factors for S of those for the weights: no variance grows beyond `largest_start`. S stays positive definite.
+// Limits the factors for S so that no variance exceeds `largest_start`. S stays positive definite.
 template <class T> void hold_factors(const SecondOrderState<T>& state, double* factors) {
     for (Index j = 0; j < state.d; ++j) {
         const double room = std::sqrt(largest_start<T> / variance_of(state, j));
         factors[j] = at_most(factors[j], at_least(1, room));
     }
 }
-// The same predictions for columns divided by these factors, which are spoilt: w and S follow.
+// Adapts w and S to columns divided by these factors, leaving predictions unchanged. Overwrites `factors`.
 template <class T> void rescale(SecondOrderModel<T>& model, double* factors) {
     SecondOrderState<T>& state = model.state;
     restart_where_broken(state);

@@ -1,5 +1,5 @@
-// Bernstein online aggregation (Wintenberger 2017) on linearised squared losses: exponential weights, each prediction with a
-// rate of its own by the second moment of its regrets. Regrets fade, since experts change.
+// Bernstein online aggregation (Wintenberger 2017) on linearised squared losses: exponential weights, with a learning
+// rate per prediction that depends on the second moment of its regrets. Regrets decay, because experts change.
 #pragma once
 
 #include <cmath>
@@ -15,7 +15,7 @@ class Bernstein {
         : prior_(std::move(prior)), parts_(prior_.size()), weights_(prior_), rates_(prior_.size()) {
         for (const double share : prior_)
             surprise_.push_back(-std::log(share));
-        weigh(); // as after a state was read
+        weigh(); // also needed after loading a state
     }
 
     Index count() const { return static_cast<Index>(prior_.size()); }
@@ -26,11 +26,11 @@ class Bernstein {
             total += weights_[k] * said[k];
         return total;
     }
-    // `mixed` is what was made of them when they were said, `ahead` of the label. Regrets of labels that come late follow
-    // one another alike: their squares count more.
+    // `mixed` is the mixture at prediction time, made `ahead` rows before the label. Regrets of late labels are
+    // correlated, so their squares count more.
     void learn(const double* said, double mixed, double y, double weight, Index ahead) {
         const double alike = std::sqrt(static_cast<double>(ahead));
-        double most = 0; // that one row counts, once there is something usual
+        double most = 0; // limit on one row's regret, once a usual size is known
         for (const Part& part : parts_)
             most = at_least(most, far_out * std::sqrt(part.squares / rows_));
         most = rows_ >= enough && most > 0 ? most : 1e145;
@@ -52,7 +52,7 @@ class Bernstein {
         act(&rows_, 1);
         act(reinterpret_cast<double*>(parts_.data()), 3 * count());
     }
-    // After a state was read.
+    // Recomputes the weights after a state was loaded.
     void weigh() {
         for (Index k = 0; k < count(); ++k)
             if (parts_[k].most > 0)
@@ -63,7 +63,7 @@ class Bernstein {
   private:
     static constexpr double far_out = 100, enough = 64, keep = 0.998;
     struct Part {
-        double sum = 0, squares = 0, most = 0; // of regrets
+        double sum = 0, squares = 0, most = 0; // statistics of the regrets
     };
     void weigh_by_rates() {
         double most = -HUGE_VAL, total = 0, largest = 0;
@@ -91,7 +91,7 @@ class Bernstein {
     double rows_ = 0;
     std::vector<double> prior_;
     std::vector<Part> parts_;
-    std::vector<double> weights_, rates_; // a rate counts where there were regrets
+    std::vector<double> weights_, rates_; // a rate is meaningful only after the first regrets
     std::vector<double> surprise_;        // -log of the prior
 };
 

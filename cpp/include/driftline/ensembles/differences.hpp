@@ -1,5 +1,5 @@
-// Autoregression in differences: the change of the label from the newest one known, by the differences of order 0 to 15 of
-// the labels before, and those of the features with as many lags as 16 columns hold.
+// Autoregression in differences: predicts the change from the newest known label, using the differences of order 0 to 15
+// of earlier labels and those of the features, with as many lags as 16 columns allow.
 #pragma once
 
 #include "driftline/ensembles/regression.hpp"
@@ -14,7 +14,7 @@ class Differences {
         : features_(features), lags_(lags), fit_(near_labels + features * lags, 0.9998, 1e-3) {}
 
     Index columns() const { return fit_.columns(); }
-    // Whether all labels that it looks at exist.
+    // Whether all the labels it needs exist.
     static bool sees(const Outlook& outlook) { return outlook.known >= near_labels; }
     void write(const Outlook& outlook, double* row) const {
         std::copy_n(outlook.near, near_labels, row);
@@ -39,7 +39,7 @@ class Differences {
     Regression& fit() { return fit_; }
 
   private:
-    // Values in succession, the newest first, become their differences of order 0, 1, 2, ...
+    // Replaces consecutive values, newest first, with their differences of order 0, 1, 2, ...
     static void difference(double* values, Index count, Index stride) {
         for (Index order = 1; order < count; ++order)
             for (Index k = count - 1; k >= order; --k)

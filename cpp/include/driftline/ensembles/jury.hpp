@@ -1,7 +1,8 @@
-// How one prediction is made of those of the linear core and of the experts beside it.
+// Combines the predictions of the linear core and of the other experts into one.
 //
-// Mixtures by likelihood at three rates of forgetting, and Bernstein's, all of which lean on the core to begin with; and
-// Bernstein's mixture of these four. The first ones follow what is best of late, the last one keeps to what was best so far.
+// Three likelihood mixtures with different rates of forgetting and one Bernstein mixture, all with a prior in favour of
+// the core, are combined by a second Bernstein mixture. The likelihood mixtures follow the recent best; Bernstein's keeps
+// to the best overall.
 #pragma once
 
 #include "driftline/ensembles/auto_mixer.hpp"
@@ -23,7 +24,7 @@ class Jury {
         layer[layers - 1] = cautious_.mix(said);
         return last_.mix(layer);
     }
-    // All is as it was said when the row was predicted. Labels that come late tell less, each of them.
+    // Arguments are the values at prediction time. A late label carries less information, so it counts less.
     void learn(const double* said, const double* layer, double mixed, double y, double weight, Index ahead) {
         likely_.learn(said, y, weight / std::sqrt(std::sqrt(static_cast<double>(ahead))));
         cautious_.learn(said, layer[layers - 1], y, weight, ahead);

@@ -1,4 +1,4 @@
-// Weights of predictions from their discounted losses, and what needs them: short loops, compiled for each instruction set.
+// Short loops that compute weights from discounted losses, compiled for each instruction set.
 #pragma once
 
 #include <bit>
@@ -11,12 +11,12 @@ namespace driftline {
 
 inline namespace DRIFTLINE_ISA {
 
-// Natural logarithm of a positive normal number to about 1e-15: its exponent, and the series of atanh on [sqrt(1/2),
-// sqrt(2)). Without a branch, a call or a signed shift, so that a loop over it is vectorised.
+// Natural logarithm of a positive normal number, accurate to about 1e-15: its exponent plus the atanh series on
+// [sqrt(1/2), sqrt(2)). It has no branch, call or signed shift, so loops over it vectorise.
 DRIFTLINE_INLINE double plain_log(double value) {
     constexpr unsigned long long one = 0x3ff0000000000000, low = 0x3fe6a09e667f3bcd; // 1 and sqrt(1/2)
     const auto bits = std::bit_cast<unsigned long long>(value);
-    const unsigned long long power = (bits + (one - low)) >> 52; // 1023 too many
+    const unsigned long long power = (bits + (one - low)) >> 52; // biased by 1023
     const double mantissa = std::bit_cast<double>(bits + one - (power << 52));
     const double exponent = std::bit_cast<double>(power | 0x4330000000000000) - (0x1p52 + 1023);
     const double t = (mantissa - 1) / (mantissa + 1), q = t * t;
@@ -33,7 +33,7 @@ DRIFTLINE_INLINE double plain_log(double value) {
     return exponent * 0.6931471805599453 + 2 * t * series;
 }
 
-// e to a power of at most 0, to about 1e-15; below -700 it is e^-700.
+// exp of a number of at most 0, accurate to about 1e-15; below -700 it returns e^-700.
 DRIFTLINE_INLINE double plain_exp(double power) {
     power = power > -700 ? power : -700;
     const double shifted = power * 1.4426950408889634 + 0x1.8p52; // the nearest integer sits in the low bits
@@ -57,7 +57,7 @@ DRIFTLINE_INLINE double plain_exp(double power) {
     return std::bit_cast<double>(std::bit_cast<unsigned long long>(series) + exponent);
 }
 
-// Values taken together by an operation that does not mind the order, in four chains that do not wait for one another.
+// Reduces values with a commutative operation, in four independent chains.
 template <class Fold> DRIFTLINE_INLINE double folded(const double* values, Index count, Fold fold) {
     if (count < 4) {
         double all = values[0];
@@ -75,10 +75,10 @@ template <class Fold> DRIFTLINE_INLINE double folded(const double* values, Index
     return fold(fold(chain[0], chain[1]), fold(chain[2], chain[3]));
 }
 
-// Takes a row's squared errors in: losses <- keep losses + weight squares; `now` and `before` are the least square of this
-// row and of the last. One row counts no more than `most_times` the best mean so far: an outlier would otherwise make all
-// alike for as long as it is remembered. Two such rows in succession are a jump of the target. Then the second counts in
-// full, and the least of the first for all: one lucky row must not decide.
+// Adds a row's squared errors: losses <- keep losses + weight squares. `now` and `before` are the smallest square of this
+// row and of the last. One row counts at most `most_times` the best mean so far; otherwise an outlier would level all
+// weights for as long as it is remembered. Two such rows in succession are a jump of the target: the second then counts
+// in full, and the smallest square of the first is charged to all, so one lucky row does not decide.
 inline void discount_losses(double* losses, const double* squares, Index count, double rows, double before, double now,
                             double keep, double weight) {
     constexpr double most_times = 1e3, largest_square = 1e280;
@@ -90,8 +90,8 @@ inline void discount_losses(double* losses, const double* squares, Index count, 
         losses[k] = at_most(keep * losses[k] + weight * (common + (squares[k] < cap ? squares[k] : cap)), 1e290);
 }
 
-// weights_k = exp(prior_k) (losses_k + floor)^(-rows/2), normalised; the floor keeps exact predictions from being
-// everything.
+// weights_k = exp(prior_k) (losses_k + floor)^(-rows/2), normalised. The floor keeps an exact prediction from taking all
+// the weight.
 inline void weigh(const double* losses, const double* prior, double rows, double* weights, Index count) {
     const auto sum = [](double a, double b) { return a + b; };
     const double floor = 1e-9 * folded(losses, count, sum) / static_cast<double>(count) + DBL_MIN;

@@ -1,9 +1,9 @@
-// What the label usually is, and how it usually changes, where a feature or a pair of features has a certain value.
+// Profiles: the usual label, and its usual change, for each value of a feature or pair of features.
 //
-// A feature of few values is a key by itself, and together with one of at most seven values; any other feature is a key by
-// the quantiles of its last rows. For each key, and each of its values, there is a running mean of the label and of its
-// change from the newest label known. The keys that predict best by themselves enter a least squares regression, with the
-// features and a few differences of labels. Nothing is known of calendars: an hour and a weekday are features like others.
+// A feature with few values is a key by itself, and paired with a feature of at most seven values; any other feature is
+// binned by the quantiles of its recent rows. Each value of a key has a running mean of the label and of its change from
+// the newest known label. The keys that predict best by themselves enter a least-squares regression, along with the
+// features and a few label differences. Calendars are not built in: hour and weekday are ordinary features.
 #pragma once
 
 #include <bit>
@@ -15,7 +15,7 @@ namespace driftline {
 
 inline constexpr Index profile_slots = 12, profile_columns = 2 * profile_slots;
 
-// The values that a feature has had, or the quantiles between which they are.
+// The distinct values of a feature, or the quantiles that separate its bins.
 class Catalog {
   public:
     static constexpr Index most_values = 64, bins = 16;
@@ -30,7 +30,7 @@ class Catalog {
         many_ = true;
         values_.clear();
     }
-    // The number of a value, or of the bin that it falls into; -1: not known.
+    // The index of a value or of its bin; -1 if unknown.
     Index place(double value) const {
         if (many_)
             return values_.empty() ? -1 : std::lower_bound(values_.begin(), values_.end(), value) - values_.begin();
@@ -60,7 +60,7 @@ class Catalog {
 
   private:
     bool many_ = false;
-    std::vector<double> values_; // in the order in which they were met, or the edges of the bins
+    std::vector<double> values_; // in order of first appearance; or the edges of the bins
 };
 
 class Profiles {
@@ -72,7 +72,7 @@ class Profiles {
 
     Index columns() const { return fit_.columns(); }
     bool ready() const { return fit_.ready(); }
-    // The usual level and the usual change, both from the newest label, for each key that was chosen; then the labels and
+    // Writes the usual level (relative to the newest label) and the usual change for each chosen key, then the labels and
     // the features.
     void write(const Outlook& outlook, double mean, double* row) const {
         const double last = outlook.near[0];
@@ -91,8 +91,8 @@ class Profiles {
     }
     double predict(const double* row, double last) { return last + fit_.predict(row); }
     void learn(const double* row, double last, double y, double weight) { fit_.learn(row, y - last, weight); }
-    // Takes a row with its label into the tables. `change` is that of the label from the newest one known when the row was
-    // predicted, null where none was.
+    // Adds a row and its label to the tables. `change` is the label minus the newest label known at prediction time, or
+    // null if none was.
     void remember(const double* x, double y, const double* change, double mean) {
         const Index width = static_cast<Index>(catalogs_.size()), at = static_cast<Index>(rows_) % recent_rows;
         for (Index j = 0; j < width; ++j) {
@@ -116,7 +116,7 @@ class Profiles {
             std::copy_n(recent.begin() + t * before, before, recent_.begin() + t * width);
     }
 
-    // The features of the key in slot s, -1 where there is none, and the share of the labels' variance that it leaves.
+    // The features of the key in slot s (-1 if none), and the share of label variance that it leaves unexplained.
     struct Choice {
         Index first = -1, second = -1;
         double left = 1;
@@ -129,7 +129,7 @@ class Profiles {
                 key.spread > 0 ? at_most(key.level_loss / key.spread, 1) : 1};
     }
 
-    // Sizes of what follows: one number for each catalog, then three for each key.
+    // The sizes of the arrays in the state: one number per catalog, then three per key.
     void layout(std::vector<double>& out) const {
         for (const Catalog& catalog : catalogs_)
             out.push_back(catalog.layout());
@@ -137,7 +137,7 @@ class Profiles {
         for (const Key& key : keys_)
             out.insert(out.end(), {key.first, key.second, static_cast<double>(key.cells.size())});
     }
-    // Room for numbers of these sizes; null where they are none. Else what follows them.
+    // Allocates arrays of these sizes. Returns the position after them, or null if they are invalid.
     const double* set_layout(const double* from, const double* end) {
         const Index width = static_cast<Index>(catalogs_.size());
         if (end - from < width + 1)
@@ -199,7 +199,7 @@ class Profiles {
         }
     };
     struct Key {
-        double first = 0, second = -1;                      // features; the second may be none
+        double first = 0, second = -1;                      // features; second is -1 for a single feature
         double level_loss = 0, change_loss = 0, spread = 0; // discounted sums of squares
         std::vector<Cell> cells{};
         double loss() const { return at_most(level_loss, change_loss); }
@@ -252,7 +252,7 @@ class Profiles {
                 best.push_back(static_cast<Index>(k));
         std::stable_sort(best.begin(), best.end(), [&](Index a, Index b) { return keys_[a].loss() < keys_[b].loss(); });
         best.resize(std::min<std::size_t>(best.size(), profile_slots));
-        for (double& slot : slots_) { // those that stay keep their place
+        for (double& slot : slots_) { // keys that stay chosen keep their slot
             const auto found = std::find(best.begin(), best.end(), static_cast<Index>(slot));
             if (found == best.end())
                 slot = -1;
@@ -276,7 +276,7 @@ class Profiles {
             catalogs_[j].divide(sample);
         }
     }
-    // Cells that no row falls into since a feature has many values.
+    // Frees cells that became unreachable because a feature turned out to have many values.
     void drop_idle_cells() {
         for (Key& key : keys_) {
             const bool many = catalogs_[static_cast<std::size_t>(key.first)].many();
@@ -308,7 +308,7 @@ class Profiles {
     std::vector<Catalog> catalogs_;
     std::vector<double> recent_; // the last rows
     std::vector<Key> keys_;
-    double slots_[profile_slots]; // places among the keys; -1: none
+    double slots_[profile_slots]; // indices into the keys; -1: none
     double rows_ = 0;
     Regression fit_;
 };

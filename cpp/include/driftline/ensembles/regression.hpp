@@ -1,9 +1,10 @@
-// Recursive least squares in units that stay.
+// Recursive least squares with piecewise constant units.
 //
-// Columns are centred and scaled by what the rows so far tell, taken over when their number reaches a power of two, and the
-// weights and S are carried over exactly: with z = (x - centre) / size, new units are z' = (z - shift) / factor, so that
-// w' = A w and S' = A S A' with A = [1 shift'; 0 diag(factor)], the constant coming first. A is upper triangular, and so
-// S' = U' D' U'' has U' = A U diag(1, factor)^-1. Running units would change what the weights mean from row to row.
+// Columns are centred and scaled by statistics of the rows so far, adopted each time the number of rows reaches a power
+// of two. The weights and S are converted exactly: with z = (x - centre) / size, new units are z' = (z - shift) / factor,
+// hence w' = A w and S' = A S A' with A = [1 shift'; 0 diag(factor)], the constant coming first. A is upper triangular,
+// so S' = U' D' U'' has U' = A U diag(1, factor)^-1. Units that changed with every row would change the meaning of the
+// weights each time.
 #pragma once
 
 #include <bit>
@@ -16,7 +17,7 @@ namespace driftline {
 
 class Regression {
   public:
-    static constexpr Index first_units = 8; // rows after which units are known, and learning begins
+    static constexpr Index first_units = 8; // rows before the first units are adopted and learning begins
 
     Regression(Index columns, double forgetting, double ridge)
         : columns_(columns), units_(columns),
@@ -45,7 +46,7 @@ class Regression {
         engine<double>().learn(model_->state, saturate(y, largest), weight, ignored);
     }
 
-    // New columns from place `at` on.
+    // Inserts new columns at position `at`.
     void grow(Index more, Index at) {
         model_ = model_->grown(more, at + 1, model_->state.policy.start);
         units_.insert(units_.begin() + at, static_cast<std::size_t>(more), Column{});
@@ -66,8 +67,8 @@ class Regression {
   private:
     static constexpr double largest = 1e150, farthest = 1e3, most_change = 1e6;
     struct Column {
-        double centre = 0, size = 0;  // in use; size 0: it has not varied yet
-        double mean = 0, squares = 0; // of all rows: the mean, and the sum of squared deviations from it
+        double centre = 0, size = 0;  // in use; size 0: constant so far
+        double mean = 0, squares = 0; // over all rows: the mean and the sum of squared deviations from it
     };
     static Policy policy(double forgetting, double ridge) {
         Policy out;
@@ -76,13 +77,13 @@ class Regression {
         out.amount = forgetting;
         return out;
     }
-    // A value counts as at most `farthest` sizes away, so that no single one takes the unit with it.
+    // Values are clamped to `farthest` sizes from the centre, so a single outlier cannot distort the unit.
     void observe(Column& unit, double value) const {
         if (unit.size > 0) {
             const double reach = farthest * unit.size;
             value = at_most(at_least(unit.centre - reach, value), unit.centre + reach);
         } else if (rows_ >= first_units && value != unit.centre) {
-            unit.size = std::fabs(value - unit.centre); // until now it was 0 to the model
+            unit.size = std::fabs(value - unit.centre); // the model saw it as 0 until now
         }
         const double away = value - unit.mean;
         unit.mean += away / (rows_ + 1);

@@ -1,5 +1,5 @@
-// The loops of growing a tree, compiled for each instruction set: histograms of a sample's rows, the best split that they
-// show, and the leaves of many rows. All instruction sets give the same bits.
+// The inner loops of tree growing, compiled for each instruction set: histograms of a sample's rows, the best split, and
+// the leaves of many rows. All instruction sets produce identical bits.
 #pragma once
 
 #include <cfloat>
@@ -11,33 +11,33 @@
 namespace driftline {
 
 inline constexpr Index tree_depth = 5, tree_splits = (1 << tree_depth) - 1, most_bins = 32;
-inline constexpr Index bytes_at_once = 32; // rows that leaves are found for
+inline constexpr Index bytes_at_once = 32; // rows per step of the leaf search
 
-// The values between the bins of a column, in ascending order.
+// The thresholds between the bins of a column, in ascending order.
 struct Edges {
     float value[most_bins]; // FLT_MAX from `count` on
     Index count;
 };
 
-// A row's label times its weight, and that weight; or sums of these.
+// A row's weighted label and its weight, or sums of these.
 struct alignas(16) Term {
     double sum, weight;
 };
 
-// The rows that a tree is fitted on.
+// The rows a tree is fitted on.
 struct TreeSample {
     static constexpr double ridge = 1, least_rows = 8;
-    const Term* terms;        // of each row
-    const std::uint8_t* bins; // (rows, width), twice the number of the bin
-    const Index* edges;       // of each column: how many there are
+    const Term* terms;        // one per row
+    const std::uint8_t* bins; // (rows, width), each twice the bin index
+    const Index* edges;       // number of edges of each column
     Index width;              // columns
-    Term* bars;               // (width, most_bins), room for the histograms
+    Term* bars;               // (width, most_bins), scratch space for the histograms
 };
 
-// A split of a node, and by how much it lowers the squares, shrinkage included.
+// A split of a node, and the reduction in squared error it brings, shrinkage included.
 struct TreeSplit {
     double gain = 0;
-    Index column = -1, edge = 0; // rows whose bin is beyond the edge go right; -1: no split lowers them
+    Index column = -1, edge = 0; // rows in bins beyond the edge go right; column -1: no split helps
 };
 
 inline namespace DRIFTLINE_ISA {
@@ -46,7 +46,7 @@ using Pair = Vec<double, 2>;
 
 DRIFTLINE_INLINE void add_pair(double* to, Pair term) { store(to, load<Pair>(to) + term); }
 
-// Adds rows to the histograms, column after column: no sum waits for the one before.
+// Adds rows to the histograms, column by column, so that consecutive sums are independent.
 inline void fill_bars(const TreeSample& sample, const std::uint16_t* row, const std::uint16_t* end) {
     constexpr Index size = 2 * most_bins;
     const Index width = sample.width;
@@ -70,7 +70,7 @@ inline void fill_bars(const TreeSample& sample, const std::uint16_t* row, const 
     }
 }
 
-// The splits of one column, several at once; one by one where any of them is better than the best so far.
+// Scores the splits of one column several at a time, and one by one only if some of them beat the best so far.
 inline void look_at_column(const Term* bars, const Term& all, Index column, Index last, TreeSplit& best) {
     constexpr double ridge = TreeSample::ridge, least_rows = TreeSample::least_rows;
     constexpr Index few = lanes<double>;
@@ -97,7 +97,7 @@ inline void look_at_column(const Term* bars, const Term& all, Index column, Inde
     }
 }
 
-// The best split of a node, which has the rows from `row` to `end` of the sample.
+// The best split of a node that holds the rows from `row` to `end` of the sample.
 inline TreeSplit best_split(const TreeSample& sample, const std::uint16_t* row, const std::uint16_t* end) {
     Pair sums{};
     for (const std::uint16_t* i = row; i < end; ++i)
@@ -112,8 +112,8 @@ inline TreeSplit best_split(const TreeSample& sample, const std::uint16_t* row, 
     return best;
 }
 
-// The leaves of rows, `bytes_at_once` at a time, by the bins of each split's column: beyond the edge a row goes right. All
-// splits are looked at, and each level picks those that lie on the row's way.
+// Finds the leaves of rows, `bytes_at_once` at a time, from the bins of each split's column: beyond the edge a row goes
+// right. Every split is evaluated, and each level selects those on the row's path.
 inline void find_leaves(const std::uint8_t* const* bins, const std::int8_t* edge, Index rows, std::uint8_t* to) {
     using Bytes = Wide<std::int8_t>;
     for (Index t = 0; t < rows; t += lanes<std::int8_t>) {
@@ -125,7 +125,7 @@ inline void find_leaves(const std::uint8_t* const* bins, const std::int8_t* edge
         }
         for (Index level = 0; level < tree_depth; ++level) {
             Bytes* choice = right + (Index(1) << level) - 1;
-            for (Index above = level - 1; above >= 0; --above) // the last turn tells neighbours apart
+            for (Index above = level - 1; above >= 0; --above) // the last pass separates siblings
                 for (Index m = 0; m < Index(1) << above; ++m)
                     choice[m] = (turn[above] & choice[2 * m + 1]) | (~turn[above] & choice[2 * m]);
             turn[level] = choice[0];
@@ -135,7 +135,7 @@ inline void find_leaves(const std::uint8_t* const* bins, const std::int8_t* edge
     }
 }
 
-// The bins of a row's values.
+// Finds the bins of a row's values.
 inline void find_bins(const Edges* edges, const float* row, Index columns, std::uint8_t* to) {
     for (Index j = 0; j < columns; ++j) {
         int place = 0;

@@ -1,5 +1,5 @@
-// Least squares on predictions: y - first is regressed on the deviations of the others from the first, in units of the first
-// one's errors. What it says stays in the hull of what it was given, and a tenth of its width.
+// Stacking by least squares: regresses y - first on the other predictions' deviations from the first, in units of the
+// first one's errors. The result is clamped to the range of its inputs, widened by a tenth.
 #pragma once
 
 #include <algorithm>
@@ -59,7 +59,7 @@ class GuardedStack {
     }
 
     Index count_;
-    double squares_ = 0, rows_ = 0; // of the first one's errors
+    double squares_ = 0, rows_ = 0; // of the first prediction's errors
     SecondOrderModel<double> model_;
 };
 

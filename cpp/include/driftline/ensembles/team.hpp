@@ -1,7 +1,7 @@
-// The experts beside the linear core of Auto: autoregression in differences, profiles, what is usual, two ensembles of
-// trees, and a stack of them all; and the jury that makes one prediction of what they say.
+// Auto's experts besides the linear core: autoregression in differences, profiles, a regression on usual values, two tree
+// ensembles and a stack of them all; and the jury that combines their predictions.
 //
-// What a row's label teaches them is what was known when the row was predicted: everything that they look at is noted then.
+// Experts learn a row from the inputs available when it was predicted, so those inputs are recorded then.
 #pragma once
 
 #include "driftline/ensembles/differences.hpp"
@@ -12,7 +12,7 @@
 
 namespace driftline {
 
-// The stack is made of those before the core that is cut off where labels have not been of late.
+// The stack combines the members listed before `cut`, which is the core clamped to the recent range of labels.
 enum class Member : int { core, differences, profiles, usual, trees, residual_trees, cut, stack };
 inline constexpr Index members = 8;
 
@@ -27,15 +27,15 @@ class Team {
         make_room();
     }
 
-    // What is made of the core's prediction and those of the others. What their learning needs is noted.
+    // Combines the core's prediction with the other members', and records the inputs that learning needs.
     double predict(const double* x, Index ahead, double core) {
         const LabelRange range = ask_linear(x, ahead, core, notes_.data());
         ask_trees(notes_.data());
         ask_residual_trees(notes_.data());
         return mix(notes_.data(), range);
     }
-    // The parts of a prediction, one after the other. None of them looks at what the others keep but for the notes, so that
-    // each may be ahead of the next by as many rows as there are notes.
+    // The stages of a prediction, in order. They share nothing but the notes, so a stage may run as many rows ahead of
+    // the next as there are notes.
     LabelRange ask_linear(const double* x, Index ahead, double core, double* notes) {
         const LabelRange range = range_.now();
         Outlook outlook;
@@ -65,7 +65,7 @@ class Team {
             note.said[at(Member::residual_trees)] =
                 note.said[0] + residual_trees_.predict(narrowed(note.residual_trees, residual_row_));
     }
-    // `range` is that of the labels when the row was predicted.
+    // `range` is the range of labels when the row was predicted.
     double mix(double* notes, const LabelRange& range) {
         const Note note = view(notes);
         double* said = note.said;
@@ -77,7 +77,7 @@ class Team {
         said[at(Member::stack)] = stack_.predict(said);
         return note.head[4] = saturate(jury_.mix(said, note.layer), DBL_MAX);
     }
-    // The notes of the last prediction, and how many of them there are.
+    // The notes of the last prediction, and their length.
     const double* notes() const { return notes_.data(); }
     Index notes_size() const { return notes_size(features_); }
     Index notes_size(Index features) const {
@@ -85,7 +85,8 @@ class Team {
                features + tree_columns + 2 * features + residual_columns + 2 * features;
     }
 
-    // The label of a row. Notes that were taken when there were fewer features teach the jury alone.
+    // Learns the label of a row. If the notes predate a new feature, only the members that do not depend on features
+    // learn.
     void learn(const double* notes, Index features_then, const double* x, double y, double weight) {
         teach_jury(notes, y, weight);
         if (features_then == features_) {
@@ -94,7 +95,7 @@ class Team {
         }
         teach_linear(notes, features_then, x, y, weight);
     }
-    // The parts of it.
+    // The stages of learning.
     void teach_linear(const double* notes, Index features_then, const double* x, double y, double weight) {
         const Note note = view(const_cast<double*>(notes));
         y = held(y);
@@ -126,8 +127,8 @@ class Team {
         jury_.learn(note.said, note.layer, note.head[4], y, weight, static_cast<Index>(note.head[1]));
         stack_.learn(note.said, y, weight);
     }
-    // `last` is what was the newest label known when the row was predicted; null where the label tells nobody anything: that
-    // of a row predicted before the first, or a value in the place of an outlier.
+    // `last` is the newest label known when the row was predicted. It is null if the label carries no information: for a
+    // row predicted before the first label, or a value that replaces an outlier.
     void remember(const double* x, double y, const double* last = nullptr) {
         y = held(y);
         trail_.remember(x, y, last);
@@ -175,12 +176,12 @@ class Team {
         differences_.visit(act);
         profiles_.visit(act);
         usual_.visit(act);
-        trees_.visit(act, tree_columns); // the others are those of the trees on residuals
+        trees_.visit(act, tree_columns); // the rest are the residual trees' columns
         residual_trees_.visit(act, residual_trees_.columns());
         stack_.visit(act);
         jury_.visit(act);
     }
-    // Completes a state that was read; false if learning `rows` rows cannot lead to it.
+    // Completes a loaded state. Returns false if learning `rows` rows cannot lead to it.
     bool complete(double rows) {
         usual_.weigh();
         jury_.weigh();
@@ -199,11 +200,11 @@ class Team {
     }
 
   private:
-    // Places in notes.
+    // Offsets in the notes.
     struct Note {
         double *head, *said, *layer, *usual, *differences, *profiles, *trees, *residual_trees;
     };
-    // Labels whose squares are finite.
+    // Clamps a label so that its square is finite.
     static double held(double y) { return saturate(y, 1e150); }
     static constexpr Index at(Member member) { return static_cast<Index>(member); }
     Note view(double* from) const {
@@ -212,7 +213,7 @@ class Team {
             place = from;
             from += count;
         };
-        take(out.head, head_size); // labels known, ahead, the newest of them, the base, the prediction
+        take(out.head, head_size); // number of known labels, ahead, the newest label, the base, the prediction
         take(out.said, members);
         take(out.layer, Jury::layers);
         take(out.usual, usual_columns);
@@ -236,7 +237,7 @@ class Team {
             note.said[at(Member::profiles)] = profiles_.predict(note.profiles, last);
         note.said[at(Member::usual)] = usual_.mixed(0, note.usual);
     }
-    // Levels, changes from the newest label, labels of a season ago, that label and the mean.
+    // Writes levels, changes from the newest label, seasonal labels, the newest label and the mean.
     void write_usual(const Outlook& outlook, const LabelRange& range, Note& note) const {
         double* to = note.usual;
         for (Index k = 0; k < profile_columns; ++k)
@@ -285,11 +286,11 @@ class Team {
     Differences differences_;
     Profiles profiles_;
     Mixtures usual_;
-    Trees trees_, residual_trees_; // of the label from its base, and of what the core leaves
+    Trees trees_, residual_trees_; // fitted to the label minus its base, and to the core's residual
     GuardedStack stack_;
     Jury jury_;
     std::vector<double> notes_;
-    std::vector<float> row_, residual_row_; // as trees see it
+    std::vector<float> row_, residual_row_; // the rows in single precision
 };
 
 } // namespace driftline

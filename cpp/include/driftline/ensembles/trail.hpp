@@ -1,4 +1,4 @@
-// What the experts beside the linear ones know of the past: the labels and rows told so far.
+// The past labels and rows available to the team's experts.
 #pragma once
 
 #include <algorithm>
@@ -10,18 +10,18 @@
 
 namespace driftline {
 
-inline constexpr Index near_labels = 16; // the newest ones that an expert looks at
+inline constexpr Index near_labels = 16; // number of recent labels that experts use
 
-// What was known when a row was predicted, in its own units.
+// What was known when a row was predicted, in original units.
 struct Outlook {
-    Index known = 0;                // labels
-    Index ahead = 1;                // of the row, beyond the newest of them
-    double near[near_labels]{};     // the newest first; the oldest known where there are fewer
-    double seasons[far_count]{};    // see label_place; the newest where there is none so old
-    double base = 0;                // what the newest label and the mean let expect
+    Index known = 0;                // number of labels
+    Index ahead = 1;                // distance of the row from the newest label
+    double near[near_labels]{};     // newest first, padded with the oldest
+    double seasons[far_count]{};    // see label_place; the newest label if unavailable
+    double base = 0;                // the value expected from the newest label and the mean
     const double* x = nullptr;      // the row itself
-    const double* before = nullptr; // the row told last, then those before it
-    // The row that was told k rows ago; the row itself where none was told yet.
+    const double* before = nullptr; // preceding rows, newest first
+    // The k-th preceding row, or the row itself if there is none.
     const double* earlier(Index k, Index features) const { return known > 0 ? before + (k - 1) * features : x; }
 };
 
@@ -47,7 +47,7 @@ class Trail {
                        ? out.near[0]
                        : mean_ + at_most(at_least(0, products_ / squares_), 1) * (out.near[0] - mean_);
     }
-    // `last` is the label that was the newest known when the row was predicted; null: none.
+    // `last` is the newest label known when the row was predicted; null if none was.
     void remember(const double* x, double y, const double* last) {
         std::copy_backward(rows_.begin(), rows_.end() - features_, rows_.end());
         std::copy_n(x, features_, rows_.begin());
@@ -80,16 +80,16 @@ class Trail {
 
   private:
     static constexpr double keep = 0.999, mean_rate = 0.002;
-    static constexpr Index enough = 32; // labels, for the newest one to be shrunk towards the mean
+    static constexpr Index enough = 32; // labels needed before the newest is shrunk towards the mean
     static double held(double value) { return saturate(value, 1e140); }
     double label(Index back) const { return labels_[(known() - back) % history]; } // 1: the newest
 
     Index features_, depth_;
     double count_ = 0;
     double mean_ = 0, products_ = 0,
-           squares_ = 0;          // of labels, and of what was known to be the newest when they were predicted
+           squares_ = 0;          // autocovariance sums: each label with the newest known when it was predicted
     double labels_[history] = {}; // label number i at i % history
-    std::vector<double> rows_;    // the latest first
+    std::vector<double> rows_;    // newest first
 };
 
 struct LabelRange {
@@ -102,7 +102,7 @@ struct LabelRange {
     }
 };
 
-// The range of the last 1,000 labels, to an eighth of that.
+// The range of the last 1,000 labels, updated in blocks of 125.
 class RecentRange {
   public:
     void add(double y) {

@@ -1,4 +1,4 @@
-// One tree of depth five, and how it is fitted: by histograms of the columns' bins, on a sample of rows.
+// A tree of depth five and its fitting, from histograms of binned columns, on a sample of rows.
 #pragma once
 
 #include <algorithm>
@@ -12,10 +12,10 @@ namespace driftline {
 struct alignas(64) Tree {
     static constexpr Index depth = tree_depth, splits = tree_splits, leaves = 1 << depth;
     struct Split {
-        float threshold; // a value above it goes right
+        float threshold; // values above it go right
         std::int32_t feature;
     };
-    Split split[splits + 1]; // one more than there are: the first three levels share a cache line
+    Split split[splits + 1]; // one spare, so that the first three levels share a cache line
     double leaf[leaves];
     float gain[splits];
 
@@ -26,14 +26,14 @@ struct alignas(64) Tree {
         return static_cast<std::uint8_t>(node - splits);
     }
 
-    // One bit for each node that is split.
+    // A bit mask of the nodes that are split.
     std::uint32_t shape() const {
         std::uint32_t bits = 0;
         for (Index i = 0; i < splits; ++i)
             bits |= static_cast<std::uint32_t>(split[i].threshold < FLT_MAX) << i;
         return bits;
     }
-    // Makes a tree of zeros that has this shape. False where a node is split whose parent is not.
+    // Makes a tree of zeros with this shape. Returns false if a split node has an unsplit parent.
     bool set_shape(std::uint32_t bits) {
         *this = {};
         bool good = true;
@@ -44,7 +44,7 @@ struct alignas(64) Tree {
         }
         return good;
     }
-    // Calls act with the numbers of the splits, and of the leaves that rows can fall into: all others are 0.
+    // Calls act with the splits and with the leaves that rows can reach; all other numbers are 0.
     template <class Act> void visit(Act&& act) {
         const std::uint32_t bits = shape();
         float numbers[3 * splits], *to = numbers;
@@ -74,7 +74,7 @@ struct alignas(64) Tree {
     }
 
   private:
-    // Whether rows can fall into a leaf: where a node is not split, they all go left.
+    // Whether rows can reach a leaf: at an unsplit node they all go left.
     static bool reaches(std::uint32_t bits, Index l) {
         for (Index node = splits + l; node > 0; node = (node - 1) / 2)
             if (node % 2 == 0 && !(bits >> (node - 1) / 2 & 1))
@@ -87,7 +87,7 @@ inline void set_edges(Edges& edges, Index count) {
     std::fill_n(edges.value, most_bins, FLT_MAX);
     edges.count = count;
 }
-// Quantiles of a sample, which is sorted here, or all of its values where they are few.
+// The quantiles of a sample (sorted in place), or all of its values if there are few.
 inline void take_edges(Edges& edges, std::vector<float>& sample) {
     std::sort(sample.begin(), sample.end());
     const std::size_t n = sample.size();
@@ -108,13 +108,13 @@ inline void take_edges(Edges& edges, std::vector<float>& sample) {
     }
 }
 
-// Fits trees. It keeps nothing but room.
+// Fits trees. Its members are only scratch space.
 class TreeFit {
   public:
     static constexpr double rate = 0.1;
     static constexpr std::int8_t no_edge = 127;
 
-    // The rows of the sample, and the columns that a tree may split on. `bins` has those of all rows, column by column.
+    // Sets the rows of the sample and the columns a tree may split on. `bins` holds the bins of all rows, by column.
     void set_sample(const std::vector<Index>& rows, const std::vector<Index>& chosen,
                     const std::vector<std::vector<std::uint8_t>>& bins, const std::vector<Edges>& edges) {
         columns_.clear();
@@ -137,7 +137,7 @@ class TreeFit {
     }
     void set_term(std::size_t i, double label, double weight) { terms_[i] = {weight * label, weight}; }
 
-    // Leaves the last bin of each split that goes left in `edge`.
+    // Fits a tree. `edge` receives the last bin that goes left at each split.
     void fit(Tree& tree, const std::vector<Edges>& edges, std::int8_t* edge) {
         const Index rows = static_cast<Index>(terms_.size());
         const TreeSample sample{terms_.data(), bins_.data(), counts_.data(), static_cast<Index>(columns_.size()),
@@ -152,7 +152,7 @@ class TreeFit {
             const Index width = Index(1) << level, first = width - 1;
             for (Index m = 0; m < width; ++m) {
                 const Index from = m > 0 ? ends[m - 1] : 0, node = first + m;
-                const bool hopeless = level > 0 && edge[(node - 1) / 2] == no_edge; // it has all rows of its parent, or none
+                const bool hopeless = level > 0 && edge[(node - 1) / 2] == no_edge; // same rows as its parent, or none
                 const TreeSplit best =
                     hopeless ? TreeSplit{}
                              : trees_engine().best_split(sample, order_.data() + from, order_.data() + ends[m]);
@@ -178,7 +178,7 @@ class TreeFit {
     }
 
   private:
-    // Rows that go left come first, each side in its order. Returns where the left ones end.
+    // A stable partition: rows that go left come first. Returns the end of the left part.
     Index divide(Index from, Index to, const TreeSplit& split) {
         if (split.column < 0) {
             std::copy(order_.begin() + from, order_.begin() + to, next_.begin() + from);
@@ -199,10 +199,10 @@ class TreeFit {
         return left;
     }
 
-    std::vector<Index> columns_, counts_; // that have edges; how many
-    std::vector<std::uint8_t> bins_;      // of the sample; see TreeSample
+    std::vector<Index> columns_, counts_; // columns that have edges, and how many
+    std::vector<std::uint8_t> bins_;      // bins of the sample; see TreeSample
     std::vector<Term> terms_, bars_;
-    std::vector<std::uint16_t> order_, next_, aside_; // rows by node
+    std::vector<std::uint16_t> order_, next_, aside_; // rows grouped by node
 };
 
 } // namespace driftline

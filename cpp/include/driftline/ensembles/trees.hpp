@@ -1,8 +1,8 @@
-// Rolling boosting: shallow trees fitted on the last rows, the oldest of them replaced again and again, while each row that
-// is learned corrects the leaves that it falls into.
+// Rolling boosting: an ensemble of shallow trees fitted on recent rows. The oldest tree is continually replaced, and each
+// learned row corrects the leaves it falls into.
 //
-// A tree is fitted to what the others leave of the labels, on a sample of the rows kept and of the columns, by histograms of
-// the columns' quantiles. Thresholds are values, so that quantiles may move. Samples are drawn by the row's number.
+// A tree is fitted to the residuals of the others, on a sample of the kept rows and of the columns, from histograms over
+// the columns' quantiles. Thresholds are stored as values, so quantiles may move. Sampling is seeded by the row number.
 #pragma once
 
 #include <array>
@@ -17,8 +17,8 @@ namespace driftline {
 
 struct TreesKind {
     Index ring;     // rows kept
-    double part;    // of the columns that a tree may use
-    double correct; // how much of its error a row corrects at once
+    double part;    // fraction of the columns a tree may use
+    double correct; // fraction of its error that a row corrects at once
 };
 
 class Trees {
@@ -33,7 +33,7 @@ class Trees {
     Index columns() const { return columns_; }
     Index planted() const { return static_cast<Index>(trees_.size()); }
     bool ready() const { return planted() > 0; }
-    // Of a label from its base.
+    // Predicts the label minus its base.
     double predict(const float* row) {
         find_places(row);
         double total = 0;
@@ -65,7 +65,7 @@ class Trees {
         if (rows >= first_rows && rows % (planted() < most_trees ? growing : rolling) == 0)
             plant();
     }
-    // New columns, the last; they were 0.
+    // Appends new columns, which are 0 in the kept rows.
     void grow(Index more) {
         const Index wider = columns_ + more;
         std::vector<float> x(static_cast<std::size_t>(kept() * wider));
@@ -79,7 +79,7 @@ class Trees {
         columns_ = wider;
         asked_.clear();
     }
-    // How much the splits on each column gained, of all that splits gained.
+    // Each column's share of the total gain of all splits.
     void importance(double* out) const {
         double total = 0;
         std::fill(out, out + columns_, 0.0);
@@ -92,7 +92,7 @@ class Trees {
             out[j] /= total;
     }
 
-    // Sizes of what follows, and the shapes of the trees.
+    // The sizes of the arrays in the state, and the shapes of the trees.
     void layout(std::vector<double>& out) const {
         out.insert(out.end(), {rows_, static_cast<double>(planted())});
         for (const Tree& tree : trees_)
@@ -120,7 +120,7 @@ class Trees {
         weights_.resize(y_.size());
         return from;
     }
-    // Of the rows' columns the first `own`.
+    // Visits only the first `own` columns of the rows.
     template <class Act> void visit(Act&& act, Index own) {
         act(&next_, 1);
         act(&errors_, 1);
@@ -134,8 +134,8 @@ class Trees {
         act(y_.data(), static_cast<Index>(y_.size()));
         act(weights_.data(), static_cast<Index>(weights_.size()));
     }
-    // Takes the columns from `own` on from trees that keep the same rows, and more of them; there they are the last. False
-    // where these have learned other rows.
+    // Copies the columns from `own` on from an ensemble that keeps at least the same rows and has these columns last.
+    // Returns false if it has learned other rows.
     bool copy_columns(const Trees& other, Index own) {
         if (other.rows_ != rows_ || other.kind_.ring < kind_.ring)
             return false;
@@ -145,7 +145,7 @@ class Trees {
                         x_.begin() + i % kind_.ring * columns_ + own);
         return true;
     }
-    // Completes what was read; false where it is not what learning leads to.
+    // Completes a loaded state. Returns false if learning cannot lead to it.
     bool complete() {
         bool good = is_count(next_, most_trees - 1);
         for (const Tree& tree : trees_)
@@ -169,7 +169,7 @@ class Trees {
 
   private:
     static constexpr double far_out = 10, keep = 0.99;
-    static constexpr std::size_t group = 8; // trees whose leaves are kept together
+    static constexpr std::size_t group = 8; // number of trees whose leaves are stored together
     using Found = std::vector<std::array<std::uint8_t, group>>;
 
     static bool is_count(double value, double most) { return value >= 0 && value <= most && value == std::floor(value); }
@@ -187,7 +187,7 @@ class Trees {
         for (Found& found : found_)
             found.emplace_back();
     }
-    // The leaves that a row falls into. A row is usually asked for before it is learned.
+    // Finds the leaves of a row, and caches them: a row is usually predicted just before it is learned.
     void find_places(const float* row) {
         if (!asked_.empty() && std::equal(asked_.begin(), asked_.end(), row))
             return;
@@ -195,7 +195,7 @@ class Trees {
             places_[k] = trees_[k].find(row);
         asked_.assign(row, row + columns_);
     }
-    // An error counts as at most ten times what is usual.
+    // Errors are clamped to ten times their usual size.
     void correct(double y, double weight) {
         double error = y;
         for (std::size_t k = 0; k < trees_.size(); ++k)
@@ -229,7 +229,7 @@ class Trees {
             bin(t);
     }
 
-    // Random numbers below some other, by the number of the row.
+    // Random integers below a bound, seeded by the row number.
     struct Draw {
         std::uint64_t row, counter = 0;
         int used = 4;
@@ -243,7 +243,7 @@ class Trees {
         }
     };
     void plant() {
-        static thread_local TreeFit fit; // room that models share
+        static thread_local TreeFit fit; // scratch space shared by all models
         std::size_t at = trees_.size();
         trees_.reserve(most_trees);
         if (planted() < most_trees) {
@@ -277,7 +277,7 @@ class Trees {
             std::swap(chosen_[j], chosen_[j + draw(columns_ - j)]);
         chosen_.resize(static_cast<std::size_t>(part));
     }
-    // What all trees but one leave of the sample's labels.
+    // The sample's labels minus the predictions of all trees but one.
     void residuals(std::size_t but) {
         left_.resize(who_.size());
         for (std::size_t i = 0; i < who_.size(); ++i)
@@ -312,15 +312,15 @@ class Trees {
     Index columns_;
     TreesKind kind_;
     double rows_ = 0, next_ = 0, errors_ = 0, count_ = 0;
-    std::vector<Edges> edges_; // of each column's bins
+    std::vector<Edges> edges_; // bins of each column
     std::vector<Tree> trees_;
-    std::vector<float> x_, weights_; // of the rows kept, row number i at i % ring
+    std::vector<float> x_, weights_; // of the kept rows; row i is at i % ring
     std::vector<double> y_;
-    std::vector<std::vector<std::uint8_t>> bins_; // of each column the rows' bins
-    std::vector<Found> found_;                    // the rows' leaves, of `group` trees after another
-    std::vector<std::uint8_t> row_bins_;          // of the newest row
-    std::vector<std::uint8_t> places_, leaves_;   // the leaves of the row that was asked for; of all rows in one tree
-    std::vector<float> asked_;                    // empty: none
+    std::vector<std::vector<std::uint8_t>> bins_; // the rows' bins, by column
+    std::vector<Found> found_;                    // the rows' leaves, for each group of trees
+    std::vector<std::uint8_t> row_bins_;          // bins of the newest row
+    std::vector<std::uint8_t> places_, leaves_;   // leaves of the last predicted row; leaves of all rows in one tree
+    std::vector<float> asked_;                    // the last predicted row; empty: none
     std::vector<Index> who_, chosen_;
     std::vector<double> left_;
 };
