@@ -19,8 +19,7 @@ enum class Sight : int {
 inline constexpr int sights = 7;
 
 inline constexpr Index most_labels = 8, most_rows = 3;
-inline constexpr Index far_labels[] = {12,  24,  48, 96,
-                                       144, 168, 336}; // rows back, for monthly, hourly, half-hourly and ten-minute data
+inline constexpr Index far_labels[] = {12, 24, 48, 96, 144, 168, 336}; // seasonal lags of monthly to ten-minute data
 inline constexpr Index far_count = sizeof far_labels / sizeof(Index), all_labels = most_labels + far_count;
 inline constexpr Index history = far_labels[far_count - 1];
 
