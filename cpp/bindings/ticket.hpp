@@ -1,4 +1,4 @@
-// Tickets: rows that were predicted and wait for their labels. These templates ask and tell any native core.
+// Tickets: predicted rows that wait for their labels. These templates implement ask and tell for any native core.
 #pragma once
 
 #include <deque>
@@ -13,19 +13,19 @@
 namespace driftline::bindings {
 
 struct Ticket {
-    nb::object x;            // a copy of the row as it was given; none where its numbers are in `row`
-    std::uint64_t model = 0; // the mark of the model that was asked
+    nb::object x;            // a copy of the row as given; invalid if its numbers are in `row`
+    std::uint64_t model = 0; // the mark of the model that made the prediction
     Asked asked;
     std::vector<double> row;
-    nb::object names = nb::none();   // of the numbers in `row`, where it was a mapping
-    std::vector<double> predictions; // where a row has several labels
-    nb::object parts = nb::none();   // tickets of the learners that the model is made of
-    bool labelled = false;           // the prediction is a label, and no number
+    nb::object names = nb::none();   // names of the numbers in `row`, if it was a mapping
+    std::vector<double> predictions; // if a row has several labels
+    nb::object parts = nb::none();   // tickets of the model's base estimators
+    bool labelled = false;           // the prediction is a class label, not a number
     nb::object label = nb::none();
     bool told = false;
 };
 
-// A row that its owner cannot change any more.
+// A copy of the row that its owner cannot change.
 inline nb::object copy_row(nb::handle x) {
     PyObject* copy = nullptr;
     if (PyDict_CheckExact(x.ptr()))
@@ -41,7 +41,7 @@ inline nb::object copy_row(nb::handle x) {
     return nb::steal(copy);
 }
 
-// Keeps a row that nobody else has: the numbers of an array of doubles, and anything else as it is.
+// Stores a row that is not shared: an array of doubles as numbers, anything else unchanged.
 inline void keep_row(Ticket& ticket, nb::object x) {
     ArrayOf<const double, 1> numbers;
     if (PyArray_CheckExact(x.ptr()) && nb::try_cast(x, numbers, false))
@@ -49,7 +49,7 @@ inline void keep_row(Ticket& ticket, nb::object x) {
     else
         ticket.x = std::move(x);
 }
-// The row as it was given, or in a form that reads the same.
+// The row as given, or in an equivalent form.
 inline nb::object row_of(const Ticket& ticket) {
     if (ticket.x.is_valid())
         return ticket.x;
@@ -61,7 +61,7 @@ inline nb::object row_of(const Ticket& ticket) {
     return out;
 }
 
-// A ticket of the class that Python gives its tickets.
+// Creates a ticket of the given Python class.
 template <class... Parts> nb::object new_ticket(nb::handle kind, Parts&&... parts) {
     nb::object made = nb::inst_alloc(kind);
     new (nb::inst_ptr<Ticket>(made)) Ticket{std::forward<Parts>(parts)...};
@@ -80,7 +80,7 @@ template <class Core> void forget_lateness(Core& self) {
         self.coverage().late = 0;
 }
 
-// Predicts the row that was read, and keeps what was said.
+// Predicts the row that was read, and records the prediction.
 template <class Core> Status ask(Core& self, Asked& asked) {
     double lower = 0, upper = 0;
     Outputs out;
@@ -95,7 +95,7 @@ template <class Core> Status ask(Core& self, Asked& asked) {
         return self.predict(out);
 }
 
-// Learns a label by `learn`, which is the core's own way to learn the row, and judges what was said about it.
+// Learns a label by calling `learn`, the core's own way to learn the row, and scores the recorded prediction.
 template <class Core, class Learn> Status tell(Core& self, const Asked& asked, double label, Learn&& learn) {
     if (self.sums().rows == asked.labels) {
         const Status status = learn();
@@ -110,7 +110,7 @@ template <class Core, class Learn> Status tell(Core& self, const Asked& asked, d
     return status;
 }
 
-// The numbers of the row that was read, where the core has them.
+// Stores the numbers of the row that was read, if the core has them.
 template <class Core> void keep_numbers(const Core& self, Ticket& ticket, bool known) {
     if constexpr (requires { self.numbers(); })
         if (const auto* numbers = known ? self.numbers() : nullptr)
@@ -121,7 +121,7 @@ template <class Core> nb::object ask_row(Core& self, nb::handle x, nb::handle ah
     InUse use(self);
     if (self.mark == 0)
         return nb::none();
-    const bool known = self.read(x, false); // by all its names
+    const bool known = self.read(x, false); // with all its names known
     if (!known && !self.read(x, true))
         return nb::none();
     nb::object made = nb::inst_alloc(kind);
@@ -137,7 +137,7 @@ template <class Core> nb::object ask_row(Core& self, nb::handle x, nb::handle ah
     return ask(self, ticket.asked) == Status::done ? made : nb::none();
 }
 
-// The ticket, where it is one that this model can take.
+// The ticket, or null if this model cannot accept it.
 template <class Core> Ticket* valid_ticket(Core& self, nb::handle handle) {
     Ticket* ticket = nullptr;
     if (!nb::try_cast(handle, ticket, false) || !ticket)
@@ -147,7 +147,7 @@ template <class Core> Ticket* valid_ticket(Core& self, nb::handle handle) {
     return good ? ticket : nullptr;
 }
 
-// Puts a ticket's row where the core expects it; false leaves it to Python.
+// Loads a ticket's row into the core; on false, Python takes over.
 template <class Core> bool take_row(Core& self, const Ticket& ticket) {
     if constexpr (requires { self.load(ticket.row); })
         if (!ticket.x.is_valid() && (ticket.names.is_none() || ticket.names.is(self.names.list())))
@@ -173,10 +173,10 @@ template <class Core> nb::object tell_row(Core& self, nb::handle handle, nb::han
     return to_python(status);
 }
 
-// Rows on their way through a model whose labels come late. Those before `asked` were predicted, those before `told`
+// The progress of rows through a model whose labels come late. Rows before `asked` were predicted, rows before `told`
 // learned.
 struct LateRows {
-    std::deque<Asked> said; // of the rows from `told` to `asked`
+    std::deque<Asked> said; // predictions for the rows from `told` to `asked`
     Index asked = 0, told = 0, carried = 0, skipped = 0;
 };
 
@@ -185,8 +185,8 @@ template <class Core> class LateReplay {
     LateReplay(Core& self, const Batch& batch, const Outputs& out, Index ahead, LateRows& rows)
         : self_(self), batch_(batch), out_(out), ahead_(ahead), rows_(rows) {}
 
-    // Row t is predicted when the labels through row t - ahead are known. Where the status is not done, the rows say how far
-    // it went, and the same can be called again.
+    // Predicts row t once the labels through row t - ahead are known. If the status is not done, `rows` records the
+    // progress, and the call can be repeated.
     Status run() {
         while (true) {
             Status status = Status::done;
@@ -277,7 +277,8 @@ template <class Core> class LateReplay {
     LateRows& rows_;
 };
 
-// The first rows of x may have been asked before: `rows` has what was said about them. Results are those of the others.
+// The first rows of x may have been predicted by an earlier call: `rows` holds their predictions. Results cover the
+// others.
 template <class Core>
 nb::object run_late(Core& self, Table2 x, Vector y, std::optional<Vector> weight, bool skip, const OutputArrays& arrays,
                     Index ahead, LateRows& rows) {

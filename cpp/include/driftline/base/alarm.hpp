@@ -4,14 +4,14 @@
 // the ranks of an error in a sample of the errors before it: the share p of larger sizes, and the signed rank as a normal
 // score z. While the errors are exchangeable, power p^(power - 1) and exp(shift z - shift^2 / 2) have means of at most 1.
 //
-// Dependent errors cluster, and their bets add up to more than those of independent errors. Each log-bet is
-// therefore multiplied by a share of at most 1, the reciprocal of how much more sums of neighbouring scores vary than
-// those of independent scores would. The share of a CUSUM is fixed while its evidence is above 0, so that a change does
-// not reduce the evidence for itself.
+// Dependent errors cluster, and their bets add up to more than those of independent errors. Each log-bet is therefore
+// multiplied by a share of at most 1: the variance of sums of neighbouring scores if they were independent, divided by
+// the actual variance. A CUSUM's share is fixed while its evidence is above 0, so a change does not reduce the evidence
+// for itself.
 //
-// A short stream tells too little about dependence for that. Among the first errors a fourth CUSUM bets on very large sizes
-// alone, and divides its log-bets by an estimate of the dependence that a few dozen errors give. Its ranks are those in the
-// sample without the errors since its evidence began, or a change would soon be part of what it is compared with.
+// A short stream is not enough to estimate dependence that way. For the first errors, a fourth CUSUM bets on very large
+// sizes only, and divides its log-bets by a dependence estimate that needs a few dozen errors. It ranks errors in the
+// sample without those that arrived since its evidence began; otherwise a change would soon be compared with itself.
 #pragma once
 
 #include <algorithm>
@@ -27,10 +27,11 @@ namespace driftline {
 inline constexpr Index alarm_sample = 384, alarm_stride = 4, alarm_warm_up = 64, alarm_past = 8192, alarm_pause = 16;
 inline constexpr int alarm_scales = 9;
 inline constexpr double alarm_power = 0.6, alarm_shift = 2;
-// The first errors come from a model that knows nothing yet: they are not in the sample. Ranks among few errors say little.
+// The first errors come from an untrained model and stay out of the sample. Ranks among few errors carry little
+// information.
 inline constexpr Index alarm_start_up = 24, alarm_few = 8, alarm_first_scores = alarm_warm_up - alarm_start_up - alarm_few;
-// The fourth CUSUM: how many errors it watches, how many it leaves out of the sample at most, its bet, and the share of its
-// log-bets that counts where errors are independent.
+// The fourth CUSUM: the number of errors it watches, the most it leaves out of the sample, its bet, and the share of its
+// log-bets for independent errors.
 inline constexpr Index alarm_early = 384, alarm_gathered = 48;
 inline constexpr double alarm_early_power = 0.2, alarm_early_share = 0.5;
 
@@ -40,7 +41,7 @@ struct BlockVariances {
     double half[alarm_scales] = {}; // the first sum of a pair
     double variance[alarm_scales] = {};
 
-    // A sum of 2^k scores. The one after `half[k]` makes it a sum of 2^(k + 1).
+    // Adds a sum of 2^k scores. Returns its total with `half[k]`, a sum of 2^(k + 1) scores.
     double add(double sum, int k, double per_score, double pairs) {
         const double gap = half[k] - sum;
         variance[k] += (gap * gap * per_score - variance[k]) / pairs;
@@ -52,8 +53,8 @@ inline double block_pairs(Index scores, int k) {
     return static_cast<double>((scores < alarm_past ? scores : alarm_past) >> (k + 1));
 }
 
-// Adds a score to each of two, to which `scores` have been added before. Bit k of that number says whether half[k] waits for
-// its neighbour.
+// Adds one score to each of a and b, which hold `scores` scores already. Bit k of that number tells whether half[k] is
+// waiting for its neighbour.
 inline void add_to_blocks(BlockVariances& a, double a_sum, BlockVariances& b, double b_sum, Index scores) {
     double per_score = 0.5;
     for (int k = 0; k < alarm_scales; ++k, per_score *= 0.5) {
@@ -68,25 +69,25 @@ inline void add_to_blocks(BlockVariances& a, double a_sum, BlockVariances& b, do
     }
 }
 
-// The largest variance of either that is certain, and 1 at least: two standard errors of a mean of squared normal numbers
-// are taken off.
+// The largest variance in either that is statistically certain, and at least 1: two standard errors of a mean of squared
+// normal variables are subtracted.
 inline double largest_variance(const BlockVariances& a, const BlockVariances& b, Index scores) {
     double out = 1;
     for (int k = 0; k < alarm_scales && scores >> (k + 1) != 0; ++k) {
         const double variance = at_least(a.variance[k], b.variance[k]), pairs = block_pairs(scores, k);
-        const double excess = variance - out; // more than 2 out sqrt(2 / pairs), or the root and the quotient are spared
+        const double excess = variance - out; // below 2 out sqrt(2 / pairs), skip the root and the division
         if (excess > 0 && excess * excess * pairs > 7.99 * out * out)
             out = at_least(out, variance / (1 + 2 * std::sqrt(2 / pairs)));
     }
     return out;
 }
 
-// The long-run variance of scores whose mean is 0 and whose variance is 1, from every pair of them, so that a few dozen
-// scores tell something: 1 + 2 (c_1 + kept c_2 + kept^2 c_3 + ...), with c_k the covariance at a distance of k, or
-// (1 + c_1) / (1 - c_1), what an autoregression has, whichever is larger.
+// The long-run variance of scores with mean 0 and variance 1. It uses every pair of scores, so a few dozen are enough:
+// the larger of 1 + 2 (c_1 + kept c_2 + kept^2 c_3 + ...), with c_k the covariance at lag k, and (1 + c_1) / (1 - c_1),
+// the value for a first-order autoregression.
 struct NearbyProducts {
-    double last = 0, neighbours = 0; // the score before; sum of the products of neighbours
-    double recent = 0, products = 0; // sum of the scores before, older ones for less; sum of each score's product with it
+    double last = 0, neighbours = 0; // the previous score; sum of products of neighbouring scores
+    double recent = 0, products = 0; // decaying sum of earlier scores; sum of each score times it
     static constexpr double kept = 0.85;
 
     void add(double score) {
@@ -103,23 +104,23 @@ struct NearbyProducts {
 };
 
 struct Alarm {
-    double limit = 0;               // of the evidence
-    double evidence[4] = {};        // for larger errors, a shift upwards, a shift downwards; early, for very large ones
-    double share[4] = {1, 1, 1, 1}; // of its log-bets that count
-    double current_share = 1;       // of log-bets that begin now, found once in alarm_pause scores
+    double limit = 0;               // on the evidence
+    double evidence[4] = {};        // for larger errors, an upward shift, a downward shift; early, for very large errors
+    double share[4] = {1, 1, 1, 1}; // factor on each CUSUM's log-bets
+    double current_share = 1;       // for evidence that starts now; updated every alarm_pause scores
     double early_share = alarm_early_share; // the same for the fourth CUSUM
-    Index count = 0;                        // errors
+    Index count = 0;                        // number of errors
     Index known = 0;                        // size of the sample
-    Index waiting = 0;                      // errors until an alarm may follow the last one
+    Index waiting = 0;                      // errors until another alarm is possible
     double waited = 0;                      // sum of p over the errors since the last alarm
-    Index gathered = 0;                     // errors since the early evidence began, alarm_gathered at most
-    Index scores = 0;                       // ranks that made bets
+    Index gathered = 0;                     // errors since the early evidence began, at most alarm_gathered
+    Index scores = 0;                       // ranks that were bet on
     BlockVariances size, sign;              // of -log p and of z
     NearbyProducts early[2];                // of -log p - 1 and of z, among the first errors
-    double latest[alarm_warm_up] = {};      // errors, a ring
-    double sample[alarm_sample] = {};       // of the errors, in order: new ones are ranked among them
+    double latest[alarm_warm_up] = {};      // recent errors, a ring buffer
+    double sample[alarm_sample] = {};       // sampled errors in ascending order, in which new ones are ranked
 
-    // For each bound: how many sampled errors are below it. All searches in step, without a branch that depends on them.
+    // Counts the sampled errors below each bound. All binary searches advance in step, without data-dependent branches.
     template <int N> void below(const double (&bounds)[N], Index (&counts)[N]) const {
         std::fill_n(counts, N, 0);
         for (Index rest = known; rest > 0; rest /= 2) {
@@ -128,13 +129,13 @@ struct Alarm {
                 counts[i] += half & -static_cast<Index>(sample[counts[i] + half - 1] < bounds[i]);
         }
     }
-    // The same, up to and including the value, given how many are below.
+    // Counts the sampled errors up to and including the value, given the count below it.
     Index up_to(double value, Index below) const {
         if (below == known || sample[below] != value)
             return below;
         return std::upper_bound(sample + below, sample + known, value) - sample;
     }
-    // Among `others` errors: `twice` counts larger or smaller ones twice, and equal ones once.
+    // The rank among `others` errors. `twice` counts larger (or smaller) errors twice, and equal ones once.
     static double rank(Index twice, Index others) {
         return 0.5 * static_cast<double>(twice + 1) / static_cast<double>(others + 1);
     }
@@ -183,22 +184,23 @@ struct Alarm {
     }
 };
 
-// Errors on their way through an alarm. They are ranked a few at a time, since each enters the sample of the next. Their
-// ranks become scores all at once, in loops that the compiler makes vectors of. Then the bets are made, one by one.
+// A batch of errors passing through an alarm. They are ranked a few at a time, because each enters the sample for the
+// next. Their ranks are then turned into scores together, in loops the compiler can vectorise. Finally the bets are made
+// one by one.
 struct RankedErrors {
-    static constexpr Index room = 16; // the alarm's ring holds these and alarm_gathered errors before them
-    Index count = 0, before = 0;      // errors here, and before them
+    static constexpr Index room = 16; // the alarm's ring holds these plus the alarm_gathered errors before them
+    Index count = 0, before = 0;      // errors in this batch, and before it
     Index place[room];
-    Index larger[room], known[room];               // twice the larger sizes in the sample, equal ones once; all of them
-    double p[room], q[room];                       // ranks by size, and with the sign
-    double log_p[room], size_score[room], z[room]; // log p; normal scores of p / 2, without its sign, and of q
+    Index larger[room], known[room];               // sampled errors that are larger (counted twice; equal once); sample size
+    double p[room], q[room];                       // ranks by size, and by signed value
+    double log_p[room], size_score[room], z[room]; // log p; normal score of p / 2, negated; normal score of q
     static_assert(room + alarm_gathered <= alarm_warm_up);
 
-    // Ranks errors [from, all) as far as there is room, and until the sample may change by more than them. Returns where it
-    // stopped. NaN is passed over.
+    // Ranks errors [from, all) until the batch is full or the sample may be replaced. Returns where it stopped. Skips
+    // NaN.
     template <class Error> Index rank(Alarm& alarm, Index from, Index all, Error&& error) {
         before = alarm.count;
-        const Index most = alarm.waiting > 0 ? std::min(room, alarm.waiting) : room; // then the sample may be another
+        const Index most = alarm.waiting > 0 ? std::min(room, alarm.waiting) : room; // then the sample may change
         for (count = 0; from < all && count < most;) {
             double values[alarm_stride];
             int found = 0;
@@ -212,7 +214,7 @@ struct RankedErrors {
         }
         return from;
     }
-    // At most alarm_stride errors: if any leaves the sample, the last of these takes its place.
+    // Takes at most alarm_stride errors, so only the last of them can replace a sampled error.
     void rank_few(Alarm& alarm, const double* values, int found) {
         constexpr int few = alarm_stride;
         double bounds[2 * few] = {};
@@ -226,12 +228,12 @@ struct RankedErrors {
         for (int i = 0; i < found; ++i, ++count) {
             const double value = values[i], size = bounds[few + i];
             Index left = counts[i], right = counts[few + i];
-            for (Index j = 0; j < alarm.known - searched; ++j) { // the sample has these now
+            for (Index j = 0; j < alarm.known - searched; ++j) { // entered the sample after the search
                 left += values[j] < -size;
                 right += values[j] < size;
             }
-            // The share of sampled errors whose size is larger, and of those that are smaller; half of equal ones count, and
-            // half of the error itself.
+            // The fractions of sampled errors that are larger in size, and that are smaller in value. Equal ones and the
+            // error itself count half.
             const Index up_to_right = alarm.up_to(size, right), up_to_left = alarm.up_to(-size, left);
             const Index inside = up_to_right - left, strictly_inside = size > 0 ? right - up_to_left : 0;
             const Index at = value < 0 ? up_to_left : up_to_right, below = value < 0 ? left : right;
@@ -274,14 +276,14 @@ inline double bet_early(Alarm& alarm, const RankedErrors& errors, Index i) {
     return std::log(alarm_early_power) + (alarm_early_power - 1) * log_p;
 }
 
-// Whether the evidence exceeds the limit with an error.
+// Whether error i takes the evidence above the limit.
 inline bool raises(Alarm& alarm, const RankedErrors& errors, Index i) {
     constexpr double most = 3,
-                     half_square = 0.5 * alarm_shift * alarm_shift; // one outlier or two are not enough for an alarm
+                     half_square = 0.5 * alarm_shift * alarm_shift; // one or two outliers do not raise an alarm
     const bool is_early = errors.before + i < alarm_early;
     if (alarm.scores % alarm_pause == 0)
         alarm.find_shares(is_early);
-    // A shift that makes errors smaller does not count: no score exceeds that of the size.
+    // A shift towards smaller errors does not count: no score exceeds the size score.
     const double log_p = errors.log_p[i], z = errors.z[i], score = at_most(errors.size_score[i], most);
     const double log_bets[] = {std::log(alarm_power) + (alarm_power - 1) * log_p,
                                alarm_shift * at_most(z, score) - half_square, alarm_shift * at_most(-z, score) - half_square,
@@ -298,15 +300,15 @@ inline bool raises(Alarm& alarm, const RankedErrors& errors, Index i) {
     return at_least(at_least(evidence[0], evidence[1]), at_least(evidence[2], evidence[3])) > alarm.limit;
 }
 
-// After an alarm, the next errors are compared with those before it. If they are larger, they become the new sample.
+// After an alarm, the next errors are ranked among those before it. If they are larger, they become the new sample.
 inline void wait(Alarm& alarm, double p) {
-    constexpr double least = 0.43; // for the mean of p: 2 standard deviations below 1/2
+    constexpr double least = 0.43; // threshold for the mean of p: 2 standard deviations below 1/2
     alarm.waited += p;
     if (--alarm.waiting == 0 && alarm.waited < least * alarm_warm_up)
         alarm.restart();
 }
 
-// Makes the bets on ranked errors; calls raised(place, count) for those that raise the alarm, each the count-th error.
+// Bets on ranked errors. Calls raised(place, count) for each that raises the alarm, as the count-th error.
 template <class Raised> void make_bets(Alarm& alarm, const RankedErrors& errors, Raised&& raised) {
     for (Index i = 0; i < errors.count; ++i) {
         const Index count = errors.before + i + 1;
@@ -327,7 +329,7 @@ template <class Raised> void make_bets(Alarm& alarm, const RankedErrors& errors,
     }
 }
 
-// Takes error(0), ..., error(count - 1); calls raised as make_bets does.
+// Processes error(0), ..., error(count - 1); calls raised as make_bets does.
 template <class Error, class Raised> void watch(Alarm& alarm, Index count, Error&& error, Raised&& raised) {
     RankedErrors ranked;
     for (Index from = 0; from < count;) {

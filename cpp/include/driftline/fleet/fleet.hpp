@@ -1,5 +1,5 @@
-// Rows with keys: each goes to the model in the slot of its key. A worker, a model of the usual kind, takes the slot's
-// content in, does what it does with a row of its own, and puts the content back.
+// Rows with keys: each row goes to the model in its key's slot. A worker, which is an ordinary model, loads the slot,
+// processes the row and stores the result back in the slot.
 #pragma once
 
 #include "driftline/linear/second_order.hpp"
@@ -9,7 +9,8 @@ namespace driftline {
 
 inline namespace DRIFTLINE_ISA {
 
-// Slots lie far apart, so that each is fetched some rows ahead: its first lines by name, the others by the processor itself.
+// Slots are scattered in memory, so each is prefetched a few rows ahead: its first cache lines explicitly, the rest by
+// the hardware prefetcher.
 DRIFTLINE_INLINE void fetch_slot(const std::byte* slot, Index size) {
     constexpr Index most = 16 * cache_line;
     for (Index i = 0; i < (size < most ? size : most); i += cache_line)
@@ -81,7 +82,7 @@ DRIFTLINE_INLINE Status replay_row(State& m, const Slots& slots, const KeyedRows
     return Status::done;
 }
 
-// Goes on at done.row.
+// Continues at done.row.
 template <class State>
 DRIFTLINE_ONCE Status replay_slots(State& m, const Slots& slots, const KeyedRows& rows, KeyedDone& done) {
     constexpr Index block = 1024, ahead = 6;
@@ -89,7 +90,7 @@ DRIFTLINE_ONCE Status replay_slots(State& m, const Slots& slots, const KeyedRows
     while (done.row < rows.batch.rows) {
         const Index stop = done.row + block < rows.batch.rows ? done.row + block : rows.batch.rows;
         Index count = 0;
-        for (Index t = done.row; t < stop; ++t) { // without a branch: whose key it is cannot be foreseen
+        for (Index t = done.row; t < stop; ++t) { // branch-free: keys are unpredictable
             mine[count] = t;
             count += part_of(rows.keys[t], rows.parts) == rows.part;
         }

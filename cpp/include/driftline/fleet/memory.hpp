@@ -1,4 +1,4 @@
-// Zeros, of which the system makes pages when they are first written, and which can grow without being copied.
+// Zero-initialised memory, committed on first write, that can grow without being copied.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace driftline {
 
-// Keys come in any order, so that pages are asked to be large: small ones would be looked up anew for almost every row.
+// Keys come in any order, so huge pages are requested: with small pages almost every row would miss the TLB.
 class LazyZeros {
   public:
     explicit LazyZeros(std::size_t bytes) : size_(whole(bytes)), data_(take(size_)) {}
@@ -23,7 +23,7 @@ class LazyZeros {
 
     std::byte* data() const { return data_; }
 
-    // Zeros again from a place on. Whole pages go back to the system.
+    // Zeroes everything from `place` on. Whole pages are returned to the system.
     void clear_from(std::size_t place) {
         if (place >= size_)
             return;
@@ -37,7 +37,7 @@ class LazyZeros {
 #endif
     }
 
-    // What was written stays, though it may lie elsewhere; where there is no memory, nothing changes.
+    // Grows to `bytes`. The contents are kept but may move. If memory runs out, throws and changes nothing.
     void grow(std::size_t bytes) {
         bytes = whole(bytes);
         if (bytes <= size_)
@@ -61,7 +61,7 @@ class LazyZeros {
     }
 
 #ifdef __linux__
-    // Begins where a large page does: in a mapping that is longer by one, of which both ends are given back.
+    // Aligns the block to a huge page: maps one huge page more than needed and unmaps both ends.
     static std::byte* take(std::size_t bytes) {
         void* const all = mmap(nullptr, bytes + large, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (all == MAP_FAILED)
@@ -75,7 +75,7 @@ class LazyZeros {
         return begin + before;
     }
     static void advise(std::byte* from, std::size_t bytes) {
-        if (bytes > large) // small fleets stay small
+        if (bytes > large) // small fleets do without huge pages
             madvise(from, bytes, MADV_HUGEPAGE);
     }
     static void give_back(std::byte* from, std::size_t bytes) { munmap(from, bytes); }

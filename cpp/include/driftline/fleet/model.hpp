@@ -1,4 +1,4 @@
-// Many models of one kind with the memory behind them, and the threads that work on them.
+// A fleet of models of one kind, with its memory and its threads.
 #pragma once
 
 #include <algorithm>
@@ -26,13 +26,13 @@ template <class T> Status replay_keyed(FirstOrderState<T>& m, const Slots& slots
     return engine<T>().replay_slots_first(m, slots, rows, done);
 }
 
-// Whether a row whose values are finite can still be refused, so that a call that has begun may have to be undone.
+// Whether a row with finite values can still be refused, in which case a call may have to be undone midway.
 template <class T> bool may_refuse(const SecondOrderState<T>& m) {
     return m.policy.complement || m.forgetting.values || m.thresholds.values;
 }
 template <class T> bool may_refuse(const FirstOrderState<T>& m) { return m.policy.space == Space::free; }
 
-// Calls work(i) for i below `threads`, each in a thread of its own; throws what the first of them threw.
+// Calls work(i) for each i below `threads`, each in its own thread; rethrows the first exception by index.
 template <class Work> void in_threads(std::size_t threads, Work&& work) {
     std::vector<std::exception_ptr> errors(threads);
     const auto guarded = [&](std::size_t i) {
@@ -46,7 +46,7 @@ template <class Work> void in_threads(std::size_t threads, Work&& work) {
     for (std::size_t i = 1; i < threads; ++i)
         try {
             others.emplace_back(guarded, i);
-        } catch (const std::system_error&) { // no more threads to be had
+        } catch (const std::system_error&) { // no more threads available
             guarded(i);
         }
     guarded(0);
@@ -56,14 +56,14 @@ template <class Work> void in_threads(std::size_t threads, Work&& work) {
             std::rethrow_exception(error);
 }
 
-// A block of memory with a piece of the same size for each slot.
+// A block of memory with one piece of equal size per slot.
 struct Pieces {
     std::byte* bytes;
     std::size_t size;
     std::byte* at(Index slot) const { return bytes + static_cast<std::size_t>(slot) * size; }
 };
 
-// What slots held before a call changed them, in chunks that are never copied.
+// The contents of slots before a call changed them, in chunks that are never copied.
 struct Journal {
     std::vector<Pieces> blocks;
     std::vector<Index> slots;
@@ -94,7 +94,7 @@ struct Journal {
     }
 };
 
-// What a fleet keeps for each model besides the model.
+// What a fleet stores per model besides the model itself.
 struct Keeps {
     bool intervals = false;
     double alarm_limit = 0; // 0: no alarms
@@ -123,17 +123,17 @@ template <class Model> class FleetModel {
     const SlotLayout& layout() const { return layout_; }
     std::byte* slot(Index i) { return memory_.data() + i * layout_.size; }
     const SlotHead& head(Index i) { return *reinterpret_cast<const SlotHead*>(slot(i)); }
-    // What a slot stands for: the content of its own, or the start's.
+    // The contents of a slot: its own, or the initial ones if it was never written.
     const std::byte* content(Index i) { return head(i).call ? slot(i) : blank_.data(); }
     const Keeps& keeps() const { return keeps_; }
-    // Null where the fleet does not keep it.
+    // Null if the fleet does not keep it.
     Tracker* tracker(Index i) { return keeps_.intervals ? trackers() + i : nullptr; }
     Watch* watch(Index i) { return watches_ ? watches() + i : nullptr; }
     Index bytes_each() const {
         return layout_.size + (keeps_.intervals ? static_cast<Index>(sizeof(Tracker)) : 0) +
                (watches_ ? static_cast<Index>(sizeof(Watch)) : 0);
     }
-    // A model of the usual kind as a slot has it.
+    // A copy of the model in a slot.
     std::unique_ptr<Model> model(Index i) {
         auto worker = new_worker();
         take_from_slot(worker->state, layout_, content(i));
@@ -141,33 +141,33 @@ template <class Model> class FleetModel {
             worker->state.coverage = tracker(i)->coverage;
         return worker;
     }
-    // A fresh model of the usual kind.
+    // A new model in its initial state.
     std::unique_ptr<Model> new_worker() const {
         auto worker = std::make_unique<Model>(d_, intercept_, policy_);
         set_tables(*worker);
         return worker;
     }
 
-    // Room for n models or more; twice as many as before, so that this is seldom done. Not within a call.
+    // Makes room for at least n models. The capacity at least doubles, so this is rare. Not allowed within a call.
     void reserve(Index n) {
         if (n <= n_)
             return;
         const Index ample = std::max(n, 2 * n_);
         try {
             grow(ample);
-        } catch (const std::bad_alloc&) { // then no more than are needed
+        } catch (const std::bad_alloc&) { // then only as many as needed
             grow(n);
         }
         journals_.clear();
     }
 
-    // Puts these slots, in ascending order, back to their start.
+    // Resets these slots, given in ascending order, to their initial state.
     void clear(const std::vector<Index>& slots) {
         for (const Pieces& block : blocks())
             for (const Index slot : slots)
                 std::memset(block.at(slot), 0, block.size);
     }
-    // Removes them from the first `count`, which are all that are in use: those that follow move up.
+    // Removes these slots from the first `count`, which are all that are in use; later slots move up.
     void remove(const std::vector<Index>& slots, Index count) {
         for (const Pieces& block : blocks()) {
             Index to = slots.empty() ? count : slots.front();
@@ -185,9 +185,9 @@ template <class Model> class FleetModel {
             watches_->clear_from(left * sizeof(Watch));
     }
 
-    // Schedules are by a model's own rows and segments, so that tables begin at 1. There is one for all, which grows.
+    // A schedule counts each model's own rows and segments, so tables start at 1. All models share one growing table.
     void extend_forgetting(const double* values, Index count) {
-        forgetting_.reserve(1); // an empty table is one too
+        forgetting_.reserve(1); // an empty table needs a non-null pointer too
         forgetting_.insert(forgetting_.end(), values, values + count);
         forgets_by_table_ = true;
         renew_tables();
@@ -197,12 +197,12 @@ template <class Model> class FleetModel {
         renew_tables();
         put_in_slot(blank_worker_.state, layout_, blank_.data());
     }
-    // How long the tables are.
+    // The lengths of the tables.
     Index forgettings() const { return static_cast<Index>(forgetting_.size()); }
     Index thresholds() const { return static_cast<Index>(thresholds_.size()); }
 
-    // Rows from where each thread's `done` says, of which there are as many as threads. The outcome is that of the first row
-    // that could not be taken; rows of other keys after it may have been learned, until the call is undone.
+    // Processes rows from the position in each thread's entry of `done`. Returns the status of the first row that could
+    // not be processed; later rows of other keys may have been learned until the call is undone.
     Status run(const KeyedRows& rows, std::vector<KeyedDone>& done) {
         const std::size_t threads = done.size();
         open_ = rows.batch.y != nullptr;
@@ -216,7 +216,7 @@ template <class Model> class FleetModel {
         in_threads(threads, [&](std::size_t i) { outcomes[i] = run_part(rows, i, threads, done[i]); });
         return first_of(outcomes, done);
     }
-    // A call that learns consists of one or several runs, and ends in one of these.
+    // A call that learns consists of one or more runs, and ends with accept or undo.
     void accept() {
         ++call_;
         open_ = false;
@@ -224,8 +224,8 @@ template <class Model> class FleetModel {
         if (!keeps_.intervals)
             trackers_.reset();
     }
-    // False where no call is under way, or it was of a kind that cannot fail, so that nothing was kept to go back to: what
-    // was learned stays.
+    // Returns false if no call is under way, or if it could not fail and so kept no journal; in that case, what was
+    // learned stays.
     bool undo() {
         if (!open_)
             return false;
@@ -252,7 +252,7 @@ template <class Model> class FleetModel {
     }
     Tracker* trackers() { return reinterpret_cast<Tracker*>(trackers_->data()); }
     Watch* watches() { return reinterpret_cast<Watch*>(watches_->data()); }
-    // All that belongs to a model from call to call.
+    // All memory blocks that belong to the models between calls.
     std::vector<Pieces> blocks() {
         std::vector<Pieces> out{{memory_.data(), static_cast<std::size_t>(layout_.size)}};
         if (keeps_.intervals)
@@ -308,7 +308,7 @@ template <class Model> class FleetModel {
     Model blank_worker_; // never learns
     SlotLayout layout_;
     LazyZeros memory_;
-    std::optional<LazyZeros> trackers_; // of one call, where intervals are not kept
+    std::optional<LazyZeros> trackers_; // for one call only, if intervals are not kept
     std::optional<LazyZeros> watches_;
     Aligned<std::byte> blank_;
     std::uint64_t call_ = 1;

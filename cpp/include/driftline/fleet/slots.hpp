@@ -1,9 +1,9 @@
-// A model between two rows, in a slot of a block of memory: how a slot is laid out, and the way out of it and back in.
+// The memory layout of a stored model (a slot), and how models are loaded from and stored to it.
 //
-// A slot keeps what a model cannot do without: the weights, the sums, and of each triangle the entries above the diagonal,
-// column after column, without the padding that the kernels work on. Fields are written in the order of their places, in
-// whole registers: what runs over the end of one is overwritten by the next, and the sums at the end are longer than any
-// register. Interval trackers, where a fleet has them, lie in a block of their own.
+// A slot holds only what a model needs between rows: the weights, the sums and, for each triangle, the entries above the
+// diagonal by column, without the kernels' padding. Fields are written in order of position, in whole registers: a write
+// that runs past the end of a field is overwritten by the next one, and the sums at the end are longer than any register.
+// Interval trackers, if a fleet has them, are in a separate block.
 #pragma once
 
 #include <cstddef>
@@ -15,19 +15,19 @@
 namespace driftline {
 
 struct SlotHead {
-    std::uint64_t call; // number of the call that last changed the model; 0: it is still at its start
+    std::uint64_t call; // number of the call that last changed the model; 0: never changed
     std::uint64_t skipped;
 };
 
-// Places in bytes from the slot's beginning.
+// Offsets in bytes from the start of the slot.
 struct SlotLayout {
     Index weights = sizeof(SlotHead), matrix = 0, guard_matrix = 0, logs = 0, diagonal = 0, guard_diagonal = 0, sums = 0;
-    Index size = 0; // whole cache lines
+    Index size = 0; // a multiple of the cache line
 };
 
 inline constexpr Index cache_line = 64;
 
-// Entries of a triangle in a slot. A unit diagonal is not kept.
+// The number of entries of a triangle in a slot. A unit diagonal is not stored.
 inline constexpr Index triangle_entries(Index d, bool unit) { return unit ? d * (d - 1) / 2 : d * (d + 1) / 2; }
 
 template <class T> SlotLayout layout_of(const SecondOrderState<T>& m) {
@@ -53,47 +53,47 @@ template <class T> SlotLayout layout_of(const FirstOrderState<T>& m) {
 // The interval tracker of a slot.
 struct Tracker {
     Coverage coverage;
-    double judged = 0, inside = 0; // labels whose interval was finite; of these, those inside it
+    double judged = 0, inside = 0; // labels with a finite interval, and how many of them were inside it
 };
 static_assert(std::is_trivially_copyable_v<Tracker>);
 
-// The models' memory. Slots that no row has reached stand for the model in `blank`.
+// The memory of the models. Slots that were never written stand for the model in `blank`.
 struct Slots {
     std::byte* bytes = nullptr;
     const std::byte* blank = nullptr;
     SlotLayout layout;
     std::uint64_t call = 0;
-    // Told of a slot before this call changes it for the first time; null where no row can be refused any more.
+    // Called with a slot before this call first changes it; null if no row can be refused.
     void (*keep)(void* journal, Index slot) = nullptr;
-    Tracker* trackers = nullptr;      // null where no interval is asked for or kept
-    const Coverage* untold = nullptr; // that of a model at its start
-    bool keeps_trackers = false;      // else each call starts with fresh ones
+    Tracker* trackers = nullptr;      // null if intervals are neither requested nor kept
+    const Coverage* untold = nullptr; // of a model in its initial state
+    bool keeps_trackers = false;      // otherwise each call starts with new ones
 
     bool has_tracked(const SlotHead& head) const { return keeps_trackers ? head.call != 0 : head.call == call; }
 };
 
-// The share of a call that one thread takes: the rows of the keys that part_of gives it.
+// One thread's share of a call: the rows whose keys part_of assigns to it.
 struct KeyedRows {
     Batch batch;
     const Index* keys = nullptr;
     double* predictions = nullptr;
     std::uint8_t* resets = nullptr;            // marks the rows after which a model was reset
-    double *lower = nullptr, *upper = nullptr; // ends of the intervals of `level`; null where not asked for
+    double *lower = nullptr, *upper = nullptr; // interval ends at `level`; null if not requested
     Level level;
-    std::uint8_t* alarms = nullptr; // marks the rows that raised the alarm of their key; null where alarms are not kept
+    std::uint8_t* alarms = nullptr; // marks the rows that raised their key's alarm; null if alarms are not kept
     std::uint32_t part = 0, parts = 1;
 };
 
-// A number below `parts`, for keys of any pattern as often as any other: the high bits of a multiple of the key, by the
-// golden ratio.
+// Hashes a key to a number below `parts`, evenly for keys of any pattern: the high bits of the key times the golden
+// ratio.
 DRIFTLINE_INLINE std::uint32_t part_of(Index key, std::uint32_t parts) {
     const std::uint64_t mixed = static_cast<std::uint64_t>(key) * 0x9E3779B97F4A7C15u;
     return static_cast<std::uint32_t>((mixed >> 32) * parts >> 32);
 }
 
-// How far a thread got.
+// A thread's progress.
 struct KeyedDone {
-    Index row = 0; // rows before this one are finished
+    Index row = 0; // all earlier rows are finished
     Index skipped = 0;
     void* journal = nullptr;
 };
@@ -109,7 +109,7 @@ template <class V> DRIFTLINE_INLINE void store_anywhere(std::byte* to, V value) 
 
 template <class T> inline constexpr Index size_of = sizeof(T);
 
-// n numbers, of an array that is padded to whole registers.
+// Stores n numbers from an array padded to whole registers.
 template <class T> DRIFTLINE_INLINE void put_array(const T* from, Index n, std::byte* slot) {
     for (Index i = 0; i < n; i += lanes<T>)
         store_anywhere(slot + i * size_of<T>, wide(from + i));
@@ -121,7 +121,7 @@ template <class T> DRIFTLINE_INLINE void take_array(const std::byte* slot, Index
     }
 }
 
-// The entries of panels above the diagonal, with the diagonal where it is not one of ones.
+// Stores the entries of panels above the diagonal, and the diagonal unless it is all ones.
 template <bool Unit, class T> DRIFTLINE_INLINE void put_triangle(const T* panels, Index d, std::byte* slot) {
     for (Index j = 0; j < d; ++j) {
         const Index count = Unit ? j : j + 1;
@@ -129,7 +129,7 @@ template <bool Unit, class T> DRIFTLINE_INLINE void put_triangle(const T* panels
         slot += count * size_of<T>;
     }
 }
-// Zeros go below.
+// Loads a triangle and fills the entries below the diagonal with zeros.
 template <bool Unit, class T> DRIFTLINE_INLINE void take_triangle(const std::byte* slot, Index d, T* panels) {
     for (Index j = 0; j < d; ++j) {
         T* const column = panels + panel_index<T>(0, j);
@@ -161,7 +161,7 @@ template <class T> void put_in_slot(const SecondOrderState<T>& m, const SlotLayo
     std::memcpy(slot + at.sums, &m.sums, sizeof m.sums);
 }
 
-// All that predicting needs, unless the prediction is shrunk.
+// Loads what predicting needs, unless the prediction is shrunk.
 template <class T> void take_weights(SecondOrderState<T>& m, const SlotLayout& at, const std::byte* slot) {
     take_array(slot + at.weights, m.d, m.w, T(0));
     if (m.forgetting.values)

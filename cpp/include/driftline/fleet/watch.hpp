@@ -1,4 +1,4 @@
-// The alarms of many keys: rows are taken key by key, so that one alarm at a time is in the cache.
+// The alarms of many keys. Rows are grouped by key, so only one alarm at a time needs to be in the cache.
 #pragma once
 
 #include <array>
@@ -11,13 +11,13 @@
 
 namespace driftline {
 
-// The alarm of a slot. Zeros stand for one that has seen no error.
+// The alarm of a slot. All zeros is the state before the first error.
 struct Watch {
     Alarm alarm;
-    Index raised = 0; // how often
-    Index last = 0;   // errors up to and including the one that raised the last alarm
+    Index raised = 0; // number of alarms
+    Index last = 0;   // number of errors up to and including the one that raised the last alarm
 
-    // Takes as many errors; calls mark(i) for those that raise the alarm.
+    // Processes `count` errors; calls mark(i) for each that raises the alarm.
     template <class Error, class Mark> void see(Index count, Error&& error, Mark&& mark) {
         driftline::watch(alarm, count, error, [&](Index i, Index seen) {
             ++raised;
@@ -33,14 +33,13 @@ inline Watch new_watch(double limit) {
     return watch;
 }
 
-// The error goes along, so that nothing is fetched from far away once the rows are sorted.
+// Carries the error along, so the sorted pass makes no distant memory accesses.
 struct KeyedError {
-    std::uint32_t slot, row; // alarms of more slots than that would not fit into any memory
+    std::uint32_t slot, row; // 32 bits suffice: the alarms of more slots would not fit in memory
     double error;
 };
 
-// Sorts by slot; the errors of a slot stay in their order. Radix sort, least significant digits first; `spare` has as much
-// room. Returns which of the two holds the result.
+// Stable LSD radix sort by slot. `spare` is a buffer of the same size. Returns whichever of the two holds the result.
 inline KeyedError* sort_by_slot(KeyedError* errors, KeyedError* spare, std::size_t count) {
     constexpr int bits = 8;
     std::uint32_t most = 0;
@@ -60,7 +59,7 @@ inline KeyedError* sort_by_slot(KeyedError* errors, KeyedError* spare, std::size
     return errors;
 }
 
-// Calls see(slot, count, errors) with the errors of rows [from, until), for each slot that part_of gives to `part`.
+// Calls see(slot, count, errors) with the errors of rows [from, until), for each slot that part_of assigns to `part`.
 template <class Error, class See>
 void see_by_slot(const Index* slots, Index from, Index until, std::uint32_t part, std::uint32_t parts, Error&& error,
                  See&& see) {
@@ -79,7 +78,7 @@ void see_by_slot(const Index* slots, Index from, Index until, std::uint32_t part
     }
 }
 
-// Rows that were learned, each seen by the watch of its slot; marks those that raise the alarm.
+// Passes each learned row's error to the watch of its slot; marks the rows that raise the alarm.
 inline void watch_rows(Watch* watches, double limit, const KeyedRows& rows, Index from, Index until) {
     const auto error_of = [&](Index t) { return rows.batch.y[t] - rows.predictions[t]; };
     const auto see = [&](std::uint32_t slot, Index count, const KeyedError* errors) {
@@ -96,7 +95,7 @@ inline void watch_rows(Watch* watches, double limit, const KeyedRows& rows, Inde
     see_by_slot(rows.keys, from, until, rows.part, rows.parts, error_of, see);
 }
 
-// The same for errors alone, with alarms that begin with the first of them and are not kept.
+// The same for errors alone, with temporary alarms that start at the first error.
 inline void watch_errors(double limit, const Index* slots, const double* errors, Index count, std::uint32_t part,
                          std::uint32_t parts, std::uint8_t* alarms) {
     const auto see = [&](std::uint32_t, Index seen, const KeyedError* sorted) {
