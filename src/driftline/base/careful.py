@@ -1,4 +1,4 @@
-"""One row that a core cannot read in place: it is converted, and the model grows by new features."""
+"""The slow path for single rows: converts rows that a core cannot read in place, and grows the model for new features."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 
 def predict(learner: Learner, x: Any, where: str, out: Outputs) -> None:
-    """Predicts a row of any kind. A learner that has met no row predicts by the core that this row would give it."""
+    """Predicts a row of any type. An unfitted learner predicts with the core that this row would create."""
     _predict(learner, intake.enter(learner, x, where, grow=False).x, where, out)
 
 
 def _predict(learner: Learner, x: Any, where: str, out: Outputs) -> None:
-    """The same for a row of numbers."""
+    """Like predict, for a row of numbers."""
     row, _ = learner._read(x, where, grow=False)
     if learner.missing != "skip" and isinstance(row, np.ndarray):
         learner._door.refuse_bad(row, where)
@@ -44,7 +44,7 @@ def _predict(learner: Learner, x: Any, where: str, out: Outputs) -> None:
 
 
 def ask(learner: Learner, x: Any, ahead: int | None) -> Ticket:
-    """A ticket for a row of any kind. A learner that has met no row is asked by the core that this row would give it."""
+    """Makes a ticket for a row of any type. An unfitted learner uses the core that this row would create."""
     where = f"{type(learner).__name__}.ask"
     x, _, cells = intake.enter(learner, x, where, grow=True)
     row, names = learner._read(x, where, grow=True)
@@ -60,14 +60,14 @@ def ask(learner: Learner, x: Any, ahead: int | None) -> Ticket:
     assert asked._core is not None
     ticket: Ticket | None = asked._core.ask(kept, ahead, Ticket)
     if ticket is None:
-        _predict(asked, x, where, Outputs(replay.room(learner, 1)))  # it gives the core what it needs, or raises
+        _predict(asked, x, where, Outputs(replay.room(learner, 1)))  # supplies what the core needs, or raises
         ticket = asked._core.ask(kept, ahead, Ticket)
-    ticket = Ticket(kept, asked._core.mark) if ticket is None else ticket  # of a row that misses a value
+    ticket = Ticket(kept, asked._core.mark) if ticket is None else ticket  # a row with a missing value
     return ticket if cells is None else tickets.of_columns(cells, ticket)
 
 
 def _kept(x: Any, row: Any, names: list[Name] | None) -> Any:
-    """A row in a form that cores read and a ticket can keep."""
+    """Converts a row to a form that cores can read and a ticket can keep."""
     given = inputs.named(x)
     if isinstance(given, Mapping):
         return inputs.as_items(given, "")
@@ -78,7 +78,7 @@ def _kept(x: Any, row: Any, names: list[Name] | None) -> Any:
 
 
 def tell(learner: Learner, ticket: Any, y: Any, sample_weight: float | None) -> None:
-    """Learns the label of a ticket, all of it or nothing."""
+    """Learns the label of a ticket, completely or not at all."""
     where = f"{type(learner).__name__}.tell"
     tickets.refuse_unfit(learner, ticket, where)
     learner._mark()
@@ -90,7 +90,7 @@ def tell(learner: Learner, ticket: Any, y: Any, sample_weight: float | None) -> 
     if lesson is None or (known is None and learner._core is not None and _told(learner, inner, lesson)):
         ticket.told = True
         return
-    attempt = copy.copy(inner)  # whose parts may be told before one refuses
+    attempt = copy.copy(inner)  # some parts may be told before another refuses
     with learner._guard.transaction(learner) as transaction:
         learner._expect(lesson.y)
         learner._meet(lesson.row, lesson.names)
@@ -99,11 +99,11 @@ def tell(learner: Learner, ticket: Any, y: Any, sample_weight: float | None) -> 
         _settle(learner, transaction.before, lost, known)
         stability.warn_of_memory(learner)
         commit = partial(transaction.__exit__, None, None, None)
-        list(map(call, [commit, partial(setattr, ticket, "told", True)]))  # no interrupt comes between native calls
+        list(map(call, [commit, partial(setattr, ticket, "told", True)]))  # no interrupt can occur between native calls
 
 
 def _settle(learner: Learner, before: dict[str, Any], lost: int, known: Intake | None) -> None:
-    """Ends a row that was learned with what is known of its columns, or one that was skipped for what became of it."""
+    """Finishes a row: stores the column encoding of a learned row, or restores the state before a skipped one."""
     if lost:
         learner.__setstate__(before)
         learner._skipped += lost
@@ -112,14 +112,14 @@ def _settle(learner: Learner, before: dict[str, Any], lost: int, known: Intake |
 
 
 def _widened(learner: Learner, x: Any) -> Any:
-    """A ticket's row as an array, with the names that came since then, which were 0."""
+    """The row of a ticket as an array, with 0 for features added since."""
     if learner._core is None or learner._names is None or not isinstance(x, np.ndarray):
         return x
     return np.append(x, np.zeros(max(learner._core.features - len(x), 0)))
 
 
 def tell_part(learner: Learner, ticket: Ticket, y: float, weight: float | None, where: str) -> None:
-    """The same for a learner within another, whose transaction this is part of."""
+    """Like tell, for a learner nested in another, as part of the outer transaction."""
     lesson = _lesson(learner, _widened(learner, ticket.x), y, weight, where)
     if lesson is not None and not _told(learner, ticket, lesson):
         learner._tell_block(ticket, lesson.batch)
@@ -127,7 +127,7 @@ def tell_part(learner: Learner, ticket: Ticket, y: float, weight: float | None, 
 
 
 def _told(learner: Learner, ticket: Ticket, lesson: _Lesson) -> bool:
-    """Learns a ticket's label in one step; False where it takes a replay."""
+    """Learns a ticket's label in one step. Returns False if it needs a replay."""
     core = learner._core
     assert core is not None
     weight = None if lesson.weight is None else float(lesson.weight[0])
@@ -140,7 +140,7 @@ def _told(learner: Learner, ticket: Ticket, lesson: _Lesson) -> bool:
 
 @dataclass(frozen=True)
 class _Lesson:
-    """A row that is to be learned, read and checked."""
+    """A row to be learned, read and checked."""
 
     row: Any
     names: list[Name] | None
@@ -158,7 +158,7 @@ class _Lesson:
 def _lesson(
     learner: Learner, x: Any, y: Any, sample_weight: float | None, where: str, number: int | None = None
 ) -> _Lesson | None:
-    """Reads a row and its label; None where nothing is to be learned: a value is missing, or the weight is 0."""
+    """Reads a row and its label. Returns None if there is nothing to learn: a value is missing, or the weight is 0."""
     door = learner._door
     label = replay.as_label(learner, y, where)
     weight = inputs.as_weights(sample_weight, 1, where, number=False)
@@ -178,7 +178,7 @@ def _lesson(
 
 
 def _pass_over(learner: Learner, row: Any, label: Any, where: str) -> None:
-    """Skips a row, which keeps its place where later rows look back on it."""
+    """Skips a row. It keeps its place if later rows look back on it."""
     if learner._core is not None and learner._looks_back:
         known = row[: learner.n_features_in_] if isinstance(row, np.ndarray) else row
         learner._replay_block(Batch(_block(known), np.array([label]), None, where), Outputs(replay.room(learner, 1)))
@@ -186,7 +186,7 @@ def _pass_over(learner: Learner, row: Any, label: Any, where: str) -> None:
 
 
 def learn(learner: Learner, x: Any, y: Any, sample_weight: float | None, status: Status) -> None:
-    """Learns a row of any kind, given what the core said of it; all of it or nothing."""
+    """Learns a row of any type, completely or not at all. ``status`` is the core's response to it."""
     where = f"{type(learner).__name__}.learn_one"
     x, known, _ = intake.enter(learner, x, where, grow=True)
     lesson = _lesson(learner, x, y, sample_weight, where)
@@ -198,7 +198,7 @@ def learn(learner: Learner, x: Any, y: Any, sample_weight: float | None, status:
 
 
 def learn_within(learner: Learner, x: Any, y: Any, weight: float | None, where: str, number: int, resets: Array) -> None:
-    """The same within a transaction, for one of the rows of a table, which has a number; ``resets`` is told of a reset."""
+    """Like learn, inside a transaction, for row ``number`` of a table. Records a reset in ``resets``."""
     x, known, _ = intake.enter(learner, x, where, grow=True)
     lesson = _lesson(learner, x, y, weight, where, number)
     if lesson is not None:
@@ -208,7 +208,7 @@ def learn_within(learner: Learner, x: Any, y: Any, weight: float | None, where: 
 def _absorb(
     learner: Learner, lesson: _Lesson, known: Intake | None, before: dict[str, Any], resets: Array | None = None
 ) -> None:
-    """Learns a row that the model may have to grow by."""
+    """Learns a row, growing the model first if needed."""
     learner._expect(lesson.y)
     learner._meet(lesson.row, lesson.names)
     out = Outputs(replay.room(learner, 1), resets=resets if learner._can_reset else None)
@@ -217,7 +217,7 @@ def _absorb(
 
 
 def _step(learner: Learner, batch: Batch, status: Status) -> bool:
-    """Learns the one row of a batch in one step; False where it takes a replay."""
+    """Learns the only row of a batch in one step. Returns False if it needs a replay."""
     core, y = learner._core, batch.y
     assert core is not None
     assert y is not None

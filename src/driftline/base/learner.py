@@ -25,7 +25,7 @@ from driftline.tables import inputs
 from driftline.tables.inputs import Array, Name, Table
 
 _AHEAD = whole(1, 10**15)  # a ticket keeps it as a float
-_DONE, _UNREAD = Status.DONE, Status.UNREAD  # a member of an enumeration takes longer to look up than a short row to learn
+_DONE, _UNREAD = Status.DONE, Status.UNREAD  # enum members are slower to look up than a short row is to learn
 
 
 class Learner(Model, Saved):
@@ -48,64 +48,64 @@ class Learner(Model, Saved):
     _estimator_type: ClassVar[str] = "regressor"
     _sum_names: ClassVar[tuple[str, ...]] = ()
     _kept: ClassVar[tuple[str, ...]] = ()  # attributes besides the core that belong to the state
-    _by_feature = True  # there is one weight for each feature
-    _composes = True  # it can be one of several, in a network or a classifier
-    _linear = True  # predictions are linear in the features, with weights of theirs
-    _looks_back = False  # on earlier rows and labels: a row that is skipped keeps its place among them
-    _may_refuse = True  # a sound row may still be refused, for what it would lead to
-    _knows_outputs = False  # the class has a core for several labels a row
-    _takes_outputs = False  # the same, with these parameters
-    _takes_sparse = False  # rows may be scipy.sparse ones
-    _keeps_shares = False  # the core keeps the experts' weights at snapshots; otherwise they are asked for
-    _plain_intercept = True  # the constant is learned like any feature; not where inputs are centred, or projected
+    _by_feature = True  # has one weight per feature
+    _composes = True  # can be a base estimator of a network or a classifier
+    _linear = True  # predictions are linear in the features, with one weight each
+    _looks_back = False  # uses earlier rows and labels, so a skipped row keeps its place among them
+    _may_refuse = True  # may refuse a valid row because of the state that it would lead to
+    _knows_outputs = False  # the class has a core for several labels per row
+    _takes_outputs = False  # as above, with the current parameters
+    _takes_sparse = False  # accepts scipy.sparse rows
+    _keeps_shares = False  # the core records the experts' weights at snapshots; otherwise they are queried
+    _plain_intercept = True  # the constant is learned like a feature; False if inputs are centred or projected
     _can_reset = False
-    _may_run_away = True  # nothing in the learner's form bounds its predictions
+    _may_run_away = True  # the form of the learner does not bound its predictions
     _encodes = True  # text and times are encoded before the learner reads a row
 
-    _pipeline: ClassVar[Callable[[list[Any], Learner], Learner]]  # driftline.features enters its own here
+    _pipeline: ClassVar[Callable[[list[Any], Learner], Learner]]  # set by driftline.features
 
     _core: Core | None = params.state(None)
-    _direct: Core | None = params.state(None)  # the core, where it may read single rows in place
-    _intake: Intake | None = params.state(None)  # what is known of columns that are not all numbers, or are filled in
-    _outputs: int | None = params.state(None)  # labels of a row, where there are several
+    _direct: Core | None = params.state(None)  # the core, if it can read single rows in place
+    _intake: Intake | None = params.state(None)  # encoding of columns that are not numeric or are filled in
+    _outputs: int | None = params.state(None)  # number of labels per row, if several
     _skipped: int = params.state(0)
-    _warned: frozenset[str] = params.state(frozenset())  # what the user was warned of
+    _warned: frozenset[str] = params.state(frozenset())  # warnings already given
 
-    # What a learner says. The first is all that most of them need.
+    # Hooks for subclasses. Most need only the first.
 
     def _make_core(self, width: int) -> Core:
-        """A core of ``width`` weights, the intercept's included."""
+        """Creates a core with ``width`` weights, including the intercept's."""
         raise TypeError(f"{type(self).__name__} cannot be used by itself")
 
     def _see_first_row(self, row: Array) -> None:
-        """Sets what the first row decides; the constant feature is its last entry where there is one."""
+        """Initialises whatever depends on the first row, whose last entry is the constant feature, if any."""
 
     def _serve(self, status: Status, batch: Batch) -> None:
-        """Gives the core what it asked for before the first row of the batch, or raises to say why it refused that row."""
+        """Supplies what the core asked for before the first row of the batch, or raises an error explaining its refusal."""
         raise RuntimeError(f"{batch.where}: the core stopped{numbered(batch.start, ' at ')} with status {status}")
 
     def _operations(self, width: int) -> int:
-        """Roughly how many operations a row takes, for ``width`` weights."""
+        """The approximate number of operations per row, for ``width`` weights."""
         return width
 
     def _memory(self) -> float | None:
-        """Roughly how many rows the weights rest on, where that is known."""
+        """The approximate number of rows that the weights are based on, if known."""
         return None
 
     def _shares(self) -> dict[str, float]:
-        """The weight of each expert by its name, where the learner mixes others; empty elsewhere."""
+        """The weight of each expert by name; empty if the learner does not mix experts."""
         return {}
 
     def _shares_of_block(self) -> Array:
-        """The weights of the experts at the snapshots of the block that was just replayed, (n, k)."""
+        """The experts' weights at the snapshots of the last replayed block, (n, k)."""
         return np.array([list(self._shares().values())])
 
     def _unbounded_memory(self) -> float | None:
-        """The memory in rows, where nothing bounds the weights when these rows do not determine them."""
+        """The memory in rows, if the weights are unbounded when these rows do not determine them."""
         return None
 
     def _over_time(self, memory: Array) -> dict[str, Array]:
-        """What the memory statistics at each snapshot say, by the name of the attribute of :class:`Run`."""
+        """Derives attributes of :class:`Run`, by name, from the memory statistics at each snapshot."""
         return {}
 
     def _certify(self, sums: dict[str, float]) -> Certificate:
@@ -173,7 +173,7 @@ class Learner(Model, Saved):
         """
         if ahead is not None:
             ahead = int(_AHEAD.require(f"{type(self).__name__}.ask", "ahead", ahead))
-        core = self._direct if self._intake is None else None  # which would pass over the name of a column of text
+        core = self._direct if self._intake is None else None  # because it would overlook the name of a text column
         ticket = None if core is None else core.ask(x, ahead, Ticket)
         return careful.ask(self, x, ahead) if ticket is None else ticket
 
@@ -189,20 +189,20 @@ class Learner(Model, Saved):
 
     @property
     def _runs_late_natively(self) -> bool:
-        """Whether the core takes whole tables whose labels come late."""
+        """Whether the core can process whole tables whose labels come late."""
         return self._intake is None and hasattr(self._direct, "run_late")
 
     _mark = mark_core
 
     def _read(self, x: Any, where: str, *, grow: bool) -> tuple[Any, list[Name] | None]:
-        """A row as an array, or as a sparse row, and the names of its features where they have any."""
+        """A row as an array or a sparse row, and the names of its features, if any."""
         door = self._door
         if not grow and self.missing != "skip":
             door.refuse_bad_items(x, where)
         return door.read(x, where, grow=grow)
 
     def _fits(self, row: Any) -> bool:
-        """Whether the core takes a row as it is, without growing."""
+        """Whether the core can take a row as it is, without growing."""
         return self._core is not None and (row.width if isinstance(row, SparseRows) else row.size) == self._core.features
 
     # Many rows at once.
@@ -267,7 +267,7 @@ class Learner(Model, Saved):
     _predicted = table_verbs.predict
 
     def _predict_apart(self, X: Any) -> Array:
-        """Predictions of rows that need not follow the last one learned."""
+        """Predicts rows that need not follow the last learned row."""
         return self.predict(X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -364,11 +364,11 @@ class Learner(Model, Saved):
     _record = record.of
 
     def _extra_head(self, state: dict[str, Any]) -> dict[str, Any]:
-        """What a class adds to the head of its record, from its exported state."""
+        """Data that a subclass adds to the header of its record, taken from its exported state."""
         return {}
 
     def _read_extra_head(self, head: dict[str, Any]) -> dict[str, Any]:
-        """What :meth:`_extra_head` added, checked, as entries of the state."""
+        """Reads and checks the data that :meth:`_extra_head` added, as entries of the state."""
         return {}
 
     def set_params(self, **changes: Any) -> Self:
@@ -392,11 +392,11 @@ class Learner(Model, Saved):
         self._core = self._direct = self._intake = self._names = self._outputs = None
 
     def _core_for(self, state: dict[str, Array]) -> Core:
-        """A new core into which an exported state fits."""
+        """A new core that fits an exported state."""
         return self._make_core(state["weights"].shape[-1])
 
     def _features_of(self, state: dict[str, Array]) -> int:
-        """How many features an exported state knows."""
+        """The number of features in an exported state."""
         return int(state["weights"].shape[-1]) - bool(self.intercept)
 
     def _repr_html_(self) -> str:

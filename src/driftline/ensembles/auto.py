@@ -26,25 +26,25 @@ class AutoCore(NativeCore, Protocol):
     """Auto's core."""
 
     def memory(self) -> Array:
-        """Rows of memory, and the drift of a weight a row."""
+        """The memory in rows, and the variance of a weight's step per row."""
 
     def experts(self) -> list[_core.Expert]:
-        """The experts of the linear core, with their shares of it."""
+        """The experts of the linear core, with their shares of its weight."""
 
     def team(self) -> Array:
-        """The shares of the linear core and of the experts beside it."""
+        """The weights of the linear core and of the other experts."""
 
     def said(self, x: Array, ahead: int) -> Array:
-        """What the linear core and the experts beside it say about a row."""
+        """The predictions of the linear core and of the other experts for a row."""
 
     def apart(self, x: Array) -> Array:
-        """The predictions of rows that need not follow those learned, nor one another."""
+        """Predicts rows that need not follow the learned rows or each other."""
 
     def profiles(self) -> list[tuple[int, int, float]]:
-        """The keys of the profiles, with the share of the labels' variance that each explains."""
+        """The keys of the profiles, with the share of label variance that each explains."""
 
     def importance(self) -> tuple[Array, Array]:
-        """The share of each column in what the splits of the trees gained."""
+        """Each column's share of the total gain of the trees' splits."""
 
 
 @learner
@@ -77,7 +77,7 @@ class Auto(Learner, init=False):
     True
     """
 
-    _with_experts: ClassVar[type[Learner]]  # own_experts.py enters its own here
+    _with_experts: ClassVar[type[Learner]]  # set by own_experts.py
 
     @overload
     def __new__(cls, *, intercept: bool = ..., dtype: str = ..., missing: str = ...) -> Auto: ...
@@ -86,7 +86,7 @@ class Auto(Learner, init=False):
         cls, *, experts: Sequence[Learner], intercept: bool = ..., dtype: str = ..., missing: str = ...
     ) -> AutoWithExperts: ...
     def __new__(cls, *given: Any, **options: Any) -> Any:
-        """With learners of the user's own among the experts, a learner made of Auto and these."""
+        """Creates a learner made of Auto and the user's own learners, if ``experts`` is given."""
         if "experts" in options:
             return cls._with_experts(*given, **options)
         return super().__new__(cls)
@@ -108,7 +108,7 @@ class Auto(Learner, init=False):
 
     def _restore(self, core: dict[str, Array], names: list[Name] | None) -> None:
         if core["numbers"].size + core.get("entries", _NONE).size < len(core["weights"]) ** 2:
-            raise ValueError("the state is too small for its weights")  # before memory is taken for it
+            raise ValueError("the state is too small for its weights")  # before allocating memory for it
         super()._restore(core, names)
 
     def predict(self, X: Any, *, lags: bool = True) -> Array:
@@ -127,7 +127,7 @@ class Auto(Learner, init=False):
     def _without_lags(self, X: Any, predictions: Array) -> Array:
         core = self._require_core("predict")
         for start, block in self._as_table(X, "Auto.predict").blocks(BLOCK_ROWS):
-            whole = np.isfinite(predictions[start : start + len(block)])  # a row that misses a value has no prediction
+            whole = np.isfinite(predictions[start : start + len(block)])  # a row with a missing value has no prediction
             rows = block[whole].astype(self.dtype).astype(np.float64)
             predictions[start : start + len(block)][whole] = core.apart(rows)
         return predictions
@@ -176,4 +176,4 @@ class Auto(Learner, init=False):
         return Certificate(sums["loss"], events=events)
 
     def _unit_test_skips(self) -> frozenset[str]:
-        return river.DEPENDS_ON_ORDER  # the trees draw features by their place
+        return river.DEPENDS_ON_ORDER  # the trees draw features by position

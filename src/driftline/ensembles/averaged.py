@@ -24,7 +24,7 @@ from driftline.tables.inputs import Array
 
 _DEFAULT = LMS()
 _LARGEST = np.finfo(np.float64).max
-_ERRORS = LMS(intercept=False)  # on rows of 0 it predicts 0, and so only takes note of errors
+_ERRORS = LMS(intercept=False)  # predicts 0 on rows of 0, so it only tracks the errors
 
 
 @learner
@@ -89,7 +89,7 @@ class Averaged(MetaLearner):
 
 
 class _Averaged(ByErrors):
-    """The state: a learner, the sum of the weights with which it predicted, and the errors of their mean."""
+    """The state: a learner, the sum of the weights it predicted with, and the errors of their mean."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -98,7 +98,7 @@ class _Averaged(ByErrors):
 
     @exclusive
     def sums(self) -> dict[str, float]:
-        """Rows, loss and largest loss of the mean's predictions."""
+        """Rows, loss and largest loss of the predictions made with the mean."""
         return self.above[0]._sums()
 
     def _own_state(self) -> dict[str, Array]:
@@ -118,7 +118,7 @@ class _Averaged(ByErrors):
 
     @exclusive
     def grow(self, more: int) -> None:
-        """Before it was met, a feature had no part in any prediction."""
+        """Adds features, which contributed to no earlier prediction."""
         self._total = np.insert(self._total, self.features, np.zeros(more))
         super().grow(more)
 
@@ -126,11 +126,11 @@ class _Averaged(ByErrors):
         return self._total / self._count if self._count else self.members[0]._weights.astype(np.float64)
 
     def weights(self) -> Array:
-        """The mean, which is the start until something was learned."""
+        """The mean weights; the initial weights before anything is learned."""
         return self._mean().astype(self.dtype)
 
     def _row(self, x: Any) -> Array | None:
-        """The row as an array with the constant feature last, or None where Python must read it."""
+        """The row as an array with the constant feature last, or None if Python must read it."""
         if core_of(self.members[0]).predict(x) is None:
             return None
         if isinstance(x, dict):
@@ -139,19 +139,19 @@ class _Averaged(ByErrors):
         return self._with_constant(np.asarray(x, dtype=np.float64)[None, :])
 
     def _with_constant(self, rows: Array) -> Array:
-        """In the learner's own precision."""
+        """Appends the constant feature, and rounds to the learner's precision."""
         rows = rows.astype(self.dtype).astype(np.float64)
         return np.column_stack([rows, np.ones(len(rows))]) if self.intercept else np.ascontiguousarray(rows)
 
     @exclusive
     def predict(self, x: Any) -> Any:
-        """The prediction, or None where Python must read the row."""
+        """The prediction, or None if Python must read the row."""
         row = self._row(x)
         return None if row is None else float(_products(row, self._mean())[0])
 
     @exclusive
     def learn(self, x: Any, y: Any, weight: Any = None) -> Status:
-        """The learner goes first: nothing after it can fail."""
+        """The learner comes first, because nothing after it can fail."""
         row = self._row(x) if is_weight(weight) and isinstance(y, float) else None
         if row is None:
             return Status.UNREAD
@@ -162,7 +162,7 @@ class _Averaged(ByErrors):
 
     @exclusive
     def ask(self, x: Any, ahead: int | None, kind: type[Any]) -> Any:
-        """A ticket with the learner's own, and one of the errors."""
+        """A ticket that holds the learner's own ticket and one for the errors."""
         parts = self.ask_each_member(x, ahead, kind)
         row = None if parts is None else self._row(x)
         if parts is None or row is None:
@@ -171,7 +171,7 @@ class _Averaged(ByErrors):
 
     @exclusive
     def tell(self, ticket: Any, y: Any, weight: Any = None) -> Status:
-        """The learner goes first: nothing after it can fail."""
+        """The learner comes first, because nothing after it can fail."""
         if not (self.takes(ticket) and is_weight(weight) and isinstance(y, float)):
             return Status.UNREAD
         steps = [
@@ -181,7 +181,7 @@ class _Averaged(ByErrors):
         return in_one_go(steps, [*self._adding(self.members[0]._weights), partial(setattr, ticket, "told", True)])
 
     def tell_parts(self, ticket: Ticket, batch: Batch) -> None:
-        """The same, where the learner may refuse."""
+        """Like tell, for a learner that may refuse."""
         used = self.members[0]._weights
         tell_each(self.members, ticket.parts[:1], batch)
         assert batch.y is not None
@@ -190,13 +190,13 @@ class _Averaged(ByErrors):
             add()
 
     def _adding(self, used: Array) -> list[Callable[[], None]]:
-        """The calls that add weights to those that the mean is made of."""
+        """The calls that add these weights to the mean."""
         with np.errstate(over="ignore"):
             total = _held(self._total + used)
         return [partial(setattr, self, "_total", total), partial(setattr, self, "_count", self._count + 1)]
 
     def replay(self, batch: Batch, out: Outputs) -> int:
-        """The learner goes through the rows first, and leaves its weights at every row."""
+        """The learner processes all rows first, recording its weights at each."""
         member, y = self.members[0], batch.y
         first = member._weights.astype(np.float64)
         said, kept, skipped = self.replay_members(batch, [y], every=0 if y is None else 1)
@@ -225,7 +225,7 @@ class _Averaged(ByErrors):
         return _products(self._with_constant(np.where(whole, block, 0.0)), means)
 
     def _note_errors(self, y: Array, weight: Array | None, learned: Array, out: Outputs) -> None:
-        """Takes note of the errors of the rows that were learned, and writes the intervals."""
+        """Records the errors of the learned rows, and writes the intervals."""
         errors = np.where(learned, y - out.predictions, np.nan)
         ends = {} if out.lower is None else {"lower": np.empty(len(y)), "upper": np.empty(len(y)), "level": out.level}
         own = Outputs(np.empty(len(y)), **ends)
@@ -241,12 +241,12 @@ class _Averaged(ByErrors):
 
 
 def _products(rows: Array, weights: Array) -> Array:
-    """Row by row, in one order of summing whatever the number of rows."""
+    """Dot products by row, with the same order of summation for any number of rows."""
     with np.errstate(over="ignore", invalid="ignore"):
-        sums: Array = np.nan_to_num(np.add.reduce(rows * weights, axis=1)) + 0.0  # within the range, no negative zero
+        sums: Array = np.nan_to_num(np.add.reduce(rows * weights, axis=1)) + 0.0  # finite, and no negative zero
     return sums
 
 
 def _held(values: Any) -> Any:
-    """Within the range of float64."""
+    """Clips to the range of float64."""
     return np.clip(values, -_LARGEST, _LARGEST)

@@ -1,4 +1,4 @@
-"""What Auto believes, as names and sentences."""
+"""Describes what Auto has found out, in names and sentences."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _VIEWS = {
     5: "standardised and earlier rows",
     6: "standardised, squares and two labels",
 }
-_LOOK_BACK = (-1, 1, 3, 4, 5, 6)  # views with earlier labels or rows in them
-_FEW = 64  # rows, from which units come
-_SINCE_JUMP = 0.4  # of the rows: an expert that reset and remembers less has begun anew
-_SHOWN = 0.05  # of the weight or the variance: less is not mentioned
-_PART = 0.2  # of the rows: no sign of a move where the memory is at least as long
-_MINOR = 0.1  # of the weight: a band with less that dominates the mean drift is named
-# Bands of memory: from, to, name, and what a memory of that length says about the target. No expert forgets more slowly
-# than in about 1,000 rows, so that Auto cannot tell a slower target from one at rest. Without noise a few rows tell all, so
-# that a short memory costs nothing, and does not prove that the target moves.
+_LOOK_BACK = (-1, 1, 3, 4, 5, 6)  # views that include earlier labels or rows
+_FEW = 64  # rows that the units are estimated from
+_SINCE_JUMP = 0.4  # fraction of the rows; an expert that can reset and remembers less has restarted
+_SHOWN = 0.05  # fraction of the weight or the variance; smaller ones are not mentioned
+_PART = 0.2  # fraction of the rows; a memory at least this long is no sign of drift
+_MINOR = 0.1  # fraction of the weight; a band below it is named if it dominates the mean drift
+# Bands of memory: from, to, name, and what a memory of that length says about the target. No expert has a memory longer
+# than about 1,000 rows, so Auto cannot tell a slower target from a constant one. Without noise a few rows are enough, so
+# a short memory costs nothing and does not prove that the target moves.
 _BANDS = (
     (500, math.inf, "500 rows or more", "the target is at rest, or moves so slowly that rows of long ago still count"),
     (100, 500, "100 to 499 rows", "the target moves slowly, if at all"),
@@ -37,7 +37,7 @@ _BANDS = (
 
 
 def name_of(expert: Expert) -> str:
-    """What an expert sees and how it forgets."""
+    """An expert's feature view and its kind of forgetting."""
     if expert.view < 0:
         return _VIEWS[expert.view]
     if expert.time == Time.DIVIDE:
@@ -63,13 +63,13 @@ TEAM = (
 
 @dataclass(frozen=True)
 class Team:
-    """The experts beside the linear core, and what they found.
+    """The experts besides the linear core, and their findings.
 
     Attributes:
-        shares: of the weight, in the order of ``TEAM``.
-        profiles: keys as (first feature, second or -1, share of the labels' variance that they explain).
-        gains: of each column of the trees, and of the trees on what the core leaves, the share of what splits gained.
-        names: of the features.
+        shares: the weight of each member, in the order of ``TEAM``.
+        profiles: keys as (first feature, second or -1, share of label variance explained).
+        gains: each column's share of the gain of splits, for the trees and for the residual trees.
+        names: the names of the features.
     """
 
     shares: Array
@@ -79,10 +79,10 @@ class Team:
 
 
 def in_words(experts: list[Expert], team: Team, rows: int, memory: float, drift: float, sums: dict[str, float]) -> str:
-    """Sentences on the weights of the team and what it found, then on the linear core, then on outliers.
+    """Describes the team's weights and findings, then the linear core, then outliers.
 
-    What is said about the pace of the target follows from the numbers that are printed: the core's memory as rounded, and
-    the shares of its experts.
+    The statement about the pace of the target follows from the printed numbers: the rounded memory of the core, and the
+    shares of its experts.
     """
     ranked = sorted(experts, key=lambda expert: -expert.share)[:3]
     lines = [
@@ -105,7 +105,7 @@ def _weights(team: Team, rows: int) -> str:
 
 
 def _findings(team: Team) -> list[str]:
-    """What profiles explain, and what trees split on."""
+    """Describes what the profiles explain and what the trees split on."""
     lines = []
     if best := max(team.profiles, key=lambda key: key[2], default=None):
         first, second, explained = best
@@ -122,7 +122,7 @@ def _findings(team: Team) -> list[str]:
 
 
 def _gains(team: Team) -> dict[str, float]:
-    """The share of each input in what splits gained, by the weight of the two ensembles of trees."""
+    """Each input's share of the gain of splits, averaged over the two tree ensembles by weight."""
     fixed = ("the last labels",) * 8 + ("labels of a season ago",) * 7 + ("profiles",) * 24 + ("other experts",) * 3
     few = ("the last labels",) * 3 + ("other experts",) * 2
     total = dict.fromkeys((*team.names, *fixed), 0.0)
@@ -155,14 +155,14 @@ def _pace(experts: list[Expert], rows: int, memory: int) -> str:
 
 
 def _spread(experts: list[Expert]) -> float:
-    """The standard deviation of the logarithms of the experts' memories, by their shares."""
+    """The weighted standard deviation of the logarithms of the experts' memories."""
     logs = [math.log(max(expert.memory, 1)) for expert in experts]
     mean = sum(expert.share * log for expert, log in zip(experts, logs, strict=True))
     return math.sqrt(sum(expert.share * (log - mean) ** 2 for expert, log in zip(experts, logs, strict=True)))
 
 
 def _shares(experts: list[Expert], drift: float) -> str:
-    """The share of each band, and the mean drift; also without the band that dominates it, where that has little weight."""
+    """The weight of each band and the mean drift; also the drift without the dominant band, if that has little weight."""
     shares, drifts = {}, {}
     for least, most, name, _ in _BANDS:
         band = [expert for expert in experts if least <= round(expert.memory) < most]

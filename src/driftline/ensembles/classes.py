@@ -1,4 +1,4 @@
-"""The state of a classifier: a learner for two classes, or one for each of more, and the curve of their probabilities."""
+"""The state of a classifier: one learner for two classes, or one per class for more, and the calibration curve."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ from driftline.tables.inputs import Array
 
 _CURVE = GD(rate=0.1, loss="logistic", intercept=False)
 _KNOTS = np.array([0.125, 0.25, 0.5, 1.0, 2.0, 4.0])  # where the curve of log(p / (1 - p)) may bend, on either side of 0
-_START = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 2.0])  # a prediction f is a guess of 2p - 1, and log(p / (1 - p)) is about 2 f
-_LEAST = 1e-6  # slope of the curve, so that the class with the largest prediction keeps the largest probability
+_START = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 2.0])  # a prediction f estimates 2p - 1, and log(p / (1 - p)) is about 2 f
+_LEAST = 1e-6  # minimal slope of the curve, so that the largest prediction keeps the largest probability
 
 
 class ClassState(Composite):
-    """A member for each class; with two classes one member, whose sign decides.
+    """One member per class; with two classes a single member, whose sign decides.
 
-    The member of class 0 aims at -1 for its class, the others at +1 for theirs. So the one member of two classes is that of
-    both, and splits in two when a third class comes. The probability of a class is 1 / (1 + exp(-g(f))), f being what its
-    member predicts. The curve g is one for all, odd, and made of straight pieces; gradient descent on the logistic loss
-    moves them, and it is read as never falling.
+    The member of class 0 has the target -1 for its class, the others +1 for theirs. The single member for two classes thus
+    serves both, and is copied when a third class appears. The probability of a class is 1 / (1 + exp(-g(f))), where f is the
+    prediction of its member. All members share the calibration curve g, which is odd and piecewise linear. It is fitted by
+    gradient descent on the logistic loss, and made monotone when it is evaluated.
 
     Args:
-        learner: a base learner that has learned nothing.
-        known: how many classes are known in advance.
-        features, intercept, dtype: as of :class:`Composite`.
+        learner: an untrained base learner.
+        known: the number of classes known in advance.
+        features, intercept, dtype: as in :class:`Composite`.
     """
 
     def __init__(self, learner: Learner, known: int, features: int, intercept: bool, dtype: str) -> None:
@@ -64,7 +64,7 @@ class ClassState(Composite):
         self.members.append(member)
 
     def add_class(self) -> None:
-        """One class more."""
+        """Adds a class."""
         self.known += 1
         if self.known == 3:  # the first two classes get a learner each
             self.members.append(copy.deepcopy(self.members[0]))
@@ -72,23 +72,23 @@ class ClassState(Composite):
             self._add_member()
 
     def meet(self, row: Array) -> None:
-        """The first row, which may decide something."""
+        """Initialises whatever depends on the first row."""
         self._row = row
         super().meet(row)
 
     @exclusive
     def grow(self, more: int) -> None:
-        """So many features more, at their prior."""
+        """Adds ``more`` features, with their prior weights."""
         super().grow(more)
         self._row = np.zeros(self.features)
 
-    # The way out and in.
+    # Saving and loading.
 
     def _own_state(self) -> dict[str, Array]:
         return {"known": np.array([float(self.known)]), "mistakes": np.array([float(self.mistakes)])}
 
     def make_room(self, state: dict[str, Array], most: int) -> None:
-        """So many classes as an exported state has."""
+        """Adds classes until there are as many as in an exported state."""
         for _ in range(count_in(state, "known", most) - self.known):
             self.add_class()
 
@@ -97,29 +97,29 @@ class ClassState(Composite):
 
     @exclusive
     def follow(self, members: list[Learner], above: list[Learner]) -> None:
-        """Every member takes over the parameters of the one base learner."""
+        """Applies the parameters of the base learner to every member."""
         super().follow(members * len(self.members), self.above)
         self._base = members[0]
 
     @exclusive
     def sums(self) -> dict[str, float]:
-        """Those of the first member."""
+        """The sums of the first member."""
         return self.members[0]._sums()
 
     @property
     def rows(self) -> int:
-        """Rows learned."""
+        """The number of rows learned."""
         return int(core_of(self.members[0]).rows)
 
     @exclusive
     def lines(self) -> tuple[Array, Array]:
-        """Weights of the decisions, (members, d), and the intercepts, (members,); not every learner has them."""
+        """The weights, (members, d), and intercepts, (members,), of the decisions; not every learner has them."""
         signs = self._signs
         coef = np.array([sign * member.coef_ for sign, member in zip(signs, self.members, strict=True)])
         return coef, signs * [float(member.intercept_) for member in self.members]
 
     def weights(self) -> Array:
-        """Those of the first member."""
+        """The weights of the first member."""
         return self.members[0]._weights
 
     # Predicting and learning.
@@ -129,7 +129,7 @@ class ClassState(Composite):
         return np.ones(1) if len(self.members) == 1 else np.append(-1.0, np.ones(len(self.members) - 1))
 
     def _decide(self, said: Array) -> Array:
-        """The number of the predicted class, by what the members say, (rows, members); -1 where no class is known."""
+        """The predicted class numbers from the members' predictions, (rows, members); -1 if no class is known."""
         missing = np.isnan(said[:, 0])
         if self.known == 0:
             codes = np.full(len(said), -1.0)
@@ -141,7 +141,7 @@ class ClassState(Composite):
         return codes
 
     def _targets(self, codes: Array) -> list[Array]:
-        """+1 and -1 for each member."""
+        """The targets, +1 or -1, of each member."""
         if len(self.members) == 1:
             return [np.where(np.isnan(codes), np.nan, np.where(codes == 1, 1.0, -1.0))]
         signs = self._signs
@@ -155,13 +155,13 @@ class ClassState(Composite):
 
     @exclusive
     def predict(self, x: Any) -> Any:
-        """The predicted class's number, -1 where no class is known, or None where Python must read the row."""
+        """The predicted class number, -1 if no class is known, or None if Python must read the row."""
         said = self._ask(x)
         return None if said is None else float(self._decide(said)[0])
 
     @exclusive
     def learn(self, x: Any, y: Any, weight: Any = None) -> Status:
-        """Not for a class that is new; and no more than one member may be able to refuse."""
+        """Learns a row, unless its class is new or several members may refuse it."""
         if not (isinstance(y, float) and y < self.known and is_weight(weight)):
             return Status.UNREAD
         if len(self.members) > 1 and self.members[0]._may_refuse:
@@ -176,7 +176,7 @@ class ClassState(Composite):
 
     @exclusive
     def ask(self, x: Any, ahead: int | None, kind: type[Any]) -> Any:
-        """A ticket with those of the members; its prediction is the class's number."""
+        """A ticket that holds the members' tickets; its prediction is the class number."""
         parts = self.ask_each_member(x, ahead, kind)
         if parts is None:
             return None
@@ -186,7 +186,7 @@ class ClassState(Composite):
 
     @exclusive
     def tell(self, ticket: Any, y: Any, weight: Any = None) -> Status:
-        """Not for a class that is new; and no more than one member may be able to refuse."""
+        """Learns a label, unless its class is new or several members may refuse it."""
         known = isinstance(y, float) and y < self.known
         sure = len(self.members) == 1 or not self.members[0]._may_refuse
         if not (known and sure and is_weight(weight) and self.takes(ticket)) or len(ticket.parts) != len(self.members):
@@ -198,7 +198,7 @@ class ClassState(Composite):
         return in_one_go([*steps, *self._curve_steps(said, targets)], [count, partial(setattr, ticket, "told", True)])
 
     def tell_parts(self, ticket: Ticket, batch: Batch) -> None:
-        """The same for any class, and for a ticket from before some classes were known."""
+        """Like tell, for any class, and for a ticket older than some of the classes."""
         assert batch.y is not None
         y = float(batch.y[0])
         self._row = np.asarray(batch.x[0], dtype=np.float64)
@@ -209,7 +209,7 @@ class ClassState(Composite):
         self._note_told(ticket, parts, y)
 
     def _parts_now(self, ticket: Ticket) -> list[Ticket]:
-        """A ticket for each member. Those that were born since are asked now; the second of two was the first then."""
+        """A ticket for each member. Members added since predict now, except that the second began as a copy of the first."""
         parts = list(ticket.parts)
         for member in self.members[len(parts) :]:
             if len(parts) == 1:
@@ -223,18 +223,18 @@ class ClassState(Composite):
         self._take_note(said, code, self._targets(code), ticket.numbers[:1])
 
     def ask_members(self, batch: Batch) -> tuple[Array, int]:
-        """What the members predict, (rows, members), with nothing learned, and how many rows were skipped."""
+        """The members' predictions, (rows, members), without learning, and the number of skipped rows."""
         said, _, skipped = self.replay_members(batch, [None] * len(self.members))
         return said, skipped
 
     @exclusive
     def scores(self, batch: Batch) -> tuple[Array, Array]:
-        """Decisions and probabilities of rows, (rows, classes); of two classes the second's alone, (rows, 1)."""
+        """Decision values and probabilities, (rows, classes); for two classes only the second's, (rows, 1)."""
         said, _ = self.ask_members(batch)
         return said * self._signs, self._probabilities(said)
 
     def replay(self, batch: Batch, out: Outputs) -> int:
-        """In pieces that begin where a class is new."""
+        """Processes the rows in pieces that start at each new class."""
         if batch.y is None:
             said, skipped = self.ask_members(batch)
             out.predictions[:] = self._decide(said)
@@ -254,7 +254,7 @@ class ClassState(Composite):
         return skipped
 
     def _learn_new(self, batch: Batch, predictions: Array) -> int:
-        """A row whose class is new: it is predicted by those that were known."""
+        """Learns a row of a new class. The prediction comes from the classes known before."""
         before = self._decide(self.ask_members(batch)[0])
         self._row = np.asarray(batch.x[0], dtype=np.float64)
         assert batch.y is not None
@@ -279,23 +279,23 @@ class ClassState(Composite):
         return skipped
 
     def _take_note(self, said: Array, codes: Array, targets: list[Array], decided: Array) -> None:
-        """Counts mistakes, and moves the curve."""
+        """Counts mistakes and updates the calibration curve."""
         self.mistakes += int(np.count_nonzero(decided != codes))
-        held = np.clip(said.reshape(-1, 1), -_KNOTS, _KNOTS)  # row by row, the members of a row one after the other
+        held = np.clip(said.reshape(-1, 1), -_KNOTS, _KNOTS)  # by row, and by member within a row
         aims = np.ascontiguousarray(np.column_stack(targets).reshape(-1))
         self.above[0]._replay_block(Batch(held, aims, None, ""), Outputs(np.empty(len(aims))))
 
     def _curve_steps(self, said: Array, targets: list[float]) -> list[Step]:
-        """The steps that move the curve by one row."""
+        """The steps that update the calibration curve with one row."""
         held = np.clip(said.reshape(-1, 1), -_KNOTS, _KNOTS)
         return [learning(self.above[0], row, aim) for row, aim in zip(held, targets, strict=True)]
 
     def _counting(self, decided: Array, code: Array) -> Callable[[], None]:
-        """The call that counts a mistake, if it was one."""
+        """The call that counts a mistake, if the decision was wrong."""
         return partial(setattr, self, "mistakes", self.mistakes + int(decided[0] != code[0]))
 
     def _probabilities(self, said: Array) -> Array:
-        """Of each class, (rows, classes); of class 1 alone, (rows, 1), where there are no more than two."""
+        """The probability of each class, (rows, classes); with at most two classes only that of class 1, (rows, 1)."""
         heights = np.minimum(_KNOTS[:, None], _KNOTS) @ core_of(self.above[0]).weights()
         heights = np.maximum.accumulate(np.maximum(heights, 0.0)) + _LEAST * _KNOTS
         f = said * self._signs

@@ -59,13 +59,13 @@ class Classifier(MetaLearner):
     classes: Sequence[Hashable] | None = params.checked(default=None, rule=CLASSES, optional=True)
 
     _estimator_type = "classifier"
-    _may_run_away = False  # labels are classes
+    _may_run_away = False  # labels are classes, so predictions are bounded
     _river_kind = "Classifier"
     _multiclass = True  # by River's convention
     _plain_intercept = True
     _core: ClassState | None = params.state(None)
-    _met: Labels | None = params.state(None)  # made when first asked for
-    _incoming: Any = params.state(None)  # the label of the row that is learned now, or was last
+    _met: Labels | None = params.state(None)  # created on first use
+    _incoming: Any = params.state(None)  # the label of the row being learned, or of the last one
 
     def _base_learners(self) -> list[Learner]:
         return [_DEFAULT if self.learner is None else self.learner]
@@ -73,20 +73,20 @@ class Classifier(MetaLearner):
     @property
     def _labels(self) -> Labels:
         met = self._met_before
-        if self._core is not None and self._core.known > len(met):  # the core has learned the row of a new label
+        if self._core is not None and self._core.known > len(met):  # the core has learned a row with a new label
             met.add(self._incoming)
         return met
 
     @property
     def _met_before(self) -> Labels:
-        """The labels that were met before the row that is learned now."""
+        """The labels that were known before the row being learned."""
         if self._met is None:
             self._met = Labels(self._named)
         return self._met
 
     @property
     def _named(self) -> list[Any]:
-        """The labels that were named in advance."""
+        """The labels declared in advance."""
         return [] if self.classes is None else [of_one(label) for label in self.classes]
 
     def _compose(self, members: list[Learner], above: list[Learner], features: int) -> ClassState:
@@ -133,10 +133,10 @@ class Classifier(MetaLearner):
         """Changes hyperparameters, all or none. On a trained learner, they take effect from the next row on."""
         super().set_params(**changes)
         if self._core is None:
-            self._met = None  # there may be other labels that are named in advance
+            self._met = None  # the labels declared in advance may have changed
         return self
 
-    # Labels at the door.
+    # Reading labels.
 
     def learn_one(self, x: Any, y: Any, *, sample_weight: float | None = None) -> None:
         """Learns from one row and its label, which may be new; None, NaN, NA and NaT are missing labels."""
@@ -170,7 +170,7 @@ class Classifier(MetaLearner):
         table = self._as_table(X, where)
         labels = as_labels(y, table.rows, where)
         weight = inputs.as_weights(sample_weight, table.rows, where)
-        met = Labels(self._labels.known)  # the core must not know in advance what is only met in these rows
+        met = Labels(self._labels.known)  # the core must not know labels before the row where they first occur
         codes = met.codes(labels, self._counted(table, weight))
         run = super()._learn_table(X, codes, weight, where)
         if self._core is not None:
@@ -180,7 +180,7 @@ class Classifier(MetaLearner):
         return Run(met.of(run.predictions), missed, resets=run.resets, skipped=run.skipped)
 
     def _counted(self, table: Table, weight: Array | None) -> Array:
-        """The rows that are learned if they have a label."""
+        """Which rows are learned if they have a label."""
         counted = np.ones(table.rows, dtype=bool) if weight is None else weight > 0
         if isinstance(table, EncodedTable):
             counted &= table.whole_rows()
@@ -203,7 +203,7 @@ class Classifier(MetaLearner):
             self._learn_table(X, y, sample_weight, where)
         return self
 
-    # What is said.
+    # Predictions.
 
     def predict_one(self, x: Any) -> Any:
         """The predicted label; None while no class is known."""
@@ -257,11 +257,11 @@ class Classifier(MetaLearner):
 
     @property
     def _direction(self) -> float:
-        """The sign of a decision for the second of the classes in their order."""
+        """The sign that makes a decision value positive for the second class in sorted order."""
         return -1.0 if self._labels.order()[:1] == [1] else 1.0
 
     def _chances(self, found: Array) -> Array:
-        """One column for each class."""
+        """Probabilities, one column per class."""
         if found.shape[1] > 1:
             return found
         return np.column_stack([1 - found, found]) if len(self._labels) == 2 else np.ones((len(found), len(self._labels)))

@@ -1,4 +1,4 @@
-"""Fits of an estimator along a stream: the rows that they look back on, when they begin, and from when on they serve."""
+"""Periodic fits of an estimator along a stream: which rows they use, when they start, and when they come into use."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ import numpy as np
 from driftline.base.stability import issue
 from driftline.tables.inputs import Array
 
-_FEWEST = 32  # rows of a fit before the first regular one
+_FEWEST = 32  # minimal number of rows for a fit before the first regular one
 
 
 class Fits:
-    """The last rows with their labels, the estimator that serves, and the one that is to serve next.
+    """The recent rows and labels, the estimator in use, and the one that comes into use next.
 
     Args:
-        estimator: copies of it are fitted.
-        every: rows between two fits that begin.
-        window: rows that a fit looks back on, at most.
-        lags: of the labels that follow the features in a row that is fitted.
-        features: of the rows.
+        estimator: the estimator to copy and fit.
+        every: the number of rows between the starts of fits.
+        window: the largest number of rows used for a fit.
+        lags: the lags of the labels that are appended to the features.
+        features: the number of features.
     """
 
     def __init__(self, estimator: Any, every: int, window: int, lags: tuple[int, ...], features: int) -> None:
         self._pattern, self._every, self._window, self._lags = estimator, every, window, lags
         self._takes_missing = _takes_missing(estimator)
         halves = (every >> half for half in range(1, every.bit_length()))
-        self._early = [count for count in halves if count >= _FEWEST]  # fits begin after these before the first regular one
+        self._early = [count for count in halves if count >= _FEWEST]  # early fits start after these row counts
         self._rows = np.empty((0, features + len(lags)))
         self._targets = np.empty(0)
-        self.labels = np.empty(0)  # the newest last, as many as the longest lag needs
+        self.labels = np.empty(0)  # newest last, as many as the longest lag needs
         self._range = np.array([np.inf, -np.inf])  # of all labels
         self._count = 0
         self.begun = self.failed = 0
         self._serving: Any = None
-        self._next: Any = None  # a fitted estimator, or why there is none, or the future of either
-        self._due = -1  # the number of rows from which it serves
+        self._next: Any = None  # a fitted estimator, an error message, or a future of either
+        self._due = -1  # the row count at which it comes into use
 
     def get_state(self) -> dict[str, Array]:
-        """All of it but the parameters; a fit that has begun is waited for."""
+        """Everything but the parameters. Waits for a fit in progress."""
         estimators = np.empty(2, dtype=object)
         estimators[:] = self._serving, self._fitted()
         numbers = np.array([self._count, self.begun, self.failed, self._due], dtype=np.float64)
@@ -49,23 +49,23 @@ class Fits:
         return {"estimators": estimators, "numbers": numbers, "range": self._range.copy(), **rows}
 
     def set_state(self, state: dict[str, Array]) -> None:
-        """Takes over what :meth:`get_state` gave."""
+        """Restores what :meth:`get_state` returned."""
         self._serving, self._next = state["estimators"]
         self._count, self.begun, self.failed, self._due = (int(number) for number in state["numbers"])
         names = ("rows", "targets", "labels", "range")
         self._rows, self._targets, self.labels, self._range = (state[name].copy() for name in names)
 
     def grow(self, features: int, more: int) -> None:
-        """Adds features behind the first ones: they were 0 before. An estimator serves on the features that it knows."""
+        """Adds features, which were 0 in earlier rows. A fitted estimator keeps using the features it was fitted on."""
         self._rows = np.insert(self._rows, [features] * more, 0.0, axis=1)
 
     @property
     def looks_back(self) -> bool:
-        """Whether there are lags."""
+        """Whether the estimator uses lags."""
         return bool(self._lags)
 
     def lagged(self, ahead: int, labels: Array) -> Array:
-        """The labels at a row's lags, ``ahead`` rows beyond the last of ``labels``; NaN for those before the first."""
+        """The lagged labels of a row ``ahead`` rows beyond the last of ``labels``; NaN for those before the first."""
         out = np.full(len(self._lags), np.nan)
         for k, lag in enumerate(self._lags):
             multiple = (ahead + lag - 1) // lag * lag
@@ -75,14 +75,14 @@ class Fits:
         return out
 
     def ranges(self, news: Array) -> tuple[Array, Array]:
-        """Half a range outside all labels, before each of some new ones and after the last."""
+        """The range of all labels widened by half at each end: before each of the new labels, and after the last."""
         low = np.minimum.accumulate(np.append(self._range[0], news))
         high = np.maximum.accumulate(np.append(self._range[1], news))
         reach = np.where(high >= low, 0.5 * high - 0.5 * low, 0.0)
         return np.where(high >= low, low - reach, -np.inf), np.where(high >= low, high + reach, np.inf)
 
     def predict(self, rows: Array, lagged: Array, first: Array) -> Array:
-        """What the estimator that serves predicts for rows; ``first`` where it cannot."""
+        """The predictions of the estimator in use; ``first`` for rows it cannot predict."""
         out, usable = first.copy(), self._usable(lagged)
         if self._serving is None or not usable.any():
             return out
@@ -95,9 +95,9 @@ class Fits:
         return out
 
     def add(self, rows: Array, lagged: Array, y: Array, learned: Array | bool = True) -> None:
-        """Rows with their labels, at most as many as :attr:`until` says: a fit may serve or begin after them.
+        """Adds rows and labels, at most :attr:`until` of them; a fit may then come into use or start.
 
-        Lags count all of them; those that are not ``learned`` are not fitted.
+        Lags count all these rows, but only those marked ``learned`` are used for fits.
         """
         usable = self._usable(lagged) & learned
         if usable.any():
@@ -113,13 +113,13 @@ class Fits:
 
     @property
     def until(self) -> int:
-        """How many more rows are learned before a fit begins or serves."""
+        """The number of rows to learn before a fit starts or comes into use."""
         regular = self._every * (self._count // self._every + 1)
         begins = min(fit - self._count for fit in (*self._early, regular) if fit > self._count)
         return begins if self._next is None else min(begins, max(self._due - self._count, 1))
 
     def _fitted(self) -> Any:
-        """The estimator that is to serve next, waited for, or why there is none."""
+        """The estimator that comes into use next, after waiting for it, or an error message."""
         if isinstance(self._next, Future):
             self._next = self._next.result()
         return self._next
@@ -128,7 +128,7 @@ class Fits:
         X, y = self._rows[-self._window :].copy(), self._targets[-self._window :].copy()
         if len(y) < (1 if self._count >= self._every else _FEWEST):
             return
-        self._serve(now=True)  # where fits follow faster than they serve
+        self._serve(now=True)  # if fits start faster than they come into use
         fresh = copy.deepcopy(self._pattern)
         pool = ThreadPoolExecutor(1)
         self._next = pool.submit(_fit, fresh, X, y)
@@ -148,20 +148,20 @@ class Fits:
         issue(f"Refit: a fit failed, and the one before goes on serving: {fitted}")
 
     def _usable(self, lagged: Array) -> Array:
-        """Which rows the estimator can be given, by their lagged labels, (rows, lags)."""
+        """Which rows can be passed to the estimator, judged by their lagged labels, (rows, lags)."""
         missing = np.isnan(lagged).sum(axis=1)
         return np.asarray(missing < max(len(self._lags), 1)) if self._takes_missing else missing == 0
 
 
 def _fit(estimator: Any, X: Array, y: Array) -> tuple[Any, float, float, int] | str:
-    """The fitted estimator with the range of its labels and the width of its rows, or why there is none."""
+    """The fitted estimator, the range of its labels and its number of columns; or an error message."""
     try:
         return estimator.fit(X, y), y.min(), y.max(), X.shape[1]
-    except Exception as error:  # whatever an estimator raises, the learner goes on
+    except Exception as error:  # whatever an estimator raises, the learner carries on
         return f"{type(error).__name__}: {error}"
 
 
 def _takes_missing(estimator: Any) -> bool:
-    """Whether an estimator's scikit-learn tags say that inputs may be NaN."""
+    """Whether an estimator's scikit-learn tags allow NaN in its inputs."""
     tags = getattr(estimator, "__sklearn_tags__", None)
     return tags is not None and bool(tags().input_tags.allow_nan)

@@ -1,4 +1,4 @@
-"""Labels of any kind as numbers 0, 1, 2, ... in the order in which they were met."""
+"""Maps labels of any type to numbers 0, 1, 2, ... in order of first appearance."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from driftline.tables.inputs import Array, is_missing, warn_of_column
 
 
 def of_one(label: Any) -> Any:
-    """A label as Python's own object; None where it is missing."""
+    """Converts a label to a plain Python object; None if it is missing."""
     if isinstance(label, np.generic) or (isinstance(label, np.ndarray) and label.size == 1):
         label = label.item()
     return None if is_missing(label) else label
 
 
 def as_label(label: Any, where: str) -> Any:
-    """One label, None where it is missing."""
+    """Reads one label; None if it is missing."""
     found = of_one(label)
     try:
         hash(found)
@@ -47,7 +47,7 @@ CLASSES = Rule(_are_classes, "a list of two or more distinct labels")
 
 
 def as_labels(y: Any, rows: int, where: str) -> list[Any]:
-    """One label a row, None where it is missing."""
+    """Reads one label per row; None for missing ones."""
     if y is None:
         raise ValueError(f"{where}: y is missing: it requires y to be passed, but the target y is None")
     array = y if isinstance(y, np.ndarray) else np.asarray(y, dtype=None if hasattr(y, "__array__") else object)
@@ -69,7 +69,7 @@ def as_labels(y: Any, rows: int, where: str) -> list[Any]:
 
 
 class Labels:
-    """The labels that were met, each with its number.
+    """The labels seen so far, each with its number.
 
     >>> labels = Labels(["b"])
     >>> labels.codes(["a", None, "b"], [True, True, True]).tolist(), labels.known
@@ -84,23 +84,23 @@ class Labels:
         return len(self.known)
 
     def code(self, label: Any) -> int | None:
-        """A label's number, None where it has none."""
+        """The number of a label, or None if it is unknown."""
         return self._code.get(label)
 
     def add(self, label: Any) -> None:
-        """The next number is this label's."""
+        """Gives the next number to this label."""
         self._code[label] = len(self.known)
         self.known.append(label)
 
     def codes(self, labels: list[Any], counted: Any) -> Array:
-        """The labels' numbers; a new label gets one on a row that counts. NaN is for a missing label, 0 for one unknown."""
+        """The numbers of labels. A new one is added if its row counts, else its number is 0; a missing one is NaN."""
         for label, counts in zip(labels, counted, strict=True):
             if counts and label is not None and label not in self._code:
                 self.add(label)
         return np.array([np.nan if label is None else self._code.get(label, 0) for label in labels], dtype=np.float64)
 
     def order(self) -> list[int]:
-        """The numbers in the order of the labels, where they have one."""
+        """The numbers in the sort order of the labels, if they can be sorted."""
         numbers = range(len(self.known))
         try:
             return sorted(numbers, key=self.known.__getitem__)
@@ -108,7 +108,7 @@ class Labels:
             return list(numbers)
 
     def of(self, codes: Array) -> Array:
-        """The labels of numbers, None for NaN and for -1, no class."""
+        """The labels for these numbers; None for NaN and for -1 (no class)."""
         missing = ~(codes >= 0)
         if missing.any():
             found = np.empty(len(codes), dtype=object)
@@ -118,7 +118,7 @@ class Labels:
 
     @staticmethod
     def array(labels: list[Any]) -> Array:
-        """Labels of one kind as an array of that kind, others as objects."""
+        """Labels of a single type as an array of that type, others as an object array."""
         if len({type(label) for label in labels}) == 1 and isinstance(labels[0], (bool, int, float, str)):
             return np.array(labels)
         found = np.empty(len(labels), dtype=object)

@@ -28,7 +28,7 @@ _MEMBERS = sequence(REGRESSOR)
 _LEARNERS = Rule(
     lambda value: isinstance(value, (list, tuple)) and _MEMBERS.accepts(value), f"a list of learners, each {REGRESSOR.words}"
 )
-_ENDINGS = {  # events on top after which its state is no longer what the theorem speaks of, and what is then not so
+_ENDINGS = {  # events after which the theorem no longer covers the top, and the condition each violates
     "capped": "the growth of the top's S was never held back",
     "repaired": "the top's S never had to be repaired",
     "saturated": "every row of the top was within the range and the precision of its type",
@@ -149,26 +149,26 @@ class _Network(Composite):
     """The state of a network."""
 
     _plan: list[int] | None = None
-    tops: Array  # the weights of the members at the snapshots of the last replay
+    tops: Array  # the members' weights at the snapshots of the last replay
 
     @cached_property
     def largest(self) -> float:
-        """The end of the range of the type in which the top learns, where predictions beyond it are held."""
+        """The largest value of the top's type; predictions are clipped to it."""
         return float(self.above[0]._largest)
 
     @exclusive
     def sums(self) -> dict[str, float]:
-        """Those of the learner on top, whose predictions are the network's."""
+        """The sums of the learner on top, whose predictions are the network's."""
         return self.above[0]._sums()
 
     @exclusive
     def least_loss(self) -> float:
-        """The loss of the best of the learners."""
+        """The loss of the best member."""
         return min(member._sums()["loss"] for member in self.members)
 
     @exclusive
     def weights(self) -> Array:
-        """Of the features, where the learners have a weight for each; else of the learners' predictions."""
+        """The weights of the features if every member has them, otherwise the weights of the members' predictions."""
         return self._combine(self.above[0]._weights, [member._weights for member in self.members])
 
     def _combine(self, top: Array, weights: list[Array]) -> Array:
@@ -193,23 +193,23 @@ class _Network(Composite):
 
     @exclusive
     def predict(self, x: Any) -> Any:
-        """The prediction, or None where Python must read the row."""
+        """The prediction, or None if Python must read the row."""
         return self._said(self._ask(x))
 
     def _said(self, said: Array | None) -> Any:
-        return None if said is None else self.above[0].predict_one(said) + 0.0  # no negative zero, whatever the way
+        return None if said is None else self.above[0].predict_one(said) + 0.0  # no negative zero on any path
 
     @exclusive
     def predict_interval(self, x: Any, level: Level) -> tuple[float, float] | None:
-        """Both ends of the interval, or None where Python must read the row."""
+        """Both ends of the interval, or None if Python must read the row."""
         said = self._ask(x)
         return None if said is None else core_of(self.above[0]).predict_interval(said, level)
 
     @property
     def plan(self) -> list[int]:
-        """The order in which the members and the top learn a row, by their numbers; empty where it takes a transaction.
+        """The order in which members and top learn a row, by index; empty if a transaction is needed.
 
-        At most one of them may refuse a row: it goes first, so that no other has to forget the row again.
+        If only one of them may refuse a row, it goes first, so the others never have to undo it.
         """
         if self._plan is None:
             doubtful = [part._may_refuse for part in [*self.members, *self.above]]
@@ -218,7 +218,7 @@ class _Network(Composite):
 
     @exclusive
     def learn(self, x: Any, y: Any, weight: Any = None) -> Status:
-        """Every member learns the row, and the top what they said."""
+        """Every member learns the row, and the top learns from their predictions."""
         said = self._ask(x) if self.plan and is_weight(weight) else None
         if said is None:
             return Status.UNREAD
@@ -227,7 +227,7 @@ class _Network(Composite):
 
     @exclusive
     def ask(self, x: Any, ahead: int | None, kind: type[Any]) -> Any:
-        """A ticket with those of the members and of the top, whose row is what the members said."""
+        """A ticket that holds those of the members and of the top, whose row is the members' predictions."""
         parts = self.ask_each_member(x, ahead, kind)
         if parts is None:
             return None
@@ -237,7 +237,7 @@ class _Network(Composite):
 
     @exclusive
     def tell(self, ticket: Any, y: Any, weight: Any = None) -> Status:
-        """Every member learns the label of its ticket, and so does the top."""
+        """Every member, and the top, learns the label of its ticket."""
         if not (self.takes(ticket) and self.plan and is_weight(weight)):
             return Status.UNREAD
         parts = [*self.members, *self.above]
@@ -245,17 +245,17 @@ class _Network(Composite):
         return in_one_go(steps, [partial(setattr, ticket, "told", True)])
 
     def tell_parts(self, ticket: Ticket, batch: Batch) -> None:
-        """The same, where several may refuse."""
+        """Like tell, if several may refuse."""
         tell_each([*self.members, *self.above], ticket.parts, batch)
 
     @exclusive
     def follow(self, members: list[Learner], above: list[Learner]) -> None:
-        """Takes over the parameters of other learners, all of them or none."""
+        """Applies the parameters of other learners, all or none."""
         super().follow(members, above)
         self._plan = None
 
     def replay(self, batch: Batch, out: Outputs) -> int:
-        """The learners do not depend on the one on top: they go through the rows first."""
+        """Members do not depend on the top, so they process the rows first."""
         every = 0 if out.weights is None else out.every
         said, kept, skipped = self.replay_members(batch, [batch.y] * len(self.members), every)
         top = self.above[0]

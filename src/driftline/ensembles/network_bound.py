@@ -1,4 +1,4 @@
-"""The bound on a network's loss, ARCOR's Theorem 2: its terms, and the condition on the learner on top."""
+"""The bound on a network's loss, ARCOR's Theorem 2: its terms, and its condition on the learner on top."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ NETWORK_CONDITION = "the learner on top starts at S = I, never resets and has a 
 
 
 def network_terms(best: float, noise: float, largest: float, growth: float) -> dict[str, float]:
-    """The bound's terms, from the best copy's loss, the top's noise, its largest loss and its log det."""
+    """The terms of the bound, from the best copy's loss, the top's noise, its largest loss and its log det."""
     return {"loss of the best copy": best, "noise": noise, "A log det": largest * growth}
 
 
 def is_network_top(top: Learner, noise: float) -> bool:
-    """Whether the theorem speaks of this learner on top."""
+    """Whether the theorem covers this learner on top."""
     if isinstance(top, ARCOR):
         ball = top.radius is None or top.radius >= 1
         return top.schedule is None and ball and top.noise == noise and not top.intercept

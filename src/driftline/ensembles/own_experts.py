@@ -1,4 +1,4 @@
-"""Auto with learners of the user's own among its experts."""
+"""Auto with the user's own learners among its experts."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ from driftline.linear.rls import RLS
 from driftline.storage import codec
 from driftline.tables.inputs import Array
 
-_ERRORS = LMS(intercept=False)  # on rows of 0 it predicts 0, and so only takes note of errors
+_ERRORS = LMS(intercept=False)  # predicts 0 on rows of 0, so it only tracks the errors
 _STACKS = {
     "stack": RLS(forgetting=0.999, ridge=10.0, intercept=False),
     "quick stack": RLS(forgetting=0.99, ridge=10.0, intercept=False),
 }
 _LARGEST = np.finfo(np.float64).max
-_FAR = 30.0  # deviations
+_FAR = 30.0  # limit on a deviation, in units of Auto's errors
 _EXPERTS = sequence(REGRESSOR)
-_EXTRAS = (*_STACKS, "mean")  # what the jury is given beside the predictions of Auto and the experts
-_LAYERS = 5  # numbers that a jury gives
-_KEEP = 0.999  # of the scale of Auto's errors, a row
+_EXTRAS = (*_STACKS, "mean")  # the jury's inputs besides the predictions of Auto and the experts
+_LAYERS = 5  # number of values that the jury computes
+_KEEP = 0.999  # discount per row of the scale of Auto's errors
 
 
 class AutoWithExperts(MetaLearner):
-    """Auto and learners of the user's own, mixed by Auto's jury: ``dl.Auto(experts=[...])`` makes one.
+    """Auto and the user's own learners, combined by Auto's jury: ``dl.Auto(experts=[...])`` creates one.
 
-    Auto learns as it does alone, and so does every expert. Two stacks regress the residual of Auto on the deviations of the
-    experts from it, at forgetting 0.999 and 0.99; what they predict stays in the hull of their inputs, widened by a tenth.
-    Beside them is the mean of Auto and the experts, which is hard to beat while few labels are known. The jury leans on Auto
-    to begin with, and follows whichever did better, of late and so far; see :doc:`/auto`. Intervals have the same width
-    everywhere. The model can be saved where all of its experts can.
+    Auto and every expert learn as they would alone. Two stacks, with forgetting factors 0.999 and 0.99, regress the residual
+    of Auto on the experts' deviations from it; their predictions are clipped to the range of their inputs, widened by a
+    tenth. Another input of the jury is the mean of Auto and the experts, which is hard to beat while few labels are known.
+    The jury initially favours Auto, and then follows whichever did better, recently and overall; see :doc:`/auto`. All
+    intervals at a given time have the same width. The model can be saved if all its experts can.
 
     Args:
         experts: a list of learners.
@@ -83,18 +83,18 @@ class AutoWithExperts(MetaLearner):
         return [one.clone() for one in self._top_learners()]
 
     def _compose(self, members: list[Learner], above: list[Learner], features: int) -> Composite:
-        made = len(_EXTRAS) + _LAYERS  # what was made of a row, which the second one's tickets carry
+        made = len(_EXTRAS) + _LAYERS  # values computed for a row, which the second one's tickets carry
         inputs = [(above[0], 1), (above[1], made), *((stack, len(self.experts)) for stack in above[2:])]
         return _Experts(members, inputs, features, bool(self.intercept), self.dtype)
 
     @property
     def learners_(self) -> list[Learner]:
-        """Auto and the experts as they have learned. They are the model's own: look, and do not teach them."""
+        """Auto and the experts, trained. They belong to the model: inspect them, but do not train them."""
         return list(self._require_core("learners_").members)
 
     @property
     def weights_(self) -> dict[str, float]:
-        """The share of Auto, of each expert, of the stacks and of the mean. They sum to 1."""
+        """The weights of Auto, each expert, the stacks and the mean. They sum to 1."""
         core: _Experts = self._require_core("weights_")
         names = [f"{type(one).__name__}{f' {number}' if number else ''}" for number, one in enumerate(core.members)]
         return dict(zip([*names, *_EXTRAS], core.jury.shares().tolist(), strict=True))
@@ -103,7 +103,7 @@ class AutoWithExperts(MetaLearner):
         return self.weights_
 
     def explain(self) -> str:
-        """What Auto believes about the stream, in words, and the shares of the experts."""
+        """Describes in words what Auto has found out about the stream, and gives the weights of the experts."""
         if self._core is None:
             return "Auto has seen no row yet."
         shares = ", ".join(f"{name} {100 * share:.0f} %" for name, share in self.weights_.items())
@@ -116,14 +116,14 @@ class AutoWithExperts(MetaLearner):
 
 
 class _Experts(ByErrors):
-    """The state: Auto, the experts, the stacks, the jury, and the errors of what it says."""
+    """The state: Auto, the experts, the stacks, the jury, and the errors of its predictions."""
 
     by_feature = False
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.jury = _core.Jury(len(self.members) + len(_EXTRAS))
-        self._scale = np.zeros(2)  # Auto's squared errors and the rows, both discounted as the first stack does
+        self._scale = np.zeros(2)  # Auto's squared errors and the row count, both discounted like the first stack
 
     @exclusive
     def sums(self) -> dict[str, float]:
@@ -131,7 +131,7 @@ class _Experts(ByErrors):
         return self.above[0]._sums()
 
     def weights(self) -> Array:
-        """There are none."""
+        """There are no weights."""
         return np.zeros(1, dtype=self.dtype)
 
     def _own_state(self) -> dict[str, Array]:
@@ -150,12 +150,12 @@ class _Experts(ByErrors):
 
     @exclusive
     def predict(self, x: Any) -> Any:
-        """The prediction, or None where Python must read the row."""
+        """The prediction, or None if Python must read the row."""
         said = self._ask(x)
         return None if said is None else float(self._make(said)[-1])
 
     def _deviations(self, said: Array) -> tuple[Array, float]:
-        """The experts' deviations from Auto in units of its errors, and that unit; zeros while it is not known."""
+        """The experts' deviations from Auto in units of its errors, and that unit; zeros until it is known."""
         squares, rows = self._scale.tolist()
         unit = math.sqrt(squares / rows) if rows else 0.0
         if not unit:
@@ -164,7 +164,7 @@ class _Experts(ByErrors):
             return np.clip((said[1:] - said[0]) / unit, -_FAR, _FAR), unit
 
     def _make(self, said: Array) -> Array:
-        """What is made of the members' predictions: stacks and mean, the jury's layers, and the prediction."""
+        """Combines the members' predictions: the stacks and the mean, the jury's layers, and the prediction."""
         z, unit = self._deviations(said)
         stacked = [float(said[0]) + unit * core_of(stack).predict(z) for stack in self.above[2:]]
         low, high = float(said.min()), float(said.max())
@@ -173,7 +173,7 @@ class _Experts(ByErrors):
         return np.concatenate([extras, self.jury.mix(np.concatenate([said, extras]))])
 
     def _judge(self, said: Array, made: Array, y: float, weight: float | None, ahead: int) -> None:
-        """The label of a row of which ``made`` was made: the jury and the stacks learn it."""
+        """The jury and the stacks learn the label of a row, for which ``made`` was computed."""
         extras, mixed = np.split(made, [len(_EXTRAS)])
         self.jury.learn(np.concatenate([said, extras]), mixed, y, 1.0 if weight is None else weight, ahead)
         error = float(np.clip(y - said[0], -1e140, 1e140))
@@ -186,12 +186,12 @@ class _Experts(ByErrors):
 
     @exclusive
     def learn(self, x: Any, y: Any, weight: Any = None) -> Status:
-        """Left to a replay of one row, in a transaction: several may refuse."""
+        """Left to a replay of one row in a transaction, because several members may refuse."""
         return Status.UNREAD
 
     @exclusive
     def ask(self, x: Any, ahead: int | None, kind: type[Any]) -> Any:
-        """A ticket with those of the members, one of the errors, and one that carries what the jury made of the row."""
+        """A ticket that holds the members' tickets, one for the errors, and one with the values the jury computed."""
         parts = self.ask_each_member(x, ahead, kind)
         if parts is None:
             return None
@@ -200,11 +200,11 @@ class _Experts(ByErrors):
 
     @exclusive
     def tell(self, ticket: Any, y: Any, weight: Any = None) -> Status:
-        """Left to :meth:`tell_parts`: several may refuse."""
+        """Left to :meth:`tell_parts`, because several members may refuse."""
         return Status.UNREAD
 
     def tell_parts(self, ticket: Ticket, batch: Batch) -> None:
-        """Every member learns the label of its ticket, and so do the stacks and the jury."""
+        """Every member learns the label of its ticket, then the stacks and the jury learn it."""
         count = len(self.members)
         tell_each(self.members, ticket.parts[:count], batch)
         assert batch.y is not None
@@ -217,7 +217,7 @@ class _Experts(ByErrors):
         self.above[0].tell(ticket.parts[count], _held(y - ticket.prediction), sample_weight=weight)
 
     def replay(self, batch: Batch, out: Outputs) -> int:
-        """The learners do not depend on the jury: they go through the rows first."""
+        """Learners do not depend on the jury, so they process the rows first."""
         y = batch.y
         said, _, skipped = self.replay_members(batch, [y] * len(self.members))
         whole = ~np.isnan(said).any(axis=1)
@@ -240,7 +240,7 @@ class _Experts(ByErrors):
         return skipped
 
     def _note_errors(self, y: Array | None, weight: Array | None, learned: Array, out: Outputs) -> None:
-        """Takes note of the errors of the rows that were learned, and writes the intervals."""
+        """Records the errors of the learned rows, and writes the intervals."""
         if y is None:
             if out.lower is not None:
                 lower, upper = core_of(self.above[0]).predict_interval(np.zeros(1), out.level)
@@ -255,7 +255,7 @@ class _Experts(ByErrors):
 
 
 def _held(values: Any) -> Any:
-    """Within the range of float64."""
+    """Clips to the range of float64."""
     return np.clip(values, -_LARGEST, _LARGEST)
 
 

@@ -1,4 +1,4 @@
-"""A scikit-learn regressor that is fitted again and again along the stream."""
+"""A scikit-learn regressor that is refitted periodically along the stream."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from driftline.linear.ridge import Ridge
 from driftline.storage import codec
 from driftline.tables.inputs import Array
 
-_FIRST = Ridge()  # predicts until the first fit serves
-_ERRORS = LMS(intercept=False)  # on rows of 0 it predicts 0, and so only takes note of errors
+_FIRST = Ridge()  # predicts until the first fit is in use
+_ERRORS = LMS(intercept=False)  # predicts 0 on rows of 0, so it only tracks the errors
 _LARGEST = np.finfo(np.float64).max
 _NONE = np.empty(0)
 _ESTIMATOR = Rule(
@@ -83,7 +83,7 @@ class Refit(MetaLearner):
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
-        return iter(())  # there is no estimator to begin with
+        return iter(())  # there is no default estimator to test
 
     @property
     def _looks_back(self) -> bool:  # type: ignore[override]
@@ -99,7 +99,7 @@ class Refit(MetaLearner):
         return [_ERRORS.clone(), _ERRORS.clone()]
 
     def _compose(self, members: list[Learner], above: list[Learner], features: int) -> Composite:
-        inputs = [(above[0], 1), (above[1], 1 + 2 * len(self.lags))]  # the second one's tickets carry a row's lags
+        inputs = [(above[0], 1), (above[1], 1 + 2 * len(self.lags))]  # the second one's tickets carry the row's lags
         core = _Refit(members, inputs, features, bool(self.intercept), self.dtype)
         core.plan(self.estimator, self.every, self.window, tuple(self.lags))
         return core
@@ -126,11 +126,11 @@ class Refit(MetaLearner):
         )
 
 
-codec.register(Refit, "refit", Refit._refuse)  # as a part of another model, too
+codec.register(Refit, "refit", Refit._refuse)  # also when nested in another model
 
 
 class _Refit(ByErrors):
-    """The state: the stand-in, the fits, and the errors."""
+    """The state: the stand-in, the fits and the errors."""
 
     by_feature = False
 
@@ -144,12 +144,12 @@ class _Refit(ByErrors):
         return self.above[0]._sums()
 
     def weights(self) -> Array:
-        """There are none."""
+        """There are no weights."""
         return np.zeros(1, dtype=self.dtype)
 
     @property
     def late(self) -> int:
-        """Labels that came between the prediction and the label of the last row."""
+        """The number of labels that arrived between the last row's prediction and its label."""
         return int(core_of(self.above[0]).late)
 
     def _own_state(self) -> dict[str, Array]:
@@ -160,12 +160,12 @@ class _Refit(ByErrors):
 
     @exclusive
     def grow(self, more: int) -> None:
-        """Before it was met, a feature was 0."""
+        """Adds features, which were 0 in earlier rows."""
         self.fits.grow(self.features, more)
         super().grow(more)
 
     def _row(self, x: Any) -> Array | None:
-        """The row as an array, or None where Python must read it."""
+        """The row as an array, or None if Python must read it."""
         if core_of(self.members[0]).predict(x) is None:
             return None
         if isinstance(x, dict):
@@ -180,13 +180,13 @@ class _Refit(ByErrors):
 
     @exclusive
     def predict(self, x: Any) -> Any:
-        """The prediction, or None where Python must read the row."""
+        """The prediction, or None if Python must read the row."""
         row = self._row(x)
         return None if row is None else self._predict(x, row, self.late + 1)[0]
 
     @exclusive
     def learn(self, x: Any, y: Any, weight: Any = None) -> Status:
-        """The stand-in goes first: nothing after it can refuse."""
+        """The stand-in comes first, because nothing after it can refuse."""
         row = self._row(x) if is_weight(weight) else None
         if row is None:
             return Status.UNREAD
@@ -199,7 +199,7 @@ class _Refit(ByErrors):
 
     @exclusive
     def ask(self, x: Any, ahead: int | None, kind: type[Any]) -> Any:
-        """A ticket with the stand-in's own, one of the errors, and one that carries the lags."""
+        """A ticket that holds the stand-in's own, one for the errors, and one that carries the lags."""
         row = self._row(x) if self.mark else None
         inner = None if row is None else self.marked(self.members[0]).ask(x, ahead, kind)
         if row is None or inner is None:
@@ -211,7 +211,7 @@ class _Refit(ByErrors):
 
     @exclusive
     def tell(self, ticket: Any, y: Any, weight: Any = None) -> Status:
-        """The stand-in goes first: nothing after it can refuse."""
+        """The stand-in comes first, because nothing after it can refuse."""
         row = self._row(ticket.x) if self.takes(ticket) and is_weight(weight) else None
         if row is None or self.marked(self.members[0]).tell(ticket.parts[0], y, weight) is not Status.DONE:
             return Status.UNREAD
@@ -220,7 +220,7 @@ class _Refit(ByErrors):
         return Status.DONE
 
     def tell_parts(self, ticket: Ticket, batch: Batch) -> None:
-        """The same, where the stand-in may refuse."""
+        """Like tell, for a stand-in that may refuse."""
         tell_each(self.members, ticket.parts[:1], batch)
         assert batch.y is not None
         weight = None if batch.weight is None else float(batch.weight[0])
@@ -233,7 +233,7 @@ class _Refit(ByErrors):
         self.fits.add(row[None], np.where(missing, np.nan, lagged)[None], np.array([y]))
 
     def replay(self, batch: Batch, out: Outputs) -> int:
-        """The stand-in goes through the rows first; the estimator then takes all rows between two fits at once."""
+        """The stand-in processes the rows first; the estimator then predicts all rows between two fits at once."""
         y = batch.y
         said, _, skipped = self.replay_members(batch, [y])
         whole = ~np.isnan(said[:, 0])
@@ -260,7 +260,7 @@ class _Refit(ByErrors):
         learned = whole & known if weight is None else whole & known & (weight > 0)
         placed = learned | ~(whole & known) if self.fits.looks_back else learned
         if not len(before):
-            placed &= np.cumsum(learned) > 0  # nothing looks back to before the first label
+            placed &= np.cumsum(learned) > 0  # lags do not reach back before the first label
         newest = np.maximum.accumulate(np.where(known & placed, np.arange(len(y)), -1))
         return _Table(rows, np.where(newest < 0, before[-1] if len(before) else 0.0, y[newest]), learned, placed)
 
@@ -278,7 +278,7 @@ class _Refit(ByErrors):
             self.fits.add(table.rows[at][placed], lagged[placed], news, table.learned[at][placed])
 
     def _note_errors(self, y: Array, weight: Array | None, learned: Array, out: Outputs) -> None:
-        """Takes note of the errors of the rows that were learned, and writes the intervals."""
+        """Records the errors of the learned rows, and writes the intervals."""
         errors = np.where(learned, y - out.predictions, np.nan)
         ends = {} if out.lower is None else {"lower": np.empty(len(y)), "upper": np.empty(len(y)), "level": out.level}
         own = Outputs(np.empty(len(y)), **ends)
@@ -297,11 +297,11 @@ class _Table:
     """The rows of a block, and which of them are learned."""
 
     rows: Array
-    labels: Array  # where one is missing, that of the row before
+    labels: Array  # a missing label repeats the one before
     learned: Array
-    placed: Array  # rows that lags count: those learned, and those that miss a value
+    placed: Array  # rows that lags count: learned ones, and those with a missing value
 
 
 def _held(values: Any) -> Any:
-    """Within the range of float64."""
+    """Clips to the range of float64."""
     return np.clip(values, -_LARGEST, _LARGEST)

@@ -54,7 +54,7 @@ class Fleet:
     4.9
     """
 
-    __iter__ = None  # keys_ lists the keys
+    __iter__ = None  # use keys_ to list the keys
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Fleet:
         self._keys: Numbers | Names = Names(n) if named else Numbers(n)
         self._guard = Guard("Fleet")
 
-    # The verbs.
+    # Learning and predicting.
 
     def run(self, keys: Any, X: Any, y: Any, *, sample_weight: Any = None, level: float | None = None) -> FleetRun:
         """Predicts, then learns, row by row in the order given, each with the model of its key.
@@ -360,7 +360,7 @@ class Fleet:
             return state if core is None else {**state, "core": {name: core[name] for name in core}}
 
     def _state(self) -> dict[str, Any]:
-        """All that a copy needs, for as long as nothing changes; the arrays of the core are made when they are asked for."""
+        """Everything a copy needs, valid until the fleet changes. The core's arrays are created on access."""
         names, core = self._models.state()
         return {
             "learner": self._learner,

@@ -1,4 +1,4 @@
-"""The one thread that decides: calls in the order of the log, committed together, answered after they are on disk."""
+"""The engine thread: applies calls in log order, commits them in groups, and answers once they are on disk."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from driftline.serve.store import Entry, FullError, Group, LostError, Snapshot, 
 from driftline.serve.unit import Unit
 
 _log = logging.getLogger("driftline.serve")
-_SLICE = 0.02  # seconds that saving may take between two groups
-_LOOK = 0.5  # seconds between two looks at who leads
+_SLICE = 0.02  # seconds of saving allowed between two groups
+_LOOK = 0.5  # seconds between checks of which service leads
 _UNSURE = "the store was lost; whether the call was written is not known: repeat it, by its id"
 
 
 class Engine:
-    """All models of a service, and the log behind them. :meth:`call` is for the event loop; the rest runs in its thread.
+    """The models of a service and their log. :meth:`call` is for the event loop; all else runs in the engine's thread.
 
-    A group of calls is applied in memory, then committed. Where the commit fails, memory is ahead of the log: everything is
-    recovered from the log again, and the calls are refused.
+    A group of calls is applied in memory, then committed. If the commit fails, memory is ahead of the log: the engine
+    recovers everything from the log and refuses the calls.
 
     Args:
-        store: where the log is.
-        limits: of the service.
+        store: holds the log.
+        limits: the limits of the service.
     """
 
     def __init__(self, store: Store, limits: Limits) -> None:
@@ -57,24 +57,24 @@ class Engine:
     # Recovery.
 
     def _lead(self) -> bool:
-        """Takes the lead, where no other service has it."""
+        """Takes the lead, unless another service has it."""
         if not self.store.lead():
             return False
         self.recover()
         return True
 
     def recover(self) -> None:
-        """Snapshots, then the log from there on, through the same code that made it; StoreError where it does not fit."""
+        """Loads the snapshots and replays the rest of the log, as it was first run. Raises StoreError on a mismatch."""
         store = self.store
         self.models = {}
         self._numbered: dict[int, Model] = {}
-        self._dirty: dict[tuple[int, str], int] = {}  # units that changed, and the first entry after their snapshot
+        self._dirty: dict[tuple[int, str], int] = {}  # changed units, and the first log entry after their snapshot
         self._group, self._fresh = Group(), dict[tuple[int, str], Told]()
         for number, name, config, since, labels in store.models():
             model = self._numbered[number] = self.models[name] = Model(number, name, config, since, self.limits)
             model.labels = labels
         self._number = store.newest_number()
-        self._forgetting: dict[int, int] = {}  # models, and the label up to which their ids need not be known
+        self._forgetting: dict[int, int] = {}  # models, and the label up to which ids may be forgotten
         self._untidy = True
         for snapshot in store.snapshots():
             try:
@@ -98,7 +98,7 @@ class Engine:
         self._checked = self.last
 
     def _replay(self, entry: Entry, moved: bool) -> int:
-        """Applies an entry; how many answers differ from those that were given."""
+        """Applies a log entry. Returns the number of answers that differ from those given."""
         self.last = entry.number
         model = self._numbered.get(entry.model)
         if model is None:  # deleted since
@@ -128,17 +128,17 @@ class Engine:
             self._dirty.setdefault((model.number, key), number)
         model.changed.clear()
 
-    # Calls. What they raise is a Problem, and then they have changed nothing.
+    # Calls. A call that raises Problem has changed nothing.
 
     def model(self, name: str) -> Model:
-        """The model of a name; Problem 404 where there is none."""
+        """The model with this name; raises Problem 404 if there is none."""
         try:
             return self.models[name]
         except KeyError:
             raise Problem(404, f"there is no model {name!r}") from None
 
     def put(self, name: str, config: dict[str, Any]) -> tuple[bool, dict[str, Any]]:
-        """Makes a model; whether it is new, and what it is."""
+        """Creates a model. Returns whether it is new, and its status."""
         known = self.models.get(name)
         if known is not None:
             if known.config != config:
@@ -154,7 +154,7 @@ class Engine:
         return True, model.status()
 
     def delete(self, name: str) -> None:
-        """Removes a model and all that it learned."""
+        """Removes a model and everything it learned."""
         model = self.model(name)
         self._room()
         del self.models[name], self._numbered[model.number]
@@ -163,7 +163,7 @@ class Engine:
         self._untidy = True
 
     def predict(self, name: str, rows: Sequence[Row], body: bytes) -> list[Answer]:
-        """Answers rows; those with an id wait for their labels."""
+        """Predicts rows; those with an id then wait for their labels."""
         model = self.model(name)
         new, answers = model.new_questions(rows, partial(self._remembered, model.number))
         if new:
@@ -182,7 +182,7 @@ class Engine:
         return [answer for answer in answers if answer is not None]
 
     def learn(self, name: str, rows: Sequence[Row], body: bytes) -> dict[str, int]:
-        """Learns rows, all or none; how many, and how many were known."""
+        """Learns rows, all or none. Returns how many were new and how many were known already."""
         model = self.model(name)
         new = model.new_labels(rows, partial(self._remembered, model.number))
         if new:
@@ -209,7 +209,7 @@ class Engine:
         self._mark(model, self.last)
 
     def _room(self) -> None:
-        """Refuses writes while there is no room on disk."""
+        """Refuses writes while the disk is full."""
         if self.full and time.monotonic() - self._probed > 1:
             self._probed = time.monotonic()
             self.full = not self.store.probe()
@@ -220,7 +220,7 @@ class Engine:
     # The thread.
 
     async def call(self, work: Callable[..., Any], *arguments: Any) -> Any:
-        """Has the thread do something, a method of this class for the most part, and waits until it is on disk."""
+        """Runs a function, usually a method of this class, in the thread, and waits until its changes are on disk."""
         if not self._thread.is_alive():
             raise Problem(503, "the service is stopping, or has failed")
         return await self._jobs.submit(work, *arguments)
@@ -230,18 +230,18 @@ class Engine:
         self._thread.start()
 
     def stop(self) -> None:
-        """Finishes the calls that wait, saves what changed, and closes the store."""
+        """Finishes pending calls, saves what changed, and closes the store."""
         self._jobs.end()
         self._thread.join()
 
     @property
     def log_length(self) -> int:
-        """How many entries a recovery would replay."""
+        """The number of entries that a recovery would replay."""
         return self.last - self._cut
 
     @property
     def alive(self) -> bool:
-        """Whether calls are taken."""
+        """Whether the engine accepts calls."""
         return self._thread.is_alive()
 
     def _work(self) -> None:
@@ -266,7 +266,7 @@ class Engine:
             refuse(self._jobs.rest(), Problem(503, "the service has stopped"))
 
     def _turn(self, jobs: list[Job]) -> None:
-        """Serves calls, or tries to take the lead."""
+        """Serves calls if this service leads, otherwise tries to take the lead."""
         now = time.monotonic()
         due = now - self._looked > _LOOK
         if due:
@@ -278,29 +278,29 @@ class Engine:
                 _log.info("this service leads now", extra={"more": {"entries": self.last}})
             return
         try:
-            if due:  # one that only answers questions notices, too, that it leads no more
+            if due:  # a service that only answers questions must also notice that it lost the lead
                 self.store.check()
             if jobs:
                 self._take(jobs)
             try:
                 self._keep_short() if jobs else self._tidy()
-            except FullError as error:  # the calls are done; this is tried again
+            except FullError as error:  # the calls are done, and this will be retried
                 _log.error("the store cannot be kept short: %s", error)
         except LostError:
-            refuse(jobs, Problem(504, _UNSURE))  # those that were answered before stay so
+            refuse(jobs, Problem(504, _UNSURE))  # calls that were already answered stay answered
             raise
 
     def _take(self, jobs: list[Job]) -> None:
-        """Applies calls, commits them, and answers."""
+        """Applies calls, commits them and answers."""
         done = [(job, job.outcome()) for job in jobs]
         if self._group:
             self._commit()
             if self.full:
-                done = [(job, job.outcome()) for job in jobs]  # questions have answers; changes are refused
+                done = [(job, job.outcome()) for job in jobs]  # questions get answers; changes are refused
         deliver(done)
 
     def _commit(self) -> None:
-        """Puts the group on disk. Where there is no room, memory goes back to what the log says."""
+        """Writes the group to disk. If the disk is full, recovers memory from the log."""
         try:
             self.store.commit(self._group)
             self.counts["commits"] += 1
@@ -311,10 +311,10 @@ class Engine:
             self.recover()
         self._group, self._fresh = Group(), {}
 
-    # Keeping the log short.
+    # Trimming the log.
 
     def _keep_short(self) -> None:
-        """Saves the units that changed longest ago while the log is long, a slice of time after each group."""
+        """While the log is long, saves the units that changed longest ago, for a short time after each group."""
         for number, through in self._forgetting.items():
             self.store.forget(number, through)
         self._forgetting.clear()
@@ -322,13 +322,13 @@ class Engine:
             return
         self._checked = self.last
         waiting = sum(len(model.ids) for model in self.models.values())
-        most = self.limits.entries + 4 * waiting  # saving takes long where many rows wait, and pays less often then
+        most = self.limits.entries + 4 * waiting  # with many waiting rows saving is slow, so do it less often
         self._saving = self.last - self._cut > (most // 2 if self._saving else most)
         if self._saving and not self.full:
             self._save(_SLICE)
 
     def _save(self, seconds: float) -> None:
-        """Saves units, those that changed longest ago first, and cuts the log behind them."""
+        """Saves units, those that changed longest ago first, and trims the log up to the first unsaved change."""
         end = time.monotonic() + seconds
         snapshots = []
         for place in self._dirty:
