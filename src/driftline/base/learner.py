@@ -160,7 +160,7 @@ class Learner(Model, Saved):
         if status is not _DONE:
             careful.learn(self, x, y, sample_weight, status)
 
-    # Labels that come later.
+    # Late labels.
 
     def ask(self, x: Any, ahead: int | None = None) -> Ticket:
         """Predicts one row whose label will arrive later; :meth:`tell` takes the ticket and the label. Changes nothing.
@@ -285,7 +285,7 @@ class Learner(Model, Saved):
             allow_nan=self.missing != "raise", sparse=self._takes_sparse, multi_output=self._takes_outputs
         )
 
-    # Growing to what is met.
+    # Growth for new features.
 
     @property
     def _door(self) -> Door:
@@ -302,7 +302,7 @@ class Learner(Model, Saved):
     _set_names = growth.set_names
     _first_learned = replay.first_learned
 
-    # What was learned.
+    # Fitted attributes.
 
     def _require_core(self, what: str) -> Any:
         if self._core is None:
@@ -359,7 +359,7 @@ class Learner(Model, Saved):
         """
         return Certificate(loss=0.0) if self._core is None else self._certify(self._sums())
 
-    # Keeping and copying.
+    # Saving and copying.
 
     _record = record.of
 

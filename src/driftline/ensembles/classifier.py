@@ -289,7 +289,7 @@ class Classifier(MetaLearner):
         decisions, probabilities = zip(*parts, strict=True)
         return np.concatenate(decisions), np.concatenate(probabilities)
 
-    # What was learned.
+    # Fitted attributes.
 
     @property
     def classes_(self) -> Array:
@@ -329,7 +329,7 @@ class Classifier(MetaLearner):
     def __sklearn_tags__(self) -> Any:
         return sklearn.classifier_tags(allow_nan=self.missing != "raise")
 
-    # Keeping and copying.
+    # Saving and copying.
 
     def _behind(self, transformers: list[Any]) -> Learner:
         return self.clone({"learner": self._base_learners()[0]._behind(transformers)})

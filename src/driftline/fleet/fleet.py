@@ -185,7 +185,7 @@ class Fleet:
     def _key_of(self, fresh: dict[Key, int]) -> Any:
         return lambda slot: self._keys.key(slot, fresh)
 
-    # What was learned.
+    # Fitted attributes.
 
     def __len__(self) -> int:
         """How many models there are: n where keys are numbers below it, else as many as keys were learned."""
@@ -320,7 +320,7 @@ class Fleet:
         core = self._models.core
         return 0 if core is None else core.slot_bytes * (self._options.n or len(self))
 
-    # Keeping and copying.
+    # Saving and copying.
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes all models to one file, atomically; :func:`driftline.load` reads it back."""
