@@ -34,7 +34,6 @@ COMMANDS = {
     "predictions": "predict model.drift a.csv",
     "a model": "inspect model.drift --json",
     "a contest": "compare a.csv -t load --models rls --json",
-    "speeds": "bench --models rls -d 2",
     "learners": "models",
     "targets": "reproduce --list",
     "help": "--help",

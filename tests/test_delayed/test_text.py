@@ -96,7 +96,7 @@ def test_numbers_first_and_text_later_is_refused_where_the_columns_differ_and_no
     forecaster = dl.Forecaster(dl.RLS(), steps=2)
     forecaster.run(X, y)
     before = forecaster.to_bytes()
-    with pytest.raises(ValueError, match="column 'shop' must hold text, as before, and holds a number"):
+    with pytest.raises(ValueError, match="column 'shop' must hold text, as before, but holds a number"):
         forecaster.run(X.assign(shop=1.0), y)
     with pytest.raises(ValueError, match="rows must have names: those so far held text or times"):
         forecaster.run(np.ones((3, 3)), np.ones(3))

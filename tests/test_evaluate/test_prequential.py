@@ -233,7 +233,7 @@ def test_an_error_says_where_the_block_began():
         ({"fading": 1.5}, r"fading must be None or in \(0, 1\], got 1.5"),
         ({"delay": -1}, "delay must be a whole number of at least 0, got -1"),
         ({"metrics": "mape"}, "metrics must be among mse, .*, got 'mape'"),
-        ({"metrics": []}, "at least one"),
+        ({"metrics": []}, "metrics must have one or more distinct names"),
         ({"rows": 0}, "rows must be"),
         ({"level": 0.9, "metrics": "mse"}, "level"),
         ({"holdout_every": 10}, "needs holdout"),

@@ -32,7 +32,6 @@ def steps(folder: Path) -> list[tuple[str, str]]:
         ("Predict rows with it, without learning.", f"predict {state} {source} --out {again}"),
         ("Other learners on the same file.", f"compare {source} {columns} --models auto,kalman,rls,ridge"),
         ("One of them, with its parameters.", "models kalman"),
-        ("Their speed on this machine.", "bench --models rls,auto --features 20"),
         *([(REPRODUCED, f"reproduce bounds-table4-1 --quick --out {reproduced}")] if find_spec("matplotlib") else []),
     ]
 
