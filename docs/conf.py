@@ -22,7 +22,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinxcontrib.bibtex",
 ]
-exclude_patterns = ["_build", "_extensions"]
+exclude_patterns = ["_build", "_extensions", "_static/*.md"]
 nitpicky = True
 nitpick_ignore_regex = [("py:.*", r"^(?!driftline).*")]  # only what is driftline's own must resolve
 

@@ -77,12 +77,13 @@ def _alarms(facts: Facts, alarms: Sequence[AlarmLine]) -> list[str]:
         rises = [f"The error rose {words.times(count)}, most {_rise(facts, largest)}", f"It last rose {_rise(facts, last)}"]
     (error, rows), line = facts.lately, _measure(alarms)
     known, level = ("what is usual", "usually") if line.quiet else ("what it was", "before")
-    way = "has not come back" if error > NEAR * line.level else "is back"
+    is_back = error <= NEAR * line.level
+    way = "is back" if is_back else "has not come back"
     now = f"{words.number(error, 3)} in the last {words.count(rows, 'row')}"
     than = f"{level} {words.number(line.level, 3)}" if line.quiet else f"{words.number(line.level, 3)} {level}"
     first = alarms[0]
     rest = ""
-    if line is not first and not first.quiet and first.now > NEAR:
+    if is_back and not first.quiet and first.now > NEAR:
         rest = f" That is {words.factor(first.now)} the error before the first rise, {words.number(first.before, 3)}."
     return [*rises, f"It {way} to {known}: {now}, {than}.{rest}"]
 
