@@ -13,7 +13,7 @@ from benchmarks.bench_rivals.task import Task
 from benchmarks.data import Array
 
 WINDOW = 5000
-FIRST_FITS = (50, 100, 200)  # labels known; after that a fit every so many rows
+FIRST_FITS = (50, 100, 200)  # the numbers of known labels at the early fits; regular fits follow
 FEW, MANY = (1, 2, 24), (*range(1, 9), 12, 24, 48, 96, 144, 168, 336)
 
 
@@ -22,7 +22,7 @@ class Form:
     """What a regressor is given.
 
     Attributes:
-        lags: labels so many rows back are inputs.
+        lags: how many rows back the labels lie that are inputs.
         row_before: so are the features of the row before.
         change: what is learned is the label's change from the newest one known, which the labels are counted from, too.
     """
@@ -65,7 +65,7 @@ def places(lags: Sequence[int], ahead: int) -> list[int]:
 
 
 def shifted(values: Array, by: int) -> Array:
-    """The values so many rows before; NaN where there were none."""
+    """The values shifted down by a number of rows; NaN before the first."""
     return np.concatenate([np.full(min(by, len(values)), np.nan), values[:-by]])
 
 

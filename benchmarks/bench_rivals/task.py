@@ -1,4 +1,4 @@
-"""Tasks: the first rows of a file, labels coming so many rows late."""
+"""Tasks: the first rows of a file, with labels that come late by a given number of rows."""
 
 from __future__ import annotations
 

@@ -71,3 +71,13 @@ class Client:
 
         await self.app(scope, receive, send)
         return Answer(got[0]["status"], got[0]["headers"], b"".join(message.get("body", b"") for message in got[1:]))
+
+
+def refused(response, status, **places):
+    """Whether an answer is a problem document of a status that names these places."""
+    document = response.json()
+    assert response.headers["content-type"] == "application/problem+json"
+    assert (response.status_code, document["status"]) == (status, status), document
+    assert document["title"]
+    assert document["detail"]
+    return places.items() <= document.items()

@@ -19,7 +19,7 @@ class JsonTable {
     std::vector<double> x, y;
     std::size_t width = 0;
 
-    // Whether the text is such a table. Numbers are rounded as Python rounds them, or it is none.
+    // Returns whether the text is such a table. Numbers are rounded as in Python; a number that cannot be makes it false.
     bool read(std::string_view text) {
         at = text.data(), end = at + text.size();
         if (!take('{') || !take("\"rows\"") || !take(':') || !take('['))
