@@ -41,12 +41,12 @@ template <class T> struct AutoCore : Guarded {
         return Status::done;
     }
     Status ask(Asked& asked, Outputs& out) {
-        *out.predictions = model->ask(wide_.data(), asked.ahead, asked.notes);
+        *out.predictions = model->ask(wide_.data(), asked.ahead, asked.record);
         write_interval(out, 0, model->coverage, 1, model->sums.largest_loss);
         return Status::done;
     }
     Status tell(const Asked& asked, double label, double share) {
-        if (asked.labels > 0 && model->features_then(asked.notes) < 0)
+        if (asked.labels > 0 && model->features_then(asked.record) < 0)
             return Status::unread;
         return bindings::tell(*this, asked, label, [&] {
             if (asked.labels == sums().rows && (asked.ahead == 1 || asked.labels == 0))
@@ -54,7 +54,7 @@ template <class T> struct AutoCore : Guarded {
             else if (asked.labels == 0)
                 model->tell_first(wide_.data(), label, share);
             else
-                model->tell(wide_.data(), label, share, asked.prediction, asked.notes);
+                model->tell(wide_.data(), label, share, asked.prediction, asked.record);
             return Status::done;
         });
     }
@@ -101,7 +101,7 @@ template <class T> nb::dict get_state(AutoCore<T>& self) {
         restart_where_broken(expert->state);
     restart_where_broken(model.mixer().top().state);
     model.team().each_model([](auto& one) { restart_where_broken(one.state); });
-    model.team().visit(Mender{});
+    model.team().visit(NonFiniteToZero{});
     model.visit(all);
     std::vector<double> shape{static_cast<double>(model.inputs.born()), static_cast<double>(model.warm_count())};
     const std::vector<double> layout = model.team().layout();
@@ -183,7 +183,7 @@ template <class T> std::vector<ExpertReport> experts(AutoCore<T>& self) {
     const std::size_t last = model.kinds().size();
     for (std::size_t k = 0; k < shares.size(); ++k) {
         const ExpertKind kind = k < last ? model.kinds()[k] : ExpertKind{};
-        const int view = k < last ? static_cast<int>(kind.sight) : k == last ? -1 : -2;
+        const int view = k < last ? static_cast<int>(kind.view) : k == last ? -1 : -2;
         const Time time = k < last ? kind.time : Time::none;
         out.push_back(
             {view, time, kind.amount, kind.start, kind.reset, kind.sudden, shares[k], model.memory(k), model.drift(k)});
@@ -205,7 +205,7 @@ template <class T> nb::object said(AutoCore<T>& self, ArrayOf<const double, 1> x
     if (static_cast<Index>(x.shape(0)) != self.features() || ahead < 1)
         throw nb::value_error("the row has another length");
     self.model->predict(x.data(), ahead);
-    return copy_out(self.model->team().notes() + Team::head_size, members);
+    return copy_out(self.model->team().record() + Team::head_size, members);
 }
 
 // The predictions of rows that need not follow those learned, nor one another.
@@ -275,61 +275,64 @@ template <class T> void bind(nb::module_& m, const char* name) {
         .def("importance", &importance<T>, nb::sig("def importance(self) -> tuple[typing.Any, typing.Any]"));
 }
 
-// The jury by itself, for experts that Python has. What it made of their predictions is kept as its layers and the result.
-struct JuryCore {
-    explicit JuryCore(Index count) : count(count), jury(count) {}
+// The final mixture by itself, for experts that Python has. What it made of their predictions is kept as its layers and the
+// result.
+struct FinalMixtureCore {
+    explicit FinalMixtureCore(Index count) : count(count), mixture(count) {}
     Index count;
-    Jury jury;
+    FinalMixture mixture;
 
     nb::object mix(const ArrayOf<const double, 1>& said) const {
         require(said, count);
-        double out[Jury::layers + 1];
-        out[Jury::layers] = saturate(jury.mix(said.data(), out), DBL_MAX);
-        return copy_out(out, Jury::layers + 1);
+        double out[FinalMixture::layers + 1];
+        out[FinalMixture::layers] = saturate(mixture.mix(said.data(), out), DBL_MAX);
+        return copy_out(out, FinalMixture::layers + 1);
     }
     void learn(const ArrayOf<const double, 1>& said, const ArrayOf<const double, 1>& mixed, double y, double weight,
                Index ahead) {
         require(said, count);
-        require(mixed, Jury::layers + 1);
-        jury.learn(said.data(), mixed.data(), mixed.data()[Jury::layers], y, weight, ahead);
+        require(mixed, FinalMixture::layers + 1);
+        mixture.learn(said.data(), mixed.data(), mixed.data()[FinalMixture::layers], y, weight, ahead);
     }
     nb::object shares() const {
         std::vector<double> out(static_cast<std::size_t>(count));
-        jury.shares(out.data());
+        mixture.shares(out.data());
         return copy_out(out.data(), count);
     }
     nb::object get_state() {
         Collector all;
-        jury.visit(all);
+        mixture.visit(all);
         return copy_out(all.numbers.data(), static_cast<Index>(all.numbers.size()));
     }
     void set_state(const ArrayOf<const double, 1>& numbers) {
         Counter size;
-        jury.visit(size);
+        mixture.visit(size);
         require(numbers, size.numbers);
         for (Index i = 0; i < size.numbers; ++i)
             if (!std::isfinite(numbers.data()[i]))
-                throw nb::value_error("the state's jury is not finite");
-        jury.visit(Filler{numbers.data(), nullptr});
-        jury.weigh();
+                throw nb::value_error("the state's final mixture is not finite");
+        mixture.visit(Filler{numbers.data(), nullptr});
+        mixture.weigh();
     }
     static void require(const ArrayOf<const double, 1>& array, Index size) {
         if (static_cast<Index>(array.shape(0)) != size)
-            throw nb::value_error("the state's jury has another size");
+            throw nb::value_error("the state's final mixture has another size");
     }
 };
 
 } // namespace
 
 void bind_auto(nb::module_& m) {
-    nb::class_<JuryCore>(m, "Jury", "Mixes several predictions into one; it starts out trusting the first.")
+    nb::class_<FinalMixtureCore>(m, "FinalMixture", "Mixes several predictions into one; it starts out trusting the first.")
         .def(nb::init<Index>(), nb::arg("count"))
-        .def("mix", &JuryCore::mix, nb::arg("said"), nb::sig("def mix(self, said: typing.Any) -> typing.Any"))
-        .def("learn", &JuryCore::learn, nb::arg("said"), nb::arg("mixed"), nb::arg("y"), nb::arg("weight"), nb::arg("ahead"),
+        .def("mix", &FinalMixtureCore::mix, nb::arg("said"), nb::sig("def mix(self, said: typing.Any) -> typing.Any"))
+        .def("learn", &FinalMixtureCore::learn, nb::arg("said"), nb::arg("mixed"), nb::arg("y"), nb::arg("weight"),
+             nb::arg("ahead"),
              nb::sig("def learn(self, said: typing.Any, mixed: typing.Any, y: float, weight: float, ahead: int) -> None"))
-        .def("shares", &JuryCore::shares, nb::sig("def shares(self) -> typing.Any"))
-        .def("get_state", &JuryCore::get_state, nb::sig("def get_state(self) -> typing.Any"))
-        .def("set_state", &JuryCore::set_state, nb::arg("state"), nb::sig("def set_state(self, state: typing.Any) -> None"));
+        .def("shares", &FinalMixtureCore::shares, nb::sig("def shares(self) -> typing.Any"))
+        .def("get_state", &FinalMixtureCore::get_state, nb::sig("def get_state(self) -> typing.Any"))
+        .def("set_state", &FinalMixtureCore::set_state, nb::arg("state"),
+             nb::sig("def set_state(self, state: typing.Any) -> None"));
     nb::class_<ExpertReport>(m, "Expert", "One of Auto's experts.")
         .def_ro("view", &ExpertReport::view, "the number of its feature view; -1: the last label, -2: the labels' mean")
         .def_ro("time", &ExpertReport::time)

@@ -42,7 +42,7 @@ nb::tuple run_keyed(Held<Model>& self, Indices keys, Table2 x, std::optional<Vec
     const std::size_t count = static_cast<std::size_t>(rows.batch.rows);
     require(keys.shape(0) == count && at.shape(0) >= 1);
     const Outputs arrays = make_outputs(rows.batch, out, 0, fleet.width());
-    require(arrays.resets != nullptr && (y || !arrays.lower || fleet.keeps().intervals));
+    require(arrays.resets != nullptr && (y || !arrays.lower || fleet.options().intervals));
     const Index from = *std::min_element(at.data(), at.data() + at.shape(0));
     if (from < 0 || until < from || until > rows.batch.rows)
         throw nb::value_error("the rows are out of range");
@@ -177,8 +177,8 @@ template <class T, class Model> nb::class_<Held<Model>> bind(nb::module_& m, con
             "__init__",
             [](Held<Model>* self, Index n, Index d, bool intercept, const Policy& policy, bool intervals,
                double alarm_limit) {
-                const Keeps keeps{intervals, alarm_limit};
-                new (self) Held<Model>(std::make_unique<FleetModel<Model>>(n, d, intercept, policy, keeps));
+                const FleetOptions options{intervals, alarm_limit};
+                new (self) Held<Model>(std::make_unique<FleetModel<Model>>(n, d, intercept, policy, options));
             },
             arg("n"), arg("d"), arg("intercept"), arg("policy"), arg("intervals"), arg("alarm_limit"))
         .def_prop_ro("features", [](Held<Model>& self) { return self.model->features(); })

@@ -136,9 +136,9 @@ template <class Model> nb::object coverage_out(FleetModel<Model>& fleet, const s
 
 template <class Model> std::vector<std::string> state_names(FleetModel<Model>& fleet) {
     std::vector<std::string> names{slots_part, skipped_part};
-    if (fleet.keeps().intervals)
+    if (fleet.options().intervals)
         names.insert(names.end(), {coverage_part, judged_part});
-    if (fleet.keeps().alarm_limit > 0)
+    if (fleet.options().alarm_limit > 0)
         names.emplace_back(alarms_part);
     for (const Field& field : fields_of(fleet.new_worker()->state, fleet.layout()))
         names.emplace_back(field.name);
@@ -168,14 +168,14 @@ template <class T, class Model> nb::object state_part(FleetModel<Model>& fleet, 
             skipped.push_back(static_cast<Index>(fleet.head(slot).skipped));
         return indices_out(skipped);
     }
-    if (name == coverage_part && fleet.keeps().intervals)
+    if (name == coverage_part && fleet.options().intervals)
         return coverage_out(fleet, used);
-    if (name == judged_part && fleet.keeps().intervals)
+    if (name == judged_part && fleet.options().intervals)
         return rows_out(used, 2, [&](Index slot, double* to) {
             to[0] = fleet.tracker(slot)->judged;
             to[1] = fleet.tracker(slot)->inside;
         });
-    if (name == alarms_part && fleet.keeps().alarm_limit > 0)
+    if (name == alarms_part && fleet.options().alarm_limit > 0)
         return rows_out(used, watch_size, [&](Index slot, double* to) { write_watch(*fleet.watch(slot), to); });
     restart_broken_slots<T>(fleet, used);
     for (const Field& field : fields_of(fleet.new_worker()->state, fleet.layout()))
@@ -193,7 +193,7 @@ inline void set_coverage_row(Coverage& coverage, const double* row) {
 // Restores what the fleet keeps besides the models, for the rows of a state, in their slots.
 template <class Model> void fill_kept(FleetModel<Model>& fleet, const nb::dict& from, const Indices& slots) {
     const Index rows = static_cast<Index>(slots.shape(0));
-    if (fleet.keeps().intervals) {
+    if (fleet.options().intervals) {
         const double* const coverage = field_in<double>(from, {coverage_part, 0, coverage_size, true}, rows);
         const double* const judged = field_in<double>(from, {judged_part, 0, 2, true}, rows);
         for (Index r = 0; r < rows; ++r) {
@@ -206,10 +206,10 @@ template <class Model> void fill_kept(FleetModel<Model>& fleet, const nb::dict& 
                 throw nb::value_error("the state's judged is out of range");
         }
     }
-    if (fleet.keeps().alarm_limit > 0) {
+    if (fleet.options().alarm_limit > 0) {
         const double* const alarms = field_in<double>(from, {alarms_part, 0, watch_size, true}, rows);
         for (Index r = 0; r < rows; ++r)
-            *fleet.watch(slots.data()[r]) = read_watch(alarms + r * watch_size, fleet.keeps().alarm_limit);
+            *fleet.watch(slots.data()[r]) = read_watch(alarms + r * watch_size, fleet.options().alarm_limit);
     }
 }
 

@@ -17,7 +17,7 @@ struct Collector {
     void operator()(const float* from, Index n) { entries.insert(entries.end(), from, from + n); }
 };
 // Sets numbers that left the range, as after a forged state, to 0, so that what is saved can be loaded.
-struct Mender {
+struct NonFiniteToZero {
     template <class T> void operator()(T* numbers, Index n) const {
         std::replace_if(numbers, numbers + n, [](T number) { return !std::isfinite(number); }, T(0));
     }

@@ -4,19 +4,19 @@
 namespace driftline::bindings {
 namespace {
 
-// What was said, as numbers: six of their own, the bounds of all levels, and the model's notes.
+// What was said, as numbers: six of their own, the bounds of all levels, and the model's own record.
 constexpr Index own_numbers = 6, said_numbers = own_numbers + level_count;
 
 nb::object numbers_of(const Ticket& self) {
     const Asked& asked = self.asked;
-    const Promise& promise = asked.promise;
-    const double own[own_numbers] = {asked.prediction, asked.labels,         static_cast<double>(asked.ahead),
-                                     promise.variance, promise.largest_loss, static_cast<double>(promise.labels)};
+    const IntervalBasis& basis = asked.interval_basis;
+    const double own[own_numbers] = {asked.prediction, asked.labels,       static_cast<double>(asked.ahead),
+                                     basis.variance,   basis.largest_loss, static_cast<double>(basis.labels)};
     double* to;
-    nb::object out = new_array(said_numbers + static_cast<Index>(asked.notes.size()), to);
+    nb::object out = new_array(said_numbers + static_cast<Index>(asked.record.size()), to);
     to = std::copy(std::begin(own), std::end(own), to);
-    to = std::copy(std::begin(promise.bound), std::end(promise.bound), to);
-    std::copy(asked.notes.begin(), asked.notes.end(), to);
+    to = std::copy(std::begin(basis.bound), std::end(basis.bound), to);
+    std::copy(asked.record.begin(), asked.record.end(), to);
     return out;
 }
 
@@ -34,11 +34,11 @@ Asked asked_of(Vector numbers) {
     asked.prediction = from[0];
     asked.labels = from[1];
     asked.ahead = static_cast<Index>(from[2]);
-    asked.promise.variance = from[3];
-    asked.promise.largest_loss = from[4];
-    asked.promise.labels = static_cast<Index>(from[5]);
-    std::copy(from + own_numbers, from + said_numbers, asked.promise.bound);
-    asked.notes.assign(from + said_numbers, from + size);
+    asked.interval_basis.variance = from[3];
+    asked.interval_basis.largest_loss = from[4];
+    asked.interval_basis.labels = static_cast<Index>(from[5]);
+    std::copy(from + own_numbers, from + said_numbers, asked.interval_basis.bound);
+    asked.record.assign(from + said_numbers, from + size);
     return asked;
 }
 
@@ -52,7 +52,7 @@ nb::object prediction_of(const Ticket& self) {
 
 nb::tuple ends(const Ticket& self, const Level& level) {
     double lower, upper;
-    write_ends(self.asked.promise, level, self.asked.prediction, lower, upper);
+    write_ends(self.asked.interval_basis, level, self.asked.prediction, lower, upper);
     return nb::make_tuple(lower, upper);
 }
 
@@ -135,7 +135,7 @@ void bind_ticket(nb::module_& m) {
             [](nb::handle self, nb::handle x, std::uint64_t model, nb::object parts) {
                 const Asked& said = nb::cast<const Ticket&>(self).asked;
                 nb::object made = new_ticket(self.type(), nb::object(), model,
-                                             Asked{said.prediction + 0.0, said.promise, said.labels, said.ahead, {}});
+                                             Asked{said.prediction + 0.0, said.interval_basis, said.labels, said.ahead, {}});
                 Ticket& ticket = *nb::inst_ptr<Ticket>(made);
                 keep_row(ticket, copy_row(x));
                 ticket.parts = std::move(parts);

@@ -87,7 +87,7 @@ template <class Core> Status ask(Core& self, Asked& asked) {
     out.predictions = &asked.prediction;
     out.lower = &lower;
     out.upper = &upper;
-    out.promise = &asked.promise;
+    out.interval_basis = &asked.interval_basis;
     asked.labels = self.sums().rows;
     if constexpr (requires { self.ask(asked, out); })
         return self.ask(asked, out);
@@ -106,7 +106,7 @@ template <class Core, class Learn> Status tell(Core& self, const Asked& asked, d
     catch_up(self.coverage());
     const Status status = learn();
     if (status == Status::done)
-        judge(self.coverage(), (label - asked.prediction) * (label - asked.prediction), asked.promise);
+        judge(self.coverage(), (label - asked.prediction) * (label - asked.prediction), asked.interval_basis);
     return status;
 }
 
@@ -211,7 +211,7 @@ template <class Core> class LateReplay {
             return status;
         out_.predictions[place] = asked.prediction;
         if (out_.lower)
-            write_ends(asked.promise, out_.level, asked.prediction, out_.lower[place], out_.upper[place]);
+            write_ends(asked.interval_basis, out_.level, asked.prediction, out_.lower[place], out_.upper[place]);
         rows_.said.push_back(std::move(asked));
         ++rows_.asked;
         return status;
@@ -227,7 +227,7 @@ template <class Core> class LateReplay {
             out.predictions = &asked.prediction;
             out.lower = &lower;
             out.upper = &upper;
-            out.promise = &asked.promise;
+            out.interval_basis = &asked.interval_basis;
             asked.labels = self_.sums().rows;
             return self_.replay(one_row(batch_, t, false), out);
         }
@@ -323,8 +323,8 @@ template <class Core, class... Bases> void bind_asking(nb::class_<Core, Bases...
             [](Core& self, const Ticket& ticket, double y) {
                 InUse use(self);
                 const double error = y - ticket.asked.prediction;
-                if (self.coverage().noted > ticket.asked.promise.labels + 1)
-                    judge(self.coverage(), error * error, ticket.asked.promise);
+                if (self.coverage().noted > ticket.asked.interval_basis.labels + 1)
+                    judge(self.coverage(), error * error, ticket.asked.interval_basis);
                 else
                     forget_lateness(self);
             },

@@ -52,7 +52,7 @@ inline std::vector<Named> policies() {
         {"wemm", {.start = 1e-3, .complement = true}},
         {"kalman", {.time = Time::add, .amount = 0.01, .noise = 0.5}},
         {"drifting arcor", {.time = Time::divide, .amount = 0.99, .reset = Reset::below}},
-        {"modest rls", {.time = Time::divide, .amount = 0.5, .modest = 1}},
+        {"growth_limit rls", {.time = Time::divide, .amount = 0.5, .growth_limit = 1}},
         {"rls that keeps its prior", {.time = Time::divide, .amount = 0.9, .keep_prior = true}},
         {"drifting arcor that keeps its prior",
          {.start = 2, .time = Time::divide, .amount = 0.99, .reset = Reset::below, .keep_prior = true}},

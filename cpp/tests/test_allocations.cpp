@@ -86,7 +86,7 @@ template <class T> void sparse_rows_allocate_nothing() {
         Policy policy;
         policy.time = Time::divide;
         policy.amount = 0.9;
-        policy.modest = 1;
+        policy.growth_limit = 1;
         SecondOrderModel<T> model(21, true, policy);
         Projection<T> projection(RandomMatrix(filling, 20, 1), features);
         projection.row.reserve(table.longest());

@@ -23,16 +23,16 @@ std::unique_ptr<double[]> row_of(Index d) {
 
 void differences_are_sums_with_binomial_coefficients() {
     const Index d = 3, lags = Differences::lags(d);
-    Trail trail(d, lags);
+    RowHistory trail(d, lags);
     Differences differences(d, lags);
     std::vector<double> labels;
     std::vector<std::unique_ptr<double[]>> rows;
     for (Index t = 0; t < 40; ++t) {
         rows.push_back(row_of(d));
-        Outlook outlook;
-        trail.look(rows.back().get(), 1, outlook);
+        PredictionContext context;
+        trail.look(rows.back().get(), 1, context);
         std::vector<double> written(static_cast<std::size_t>(differences.columns()));
-        differences.write(outlook, written.data());
+        differences.write(context, written.data());
         long double factor = 1; // binomials of the highest order, alternating
         if (t >= near_labels) {
             long double expected = 0;
@@ -55,19 +55,19 @@ void differences_are_sums_with_binomial_coefficients() {
 }
 
 void what_is_known_of_the_past_counts_from_the_predicted_row() {
-    Trail trail(1, 1);
+    RowHistory trail(1, 1);
     for (Index t = 0; t < 400; ++t) {
         const double x = 0, y = static_cast<double>(t);
         trail.remember(&x, y, nullptr);
     }
     for (const Index ahead : {1, 5, 30}) {
         const double x = 0;
-        Outlook outlook;
-        trail.look(&x, ahead, outlook);
-        CHECK(outlook.near[0] == 399 && outlook.near[3] == 396);
+        PredictionContext context;
+        trail.look(&x, ahead, context);
+        CHECK(context.near[0] == 399 && context.near[3] == 396);
         for (Index k = 0; k < far_count; ++k) {
             const Index season = far_labels[k], rows_back = (ahead + season - 1) / season * season;
-            CHECK(outlook.seasons[k] == static_cast<double>(399 + ahead - rows_back));
+            CHECK(context.seasons[k] == static_cast<double>(399 + ahead - rows_back));
         }
     }
 }
@@ -307,7 +307,7 @@ template <class T> void any_order_of_calls_stays_within_its_rows(Index d) {
         std::unique_ptr<double[]> x;
         Index width;
         double prediction;
-        std::vector<double> notes;
+        std::vector<double> record;
         bool first;
     };
     std::vector<Waiting> waiting;
@@ -318,7 +318,7 @@ template <class T> void any_order_of_calls_stays_within_its_rows(Index d) {
         auto x = row_of(width);
         if (t % 3 == 0) {
             Waiting one{std::move(x), width, 0, {}, model.sums.rows == 0};
-            one.prediction = model.ask(one.x.get(), 1 + t % 30, one.notes);
+            one.prediction = model.ask(one.x.get(), 1 + t % 30, one.record);
             CHECK(std::isfinite(one.prediction));
             waiting.push_back(std::move(one));
         } else {
@@ -332,7 +332,7 @@ template <class T> void any_order_of_calls_stays_within_its_rows(Index d) {
             if (one.first)
                 model.tell_first(wide.get(), normal(), 1);
             else
-                model.tell(wide.get(), normal(), 1, one.prediction, one.notes);
+                model.tell(wide.get(), normal(), 1, one.prediction, one.record);
             waiting.erase(waiting.begin());
         }
     }

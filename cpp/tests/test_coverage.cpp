@@ -26,7 +26,7 @@ void scores_are_taken_in_early_with_the_same_bits(Index every) {
         note(seldom, score);
         note(often, score);
         if (i % every == 0)
-            promise(often, 1, 1);
+            basis_of_interval(often, 1, 1);
     }
     catch_up(seldom);
     catch_up(often);
@@ -35,10 +35,10 @@ void scores_are_taken_in_early_with_the_same_bits(Index every) {
 
 void bounds_are_finite_and_ordered(double least, double most, Index late) {
     Coverage c;
-    std::vector<Promise> said;
+    std::vector<IntervalBasis> said;
     double largest = 0;
     for (Index i = 0; i < 4000; ++i) {
-        said.push_back(promise(c, 1, largest));
+        said.push_back(basis_of_interval(c, 1, largest));
         for (Index k = 0; k < level_count; ++k) {
             CHECK(std::isfinite(said.back().bound[k]) && said.back().bound[k] >= 0);
             CHECK(k == 0 || said.back().bound[k - 1] <= said.back().bound[k]);
@@ -60,9 +60,9 @@ void bounds_are_finite_and_ordered(double least, double most, Index late) {
 // log(last / first factor) / step is the number of misses less the number expected, between two readings of the bins.
 void the_factor_counts_the_misses(Index late) {
     Coverage c;
-    std::vector<Promise> said;
+    std::vector<IntervalBasis> said;
     for (Index i = 0; i < 640 + late; ++i) {
-        said.push_back(promise(c, 1, 1e9));
+        said.push_back(basis_of_interval(c, 1, 1e9));
         if (i >= late) {
             note(c, uniform(i));
             if (late > 0)
@@ -73,7 +73,7 @@ void the_factor_counts_the_misses(Index late) {
     double before[level_count], expected[level_count] = {};
     std::memcpy(before, c.bound, sizeof before);
     for (Index i = 0; i < 60; ++i) {
-        const Promise now = promise(c, 1, 1e9);
+        const IntervalBasis now = basis_of_interval(c, 1, 1e9);
         for (Index k = 0; k < level_count; ++k)
             expected[k] += (uniform(i) > now.bound[k] ? 1 : 0) - (1 - levels[k]);
         note(c, uniform(i));

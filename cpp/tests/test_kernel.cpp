@@ -98,7 +98,7 @@ int main() {
         learners_follow_a_function(policy, budget);
         policy.time = Time::divide;
         policy.amount = 0.99;
-        policy.modest = 1e4;
+        policy.growth_limit = 1e4;
         learners_follow_a_function(policy, budget);
     }
     return checks::result();

@@ -36,11 +36,11 @@ class Units:
         size = columns.std(axis=0, ddof=1) * (1 + 2 / n)
         return centre, np.where(size > 1e-12 * np.abs(centre), size, 0.0)
 
-    def row(self, sight: int, x: Array, past_x: list[Array], past_y: list[float], born: int) -> Array:
+    def row(self, view: int, x: Array, past_x: list[Array], past_y: list[float], born: int) -> Array:
         """The inputs of an expert with this feature view; the past is in order of arrival."""
-        raw = sight in (RAW, RAW_PAST)
+        raw = view in (RAW, RAW_PAST)
         short = born <= 12
-        labels = {RAW: 0, STANDARD: 0, FAR_PAST: 8, EARLIER: 4 if short else 2}.get(sight, 2)
+        labels = {RAW: 0, STANDARD: 0, FAR_PAST: 8, EARLIER: 4 if short else 2}.get(view, 2)
         out = [0.1 if raw else 1.0]
         for k in range(labels):
             if k >= len(past_y):
@@ -49,14 +49,14 @@ class Units:
                 out.append(past_y[-1 - k] / self.common_label)
             else:
                 out.append(self._label(past_y[-1 - k]))
-        if sight == FAR_PAST:
+        if view == FAR_PAST:
             out += [self._label(past_y[-back]) if len(past_y) >= back else 0.0 for back in FAR]
         z = x / self.common if raw else self._standard(x)
         columns = [z]
-        if sight == EARLIER:
+        if view == EARLIER:
             for k in range(3 if short else 1):
                 columns.append(self._standard(past_x[-1 - min(k, len(past_x) - 1)] if past_x else x))
-        if sight == SQUARES:
+        if view == SQUARES:
             columns.append(np.minimum(z**2, 9.0) - 1.0)
         return np.concatenate([out, np.column_stack(columns).ravel()])
 
@@ -129,8 +129,10 @@ def weights(losses: Array, predictions: int, rate: float, prior: Array | None = 
 class Mixer:
     """The three layers, recomputed from the whole past each time."""
 
-    def __init__(self, sights: list[int]) -> None:
-        self.prior = np.array([0.0 if s in (RAW, RAW_PAST) else -2.0 if s in (STANDARD, PAST) else -3.0 for s in sights])
+    def __init__(self, feature_views: list[int]) -> None:
+        self.prior = np.array(
+            [0.0 if s in (RAW, RAW_PAST) else -2.0 if s in (STANDARD, PAST) else -3.0 for s in feature_views]
+        )
         self.prior = np.append(self.prior, [-2.0, -2.0])
         experts = self.experts = len(self.prior)
         self.first: list[Array] = []

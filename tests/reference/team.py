@@ -140,7 +140,7 @@ class Likely:
         self.weights /= self.weights.sum()
 
 
-def jury(said: Array, y: Array) -> Array:
+def final_mixture(said: Array, y: Array) -> Array:
     """What is made of the predictions of each row, labels coming at once, and no two far out in succession."""
     others = said.shape[1] - 1
     prior = np.array([0.5] + others * [0.5 / others])

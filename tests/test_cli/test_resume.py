@@ -108,14 +108,14 @@ class StopAt:
     """Asks a run to stop after some rows, as a signal would."""
 
     def __init__(self, monkeypatch, row):
-        learn = running.Job._take
+        learn = running.FileRun._take
 
         def take(job, block, *written):
             learn(job, block, *written)
             if block.start + len(block) >= row:
                 job.stop.asked = "a test"
 
-        monkeypatch.setattr(running.Job, "_take", take)
+        monkeypatch.setattr(running.FileRun, "_take", take)
 
 
 @pytest.mark.parametrize("model", [name for name in registry.regressors() if name not in ("averaged",)])

@@ -27,7 +27,7 @@ def test_it_is_hardly_behind_the_better_of_auto_and_the_expert():
     assert useless < 1.01 * alone[0]
 
 
-def test_what_is_made_of_the_learners_is_the_plain_form_of_stacks_mean_and_jury():
+def test_what_is_made_of_the_learners_is_the_plain_form_of_stacks_mean_and_final_mixture():
     X, y = stream(600)
     experts = [dl.RLS(forgetting=0.95), dl.Kalman()]
     said = np.column_stack([model.run(X, y).predictions for model in (dl.Auto(), *(expert.clone() for expert in experts))])
@@ -35,7 +35,7 @@ def test_what_is_made_of_the_learners_is_the_plain_form_of_stacks_mean_and_jury(
     model = dl.Auto(experts=experts)
     run = model.run(X, y)
     np.testing.assert_allclose(
-        run.predictions, plain.jury(np.column_stack([said, *stacks, said.mean(axis=1)]), y), rtol=1e-8, atol=1e-10
+        run.predictions, plain.final_mixture(np.column_stack([said, *stacks, said.mean(axis=1)]), y), rtol=1e-8, atol=1e-10
     )
     assert list(model.weights_) == ["Auto", "RLS 1", "Kalman 2", "stack", "quick stack", "mean"]
 

@@ -7,7 +7,7 @@ import pytest
 
 import driftline as dl
 from driftline.features import Standardize
-from driftline.report import Chronicle, charts
+from driftline.report import RunLog, charts
 from driftline.report.contributions import contributions, ranked
 from driftline.report.facts import Facts
 from driftline.report.page import render
@@ -60,14 +60,14 @@ def test_a_learner_that_mixes_nothing_has_no_shares():
 
 
 def followed(X, y, cuts):
-    model, chronicle = dl.Auto(), Chronicle(level=0.9)
+    model, log = dl.Auto(), RunLog(level=0.9)
     for start, stop in zip([0, *cuts], [*cuts, len(y)], strict=True):
-        every = chronicle.weights_every(stop - start)
+        every = log.weights_every(stop - start)
         run = model.run(X[start:stop], y[start:stop], level=0.9, weights_every=every)
-        chronicle.add(run, X[start:stop], y[start:stop], model=model)
-        chronicle = Chronicle.restore(chronicle.state())
-    chronicle.add(dl.Run(np.empty(0), np.empty(0)), None, [], model=model)
-    return chronicle
+        log.add(run, X[start:stop], y[start:stop], model=model)
+        log = RunLog.restore(log.state())
+    log.add(dl.Run(np.empty(0), np.empty(0)), None, [], model=model)
+    return log
 
 
 def test_the_chart_of_shares_is_the_same_however_the_stream_was_cut():
@@ -78,8 +78,8 @@ def test_the_chart_of_shares_is_the_same_however_the_stream_was_cut():
 
 def test_the_chart_shows_the_heaviest_experts():
     X, y = stream(2_000)
-    chronicle = followed(X, y, [])
-    chart = charts.shares(Facts(chronicle))
+    log = followed(X, y, [])
+    chart = charts.shares(Facts(log))
     run = dl.Auto().run(X, y, weights_every=4)
     mean = dict(zip(run.experts, run.shares.mean(axis=0), strict=True))
     heavy = sorted((name for name in mean if mean[name] >= 0.02), key=mean.__getitem__, reverse=True)
@@ -95,10 +95,10 @@ def test_weights_of_one_expert_among_others_are_not_shown_as_the_models():
     X = rng.normal(size=(3_000, 3))
     listed = {}
     for name, y in {"bent": 5 * np.sign(X[:, 0] * X[:, 1]), "straight": X @ [3.0, -2.0, 1.0]}.items():
-        model, chronicle = dl.Auto(), Chronicle()
-        run = model.run(X, y, weights_every=chronicle.weights_every(len(y)))
-        chronicle.add(run, X, y, model=model)
-        facts = Facts(chronicle)
+        model, log = dl.Auto(), RunLog()
+        run = model.run(X, y, weights_every=log.weights_every(len(y)))
+        log.add(run, X, y, model=model)
+        facts = Facts(log)
         listed[name] = [feature.weight for feature in ranked(facts, contributions(facts), 10)[0]]
     assert listed["bent"] == [None] * 3
     assert listed["straight"] == pytest.approx([3.0, -2.0, 1.0], rel=0.05)

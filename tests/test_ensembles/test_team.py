@@ -88,11 +88,11 @@ def test_trees_are_those_of_the_plain_form(ahead, seed):
     np.testing.assert_allclose(said[:, RESIDUAL_TREES], by_residual, rtol=1e-6)
 
 
-def test_the_stack_and_the_jury_are_those_of_the_plain_form():
+def test_the_stack_and_the_final_mixture_are_those_of_the_plain_form():
     X, y = seasonal(400, seed=2)
     said, predictions = all_said(X, y)
     np.testing.assert_allclose(said[:, STACK], plain.stack(said[:, :CUT], y), rtol=1e-8)
-    np.testing.assert_allclose(predictions, plain.jury(said, y), rtol=1e-8)
+    np.testing.assert_allclose(predictions, plain.final_mixture(said, y), rtol=1e-8)
 
 
 def test_profiles_learn_a_table_of_two_features_that_no_line_fits():

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import driftline as dl
-from driftline.report import Chronicle
+from driftline.report import RunLog
 from driftline.report.alarm_log import AFTER, AlarmLog
 from driftline.report.alarms import alarm_lines
 from driftline.report.contributions import contributions
@@ -25,54 +25,54 @@ def jumping(after=4.0, until=None, rows=2_500, seed=0):
     return size * rng.normal(size=rows)
 
 
-def chronicle_of(errors, X=None, predictions=None, **options):
+def log_of(errors, X=None, predictions=None, **options):
     predictions = np.zeros(len(errors)) if predictions is None else predictions
-    return Chronicle.of(dl.Run(predictions=predictions, errors=errors), X, **options)
+    return RunLog.of(dl.Run(predictions=predictions, errors=errors), X, **options)
 
 
-def lines_of(chronicle):
-    facts = Facts(chronicle)
+def lines_of(log):
+    facts = Facts(log)
     return alarm_lines(facts, contributions(facts))
 
 
 def test_the_rise_is_that_of_the_errors():
     errors = jumping()
-    chronicle = chronicle_of(errors)
-    (record,) = chronicle.alarms.records()
+    log = log_of(errors)
+    (record,) = log.alarms.records()
     (row,) = dl.Run(predictions=np.zeros(len(errors)), errors=errors).alarms
     assert record.row == row
     assert abs(record.onset - JUMP) <= 2
     before, during = errors[record.onset - 1024 : record.onset], errors[record.onset : record.onset + AFTER]
     assert record.before == pytest.approx(np.sqrt(np.mean(before**2)), rel=1e-12)
     assert record.during == pytest.approx(np.sqrt(np.mean(during**2)), rel=1e-12)
-    (line,) = lines_of(chronicle)
+    (line,) = lines_of(log)
     assert (line.since, line.when) == (f"row {record.onset:,}", f"row {row:,}")
     assert line.ratio == pytest.approx(4, rel=0.25)
 
 
 def test_the_worst_rows_are_the_largest_errors_from_the_onset_on():
     errors = jumping()
-    chronicle = chronicle_of(errors)
-    (record,) = chronicle.alarms.records()
+    log = log_of(errors)
+    (record,) = log.alarms.records()
     during = np.arange(record.onset, record.onset + AFTER)
     worst = during[np.argsort(-np.abs(errors[during]))[:5]]
     assert record.worst[:, 0].tolist() == worst.tolist()
-    assert [row[4] for row in lines_of(chronicle)[0].worst] == pytest.approx(errors[worst])
+    assert [row[4] for row in lines_of(log)[0].worst] == pytest.approx(errors[worst])
 
 
-def findings_of(chronicle):
-    return " ".join(headline(Facts(chronicle), lines_of(chronicle)))
+def findings_of(log):
+    return " ".join(headline(Facts(log), lines_of(log)))
 
 
 @pytest.mark.parametrize(("until", "said"), [(JUMP + 300, "It is back to"), (None, "It has not come back to")])
 def test_whether_it_still_is_worse(until, said):
     errors = jumping(until=until)
-    chronicle = chronicle_of(errors)
-    (line,) = lines_of(chronicle)
+    log = log_of(errors)
+    (line,) = lines_of(log)
     lately = np.sqrt(np.mean(errors[-500:] ** 2))
     assert line.now == pytest.approx(lately / line.before, rel=1e-9)
     assert line.worse == (until is None)
-    found = findings_of(chronicle)
+    found = findings_of(log)
     assert (
         f"The error rose once, at {line.since}, from {line.before:.3g} to {line.during:.3g}. Why: {line.causes[0]} {said}"
         in found
@@ -91,7 +91,7 @@ def test_whether_it_still_is_worse(until, said):
 
 def test_an_error_that_came_back_and_rose_again_unnoticed_is_no_recovery():
     errors = np.concatenate([jumping(until=JUMP + 300), 1.5 * np.random.default_rng(1).normal(size=600)])
-    first, *_ = lines_of(chronicle_of(errors))
+    first, *_ = lines_of(log_of(errors))
     assert first.back == pytest.approx(JUMP + 300, abs=8)
     assert first.outcome.startswith(f"It came back at row {first.back:,.0f}, after ")
     assert first.outcome.endswith(
@@ -106,7 +106,7 @@ def test_small_errors_of_a_night_are_no_recovery():
     errors = rng.normal(size=4_000) * np.where(hour < 100, 1.0, 0.2)
     errors[JUMP:3_000] *= 3
     labels = 20 * np.sin(2 * np.pi * np.arange(4_000) / 168)
-    (line,) = lines_of(chronicle_of(errors, predictions=labels))
+    (line,) = lines_of(log_of(errors, predictions=labels))
     assert line.back == pytest.approx(3_000, abs=70)
 
 
@@ -116,8 +116,8 @@ def test_after_a_quiet_stretch_the_usual_error_counts(rows):
     errors = rng.normal(size=rows)
     quiet = slice(rows - 2_000, rows - 900)
     errors[quiet] *= 0.1
-    chronicle = chronicle_of(errors)
-    line = lines_of(chronicle)[-1]
+    log = log_of(errors)
+    line = lines_of(log)[-1]
     stretches = errors[: line.row // 256 * 256]
     stretches[0] = 0.0  # no label is known before
     usual = np.median(np.sqrt(np.mean(stretches.reshape(-1, 256) ** 2, axis=1)))
@@ -127,16 +127,16 @@ def test_after_a_quiet_stretch_the_usual_error_counts(rows):
     assert line.causes[0] == f"A quiet stretch ended: the error is usually {line.level:.3g}."
     assert line.outcome.startswith("No: back at row ")
     assert line.outcome.endswith("now 1.0 times the usual error.")
-    assert findings_of(chronicle).endswith(f"rows, usually {line.level:.3g}.")
-    assert "It is back to what is usual: " in findings_of(chronicle)
+    assert findings_of(log).endswith(f"rows, usually {line.level:.3g}.")
+    assert "It is back to what is usual: " in findings_of(log)
 
 
 @pytest.mark.parametrize(
     ("more", "said"), [(30, "Too early to say: now "), (120, "Yes, ever since: now "), (900, "No: back ")]
 )
 def test_it_may_be_too_early_to_say(more, said):
-    (alarm,) = chronicle_of(jumping()).alarms.records()
-    (line,) = lines_of(chronicle_of(jumping(until=JUMP + 80)[: alarm.row + 1 + more]))
+    (alarm,) = log_of(jumping()).alarms.records()
+    (line,) = lines_of(log_of(jumping(until=JUMP + 80)[: alarm.row + 1 + more]))
     assert line.outcome.startswith(said)
     assert line.outcome.endswith(f", {more} rows after the alarm.") == (more < AFTER)
 
@@ -145,8 +145,8 @@ def test_an_error_that_rose_twice_is_compared_with_what_it_was_at_first():
     errors = np.random.default_rng(6).normal(size=4_000)
     errors[1_500:] *= 3
     errors[2_500:2_800] *= 4
-    chronicle = chronicle_of(errors)
-    first, second = lines_of(chronicle)
+    log = log_of(errors)
+    first, second = lines_of(log)
     assert (first.back, second.back) == (
         None,
         pytest.approx(2_800, abs=8),
@@ -154,12 +154,12 @@ def test_an_error_that_rose_twice_is_compared_with_what_it_was_at_first():
     assert (first.worse, second.worse) == (True, False)
     lately = np.sqrt(np.mean(errors[-500:] ** 2))
     said = f"It has not come back to what it was: {lately:.3g} in the last 500 rows, {first.before:.3g} before."
-    assert said in findings_of(chronicle)
+    assert said in findings_of(log)
 
 
 def test_durations_are_times_where_rows_have_them():
     times = np.datetime64("2024-01-01") + np.arange(2_500) * np.timedelta64(1, "h")
-    (line,) = lines_of(chronicle_of(jumping(until=JUMP + 240), times=times))
+    (line,) = lines_of(log_of(jumping(until=JUMP + 240), times=times))
     assert line.outcome.startswith("No: back on 1")
     assert ", after 10 days; now 1.0 times the error before." in line.outcome
     assert line.since.startswith("3 Mar 2024, 1")
@@ -171,8 +171,8 @@ def test_an_input_that_leaves_its_range_is_named_and_a_season_is_not():
     hour = np.sin(2 * np.pi * np.arange(len(errors)) / 24)
     wind = 5 + rng.normal(size=len(errors)) + np.where(np.arange(len(errors)) >= JUMP, 4.0, 0.0)
     calm = rng.normal(size=len(errors))
-    chronicle = chronicle_of(errors, np.column_stack([hour, wind, calm]), names=["hour", "wind", "calm"])
-    (record,), (line,) = chronicle.alarms.records(), lines_of(chronicle)
+    log = log_of(errors, np.column_stack([hour, wind, calm]), names=["hour", "wind", "calm"])
+    (record,), (line,) = log.alarms.records(), lines_of(log)
     usual = wind[: record.onset // 64 * 64].reshape(-1, 64).mean(axis=1)
     expected = [2, 0, wind[record.onset : record.onset + 64].mean(), usual.mean(), usual.std()]
     (found,) = [own for own in record.inputs if own[0] == 2]
@@ -185,8 +185,8 @@ def test_an_input_that_leaves_its_range_is_named_and_a_season_is_not():
 
 def test_a_label_that_leaves_its_range_and_a_bias_are_named():
     errors = jumping(after=1.0) + np.where(np.arange(2_500) >= JUMP, 5.0, 0.0)
-    chronicle = chronicle_of(errors)
-    (record,), (line,) = chronicle.alarms.records(), lines_of(chronicle)
+    log = log_of(errors)
+    (record,), (line,) = log.alarms.records(), lines_of(log)
     mean = errors[record.onset : record.onset + 64].mean()
     assert mean == pytest.approx(5, abs=0.5)
     assert line.causes[0].startswith(f"y moved to {mean:.2f} on average (usually ")
@@ -200,7 +200,7 @@ def test_an_effect_that_changed_is_named():
     slope = np.where(np.arange(4_000) < 2_000, 4.0, -4.0)
     y = slope * X[:, 0] + 2 * X[:, 1] + 0.5 * rng.normal(size=4_000)
     model = dl.RLS(forgetting=0.9)
-    (line,) = lines_of(Chronicle.of(model.run(X, y), X, names=["wind", "sun"]))
+    (line,) = lines_of(RunLog.of(model.run(X, y), X, names=["wind", "sun"]))
     (cause,) = [cause for cause in line.causes if cause.startswith("effect of ")]
     before, after = (float(word.replace("−", "-")) for word in cause.removeprefix("effect of wind ").split(" → "))
     assert before == pytest.approx(4.0, rel=0.25)
@@ -212,10 +212,10 @@ def test_a_memory_that_shrank_is_named():
     X = rng.normal(size=(3_000, 2))
     y = np.where(np.arange(3_000) < JUMP, 1.0, -6.0) * X[:, 0] + 0.2 * rng.normal(size=3_000)
     model = dl.Auto()
-    chronicle = Chronicle()
-    run = model.run(X, y, weights_every=chronicle.weights_every(3_000))
-    chronicle.add(run, X, y, model=model)
-    first = lines_of(chronicle)[0]
+    log = RunLog()
+    run = model.run(X, y, weights_every=log.weights_every(3_000))
+    log.add(run, X, y, model=model)
+    first = lines_of(log)[0]
     (said,) = [cause for cause in first.causes if cause.startswith("memory")]
     then, now = (float(word.replace(",", "")) for word in said.removeprefix("memory ").removesuffix(" rows").split(" → "))
     kept = (run.snapshots >= JUMP) & (run.snapshots < JUMP + 200)

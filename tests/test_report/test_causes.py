@@ -6,7 +6,7 @@ from scipy import stats
 
 import driftline as dl
 from driftline.demo import demand
-from driftline.report import Chronicle, evidence
+from driftline.report import RunLog, evidence
 from driftline.report.alarms import alarm_lines
 from driftline.report.contributions import contributions
 from driftline.report.facts import Facts
@@ -18,8 +18,8 @@ SEEDS = range(6)
 
 def first_cause(X, y, model=None):
     """The cause of the first alarm, which has to be near the change."""
-    chronicle = Chronicle.of((model or dl.RLS(forgetting=0.98)).run(X, y), X, names=NAMES)
-    facts = Facts(chronicle)
+    log = RunLog.of((model or dl.RLS(forgetting=0.98)).run(X, y), X, names=NAMES)
+    facts = Facts(log)
     line = alarm_lines(facts, contributions(facts))[0]
     assert CHANGE - 8 <= line.row <= CHANGE + 40
     return line.causes[0]
@@ -80,7 +80,7 @@ def test_noise_changes_no_effect(seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(ROWS, 12))
     y = X @ rng.normal(size=12) + after(2.5, 0.5) * rng.normal(size=ROWS)
-    facts = Facts(Chronicle.of(dl.RLS(forgetting=0.98).run(X, y), X))
+    facts = Facts(RunLog.of(dl.RLS(forgetting=0.98).run(X, y), X))
     line = alarm_lines(facts, contributions(facts))[0]
     assert not any("effect of" in cause for cause in line.causes)
 
@@ -102,7 +102,7 @@ def test_causes_of_the_demonstration_are_those_that_were_put_in(model, row, word
     columns = demand.make()
     names = ["temperature", "wind", "price"]
     X, y = np.column_stack([columns[name] for name in names]), columns["demand"]
-    facts = Facts(Chronicle.of(model.clone().run(X, y), X, names=names))
+    facts = Facts(RunLog.of(model.clone().run(X, y), X, names=names))
     lines = alarm_lines(facts, contributions(facts))
     line = next(line for line in lines if abs(line.row - row) < 60)
     assert line.causes[0].startswith(f"None of the inputs moved: the relation itself changed{words}")
@@ -130,8 +130,8 @@ def test_a_few_bad_rows_are_named_with_what_was_odd_about_them(seed):
     lowest, highest = X[CHANGE - 1024 : CHANGE, 1].min(), X[CHANGE - 1024 : CHANGE, 1].max()
     X[CHANGE : CHANGE + 8, 1] = [90, -80, 20, 100, -20, 20, 20, -20]  # a sensor's fault, which the label does not share
     said = 2 * X[:, 0] + X[:, 1]
-    chronicle = Chronicle.of(dl.Run(predictions=said, errors=y - said), X, names=NAMES)
-    facts = Facts(chronicle)
+    log = RunLog.of(dl.Run(predictions=said, errors=y - said), X, names=NAMES)
+    facts = Facts(log)
     (line,) = alarm_lines(facts, None)
     assert line.row == CHANGE
     squares, before = np.sort((y - said)[CHANGE : CHANGE + 64] ** 2)[::-1], (y - said)[CHANGE - 1024 : CHANGE] ** 2
@@ -182,5 +182,5 @@ def test_values_of_any_size_are_taken():
     rng = np.random.default_rng(10)
     errors = np.concatenate([rng.normal(size=1_500), 1e160 * rng.normal(size=500)])
     X = rng.normal(size=(2_000, 2)) * [1e200, 1e-200]
-    facts = Facts(Chronicle.of(dl.Run(predictions=np.zeros(2_000), errors=errors), X, names=NAMES[:2]))
+    facts = Facts(RunLog.of(dl.Run(predictions=np.zeros(2_000), errors=errors), X, names=NAMES[:2]))
     assert all(line.causes for line in alarm_lines(facts, contributions(facts)))

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import driftline as dl
-from driftline.report import Chronicle, charts
+from driftline.report import RunLog, charts
 from driftline.report.contributions import contributions, shared_out
 from driftline.report.facts import Facts
 from driftline.report.hindsight import stacked
@@ -73,7 +73,7 @@ def test_windows_and_the_whole_are_those_of_their_rows():
     y = np.where(np.arange(1000) < 500, X[:, 0], 3 * X[:, 1]) + 0.1 * rng.normal(size=1000)
     model = dl.RLS(forgetting=0.95)
     run = model.run(X, y)
-    facts = Facts(Chronicle.of(run, X, model=model))
+    facts = Facts(RunLog.of(run, X, model=model))
     found = contributions(facts)
     assert found.ends.tolist() == [*range(63, 960, 64)]  # the last 40 rows are too few
     for window in (1, 9, 14):
@@ -88,7 +88,7 @@ def test_many_effects_are_drawn_apart_and_few_together():
     for features, drawn, apart in ((2, 2, False), (15, 12, True)):
         X = rng.normal(size=(800, features))
         run = dl.RLS().run(X, X @ np.arange(1.0, 1 + features))
-        facts = Facts(Chronicle.of(run, X))
+        facts = Facts(RunLog.of(run, X))
         chart = charts.effects(facts, contributions(facts))
         assert (len(chart.lines), chart.apart) == (drawn, apart)
         assert chart.lines[0].label == f"x{features - 1}"
@@ -97,7 +97,7 @@ def test_many_effects_are_drawn_apart_and_few_together():
 def test_a_model_that_follows_no_input_says_so():
     X = np.random.default_rng(5).normal(size=(300, 2))
     run = dl.Run(predictions=np.full(300, 4.0), errors=np.zeros(300))
-    facts = Facts(Chronicle.of(run, X))
+    facts = Facts(RunLog.of(run, X))
     assert charts.effects(facts, contributions(facts)).missing == "The predictions do not follow any input."
 
 
@@ -110,7 +110,7 @@ def test_sine_and_cosine_of_an_angle_are_one_input_wherever_the_circle_begins():
         angle = 2 * np.pi * hours / 24 + shift
         X = np.column_stack([np.sin(angle), wind, np.cos(angle), wind + rng.normal(size=2_400)])
         names = ["when: day sin", "wind", "when: day cos", "basin"]
-        found = contributions(Facts(Chronicle.of(dl.Run(predictions=p, errors=np.zeros(2_400)), X, names=names)))
+        found = contributions(Facts(RunLog.of(dl.Run(predictions=p, errors=np.zeros(2_400)), X, names=names)))
         assert found.names == ["when: day", "wind", "basin"]
         each = shared_out(triangle(X[1:], p[1:], p[1:]), -2)
         assert found.whole == pytest.approx([np.hypot(each[0], each[2]), each[1], each[3]], rel=1e-2)
@@ -121,5 +121,5 @@ def test_sine_and_cosine_of_an_angle_are_one_input_wherever_the_circle_begins():
 
 def test_names_that_repeat_stay_apart():
     X = np.random.default_rng(4).normal(size=(300, 2))
-    found = contributions(Facts(Chronicle.of(dl.Run(predictions=X[:, 0], errors=np.zeros(300)), X, names=["a", "a"])))
+    found = contributions(Facts(RunLog.of(dl.Run(predictions=X[:, 0], errors=np.zeros(300)), X, names=["a", "a"])))
     assert (found.names, found.places) == (["a", "a"], [[0], [1]])

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import driftline as dl
-from driftline.report import Chronicle
+from driftline.report import RunLog
 from driftline.report.alarms import alarm_lines
 from driftline.report.contributions import contributions
 from driftline.report.facts import Facts
@@ -33,15 +33,15 @@ def rows():
     return frame, np.asarray(y, dtype=float)
 
 
-def chronicle_of(frame, y, cuts=(), resume=False, model=None):
+def log_of(frame, y, cuts=(), resume=False, model=None):
     model = dl.RLS(forgetting=0.999) if model is None else model
-    chronicle = Chronicle()
+    log = RunLog()
     for start, stop in pairwise([0, *cuts, len(y)]):
-        piece, every = frame[start:stop], chronicle.weights_every(stop - start)
+        piece, every = frame[start:stop], log.weights_every(stop - start)
         run = model.run(piece, y[start:stop], level=0.9, weights_every=every)
-        chronicle.add(run, piece, y[start:stop], model=model)
-        chronicle = Chronicle.restore(chronicle.state()) if resume else chronicle
-    return chronicle, model
+        log.add(run, piece, y[start:stop], model=model)
+        log = RunLog.restore(log.state()) if resume else log
+    return log, model
 
 
 @pytest.mark.parametrize("library", [pd.DataFrame, lambda frame: pl.from_pandas(frame)], ids=["pandas", "polars"])
@@ -53,15 +53,15 @@ def test_a_report_of_a_frame_with_text_names_the_features_of_the_learner(rows, l
     text = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "shop=harbour" in text
     assert "when: day</th>" in text
-    chronicle = Chronicle.of(run, frame, model=model)
-    assert chronicle.names == list(model.feature_names_in_)
+    log = RunLog.of(run, frame, model=model)
+    assert log.names == list(model.feature_names_in_)
     run.report(tmp_path / "page.html", frame)  # without the model the features are the same
-    assert Chronicle.of(run, frame).names == chronicle.names
+    assert RunLog.of(run, frame).names == log.names
 
 
 def test_features_are_those_of_numbers_written_by_hand(rows):
     frame, y = rows
-    chronicle, model = chronicle_of(frame, y)
+    log, model = log_of(frame, y)
     numbers = pd.DataFrame({"price": frame["price"]})
     for name in model.feature_names_in_:
         if name.startswith("shop="):
@@ -69,19 +69,19 @@ def test_features_are_those_of_numbers_written_by_hand(rows):
     assert numbers.shape[1] == 4
     hour = 2 * np.pi * frame["when"].dt.hour.to_numpy() / 24
     numbers["when: day sin"], numbers["when: day cos"] = np.sin(hour), np.cos(hour)
-    found = chronicle.hindsight.triangles()
+    found = log.hindsight.triangles()
     gram = np.einsum("nij,nik->jk", found, found)[1:-2, 1:-2]
     for one in numbers.columns:
         for other in numbers.columns:
-            places = [chronicle.names.index(name) for name in (one, other)]
+            places = [log.names.index(name) for name in (one, other)]
             expected = float(numbers[one].to_numpy()[1:] @ numbers[other].to_numpy()[1:])
             assert gram[places[0], places[1]] == pytest.approx(expected, rel=1e-9, abs=1e-6)
 
 
 @pytest.mark.parametrize("resume", [False, True])
 def test_pages_do_not_depend_on_how_the_rows_were_cut(rows, resume):
-    whole, _ = chronicle_of(*rows)
-    cut, _ = chronicle_of(*rows, cuts=(512, 1_024, 2_048), resume=resume)
+    whole, _ = log_of(*rows)
+    cut, _ = log_of(*rows, cuts=(512, 1_024, 2_048), resume=resume)
     assert cut.names == whole.names
     first, second = (contributions(Facts(each)) for each in (whole, cut))
     assert second.names == first.names
@@ -96,8 +96,8 @@ def test_a_text_that_was_never_met_is_a_cause(rows):
         size=ROWS
     )
     model = dl.RLS(forgetting=0.98)
-    chronicle = Chronicle.of(model.run(frame, y), frame, model=model)
-    line = alarm_lines(Facts(chronicle), None)[0]
+    log = RunLog.of(model.run(frame, y), frame, model=model)
+    line = alarm_lines(Facts(log), None)[0]
     assert line.causes[0] in (
         "shop=north moved to 0 on average (always 1 before).",
         "shop=pier moved to 1 on average (always 0 before).",
@@ -113,13 +113,13 @@ def test_names_of_a_frame_with_text_are_its_own(rows, tmp_path):
 
 def test_a_column_that_changes_its_kind_is_refused_and_nothing_changes(rows):
     frame, y = rows
-    chronicle, _ = chronicle_of(frame[:1_024], y[:1_024])
-    before = chronicle.state()
+    log, _ = log_of(frame[:1_024], y[:1_024])
+    before = log.state()
     bad = frame[1_024:1_100].assign(shop=1.0)
     run = dl.Run(predictions=np.zeros(76), errors=y[1_024:1_100])
     with pytest.raises(ValueError, match="column 'shop' must hold text, as before"):
-        chronicle.add(run, bad, y[1_024:1_100])
-    after = chronicle.state()
+        log.add(run, bad, y[1_024:1_100])
+    after = log.state()
     assert before.keys() == after.keys()
     for key, value in before.items():
         np.testing.assert_array_equal(after[key], value, err_msg=key)

@@ -15,7 +15,7 @@ import pytest
 
 import driftline as dl
 from driftline.base import registry
-from driftline.report import Chronicle, page
+from driftline.report import RunLog, page
 from driftline.report.alarms import alarm_lines
 from driftline.report.facts import Facts
 from driftline.report.headline import headline
@@ -27,8 +27,8 @@ def tracked(rows=600, **options):
     return X, y, model, model.run(X, y, **options)
 
 
-def findings(chronicle):
-    facts = Facts(chronicle)
+def findings(log):
+    facts = Facts(log)
     return headline(facts, alarm_lines(facts, None))
 
 
@@ -65,8 +65,8 @@ def test_a_report_is_not_written_under_the_name_of_another_format(tmp_path, name
     run = dl.RLS().run(np.ones((5, 1)), np.ones(5))
     with pytest.raises(ValueError, match=r"^Run\.report: a report is HTML: path must end in \.html or \.htm, got '.*r"):
         run.report(tmp_path / name)
-    with pytest.raises(ValueError, match=r"^Chronicle\.write: a report is HTML"):
-        Chronicle.of(run).write(tmp_path / name)
+    with pytest.raises(ValueError, match=r"^RunLog\.write: a report is HTML"):
+        RunLog.of(run).write(tmp_path / name)
     assert list(tmp_path.iterdir()) == []
     run.report(tmp_path / "R.HTM")
 
@@ -99,7 +99,7 @@ def test_what_is_given_is_shown(tmp_path):
 
 def test_the_findings_are_those_of_the_run():
     X, y, model, run = tracked(weights_every=20)
-    found = " ".join(findings(Chronicle.of(run, X, model=model)))
+    found = " ".join(findings(RunLog.of(run, X, model=model)))
     mean = np.cumsum(y)[:-1] / np.arange(1, 600)
     design = np.column_stack([np.ones(600), X])[1:]
     fixed = y[1:] - design @ np.linalg.lstsq(design, y[1:], rcond=None)[0]
@@ -113,7 +113,7 @@ def test_the_findings_are_those_of_the_run():
 
 def test_times_that_go_back_are_not_an_axis():
     X, _, _, run = tracked()
-    facts = Facts(Chronicle.of(run, X, times=np.arange(600) % 100))
+    facts = Facts(RunLog.of(run, X, times=np.arange(600) % 100))
     assert not facts.by_time
     assert facts.span == (0.0, 599.0)
 
@@ -147,9 +147,9 @@ def test_a_run_without_rows_has_no_report(tmp_path):
 def test_errors_too_small_to_be_squared_are_not_none():
     _, y, _, run = tracked()
     small = dl.Run(predictions=1e-200 * run.predictions, errors=1e-200 * run.errors)
-    assert "too small to be squared" in findings(Chronicle.of(small))[0]
+    assert "too small to be squared" in findings(RunLog.of(small))[0]
     right = dl.Run(predictions=y, errors=np.zeros(len(y)))
-    assert findings(Chronicle.of(right))[0] == "Every prediction was right."
+    assert findings(RunLog.of(right))[0] == "Every prediction was right."
 
 
 DAY = datetime(2026, 3, 1, 12)
@@ -184,19 +184,19 @@ def test_only_times_with_a_zone_are_in_utc(kind, monkeypatch):
     monkeypatch.setenv("TZ", "America/New_York")
     time.tzset()
     try:
-        facts = Facts(Chronicle.of(dl.RLS().run([[1.0], [2.0]], [1.0, 2.0]), times=times))
+        facts = Facts(RunLog.of(dl.RLS().run([[1.0], [2.0]], [1.0, 2.0]), times=times))
     finally:
         monkeypatch.undo()
         time.tzset()
     assert (facts.axis, facts.span[0]) == (label, first)
     monkeypatch.setattr(page, "_vendored", lambda name: "/* uPlot */")
-    assert f'"axis":"{label}"' in page.render(facts.chronicle)
+    assert f'"axis":"{label}"' in page.render(facts.log)
 
 
 def test_times_with_and_without_a_zone_do_not_mix():
     run = dl.RLS().run([[1.0], [2.0]], [1.0, 2.0])
     with pytest.raises(ValueError, match="all have a zone, or none"):
-        Chronicle.of(run, times=[DAY, DAY.replace(tzinfo=UTC)])
+        RunLog.of(run, times=[DAY, DAY.replace(tzinfo=UTC)])
 
 
 MISTAKEN = {

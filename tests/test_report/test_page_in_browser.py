@@ -7,7 +7,7 @@ import pytest
 
 import driftline as dl
 from driftline import cli
-from driftline.report import Chronicle, page
+from driftline.report import RunLog, page
 
 CHARTS = ["errors", "predictions", "weights", "memory", "coverage", "regret"]
 WHOLE = "document.querySelector('[data-zoom=all]').click()"
@@ -41,7 +41,7 @@ def sample(rows=2500, level=0.9, **options):
     X, y = dl.streams.Switching(rate=0.4, unit="deg", every=1000, noise=0.5, seed=7).take(rows)
     model = dl.CRRLS(forgetting=0.95, period=700)
     run = model.run(X, y, level=level, weights_every=10)
-    return Chronicle.of(run, X, model=model, **options)
+    return RunLog.of(run, X, model=model, **options)
 
 
 @pytest.fixture(scope="module")
@@ -263,12 +263,12 @@ def test_without_uplot_charts_are_pictures(browser, tmp_path, monkeypatch):
 
 def test_a_million_rows_stay_below_five_megabytes(browser, tmp_path):
     rng = np.random.default_rng(3)
-    model, chronicle = dl.RLS(forgetting=0.999), Chronicle(level=0.9)
+    model, log = dl.RLS(forgetting=0.999), RunLog(level=0.9)
     for start in range(0, 2**20, 2**16):
         X = rng.normal(size=(2**16, 5))
         y = X @ [1.0, np.sin(start), 0.0, 2.0, -1.0] + rng.normal(size=2**16)
-        chronicle.add(model.run(X, y, level=0.9, weights_every=chronicle.weights_every(2**16)), X, y, model=model)
-    chronicle.write(tmp_path / "long.html")
+        log.add(model.run(X, y, level=0.9, weights_every=log.weights_every(2**16)), X, y, model=model)
+    log.write(tmp_path / "long.html")
     assert (tmp_path / "long.html").stat().st_size < 5e6
     browser.open(tmp_path / "long.html")
     clean(browser)

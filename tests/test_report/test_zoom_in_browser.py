@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import driftline as dl
-from driftline.report import Chronicle
+from driftline.report import RunLog
 from tests.test_report.test_page_in_browser import WHOLE, clean, needs_uplot, shown_by_all
 
 INKED = """
@@ -45,7 +45,7 @@ def followed(request, tmp_path_factory):
     model = dl.RLS(forgetting=0.98)
     run = model.run(X, y, level=0.9, weights_every=16)
     path = tmp_path_factory.mktemp("zoom") / "page.html"
-    Chronicle.of(run, X, model=model).write(path)
+    RunLog.of(run, X, model=model).write(path)
     return run, y, path
 
 

@@ -4,7 +4,7 @@ import pytest
 from driftline.linear import LASER, Kalman
 from driftline.reproduce import laser_fig7_1
 from driftline.reproduce.laser_fig7_1 import DEGREE, Reading
-from driftline.reproduce.race import Outcome
+from driftline.reproduce.race import RaceResult
 
 THESIS = {"LASER": 1.0, "CRRLS": 2.0, "NLMS": 3.0, "ARCOR": 4.0, "AROWR": 5.0}
 OTHERS = {"Kalman": 1.5, "ARCOR, no ball": 4.2, "ARCOR, q = 3, no ball": 4.5}
@@ -16,7 +16,7 @@ def outcome(**changed):
     rng = np.random.default_rng(0)
     at = np.array([10, 100, 200])
     curves = [loss * at + rng.normal(scale=1e-3, size=(6, 3)) for loss in losses.values()]
-    return Outcome(tuple(losses), {name: {} for name in losses}, at, np.stack(curves, axis=1), np.full(6, 2000.0))
+    return RaceResult(tuple(losses), {name: {} for name in losses}, at, np.stack(curves, axis=1), np.full(6, 2000.0))
 
 
 def judged(constant, switching):

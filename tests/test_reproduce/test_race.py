@@ -6,7 +6,7 @@ import pytest
 from driftline.evaluate.cases import seeds
 from driftline.linear import LMS, NLMS, Ridge
 from driftline.reproduce import Context
-from driftline.reproduce.race import Course, Outcome, race
+from driftline.reproduce.race import Course, RaceResult, race
 from driftline.streams import Rotating
 
 STREAM = Rotating(rate=0.01, noise=0.5)
@@ -17,7 +17,7 @@ def outcome(**means):
     rng = np.random.default_rng(0)
     at = np.array([10, 20, 40])
     curves = [mean * at + rng.normal(scale=0.01, size=(8, 3)) for mean in means.values()]
-    return Outcome(tuple(means), {name: {} for name in means}, at, np.stack(curves, axis=1), np.full(8, 100.0))
+    return RaceResult(tuple(means), {name: {} for name in means}, at, np.stack(curves, axis=1), np.full(8, 100.0))
 
 
 def test_scaled_inputs_keep_the_target_and_the_variance_of_the_noise():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from driftline.serve.limits import Limits
 from driftline.serve.problems import Problem
-from driftline.serve.requests import Requests, block_of, row_of
+from driftline.serve.requests import Requests, row_of, table_of
 from driftline.serve.schema import parse
 from tests.test_serve.tools import SEED
 
@@ -40,7 +40,7 @@ def bits(values):
     ],
 )  # fmt: skip
 def test_a_batch_of_the_same_features_is_a_table_of_its_rows(parts):
-    block = block_of(body(parts))
+    block = table_of(body(parts))
     assert len(block) == len(parts)
     for found, part in zip(block, parts, strict=True):
         assert found == row_of(part)
@@ -72,13 +72,13 @@ def test_a_batch_of_the_same_features_is_a_table_of_its_rows(parts):
     ],
 )
 def test_other_batches_go_row_by_row(parts):
-    assert block_of(body(parts)) is None
+    assert table_of(body(parts)) is None
 
 
 @pytest.mark.parametrize("name", ['"a": 1.0, "a"', '"\\x"', '"\n"', '"\\ud8"'])
 def test_names_that_are_double_or_unsound_are_left_to_the_parser(name):
     row = f'{{"x": {{{name}: 2.0}}, "y": 1.0}}'
-    assert block_of(f'{{"rows": [{", ".join([row] * 10)}]}}'.encode()) is None
+    assert table_of(f'{{"rows": [{", ".join([row] * 10)}]}}'.encode()) is None
 
 
 number = st.one_of(
@@ -93,7 +93,7 @@ number = st.one_of(
 def test_numbers_have_the_bits_that_python_gives_them(texts):
     pairs = list(zip(texts[::2], texts[1::2], strict=True))
     text = ", ".join(f'{{"x": {{"a": {x}}}, "y": {y}}}' for x, y in pairs)
-    block = block_of(f'{{"rows": [{text}]}}'.encode())
+    block = table_of(f'{{"rows": [{text}]}}'.encode())
     plain = [float(json.loads(each)) for each in texts]
     if block is not None:
         assert bits(block.X[:, 0]) == bits(plain[::2])
@@ -114,7 +114,7 @@ def test_a_damaged_batch_is_a_table_only_if_the_parser_says_the_same():
             text[at : at + rng.randrange(2)] = rng.choice(
                 [b"", b"0", b"1", b"-", b".", b"e", b" ", b'"', b",", b"\\", b"\xff"]
             )
-        block = block_of(bytes(text))
+        block = table_of(bytes(text))
         if block is not None:
             tables += 1
             assert list(block) == [row_of(part) for part in parse(bytes(text))["rows"]]

@@ -86,16 +86,16 @@ def tell(learner: Learner, ticket: Any, y: Any, sample_weight: float | None) -> 
     if isinstance(ticket.x, tickets.Columns):
         x, known, _ = intake.enter(learner, ticket.x.cells, where, grow=True)
         inner = tickets.with_row(ticket.x.ticket, x)
-    lesson = _lesson(learner, _widened(learner, inner.x), y, sample_weight, where)
-    if lesson is None or (known is None and learner._core is not None and _told(learner, inner, lesson)):
+    checked = _checked_row(learner, _widened(learner, inner.x), y, sample_weight, where)
+    if checked is None or (known is None and learner._core is not None and _told(learner, inner, checked)):
         ticket.told = True
         return
     attempt = copy.copy(inner)  # some parts may be told before another refuses
     with learner._guard.transaction(learner) as transaction:
-        learner._expect(lesson.y)
-        learner._meet(lesson.row, lesson.names)
+        learner._expect(checked.y)
+        learner._meet(checked.row, checked.names)
         learner._mark()
-        lost = 0 if _told(learner, attempt, lesson) else learner._tell_block(attempt, lesson.batch)
+        lost = 0 if _told(learner, attempt, checked) else learner._tell_block(attempt, checked.batch)
         _settle(learner, transaction.before, lost, known)
         stability.warn_of_memory(learner)
         commit = partial(transaction.__exit__, None, None, None)
@@ -120,26 +120,26 @@ def _widened(learner: Learner, x: Any) -> Any:
 
 def tell_part(learner: Learner, ticket: Ticket, y: float, weight: float | None, where: str) -> None:
     """Like tell, for a learner nested in another, as part of the outer transaction."""
-    lesson = _lesson(learner, _widened(learner, ticket.x), y, weight, where)
-    if lesson is not None and not _told(learner, ticket, lesson):
-        learner._tell_block(ticket, lesson.batch)
+    checked = _checked_row(learner, _widened(learner, ticket.x), y, weight, where)
+    if checked is not None and not _told(learner, ticket, checked):
+        learner._tell_block(ticket, checked.batch)
     ticket.told = True
 
 
-def _told(learner: Learner, ticket: Ticket, lesson: _Lesson) -> bool:
+def _told(learner: Learner, ticket: Ticket, checked: _CheckedRow) -> bool:
     """Learns a ticket's label in one step. Returns False if it needs a replay."""
     core = learner._core
     assert core is not None
-    weight = None if lesson.weight is None else float(lesson.weight[0])
-    while (status := core.tell(ticket, lesson.y[0], weight)) is not Status.DONE:
+    weight = None if checked.weight is None else float(checked.weight[0])
+    while (status := core.tell(ticket, checked.y[0], weight)) is not Status.DONE:
         if status is Status.UNREAD:
             return False
-        learner._serve(status, lesson.batch)
+        learner._serve(status, checked.batch)
     return True
 
 
 @dataclass(frozen=True)
-class _Lesson:
+class _CheckedRow:
     """A row to be learned, read and checked."""
 
     row: Any
@@ -155,9 +155,9 @@ class _Lesson:
         return Batch(_block(self.row), self.y, self.weight, self.where, self.number)
 
 
-def _lesson(
+def _checked_row(
     learner: Learner, x: Any, y: Any, sample_weight: float | None, where: str, number: int | None = None
-) -> _Lesson | None:
+) -> _CheckedRow | None:
     """Reads a row and its label. Returns None if there is nothing to learn: a value is missing, or the weight is 0."""
     door = learner._door
     label = replay.as_label(learner, y, where)
@@ -174,7 +174,7 @@ def _lesson(
         door.refuse_bad_label(label, where, numbered(number, " in "))
     if weight is not None and weight[0] == 0:
         return None
-    return _Lesson(row, names, np.array([label]), weight, where, number)
+    return _CheckedRow(row, names, np.array([label]), weight, where, number)
 
 
 def _pass_over(learner: Learner, row: Any, label: Any, where: str) -> None:
@@ -189,30 +189,30 @@ def learn(learner: Learner, x: Any, y: Any, sample_weight: float | None, status:
     """Learns a row of any type, completely or not at all. ``status`` is the core's response to it."""
     where = f"{type(learner).__name__}.learn_one"
     x, known, _ = intake.enter(learner, x, where, grow=True)
-    lesson = _lesson(learner, x, y, sample_weight, where)
-    if lesson is None or (known is None and learner._fits(lesson.row) and _step(learner, lesson.batch, status)):
+    checked = _checked_row(learner, x, y, sample_weight, where)
+    if checked is None or (known is None and learner._fits(checked.row) and _step(learner, checked.batch, status)):
         return
     with learner._guard.transaction(learner) as transaction:
-        _absorb(learner, lesson, known, transaction.before)
+        _absorb(learner, checked, known, transaction.before)
         stability.warn_of_memory(learner)
 
 
 def learn_within(learner: Learner, x: Any, y: Any, weight: float | None, where: str, number: int, resets: Array) -> None:
     """Like learn, inside a transaction, for row ``number`` of a table. Records a reset in ``resets``."""
     x, known, _ = intake.enter(learner, x, where, grow=True)
-    lesson = _lesson(learner, x, y, weight, where, number)
-    if lesson is not None:
-        _absorb(learner, lesson, known, learner.__getstate__(), resets)
+    checked = _checked_row(learner, x, y, weight, where, number)
+    if checked is not None:
+        _absorb(learner, checked, known, learner.__getstate__(), resets)
 
 
 def _absorb(
-    learner: Learner, lesson: _Lesson, known: Intake | None, before: dict[str, Any], resets: Array | None = None
+    learner: Learner, checked: _CheckedRow, known: Intake | None, before: dict[str, Any], resets: Array | None = None
 ) -> None:
     """Learns a row, growing the model first if needed."""
-    learner._expect(lesson.y)
-    learner._meet(lesson.row, lesson.names)
+    learner._expect(checked.y)
+    learner._meet(checked.row, checked.names)
     out = Outputs(replay.room(learner, 1), resets=resets if learner._can_reset else None)
-    lost = learner._replay_block(lesson.batch, out)
+    lost = learner._replay_block(checked.batch, out)
     _settle(learner, before, lost, known)
 
 

@@ -14,7 +14,7 @@ from driftline._core import Outputs
 from driftline.base import careful
 from driftline.base.batch import Batch
 from driftline.base.intake import FILL, EncodedTable, Piece
-from driftline.base.replay import Asked
+from driftline.base.replay import RunOptions
 from driftline.base.run import Run
 from driftline.tables import inputs
 from driftline.tables.inputs import Array
@@ -34,15 +34,15 @@ class EncodedRun:
         y: the labels.
         weight: the sample weights.
         where: the caller's name, for messages.
-        asked: what to keep besides predictions and errors.
+        options: what to keep besides predictions and errors.
     """
 
     def __init__(
-        self, learner: Learner, table: EncodedTable, y: Array, weight: Array | None, where: str, asked: Asked
+        self, learner: Learner, table: EncodedTable, y: Array, weight: Array | None, where: str, options: RunOptions
     ) -> None:
-        self.learner, self.table, self.y, self.weight, self.where, self.asked = learner, table, y, weight, where, asked
+        self.learner, self.table, self.y, self.weight, self.where, self.options = learner, table, y, weight, where, options
         self.predictions = np.empty(y.shape)
-        self.ends: Array | None = None if asked.place is None else np.empty((2, len(y)))
+        self.ends: Array | None = None if options.place is None else np.empty((2, len(y)))
         self.resets = np.zeros(len(y), dtype=np.uint8)
         self.weights: list[Array] = []
         self.memory: list[float | None] = []
@@ -64,7 +64,7 @@ class EncodedRun:
             done = self._rows(start, stop)
             size = min(2 * size, inputs.BLOCK_ROWS) if done == stop else _FEW
             start = done
-            if self.asked.weights_every is not None and start % self.asked.weights_every == 0:
+            if self.options.weights_every is not None and start % self.options.weights_every == 0:
                 self._keep_weights()
         with np.errstate(over="ignore"):
             errors = self.y - self.predictions
@@ -75,10 +75,10 @@ class EncodedRun:
             lower=None if self.ends is None else self.ends[0],
             upper=None if self.ends is None else self.ends[1],
             resets=np.flatnonzero(self.resets),
-            weights=None if self.asked.weights_every is None or learner._core is None else self._snapshots(),
+            weights=None if self.options.weights_every is None or learner._core is None else self._snapshots(),
             memory=memory,
-            weights_every=self.asked.weights_every,
-            level=self.asked.level,
+            weights_every=self.options.weights_every,
+            level=self.options.level,
             skipped=learner.n_skipped_ - before,
         )
 
@@ -132,10 +132,10 @@ class EncodedRun:
     def _out(self, start: int, stop: int) -> Outputs:
         lower, upper = (None, None) if self.ends is None else self.ends[:, start:stop]
         resets = self.resets[start:stop] if self.learner._core is not None and self.learner._can_reset else None
-        return Outputs(self.predictions[start:stop], lower=lower, upper=upper, level=self.asked.place, resets=resets)
+        return Outputs(self.predictions[start:stop], lower=lower, upper=upper, level=self.options.place, resets=resets)
 
     def _next_snapshot(self, start: int) -> int:
-        every = self.asked.weights_every
+        every = self.options.weights_every
         return self.table.rows if every is None else (start // every + 1) * every
 
     def _keep_weights(self) -> None:
@@ -146,7 +146,7 @@ class EncodedRun:
     def _snapshots(self) -> Array:
         """All snapshots, padded to the last one's width: a feature has weight 0 before it appears."""
         learner = self.learner
-        every = self.asked.weights_every
+        every = self.options.weights_every
         widths = {weights.shape[-1] for weights in self.weights}
         if len(widths) > 1 and not (learner._by_feature and learner._linear):
             raise ValueError(f"{self.where}: weights_every needs rows that bring no new features, and these do")

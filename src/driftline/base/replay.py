@@ -24,7 +24,7 @@ _EVERY = COUNT.or_none()
 
 
 @dataclass(frozen=True)
-class Asked:
+class RunOptions:
     """What the caller of a run wants besides predictions and errors.
 
     Attributes:
@@ -38,14 +38,14 @@ class Asked:
     place: Level | None
 
 
-def asked_for(labels: Array, weights_every: int | None, level: float | None, where: str) -> Asked:
+def run_options(labels: Array, weights_every: int | None, level: float | None, where: str) -> RunOptions:
     """Checks the options of a run."""
     if weights_every is not None:
         _EVERY.require(where, "weights_every", weights_every)
     place = None if level is None else levels.as_level(level, where)
     if place is not None and labels.ndim == 2:
         raise ValueError(f"{where}: level is for one label a row")
-    return Asked(weights_every, None if level is None else float(level), place)
+    return RunOptions(weights_every, None if level is None else float(level), place)
 
 
 def room(learner: Learner, rows: int) -> Array:
@@ -74,9 +74,9 @@ def first_learned(learner: Learner, table: Table, y: Array, weight: Array | None
     return np.zeros(table.columns)
 
 
-def replay(learner: Learner, table: Table, y: Array, weight: Array | None, where: str, asked: Asked) -> Run:
+def replay(learner: Learner, table: Table, y: Array, weight: Array | None, where: str, options: RunOptions) -> Run:
     """Predicts and learns all rows of a table."""
-    out, errors, every = _outputs(learner, table, y, asked)
+    out, errors, every = _outputs(learner, table, y, options)
     step = inputs.rows_between_signals(table.columns, learner._operations(table.columns + 1), every or 1)
     skipped, shares = 0, []
     experts = tuple(learner._shares()) if every else ()
@@ -103,23 +103,23 @@ def replay(learner: Learner, table: Table, y: Array, weight: Array | None, where
         drift=memory.get("drift"),
         shares=np.concatenate([np.empty((0, len(experts))), *shares]) if experts else None,
         experts=experts,
-        weights_every=None if asked.weights_every is None else int(asked.weights_every),
-        level=asked.level,
+        weights_every=None if options.weights_every is None else int(options.weights_every),
+        level=options.level,
         skipped=skipped,
         frames=table.library,
     )
 
 
-def _outputs(learner: Learner, table: Table, y: Array, asked: Asked) -> tuple[Outputs, Array, int]:
-    every = min(int(asked.weights_every or 0), table.rows + 1)
+def _outputs(learner: Learner, table: Table, y: Array, options: RunOptions) -> tuple[Outputs, Array, int]:
+    every = min(int(options.weights_every or 0), table.rows + 1)
     snapshots = table.rows // every if every else 0
     predictions, errors = np.empty((2, *y.shape))  # one allocation, which the next replay is likely to reuse
-    lower, upper = (None, None) if asked.place is None else np.empty((2, table.rows))
+    lower, upper = (None, None) if options.place is None else np.empty((2, table.rows))
     out = Outputs(
         predictions,
         lower=lower,
         upper=upper,
-        level=asked.place,
+        level=options.place,
         resets=np.zeros(table.rows, dtype=np.uint8) if learner._can_reset else None,
         weights=np.empty((snapshots, *learner._weights.shape)) if every else None,
         memory=np.empty((snapshots, 2)) if every and learner._memory() is not None else None,

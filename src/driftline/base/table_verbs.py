@@ -28,16 +28,16 @@ def learn(
     table = learner._as_table(X, where)
     labels = replay.as_labels(learner, y, table.rows, where)
     weight = inputs.as_weights(sample_weight, table.rows, where)
-    asked = replay.asked_for(labels, weights_every, level, where)
+    options = replay.run_options(labels, weights_every, level, where)
     learner._check_table(table, where)
     fresh = learner._core is None
     if isinstance(table, EncodedTable):
-        run = EncodedRun(learner, table, labels, weight, where, asked).run()
+        run = EncodedRun(learner, table, labels, weight, where, options).run()
     else:
         if fresh:
             learner._expect(labels)
             learner._meet(learner._first_learned(table, labels, weight), table.names)
-        run = learner._replay(table, labels, weight, where, asked)
+        run = learner._replay(table, labels, weight, where, options)
         if fresh and learner.n_seen_ == 0:
             learner._forget()
     if fresh or isinstance(table, EncodedTable):  # whose columns may have brought features

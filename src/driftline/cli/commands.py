@@ -80,14 +80,14 @@ def run(
         show=not (quiet or as_json),
     )
     with errors.told("run"):
-        outcome = running.run(request)
+        result = running.run(request)
     files = {"Predictions": out, "Report": report, "State": state}
     there = {what: path for what, path in files.items() if path is not None and path != STDOUT}
     to_stderr = out == STDOUT
     if as_json:
-        typer.echo(json.dumps(summary.as_plain(outcome, there)), err=to_stderr)
+        typer.echo(json.dumps(summary.as_plain(result, there)), err=to_stderr)
     elif not quiet:
-        typer.echo(summary.in_words(outcome, there), err=to_stderr)
+        typer.echo(summary.in_words(result, there), err=to_stderr)
 
 
 def _check_task(options: Options, others: dict[str, object]) -> None:
@@ -205,9 +205,11 @@ def compare(source: str, reading: Typed, *, models: list[str], settings: list[st
         given[name].append(rest)
     learners = {name: make_model(name, values, task=options.task) for name, values in given.items()}
     with errors.told("compare"):
-        contest = comparing.compare(source, options, learners, delay=delay, show=not as_json)
-    typer.echo(contest.table().to_json().rstrip() if as_json else f"{contest.table()}\n{contest.verdict()}".rstrip())
-    for entry in contest.entries:
+        comparison = comparing.compare(source, options, learners, delay=delay, show=not as_json)
+    typer.echo(
+        comparison.table().to_json().rstrip() if as_json else f"{comparison.table()}\n{comparison.verdict()}".rstrip()
+    )
+    for entry in comparison.entries:
         if entry.failure:
             typer.echo(f"driftline compare: {entry.name} dropped out: {entry.failure}", err=True)
         for words in [] if entry.failure else concerns(entry.model):
@@ -235,8 +237,8 @@ def tune(
     check_picture(picture)
     tried, learners = tuning.learners_of(model, tuning.grid_of(model, grid), settings, options.task)
     with errors.told("tune"):
-        contest = comparing.compare(source, options, learners, delay=delay, show=not as_json)
-        found = tuning.Tuning(model, tried, contest)
+        comparison = comparing.compare(source, options, learners, delay=delay, show=not as_json)
+        found = tuning.Tuning(model, tried, comparison)
         if picture is not None:
             found.sweep().plot(path=picture)
     if as_json:

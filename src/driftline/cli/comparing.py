@@ -57,7 +57,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Contest:
+class ComparisonResult:
     """The result of a comparison."""
 
     source: str
@@ -108,7 +108,7 @@ class Contest:
         return Table(columns, rows, caption=f"{self.source}: {self.rows:,} rows")
 
 
-def compare(source: str, options: Options, models: dict[str, Learner], *, delay: int, show: bool) -> Contest:
+def compare(source: str, options: Options, models: dict[str, Learner], *, delay: int, show: bool) -> ComparisonResult:
     """Lets learners predict and learn the same rows. A learner that refuses a row drops out."""
     rows = Rows(source, options)
     measure = WrongClasses(delay) if options.task == CLASSIFY else Errors(delay)
@@ -126,4 +126,4 @@ def compare(source: str, options: Options, models: dict[str, Learner], *, delay:
     failures = [entry.failure for entry in entries if entry.failure is not None]
     if len(failures) == len(entries):
         raise failures[0].within(rows.name)
-    return Contest(rows.name, done, entries, losses)
+    return ComparisonResult(rows.name, done, entries, losses)

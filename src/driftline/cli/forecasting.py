@@ -31,7 +31,7 @@ THE_NEXT_ROWS = "forecast takes the rows after the last one learned"
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainedForecaster:
     """A trained forecaster, and how to read its rows.
 
     Attributes:
@@ -49,7 +49,7 @@ class Trained:
     rows: int
 
 
-def load(path: Path) -> Trained:
+def load(path: Path) -> TrainedForecaster:
     """Reads a forecaster: the state of a ``run --steps``, or one saved on its own."""
     model, extra = model_file.load_with_extra(path)
     if not isinstance(model, Forecaster):
@@ -64,17 +64,17 @@ def load(path: Path) -> Trained:
         names = model._names
         known = names if model.known is None else [each if each in names else names[int(str(each))] for each in model.known]
         columns = tuple(map(str, known))
-        return Trained(model, Options(features=columns, missing={"": SKIP}), None, columns, model.n_seen_)
+        return TrainedForecaster(model, Options(features=columns, missing={"": SKIP}), None, columns, model.n_seen_)
     kept = checkpoint.of(model, extra, path)
     options = replace(kept.options, target_needed=False)
     known = kept.settings["known"]
     if known is None:
-        return Trained(model, options, kept.known, None, kept.rows)
+        return TrainedForecaster(model, options, kept.known, None, kept.rows)
     ahead = (*known, *([options.time] if options.time and options.is_feature(options.time) else []))
     policies = {name: policy for name, policy in options.missing.items() if not name or name in ahead}
     text = tuple(name for name in options.text if name in ahead)
     wanted = replace(options, features=ahead, drop=(), text=text, missing=policies)
-    return Trained(model, wanted, kept.known, ahead, kept.rows)
+    return TrainedForecaster(model, wanted, kept.known, ahead, kept.rows)
 
 
 def forecast(path: Path, source: str | None, *, out: str, level: float, delimiter: str | None) -> tuple[int, str | None]:
@@ -101,7 +101,7 @@ def forecast(path: Path, source: str | None, *, out: str, level: float, delimite
         return len(X), warning
 
 
-def _without_rows(trained: Trained, out: str, level: float) -> int:
+def _without_rows(trained: TrainedForecaster, out: str, level: float) -> int:
     model = trained.model
     if model._past.shape[1] and (trained.ahead is None or trained.ahead):
         raise DataError("the forecaster uses columns known ahead, so it needs a file with the next rows", source="SOURCE")
@@ -112,7 +112,7 @@ def _without_rows(trained: Trained, out: str, level: float) -> int:
     return len(X)
 
 
-def _next_blocks(trained: Trained, rows: Rows) -> list[Block]:
+def _next_blocks(trained: TrainedForecaster, rows: Rows) -> list[Block]:
     """All rows of the file; raises DataError if there are more than the model's steps."""
     steps, needed, blocks, count = trained.model.steps, _needed(trained, rows), [], 0
     known_kind = None if trained.encoded is None else trained.encoded["types"].get(trained.options.time)
@@ -130,7 +130,7 @@ def _next_blocks(trained: Trained, rows: Rows) -> list[Block]:
     return blocks
 
 
-def _check_columns(trained: Trained, rows: Rows) -> None:
+def _check_columns(trained: TrainedForecaster, rows: Rows) -> None:
     """If the file has a header, it must name every column known ahead."""
     if rows.reader.opened.format == JSON_LINES:
         return
@@ -140,13 +140,13 @@ def _check_columns(trained: Trained, rows: Rows) -> None:
             raise no_column(name, names, rows.name, "which is known ahead (run --known says which are)")
 
 
-def _needed(trained: Trained, rows: Rows) -> list[str]:
+def _needed(trained: TrainedForecaster, rows: Rows) -> list[str]:
     """The columns that must be present, including the time."""
     needed = trained.ahead if trained.ahead is not None else tuple(rows.encoder.columns)
     return [*dict.fromkeys([*needed, *([str(trained.options.time)] if rows.encoder.recent else [])])]
 
 
-def _check_values(trained: Trained, rows: Rows, raw: RawBlock, needed: Sequence[str]) -> None:
+def _check_values(trained: TrainedForecaster, rows: Rows, raw: RawBlock, needed: Sequence[str]) -> None:
     """Columns known ahead must have a value in every row, unless the run said how to fill it in."""
     for name in needed:
         column = rows.encoder.columns.get(name)
@@ -199,7 +199,7 @@ def _time(number: float, dates: bool) -> str:
     return str(np.datetime64(round(number), "s")).replace("T", " ")
 
 
-def _features(trained: Trained, block: Block) -> Array:
+def _features(trained: TrainedForecaster, block: Block) -> Array:
     """The model's features; values not known ahead are arbitrary."""
     width = trained.model._past.shape[1]
     X = np.zeros((len(block), width))
@@ -213,7 +213,7 @@ def _features(trained: Trained, block: Block) -> Array:
     return X
 
 
-def _forecast(trained: Trained, X: Array, level: float, source: str) -> Columns:
+def _forecast(trained: TrainedForecaster, X: Array, level: float, source: str) -> Columns:
     model = trained.model
     try:
         rows = model._next_rows(X, WHERE) if X.shape[1] else X
@@ -223,7 +223,7 @@ def _forecast(trained: Trained, X: Array, level: float, source: str) -> Columns:
     return {"prediction": found.predictions, "lower": found.lower, "upper": found.upper}
 
 
-def _beginning(trained: Trained, blocks: Sequence[Block]) -> Columns:
+def _beginning(trained: TrainedForecaster, blocks: Sequence[Block]) -> Columns:
     steps = np.arange(sum(map(len, blocks)))
     columns: Columns = {"row": trained.rows + steps, "step": steps + 1}
     for name, values in (("time", [block.times for block in blocks]), ("target", [block.y for block in blocks])):

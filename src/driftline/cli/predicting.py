@@ -36,7 +36,7 @@ FURTHER_AHEAD = (
 
 
 @dataclass
-class Trained:
+class TrainedModel:
     """A trained model, or a fleet with one per key, and how to read its rows."""
 
     model: Learner | Fleet
@@ -53,7 +53,7 @@ class Trained:
         return self.model.n_features_in_
 
 
-def load(path: Path) -> Trained:
+def load(path: Path) -> TrainedModel:
     """Reads a model file: the state of a run, or a learner saved on its own."""
     model, extra = model_file.load_with_extra(path)
     if isinstance(model, Forecaster):
@@ -69,18 +69,18 @@ def load(path: Path) -> Trained:
         if model._intake is not None:
             return _by_columns(model)
         names = None if model._names is None else tuple(map(str, model._names))
-        return Trained(model, Options(features=names, missing={"": SKIP}), None)
+        return TrainedModel(model, Options(features=names, missing={"": SKIP}), None)
     assert extra is not None
     kept = checkpoint.of(model, extra, path)
-    return Trained(model, replace(kept.options, target_needed=False, id=None), kept.known)
+    return TrainedModel(model, replace(kept.options, target_needed=False, id=None), kept.known)
 
 
-def _by_columns(model: Learner) -> Trained:
+def _by_columns(model: Learner) -> TrainedModel:
     """A model trained on text and times from Python: it encodes the columns of a file itself."""
     assert model._intake is not None
     columns = model._intake.columns
     texts = [str(name) for name, column in columns.items() if isinstance(column, Categories)]
-    return Trained(model, Options(features=tuple(map(str, columns)), text=tuple(texts)), None, by_columns=True)
+    return TrainedModel(model, Options(features=tuple(map(str, columns)), text=tuple(texts)), None, by_columns=True)
 
 
 def predict(path: Path, source: str, *, out: str, level: float | None, delimiter: str | None, show: bool) -> int:
@@ -90,7 +90,7 @@ def predict(path: Path, source: str, *, out: str, level: float | None, delimiter
 
 
 def _predict(
-    trained: Trained,
+    trained: TrainedModel,
     source: str,
     confirm: Callable[[], None],
     *,
@@ -128,7 +128,7 @@ def _predict(
     return count
 
 
-def _check_columns(trained: Trained, rows: Rows) -> None:
+def _check_columns(trained: TrainedModel, rows: Rows) -> None:
     """If the file has a header, it must name every column that the model learned from."""
     names = rows.columns()
     if rows.reader.opened.format != JSON_LINES:
@@ -137,14 +137,14 @@ def _check_columns(trained: Trained, rows: Rows) -> None:
                 raise no_column(name, names, rows.name, "which the model learned from")
 
 
-def _places(trained: Trained, block: Block) -> Any:
+def _places(trained: TrainedModel, block: Block) -> Any:
     """Indices of the model's features among the block's."""
     if trained.known is None and trained.options.features is not None:
         return [block.names.index(name) for name in trained.options.features if name in block.names]
     return slice(0, trained.width)
 
 
-def _predicted(trained: Trained, block: Block, raw: RawBlock, level: float | None, table: Rows) -> dict[str, Array]:
+def _predicted(trained: TrainedModel, block: Block, raw: RawBlock, level: float | None, table: Rows) -> dict[str, Array]:
     model, source = trained.model, table.name
     if isinstance(model, Fleet):
         X = table.encoder.table(raw) if encodes_itself(model, table) else _matrix(trained, block, source)
@@ -161,7 +161,7 @@ def _predicted(trained: Trained, block: Block, raw: RawBlock, level: float | Non
     return beginning(block) | said
 
 
-def _matrix(trained: Trained, block: Block, source: str) -> Array:
+def _matrix(trained: TrainedModel, block: Block, source: str) -> Array:
     """The features that the model knows."""
     X = np.ascontiguousarray(block.X[:, _places(trained, block)])
     if X.shape[1] < trained.width or (trained.known is None and block.X.shape[1] != trained.width):
@@ -181,7 +181,7 @@ def _by_key(fleet: Fleet, keys: list[str], X: Any, level: float | None) -> dict[
 
 
 def _one_by_one(
-    trained: Trained, model: Learner, rows: list[Any], block: Block, level: float | None, source: str
+    trained: TrainedModel, model: Learner, rows: list[Any], block: Block, level: float | None, source: str
 ) -> dict[str, Array]:
     """Predicts each row one step further ahead than the row before."""
     classes = model._estimator_type == "classifier"

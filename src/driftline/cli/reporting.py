@@ -8,7 +8,7 @@ from driftline.cli import checkpoint
 from driftline.cli.checkpoint import Checkpoint, StateError
 from driftline.cli.scoring import figures, make_scorer
 from driftline.delayed import Forecaster
-from driftline.report import Chronicle
+from driftline.report import RunLog
 from driftline.report.page import write_page
 
 
@@ -17,7 +17,7 @@ def write(state: Path, out: Path) -> int:
     kept = checkpoint.load(state)
     if "report" not in kept.parts:
         raise StateError(f"{state}: was saved by a run without --report, which gathers the data of the page")
-    write_page(Chronicle.restore(kept.parts["report"]), out, command=f"driftline report {state}", steps=_by_step(kept))
+    write_page(RunLog.restore(kept.parts["report"]), out, command=f"driftline report {state}", steps=_by_step(kept))
     return kept.rows
 
 

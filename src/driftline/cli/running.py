@@ -34,7 +34,7 @@ from driftline.files.options import CLASSIFY
 from driftline.files.raw import RawBlock
 from driftline.files.rows import same_source
 from driftline.fleet import Fleet
-from driftline.report import Chronicle
+from driftline.report import RunLog
 from driftline.report.key_log import KeyLog
 from driftline.report.page import check_jinja
 from driftline.storage import atomic
@@ -67,7 +67,7 @@ class Request:
 
 
 @dataclass
-class Outcome:
+class RunResult:
     """The result of a run, for the summary."""
 
     source: str
@@ -85,17 +85,17 @@ class Outcome:
     crowded: dict[str, int]  # columns with more texts than the limit for own features, and the limit
 
 
-def run(request: Request) -> Outcome:
+def run(request: Request) -> RunResult:
     """Carries out a run. Raises DataError, StateError, OutputError, InUseError or OSError if it cannot."""
     if request.report is not None:
         check_jinja()  # now, not after the work
     outputs = {"--out": request.out, "--report": request.report, "--state": request.state}
     with locked("run", outputs) as confirm, Stop() as stop, warnings.catch_warnings():
         warnings.simplefilter("ignore", DriftlineWarning)  # the summary shows them
-        return Job(request, stop, confirm).run()
+        return FileRun(request, stop, confirm).run()
 
 
-class Job:
+class FileRun:
     """One run over a source. ``confirm`` is called before a file is written; it raises if a lock was lost."""
 
     def __init__(self, request: Request, stop: Stop, confirm: Callable[[], None]) -> None:
@@ -123,7 +123,7 @@ class Job:
             raise
 
     def _make_task(self, kept: Checkpoint | None) -> Task:
-        request, chronicle = self.request, None
+        request, log = self.request, None
         if request.options.id is not None:
             before = None if kept is None else kept.parts.get("labels")
             labels = None if request.labels is None else Labels(request.labels, request.options, before)
@@ -131,19 +131,19 @@ class Job:
         if request.options.key is not None:
             return self._make_keyed(kept)
         if request.report is not None:
-            chronicle = Chronicle(target=request.options.target or "y", level=request.level, delay=request.delay)
+            log = RunLog(target=request.options.target or "y", level=request.level, delay=request.delay)
         if kept is not None and request.report is not None:
             if "report" not in kept.parts:
                 raise StateError(f"{request.state}: was saved by a run without --report, and a report needs every row")
-            chronicle = Chronicle.restore(kept.parts["report"])
+            log = RunLog.restore(kept.parts["report"])
         if request.options.task == CLASSIFY:
             return Classifying(request.model if kept is None else kept.model, request.delay)
         if request.steps is None:
-            return Following(request.model if kept is None else kept.model, request.delay, request.level, chronicle)
+            return Following(request.model if kept is None else kept.model, request.delay, request.level, log)
         self._check_known()
         model = Forecaster(request.model, request.steps) if kept is None else kept.model
         known = None if request.known is None else [*request.known, request.options.time or ""]
-        return Forecasting(model, self.rows.encoder, known, request.level, chronicle)
+        return Forecasting(model, self.rows.encoder, known, request.level, log)
 
     def _make_keyed(self, kept: Checkpoint | None) -> Task:
         request, history = self.request, self.request.report is not None
@@ -189,7 +189,7 @@ class Job:
         mark = None if kept is None else Mark(**(kept.written or {}))
         return open_output(self.request.out, ending=ending, mark=mark)
 
-    def run(self) -> Outcome:
+    def run(self) -> RunResult:
         """Takes the rows that are not done yet, until the last one or a request to stop."""
         request = self.request
         try:
@@ -210,7 +210,7 @@ class Job:
         finally:
             self.rows.close()
             self.task.close()
-        return self._outcome()
+        return self._result()
 
     def _arriving(self) -> Iterator[RawBlock]:
         while not self.stop:
@@ -260,7 +260,7 @@ class Job:
         rows = max(64, int(self.speed * PIECE))
         if self.request.save_every:
             rows = min(rows, self.request.save_every - row % self.request.save_every)
-        if self.task.chronicle is not None:  # it is quick if rows begin at a multiple of a power of 2
+        if self.task.log is not None:  # it is quick if rows begin at a multiple of a power of 2
             rows -= (row + rows) % min(ALIGNED, 1 << (rows.bit_length() - 1))
         return rows
 
@@ -322,8 +322,8 @@ class Job:
             return True
         return page.stat().st_mtime_ns < self.request.state.stat().st_mtime_ns
 
-    def _outcome(self) -> Outcome:
-        return Outcome(
+    def _result(self) -> RunResult:
+        return RunResult(
             source=self.rows.name,
             task=self.task,
             names=self.rows.names,

@@ -11,7 +11,7 @@ from typing import Any
 from driftline.cli.classifying import Classifying
 from driftline.cli.keyed import Keyed
 from driftline.cli.matching import Matching
-from driftline.cli.running import Outcome
+from driftline.cli.running import RunResult
 from driftline.cli.scoring import lower_by, r2_in_words
 from driftline.evaluate.baselines import BASELINES, OneSeasonAgo
 from driftline.evaluate.metrics import BaselineRMSE
@@ -21,17 +21,17 @@ SHOWN_KEYS = 10
 _KEY_COLUMNS = ["key", "rows", "alarms", "last at row", "error before", "since"]
 
 
-def in_words(outcome: Outcome, files: dict[str, Path | str]) -> str:
+def in_words(result: RunResult, files: dict[str, Path | str]) -> str:
     """The summary as text."""
-    task, score = outcome.task, outcome.task.score
+    task, score = result.task, result.task.score
     found = task.figures
-    lines = [f"{outcome.source}: {_count(outcome.rows, 'row')}, {_count(len(outcome.names), 'feature')}, {task.title}"]
-    if outcome.stopped:
-        lines.append(f"Stopped by {outcome.stopped} after row {outcome.rows - 1:,}; all requested files are saved")
-    elif outcome.resumed_at == outcome.rows and not outcome.more:
+    lines = [f"{result.source}: {_count(result.rows, 'row')}, {_count(len(result.names), 'feature')}, {task.title}"]
+    if result.stopped:
+        lines.append(f"Stopped by {result.stopped} after row {result.rows - 1:,}; all requested files are saved")
+    elif result.resumed_at == result.rows and not result.more:
         lines.append("Nothing to do: every row was done before")
-    elif outcome.resumed_at:
-        lines.append(f"Resumed at row {outcome.resumed_at:,}")
+    elif result.resumed_at:
+        lines.append(f"Resumed at row {result.resumed_at:,}")
     if isinstance(task, Matching):
         lines += _waiting(task)
     if isinstance(task, Keyed):
@@ -46,21 +46,21 @@ def in_words(outcome: Outcome, files: dict[str, Path | str]) -> str:
     lines += [f"Warning: {words}" for words in task.warnings()]
     if score.skipped:
         lines.append(f"{_count(score.skipped, 'row')} without a target or a prediction, not learned")
-    if outcome.backwards:
-        go = "goes" if outcome.backwards == 1 else "go"
-        lines.append(f"{_count(outcome.backwards, 'row')} {go} back in time: the order of the file was kept")
+    if result.backwards:
+        go = "goes" if result.backwards == 1 else "go"
+        lines.append(f"{_count(result.backwards, 'row')} {go} back in time: the order of the file was kept")
     lines += [
         f"column {name!r} has more than {limit} different texts: the later ones share a feature. --drop leaves it out"
-        for name, limit in outcome.crowded.items()
+        for name, limit in result.crowded.items()
     ]
     if hasattr(task.model, "explain"):
         lines += task.model.explain().split("\n")
     lines += [f"{what}: {path}" for what, path in files.items()]
-    if outcome.untold is not None:
-        lines.append(f"The report's axis counts rows: --time {shlex.quote(outcome.untold)} puts dates there")
-    new = outcome.rows - outcome.resumed_at
-    speed = f" ({new / outcome.seconds:,.0f} rows/s)" if new and outcome.seconds > 0 else ""
-    lines.append(f"{outcome.seconds:.2f} s{speed}: reading {outcome.reading:.2f} s, learning {outcome.learning:.2f} s")
+    if result.untold is not None:
+        lines.append(f"The report's axis counts rows: --time {shlex.quote(result.untold)} puts dates there")
+    new = result.rows - result.resumed_at
+    speed = f" ({new / result.seconds:,.0f} rows/s)" if new and result.seconds > 0 else ""
+    lines.append(f"{result.seconds:.2f} s{speed}: reading {result.reading:.2f} s, learning {result.learning:.2f} s")
     return "\n".join(lines)
 
 
@@ -106,31 +106,31 @@ def _error_lines(found: dict[str, float | None], season: int | None) -> list[str
     return lines
 
 
-def as_plain(outcome: Outcome, files: dict[str, Path | str]) -> dict[str, Any]:
+def as_plain(result: RunResult, files: dict[str, Path | str]) -> dict[str, Any]:
     """The same as plain values for JSON."""
-    task = outcome.task
+    task = result.task
     found = _finite_figures(task.figures)
     steps = [{"step": step, **_finite_figures(own)} for step, own in enumerate(task.by_step, 1)]
     return {
-        "source": outcome.source,
+        "source": result.source,
         "model": repr(task.learner if isinstance(task, Matching) else task.model),
-        "rows": outcome.rows,
+        "rows": result.rows,
         "rows_scored": task.score.scored,
-        "features": outcome.names,
+        "features": result.names,
         **found,
         "season_rows": task.score.season,
         **({"steps": steps} if steps else {}),
         **(task.baseline_accuracies() if isinstance(task, Classifying) else {}),
         **(_matched(task) if isinstance(task, Matching) else {}),
         **(_keys_as_plain(task) if isinstance(task, Keyed) else {}),
-        "resumed_at": outcome.resumed_at,
-        "interrupted": bool(outcome.stopped),
-        "rows_back_in_time": outcome.backwards,
-        "crowded_columns": list(outcome.crowded),
+        "resumed_at": result.resumed_at,
+        "interrupted": bool(result.stopped),
+        "rows_back_in_time": result.backwards,
+        "crowded_columns": list(result.crowded),
         "warnings": task.warnings(),
-        "seconds": round(outcome.seconds, 4),
-        "reading_seconds": round(outcome.reading, 4),
-        "learning_seconds": round(outcome.learning, 4),
+        "seconds": round(result.seconds, 4),
+        "reading_seconds": round(result.reading, 4),
+        "learning_seconds": round(result.learning, 4),
         "files": {what.lower(): str(path) for what, path in files.items()},
     }
 

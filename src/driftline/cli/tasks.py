@@ -20,7 +20,7 @@ from driftline.files import Block, Encoder, Follower, Rows
 from driftline.files.errors import DataError
 from driftline.files.follower import REFUSED, Stretch, joined
 from driftline.files.raw import RawBlock
-from driftline.report import Chronicle
+from driftline.report import RunLog
 from driftline.report.clock import InUTC
 from driftline.report.page import write_page
 from driftline.tables.inputs import Array
@@ -33,11 +33,11 @@ class Task(ABC):
 
     Attributes:
         model: the model that learns and is saved.
-        chronicle: gathers the report; None for no report.
+        log: gathers the report; None for no report.
     """
 
-    def __init__(self, model: Any, chronicle: Chronicle | None) -> None:
-        self.model, self.chronicle = model, chronicle
+    def __init__(self, model: Any, log: RunLog | None) -> None:
+        self.model, self.log = model, log
 
     @property
     @abstractmethod
@@ -83,31 +83,31 @@ class Task(ABC):
 
     def write_page(self, path: Path, command: str) -> None:
         """Writes the report."""
-        if self.chronicle is not None:
-            write_page(self.chronicle, path, command=command, steps=self.by_step)
+        if self.log is not None:
+            write_page(self.log, path, command=command, steps=self.by_step)
 
     def close(self) -> None:  # noqa: B027 - most tasks have nothing to close
         """Closes what the task opened."""
 
     def state(self) -> dict[str, dict[str, Any]]:
         """The parts of a run's state, without the model."""
-        return {} if self.chronicle is None else {"report": self.chronicle.state()}
+        return {} if self.log is None else {"report": self.log.state()}
 
     @abstractmethod
     def restore(self, parts: dict[str, dict[str, Any]]) -> None:
         """Restores a state; the model has been restored already."""
 
     def _tell_report(self, run: Run, X: Array, y: Array, block: Block, times: Array | None) -> None:
-        if self.chronicle is not None:
+        if self.log is not None:
             moments = times if times is None or block.zone is None else InUTC(times)
-            self.chronicle.add(run, X if X.shape[1] else None, y, times=moments, model=self.learner)
+            self.log.add(run, X if X.shape[1] else None, y, times=moments, model=self.learner)
 
 
 class Following(Task):
     """Predicts each row, then learns the row whose label has arrived."""
 
-    def __init__(self, model: Learner, delay: int, level: float | None, chronicle: Chronicle | None) -> None:
-        super().__init__(model, chronicle)
+    def __init__(self, model: Learner, delay: int, level: float | None, log: RunLog | None) -> None:
+        super().__init__(model, log)
         self.follower = Follower(model, delay=delay, level=level)
         self._score = make_scorer(delay, level)
 
@@ -125,8 +125,8 @@ class Following(Task):
     def take(self, block: Block) -> Columns:
         """Predicts and learns the rows."""
         runs: list[Run] = []
-        watched = self.chronicle is not None and self.learner._by_feature  # there are weights to show
-        every = self.chronicle.weights_every if self.chronicle is not None and watched else None
+        watched = self.log is not None and self.learner._by_feature  # there are weights to show
+        every = self.log.weights_every if self.log is not None and watched else None
         for stretch in self.follower.stretches(block, every):
             self._report(stretch, block)
             runs.append(stretch.run)
@@ -158,7 +158,7 @@ class Forecasting(Task):
         encoder: makes the features, and knows each feature's column.
         known: the columns known ahead; None for all.
         level: coverage of the intervals.
-        chronicle: follows the first step.
+        log: follows the first step.
     """
 
     def __init__(
@@ -167,9 +167,9 @@ class Forecasting(Task):
         encoder: Encoder,
         known: Sequence[str] | None,
         level: float | None,
-        chronicle: Chronicle | None,
+        log: RunLog | None,
     ) -> None:
-        super().__init__(model, chronicle)
+        super().__init__(model, log)
         self.encoder, self.known, self.level = encoder, known, level
         self.scores = [make_scorer(step, level) for step in range(model.steps)]
 

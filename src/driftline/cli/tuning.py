@@ -12,7 +12,7 @@ import typer
 
 from driftline.base.learner import Learner
 from driftline.cli.arguments import for_task, make_model, regressor, value_of
-from driftline.cli.comparing import LEVEL, Contest, Entry
+from driftline.cli.comparing import LEVEL, ComparisonResult, Entry
 from driftline.cli.measures import WrongClasses
 from driftline.cli.scoring import figures
 from driftline.errors import closest
@@ -103,15 +103,15 @@ class Tuning:
     Attributes:
         model: the learner's name.
         settings: the settings tried.
-        contest: the comparison of the settings and Auto.
+        comparison: the comparison of the settings and Auto.
     """
 
     model: str
     settings: list[Params]
-    contest: Contest
+    comparison: ComparisonResult
 
     def _entry(self, setting: Params) -> Entry:
-        return next(entry for entry in self.contest.entries if entry.name == _spelled(setting))
+        return next(entry for entry in self.comparison.entries if entry.name == _spelled(setting))
 
     @property
     def best(self) -> Params:
@@ -122,10 +122,10 @@ class Tuning:
         """Settings and errors, best first, and Auto; at most ``rows`` settings if given."""
         names = list(self.settings[0])
         by_name = {_spelled(setting): setting for setting in self.settings}
-        p_values = self.contest.p_values()
-        ranked = [entry for entry in self.contest.ranked() if entry.name in by_name][:rows]
+        p_values = self.comparison.p_values()
+        ranked = [entry for entry in self.comparison.ranked() if entry.name in by_name][:rows]
         lines: list[list[Any]] = []
-        for entry in self.contest.ranked():
+        for entry in self.comparison.ranked():
             setting = by_name.get(entry.name)
             if setting is None:
                 values = [Cell(None, "")] * len(names)
@@ -136,18 +136,18 @@ class Tuning:
             own = [None] * FIGURES if entry.failure else entry.measure.cells(figures(entry.score))[:FIGURES]
             model = AUTO if setting is None else self.model
             lines.append([model, *values, *own, p_values.get(entry.name), round(entry.seconds, 3)])
-        caption = f"{self.contest.source}: {self.contest.rows:,} rows, {len(self.settings):,} settings of {self.model}"
-        shown = self.contest.entries[0].measure.columns[:FIGURES]
+        caption = f"{self.comparison.source}: {self.comparison.rows:,} rows, {len(self.settings):,} settings of {self.model}"
+        shown = self.comparison.entries[0].measure.columns[:FIGURES]
         return Table(["model", *names, *shown, "p against the best", "seconds"], lines, caption=caption)
 
     def advice(self) -> str:
         """Recommends options for a run."""
-        best, auto = self._entry(self.best), next((e for e in self.contest.entries if e.name == AUTO), None)
+        best, auto = self._entry(self.best), next((e for e in self.comparison.entries if e.name == AUTO), None)
         chosen = [part for key, value in self.best.items() for part in ("-s", f"{key}={value}")]
         task = ["--task", CLASSIFY] if isinstance(best.measure, WrongClasses) else []
         lines = [f"Best for driftline run: {shlex.join([*task, '--model', self.model, *chosen])}", *self._at_the_end()]
         if auto is not None and auto.loss < best.loss:
-            p_value = self.contest.p_values().get(best.name, 1.0)
+            p_value = self.comparison.p_values().get(best.name, 1.0)
             words = "beyond chance" if p_value < LEVEL else "though perhaps by chance"
             lines.append(f"Auto, which needs no tuning, does better, {words}: --model auto")
         return "\n".join(lines)

@@ -33,19 +33,19 @@ _STACKS = {
 _LARGEST = np.finfo(np.float64).max
 _FAR = 30.0  # limit on a deviation, in units of Auto's errors
 _EXPERTS = sequence(REGRESSOR)
-_EXTRAS = (*_STACKS, "mean")  # the jury's inputs besides the predictions of Auto and the experts
-_LAYERS = 5  # number of values that the jury computes
+_EXTRAS = (*_STACKS, "mean")  # the final mixture's inputs besides the predictions of Auto and the experts
+_LAYERS = 5  # number of values that the final mixture computes
 _KEEP = 0.999  # discount per row of the scale of Auto's errors
 
 
 class AutoWithExperts(MetaLearner):
-    """Auto and the user's own learners, combined by Auto's jury: ``dl.Auto(experts=[...])`` creates one.
+    """Auto and the user's own learners, combined by Auto's final mixture: ``dl.Auto(experts=[...])`` creates one.
 
     Auto and every expert learn as they would alone. Two stacks, with forgetting factors 0.999 and 0.99, regress the residual
     of Auto on the experts' deviations from it; their predictions are clipped to the range of their inputs, widened by a
-    tenth. Another input of the jury is the mean of Auto and the experts, which is hard to beat while few labels are known.
-    The jury initially favours Auto, and then follows whichever did better, recently and overall; see :doc:`/auto`. All
-    intervals at a given time have the same width. The model can be saved if all its experts can.
+    tenth. Another input of the final mixture is the mean of Auto and the experts, which is hard to beat while few labels are
+    known. The final mixture initially favours Auto, and then follows whichever did better, recently and overall; see
+    :doc:`/auto`. All intervals at a given time have the same width. The model can be saved if all its experts can.
 
     Args:
         experts: a list of learners.
@@ -97,7 +97,7 @@ class AutoWithExperts(MetaLearner):
         """The weights of Auto, each expert, the stacks and the mean. They sum to 1."""
         core: _Experts = self._require_core("weights_")
         names = [f"{type(one).__name__}{f' {number}' if number else ''}" for number, one in enumerate(core.members)]
-        return dict(zip([*names, *_EXTRAS], core.jury.shares().tolist(), strict=True))
+        return dict(zip([*names, *_EXTRAS], core.mixture.shares().tolist(), strict=True))
 
     def _shares(self) -> dict[str, float]:
         return self.weights_
@@ -116,13 +116,13 @@ class AutoWithExperts(MetaLearner):
 
 
 class _Experts(ByErrors):
-    """The state: Auto, the experts, the stacks, the jury, and the errors of its predictions."""
+    """The state: Auto, the experts, the stacks, the final mixture, and the errors of its predictions."""
 
     by_feature = False
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self.jury = _core.Jury(len(self.members) + len(_EXTRAS))
+        self.mixture = _core.FinalMixture(len(self.members) + len(_EXTRAS))
         self._scale = np.zeros(2)  # Auto's squared errors and the row count, both discounted like the first stack
 
     @exclusive
@@ -135,14 +135,14 @@ class _Experts(ByErrors):
         return np.zeros(1, dtype=self.dtype)
 
     def _own_state(self) -> dict[str, Array]:
-        return {"jury": self.jury.get_state(), "scale": self._scale.copy()}
+        return {"mixture": self.mixture.get_state(), "scale": self._scale.copy()}
 
     def _set_own_state(self, state: dict[str, Array]) -> None:
         scale = state["scale"]
         if not isinstance(scale, np.ndarray) or scale.shape != (2,) or not ((scale >= 0) & (scale <= 1e290)).all():
             raise ValueError("the state's scale is out of range")
         self._scale = scale.copy()
-        self.jury.set_state(state["jury"])
+        self.mixture.set_state(state["mixture"])
 
     def _ask(self, x: Any) -> Array | None:
         said = [core_of(member).predict(x) for member in self.members]
@@ -164,18 +164,18 @@ class _Experts(ByErrors):
             return np.clip((said[1:] - said[0]) / unit, -_FAR, _FAR), unit
 
     def _make(self, said: Array) -> Array:
-        """Combines the members' predictions: the stacks and the mean, the jury's layers, and the prediction."""
+        """Combines the members' predictions: the stacks and the mean, the final mixture's layers, and the prediction."""
         z, unit = self._deviations(said)
         stacked = [float(said[0]) + unit * core_of(stack).predict(z) for stack in self.above[2:]]
         low, high = float(said.min()), float(said.max())
         more = min(0.1 * high - 0.1 * low, _LARGEST)
         extras = _held(np.append(np.clip(stacked, low - more, high + more), np.sum(said / len(said))))
-        return np.concatenate([extras, self.jury.mix(np.concatenate([said, extras]))])
+        return np.concatenate([extras, self.mixture.mix(np.concatenate([said, extras]))])
 
     def _judge(self, said: Array, made: Array, y: float, weight: float | None, ahead: int) -> None:
-        """The jury and the stacks learn the label of a row, for which ``made`` was computed."""
+        """The final mixture and the stacks learn the label of a row, for which ``made`` was computed."""
         extras, mixed = np.split(made, [len(_EXTRAS)])
-        self.jury.learn(np.concatenate([said, extras]), mixed, y, 1.0 if weight is None else weight, ahead)
+        self.mixture.learn(np.concatenate([said, extras]), mixed, y, 1.0 if weight is None else weight, ahead)
         error = float(np.clip(y - said[0], -1e140, 1e140))
         news = np.array([error * error, 1.0])
         self._scale = np.minimum(_KEEP * self._scale + (news if weight is None else weight * news), 1e290)
@@ -191,7 +191,7 @@ class _Experts(ByErrors):
 
     @exclusive
     def ask(self, x: Any, ahead: int | None, kind: type[Any]) -> Any:
-        """A ticket that holds the members' tickets, one for the errors, and one with the values the jury computed."""
+        """A ticket that holds the members' tickets, one for the errors, and one with the final mixture's values."""
         parts = self.ask_each_member(x, ahead, kind)
         if parts is None:
             return None
@@ -204,7 +204,7 @@ class _Experts(ByErrors):
         return Status.UNREAD
 
     def tell_parts(self, ticket: Ticket, batch: Batch) -> None:
-        """Every member learns the label of its ticket, then the stacks and the jury learn it."""
+        """Every member learns the label of its ticket, then the stacks and the final mixture learn it."""
         count = len(self.members)
         tell_each(self.members, ticket.parts[:count], batch)
         assert batch.y is not None
@@ -217,7 +217,7 @@ class _Experts(ByErrors):
         self.above[0].tell(ticket.parts[count], _held(y - ticket.prediction), sample_weight=weight)
 
     def replay(self, batch: Batch, out: Outputs) -> int:
-        """Learners do not depend on the jury, so they process the rows first."""
+        """Learners do not depend on the final mixture, so they process the rows first."""
         y = batch.y
         said, _, skipped = self.replay_members(batch, [y] * len(self.members))
         whole = ~np.isnan(said).any(axis=1)

@@ -93,7 +93,7 @@ class Comparison:
 
     def tests(
         self, metric: str | None = None, reference: str | None = None
-    ) -> dict[str, dict[str, tuple[statistics.Outcome, PairedTest]]]:
+    ) -> dict[str, dict[str, tuple[statistics.Verdict, PairedTest]]]:
         """Whether the reference wins, ties or loses, and the paired t-test behind it, by stream and other learner."""
         chosen = self._ranked(metric, "tests")
         own = self._index(reference)

@@ -9,7 +9,7 @@ import numpy as np
 
 from driftline.base.rules import COUNT, WHOLE
 from driftline.evaluate.driver import Driver
-from driftline.evaluate.metrics import Metric, Rows, value_of
+from driftline.evaluate.metrics import Metric, ScoredRows, value_of
 from driftline.evaluate.scorer import Curve
 from driftline.tables import inputs
 
@@ -52,7 +52,7 @@ class Holdout:
             numeric = not driver.classes or any(metric.numeric for metric in self.metrics)
             labels = inputs.as_vector(y, len(y), "holdout", "y") if numeric else np.asarray(y)
             origin = float(labels.mean()) if numeric else 0.0
-            rows = Rows(labels, driver.predict(X), classes=driver.classes, origin=origin)
+            rows = ScoredRows(labels, driver.predict(X), classes=driver.classes, origin=origin)
             values = self.values.setdefault(name, {metric.name: [] for metric in self.metrics})
             for metric in self.metrics:
                 values[metric.name].append(value_of(metric, rows))

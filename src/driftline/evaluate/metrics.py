@@ -17,7 +17,7 @@ Sums = Mapping[str, Array]
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class ScoredRows:
     """Rows with their labels and predictions.
 
     Attributes:
@@ -72,7 +72,7 @@ class Metric:
     ...         return {"error": rows.error}
     ...     def value(self, count, sums):
     ...         return sums["error"] / count
-    >>> float(value_of(Bias(), Rows(np.array([1.0, 2.0]), np.array([0.0, 4.0]))))
+    >>> float(value_of(Bias(), ScoredRows(np.array([1.0, 2.0]), np.array([0.0, 4.0]))))
     -0.5
     """
 
@@ -89,7 +89,7 @@ class Metric:
         """The value for a learner that failed."""
         return float("inf") if self.lower_is_better else float("-inf")
 
-    def columns(self, rows: Rows) -> dict[str, Array]:
+    def columns(self, rows: ScoredRows) -> dict[str, Array]:
         """The columns to sum, one number a row each; metrics share columns with the same name."""
         raise NotImplementedError
 
@@ -114,7 +114,7 @@ class MSE(Metric):
     name, title = "mse", "mean squared error"
     column = "squared"
 
-    def columns(self, rows: Rows) -> dict[str, Array]:
+    def columns(self, rows: ScoredRows) -> dict[str, Array]:
         """Squared errors."""
         return {self.column: rows.squared}
 
@@ -146,7 +146,7 @@ class BaselineRMSE(RMSE):
         title = BASELINES[baseline].title
         self.name, self.title = f"{title.replace(' ', '_')}_rmse", f"root mean squared error of the {title}"
 
-    def columns(self, rows: Rows) -> dict[str, Array]:
+    def columns(self, rows: ScoredRows) -> dict[str, Array]:
         """Squared errors of the baseline."""
         return {self.column: np.square(rows.y - rows.baselines[self.baseline])}
 
@@ -156,7 +156,7 @@ class MAE(Metric):
 
     name, title = "mae", "mean absolute error"
 
-    def columns(self, rows: Rows) -> dict[str, Array]:
+    def columns(self, rows: ScoredRows) -> dict[str, Array]:
         """Absolute errors."""
         return {"absolute": np.abs(rows.error)}
 
@@ -175,7 +175,7 @@ class R2(Metric):
     name, title, lower_is_better = "r2", "R²", False
     spreads = ("label",)
 
-    def columns(self, rows: Rows) -> dict[str, Array]:
+    def columns(self, rows: ScoredRows) -> dict[str, Array]:
         """Squared errors, and the labels about an origin that keeps their digits."""
         return {"squared": rows.squared, "label": rows.centred}
 
@@ -201,7 +201,7 @@ class Accuracy(Metric):
     def __init__(self, threshold: float = 0.0) -> None:
         self.threshold = float(number().require("Accuracy", "threshold", threshold))
 
-    def columns(self, rows: Rows) -> dict[str, Array]:
+    def columns(self, rows: ScoredRows) -> dict[str, Array]:
         """1 for a hit."""
         if rows.classes:
             return {"hit": np.asarray(rows.y == rows.prediction, dtype=np.float64)}
@@ -239,7 +239,7 @@ class Coverage(Metric):
         """The value for a learner that failed, which has no intervals."""
         return float("nan")
 
-    def columns(self, rows: Rows) -> dict[str, Array]:
+    def columns(self, rows: ScoredRows) -> dict[str, Array]:
         """1 for a label inside a finite interval, and 1 for a finite interval."""
         lower, upper = rows.interval
         inside = (lower <= rows.y) & (rows.y <= upper)
@@ -259,7 +259,7 @@ class Width(Metric):
 
     name, title, intervals, ranked = "width", "mean width of the finite intervals", True, False
 
-    def columns(self, rows: Rows) -> dict[str, Array]:
+    def columns(self, rows: ScoredRows) -> dict[str, Array]:
         """Widths, with 0 for an infinite one; and 1 for a finite one."""
         lower, upper = rows.interval
         width = upper - lower
@@ -276,7 +276,7 @@ class Mean(Metric):
     """The mean of any function of labels and predictions.
 
     >>> late = Mean("late", lambda y, prediction: y - prediction > 10, title="share of rows more than 10 too low")
-    >>> float(value_of(late, Rows(np.array([5.0, 50.0]), np.array([0.0, 20.0]))))
+    >>> float(value_of(late, ScoredRows(np.array([5.0, 50.0]), np.array([0.0, 20.0]))))
     0.5
     """
 
@@ -286,7 +286,7 @@ class Mean(Metric):
         self.name, self.function = name, function
         self.title, self.lower_is_better = title or name, lower_is_better
 
-    def columns(self, rows: Rows) -> dict[str, Array]:
+    def columns(self, rows: ScoredRows) -> dict[str, Array]:
         """The function's values."""
         return {f"mean of {self.name}": np.asarray(self.function(rows.y, rows.prediction), dtype=np.float64)}
 
@@ -323,7 +323,7 @@ def as_metrics(metrics: str | Metric | Iterable[str | Metric], where: str) -> tu
     return tuple(found)
 
 
-def value_of(metric: Metric, rows: Rows) -> float:
+def value_of(metric: Metric, rows: ScoredRows) -> float:
     """The metric over all rows."""
     with np.errstate(all="ignore"):
         columns = metric.columns(rows)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftline.evaluate.baselines import Baselines, OneSeasonAgo
-from driftline.evaluate.metrics import Metric, Rows
+from driftline.evaluate.metrics import Metric, ScoredRows
 from driftline.evaluate.tracker import FLUSH, UNIT, Tracker
 from driftline.tables.inputs import Array, is_missing
 
@@ -109,7 +109,7 @@ class Scorer:
                 )
                 baselines = {name: values[piece] for name, values in said.items()}
                 origin = self._about(y[piece], own)
-                self._score(Rows(y[piece], prediction[piece], *ends, self.classes, origin, baselines), own)
+                self._score(ScoredRows(y[piece], prediction[piece], *ends, self.classes, origin, baselines), own)
 
     def _begun(self, said: dict[str, Array], good: Array | None) -> Array:
         """The rows that can be scored and that every baseline predicts."""
@@ -118,7 +118,7 @@ class Scorer:
         self.early += int((good & ~begun).sum())
         return begun
 
-    def _score(self, rows: Rows, good: Array | None) -> None:
+    def _score(self, rows: ScoredRows, good: Array | None) -> None:
         columns: dict[str, Array] = {}
         for metric in self.settings.metrics:
             columns.update(metric.columns(rows))

@@ -11,7 +11,7 @@ import numpy as np
 
 from driftline.tables.inputs import Array
 
-Outcome = Literal["win", "tie", "loss"]
+Verdict = Literal["win", "tie", "loss"]
 
 
 class PairedTest(NamedTuple):
@@ -43,7 +43,7 @@ def paired_t_test(first: Sequence[float] | Array, second: Sequence[float] | Arra
     return PairedTest(statistic, float(2.0 * stdtr(count - 1, -abs(statistic))))
 
 
-def verdict(own: Array, other: Array, lower_is_better: bool, level: float = 0.95) -> tuple[Outcome, PairedTest]:
+def verdict(own: Array, other: Array, lower_is_better: bool, level: float = 0.95) -> tuple[Verdict, PairedTest]:
     """Whether one learner is significantly better than another over the same repetitions.
 
     A learner that failed in a repetition loses to one that never did. If both failed, or there is only one repetition,

@@ -15,7 +15,7 @@ from driftline.base.rules import COUNT
 from driftline.errors import RowRefusedError
 from driftline.evaluate import plots
 from driftline.evaluate.grid import Grid, Params, settings_of
-from driftline.evaluate.sweep_rows import Rows
+from driftline.evaluate.sweep_rows import SweepRows
 from driftline.evaluate.tables import Cell, Table
 from driftline.tables.inputs import Array
 
@@ -125,14 +125,16 @@ def sweep(
         raise TypeError(f"{WHERE}: learner must be a driftline learner, such as RLS(), got {learner!r}")
     settings = settings_of(grid, WHERE)
     jobs = COUNT.or_none().require(WHERE, "jobs", jobs)
-    lanes = [_Lane(learner.clone(setting)) for setting in settings]
-    rows = Rows(learner.clone(settings[0]), X, y, sample_weight, WHERE)
-    _learn_all(lanes, rows, min(jobs or cores(), len(lanes)))
-    losses = np.array([lane.loss for lane in lanes])
-    return Sweep(settings, losses, [lane.model for lane in lanes], [lane.reason for lane in lanes])
+    candidates = [_Candidate(learner.clone(setting)) for setting in settings]
+    rows = SweepRows(learner.clone(settings[0]), X, y, sample_weight, WHERE)
+    _learn_all(candidates, rows, min(jobs or cores(), len(candidates)))
+    losses = np.array([candidate.loss for candidate in candidates])
+    return Sweep(
+        settings, losses, [candidate.model for candidate in candidates], [candidate.reason for candidate in candidates]
+    )
 
 
-class _Lane:
+class _Candidate:
     """One setting's learner and loss so far."""
 
     def __init__(self, model: Learner) -> None:
@@ -172,22 +174,22 @@ def _place(error: Exception, start: int) -> str:
     return str(error) if start == 0 else f"{WHERE}: in the rows from {start} on, numbered from there, {error}"
 
 
-def _learn_all(lanes: list[_Lane], rows: Rows, threads: int) -> None:
+def _learn_all(candidates: list[_Candidate], rows: SweepRows, threads: int) -> None:
     """Learns block by block, each thread for its share of the settings. An error or interrupt soon ends all threads."""
     ended = threading.Event()
 
-    def learn(share: list[_Lane]) -> None:
+    def learn(share: list[_Candidate]) -> None:
         try:
             for block in rows.blocks():
-                for lane in share:
+                for candidate in share:
                     if ended.is_set():
                         return
-                    lane.learn(*block)
+                    candidate.learn(*block)
         except BaseException:
             ended.set()
             raise
 
-    shares = [lanes[first::threads] for first in range(threads)]
+    shares = [candidates[first::threads] for first in range(threads)]
     with ThreadPoolExecutor(threads) as pool:
         try:
             others = [pool.submit(learn, share) for share in shares[1:]]

@@ -30,7 +30,7 @@ class SharedFrame(FrameTable):
         return super().block(0, self.rows)
 
 
-class Rows:
+class SweepRows:
     """The input of a learner's ``run``, cut into blocks that ``run`` accepts too."""
 
     def __init__(self, learner: Learner, X: Any, y: Any, sample_weight: Any, where: str) -> None:

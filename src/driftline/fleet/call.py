@@ -23,7 +23,7 @@ ROW = 300  # nanoseconds to get hold of a model, about; an operation takes about
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class CallRows:
     """The rows of one call of a verb.
 
     Attributes:
@@ -73,7 +73,7 @@ def threads_for(rows: int, jobs: int | None) -> int:
 class Call:
     """Rows on their way through a core, and how far they got."""
 
-    def __init__(self, rows: Rows, block: Array, jobs: int | None, alarms: bool = False) -> None:
+    def __init__(self, rows: CallRows, block: Array, jobs: int | None, alarms: bool = False) -> None:
         count = len(block)
         self._rows, self._block = rows, block
         self._marks = np.zeros(count, dtype=np.uint8)

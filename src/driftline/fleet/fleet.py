@@ -15,7 +15,7 @@ from driftline.base.model import as_objects
 from driftline.base.rules import BOOLEAN, COUNT
 from driftline.errors import not_fitted
 from driftline.fleet import parts, record
-from driftline.fleet.call import Answer, Rows
+from driftline.fleet.call import Answer, CallRows
 from driftline.fleet.core import has_fixed_size
 from driftline.fleet.keys import Names, Numbers
 from driftline.fleet.names import Key
@@ -130,7 +130,7 @@ class Fleet:
             slots, fresh = self._keys.learned([key], 1, where, one=True)
             weight = inputs.as_weights(sample_weight, 1, where, number=False)
             label = models.label(y, where)
-            self._learn(Rows(where, table, slots, self._key_of(fresh), label, weight, None, len(self), True, x), fresh)
+            self._learn(CallRows(where, table, slots, self._key_of(fresh), label, weight, None, len(self), True, x), fresh)
 
     def _learn_many(
         self, keys: Any, X: Any, y: Any, sample_weight: Any, where: str, level: float | None
@@ -141,10 +141,10 @@ class Fleet:
         labels = self._models.labels(y, table.rows, where)
         weight = inputs.as_weights(sample_weight, table.rows, where)
         slots, fresh = self._keys.learned(keys, table.rows, where)
-        rows = Rows(where, table, slots, self._key_of(fresh), labels, weight, level, len(self), source=X)
+        rows = CallRows(where, table, slots, self._key_of(fresh), labels, weight, level, len(self), source=X)
         return slots, self._learn(rows, fresh)
 
-    def _learn(self, rows: Rows, fresh: dict[Key, int]) -> Answer:
+    def _learn(self, rows: CallRows, fresh: dict[Key, int]) -> Answer:
         return self._models.learn(rows, lambda count: self._keys.accept(fresh, rows.slots[:count]))
 
     def predict_many(self, keys: Any, X: Any) -> Array:
@@ -173,14 +173,14 @@ class Fleet:
         with self._guard.claim(only=True):
             table = self._models.one_row(x, where, grow=False)
             slots = self._keys.predicted([key], 1, where, one=True)
-            rows = Rows(where, table, slots, self._key_of({}), one=True, source=x)
+            rows = CallRows(where, table, slots, self._key_of({}), one=True, source=x)
             said = self._models.predict(rows).predictions[0]
         return float(said) if isinstance(said, np.floating) else said
 
     def _predict_many(self, keys: Any, X: Any, where: str, level: float | None = None) -> Answer:
         table = self._models.table(X, where)
         slots = self._keys.predicted(keys, table.rows, where)
-        return self._models.predict(Rows(where, table, slots, self._key_of({}), level=level, source=X))
+        return self._models.predict(CallRows(where, table, slots, self._key_of({}), level=level, source=X))
 
     def _key_of(self, fresh: dict[Key, int]) -> Any:
         return lambda slot: self._keys.key(slot, fresh)

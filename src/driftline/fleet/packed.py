@@ -13,7 +13,7 @@ from driftline.base import stability
 from driftline.base.door import Door
 from driftline.base.learner import Learner
 from driftline.fleet import core as fleet_core
-from driftline.fleet.call import Answer, Call, Rows
+from driftline.fleet.call import Answer, Call, CallRows
 from driftline.tables import cells, inputs
 from driftline.tables.inputs import Array, FrameTable, Name, Table
 
@@ -92,7 +92,7 @@ class Packed:
         self._door.check(table, where)
         return self.core, self._schedules, self.names
 
-    def _block(self, core: Any, rows: Rows) -> Array:
+    def _block(self, core: Any, rows: CallRows) -> Array:
         """All rows at once; what no model takes is refused before any of them learns."""
         block = rows.table.block(0, rows.table.rows)
         if self.learner.missing == "raise":
@@ -104,7 +104,7 @@ class Packed:
 
     # The verbs.
 
-    def predict(self, rows: Rows) -> Answer:
+    def predict(self, rows: CallRows) -> Answer:
         """Predicts, and learns nothing."""
         core, schedules, _ = self._fitting(rows.table, rows.where)
         self._make_room(core, int(rows.slots.max()) + 1, rows.where)
@@ -112,7 +112,7 @@ class Packed:
         call.replay(core, schedules, self.learner, self._model)
         return call.answer()
 
-    def learn(self, rows: Rows, settle: Callable[[int], None]) -> Answer:
+    def learn(self, rows: CallRows, settle: Callable[[int], None]) -> Answer:
         """Predicts, then learns; tells ``settle`` how many rows were learned, more than once where it is interrupted."""
         core, schedules, names = self._fitting(rows.table, rows.where)
         width = core.features + self.learner.intercept
@@ -137,7 +137,7 @@ class Packed:
             raise
         return call.answer()
 
-    def _watch(self, core: Any, rows: Rows) -> None:
+    def _watch(self, core: Any, rows: CallRows) -> None:
         """Warns, once, of predictions that left the range of the labels: looks at all models once in 4 rows for each."""
         self._unwatched += rows.table.rows
         if self._warned or self._unwatched < 4 * rows.models:

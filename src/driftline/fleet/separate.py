@@ -16,7 +16,7 @@ from driftline.base.door import Door
 from driftline.base.intake import EncodedTable
 from driftline.base.learner import Learner
 from driftline.base.run import Run
-from driftline.fleet.call import Answer, Rows
+from driftline.fleet.call import Answer, CallRows
 from driftline.fleet.packed import Options
 from driftline.fleet.run import sizes
 from driftline.tables import inputs
@@ -83,7 +83,7 @@ class Separate:
         """One row, which its model reads."""
         return Table(None, 1, 1, None, where)
 
-    def _parts(self, rows: Rows) -> Callable[[Learner, Array], Any]:
+    def _parts(self, rows: CallRows) -> Callable[[Learner, Array], Any]:
         """Gives a model some of the rows."""
         table, source = rows.table, rows.source
         if type(table) in (Table, FrameTable):
@@ -100,7 +100,7 @@ class Separate:
             return lambda _, mine: plain.frame[mine.tolist()].to_native()
         return lambda _, mine: plain.block(0, plain.rows)[mine]
 
-    def _refuse_bad(self, rows: Rows, block: Array) -> None:
+    def _refuse_bad(self, rows: CallRows, block: Array) -> None:
         if self.learner.missing != "raise":
             return
         door = Door("Fleet", None, rows.table.names, self.learner.dtype)
@@ -116,7 +116,7 @@ class Separate:
 
     # The verbs.
 
-    def predict(self, rows: Rows) -> Answer:
+    def predict(self, rows: CallRows) -> Answer:
         """Predicts, and learns nothing."""
         if rows.one:
             model = self.model(int(rows.slots[0]))
@@ -143,7 +143,7 @@ class Separate:
         lower, upper = model.predict_intervals(X, level)
         return Answer(np.zeros(len(lower)), lower=lower, upper=upper)
 
-    def learn(self, rows: Rows, settle: Callable[[int], None]) -> Answer:
+    def learn(self, rows: CallRows, settle: Callable[[int], None]) -> Answer:
         """Predicts, then learns; tells ``settle`` how many rows were learned, more than once where it is interrupted."""
         if rows.level is not None:
             levels.as_level(rows.level, rows.where)
@@ -170,12 +170,12 @@ class Separate:
             raise
         return answer
 
-    def _learned(self, entry: Entry, rows: Rows, X: Any, mine: Array) -> Answer:
+    def _learned(self, entry: Entry, rows: CallRows, X: Any, mine: Array) -> Answer:
         weight = None if rows.weight is None else rows.weight[mine]
         run: Run = entry.model.run(X, rows.labels[mine], sample_weight=weight, level=rows.level)
         return Answer(run.predictions, run.errors, run.lower, run.upper, run.resets, skipped=run.skipped)
 
-    def _learned_one(self, entry: Entry, rows: Rows) -> Answer:
+    def _learned_one(self, entry: Entry, rows: CallRows) -> Answer:
         error: Any = np.nan
         if entry.alarm is not None:
             said = entry.model.predict_one(rows.source)
@@ -258,7 +258,7 @@ def _groups(slots: Array) -> Iterator[tuple[int, Array]]:
         yield int(slots[mine[0]]), mine
 
 
-def _watched(entry: Entry, answer: Answer, rows: Rows, mine: Array) -> tuple[Entry, Answer]:
+def _watched(entry: Entry, answer: Answer, rows: CallRows, mine: Array) -> tuple[Entry, Answer]:
     """The entry with its counts, and the answer with the rows that raised the alarm."""
     if answer.lower is not None and answer.upper is not None and answer.errors is not None:
         y = np.asarray(rows.labels[mine], dtype=np.float64)
@@ -280,7 +280,7 @@ def _watched(entry: Entry, answer: Answer, rows: Rows, mine: Array) -> tuple[Ent
 
 
 @contextmanager
-def _named(rows: Rows, slot: int) -> Iterator[None]:
+def _named(rows: CallRows, slot: int) -> Iterator[None]:
     """Adds the key to the errors of its model."""
     try:
         yield

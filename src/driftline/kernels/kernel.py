@@ -29,7 +29,7 @@ from driftline.linear.recursion import Recursive
 from driftline.tables.inputs import Array, Name
 
 _DEFAULT = AROWR()
-_MODEST = 1e4  # most that tau may grow under forgetting
+_GROWTH_LIMIT = 1e4  # most that tau may grow under forgetting
 _MEASURED = 256  # rows from which gamma is estimated
 _FIXED = ("kernel", "gamma", "degree", "coef0", "budget", "threshold", "intercept", "dtype")
 
@@ -173,7 +173,7 @@ class Kernel(Nested):
         return kind(features, width, self._native(self._working()._policy()), self._options(), function)
 
     def _native(self, policy: Policy) -> NativePolicy:
-        return replace(policy, modest=_MODEST if policy.winds_up else 0.0).native()
+        return replace(policy, growth_limit=_GROWTH_LIMIT if policy.winds_up else 0.0).native()
 
     def _supply(self, core: KernelCore, ahead: int) -> None:
         """Supplies the schedules' next values; while gamma is estimated, all thresholds that relearning may need."""

@@ -114,8 +114,8 @@ class Policy:
         clip: bound on the absolute prediction.
         reset: when S is reset to I.
         radius: the radius of the ball on which the weights are projected.
-        modest: bounds the growth of S under forgetting, in directions that no row excites, to this multiple of its start, or
-            of what the largest row would leave if that is more. 0 lets S grow as far as the type allows.
+        growth_limit: bounds the growth of S under forgetting, in directions that no row excites, to this multiple of its
+            start, or of what the largest row would leave if that is more. 0 lets S grow as far as the type allows.
     """
 
     start: float = 1.0
@@ -125,7 +125,7 @@ class Policy:
     clip: float | None = None
     reset: Every | Below | None = None
     radius: float | None = None
-    modest: float = 0.0
+    growth_limit: float = 0.0
 
     @property
     def forgetting(self) -> Divide | None:
@@ -145,7 +145,7 @@ class Policy:
     @cached_property
     def unbounded_memory(self) -> float | None:
         """The memory in rows, if it is constant and nothing bounds the growth of S."""
-        keep = self.time.constant if isinstance(self.time, Divide) and self.winds_up and self.modest == 0 else None
+        keep = self.time.constant if isinstance(self.time, Divide) and self.winds_up and self.growth_limit == 0 else None
         return None if keep is None else 1 / (1 - keep)
 
     @property
@@ -179,6 +179,6 @@ class Policy:
             reset=Reset.NEVER if self.reset is None else Reset.EVERY if every else Reset.BELOW,
             period=min(int(self.reset.period), sys.maxsize) if isinstance(self.reset, Every) else 0,
             radius=0.0 if self.radius is None or math.isinf(self.radius) else float(self.radius),
-            modest=float(self.modest),
+            growth_limit=float(self.growth_limit),
             keep_prior=self.keeps_prior,
         )

@@ -95,7 +95,7 @@ class SparseDFOP(TakesSparse, Recursive):
         return river.DEPENDS_ON_ORDER  # which decides the column of M
 
     def _policy(self) -> Policy:
-        return Policy(start=self.prior, time=Divide(1 - self.forget_rate), noise=1 / self.forget_rate, modest=1.0)
+        return Policy(start=self.prior, time=Divide(1 - self.forget_rate), noise=1 / self.forget_rate, growth_limit=1.0)
 
     def _require_core(self, what: str) -> ProjectedCore:
         super()._require_core(what)
@@ -148,14 +148,14 @@ class SparseDFOP(TakesSparse, Recursive):
         else:
             super()._check_table(table, where)
 
-    def _replay(self, table: Table, y: Array, weight: Array | None, where: str, asked: replay.Asked) -> Run:
+    def _replay(self, table: Table, y: Array, weight: Array | None, where: str, options: replay.RunOptions) -> Run:
         core = self._require_core("run")
         more = table.columns - core.features
         if more <= 0:
-            return super()._replay(table, y, weight, where, asked)
+            return super()._replay(table, y, weight, where, options)
         before = self.__getstate__()
         core.grow(more)
-        run = super()._replay(table, y, weight, where, asked)
+        run = super()._replay(table, y, weight, where, options)
         if self.n_seen_ == before["core"]["sums"][0]:  # rows that are skipped or have weight 0 add no features
             self.__setstate__({**before, "skipped": self._skipped})
         return run

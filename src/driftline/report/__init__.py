@@ -1,6 +1,6 @@
 """One page that shows how a learner followed a stream."""
 
-from driftline.report import page  # noqa: F401 - it is what writes a chronicle
-from driftline.report.chronicle import Chronicle
+from driftline.report import page  # noqa: F401 - it is what writes a run log
+from driftline.report.run_log import RunLog
 
-__all__ = ["Chronicle"]
+__all__ = ["RunLog"]

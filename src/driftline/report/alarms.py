@@ -63,7 +63,7 @@ class AlarmLine:
 
 def alarm_lines(facts: Facts, found: Contributions | None) -> list[AlarmLine]:
     """The alarms in their order."""
-    records = list(facts.chronicle.alarms.records())
+    records = list(facts.log.alarms.records())
     return [_line(facts, found, record, last=record is records[-1]) for record in records]
 
 
@@ -103,7 +103,7 @@ def _row(facts: Facts, row: list[float]) -> tuple[str, float, float, str, float]
 
 def _usual(facts: Facts, onset: int) -> float | None:
     """The median error of stretches of 256 rows before the onset; None where they are too few."""
-    each = max(1, TYPICAL // facts.chronicle.fine.width)
+    each = max(1, TYPICAL // facts.log.fine.width)
     buckets = int(np.searchsorted(facts.ends[1], onset)) // each * each
     if buckets < FEWEST_STRETCHES * each:
         return None
@@ -119,7 +119,7 @@ def _back(facts: Facts, record: AlarmRecord, level: float) -> float | None:
     It has to be near it over the next 64 rows, and over as many as it took to raise the alarm or a season lasts: a night
     of small errors is no recovery.
     """
-    starts, width = facts.ends[0], facts.chronicle.fine.width
+    starts, width = facts.ends[0], facts.log.fine.width
     later = np.flatnonzero(starts > record.row)
     long = min(max(AFTER, record.row - record.onset + 1, _season(facts)), LONGEST)
     each, few = (max(1, -(-rows // width)) for rows in (long, AFTER))
@@ -132,7 +132,7 @@ def _back(facts: Facts, record: AlarmRecord, level: float) -> float | None:
 
 def _season(facts: Facts) -> int:
     """The rows of a season; 0 where the label one season ago says less than the mean."""
-    season = facts.chronicle.baselines.known[OneSeasonAgo.name]
+    season = facts.log.baselines.known[OneSeasonAgo.name]
     seasonal = facts.errors[OneSeasonAgo.name] < facts.errors[RunningMean.name]
     return season.rows_ago if seasonal and isinstance(season, OneSeasonAgo) else 0
 
@@ -148,7 +148,7 @@ def _errors(facts: Facts, buckets: Array, each: int) -> Array:
 def _lately(facts: Facts, onset: int) -> float:
     """The error of the latest rows, none of them before the onset."""
     starts, _ = facts.ends
-    inside = starts >= max(facts.chronicle.rows - LATELY, onset)
+    inside = starts >= max(facts.log.rows - LATELY, onset)
     inside[-1] = True
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         return float(np.sqrt(facts.fine["loss"][inside].sum() / facts.fine["counted"][inside].sum()))
@@ -161,7 +161,7 @@ def _outcome(facts: Facts, record: AlarmRecord, back: float | None, now: float, 
     if back is not None:
         lasted = f"back {'on' if facts.by_date else 'at'} {facts.moment(back)}, after {_duration(facts, record.onset, back)}"
         return f"No: {lasted}; {factor}." if now <= NEAR else f"It came {lasted}, and rose again later: {factor}."
-    rows = facts.chronicle.rows - record.row - 1
+    rows = facts.log.rows - record.row - 1
     if rows < AFTER:
         return f"Too early to say: {factor}, {words.count(rows, 'row')} after the alarm."
     return f"Perhaps not: {factor}, but not for long yet." if now <= NEAR else f"Yes, ever since: {factor}."

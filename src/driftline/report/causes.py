@@ -56,7 +56,7 @@ def _distance(line: list[float]) -> float:
 
 def _moved(facts: Facts, line: list[float]) -> str:
     place, kind, now, usual, strayed = line
-    name = facts.names[int(place) - 1] if place else facts.chronicle.target
+    name = facts.names[int(place) - 1] if place else facts.log.target
     if kind == MEAN:
         what = f"{name} moved to {words.number(now, 3)} on average"
     else:
@@ -69,7 +69,7 @@ def _moved(facts: Facts, line: list[float]) -> str:
 
 def _other_reason(facts: Facts, record: AlarmRecord, effects: Sequence[str]) -> str:
     """The first that holds, where no input moved: a few rows, the relation, the label's level or spread, or noise."""
-    known, y = record.evidence, facts.chronicle.target
+    known, y = record.evidence, facts.log.target
     label = next((line for line in record.inputs.tolist() if line[:2] == [0, MEAN]), None)
     level = label is not None and _distance(label) >= known.limit
     still = _none_moved(record)
@@ -127,19 +127,19 @@ def _decimals(correlation: float) -> str:
 
 def _within(facts: Facts, record: AlarmRecord) -> list[str]:
     """What the learner itself did: how far its memory shrank, and which expert gave way to which."""
-    trail, found = facts.trail, []
-    before, after = _around(trail.rows[:-1], record)
-    if before is not None and np.isfinite(trail.memory[[before, *after]]).all():
-        then, now = float(trail.memory[before]), float(trail.memory[after].min())
+    trajectory, found = facts.trajectory, []
+    before, after = _around(trajectory.rows[:-1], record)
+    if before is not None and np.isfinite(trajectory.memory[[before, *after]]).all():
+        then, now = float(trajectory.memory[before]), float(trajectory.memory[after].min())
         if now * SHRUNK <= then:
             found.append(f"memory {words.about(then):,.0f} → {words.count(words.about(now), 'row')}")
-    before, after = _around(trail.share_rows, record)
-    if before is not None and trail.experts:
-        changes = trail.shares[after] - trail.shares[before]
+    before, after = _around(trajectory.share_rows, record)
+    if before is not None and trajectory.experts:
+        changes = trajectory.shares[after] - trajectory.shares[before]
         row, expert = np.unravel_index(np.abs(changes).argmax(), changes.shape)
         if abs(changes[row, expert]) >= SHIFTED:
-            shares = (words.share(float(trail.shares[place, expert])) for place in (before, after[row]))
-            found.append(f"weight of {trail.experts[expert]} {' → '.join(shares)}")
+            shares = (words.share(float(trajectory.shares[place, expert])) for place in (before, after[row]))
+            found.append(f"weight of {trajectory.experts[expert]} {' → '.join(shares)}")
     return found
 
 

@@ -93,14 +93,14 @@ def by_step(figures: Sequence[Mapping[str, float | None]], facts: Facts) -> list
     def values(name: str) -> Array:
         return np.array([np.nan if own[name] is None else own[name] for own in figures], dtype=np.float64)
 
-    model = facts.portrait.get("learner", "model")
+    model = facts.model_summary.get("learner", "model")
     lines = [Line(kind.title, values(BaselineRMSE(name).name), name, dashed=name == "mean") for name, kind in KINDS.items()]
     errors = (*reversed(lines), Line(model, values("rmse"), "model"))
     about = (
         "Root mean squared error of the rows as they were forecast from so many rows before, with the labels through there."
     )
-    found = [Chart("step_errors", "Error by step", about, f"error of {facts.chronicle.target}", steps, errors)]
-    level = facts.chronicle.level
+    found = [Chart("step_errors", "Error by step", about, f"error of {facts.log.target}", steps, errors)]
+    level = facts.log.level
     if level is not None and np.isfinite(values("coverage")).any():
         asked = Line(f"asked for: {words.level(level)}", np.full(len(steps), level), "mean", dashed=True)
         inside = Line("share inside", values("coverage"), "model")
@@ -133,7 +133,7 @@ def errors(facts: Facts) -> Chart:
     key, title = "errors", "Error over time"
     if not facts.sums["counted"]:
         return Chart(key, title, "", missing=NOTHING_COUNTED)
-    roles = {"model": facts.portrait.get("learner", "model"), **BASELINES}
+    roles = {"model": facts.model_summary.get("learner", "model"), **BASELINES}
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         found = {name: np.sqrt(loss / facts.windows["counted"]) for name, loss in facts.losses.items()}
     best = min(KINDS, key=lambda name: np.nan_to_num(facts.errors[name], nan=np.inf))
@@ -148,17 +148,17 @@ def errors(facts: Facts) -> Chart:
     )
     if facts.window == 1:
         about = "The size of each row’s error; every row was predicted before its label was seen."
-    unfixed = f" There is no best fixed model beside it: {facts.chronicle.unfixed}." if facts.chronicle.unfixed else ""
+    unfixed = f" There is no best fixed model beside it: {facts.log.unfixed}." if facts.log.unfixed else ""
     rest = f", drawn at the last of them; every row was predicted before its label was seen.{unfixed}"
     return Chart(
-        key, title, about + unfixed, f"error of {facts.chronicle.target}", facts.at(facts.window_ends), lines,
+        key, title, about + unfixed, f"error of {facts.log.target}", facts.at(facts.window_ends), lines,
         log=_far_apart(lines, 1000), rest=rest,
     )  # fmt: skip
 
 
 def predictions(facts: Facts) -> Chart:
     """The target, the predictions and the intervals."""
-    fine, target = facts.fine, facts.chronicle.target
+    fine, target = facts.fine, facts.log.target
     key, title = "predictions", "Predictions over the target"
     if not facts.sums["predicted"]:
         return Chart(key, title, "", missing="No row was predicted with an earlier label known.")
@@ -168,7 +168,7 @@ def predictions(facts: Facts) -> Chart:
         Line("prediction", _mean(fine["prediction"], fine["predicted"]), "model"),
     ]
     bands: list[tuple[int, int, str]] = []
-    width = facts.chronicle.fine.width
+    width = facts.log.fine.width
     about = "Each row’s label, and what was predicted before it was seen."
     if width > 1:
         lines += [
@@ -179,7 +179,7 @@ def predictions(facts: Facts) -> Chart:
         about = f"Means of each {width:,} rows; the pale stretch reaches from their lowest to their highest label."
     if facts.sums["bounded"]:
         at = len(lines)
-        name = "interval" if facts.chronicle.level is None else f"{words.level(facts.chronicle.level)} interval"
+        name = "interval" if facts.log.level is None else f"{words.level(facts.log.level)} interval"
         lines += [
             Line(name, _mean(fine["upper"], fine["bounded"]), "model", faint=True, cut=True),
             Line("", _mean(fine["lower"], fine["bounded"]), "model", faint=True, cut=True),
@@ -196,8 +196,8 @@ def _mean(total: Array, count: Array) -> Array:
 def weights(facts: Facts) -> Chart:
     """The weights that matter most, with resets and alarms."""
     key, title = "weights", "Weights over time"
-    kept = facts.trail
-    if facts.portrait and not facts.portrait["by_feature"]:
+    kept = facts.trajectory
+    if facts.model_summary and not facts.model_summary["by_feature"]:
         return Chart(key, title, "", missing="This learner has no weight of its own for each feature.")
     if len(kept.rows) < 2 or not kept.weights.shape[1]:
         return Chart(key, title, "", missing="No weights were kept along the way: run with weights_every to follow them.")
@@ -234,7 +234,7 @@ def effects(facts: Facts, found: Contributions) -> Chart:
     )
     rows = int(found.ends[0]) + 1
     about = (
-        f"How far each input moves the predictions in each {words.count(rows, 'row')}, in {facts.chronicle.target}: up "
+        f"How far each input moves the predictions in each {words.count(rows, 'row')}, in {facts.log.target}: up "
         "where the input raises them, down where it lowers them. Inputs that say the same share their part."
     )
     if any(len(own) > 1 for own in found.places):
@@ -245,7 +245,7 @@ def effects(facts: Facts, found: Contributions) -> Chart:
         "weights",
         "What moves the predictions",
         about + _about_resets(facts),
-        facts.chronicle.target,
+        facts.log.target,
         facts.at(found.ends),
         lines,
         level=0.0,
@@ -256,7 +256,7 @@ def effects(facts: Facts, found: Contributions) -> Chart:
 
 def shares(facts: Facts) -> Chart | None:
     """Who had the say; None where the learner mixes no others."""
-    kept = facts.trail
+    kept = facts.trajectory
     if not kept.experts or len(kept.share_rows) < 2:
         return None
     size = np.abs(kept.shares).mean(axis=0)
@@ -278,7 +278,7 @@ def _leave_the_scale(chart: Chart) -> bool:
 def memory(facts: Facts) -> Chart:
     """How far the model looked back."""
     key, title = "memory", "Memory over time"
-    kept = facts.trail
+    kept = facts.trajectory
     if np.isfinite(kept.memory).sum() < 2:
         return Chart(key, title, "", missing="This run did not record how many rows the model looks back on.")
     line = Line("rows", np.where(kept.memory > 0, kept.memory, np.nan), "model")
@@ -312,4 +312,4 @@ def coverage(facts: Facts) -> Chart:
     line = Line("share inside", _mean(inside, judged), "model")
     about = f"The share of labels inside their intervals, in each {words.count(rows[0], 'row')}."
     ends = facts.at(np.cumsum(rows) - 1)
-    return Chart(key, title, about, "share inside", ends, (line,), level=facts.chronicle.level, rest=".")
+    return Chart(key, title, about, "share inside", ends, (line,), level=facts.log.level, rest=".")

@@ -80,14 +80,14 @@ def shared_out(triangle: Array, target: int) -> Array:
 
 def contributions(facts: Facts) -> Contributions | None:
     """None where the inputs were not followed."""
-    fixed, triangles = facts.chronicle.hindsight, facts.triangles
+    fixed, triangles = facts.log.hindsight, facts.triangles
     if fixed is None or not len(triangles) or not np.isfinite(triangles).all():
         return None
     least, width = max(FEWEST_ROWS, ROWS_A_FEATURE * fixed.features), fixed.width
-    while width < least or facts.chronicle.rows > width * WINDOWS:
+    while width < least or facts.log.rows > width * WINDOWS:
         width *= 2
     windows = merged(triangles, width // fixed.width)
-    rows = facts.chronicle.rows
+    rows = facts.log.rows
     ends = np.minimum((np.arange(len(windows)) + 1) * width, rows) - 1
     if len(windows) > 1 and rows - (len(windows) - 1) * width < least:  # the last window is too short to say anything
         windows, ends = windows[:-1], ends[:-1]
@@ -126,7 +126,7 @@ def _together(values: Array, places: list[list[int]]) -> Array:
 
 
 def _by_weights(facts: Facts, triangle: Array) -> bool:
-    weights, said = np.array(facts.portrait.get("weights", ()), dtype=np.float64), triangle[1:, -2]
+    weights, said = np.array(facts.model_summary.get("weights", ()), dtype=np.float64), triangle[1:, -2]
     if len(weights) != triangle.shape[1] - 3:
         return False
     with np.errstate(over="ignore", invalid="ignore"):
@@ -152,11 +152,11 @@ def ranked(facts: Facts, found: Contributions | None, most: int) -> tuple[list[F
 
     Where the inputs were not followed they go by the size of the weight times the spread, where that is known.
     """
-    kept = facts.trail.weights
-    weights = np.array(facts.portrait.get("weights", ()), dtype=np.float64)
+    kept = facts.trajectory.weights
+    weights = np.array(facts.model_summary.get("weights", ()), dtype=np.float64)
     if not len(weights) and len(kept):
         weights = kept[-1]
-    if found is not None and not found.by_weights and facts.trail.experts:
+    if found is not None and not found.by_weights and facts.trajectory.experts:
         weights = np.empty(0)  # of one expert among others, they say nothing about the predictions
     with np.errstate(over="ignore", invalid="ignore"):
         size = np.abs(weights) * _spreads(facts, len(weights)) if found is None else found.explained

@@ -6,9 +6,9 @@ import os
 from typing import Any
 
 from driftline.base.run import Run
-from driftline.report.chronicle import Chronicle
 from driftline.report.notebook import learner_html, run_html
 from driftline.report.picture import draw
+from driftline.report.run_log import RunLog
 
 __all__ = ["learner_html", "plot", "run_html", "write_report"]
 
@@ -17,9 +17,9 @@ def write_report(
     run: Run, path: str | os.PathLike[str], X: Any, *, command: str | None, title: str | None, **options: Any
 ) -> None:
     """:meth:`driftline.Run.report`."""
-    Chronicle.of(run, X, **options).write(path, command=command, title=title)
+    RunLog.of(run, X, **options).write(path, command=command, title=title)
 
 
 def plot(run: Run, X: Any, *, path: str | os.PathLike[str] | None, **options: Any) -> Any:
     """:meth:`driftline.Run.plot`."""
-    return draw(Chronicle.of(run, X, **options), path)
+    return draw(RunLog.of(run, X, **options), path)

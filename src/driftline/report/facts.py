@@ -1,4 +1,4 @@
-"""What a chronicle amounts to: sums over the whole stream, and over windows of it."""
+"""What a run log amounts to: sums over the whole stream, and over windows of it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import numpy as np
 
 from driftline.evaluate import baselines
 from driftline.report import words
-from driftline.report.chronicle import Chronicle
 from driftline.report.clock import DATES, ZONED
 from driftline.report.hindsight import best_fixed, merged
 from driftline.report.rows import SUMS
+from driftline.report.run_log import RunLog
 from driftline.tables.inputs import Array
 
 WINDOWS = 256
@@ -24,7 +24,7 @@ BASELINES = {name: kind.title for name, kind in baselines.BASELINES.items()} | {
 
 
 @dataclass(frozen=True)
-class Trail:
+class Trajectory:
     """The weights of the features, (n, d), and the memory, (n,), after so many rows."""
 
     rows: Array
@@ -37,33 +37,33 @@ class Trail:
 
 @dataclass
 class Facts:
-    """Figures of a chronicle, each computed when asked for."""
+    """Figures of a run log, each computed when asked for."""
 
-    chronicle: Chronicle
+    log: RunLog
     fine: dict[str, Array] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.fine = self.chronicle.fine.buckets()
-        self.portrait: dict[str, Any] = self.chronicle.portrait()
+        self.fine = self.log.fine.buckets()
+        self.model_summary: dict[str, Any] = self.log.model_summary()
 
     # Where a row stands on the axis.
 
     @property
     def by_time(self) -> bool:
         """Whether the axis is time; otherwise it is the number of the row."""
-        return self.chronicle.clock is not None and self.chronicle.in_order
+        return self.log.clock is not None and self.log.in_order
 
     @property
     def by_date(self) -> bool:
         """Whether the axis is made of dates."""
-        return self.by_time and self.chronicle.clock in (DATES, ZONED)
+        return self.by_time and self.log.clock in (DATES, ZONED)
 
     @property
     def axis(self) -> str:
         """What the axis is made of."""
         if not self.by_time:
             return "row"
-        return "time (UTC)" if self.chronicle.clock == ZONED else "time"
+        return "time (UTC)" if self.log.clock == ZONED else "time"
 
     @cached_property
     def ends(self) -> tuple[Array, Array]:
@@ -83,7 +83,7 @@ class Facts:
     @property
     def span(self) -> tuple[float, float]:
         """The axis from its first to its last place."""
-        first, last = self.at(np.array([0, self.chronicle.rows - 1]))
+        first, last = self.at(np.array([0, self.log.rows - 1]))
         return float(first), float(last)
 
     def place(self, row: float) -> str:
@@ -99,7 +99,7 @@ class Facts:
         where = float(self.at(np.array([row]))[0])
         first, last = self.span
         if self.by_date:
-            daily = (last - first) >= 0.99 * words.DAY * max(self.chronicle.rows - 1, 1)
+            daily = (last - first) >= 0.99 * words.DAY * max(self.log.rows - 1, 1)
             return words.date(where, np.inf if daily else min(last - first, 100 * words.DAY))
         return words.number(where, 6) if self.by_time else f"row {row:,.0f}"
 
@@ -108,9 +108,9 @@ class Facts:
     @cached_property
     def window(self) -> int:
         """The rows of a window."""
-        fixed = self.chronicle.hindsight
-        width = max(self.chronicle.fine.width, fixed.width if fixed else 1)
-        rows = self.chronicle.rows
+        fixed = self.log.hindsight
+        width = max(self.log.fine.width, fixed.width if fixed else 1)
+        rows = self.log.rows
         while rows > width * WINDOWS or (width < SHORTEST and rows > width * SHORTEST):
             width *= 2
         return width
@@ -118,7 +118,7 @@ class Facts:
     @cached_property
     def windows(self) -> dict[str, Array]:
         """The sums of the buckets by window."""
-        each = max(self.window // self.chronicle.fine.width, 1)
+        each = max(self.window // self.log.fine.width, 1)
         starts = np.arange(0, len(self.fine["rows"]), each)
         with np.errstate(over="ignore", invalid="ignore"):
             return {name: np.add.reduceat(self.fine[name], starts) for name in SUMS}
@@ -131,13 +131,13 @@ class Facts:
     @cached_property
     def triangles(self) -> Array:
         """One for each stretch: see :mod:`driftline.report.hindsight`; none where the inputs were not followed."""
-        fixed = self.chronicle.hindsight
+        fixed = self.log.hindsight
         return np.empty((0, 3, 3)) if fixed is None or not self.sums["counted"] else fixed.triangles()
 
     @cached_property
     def _fixed(self) -> tuple[Array, Array, Array] | None:
         """Weights of the best fixed model, its losses by window, the spreads of the features."""
-        fixed = self.chronicle.hindsight
+        fixed = self.log.hindsight
         if fixed is None or not len(self.triangles):
             return None
         return best_fixed(merged(self.triangles, self.window // fixed.width))
@@ -147,7 +147,7 @@ class Facts:
         """The standard deviations of the features."""
         if self._fixed is not None:
             return self._fixed[2]
-        spread = self.chronicle.spread
+        spread = self.log.spread
         return spread.deviations() if spread.count else None
 
     @cached_property
@@ -188,17 +188,17 @@ class Facts:
         return self.sums["inside"] / self.sums["judged"] if self.sums["judged"] else None
 
     @cached_property
-    def trail(self) -> Trail:
+    def trajectory(self) -> Trajectory:
         """Weights and memory along the stream, up to the model as it is now."""
-        kept, rows = self.chronicle.snapshots, self.chronicle.rows
-        now = np.array(self.portrait.get("weights", ()), dtype=np.float64)
+        kept, rows = self.log.snapshots, self.log.rows
+        now = np.array(self.model_summary.get("weights", ()), dtype=np.float64)
         width, shares = kept.weights.shape[1], (kept.rows[kept.mixed], kept.shares[kept.mixed], kept.experts)
-        if not self.portrait or len(now) < width:
-            return Trail(kept.rows, kept.weights, kept.memory, *shares)
+        if not self.model_summary or len(now) < width:
+            return Trajectory(kept.rows, kept.weights, kept.memory, *shares)
         which = kept.whole(rows) & (kept.rows < rows - 1)
         weights = np.concatenate([kept.weights[which], now[None, :width]])
-        memory = self.portrait["memory"]
-        return Trail(
+        memory = self.model_summary["memory"]
+        return Trajectory(
             np.append(kept.rows[which], rows - 1),
             weights,
             np.append(kept.memory[which], np.nan if memory is None else memory),
@@ -208,14 +208,14 @@ class Facts:
     @property
     def memory(self) -> tuple[float, float] | None:
         """How many rows the model looks back on: in the later half of the stream, its median, and at the end."""
-        later = np.isfinite(self.trail.memory) & (2 * self.trail.rows >= self.chronicle.rows - 1)
-        known = self.trail.memory[later]
+        later = np.isfinite(self.trajectory.memory) & (2 * self.trajectory.rows >= self.log.rows - 1)
+        known = self.trajectory.memory[later]
         return (float(np.median(known)), float(known[-1])) if len(known) else None
 
     @cached_property
     def alarm_rows(self) -> Array:
         """The rows that raised the latest alarms."""
-        return np.array([record.row for record in self.chronicle.alarms.records()], dtype=np.int64)
+        return np.array([record.row for record in self.log.alarms.records()], dtype=np.int64)
 
     @cached_property
     def reset_rows(self) -> Array:
@@ -225,9 +225,7 @@ class Facts:
     @cached_property
     def names(self) -> list[str]:
         """Of the features."""
-        known = self.portrait.get("names") or self.chronicle.names or []
-        letter = "x" if self.chronicle.features or self.portrait else "weight "  # of what, only they can tell
-        width = max(
-            self.chronicle.features, len(self.portrait.get("weights", ())), self.chronicle.snapshots.weights.shape[1]
-        )
+        known = self.model_summary.get("names") or self.log.names or []
+        letter = "x" if self.log.features or self.model_summary else "weight "  # of what, only they can tell
+        width = max(self.log.features, len(self.model_summary.get("weights", ())), self.log.snapshots.weights.shape[1])
         return [*known[:width], *(f"{letter}{place}" for place in range(len(known), width))] if width else list(known)

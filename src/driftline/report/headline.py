@@ -22,7 +22,7 @@ def headline(facts: Facts, alarms: Sequence[AlarmLine]) -> list[str]:
         return ["No row had a label, a prediction and an earlier label, so there is no error to speak of."]
     return [
         _error(facts),
-        *(f"{words}." for words in facts.portrait.get("warnings", ())),
+        *(f"{words}." for words in facts.model_summary.get("warnings", ())),
         *_drift(facts, alarms),
         *_memory(facts),
     ]
@@ -68,7 +68,7 @@ def _drift(facts: Facts, alarms: Sequence[AlarmLine]) -> list[str]:
 def _alarms(facts: Facts, alarms: Sequence[AlarmLine]) -> list[str]:
     """When it rose most and last, by how much and why; and how it is now."""
     largest, last = max(alarms, key=lambda line: line.ratio), alarms[-1]
-    count = facts.chronicle.alarms.count
+    count = facts.log.alarms.count
     if count == 1:
         rises = [f"The error rose once, {_rise(facts, last)}"]
     elif largest is last:
@@ -113,7 +113,7 @@ def steps_ahead(figures: Sequence[Mapping[str, float | None]]) -> str:
 
 def intervals(facts: Facts) -> str:
     """What became of the intervals."""
-    level, coverage = facts.chronicle.level, facts.coverage
+    level, coverage = facts.log.level, facts.coverage
     if coverage is None:
         return "There were no intervals: ask for them with a level, such as 0.9."
     held = f"held {words.share(coverage)} of {words.count(facts.sums['judged'], 'label')}"

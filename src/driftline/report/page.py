@@ -18,10 +18,10 @@ from driftline.report import svg, words
 from driftline.report.alarms import AlarmLine, alarm_lines
 from driftline.report.certified import certified, happened
 from driftline.report.charts import MOST_WEIGHTS, Chart, by_step, charts
-from driftline.report.chronicle import Chronicle
 from driftline.report.contributions import Contributions, contributions, ranked
 from driftline.report.facts import BASELINES, Facts
 from driftline.report.headline import headline, intervals, steps_ahead
+from driftline.report.run_log import RunLog
 from driftline.report.view import PLACE_DIGITS, rounded, view
 from driftline.storage import atomic
 
@@ -37,7 +37,7 @@ Figures = Sequence[Mapping[str, float | None]]  # of each step ahead
 
 
 def write_page(
-    chronicle: Chronicle,
+    log: RunLog,
     path: str | os.PathLike[str],
     *,
     command: str | None,
@@ -45,29 +45,29 @@ def write_page(
     steps: Figures = (),
 ) -> None:
     """Writes the page so that a reader finds the old file or the new one, never a part."""
-    atomic.write(path, render(chronicle, command=command, title=title, steps=steps).encode())
+    atomic.write(path, render(log, command=command, title=title, steps=steps).encode())
 
 
-Chronicle._write_page = write_page
+RunLog._write_page = write_page
 
 
-def render(chronicle: Chronicle, *, command: str | None = None, title: str | None = None, steps: Figures = ()) -> str:
-    """The page as text; ``steps`` are the figures of a forecast at each step, of which the chronicle followed the first."""
+def render(log: RunLog, *, command: str | None = None, title: str | None = None, steps: Figures = ()) -> str:
+    """The page as text; ``steps`` are the figures of a forecast at each step, of which the run log followed the first."""
     check_jinja()
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    if not chronicle.rows:
+    if not log.rows:
         raise ValueError("the report needs at least one row: nothing was added")
     script, style, licence = (_vendored(name) for name in ("uPlot.iife.min.js", "uPlot.min.css", "LICENSE"))
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
     )
-    facts = Facts(chronicle)
+    facts = Facts(log)
     found = contributions(facts)
     drawn, alarms = charts(facts, found), alarm_lines(facts, found)
     ahead = by_step(steps, facts) if steps else []
     return environment.get_template("report.html").render(
-        title=title or f"{facts.portrait.get('learner', 'A model')} following {chronicle.target}",
+        title=title or f"{facts.model_summary.get('learner', 'A model')} following {log.target}",
         subtitle=[*_subtitle(facts), *([f"forecast {words.count(len(steps), 'step')} ahead"] if steps else [])],
         headline=[*headline(facts, alarms), *([steps_ahead(steps)] if steps else [])],
         tiles=_tiles(facts),
@@ -76,7 +76,7 @@ def render(chronicle: Chronicle, *, command: str | None = None, title: str | Non
         pictures={} if script else {chart.key: svg.chart(chart, facts.by_date) for chart in drawn if not chart.missing},
         data=_embedded(_as_json(facts, drawn, alarms)) if script else "",
         alarms=alarms,
-        earlier_alarms=chronicle.alarms.count - len(alarms),
+        earlier_alarms=log.alarms.count - len(alarms),
         ratio=words.ratio,
         resets=facts.sums["resets"],
         steps=[(chart, svg.chart(chart, False)) for chart in ahead],
@@ -85,9 +85,9 @@ def render(chronicle: Chronicle, *, command: str | None = None, title: str | Non
         intervals=intervals(facts),
         **_table(facts, found),
         windows=_windows(facts),
-        portrait=facts.portrait,
-        certified=certified(facts.portrait["certificate"]) if facts.portrait else [],
-        happened=happened(facts.portrait["certificate"]) if facts.portrait else [],
+        model_summary=facts.model_summary,
+        certified=certified(facts.model_summary["certificate"]) if facts.model_summary else [],
+        happened=happened(facts.model_summary["certificate"]) if facts.model_summary else [],
         command=command,
         number=words.number,
         sparkline=svg.sparkline,
@@ -125,7 +125,7 @@ def _as_json(facts: Facts, drawn: Sequence[Chart], alarms: Sequence[AlarmLine]) 
     return {
         "dates": facts.by_date,
         "axis": facts.axis,
-        "target": facts.chronicle.target,
+        "target": facts.log.target,
         "alarms": [rounded(line, PLACE_DIGITS) for line in places],
         "view": view(facts),
         "charts": [_as_data(chart) for chart in drawn if not chart.missing],
@@ -161,12 +161,12 @@ def _as_data(chart: Chart) -> dict[str, Any]:
 
 def _subtitle(facts: Facts) -> list[str]:
     first, last = facts.span
-    parts = [words.count(facts.chronicle.rows, "row")]
-    if facts.chronicle.features or facts.portrait:
+    parts = [words.count(facts.log.rows, "row")]
+    if facts.log.features or facts.model_summary:
         parts.append(words.count(len(facts.names), "feature"))
     if facts.by_date:
         parts.append(f"{words.date(first, last - first)} to {words.date(last, last - first)}")
-    elif facts.chronicle.clock is not None:
+    elif facts.log.clock is not None:
         kept = facts.by_time
         parts.append(
             f"times {words.number(first, 6)} to {words.number(last, 6)}"
@@ -176,7 +176,7 @@ def _subtitle(facts: Facts) -> list[str]:
     early = facts.sums["early"]
     if early:
         parts.append(f"{words.count(early, 'row')} before the first known label not counted")
-    skipped = facts.chronicle.rows - facts.sums["counted"] - early
+    skipped = facts.log.rows - facts.sums["counted"] - early
     if skipped:
         parts.append(f"{words.count(skipped, 'row')} without an error, because a value was missing")
     return parts
@@ -185,12 +185,12 @@ def _subtitle(facts: Facts) -> list[str]:
 def _tiles(facts: Facts) -> list[tuple[str, str, str]]:
     """Value, what it is, and how it is meant."""
     errors = facts.errors
-    learner = facts.portrait.get("learner", "the model")
+    learner = facts.model_summary.get("learner", "the model")
     tiles = [(words.number(errors["model"]), f"root mean squared error of {learner}", "large errors weigh more")]
     if facts.sums["counted"]:
         mean = facts.sums["size"] / facts.sums["counted"]
         tiles.append((words.number(mean), f"mean absolute error of {learner}", "all errors weigh alike"))
-    season = facts.chronicle.baselines.known[OneSeasonAgo.name]
+    season = facts.log.baselines.known[OneSeasonAgo.name]
     ago = f" ({words.count(season.rows_ago, 'row')} before)" if isinstance(season, OneSeasonAgo) else ""
     tiles += [
         (
@@ -202,7 +202,7 @@ def _tiles(facts: Facts) -> list[tuple[str, str, str]]:
         if name in errors
     ]
     if facts.coverage is not None:
-        level = facts.chronicle.level
+        level = facts.log.level
         tiles.append(
             (
                 words.share(facts.coverage),
@@ -220,7 +220,7 @@ def _places(facts: Facts) -> str:
     """Where labels fell, relative to their intervals."""
     if facts.coverage is None:
         return ""
-    counts = facts.chronicle.places.reshape(BARS, -1).sum(axis=1).tolist()
+    counts = facts.log.places.reshape(BARS, -1).sum(axis=1).tolist()
     third = BARS // 3
     below, above = sum(counts[:third]), sum(counts[2 * third :])
     label = f"Where labels fell: {below:,} below their interval, {above:,} above it"
@@ -235,11 +235,11 @@ def _table(facts: Facts, found: Contributions | None) -> dict[str, Any]:
         "others": others,
         "others_share": words.share(rest),
         "followed": found is not None,
-        "unfollowed": facts.chronicle.unfixed or "nothing could be compared",
+        "unfollowed": facts.log.unfixed or "nothing could be compared",
         "spread_known": facts.spreads is not None,
         "weighted": any(feature.weight is not None for feature in features),
         "unexplained": unexplained,
-        "target": facts.chronicle.target,
+        "target": facts.log.target,
         "share": words.share,
     }
 

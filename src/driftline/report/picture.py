@@ -10,10 +10,10 @@ from driftline.errors import missing_extra
 from driftline.report import words
 from driftline.report.alarms import alarm_lines
 from driftline.report.charts import Chart, charts, limits, shown_at_first
-from driftline.report.chronicle import Chronicle
 from driftline.report.contributions import contributions
 from driftline.report.facts import Facts
 from driftline.report.headline import headline
+from driftline.report.run_log import RunLog
 
 # Those of the page in light colours.
 COLOURS = {
@@ -24,13 +24,13 @@ COLOURS = {
 }  # fmt: skip
 
 
-def draw(chronicle: Chronicle, path: Any = None) -> Any:
+def draw(log: RunLog, path: Any = None) -> Any:
     """A figure with every chart that has something to show."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise missing_extra("pictures need", "matplotlib", "plot") from error
-    facts = Facts(chronicle)
+    facts = Facts(log)
     found = contributions(facts)
     drawn = [chart for chart in charts(facts, found) if not chart.missing]
     lines = -(-len(drawn) // 2)

@@ -45,7 +45,7 @@ FIELDS: dict[str, Merge] = {
 
 
 @dataclass(frozen=True)
-class Rows:
+class RunRows:
     """Rows of a run with their labels.
 
     Attributes:

@@ -33,11 +33,11 @@ def view(facts: Facts) -> dict[str, Any]:
     if "fixed" in facts.losses:
         losses["fixed"] = _spread_out(facts)
     return {
-        "width": facts.chronicle.fine.width,
+        "width": facts.log.fine.width,
         "begin": rounded(facts.at(np.zeros(1)), PLACE_DIGITS)[0],
         "ends": rounded(facts.at(facts.ends[1]), PLACE_DIGITS) if facts.by_time else None,
-        "rows": facts.chronicle.rows,
-        "fewest": FEWEST_ROWS if facts.chronicle.rows > FEWEST_ROWS**2 else 1,
+        "rows": facts.log.rows,
+        "fewest": FEWEST_ROWS if facts.log.rows > FEWEST_ROWS**2 else 1,
         "counted": rounded(fine["counted"]),
         "losses": {name: rounded(loss) for name, loss in losses.items()},
         "judged": rounded(fine["judged"]),
@@ -49,7 +49,7 @@ def view(facts: Facts) -> dict[str, Any]:
 
 def _spread_out(facts: Facts) -> Array:
     """The loss of the best fixed model by bucket: a window's is spread over the rows that count in it."""
-    each = max(facts.window // facts.chronicle.fine.width, 1)
+    each = max(facts.window // facts.log.fine.width, 1)
     counted = facts.fine["counted"]
     window = np.arange(len(counted)) // each
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
@@ -59,13 +59,13 @@ def _spread_out(facts: Facts) -> Array:
 
 def _segments(facts: Facts) -> list[tuple[int, Array]]:
     """Stretches of rows that are kept: the latest ones, and those around the latest alarms before them. First row, rows."""
-    if facts.chronicle.fine.width == 1:
+    if facts.log.fine.width == 1:
         return []  # every bucket is a row
-    recent = facts.chronicle.recent.values
-    begin = facts.chronicle.rows - len(recent)
+    recent = facts.log.recent.values
+    begin = facts.log.rows - len(recent)
     around = [
-        (min(record.row + AFTER, facts.chronicle.rows) - len(record.rows), record.rows)
-        for record in facts.chronicle.alarms.records()
+        (min(record.row + AFTER, facts.log.rows) - len(record.rows), record.rows)
+        for record in facts.log.alarms.records()
         if len(record.rows)
     ]
     return [*((first, rows) for first, rows in around if first < begin), (begin, recent)]

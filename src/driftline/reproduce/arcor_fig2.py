@@ -12,7 +12,7 @@ from driftline import ARCOR, AROWR, NLMS, Learner
 from driftline.evaluate import Cell, Table
 from driftline.reproduce.context import Context
 from driftline.reproduce.pictures import band, bands, colours, legend_below, panels
-from driftline.reproduce.race import Course, Outcome, race
+from driftline.reproduce.race import Course, RaceResult, race
 from driftline.reproduce.target import Check, Findings, Target
 from driftline.streams import Rotating, Switching
 
@@ -58,7 +58,7 @@ def compute(context: Context) -> Findings:
     return judge(race(context, courses, dict.fromkeys(courses, own), context.pick(100, 3)))
 
 
-def judge(outcomes: Mapping[str, Outcome]) -> Findings:
+def judge(outcomes: Mapping[str, RaceResult]) -> Findings:
     """The paper's order on each stream, by paired tests."""
     records: list[list[Any]] = []
     checks = {}
@@ -88,7 +88,7 @@ def judge(outcomes: Mapping[str, Outcome]) -> Findings:
     )
 
 
-def gaps(course: str, outcome: Outcome) -> Check:
+def gaps(course: str, outcome: RaceResult) -> Check:
     """Checks the paper's second statement, if the first holds."""
     half = int(np.searchsorted(outcome.at, outcome.at[-1] / 2))
     middles = [outcome.gap(worse, better)[0] for worse, better in pairwise(ORDER)]
@@ -101,7 +101,7 @@ def _whole(value: float) -> Cell:
     return Cell(value, f"{value:,.0f}")
 
 
-def remark(outcomes: Mapping[str, Outcome], checks: Mapping[str, Check]) -> str:
+def remark(outcomes: Mapping[str, RaceResult], checks: Mapping[str, Check]) -> str:
     """Says which unit agrees, and where no learner can track the target."""
     agree = [words for words in UNITS.values() if all(check.holds for name, check in checks.items() if name.endswith(words))]
     lost = [course for course, out in outcomes.items() if min(map(out.mean, out.learners)) > 0.99 * float(out.zero.mean())]
@@ -117,7 +117,7 @@ def remark(outcomes: Mapping[str, Outcome], checks: Mapping[str, Check]) -> str:
     )
 
 
-def draw(outcomes: Mapping[str, Outcome]) -> Any:
+def draw(outcomes: Mapping[str, RaceResult]) -> Any:
     """Draws cumulative losses above, and below the difference between ARCOR's and NLMS's losses on each sequence."""
     figure, axes = panels(2 * len(outcomes), rows=2, width=3.9, height=3.4)
     powers = [f"ARCOR, q = {q:g}" for q in POWERS]

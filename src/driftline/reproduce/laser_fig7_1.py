@@ -13,7 +13,7 @@ from driftline import ARCOR, AROWR, CRRLS, LASER, NLMS, Kalman, Learner
 from driftline.evaluate import Cell, Table
 from driftline.reproduce.context import Context
 from driftline.reproduce.pictures import band, colours, legend_below, panels
-from driftline.reproduce.race import Course, Inputs, Outcome, race
+from driftline.reproduce.race import Course, Inputs, RaceResult, race
 from driftline.reproduce.target import Check, Findings, Target
 from driftline.streams import Rotating, Switching
 
@@ -95,7 +95,7 @@ def compute(context: Context) -> Findings:
     return judge({reading: outcomes[reading.course] for reading in found})
 
 
-def statements(outcome: Outcome, leader: str = "LASER", arcor: str = "ARCOR") -> dict[str, bool]:
+def statements(outcome: RaceResult, leader: str = "LASER", arcor: str = "ARCOR") -> dict[str, bool]:
     """The thesis's statements on constant drift, with other learners in place of LASER and ARCOR if given."""
     five = [{"LASER": leader, "ARCOR": arcor}.get(name, name) for name in FIVE]
     return {
@@ -106,7 +106,7 @@ def statements(outcome: Outcome, leader: str = "LASER", arcor: str = "ARCOR") ->
     }
 
 
-def judge(outcomes: Mapping[Reading, Outcome]) -> Findings:
+def judge(outcomes: Mapping[Reading, RaceResult]) -> Findings:
     """Checks the thesis's statements in the plain reading, and finds the other readings in which they hold."""
     constant = {reading: outcome for reading, outcome in outcomes.items() if not reading.switches}
     switching = {reading: outcome for reading, outcome in outcomes.items() if reading.switches}
@@ -146,7 +146,7 @@ def plain(reading: Reading) -> bool:
     return reading.inputs == "as drawn" and reading.rate == DEGREE
 
 
-def records(outcomes: Mapping[Reading, Outcome]) -> list[list[Any]]:
+def records(outcomes: Mapping[Reading, RaceResult]) -> list[list[Any]]:
     """Curves in the plain readings, and final losses in all others."""
     found: list[list[Any]] = []
     for reading, outcome in outcomes.items():
@@ -162,7 +162,7 @@ def records(outcomes: Mapping[Reading, Outcome]) -> list[list[Any]]:
     return found
 
 
-def losses(outcomes: Mapping[Reading, Outcome]) -> Table:
+def losses(outcomes: Mapping[Reading, RaceResult]) -> Table:
     """The mean losses in the plain readings, best of the five in bold."""
     rows: list[list[Any]] = []
     for reading, outcome in outcomes.items():
@@ -174,7 +174,7 @@ def losses(outcomes: Mapping[Reading, Outcome]) -> Table:
     return Table(["stream", *names], rows, "Mean cumulative squared loss; the best of the thesis's five in bold.")
 
 
-def leads(constant: Mapping[Reading, Outcome]) -> Table:
+def leads(constant: Mapping[Reading, RaceResult]) -> Table:
     """The rates of a constant drift at which LASER, or Kalman in its place, is the best of the five."""
     rows: list[list[Any]] = []
     for (inputs, noise), own in by_reading(constant).items():
@@ -184,7 +184,7 @@ def leads(constant: Mapping[Reading, Outcome]) -> Table:
     return Table(["inputs", "noise", *LEADERS], rows, caption)
 
 
-def orders(constant: Mapping[Reading, Outcome]) -> Table:
+def orders(constant: Mapping[Reading, RaceResult]) -> Table:
     """The rates at which all of the thesis's statements on constant drift hold, by how ARCOR is tuned."""
     rows: list[list[Any]] = []
     for ((inputs, noise), own), who in product(by_reading(constant).items(), LEADERS):
@@ -194,9 +194,9 @@ def orders(constant: Mapping[Reading, Outcome]) -> Table:
     return Table(["inputs", "noise", "in LASER's place", *ARCORS], rows, caption)
 
 
-def by_reading(constant: Mapping[Reading, Outcome]) -> dict[tuple[Inputs, float], dict[float, Outcome]]:
+def by_reading(constant: Mapping[Reading, RaceResult]) -> dict[tuple[Inputs, float], dict[float, RaceResult]]:
     """Outcomes by the rate, for each reading of the inputs and each noise."""
-    found: dict[tuple[Inputs, float], dict[float, Outcome]] = {}
+    found: dict[tuple[Inputs, float], dict[float, RaceResult]] = {}
     for reading, outcome in constant.items():
         found.setdefault((reading.inputs, reading.noise), {})[reading.rate] = outcome
     return found
@@ -206,7 +206,7 @@ def _rates(rates: list[float]) -> str:
     return ", ".join(f"{rate:.3g}" for rate in rates) or "none"
 
 
-def remarks(constant: Mapping[Reading, Outcome]) -> list[str]:
+def remarks(constant: Mapping[Reading, RaceResult]) -> list[str]:
     """Remarks on why LASER is behind, from its recursion without shrinking, and on what its lead is worth."""
     ratios = {reading: outcome.mean("LASER") / outcome.mean("Kalman") for reading, outcome in constant.items()}
     leading = [reading for reading, outcome in constant.items() if statements(outcome)["LASER is the best"]]
@@ -236,11 +236,11 @@ def remarks(constant: Mapping[Reading, Outcome]) -> list[str]:
     return words
 
 
-def _in_order(outcome: Outcome, leader: str) -> bool:
+def _in_order(outcome: RaceResult, leader: str) -> bool:
     return any(all(statements(outcome, leader, arcor).values()) for arcor in ARCORS)
 
 
-def draw(outcomes: Mapping[Reading, Outcome]) -> Any:
+def draw(outcomes: Mapping[Reading, RaceResult]) -> Any:
     """Draws the thesis's four panels above, and below the losses by rate of a constant drift in four readings."""
     figure, axes = panels(8, rows=2, width=4.0, height=3.5)
     own = colours([*FIVE, "Kalman"])

@@ -48,7 +48,7 @@ class Course:
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class RaceResult:
     """Cumulative losses of tuned learners.
 
     Attributes:
@@ -138,7 +138,7 @@ def raced(job: _Repetition) -> tuple[NDArray[Any], float]:
 
 def race(
     context: Context, courses: Mapping[str, Course], grids: Mapping[str, Grid], repeats: int, points: int = 100
-) -> dict[str, Outcome]:
+) -> dict[str, RaceResult]:
     """Tunes every learner on one sequence of each course, then runs it on ``repeats`` others.
 
     Args:
@@ -167,7 +167,7 @@ def race(
     for course in courses:
         curves, zero = zip(*(next(done) for _ in others), strict=True)
         chosen = {name: spoken(learner) for name, learner in winners[course].items()}
-        found[course] = Outcome(tuple(winners[course]), chosen, marks[course], np.array(curves), np.array(zero))
+        found[course] = RaceResult(tuple(winners[course]), chosen, marks[course], np.array(curves), np.array(zero))
     return found
 
 

@@ -18,8 +18,8 @@ from driftline.serve.learners import learner_of
 from driftline.serve.limits import Limits
 from driftline.serve.problems import Problem
 from driftline.serve.recent import KEPT, Chunk, Recent
-from driftline.serve.requests import Block, Row
-from driftline.serve.scores import Answer, Outcome, Scores, summary
+from driftline.serve.requests import BatchTable, Row
+from driftline.serve.scores import Answer, ScoredLabel, Scores, summary
 from driftline.serve.unit import Unit, Waiting
 
 _REFUSALS = (RowRefusedError, ValueError, TypeError, FloatingPointError)
@@ -101,7 +101,7 @@ class Model:
 
     def new_labels(self, rows: Sequence[Row], remembered: Remembered) -> list[int]:
         """The rows to learn: all but those that are known already; Problem 404 or 409 where an id does not fit."""
-        if isinstance(rows, Block) and not self.config["keyed"]:
+        if isinstance(rows, BatchTable) and not self.config["keyed"]:
             return list(range(len(rows)))
         new, batch = [], dict[str, Row]()
         for index, row in enumerate(rows):
@@ -196,7 +196,7 @@ class Model:
 
         Units that know the entry already, from a snapshot, are skipped.
         """
-        if isinstance(rows, Block) and (told := self._learn_block(rows, entry, at)) is not None:
+        if isinstance(rows, BatchTable) and (told := self._learn_table(rows, entry, at)) is not None:
             return told
         made: dict[str, Unit] = {}
         todo = []
@@ -206,7 +206,7 @@ class Model:
             unit = self._unit(key, made) if key or not self.config["keyed"] else None
             if unit is not None and unit.place < entry:  # a keyed row that no longer waits was learned before the snapshot
                 todo.append((index, row, unit))
-        outcomes: dict[str, list[Outcome]] = {}
+        outcomes: dict[str, list[ScoredLabel]] = {}
         told, tickets = [], []
         with ExitStack() as stack:
             for unit in {unit.key: unit for _, _, unit in todo}.values() if len(todo) > 1 else ():
@@ -228,7 +228,7 @@ class Model:
         self._settle(told, outcomes, entry, at)
         return told
 
-    def _learn_block(self, block: Block, entry: int, at: float) -> list[Told] | None:
+    def _learn_table(self, block: BatchTable, entry: int, at: float) -> list[Told] | None:
         """Learns a table at once, with the bits of its rows one by one; None where that is to be done instead."""
         unit = self.units[""]
         if unit.place >= entry:
@@ -242,7 +242,7 @@ class Model:
         self.recent.add(Chunk(first, unit.scores.rows - len(block), "", run, block.y))
         return []
 
-    def _settle(self, told: list[Told], outcomes: dict[str, list[Outcome]], entry: int, at: float) -> None:
+    def _settle(self, told: list[Told], outcomes: dict[str, list[ScoredLabel]], entry: int, at: float) -> None:
         """Enters what was learned: ids that wait no longer, scores, alarms."""
         for row in told:
             self.units[row.key].waiting.pop(row.id, None)
@@ -256,7 +256,7 @@ class Model:
             self.recent.add(Chunk(self.learned, first, key, of_unit))
             self.learned += len(of_unit)
 
-    def _learned(self, unit: Unit, row: Row, index: int, waiting: Waiting | None) -> tuple[Outcome, Any, bytes]:
+    def _learned(self, unit: Unit, row: Row, index: int, waiting: Waiting | None) -> tuple[ScoredLabel, Any, bytes]:
         y = row.y
         assert y is not None
         if waiting is None:
@@ -269,7 +269,7 @@ class Model:
             unit.tell(ticket, y)
         except _REFUSALS as error:
             raise Problem(422, str(error), row=index, field="y" if row.x is None else "x") from None
-        return Outcome(answer, None if waiting is None else waiting.naive, y), ticket, digest
+        return ScoredLabel(answer, None if waiting is None else waiting.naive, y), ticket, digest
 
     def _asked(self, unit: Unit, row: Row, index: int, ahead: int | None = None) -> tuple[Any, Answer]:
         assert row.x is not None

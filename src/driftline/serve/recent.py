@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from driftline.base.run import Run
-from driftline.serve.scores import Outcome
+from driftline.serve.scores import ScoredLabel
 from driftline.serve.unit import finite_or_none
 from driftline.tables.inputs import Array
 
@@ -29,7 +29,7 @@ class Chunk:
     learned: int
     before: int
     key: str
-    said: list[Outcome] | Run
+    said: list[ScoredLabel] | Run
     y: Array | None = None
 
     def rows(self) -> list[tuple[Any, ...]]:

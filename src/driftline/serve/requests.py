@@ -37,7 +37,7 @@ class Row:
         return blake2b(repr(plain).encode(), digest_size=16).digest()
 
 
-class Block(Sequence[Row]):
+class BatchTable(Sequence[Row]):
     """Labels without ids, all with the same features: a batch as a table.
 
     Attributes:
@@ -57,7 +57,7 @@ class Block(Sequence[Row]):
         return Row(None, "", row if self.names is None else dict(zip(self.names, row, strict=True)), float(self.y[index]))
 
 
-def block_of(data: bytes) -> Block | None:
+def table_of(data: bytes) -> BatchTable | None:
     """A body as a table, where it is one and all of it is sound but for the names of its features; None otherwise."""
     found = read_json_table(data)
     if found is None or len(found[2]) < _TABLE:
@@ -68,7 +68,7 @@ def block_of(data: bytes) -> Block | None:
     except Problem:
         return None  # the place is to be told by its distance from the beginning of the body
     names = list(x) if isinstance(x, dict) else None
-    return Block(names, X, y) if len(x) == X.shape[1] else None  # a name may be there twice
+    return BatchTable(names, X, y) if len(x) == X.shape[1] else None  # a name may be there twice
 
 
 class Requests:
@@ -125,7 +125,7 @@ class Requests:
     def read_rows(self, kind: str, data: bytes) -> tuple[Sequence[Row], bool]:
         """The rows of a call that predicts, learns or forecasts, and whether they came as a batch."""
         check = self._rows[kind]
-        if kind == "learn" and (block := block_of(data)) is not None and len(block) <= self.limits.rows:
+        if kind == "learn" and (block := table_of(data)) is not None and len(block) <= self.limits.rows:
             _check_row(check, {"x": block[0].x, "y": block[0].y}, 0)  # the others have the same names
             return block, True
         given = parse(data)
@@ -172,7 +172,7 @@ def row_of(part: dict[str, Any]) -> Row:
 
 def rows_of(data: bytes) -> Sequence[Row]:
     """The rows of a body that was checked when it was logged."""
-    block = block_of(data)
+    block = table_of(data)
     if block is not None:
         return block
     given = parse(data)

@@ -17,7 +17,7 @@ Naive = tuple[float, float]  # what the baselines said: the last label known, an
 
 
 @dataclass(slots=True)
-class Outcome:
+class ScoredLabel:
     """A label beside what was said about it.
 
     Attributes:
@@ -54,7 +54,7 @@ class Scores:
         """What the baselines say now."""
         return self.newest, self.total / self.rows if self.rows else float("nan")
 
-    def take(self, outcomes: list[Outcome], at: float) -> list[int]:
+    def take(self, outcomes: list[ScoredLabel], at: float) -> list[int]:
         """Adds labels; the numbers of those that raised the alarm."""
         errors = []
         for outcome in outcomes:

@@ -9,10 +9,10 @@ namespace driftline {
 
 struct Asked {
     double prediction = NAN;
-    Promise promise;
-    double labels = 0;         // labels learned by then
-    Index ahead = 1;           // how many rows the row is ahead of the last of them
-    std::vector<double> notes; // numbers of the model's own
+    IntervalBasis interval_basis;
+    double labels = 0;          // labels learned by then
+    Index ahead = 1;            // how many rows the row is ahead of the last of them
+    std::vector<double> record; // what the model needs to learn the label
 };
 
 // Row t of a batch as a separate batch, with or without its label.

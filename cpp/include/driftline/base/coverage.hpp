@@ -197,7 +197,7 @@ DRIFTLINE_INLINE void catch_up(Coverage& c) {
 }
 
 // The basis of an interval. It is kept with the prediction, and scored when the label comes.
-struct Promise {
+struct IntervalBasis {
     double bound[level_count] = {}; // a score above it is a miss of the level
     double variance = 1;            // of the label, from the model; a score is a squared error divided by it
     double largest_loss = 0;        // largest squared error so far
@@ -208,9 +208,9 @@ inline void issue(const Coverage& c, double* bound) {
     for (Index k = 0; k < level_count; ++k)
         bound[k] = below = at_least(below, c.bound[k]);
 }
-inline Promise promise(Coverage& c, double variance, double largest_loss) {
+inline IntervalBasis basis_of_interval(Coverage& c, double variance, double largest_loss) {
     catch_up(c);
-    Promise out;
+    IntervalBasis out;
     issue(c, out.bound);
     out.variance = variance;
     out.largest_loss = at_least(largest_loss, c.largest_loss);
@@ -218,14 +218,14 @@ inline Promise promise(Coverage& c, double variance, double largest_loss) {
     return out;
 }
 // Half the width of the interval, at most ten times the largest error so far.
-inline double half_width(const Promise& promise, const Level& level) {
-    if (promise.labels < level.enough)
+inline double half_width(const IntervalBasis& basis, const Level& level) {
+    if (basis.labels < level.enough)
         return HUGE_VAL;
-    double bound = promise.bound[level.at];
+    double bound = basis.bound[level.at];
     if (level.share > 0 && bound > 0)
-        bound *= std::pow(promise.bound[level.at + 1] / bound, level.share);
-    const double half = std::sqrt(bound * level.factor) * std::sqrt(at_most(promise.variance, DBL_MAX));
-    return at_most(half, 10 * std::sqrt(promise.largest_loss));
+        bound *= std::pow(basis.bound[level.at + 1] / bound, level.share);
+    const double half = std::sqrt(bound * level.factor) * std::sqrt(at_most(basis.variance, DBL_MAX));
+    return at_most(half, 10 * std::sqrt(basis.largest_loss));
 }
 
 // log(a / b) for positive numbers, flattened if they differ more than tenfold.
@@ -248,16 +248,16 @@ inline constexpr LateSteps late_steps;
 // does not count. Intervals issued narrower than today's will be missed more often anyway, so their misses count for less:
 // by log(today's / issued bound) times the density of log scores at the level, which is level (1 - level) for a log-logistic
 // distribution.
-inline void judge(Coverage& c, double square, const Promise& promise) {
+inline void judge(Coverage& c, double square, const IntervalBasis& basis) {
     --c.noted;
-    c.late = c.noted > promise.labels ? c.noted - promise.labels : 0;
+    c.late = c.noted > basis.labels ? c.noted - basis.labels : 0;
     c.largest_loss = at_least(c.largest_loss, at_most(square, DBL_MAX));
-    const bool beyond = square > 100 * promise.largest_loss; // see half_width
-    const double score = at_most(square / promise.variance, most_score);
+    const bool beyond = square > 100 * basis.largest_loss; // see half_width
+    const double score = at_most(square / basis.variance, most_score);
     const double step = at_most(step_at_once, steps_in_flight / static_cast<double>(c.late));
     alignas(32) double today[level_count], issued[level_count];
     issue(c, today);
-    std::memcpy(issued, promise.bound, sizeof issued);
+    std::memcpy(issued, basis.bound, sizeof issued);
     for (Index k = 0; k < level_count; k += lanes<double>) {
         const Doubles now = wide(today + k), then = wide(issued + k), zero = all(0.0);
         const Doubles missed = all(beyond ? most_score : score) > then ? all(1.0) : zero;

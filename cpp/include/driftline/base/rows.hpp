@@ -32,10 +32,10 @@ struct Outputs {
     double* predictions = nullptr;
     double *lower = nullptr, *upper = nullptr; // ends of the intervals of `level`
     Level level;
-    Promise* promise = nullptr;      // of one row, instead of its interval
-    unsigned char* resets = nullptr; // 1 at each row after which S was reset; others are not written
-    double* weights = nullptr;       // snapshots, d each
-    double* memory = nullptr;        // two memory statistics at each snapshot
+    IntervalBasis* interval_basis = nullptr; // of one row, instead of its interval
+    unsigned char* resets = nullptr;         // 1 at each row after which S was reset; others are not written
+    double* weights = nullptr;               // snapshots, d each
+    double* memory = nullptr;                // two memory statistics at each snapshot
     Index every = 0;
     Index done = 0;    // rows finished
     Index skipped = 0; // of the finished rows, those with a bad value
@@ -133,26 +133,26 @@ template <class T, class To> bool read_row(const Batch& batch, Index t, Index fe
 
 DRIFTLINE_INLINE double weight_of(const Batch& batch, Index t) { return batch.weight ? batch.weight[t] : 1.0; }
 
-enum class Fate { learn, predict, pass, refuse };
+enum class RowAction { learn, predict, pass, refuse };
 
 // What to do with row t, given whether its x is complete.
-template <class T> DRIFTLINE_INLINE Fate fate_of(const Batch& batch, Index t, bool whole) {
+template <class T> DRIFTLINE_INLINE RowAction row_action(const Batch& batch, Index t, bool whole) {
     if (!batch.y)
-        return whole ? Fate::predict : batch.skip ? Fate::pass : Fate::refuse;
+        return whole ? RowAction::predict : batch.skip ? RowAction::pass : RowAction::refuse;
     if (whole && std::fabs(batch.y[t]) <= type_max<T>) [[likely]]
-        return weight_of(batch, t) != 0 ? Fate::learn : Fate::predict;
-    return !batch.skip ? Fate::refuse : whole ? Fate::predict : Fate::pass;
+        return weight_of(batch, t) != 0 ? RowAction::learn : RowAction::predict;
+    return !batch.skip ? RowAction::refuse : whole ? RowAction::predict : RowAction::pass;
 }
 // |x|^2, which every step needs, shows that x is finite; x is checked only if the square overflowed.
-template <class T> DRIFTLINE_INLINE Fate fate_of(const Batch& batch, Index t, const T* x, Index size, double norm2) {
-    return fate_of<T>(batch, t, norm2 <= DBL_MAX || all_finite(x, size));
+template <class T> DRIFTLINE_INLINE RowAction row_action(const Batch& batch, Index t, const T* x, Index size, double norm2) {
+    return row_action<T>(batch, t, norm2 <= DBL_MAX || all_finite(x, size));
 }
 // Whether row t counts as skipped, given that it was only predicted or passed over.
-template <class T> DRIFTLINE_INLINE bool was_skipped(const Batch& batch, Index t, Fate fate) {
-    return fate == Fate::pass || (batch.y && !(std::fabs(batch.y[t]) <= type_max<T>));
+template <class T> DRIFTLINE_INLINE bool was_skipped(const Batch& batch, Index t, RowAction action) {
+    return action == RowAction::pass || (batch.y && !(std::fabs(batch.y[t]) <= type_max<T>));
 }
 
-inline void write_ends(const Promise& made, const Level& level, double prediction, double& lower, double& upper) {
+inline void write_ends(const IntervalBasis& made, const Level& level, double prediction, double& lower, double& upper) {
     const double half = std::isnan(prediction) ? prediction : half_width(made, level);
     if (std::isnan(half)) {
         lower = upper = half;
@@ -161,11 +161,11 @@ inline void write_ends(const Promise& made, const Level& level, double predictio
     lower = half < HUGE_VAL ? at_least(-DBL_MAX, prediction - half) : -HUGE_VAL;
     upper = half < HUGE_VAL ? at_most(prediction + half, DBL_MAX) : HUGE_VAL;
 }
-// Writes the interval of row t around its prediction, for a label of the given variance; or its promise.
+// Writes the interval of row t around its prediction, for a label of the given variance; or what the interval is based on.
 inline void write_interval(const Outputs& out, Index t, Coverage& coverage, double variance, double largest_loss) {
-    const Promise made = promise(coverage, variance, largest_loss);
-    if (out.promise)
-        *out.promise = made;
+    const IntervalBasis made = basis_of_interval(coverage, variance, largest_loss);
+    if (out.interval_basis)
+        *out.interval_basis = made;
     else
         write_ends(made, out.level, out.predictions[t], out.lower[t], out.upper[t]);
 }

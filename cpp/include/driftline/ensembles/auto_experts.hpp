@@ -7,7 +7,7 @@
 
 namespace driftline {
 
-enum class Sight : int {
+enum class FeatureView : int {
     raw,      // the features on one common scale, not centred, with a weak constant
     raw_past, // raw, plus the last two labels
     standard, // every feature centred and scaled, plus a constant
@@ -16,7 +16,7 @@ enum class Sight : int {
     rows,     // standard, plus the preceding rows and their labels
     squares   // standard, plus the squares of the features
 };
-inline constexpr int sights = 7;
+inline constexpr int feature_views = 7;
 
 inline constexpr Index most_labels = 8, most_rows = 3;
 inline constexpr Index far_labels[] = {12, 24, 48, 96, 144, 168, 336}; // seasonal lags of monthly to ten-minute data
@@ -38,32 +38,32 @@ struct Extent {
     Index labels = 0, rows = 0, group = 1; // each feature has `group` columns: itself and its past values, or its square
     bool used = true;
 };
-inline Extent extent_of(Sight sight, Index born) {
-    switch (sight) {
-    case Sight::raw:
-    case Sight::standard:
+inline Extent extent_of(FeatureView view, Index born) {
+    switch (view) {
+    case FeatureView::raw:
+    case FeatureView::standard:
         return {};
-    case Sight::raw_past:
-    case Sight::past:
+    case FeatureView::raw_past:
+    case FeatureView::past:
         return {2, 0, 1, true};
-    case Sight::far_past:
+    case FeatureView::far_past:
         return {most_labels + far_count, 0, 1, true};
-    case Sight::rows:
+    case FeatureView::rows:
         return born <= 12 ? Extent{4, 3, 4, true} : Extent{2, 1, 2, born <= 32};
-    case Sight::squares:
+    case FeatureView::squares:
         return {2, 0, 2, born <= 12};
     }
     return {};
 }
 // Logarithm of an expert's prior weight: experts with more to estimate start lower. The prior fades at the same rate as
 // losses.
-inline constexpr double initial_log_weight(Sight sight) {
-    switch (sight) {
-    case Sight::raw:
-    case Sight::raw_past:
+inline constexpr double initial_log_weight(FeatureView view) {
+    switch (view) {
+    case FeatureView::raw:
+    case FeatureView::raw_past:
         return 0;
-    case Sight::standard:
-    case Sight::past:
+    case FeatureView::standard:
+    case FeatureView::past:
         return -2;
     default:
         return -3;
@@ -72,7 +72,7 @@ inline constexpr double initial_log_weight(Sight sight) {
 inline constexpr double initial_log_weight_of_labels = -2; // for the last label and the mean label
 
 struct ExpertKind {
-    Sight sight;
+    FeatureView view;
     Time time;
     double amount;     // the forgetting factor, or the drift
     double start;      // S starts at start I
@@ -95,27 +95,27 @@ struct ExpertKind {
 };
 
 inline constexpr ExpertKind expert_kinds[] = {
-    {Sight::raw, Time::add, 1e-6, 1},
-    {Sight::raw, Time::add, 1e-3, 1},
-    {Sight::raw, Time::add, 1e-2, 1},
-    {Sight::raw, Time::add, 1, 1},
-    {Sight::raw, Time::add, 1e-2, 1e3},
-    {Sight::raw, Time::add, 10, 1e3},
-    {Sight::raw, Time::divide, 1 - 1.0 / 64, 1e3},
-    {Sight::raw, Time::none, 1, 1e3, 1e3, 20},
-    {Sight::raw_past, Time::add, 10, 1e3},
-    {Sight::standard, Time::add, 1e-4, 1},
-    {Sight::standard, Time::add, 1e-2, 1},
-    {Sight::standard, Time::add, 1, 1},
-    {Sight::standard, Time::add, 10, 1e3},
-    {Sight::standard, Time::none, 1, 1e3, 1, 8},
-    {Sight::standard, Time::none, 1, 1e3, 1e3, 20},
-    {Sight::past, Time::add, 1e-6, 1},
-    {Sight::past, Time::divide, 1 - 1.0 / 32, 1e3},
-    {Sight::far_past, Time::divide, 1 - 1.0 / 256, 100},
-    {Sight::rows, Time::divide, 1 - 1.0 / 1024, 100},
-    {Sight::rows, Time::add, 1e-3, 1},
-    {Sight::squares, Time::divide, 1 - 1.0 / 1024, 100},
+    {FeatureView::raw, Time::add, 1e-6, 1},
+    {FeatureView::raw, Time::add, 1e-3, 1},
+    {FeatureView::raw, Time::add, 1e-2, 1},
+    {FeatureView::raw, Time::add, 1, 1},
+    {FeatureView::raw, Time::add, 1e-2, 1e3},
+    {FeatureView::raw, Time::add, 10, 1e3},
+    {FeatureView::raw, Time::divide, 1 - 1.0 / 64, 1e3},
+    {FeatureView::raw, Time::none, 1, 1e3, 1e3, 20},
+    {FeatureView::raw_past, Time::add, 10, 1e3},
+    {FeatureView::standard, Time::add, 1e-4, 1},
+    {FeatureView::standard, Time::add, 1e-2, 1},
+    {FeatureView::standard, Time::add, 1, 1},
+    {FeatureView::standard, Time::add, 10, 1e3},
+    {FeatureView::standard, Time::none, 1, 1e3, 1, 8},
+    {FeatureView::standard, Time::none, 1, 1e3, 1e3, 20},
+    {FeatureView::past, Time::add, 1e-6, 1},
+    {FeatureView::past, Time::divide, 1 - 1.0 / 32, 1e3},
+    {FeatureView::far_past, Time::divide, 1 - 1.0 / 256, 100},
+    {FeatureView::rows, Time::divide, 1 - 1.0 / 1024, 100},
+    {FeatureView::rows, Time::add, 1e-3, 1},
+    {FeatureView::squares, Time::divide, 1 - 1.0 / 1024, 100},
 };
 
 // The experts of a model created with `born` features. The second of the two that see earlier rows is used for short rows
@@ -123,7 +123,7 @@ inline constexpr ExpertKind expert_kinds[] = {
 inline std::vector<ExpertKind> experts_for(Index born) {
     std::vector<ExpertKind> chosen;
     for (const ExpertKind& kind : expert_kinds)
-        if (extent_of(kind.sight, born).used && !(kind.sight == Sight::rows && kind.time == Time::add && born > 12))
+        if (extent_of(kind.view, born).used && !(kind.view == FeatureView::rows && kind.time == Time::add && born > 12))
             chosen.push_back(kind);
     return chosen;
 }
@@ -132,7 +132,7 @@ inline constexpr Index experts_without_model = 2;
 inline std::vector<double> initial_log_weights(const std::vector<ExpertKind>& kinds) {
     std::vector<double> out(kinds.size() + experts_without_model, initial_log_weight_of_labels);
     for (std::size_t k = 0; k < kinds.size(); ++k)
-        out[k] = initial_log_weight(kinds[k].sight);
+        out[k] = initial_log_weight(kinds[k].view);
     return out;
 }
 

@@ -39,14 +39,14 @@ class AutoInputs {
     Index features() const { return features_; }
     Index born() const { return born_; }
     bool intercept() const { return intercept_; }
-    Index width(Sight sight) const {
-        const Extent extent = extent_of(sight, born_);
+    Index width(FeatureView view) const {
+        const Extent extent = extent_of(view, born_);
         return intercept_ + extent.labels + features_ * extent.group;
     }
-    double origin(Sight sight) const { return is_raw(sight) ? 0 : label_.centre; }
+    double origin(FeatureView view) const { return is_raw(view) ? 0 : label_.centre; }
 
     // The number of earlier rows in the view that has most.
-    Index rows_back() const { return extent_of(Sight::rows, born_).rows; }
+    Index rows_back() const { return extent_of(FeatureView::rows, born_).rows; }
     // Records what is known now about a row that lies `ahead` rows beyond the last label.
     void recall(const double* x, Index ahead, Past& past) const {
         past.known = label_memory.rows;
@@ -107,9 +107,9 @@ class AutoInputs {
         return true;
     }
     // Writes the current row as experts with this view see it.
-    template <class T> void write(Sight sight, T* out) const {
-        const Extent extent = extent_of(sight, born_);
-        const bool raw = is_raw(sight);
+    template <class T> void write(FeatureView view, T* out) const {
+        const Extent extent = extent_of(view, born_);
+        const bool raw = is_raw(view);
         if (intercept_)
             *out++ = static_cast<T>(raw ? weak : 1);
         for (Index k = 0; k < extent.labels; ++k)
@@ -124,16 +124,16 @@ class AutoInputs {
             *out++ = static_cast<T>(standard_[j]);
             for (Index k = 0; k < extent.rows; ++k)
                 *out++ = static_cast<T>(before_[k * features_ + j]);
-            if (sight == Sight::squares)
+            if (view == FeatureView::squares)
                 *out++ = static_cast<T>(at_most(standard_[j] * standard_[j], 9) - 1);
         }
     }
 
     // The slope and offset of a prediction as a function of x itself, for weights w of this view.
-    template <class T> void add_slopes(Sight sight, const T* w, double share, double* slopes, double& offset) const {
-        const Extent extent = extent_of(sight, born_);
-        const bool raw = is_raw(sight);
-        offset += share * origin(sight);
+    template <class T> void add_slopes(FeatureView view, const T* w, double share, double* slopes, double& offset) const {
+        const Extent extent = extent_of(view, born_);
+        const bool raw = is_raw(view);
+        offset += share * origin(view);
         if (intercept_)
             offset += share * (raw ? weak : 1.0) * static_cast<double>(*w++);
         for (Index k = 0; k < extent.labels; ++k) {
@@ -150,7 +150,7 @@ class AutoInputs {
             for (Index k = 0; k < extent.rows; ++k)
                 offset +=
                     share * static_cast<double>(*w++) * (label_memory.rows > 0 ? seen(j, row_before(k, nullptr)[j]) : 0);
-            if (sight == Sight::squares)
+            if (view == FeatureView::squares)
                 offset -= share * static_cast<double>(*w++);
         }
     }
@@ -210,16 +210,16 @@ class AutoInputs {
         return change;
     }
     // The factors by which a rescaling divides the columns of a view.
-    void column_factors(Sight sight, const Rescaling& change, double* out) const {
-        const Extent extent = extent_of(sight, born_);
-        const bool raw = is_raw(sight);
+    void column_factors(FeatureView view, const Rescaling& change, double* out) const {
+        const Extent extent = extent_of(view, born_);
+        const bool raw = is_raw(view);
         if (intercept_)
             *out++ = 1;
         for (Index k = 0; k < extent.labels; ++k)
             *out++ = raw ? change.raw_label : change.label;
         for (Index j = 0; j < features_; ++j)
             for (Index k = 0; k < extent.group; ++k)
-                *out++ = raw ? change.raw : sight == Sight::squares && k == 1 ? 1 : change.features[j];
+                *out++ = raw ? change.raw : view == FeatureView::squares && k == 1 ? 1 : change.features[j];
     }
 
     // Adds features, which have not varied yet.
@@ -254,7 +254,7 @@ class AutoInputs {
     // Values are clamped to this multiple of their unit, so a single outlier cannot distort the unit. The limit for
     // labels is much wider: labels that really grow that far have to be predicted.
     static constexpr double far = 1e8, far_label = 1e30;
-    static bool is_raw(Sight sight) { return sight == Sight::raw || sight == Sight::raw_past; }
+    static bool is_raw(FeatureView view) { return view == FeatureView::raw || view == FeatureView::raw_past; }
     static double root(double mean) { return mean > 0 ? std::sqrt(mean) : 1; }
     static double squares_of(const double* values, Index count) {
         double total = 0;

@@ -127,21 +127,21 @@ class Mixer {
     }
 
     // Appends the intermediate results of the last prediction, starting with the experts' predictions.
-    void note(const double* expert, std::vector<double>& said) const {
+    void append_to(const double* expert, std::vector<double>& said) const {
         said.insert(said.end(), expert, expert + experts_);
         said.insert(said.end(), layer_, layer_ + 4);
         said.insert(said.end(), second_layer_, second_layer_ + 3);
         said.insert(said.end(), top_.state.x, top_.state.x + top_.state.d);
         said.push_back(scale_);
     }
-    Index note_size() const { return experts_ + 4 + 3 + top_.state.d + 1; }
+    Index record_size() const { return experts_ + 4 + 3 + top_.state.d + 1; }
     // Learns a late label from the intermediate results recorded when its row was predicted.
     void learn_late(const double* said, double y, double weight) {
         const double* from = said + experts_;
         std::copy(from, from + 4, layer_);
         std::copy(from + 4, from + 7, second_layer_);
         std::copy(from + 7, from + 7 + top_.state.d, top_.state.x);
-        scale_ = said[note_size() - 1];
+        scale_ = said[record_size() - 1];
         top_.state.ready = false;
         double ignored = 0;
         if (scale_ > 0)

@@ -17,9 +17,9 @@ template <class T> class AutoModel {
   public:
     AutoModel(Index features, Index born, bool intercept)
         : inputs(features, born, intercept), kinds_(experts_for(born)), mixer_(initial_log_weights(kinds_)),
-          team_(features, born), watches_(kinds_.size()), predictions_(kinds_.size() + experts_without_model) {
+          team_(features, born), jump_detectors_(kinds_.size()), predictions_(kinds_.size() + experts_without_model) {
         for (const ExpertKind& kind : kinds_)
-            models_.push_back(std::make_unique<SecondOrderModel<T>>(inputs.width(kind.sight), false, kind.policy()));
+            models_.push_back(std::make_unique<SecondOrderModel<T>>(inputs.width(kind.view), false, kind.policy()));
         for (auto& model : models_)
             model->follow_no_coverage();
         measure_columns();
@@ -45,33 +45,33 @@ template <class T> class AutoModel {
         complete(inputs.label_memory);
         std::vector<Index> chosen{experts() - 1}; // the mean of the labels
         for (std::size_t k = 0; k < kinds_.size(); ++k)
-            if (kinds_[k].sight == Sight::raw || kinds_[k].sight == Sight::standard)
+            if (kinds_[k].view == FeatureView::raw || kinds_[k].view == FeatureView::standard)
                 chosen.push_back(static_cast<Index>(k));
         return saturate(mixer_.mix_among(predictions_.data(), chosen), DBL_MAX);
     }
-    // Like predict, and records in `notes` what learning the label will need.
-    double ask(const double* x, Index ahead, std::vector<double>& notes) {
+    // Like predict, and writes to `record` what learning the label will need.
+    double ask(const double* x, Index ahead, std::vector<double>& record) {
         const double prediction = predict(x, ahead);
-        notes.reserve(static_cast<std::size_t>(notes_size(features())));
-        notes.resize(static_cast<std::size_t>(Past::size(inputs.rows_back(), features())));
-        past_.write(notes.data());
-        mixer_.note(predictions_.data(), notes);
-        notes.insert(notes.end(), team_.notes(), team_.notes() + team_.notes_size());
+        record.reserve(static_cast<std::size_t>(record_size(features())));
+        record.resize(static_cast<std::size_t>(Past::size(inputs.rows_back(), features())));
+        past_.write(record.data());
+        mixer_.append_to(predictions_.data(), record);
+        record.insert(record.end(), team_.record(), team_.record() + team_.record_size());
         return prediction;
     }
-    Index notes_size(Index features) const {
-        return Past::size(inputs.rows_back(), features) + mixer_.note_size() + team_.notes_size(features);
+    Index record_size(Index features) const {
+        return Past::size(inputs.rows_back(), features) + mixer_.record_size() + team_.record_size(features);
     }
-    // The number of features when these notes were taken; -1 if they are not this model's.
-    Index features_then(const std::vector<double>& notes) const {
-        const Index own = static_cast<Index>(notes.size()) - notes_size(0), each = notes_size(1) - notes_size(0);
+    // The number of features when the record was made; -1 if it is not this model's.
+    Index features_then(const std::vector<double>& record) const {
+        const Index own = static_cast<Index>(record.size()) - record_size(0), each = record_size(1) - record_size(0);
         return own >= 0 && own % each == 0 && own / each <= features() ? own / each : -1;
     }
     // Learns the late label of a row whose prediction was `prediction`.
-    void tell(const double* x, double y, double weight, double prediction, const std::vector<double>& notes) {
-        const Index then = features_then(notes);
-        const double* said = past_.read(notes.data(), inputs.rows_back(), then, features());
-        const double* of_team = said + mixer_.note_size();
+    void tell(const double* x, double y, double weight, double prediction, const std::vector<double>& record) {
+        const Index then = features_then(record);
+        const double* said = past_.read(record.data(), inputs.rows_back(), then, features());
+        const double* of_team = said + mixer_.record_size();
         std::copy_n(said, predictions_.size(), predictions_.begin());
         show_experts(x);
         if (is_outlier(x, y))
@@ -132,7 +132,7 @@ template <class T> class AutoModel {
         double offset = 0;
         std::fill(out, out + features(), 0.0);
         for (std::size_t k = 0; k < kinds_.size(); ++k)
-            inputs.add_slopes(kinds_[k].sight, models_[k]->state.w, shares[k], out, offset);
+            inputs.add_slopes(kinds_[k].view, models_[k]->state.w, shares[k], out, offset);
         offset += shares[kinds_.size()] * inputs.label_memory.last + shares[kinds_.size() + 1] * inputs.label_memory.mean;
         if (inputs.intercept())
             out[features()] = sums.rows > 0 ? saturate(offset, DBL_MAX) : 0;
@@ -146,7 +146,7 @@ template <class T> class AutoModel {
         team_.grow(more);
         warm_.grow(before, more, inputs.rows_back());
         for (std::size_t k = 0; k < kinds_.size(); ++k)
-            models_[k] = models_[k]->grown(more * extent_of(kinds_[k].sight, inputs.born()).group);
+            models_[k] = models_[k]->grown(more * extent_of(kinds_[k].view, inputs.born()).group);
         measure_columns();
     }
 
@@ -155,7 +155,7 @@ template <class T> class AutoModel {
     double memory(std::size_t k) const {
         if (k >= kinds_.size())
             return k == kinds_.size() ? 1 : at_least(1, sums.rows);
-        const double all = kinds_[k].reset > 0 ? watches_[k].since : sums.rows, own = kinds_[k].memory();
+        const double all = kinds_[k].reset > 0 ? jump_detectors_[k].since : sums.rows, own = kinds_[k].memory();
         return at_least(1, own > 0 ? at_most(own, all) : all);
     }
     double drift(std::size_t k) const { return k < kinds_.size() ? kinds_[k].drift() : k == kinds_.size() ? 1 : 0; }
@@ -177,7 +177,7 @@ template <class T> class AutoModel {
         inputs.visit(act);
         mixer_.visit(act);
         team_.visit(act);
-        act(reinterpret_cast<double*>(watches_.data()), static_cast<Index>(4 * watches_.size()));
+        act(reinterpret_cast<double*>(jump_detectors_.data()), static_cast<Index>(4 * jump_detectors_.size()));
         warm_.visit(act);
         for (auto& model : models_) {
             act(reinterpret_cast<double*>(&model->state.sums), sums_count);
@@ -207,11 +207,11 @@ template <class T> class AutoModel {
 
     void measure_columns() {
         widest_ = 1;
-        used_sights_.clear();
+        used_views_.clear();
         for (const ExpertKind& kind : kinds_) {
-            widest_ = std::max(widest_, inputs.width(kind.sight));
-            if (std::find(used_sights_.begin(), used_sights_.end(), kind.sight) == used_sights_.end())
-                used_sights_.push_back(kind.sight);
+            widest_ = std::max(widest_, inputs.width(kind.view));
+            if (std::find(used_views_.begin(), used_views_.end(), kind.view) == used_views_.end())
+                used_views_.push_back(kind.view);
         }
     }
 
@@ -219,7 +219,7 @@ template <class T> class AutoModel {
     void show_experts(const double* x) {
         inputs.look_at(x, past_);
         for (std::size_t k = 0; k < kinds_.size(); ++k) {
-            inputs.write(kinds_[k].sight, models_[k]->state.x);
+            inputs.write(kinds_[k].view, models_[k]->state.x);
             models_[k]->state.ready = false;
         }
     }
@@ -228,7 +228,7 @@ template <class T> class AutoModel {
         for (std::size_t k = 0; k < kinds_.size(); ++k) {
             double value = 0;
             engine<T>().predict(models_[k]->state, value, nullptr);
-            predictions_[k] = value + inputs.origin(kinds_[k].sight);
+            predictions_[k] = value + inputs.origin(kinds_[k].view);
         }
     }
     // Adds the predictions of the experts without a model, and clamps them all.
@@ -255,7 +255,7 @@ template <class T> class AutoModel {
     // Runs the team on a row whose label is known at once.
     double predict_and_learn(const double* x, double core, double y, double weight) {
         const double prediction = team_.predict(x, 1, core);
-        team_.learn(team_.notes(), features(), x, y, weight);
+        team_.learn(team_.record(), features(), x, y, weight);
         return prediction;
     }
     // Learns a label in everything but the mixer; the current row and its past are set.
@@ -301,9 +301,9 @@ template <class T> class AutoModel {
         const ExpertKind& kind = kinds_[k];
         if (kind.reset > 0)
             state.sums.value = 0; // will hold this row's squared error over its expected value
-        const double label = saturate(y - inputs.origin(kind.sight), type_max<T>);
+        const double label = saturate(y - inputs.origin(kind.view), type_max<T>);
         engine<T>().learn(state, label, weight, prediction);
-        if (kind.reset > 0 && watches_[k].jumped(state.sums.value, kind.sudden, weight)) {
+        if (kind.reset > 0 && jump_detectors_[k].jumped(state.sums.value, kind.sudden, weight)) {
             set_identity(state.factor, kind.reset, state.d);
             state.ready = false;
             sums.resets += 1;
@@ -318,7 +318,7 @@ template <class T> class AutoModel {
         inputs.forget_rows();
         for (auto& model : models_)
             model->restart();
-        std::fill(watches_.begin(), watches_.end(), Watch{});
+        std::fill(jump_detectors_.begin(), jump_detectors_.end(), JumpDetector{});
         const double resets = sums.resets;
         for (Index t = 0; t < rows; ++t) {
             const double* x = warm_.x.data() + t * features();
@@ -342,16 +342,16 @@ template <class T> class AutoModel {
         sums.rescalings += 1;
         factors_.resize(widest_);
         for (std::size_t k = 0; k < kinds_.size(); ++k) {
-            inputs.column_factors(kinds_[k].sight, change, factors_.data());
+            inputs.column_factors(kinds_[k].view, change, factors_.data());
             rescale(*models_[k], factors_.data());
         }
     }
 
     std::vector<std::unique_ptr<SecondOrderModel<T>>> models_;
-    std::vector<Watch> watches_;
+    std::vector<JumpDetector> jump_detectors_;
     std::vector<double> predictions_, factors_, row_before_;
     WarmRows warm_;
-    std::vector<Sight> used_sights_;
+    std::vector<FeatureView> used_views_;
     Past past_; // of the current row
     Index widest_ = 1;
 };

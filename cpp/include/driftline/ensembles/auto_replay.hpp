@@ -1,9 +1,9 @@
 // Replays many rows through Auto.
 //
 // Experts depend on rows and labels alone, never on the mixture. The linear core does not depend on the team, and within
-// the team only the trees and the jury use other members' predictions. A block of rows can therefore pass through one
-// expert after another, then the mixer, the team's linear experts, its trees and its jury, with the same result as row by
-// row.
+// the team only the trees and the final mixture use other members' predictions. A block of rows can therefore pass through
+// one expert after another, then the mixer, the team's linear experts, its trees and its final mixture, with the same result
+// as row by row.
 #pragma once
 
 #include "driftline/base/machine.hpp"
@@ -21,8 +21,8 @@ template <class T> class AutoReplay {
     explicit AutoReplay(AutoModel<T>& model) : m_(model) {}
 
     // The linear experts and one of the two tree ensembles run one block ahead. A second thread, if one is available,
-    // runs the other ensemble and the jury on the preceding block, about half of the work. The two synchronise only for
-    // rows that are processed singly.
+    // runs the other ensemble and the final mixture on the preceding block, about half of the work. The two synchronise only
+    // for rows that are processed singly.
     Status run(const Batch& batch, Outputs& out) {
         const ThreadClaim claim;
         Worker worker;
@@ -31,9 +31,9 @@ template <class T> class AutoReplay {
         const auto second = [&] { finish_block(batch, out, blocks_[1]); };
         Index turn = 0;
         while (out.done < batch.rows) {
-            Fate fate = Fate::learn;
+            RowAction action = RowAction::learn;
             Block& block = blocks_[turn];
-            read_block(batch, out, fate, block);
+            read_block(batch, out, action, block);
             if (block.rows > 1) {
                 begin_block(batch, out, block);
                 worker.wait();
@@ -46,9 +46,9 @@ template <class T> class AutoReplay {
                 turn = 1 - turn;
             } else {
                 worker.wait();
-                if (block.rows == 0 && fate == Fate::refuse)
+                if (block.rows == 0 && action == RowAction::refuse)
                     return Status::bad_value;
-                replay_row(batch, out, block.rows == 1 ? Fate::learn : fate, block.x.data());
+                replay_row(batch, out, block.rows == 1 ? RowAction::learn : action, block.x.data());
             }
             keep_snapshot(out);
         }
@@ -63,11 +63,11 @@ template <class T> class AutoReplay {
         std::vector<double> x;             // the rows
         std::vector<LabelMemory> memories; // before each row
         std::vector<LabelRange> ranges;    // before each row
-        std::vector<double> notes;         // of the team
+        std::vector<double> records;       // of the team
     };
-    // Reads the rows that can form a block. It ends before a row that is not learned, whose fate is returned, and a
+    // Reads the rows that can form a block. It ends before a row that is not learned, whose action is returned, and a
     // possible outlier is processed singly. Scales change and snapshots are taken only after the last row of a block.
-    void read_block(const Batch& batch, const Outputs& out, Fate& fate, Block& block) {
+    void read_block(const Batch& batch, const Outputs& out, RowAction& action, Block& block) {
         Index most = 1;
         if (!m_.warm())
             for (Index n = static_cast<Index>(m_.sums.rows) + 1; most < most_block && (n & (n - 1)) != 0; ++n)
@@ -81,9 +81,9 @@ template <class T> class AutoReplay {
         LabelMemory memory = m_.inputs.label_memory;
         for (block.rows = 0; block.rows < most; ++block.rows) {
             const Index row = block.first + block.rows;
-            fate =
-                fate_of<T>(batch, row, read_row<T>(batch, row, m_.features(), block.x.data() + block.rows * m_.features()));
-            if (fate != Fate::learn)
+            action = row_action<T>(batch, row,
+                                   read_row<T>(batch, row, m_.features(), block.x.data() + block.rows * m_.features()));
+            if (action != RowAction::learn)
                 return;
             if (memory.unusual(batch.y[row])) {
                 block.rows = std::max<Index>(block.rows, 1);
@@ -98,18 +98,18 @@ template <class T> class AutoReplay {
         if (out.lower)
             write_interval(out, t, m_.coverage, 1, m_.sums.largest_loss);
     }
-    void replay_row(const Batch& batch, Outputs& out, Fate fate, const double* x) {
+    void replay_row(const Batch& batch, Outputs& out, RowAction action, const double* x) {
         const Index t = out.done++;
         out.predictions[t] = NAN;
         write_no_interval(out, t);
-        if (fate != Fate::pass)
+        if (action != RowAction::pass)
             show(out, t, m_.predict(x, m_.coverage.late + 1));
-        if (fate == Fate::learn) {
+        if (action == RowAction::learn) {
             m_.learn(x, batch.y[t], weight_of(batch, t));
-        } else if (was_skipped<T>(batch, t, fate)) {
+        } else if (was_skipped<T>(batch, t, action)) {
             ++out.skipped;
             if (batch.y)
-                m_.pass_over(fate == Fate::pass ? nullptr : x, batch.y[t]);
+                m_.pass_over(action == RowAction::pass ? nullptr : x, batch.y[t]);
         }
     }
     void keep_snapshot(const Outputs& out) const {
@@ -119,12 +119,12 @@ template <class T> class AutoReplay {
         if (out.memory && place >= 0)
             m_.memory_statistics(out.memory + 2 * place);
     }
-    // Leaves the residual trees, the jury, the coverage and the loss sums alone: those belong to finish_block.
+    // Leaves the residual trees, the final mixture, the coverage and the loss sums alone: those belong to finish_block.
     void begin_block(const Batch& batch, Outputs& out, Block& block) {
         const Index first = block.first, rows = block.rows, columns = static_cast<Index>(m_.kinds_.size());
         Team& team = m_.team_;
         block.ranges.resize(rows);
-        block.notes.resize(rows * team.notes_size());
+        block.records.resize(rows * team.record_size());
         see_block(batch, block);
         table_.resize(columns * rows);
         for (Index k = 0; k < columns; ++k)
@@ -135,14 +135,14 @@ template <class T> class AutoReplay {
             m_.complete(block.memories[t]);
             const double *x = block.x.data() + t * m_.features(), y = batch.y[first + t],
                          weight = weight_of(batch, first + t);
-            double* notes = block.notes.data() + t * team.notes_size();
-            block.ranges[t] = team.ask_linear(x, 1, m_.mix_and_learn(y, weight), notes);
-            team.teach_linear(notes, m_.features(), x, y, weight);
+            double* record = block.records.data() + t * team.record_size();
+            block.ranges[t] = team.ask_linear(x, 1, m_.mix_and_learn(y, weight), record);
+            team.teach_linear(record, m_.features(), x, y, weight);
         }
         for (Index t = 0; t < rows; ++t) {
-            double* notes = block.notes.data() + t * team.notes_size();
-            team.ask_trees(notes);
-            team.teach_trees(notes, batch.y[first + t], weight_of(batch, first + t));
+            double* record = block.records.data() + t * team.record_size();
+            team.ask_trees(record);
+            team.teach_trees(record, batch.y[first + t], weight_of(batch, first + t));
         }
         m_.sums.rows += static_cast<double>(rows);
         m_.rescale_when_due();
@@ -150,14 +150,14 @@ template <class T> class AutoReplay {
     }
     // Computes the core experts' inputs for each row.
     void see_block(const Batch& batch, const Block& block) {
-        for (const Sight sight : m_.used_sights_)
-            seen_[static_cast<int>(sight)].resize(block.rows * m_.inputs.width(sight));
+        for (const FeatureView view : m_.used_views_)
+            seen_[static_cast<int>(view)].resize(block.rows * m_.inputs.width(view));
         for (Index t = 0; t < block.rows; ++t) {
             const double* x = block.x.data() + t * m_.features();
             m_.inputs.recall(x, 1, m_.past_);
             m_.inputs.look_at(x, m_.past_);
-            for (const Sight sight : m_.used_sights_)
-                m_.inputs.write(sight, seen_[static_cast<int>(sight)].data() + t * m_.inputs.width(sight));
+            for (const FeatureView view : m_.used_views_)
+                m_.inputs.write(view, seen_[static_cast<int>(view)].data() + t * m_.inputs.width(view));
             m_.inputs.remember(x, batch.y[block.first + t], true);
         }
     }
@@ -167,18 +167,18 @@ template <class T> class AutoReplay {
         for (Index i = 0; i < block.rows; ++i) {
             const Index t = block.first + i;
             const double y = batch.y[t], weight = weight_of(batch, t);
-            double* notes = block.notes.data() + i * team.notes_size();
-            team.ask_residual_trees(notes);
-            show(out, t, team.mix(notes, block.ranges[i]));
-            team.teach_residual_trees(notes, y, weight);
-            team.teach_jury(notes, y, weight);
+            double* record = block.records.data() + i * team.record_size();
+            team.ask_residual_trees(record);
+            show(out, t, team.mix(record, block.ranges[i]));
+            team.teach_residual_trees(record, y, weight);
+            team.teach_final_mixture(record, y, weight);
             m_.judge(y, out.predictions[t]);
         }
     }
     void replay_expert(std::size_t k, const Batch& batch, Index first, Index rows, double* to) {
-        const Sight sight = m_.kinds_[k].sight;
-        const double* seen = seen_[static_cast<int>(sight)].data();
-        const double origin = m_.inputs.origin(sight);
+        const FeatureView view = m_.kinds_[k].view;
+        const double* seen = seen_[static_cast<int>(view)].data();
+        const double origin = m_.inputs.origin(view);
         SecondOrderState<T>& state = m_.models_[k]->state;
         if (m_.kinds_[k].reset > 0) {
             for (Index t = 0; t < rows; ++t, seen += state.d) {
@@ -198,7 +198,7 @@ template <class T> class AutoReplay {
 
     AutoModel<T>& m_;
     Block blocks_[2];
-    std::vector<double> seen_[sights], table_, labels_; // of the current block
+    std::vector<double> seen_[feature_views], table_, labels_; // of the current block
 };
 
 } // namespace driftline

@@ -59,7 +59,7 @@ struct WarmRows {
 };
 
 // Detects a jump of an expert's target: a CUSUM of squared errors beyond twice their exponentially weighted mean.
-struct Watch {
+struct JumpDetector {
     double squares = 0, rows = 0, excess = 0, since = 0; // since: rows since the last reset
 
     bool jumped(double square, double most, double weight) {

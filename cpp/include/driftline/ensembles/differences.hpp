@@ -3,7 +3,7 @@
 #pragma once
 
 #include "driftline/ensembles/regression.hpp"
-#include "driftline/ensembles/trail.hpp"
+#include "driftline/ensembles/row_history.hpp"
 
 namespace driftline {
 
@@ -15,15 +15,15 @@ class Differences {
 
     Index columns() const { return fit_.columns(); }
     // Whether all the labels it needs exist.
-    static bool sees(const Outlook& outlook) { return outlook.known >= near_labels; }
-    void write(const Outlook& outlook, double* row) const {
-        std::copy_n(outlook.near, near_labels, row);
+    static bool sees(const PredictionContext& context) { return context.known >= near_labels; }
+    void write(const PredictionContext& context, double* row) const {
+        std::copy_n(context.near, near_labels, row);
         difference(row, near_labels, 1);
         row += near_labels;
         for (Index j = 0; j < features_; ++j) {
-            row[j] = outlook.x[j];
+            row[j] = context.x[j];
             for (Index k = 1; k < lags_; ++k)
-                row[k * features_ + j] = outlook.earlier(k, features_)[j];
+                row[k * features_ + j] = context.earlier(k, features_)[j];
             difference(row + j, lags_, features_);
         }
     }

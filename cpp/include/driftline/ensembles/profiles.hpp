@@ -9,7 +9,7 @@
 #include <bit>
 
 #include "driftline/ensembles/regression.hpp"
-#include "driftline/ensembles/trail.hpp"
+#include "driftline/ensembles/row_history.hpp"
 
 namespace driftline {
 
@@ -74,11 +74,11 @@ class Profiles {
     bool ready() const { return fit_.ready(); }
     // Writes the usual level (relative to the newest label) and the usual change for each chosen key, then the labels and
     // the features.
-    void write(const Outlook& outlook, double mean, double* row) const {
-        const double last = outlook.near[0];
+    void write(const PredictionContext& context, double mean, double* row) const {
+        const double last = context.near[0];
         for (const double slot : slots_) {
             const Key* key = slot < 0 ? nullptr : &keys_[static_cast<std::size_t>(slot)];
-            const Index at = key ? place(*key, outlook.x) : -1;
+            const Index at = key ? place(*key, context.x) : -1;
             const Cell cell =
                 at >= 0 && at < static_cast<Index>(key->cells.size()) ? key->cells[static_cast<std::size_t>(at)] : Cell{};
             *row++ = cell.usual_level(mean) - last;
@@ -86,8 +86,8 @@ class Profiles {
         }
         *row++ = last;
         for (Index k = 1; k < label_columns; ++k)
-            *row++ = outlook.near[k - 1] - outlook.near[k];
-        std::copy_n(outlook.x, features_, row);
+            *row++ = context.near[k - 1] - context.near[k];
+        std::copy_n(context.x, features_, row);
     }
     double predict(const double* row, double last) { return last + fit_.predict(row); }
     void learn(const double* row, double last, double y, double weight) { fit_.learn(row, y - last, weight); }

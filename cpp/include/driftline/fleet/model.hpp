@@ -95,7 +95,7 @@ struct Journal {
 };
 
 // What a fleet stores per model besides the model itself.
-struct Keeps {
+struct FleetOptions {
     bool intervals = false;
     double alarm_limit = 0; // 0: no alarms
 };
@@ -104,12 +104,12 @@ template <class Model> class FleetModel {
   public:
     using Policy = decltype(Model::state.policy);
 
-    FleetModel(Index n, Index d, bool intercept, const Policy& policy, const Keeps& keeps = {})
-        : n_(n), d_(d), intercept_(intercept), policy_(policy), keeps_(keeps), blank_worker_(d, intercept, policy),
+    FleetModel(Index n, Index d, bool intercept, const Policy& policy, const FleetOptions& options = {})
+        : n_(n), d_(d), intercept_(intercept), policy_(policy), options_(options), blank_worker_(d, intercept, policy),
           layout_(layout_of(blank_worker_.state)), memory_(bytes_for(n, layout_.size)), blank_(layout_.size) {
-        if (keeps.intervals)
+        if (options.intervals)
             trackers_.emplace(bytes_for(n, sizeof(Tracker)));
-        if (keeps.alarm_limit > 0)
+        if (options.alarm_limit > 0)
             watches_.emplace(bytes_for(n, sizeof(Watch)));
         put_in_slot(blank_worker_.state, layout_, blank_.data());
     }
@@ -125,19 +125,19 @@ template <class Model> class FleetModel {
     const SlotHead& head(Index i) { return *reinterpret_cast<const SlotHead*>(slot(i)); }
     // The contents of a slot: its own, or the initial ones if it was never written.
     const std::byte* content(Index i) { return head(i).call ? slot(i) : blank_.data(); }
-    const Keeps& keeps() const { return keeps_; }
+    const FleetOptions& options() const { return options_; }
     // Null if the fleet does not keep it.
-    Tracker* tracker(Index i) { return keeps_.intervals ? trackers() + i : nullptr; }
+    Tracker* tracker(Index i) { return options_.intervals ? trackers() + i : nullptr; }
     Watch* watch(Index i) { return watches_ ? watches() + i : nullptr; }
     Index bytes_each() const {
-        return layout_.size + (keeps_.intervals ? static_cast<Index>(sizeof(Tracker)) : 0) +
+        return layout_.size + (options_.intervals ? static_cast<Index>(sizeof(Tracker)) : 0) +
                (watches_ ? static_cast<Index>(sizeof(Watch)) : 0);
     }
     // A copy of the model in a slot.
     std::unique_ptr<Model> model(Index i) {
         auto worker = new_worker();
         take_from_slot(worker->state, layout_, content(i));
-        if (keeps_.intervals && head(i).call)
+        if (options_.intervals && head(i).call)
             worker->state.coverage = tracker(i)->coverage;
         return worker;
     }
@@ -221,7 +221,7 @@ template <class Model> class FleetModel {
         ++call_;
         open_ = false;
         journals_.clear();
-        if (!keeps_.intervals)
+        if (!options_.intervals)
             trackers_.reset();
     }
     // Returns false if no call is under way, or if it could not fail and so kept no journal; in that case, what was
@@ -255,7 +255,7 @@ template <class Model> class FleetModel {
     // All memory blocks that belong to the models between calls.
     std::vector<Pieces> blocks() {
         std::vector<Pieces> out{{memory_.data(), static_cast<std::size_t>(layout_.size)}};
-        if (keeps_.intervals)
+        if (options_.intervals)
             out.push_back({trackers_->data(), sizeof(Tracker)});
         if (watches_)
             out.push_back({watches_->data(), sizeof(Watch)});
@@ -279,12 +279,12 @@ template <class Model> class FleetModel {
                           may_refuse(state) ? &Journal::keep : nullptr,
                           trackers_ ? trackers() : nullptr,
                           &blank_worker_.state.coverage,
-                          keeps_.intervals};
+                          options_.intervals};
         done.journal = &journals_[i];
         const Index from = done.row;
         const Status status = replay_keyed(state, slots, rows, done);
         if (watches_ && rows.batch.y)
-            watch_rows(watches(), keeps_.alarm_limit, rows, from, done.row);
+            watch_rows(watches(), options_.alarm_limit, rows, from, done.row);
         return status;
     }
     void set_tables(Model& worker) const {
@@ -304,7 +304,7 @@ template <class Model> class FleetModel {
     Index n_, d_;
     bool intercept_;
     Policy policy_;
-    Keeps keeps_;
+    FleetOptions options_;
     Model blank_worker_; // never learns
     SlotLayout layout_;
     LazyZeros memory_;

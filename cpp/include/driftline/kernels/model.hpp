@@ -61,7 +61,7 @@ class KernelModel {
         one.lower = out.lower ? out.lower + t : nullptr;
         one.upper = out.upper ? out.upper + t : nullptr;
         one.level = out.level;
-        one.promise = out.promise;
+        one.interval_basis = out.interval_basis;
         unsigned char reset = 0;
         one.resets = &reset;
         const double counted = model_->state.sums.weighted, kept = share_kept();
@@ -92,17 +92,17 @@ class KernelModel {
         row_.resize(static_cast<std::size_t>(features()));
         for (; out.done < batch.rows; ++out.done) {
             const Index t = out.done;
-            const Fate fate = fate_of<T>(batch, t, read_row<T>(batch, t, features(), row_.data()));
-            if (fate == Fate::refuse)
+            const RowAction action = row_action<T>(batch, t, read_row<T>(batch, t, features(), row_.data()));
+            if (action == RowAction::refuse)
                 return Status::bad_value;
             out.predictions[t] = NAN;
             write_no_interval(out, t);
-            const double* label = fate == Fate::learn ? batch.y + t : nullptr;
-            if (fate != Fate::pass)
+            const double* label = action == RowAction::learn ? batch.y + t : nullptr;
+            if (action != RowAction::pass)
                 if (const Status status = step(row_.data(), label, weight_of(batch, t), out, t); status != Status::done)
                     return status;
-            if (fate != Fate::learn)
-                out.skipped += was_skipped<T>(batch, t, fate);
+            if (action != RowAction::learn)
+                out.skipped += was_skipped<T>(batch, t, action);
         }
         return Status::done;
     }
@@ -199,7 +199,9 @@ class KernelModel {
             return;
         const auto& old = model_->state;
         auto model = std::make_unique<Model>(first_width(options.budget), false, old.policy);
-        const auto values = [](const Table& table) { return std::vector<double>(table.values, table.values + table.count); };
+        const auto values = [](const Schedule& table) {
+            return std::vector<double>(table.values, table.values + table.count);
+        };
         if (old.forgetting.values)
             model->set_forgetting(first.kept(), 1);
         if (old.thresholds.values)

@@ -66,7 +66,7 @@ template <class T> class BlockReplay {
         const Index t = out_.done + later;
         view = usual_;
         view.norm2 = dot(x, x, size_);
-        return fate_of(batch_, t, x, size_, view.norm2) == Fate::learn &&
+        return row_action(batch_, t, x, size_, view.norm2) == RowAction::learn &&
                look_up_forgetting(m_, view, later) == Status::done;
     }
 
@@ -77,12 +77,12 @@ template <class T> class BlockReplay {
         m_.x = x;
         look(m_, view, size_);
         view.norm2 = at_most(view.norm2, DBL_MAX);
-        const Lesson lesson = compare(m_, view, extras_, batch_.y[t], rho);
-        show(m_, view, lesson.shown, out_, t);
+        const LabelUpdate change = compare(m_, view, extras_, batch_.y[t], rho);
+        show(m_, view, change.shown, out_, t);
         Row<0, T> row(m_.factor);
         row.k = k;
         const double resets = m_.sums.resets;
-        conclude(m_, row, view, extras_, lesson, batch_.y[t], weight_of(batch_, t), next);
+        conclude(m_, row, view, extras_, change, batch_.y[t], weight_of(batch_, t), next);
         if (out_.resets && m_.sums.resets > resets)
             out_.resets[t] = 1;
         snapshot(out_, m_.w, m_.d, t);

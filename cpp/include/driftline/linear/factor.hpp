@@ -168,25 +168,28 @@ template <class T> DRIFTLINE_INLINE bool is_ample(double rho) {
 }
 
 // The progress of a row through the columns.
-struct Passage {
+struct ColumnProgress {
     Doubles before, base; // a of the last columns passed; rho plus the sums of all columns passed
     bool ample;
-    template <class T> static DRIFTLINE_INLINE Passage begin(double rho) { return {all(rho), all(rho), is_ample<T>(rho)}; }
+    template <class T> static DRIFTLINE_INLINE ColumnProgress begin(double rho) {
+        return {all(rho), all(rho), is_ample<T>(rho)};
+    }
 };
 
 // D of group g after the row, and the slopes of its columns.
-template <class T, class Row> DRIFTLINE_INLINE void scale_columns(const Factor<T>& s, Row& row, Passage& passage, Index g) {
+template <class T, class Row>
+DRIFTLINE_INLINE void scale_columns(const Factor<T>& s, Row& row, ColumnProgress& progress, Index g) {
     for (Index j = 4 * g; j < 4 * g + 4; j += lanes<double>) {
-        const Doubles sums = load_doubles(row.sums + j), a = sums + passage.base, left = shift_in(a, passage.before);
+        const Doubles sums = load_doubles(row.sums + j), a = sums + progress.base, left = shift_in(a, progress.before);
         const Doubles shrunk = load_doubles(row.grown + j) * (left / a); // D times a may leave the range
         store_doubles(s.d + j, larger(shrunk, all(smallest_variance)));
         store(row.slopes + j, load<Few<T>>(row.product + j) / narrowed<T>(left));
-        if (!passage.ample) [[unlikely]] {
+        if (!progress.ample) [[unlikely]] {
             const Doubles slope = load_doubles(row.product + j) / left;
             store_doubles(row.slopes + j, smaller(larger(slope, all(-type_max<T>)), all(type_max<T>)));
         }
-        passage.base += all_last(sums);
-        passage.before = a;
+        progress.base += all_last(sums);
+        progress.before = a;
     }
 }
 
@@ -228,13 +231,13 @@ DRIFTLINE_INLINE void update_columns(T* u, Row& row, Index g, const T* next, T* 
 template <int G, class T> DRIFTLINE_INLINE void update(const Factor<T>& s, Row<G, T>& row, double rho, const T* next) {
     constexpr bool fixed = G > 0;
     constexpr Index ahead = fixed ? 1 : 2; // divisions of later groups overlap the products of this one
-    Passage passage = Passage::begin<T>(rho);
+    ColumnProgress progress = ColumnProgress::begin<T>(rho);
     for (Index g = 0; g < ahead && g < row.groups; ++g)
-        scale_columns(s, row, passage, g);
+        scale_columns(s, row, progress, g);
     T* u = s.u;
     walk_groups<G>(row.groups, [&](Index g) __attribute__((always_inline)) {
         if (g + ahead < row.groups)
-            scale_columns(s, row, passage, g + ahead);
+            scale_columns(s, row, progress, g + ahead);
         update_columns<fixed>(u, row, g, next, row.product);
         u += 4 * panel_rows<T>(4 * g / panel_width<T>);
     });

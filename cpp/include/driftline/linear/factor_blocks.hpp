@@ -19,13 +19,13 @@ template <class T> struct BlockRow {
     T *x = nullptr, *k = nullptr;
     View view;
     double rho = 0;
-    Passage passage;
+    ColumnProgress progress;
     Doubles s;             // x'S x so far
     double negligible = 0; // if D_j f_j^2 is larger, f_j is more than rounding
 
     void set_out(double noise) {
         rho = noise;
-        passage = Passage::begin<T>(noise);
+        progress = ColumnProgress::begin<T>(noise);
         s = Doubles{};
     }
 };
@@ -59,7 +59,7 @@ template <class T> DRIFTLINE_INLINE void prepare_columns(const Factor<T>& s, Row
         hold_group_growth(s, row, g);
     for (Index j = 4 * g; j < 4 * g + 4; j += lanes<double>)
         row.s += weigh_columns(at, j);
-    scale_columns(s, at, row.passage, g);
+    scale_columns(s, at, row.progress, g);
 }
 
 // Updates with the prepared row, and forms the products with `next`. A separate function, since it needs all registers.
@@ -140,7 +140,7 @@ template <class T> class FactorBlocks : public BlockReplay<T> {
     // Whether under the policy only the step changes S, at least for some rows.
     static bool suits(const SecondOrderState<T>& m) {
         const Policy& policy = m.policy;
-        return !m.additive && !policy.complement && policy.radius == 0 && policy.modest == 0 && !policy.keep_prior &&
+        return !m.additive && !policy.complement && policy.radius == 0 && policy.growth_limit == 0 && !policy.keep_prior &&
                (policy.reset != Reset::below || m.guard.u);
     }
 

@@ -198,14 +198,15 @@ template <class T> Status replay(FirstOrderState<T>& m, const Batch& batch, Outp
         reader.take(m.x, t);
         double norm2;
         const double prediction = score(m, norm2);
-        const Fate fate = fate_of(batch, t, m.x, size, norm2);
-        if (fate == Fate::refuse)
+        const RowAction action = row_action(batch, t, m.x, size, norm2);
+        if (action == RowAction::refuse)
             return Status::bad_value;
-        out.predictions[t] = fate == Fate::pass ? NAN : prediction;
+        out.predictions[t] = action == RowAction::pass ? NAN : prediction;
         if (out.lower) [[unlikely]]
-            fate == Fate::pass ? write_no_interval(out, t) : write_interval(out, t, m.coverage, 1, m.sums.largest_loss);
-        if (fate != Fate::learn)
-            out.skipped += was_skipped<T>(batch, t, fate);
+            action == RowAction::pass ? write_no_interval(out, t)
+                                      : write_interval(out, t, m.coverage, 1, m.sums.largest_loss);
+        if (action != RowAction::learn)
+            out.skipped += was_skipped<T>(batch, t, action);
         else if (learn_row(m, norm2, batch.y[t], weight_of(batch, t), prediction) != Status::done)
             return Status::diverged;
         snapshot(out, m.w, m.d, t);

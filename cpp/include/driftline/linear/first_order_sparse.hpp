@@ -131,17 +131,18 @@ template <class T>
 Status replay(FirstOrderState<T>& m, EntryBuffer<T>& row, const CompressedRows& rows, const Batch& batch, Outputs& out) {
     row.reserve(rows.longest() + 1);
     for (Index t = out.done; t < batch.rows; ++t) {
-        const Fate fate = fate_of<T>(batch, t, take_row(m, row, rows, t));
-        if (fate == Fate::refuse)
+        const RowAction action = row_action<T>(batch, t, take_row(m, row, rows, t));
+        if (action == RowAction::refuse)
             return Status::bad_value;
         double norm2, prediction = NAN;
-        if (fate != Fate::pass)
+        if (action != RowAction::pass)
             prediction = score(m, row.entries(), norm2);
         out.predictions[t] = prediction;
         if (out.lower)
-            fate == Fate::pass ? write_no_interval(out, t) : write_interval(out, t, m.coverage, 1, m.sums.largest_loss);
-        if (fate != Fate::learn) {
-            out.skipped += was_skipped<T>(batch, t, fate);
+            action == RowAction::pass ? write_no_interval(out, t)
+                                      : write_interval(out, t, m.coverage, 1, m.sums.largest_loss);
+        if (action != RowAction::learn) {
+            out.skipped += was_skipped<T>(batch, t, action);
         } else {
             const double weight = weight_of(batch, t);
             const double slope = weight * loss_slope(m.policy, batch.y[t], prediction);

@@ -50,7 +50,7 @@ template <class T> class Projection {
             results.lower = out.lower ? out.lower + t : nullptr;
             results.upper = out.upper ? out.upper + t : nullptr;
             results.level = out.level;
-            results.promise = out.promise;
+            results.interval_basis = out.interval_basis;
             const Status status = engine<T>().replay(state, part, results);
             out.done = t + results.done;
             out.skipped += results.skipped;

@@ -14,7 +14,7 @@ template <class T> double cache_fillings(const SecondOrderState<T>& m) {
 }
 
 // The sizes from which blocks are faster than single rows, measured: on one core, on two, and with a guard.
-struct Worthwhile {
+struct BlockThresholds {
     static constexpr double factor = 1.2, factor_on_two_cores = 0.6, guarded_factor = 6;
     static constexpr Index rows = 8, rows_on_two_cores = 32; // with fewer, the setup costs more than it saves
 };
@@ -22,12 +22,12 @@ struct Worthwhile {
 template <class T> Status replay_any(SecondOrderState<T>& m, const Batch& batch, Outputs& out) {
     const double fillings = cache_fillings(m);
     const Index rows = batch.rows - out.done;
-    if (batch.y && rows >= Worthwhile::rows && fillings > Worthwhile::factor_on_two_cores) {
+    if (batch.y && rows >= BlockThresholds::rows && fillings > BlockThresholds::factor_on_two_cores) {
         const ThreadClaim claim;
-        const bool two_threads = rows >= Worthwhile::rows_on_two_cores && claim.has_room();
-        const double enough = m.guard.u     ? Worthwhile::guarded_factor
-                              : two_threads ? Worthwhile::factor_on_two_cores
-                                            : Worthwhile::factor;
+        const bool two_threads = rows >= BlockThresholds::rows_on_two_cores && claim.has_room();
+        const double enough = m.guard.u     ? BlockThresholds::guarded_factor
+                              : two_threads ? BlockThresholds::factor_on_two_cores
+                                            : BlockThresholds::factor;
         if (FactorBlocks<T>::suits(m) && fillings > enough)
             return FactorBlocks<T>(m, batch, out, two_threads).run();
     }

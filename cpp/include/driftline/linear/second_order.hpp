@@ -10,13 +10,13 @@ namespace driftline {
 inline namespace DRIFTLINE_ISA {
 
 // Compares rounding with what a row leaves of S along x, about rho/|x|^2, and with the drift.
-struct Weakness {
+struct RoundingRisk {
     bool lift;  // rounding could outweigh one of them: the diagonal is lifted by that much
     bool rough; // rounding is not small compared with the noise: the row's update is inaccurate
 };
 // Decided by the sum of S_jj x_j^2 over rho. No diagonal entry exceeds the start, or 1 after a reset, plus all drift so far;
 // that bound settles most rows.
-template <class T> DRIFTLINE_INLINE Weakness weakness_of(const SecondOrderState<T>& m, const View& view, double rho) {
+template <class T> DRIFTLINE_INLINE RoundingRisk rounding_risk(const SecondOrderState<T>& m, const View& view, double rho) {
     const double most = at_least(1, m.policy.start) + view.drift * (m.sums.rows + 1);
     const bool lift = view.drift < rounding<T>(m.d) * most;
     const double limit = rho * (sizeof(T) == 8 ? 1e11 : 1e3);
@@ -93,12 +93,12 @@ template <class T> DRIFTLINE_INLINE Extras extras_of(const SecondOrderState<T>& 
 }
 
 // The update that a label causes, for a row that was looked at.
-struct Lesson {
+struct LabelUpdate {
     double shown, rho;  // the prediction; the noise in the units of the view
     double error, gain; // of w.x; w moves by gain k
 };
 template <class T>
-DRIFTLINE_INLINE Lesson compare(const SecondOrderState<T>& m, const View& view, Extras extras, double y, double rho) {
+DRIFTLINE_INLINE LabelUpdate compare(const SecondOrderState<T>& m, const View& view, Extras extras, double y, double rho) {
     double error = y - view.f;
     if (std::fabs(error) > DBL_MAX) [[unlikely]]
         error = std::copysign(DBL_MAX, error);
@@ -123,35 +123,35 @@ DRIFTLINE_INLINE Status find_noise(const SecondOrderState<T>& m, View& view, Ext
 
 // Moves the weights if the plain step would lose the precision of T.
 template <class T>
-DRIFTLINE_ONCE void move_with_care(SecondOrderState<T>& m, const T* k, Index size, View view, Lesson lesson, double y) {
-    const double variance = lesson.rho + view.s;
-    move_weights(m, k, size, lesson.gain, lesson.error * view.scale, variance);
-    if (view.s > largest_step<T> * lesson.rho)
-        refine_weights(m, k, size, (y - lesson.error * (lesson.rho / variance)) * view.scale, variance);
+DRIFTLINE_ONCE void move_with_care(SecondOrderState<T>& m, const T* k, Index size, View view, LabelUpdate change, double y) {
+    const double variance = change.rho + view.s;
+    move_weights(m, k, size, change.gain, change.error * view.scale, variance);
+    if (view.s > largest_step<T> * change.rho)
+        refine_weights(m, k, size, (y - change.error * (change.rho / variance)) * view.scale, variance);
 }
 
 // Everything that a row changes except S, whose k was formed; `next` is the row that S was multiplied with.
 template <int G, class T>
-DRIFTLINE_INLINE void conclude(SecondOrderState<T>& m, const Row<G, T>& row, View view, Extras extras, const Lesson& lesson,
-                               double y, double weight, const T* next) {
-    const double error = lesson.error * view.scale;
-    if (is_soft<T>(lesson.gain, error) || view.s > largest_step<T> * lesson.rho) [[unlikely]]
-        move_with_care(m, k_in_memory(m.factor, row), row.size, view, lesson, y);
+DRIFTLINE_INLINE void conclude(SecondOrderState<T>& m, const Row<G, T>& row, View view, Extras extras,
+                               const LabelUpdate& change, double y, double weight, const T* next) {
+    const double error = change.error * view.scale;
+    if (is_soft<T>(change.gain, error) || view.s > largest_step<T> * change.rho) [[unlikely]]
+        move_with_care(m, k_in_memory(m.factor, row), row.size, view, change, y);
     else
-        add_gain(m, row.k, row.size, lesson.gain);
-    if (m.policy.modest > 0 && view.growth.watched) [[unlikely]] {
+        add_gain(m, row.k, row.size, change.gain);
+    if (m.policy.growth_limit > 0 && view.growth.watched) [[unlikely]] {
         // Long before that, a multiple of I is added to S^-1. S then stays equal in all directions that no row excites,
         // whereas capping single D_j would let the weights drift in them. O(d^3), each time S has grown by a factor of
-        // modest_room.
-        add_information(m, modest_room / view.growth.watch, m.w, 0);
+        // growth_room.
+        add_information(m, growth_room / view.growth.watch, m.w, 0);
         view.growth.capped = true;
     }
     Sums& sums = m.sums;
-    const double value = lesson.gain * error;
-    count_row(sums, view, y, lesson.shown, lesson.error, value);
-    note(m.coverage, extras.prediction ? score_of(view, y, lesson.shown, lesson.rho) : value);
+    const double value = change.gain * error;
+    count_row(sums, view, y, change.shown, change.error, value);
+    note(m.coverage, extras.prediction ? score_of(view, y, change.shown, change.rho) : value);
     if (extras.prediction)
-        sums.shrunk += at_most(view.s / (lesson.rho + view.s), 1); // s is infinite if S broke
+        sums.shrunk += at_most(view.s / (change.rho + view.s), 1); // s is infinite if S broke
     if (view.growth.capped || view.held) [[unlikely]] {
         sums.capped += view.growth.capped;
         sums.saturated += view.held;
@@ -159,7 +159,7 @@ DRIFTLINE_INLINE void conclude(SecondOrderState<T>& m, const Row<G, T>& row, Vie
     if (extras.noise)
         sums.weighted += weight != 1;
     if (extras.after)
-        watch(m, lesson.rho, view, next);
+        watch(m, change.rho, view, next);
 }
 
 // Learns the current row, which was looked at; `next` is the row after it, if there is one. The matrices' products with it
@@ -181,22 +181,22 @@ DRIFTLINE_INLINE Status learn_row(SecondOrderState<T>& m, Row<G, T>& row, View v
     double rho;
     if (const Status status = find_noise(m, view, extras, weight, rho); status != Status::done)
         return status;
-    const Lesson lesson = compare(m, view, extras, y, rho);
-    show(m, view, lesson.shown, out, t);
+    const LabelUpdate change = compare(m, view, extras, y, rho);
+    show(m, view, change.shown, out, t);
     const bool fused = next != nullptr;
     next = fused ? next : m.x;
     m.ready = fused;
     if (is_additive<G>(m)) {
-        const Weakness weak = weakness_of(m, view, lesson.rho);
-        update(m.packed, m.d, lesson.rho, view.s, view.drift, weak.lift, next);
-        view.held &= lesson.rho >= largest_noise; // noise below the least is negligible compared with the drift
+        const RoundingRisk weak = rounding_risk(m, view, change.rho);
+        update(m.packed, m.d, change.rho, view.s, view.drift, weak.lift, next);
+        view.held &= change.rho >= largest_noise; // noise below the least is negligible compared with the drift
         view.held |= weak.rough;
     } else {
-        update(m.factor, row, lesson.rho, next);
-        if (view.scaled || view.norm2 > largest_information * lesson.rho) [[unlikely]]
+        update(m.factor, row, change.rho, next);
+        if (view.scaled || view.norm2 > largest_information * change.rho) [[unlikely]]
             view.held |= is_held(m.factor);
     }
-    conclude(m, row, view, extras, lesson, y, weight, next);
+    conclude(m, row, view, extras, change, y, weight, next);
     return Status::done;
 }
 
@@ -234,12 +234,12 @@ template <class T> DRIFTLINE_ONCE Status predict_row(SecondOrderState<T>& m, dou
 
 // Handles a row that is not learned.
 template <class T>
-DRIFTLINE_ONCE Status pass_row(SecondOrderState<T>& m, const Batch& batch, Index t, Fate fate, Outputs& out) {
-    if (fate == Fate::refuse)
+DRIFTLINE_ONCE Status pass_row(SecondOrderState<T>& m, const Batch& batch, Index t, RowAction action, Outputs& out) {
+    if (action == RowAction::refuse)
         return Status::bad_value;
     out.predictions[t] = NAN;
     write_no_interval(out, t);
-    if (fate == Fate::predict) {
+    if (action == RowAction::predict) {
         double s = 0;
         if (const Status status = predict_row(m, out.predictions[t], out.lower ? &s : nullptr); status != Status::done)
             return status;
@@ -247,7 +247,7 @@ DRIFTLINE_ONCE Status pass_row(SecondOrderState<T>& m, const Batch& batch, Index
             write_interval(out, t, m.coverage, label_variance(m.policy, s, 1), m.sums.largest_loss);
     }
     m.ready = false;
-    out.skipped += was_skipped<T>(batch, t, fate);
+    out.skipped += was_skipped<T>(batch, t, action);
     return Status::done;
 }
 
@@ -272,11 +272,11 @@ DRIFTLINE_ONCE Status replay(SecondOrderState<T>& m, const Batch& rows, Outputs&
             reader.take(next, t + 1);
         View view = usual;
         look(m, view, row.size);
-        const Fate fate = fate_of(batch, t, m.x, row.size, view.norm2);
-        if (fate == Fate::learn) [[likely]]
+        const RowAction action = row_action(batch, t, m.x, row.size, view.norm2);
+        if (action == RowAction::learn) [[likely]]
             status = learn_row(m, row, view, extras, batch.y[t], weight_of(batch, t), next, out, t);
         else
-            status = pass_row(m, batch, t, fate, out);
+            status = pass_row(m, batch, t, action, out);
         if (status != Status::done)
             break;
         if (extras.after && m.sums.resets > resets) {

@@ -25,7 +25,7 @@ struct Policy {
     double radius = 0; // of the ball; 0: no ball
     // Bounded growth, for rows that leave many directions unexcited: S grows less in these, and equally in all of them. It
     // may always grow to this multiple of its start; 0: growth is not bounded this way.
-    double modest = 0;
+    double growth_limit = 0;
     bool keep_prior = false; // the prior does not fade under forgetting
     bool operator==(const Policy&) const = default;
 };
@@ -36,7 +36,7 @@ DRIFTLINE_INLINE double label_variance(const Policy& policy, double s, double we
 }
 
 // Values for rows or segments first, first + 1, ...; empty for constant policies.
-struct Table {
+struct Schedule {
     const double* values = nullptr;
     Index first = 0;
     Index count = 0;
@@ -76,7 +76,7 @@ template <class T> struct SecondOrderState {
     Policy policy;
     Sums sums;
     Coverage coverage;
-    Table forgetting, thresholds;
+    Schedule forgetting, thresholds;
     T* w = nullptr;
     T* x = nullptr;    // the current row, padded with zeros
     T* next = nullptr; // the row after it, in a replay
@@ -91,8 +91,8 @@ template <class T> struct SecondOrderState {
 template <class T> inline constexpr double variance_cap = sizeof(T) == 8 ? 1e60 : 1e24;
 // How far D may grow under bounded growth: to a multiple of what the largest row so far would leave of it, noise / |x|^2, or
 // of its start.
-template <class T> inline constexpr double modest_growth = sizeof(T) == 8 ? 1e6 : 1e3;
-inline constexpr double modest_room = 16;
+template <class T> inline constexpr double allowed_growth = sizeof(T) == 8 ? 1e6 : 1e3;
+inline constexpr double growth_room = 16;
 // The largest s for which a row updates S without being scaled first.
 template <class T> inline constexpr double largest_s = sizeof(T) == 8 ? 1e250 : 1e30;
 // When less than this is left of the prior, a policy that keeps it raises it, to the reciprocal at most.

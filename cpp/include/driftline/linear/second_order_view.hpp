@@ -58,9 +58,9 @@ template <class T> DRIFTLINE_INLINE void look(const SecondOrderState<T>& m, View
 // The effect of time before this row, or `later` rows ahead, if it differs from row to row.
 template <class T> DRIFTLINE_INLINE Status look_up_forgetting(const SecondOrderState<T>& m, View& view, Index later = 0) {
     view.norm2 = at_most(view.norm2, DBL_MAX);
-    if (m.policy.modest > 0) [[unlikely]] {
-        const double most = modest_growth<T> * m.policy.noise / at_least(view.norm2, m.sums.largest_norm2);
-        view.growth.watch = modest_room * at_most(at_least(m.policy.modest * m.policy.start, most), largest_start<T>);
+    if (m.policy.growth_limit > 0) [[unlikely]] {
+        const double most = allowed_growth<T> * m.policy.noise / at_least(view.norm2, m.sums.largest_norm2);
+        view.growth.watch = growth_room * at_most(at_least(m.policy.growth_limit * m.policy.start, most), largest_start<T>);
     }
     if (m.forgetting.values) [[unlikely]] { // for division only
         const Index t = static_cast<Index>(m.sums.rows) + 1 + later;
@@ -148,7 +148,7 @@ DRIFTLINE_INLINE void look_at_variance(SecondOrderState<T>& m, Row<G, T>& row, V
             fetch_product(m.factor, row);
         }
         view.s = is_additive<G>(m) ? project_packed(m, view) : project(m.factor, row, view.growth);
-        if (view.growth.watched && m.policy.modest == 0) [[unlikely]] {
+        if (view.growth.watched && m.policy.growth_limit == 0) [[unlikely]] {
             store_row(m.factor, row);
             view.growth.capped |= hold_growth(m, view.growth.watch);
             fetch_product(m.factor, row);

@@ -21,10 +21,10 @@ from driftline.report import hindsight
 from driftline.report.alarm_log import AlarmLog
 from driftline.report.clock import as_times
 from driftline.report.hindsight import Hindsight
-from driftline.report.portrait import portrait
+from driftline.report.model_summary import model_summary
 from driftline.report.pyramid import Pyramid
 from driftline.report.recent import RecentRows
-from driftline.report.rows import FIELDS, PLACES, Rows, marks
+from driftline.report.rows import FIELDS, PLACES, RunRows, marks
 from driftline.report.snapshots import Snapshots
 from driftline.report.spread import Spread
 from driftline.tables import cells, inputs
@@ -34,7 +34,7 @@ BUCKETS = 4096
 TOO_LARGE = 1e150  # to be squared and summed
 
 
-class Chronicle:
+class RunLog:
     """What a learner did along a stream, block by block, in memory that does not grow with the stream.
 
     The blocks may be of any size: what is kept does not depend on how the stream was cut.
@@ -46,14 +46,14 @@ class Chronicle:
         delay: rows by which labels are late; the baselines wait for them too.
 
     >>> import driftline as dl
-    >>> from driftline.report import Chronicle
+    >>> from driftline.report import RunLog
     >>> X, y = dl.streams.Switching(rate=0.4, unit="deg", every=500, seed=7).take(1000)
-    >>> model, chronicle = dl.RLS(forgetting=0.95), Chronicle(level=0.9)
+    >>> model, log = dl.RLS(forgetting=0.95), RunLog(level=0.9)
     >>> for rows in (slice(0, 512), slice(512, 1000)):
-    ...     every = chronicle.weights_every(len(X[rows]))
+    ...     every = log.weights_every(len(X[rows]))
     ...     run = model.run(X[rows], y[rows], level=0.9, weights_every=every)
-    ...     chronicle.add(run, X[rows], y[rows], model=model)
-    >>> chronicle.rows
+    ...     log.add(run, X[rows], y[rows], model=model)
+    >>> log.rows
     1000
     """
 
@@ -62,9 +62,9 @@ class Chronicle:
     def __init__(
         self, names: Sequence[Any] | None = None, *, target: str = "y", level: float | None = None, delay: int = 0
     ) -> None:
-        level = PROBABILITY.or_none().require("Chronicle", "level", level)
-        delay = WHOLE.require("Chronicle", "delay", delay)
-        Rule(lambda value: not isinstance(value, str), "a name for each feature").require("Chronicle", "names", names)
+        level = PROBABILITY.or_none().require("RunLog", "level", level)
+        delay = WHOLE.require("RunLog", "delay", delay)
+        Rule(lambda value: not isinstance(value, str), "a name for each feature").require("RunLog", "names", names)
         self.names = None if names is None else [str(name) for name in names]
         self.target, self.level = str(target), level
         self.rows = 0
@@ -84,7 +84,7 @@ class Chronicle:
         self.spread = Spread()  # of the features, where there is no hindsight
         self.unfixed = ""  # why there is no fixed model to compare with
         self._model: Learner | None = None
-        self._portrait: dict[str, Any] = {}
+        self._model_summary: dict[str, Any] = {}
 
     @classmethod
     def of(
@@ -98,14 +98,14 @@ class Chronicle:
         target: str = "y",
     ) -> Self:
         """Of a run that is at hand as a whole; its labels are put together again from predictions and errors."""
-        chronicle = cls(names, target=target, level=run.level)
+        log = cls(names, target=target, level=run.level)
         _check_model(model, "Run.report")
-        if chronicle.names is not None:
-            _check_count(len(chronicle.names), X, model)
+        if log.names is not None:
+            _check_count(len(log.names), X, model)
         with np.errstate(over="ignore", invalid="ignore"):
             labels = _numbers(run.predictions, "Run.report") + run.errors
-        chronicle.add(run, X, labels, times=times, model=model)
-        return chronicle
+        log.add(run, X, labels, times=times, model=model)
+        return log
 
     def weights_every(self, rows: int) -> int:
         """How often the run of the next ``rows`` rows should keep its weights, so that the page is the same for every cut.
@@ -125,7 +125,7 @@ class Chronicle:
             times: of the rows, dates or numbers; given for every block or for none.
             model: the learner, whose parameters, weights and certificate the page shows as they are when it is written.
         """
-        where = "Chronicle.add"
+        where = "RunLog.add"
         predictions, errors = _numbers(run.predictions, where), np.asarray(run.errors, dtype=np.float64)
         _check_model(model, where)
         y = inputs.as_vector(y, len(run), where, "y")
@@ -147,7 +147,7 @@ class Chronicle:
         blocks = [] if table is None else [block for _, block in table.blocks(inputs.BLOCK_ROWS)]
         self.intake = intake
         self._set_clock(moments, clock)
-        rows = Rows(run, predictions, errors, y, moments, self.baselines.predict(y), self.rows)
+        rows = RunRows(run, predictions, errors, y, moments, self.baselines.predict(y), self.rows)
         self._add_rows(rows, blocks)
         self._look_back(X, table, blocks, rows)
         self._add_snapshots(run, table, model)
@@ -178,7 +178,7 @@ class Chronicle:
             self.in_order = self.in_order and bool((steps >= 0).all())
             self.latest = float(moments[-1])
 
-    def _add_rows(self, rows: Rows, blocks: list[Array]) -> None:
+    def _add_rows(self, rows: RunRows, blocks: list[Array]) -> None:
         """Sums the rows into buckets, keeps the latest, and watches for alarms."""
         raised = self.alarm.update_many(rows.errors)
         self.fine.extend({**rows.items(), "alarms": marks(raised, len(rows.y))})
@@ -190,7 +190,7 @@ class Chronicle:
             inside = raised[(raised >= start) & (raised < stop)]
             self.alarms.add(shown[start:stop], blocks[place] if blocks else None, self.rows + inside)
 
-    def _look_back(self, X: Any, table: Table | None, blocks: list[Array], rows: Rows) -> None:
+    def _look_back(self, X: Any, table: Table | None, blocks: list[Array], rows: RunRows) -> None:
         y = np.where(rows.counted, rows.y, np.nan)
         if not self.unfixed:
             if table is None:
@@ -238,14 +238,14 @@ class Chronicle:
             "alarms": self.alarms.state(),
         }
         nested = {f"{part}/{name}": value for part, state in parts.items() for name, value in state.items()}
-        face = dict(self.portrait())
-        arrays = {"weights": face.pop("weights", np.empty(0)), "places": self.places.copy(), "recent": self.recent.values}
+        summary = dict(self.model_summary())
+        arrays = {"weights": summary.pop("weights", np.empty(0)), "places": self.places.copy(), "recent": self.recent.values}
         columns = None if self.intake is None else {**self.intake.plain(), "fill": self.intake.fill}
-        return {**plain, **arrays, "portrait": json.dumps(face), "columns": json.dumps(columns), **nested}
+        return {**plain, **arrays, "model_summary": json.dumps(summary), "columns": json.dumps(columns), **nested}
 
     @classmethod
     def restore(cls, state: Mapping[str, Any]) -> Self:
-        """A chronicle from what :meth:`state` gave."""
+        """A run log from what :meth:`state` gave."""
         parts: dict[str, dict[str, Any]] = {
             part: {} for part in ("fine", "snapshots", "baselines", "spread", "hindsight", "alarm", "alarms")
         }
@@ -253,31 +253,31 @@ class Chronicle:
             part, _, name = key.partition("/")
             if name:
                 parts[part][name] = value
-        chronicle = cls(state["names"], target=state["target"], level=state["level"])
+        log = cls(state["names"], target=state["target"], level=state["level"])
         for name in _PLAIN:
-            setattr(chronicle, name, state[name])
-        chronicle.places, chronicle.recent.values = np.array(state["places"]), np.array(state["recent"])
-        face = json.loads(state["portrait"])  # text, which keeps the order of the parameters
-        if face:
-            chronicle._portrait = {**face, "weights": np.array(state["weights"])}
+            setattr(log, name, state[name])
+        log.places, log.recent.values = np.array(state["places"]), np.array(state["recent"])
+        summary = json.loads(state["model_summary"])  # text, which keeps the order of the parameters
+        if summary:
+            log._model_summary = {**summary, "weights": np.array(state["weights"])}
         columns = json.loads(state["columns"])
         if columns is not None:
-            chronicle.intake = Intake(columns["fill"], columns["named"])
-            chronicle.intake.restore(columns)
-        chronicle.fine.restore(parts["fine"])
-        chronicle.snapshots = Snapshots.restored(parts["snapshots"])
-        chronicle.baselines = Baselines.restored(parts["baselines"])
-        chronicle.spread = Spread.restored(parts["spread"])
-        chronicle.alarm.__setstate__(parts["alarm"])
-        chronicle.alarms = AlarmLog.restored(parts["alarms"])
-        chronicle.hindsight = Hindsight.restored(parts["hindsight"]) if parts["hindsight"] else None
-        return chronicle
+            log.intake = Intake(columns["fill"], columns["named"])
+            log.intake.restore(columns)
+        log.fine.restore(parts["fine"])
+        log.snapshots = Snapshots.restored(parts["snapshots"])
+        log.baselines = Baselines.restored(parts["baselines"])
+        log.spread = Spread.restored(parts["spread"])
+        log.alarm.__setstate__(parts["alarm"])
+        log.alarms = AlarmLog.restored(parts["alarms"])
+        log.hindsight = Hindsight.restored(parts["hindsight"]) if parts["hindsight"] else None
+        return log
 
-    def portrait(self) -> dict[str, Any]:
+    def model_summary(self) -> dict[str, Any]:
         """What the page says about the learner, as it is now; empty where none was given."""
         if self._model is not None:
-            self._portrait = portrait(self._model)
-        return self._portrait
+            self._model_summary = model_summary(self._model)
+        return self._model_summary
 
     def write(self, path: str | os.PathLike[str], *, command: str | None = None, title: str | None = None) -> None:
         """Writes the report: one HTML file that needs nothing else, and that replaces an older one whole.
@@ -287,8 +287,8 @@ class Chronicle:
             command: how to do the same again, shown at the end.
             title: by default the learner's and the target's name.
         """
-        require_page(path, "Chronicle.write")
-        Chronicle._write_page(self, path, command=command, title=title)
+        require_page(path, "RunLog.write")
+        RunLog._write_page(self, path, command=command, title=title)
 
 
 _PLAIN = ("names", "target", "level", "rows", "clock", "in_order", "latest", "features", "unfixed")

@@ -1,4 +1,4 @@
-"""What a chronicle keeps: the same however the stream was cut, bounded, and right by formulas of its own."""
+"""What a run log keeps: the same however the stream was cut, bounded, and right by formulas of its own."""
 
 import re
 from itertools import pairwise
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import driftline as dl
 from driftline import _core
 from driftline.cli.scoring import figures, make_scorer
-from driftline.report import Chronicle, charts, hindsight
+from driftline.report import RunLog, charts, hindsight
 from driftline.report.charts import predictions
 from driftline.report.facts import Facts
 from driftline.report.page import render
@@ -26,30 +26,30 @@ def stream(rows, features=3, seed=0):
 
 
 def followed(X, y, cuts=(), *, times=None, resume=False, **options):
-    model, chronicle = dl.RLS(forgetting=0.97, missing="skip"), Chronicle(level=0.9, **options)
+    model, log = dl.RLS(forgetting=0.97, missing="skip"), RunLog(level=0.9, **options)
     edges = [0, *sorted({cut for cut in cuts if 0 < cut < len(y)}), len(y)]
     for start, stop in pairwise(edges):
         rows = slice(start, stop)
-        run = model.run(X[rows], y[rows], level=0.9, weights_every=chronicle.weights_every(stop - start))
-        chronicle.add(run, X[rows], y[rows], times=None if times is None else times[rows], model=model)
+        run = model.run(X[rows], y[rows], level=0.9, weights_every=log.weights_every(stop - start))
+        log.add(run, X[rows], y[rows], times=None if times is None else times[rows], model=model)
         if resume:
-            chronicle = Chronicle.restore(chronicle.state())
-            chronicle.add(run_of_no_rows(), np.empty((0, X.shape[1])), [], model=model)
-    return chronicle
+            log = RunLog.restore(log.state())
+            log.add(run_of_no_rows(), np.empty((0, X.shape[1])), [], model=model)
+    return log
 
 
 def run_of_no_rows():
     return dl.Run(predictions=np.empty(0), errors=np.empty(0))
 
 
-def shown(chronicle):
+def shown(log):
     """The page without the time at which it was made."""
-    return re.sub("<footer>.*</footer>", "", render(chronicle))
+    return re.sub("<footer>.*</footer>", "", render(log))
 
 
 @pytest.fixture(scope="module")
 def gappy():
-    """A stream with gaps, and the page of a chronicle that took it whole."""
+    """A stream with gaps, and the page of a run log that took it whole."""
     X, y = stream(2100)
     X[17, 1], y[400] = np.nan, np.nan
     return X, y, shown(followed(X, y))
@@ -118,7 +118,7 @@ def test_rows_before_the_first_known_label_do_not_count(delay):
     assert found["running_mean_rmse"] == pytest.approx(facts.errors["mean"], rel=1e-12)
     assert found["coverage"] == facts.coverage
     said = f"{1 + delay} row{'s' if delay else ''} before the first known label not counted"
-    assert said in render(facts.chronicle)
+    assert said in render(facts.log)
 
 
 def test_the_best_fixed_model_stands_nearly_dependent_and_differently_scaled_features():
@@ -219,12 +219,12 @@ BAD = {
 @pytest.mark.parametrize("what", BAD)
 def test_bad_blocks_are_refused_and_change_nothing(what):
     X, y = stream(100)
-    chronicle = followed(X[:50], y[:50])
-    before = chronicle.state()
+    log = followed(X[:50], y[:50])
+    before = log.state()
     run, X, y, options = BAD[what][0](dl.RLS().run(X[50:], y[50:]), X[50:], y[50:])
     with pytest.raises(ValueError, match=BAD[what][1]):
-        chronicle.add(run, X, y, **options)
-    after = chronicle.state()
+        log.add(run, X, y, **options)
+    after = log.state()
     assert before.keys() == after.keys()
     for key, value in before.items():
         np.testing.assert_equal(after[key], value)
@@ -232,8 +232,8 @@ def test_bad_blocks_are_refused_and_change_nothing(what):
 
 @pytest.mark.parametrize("options", [{"level": 1.0}, {"level": 0}, {"delay": -1}, {"delay": 1.5}])
 def test_bad_options_are_refused(options):
-    with pytest.raises(ValueError, match="Chronicle: "):
-        Chronicle(**options)
+    with pytest.raises(ValueError, match="RunLog: "):
+        RunLog(**options)
 
 
 @pytest.mark.parametrize("make", [dl.Kalman, dl.Auto, dl.NLMS], ids=lambda make: make.__name__)
@@ -243,14 +243,14 @@ def test_the_chart_of_weights_shows_what_its_words_say(make):
     sizes = np.geomspace(0.1, 10, 9)
     X = rng.normal(size=(500, 9)) * sizes + 1.0
     y = (X * np.cumsum(rng.normal(size=(500, 9)), axis=0) / 10 / sizes).sum(axis=1) + rng.normal(size=500)
-    alone, model, chronicle, held = make(), make(), Chronicle(), []
+    alone, model, log, held = make(), make(), RunLog(), []
     for x, label in zip(X, y, strict=True):
         alone.learn_one(x, label)
         held.append(alone.coef_)
     for rows in (slice(0, 300), slice(300, 500)):
-        run = model.run(X[rows], y[rows], weights_every=chronicle.weights_every(len(X[rows])))
-        chronicle.add(run, X[rows], y[rows], model=model)
-    chart = charts.weights(Facts(chronicle))
+        run = model.run(X[rows], y[rows], weights_every=log.weights_every(len(X[rows])))
+        log.add(run, X[rows], y[rows], model=model)
+    chart = charts.weights(Facts(log))
     rows = chart.x.astype(int)
     influence = np.abs(np.array(held)[rows]).mean(axis=0) * X.std(axis=0)
     assert [line.label for line in chart.lines] == [f"x{place}" for place in np.argsort(-influence)[:7]]
@@ -267,6 +267,6 @@ def test_without_the_inputs_the_chart_shows_the_largest_weights():
     X = rng.normal(size=(300, 9))
     model = dl.RLS()
     run = model.run(X, X @ np.arange(9.0), weights_every=1)
-    chart = charts.weights(Facts(Chronicle.of(run, model=model)))
+    chart = charts.weights(Facts(RunLog.of(run, model=model)))
     assert [line.label for line in chart.lines] == ["x8", "x7", "x6", "x5", "x4", "x3", "x2"]
     assert chart.about.startswith("The 7 weights that were the largest on average, of 9.")

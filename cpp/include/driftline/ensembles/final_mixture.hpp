@@ -10,11 +10,11 @@
 
 namespace driftline {
 
-class Jury {
+class FinalMixture {
   public:
     static constexpr Index layers = 4;
 
-    explicit Jury(Index count)
+    explicit FinalMixture(Index count)
         : count_(count), likely_(count, {0.99, 0.998, 0.9998}, leaning(count)), cautious_(halved(count)),
           last_(std::vector<double>(layers, 1.0 / layers)) {}
 

@@ -13,7 +13,7 @@ namespace driftline {
 inline constexpr Index near_labels = 16; // number of recent labels that experts use
 
 // What was known when a row was predicted, in original units.
-struct Outlook {
+struct PredictionContext {
     Index known = 0;                // number of labels
     Index ahead = 1;                // distance of the row from the newest label
     double near[near_labels]{};     // newest first, padded with the oldest
@@ -25,14 +25,14 @@ struct Outlook {
     const double* earlier(Index k, Index features) const { return known > 0 ? before + (k - 1) * features : x; }
 };
 
-class Trail {
+class RowHistory {
   public:
-    Trail(Index features, Index depth) : features_(features), depth_(depth), rows_(features * depth) {}
+    RowHistory(Index features, Index depth) : features_(features), depth_(depth), rows_(features * depth) {}
 
     Index known() const { return static_cast<Index>(count_); }
     double mean() const { return mean_; }
 
-    void look(const double* x, Index ahead, Outlook& out) const {
+    void look(const double* x, Index ahead, PredictionContext& out) const {
         out.known = known();
         out.ahead = ahead;
         out.x = x;

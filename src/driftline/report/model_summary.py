@@ -10,7 +10,7 @@ from driftline.base.learner import Learner
 from driftline.base.stability import concerns
 
 
-def portrait(model: Learner) -> dict[str, Any]:
+def model_summary(model: Learner) -> dict[str, Any]:
     """Name, parameters, names of the features, weights and certificate of a learner as it is now."""
     return {
         "learner": type(model).__name__,
