@@ -260,7 +260,7 @@ class FileRun:
         rows = max(64, int(self.speed * PIECE))
         if self.request.save_every:
             rows = min(rows, self.request.save_every - row % self.request.save_every)
-        if self.task.log is not None:  # it is quick if rows begin at a multiple of a power of 2
+        if self.task.run_log is not None:  # snapshots are fastest if blocks begin at multiples of a power of 2
             rows -= (row + rows) % min(ALIGNED, 1 << (rows.bit_length() - 1))
         return rows
 

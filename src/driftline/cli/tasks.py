@@ -33,11 +33,11 @@ class Task(ABC):
 
     Attributes:
         model: the model that learns and is saved.
-        log: gathers the report; None for no report.
+        run_log: collects the data of the report; None for no report.
     """
 
-    def __init__(self, model: Any, log: RunLog | None) -> None:
-        self.model, self.log = model, log
+    def __init__(self, model: Any, run_log: RunLog | None) -> None:
+        self.model, self.run_log = model, run_log
 
     @property
     @abstractmethod
@@ -65,7 +65,7 @@ class Task(ABC):
         return []
 
     def warnings(self) -> list[str]:
-        """What is wrong with the learner, in words."""
+        """Warnings about the learner."""
         return concerns(self.learner)
 
     @abstractmethod
@@ -83,31 +83,31 @@ class Task(ABC):
 
     def write_page(self, path: Path, command: str) -> None:
         """Writes the report."""
-        if self.log is not None:
-            write_page(self.log, path, command=command, steps=self.by_step)
+        if self.run_log is not None:
+            write_page(self.run_log, path, command=command, steps=self.by_step)
 
     def close(self) -> None:  # noqa: B027 - most tasks have nothing to close
         """Closes what the task opened."""
 
     def state(self) -> dict[str, dict[str, Any]]:
         """The parts of a run's state, without the model."""
-        return {} if self.log is None else {"report": self.log.state()}
+        return {} if self.run_log is None else {"report": self.run_log.state()}
 
     @abstractmethod
     def restore(self, parts: dict[str, dict[str, Any]]) -> None:
         """Restores a state; the model has been restored already."""
 
     def _tell_report(self, run: Run, X: Array, y: Array, block: Block, times: Array | None) -> None:
-        if self.log is not None:
+        if self.run_log is not None:
             moments = times if times is None or block.zone is None else InUTC(times)
-            self.log.add(run, X if X.shape[1] else None, y, times=moments, model=self.learner)
+            self.run_log.add(run, X if X.shape[1] else None, y, times=moments, model=self.learner)
 
 
 class Following(Task):
     """Predicts each row, then learns the row whose label has arrived."""
 
-    def __init__(self, model: Learner, delay: int, level: float | None, log: RunLog | None) -> None:
-        super().__init__(model, log)
+    def __init__(self, model: Learner, delay: int, level: float | None, run_log: RunLog | None) -> None:
+        super().__init__(model, run_log)
         self.follower = Follower(model, delay=delay, level=level)
         self._score = make_scorer(delay, level)
 
@@ -125,8 +125,8 @@ class Following(Task):
     def take(self, block: Block) -> Columns:
         """Predicts and learns the rows."""
         runs: list[Run] = []
-        watched = self.log is not None and self.learner._by_feature  # there are weights to show
-        every = self.log.weights_every if self.log is not None and watched else None
+        watched = self.run_log is not None and self.learner._by_feature  # there are weights to show
+        every = self.run_log.weights_every if self.run_log is not None and watched else None
         for stretch in self.follower.stretches(block, every):
             self._report(stretch, block)
             runs.append(stretch.run)
@@ -158,7 +158,7 @@ class Forecasting(Task):
         encoder: makes the features, and knows each feature's column.
         known: the columns known ahead; None for all.
         level: coverage of the intervals.
-        log: follows the first step.
+        run_log: follows the first step.
     """
 
     def __init__(
@@ -167,9 +167,9 @@ class Forecasting(Task):
         encoder: Encoder,
         known: Sequence[str] | None,
         level: float | None,
-        log: RunLog | None,
+        run_log: RunLog | None,
     ) -> None:
-        super().__init__(model, log)
+        super().__init__(model, run_log)
         self.encoder, self.known, self.level = encoder, known, level
         self.scores = [make_scorer(step, level) for step in range(model.steps)]
 
@@ -195,7 +195,7 @@ class Forecasting(Task):
         return [figures(score) for score in self.scores]
 
     def warnings(self) -> list[str]:
-        """What is wrong at any step, once."""
+        """Warnings about the models of all steps, without repetitions."""
         return list(dict.fromkeys(words for learner in self.model.learners_ for words in concerns(learner)))
 
     def take(self, block: Block) -> Columns:
