@@ -1,4 +1,4 @@
-"""What driftline raises and warns of beside the built-in exceptions, and words for it."""
+"""Exceptions and warnings of driftline, and helpers for their messages."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def not_fitted(message: str) -> Exception:
 
 
 def missing_extra(what: str, packages: str, extra: str) -> ImportError:
-    """What is raised where packages are not installed that an extra brings.
+    """The error for packages that an extra would install.
 
     >>> missing_extra("reports need", "jinja2", "report")
     ImportError('reports need jinja2. The extra "report" brings it: pip install "driftline[report]"')

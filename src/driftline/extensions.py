@@ -1,4 +1,4 @@
-"""What lower layers need of higher ones: the package's ``__init__`` provides it here, so that imports only point down."""
+"""Lets lower layers use higher ones: the package's ``__init__`` registers them here, so that imports only point down."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ def test_where_missing_values_are_skipped_a_forecast_waits_for_a_whole_row(value
         forecaster.learn_one({"hour": t % 24, "temp": 20.0 + t % 5}, t % 24)
     forecaster.learn_one({"hour": 2.0, "temp": value}, 2.0)
     forecaster = dl.from_bytes(forecaster.to_bytes())
-    with pytest.raises(ValueError, match="the last row misses the feature 'temp', which is not known ahead"):
+    with pytest.raises(ValueError, match="the last row has no value for the feature 'temp', which is not known ahead"):
         forecaster.forecast([{"hour": 3.0}])
     forecaster.learn_one({"hour": 3.0, "temp": 21.0}, 3.0)
     assert np.isfinite(forecaster.forecast([{"hour": 4.0}] * 3).predictions).all()
@@ -238,9 +238,9 @@ def test_bad_input_is_named():
         forecaster.forecast([{"wave": 1.0}, {"noise": 1.0}])
     with pytest.raises(ValueError, match="X_next lacks the feature 'wave'"):
         forecaster.forecast(pd.DataFrame({"noise": [1.0]}))
-    with pytest.raises(ValueError, match=r"X_next\[1, 1\] is nan"):
+    with pytest.raises(ValueError, match=r"X_next\[1, 1\] must be a finite number, got nan"):
         forecaster.forecast([{"wave": 1.0}, {"wave": np.nan}])
-    with pytest.raises(ValueError, match="names of the features are not those"):
+    with pytest.raises(ValueError, match="feature names differ from those of the first row"):
         forecaster.learn_one({"noise": 1.0, "other": 2.0}, 1.0)
     with pytest.raises(ValueError, match="x has 3 features, expected 2"):
         forecaster.learn_one([1.0, 2.0, 3.0], 1.0)

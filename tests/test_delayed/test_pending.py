@@ -62,11 +62,11 @@ def test_unknown_and_told_ids_are_errors_and_nothing_is_learned():
     pending.predict_one("a", X[0])
     pending.learn_one("a", y[0])
     for verb in (pending.learn_one, pending.hold_one):
-        with pytest.raises(ValueError, match="'a' was told before"):
+        with pytest.raises(ValueError, match="'a' already has its label"):
             verb("a", y[0])
         with pytest.raises(ValueError, match="'z' is not known"):
             verb("z", y[0])
-    with pytest.raises(ValueError, match="'a' was told before"):
+    with pytest.raises(ValueError, match="'a' already has its label"):
         pending.predict_one("a", X[0])
     assert pending.learner.n_seen_ == 1
 
@@ -137,7 +137,7 @@ def test_ids_of_numpy_are_those_of_python():
 def test_a_question_that_is_refused_leaves_the_rows_that_wait(learner, level):
     pending = dl.Pending(learner, most=1)
     pending.predict_one("old", [1.0])
-    with pytest.raises(ValueError, match=r"level must be|no interval around a label"):
+    with pytest.raises(ValueError, match=r"level must be|class labels have no interval"):
         pending.predict_interval("a", [1.0], level=level)
     assert (list(pending), pending.n_dropped_) == (["old"], 0)
 
@@ -214,7 +214,7 @@ def test_ids_are_forgotten_after_as_many_as_may_wait():
         pending.predict_one(number, [1.0])
         pending.learn_one(number, 1.0)
     pending.predict_one(0, [1.0])
-    with pytest.raises(ValueError, match="1 was told before"):
+    with pytest.raises(ValueError, match="1 already has its label"):
         pending.predict_one(1, [1.0])
 
 

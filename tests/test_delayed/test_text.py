@@ -90,7 +90,7 @@ def test_numbers_first_and_text_later_is_refused_where_the_columns_differ_and_no
     forecaster = dl.Forecaster(dl.RLS(), steps=2)
     forecaster.run(X[["price"]], y)
     before = forecaster.to_bytes()
-    with pytest.raises(ValueError, match="the names of the features are not those of the first row"):
+    with pytest.raises(ValueError, match="the feature names differ from those of the first row"):
         forecaster.run(X, y)
     assert forecaster.to_bytes() == before
     forecaster = dl.Forecaster(dl.RLS(), steps=2)
@@ -98,11 +98,11 @@ def test_numbers_first_and_text_later_is_refused_where_the_columns_differ_and_no
     before = forecaster.to_bytes()
     with pytest.raises(ValueError, match="column 'shop' must hold text, as before, but holds a number"):
         forecaster.run(X.assign(shop=1.0), y)
-    with pytest.raises(ValueError, match="rows must have names: those so far held text or times"):
+    with pytest.raises(ValueError, match="rows must have feature names: earlier rows held text or times"):
         forecaster.run(np.ones((3, 3)), np.ones(3))
     with pytest.raises(ValueError, match="X_next must be a frame or a list of mappings"):
         forecaster.forecast(np.ones((1, 3)))
-    with pytest.raises(ValueError, match="row 1 of X_next lacks a value of 'shop', which is known ahead"):
+    with pytest.raises(ValueError, match="row 1 of X_next has no value for 'shop', which must be known ahead"):
         forecaster.forecast([X.iloc[0].to_dict(), {**X.iloc[0].to_dict(), "shop": None}])
     with pytest.raises(ValueError, match="the known feature 'shops' is not among those of the row"):
         dl.Forecaster(dl.RLS(), steps=2, known=["shops"]).run(X, y)

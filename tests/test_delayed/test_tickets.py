@@ -168,7 +168,7 @@ def test_several_labels_a_row():
             late.tell(waiting.pop(0), Y[t - 3])
             now.learn_one(X[t - 3], Y[t - 3])
     np.testing.assert_array_equal(late.coef_, now.coef_)
-    with pytest.raises(ValueError, match="one label a row"):
+    with pytest.raises(ValueError, match="single label per row"):
         waiting[0].interval()
 
 
@@ -243,7 +243,7 @@ def test_a_ticket_of_other_parameters_or_of_a_future_state_is_refused():
     with pytest.raises(ValueError, match=r"RLS.ask: ahead must be"):
         model.ask(X[0], ahead=0)
     model.tell(ticket, 1.0)
-    with pytest.raises(ValueError, match="told before"):
+    with pytest.raises(ValueError, match="already been told"):
         model.tell(ticket, 1.0)
 
 

@@ -75,7 +75,7 @@ def test_a_copied_ticket_is_told_on_its_own(name, way):
     model.tell(ticket, 1.0)
     assert not other.told
     model.tell(other, 1.0)
-    with pytest.raises(ValueError, match="told before"):
+    with pytest.raises(ValueError, match="already been told"):
         model.tell(other, 1.0)
 
 

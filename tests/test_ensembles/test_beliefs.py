@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 import driftline as dl
 from driftline.demo import demand
 
-AT_REST = "the target is at rest, or moves so slowly that rows of long ago still count"
+AT_REST = "the target is at rest, or moves so slowly that old rows still count"
 SLOW = "the target moves slowly, if at all"
 NO_SIGN = "there is no sign yet that the target moves"
-DISAGREE = "the experts disagree about the pace of the target"
+DISAGREE = "the experts disagree about how fast the target moves"
 DRIFTS = "the target drifts, or its labels have little noise"
-FAST = "the target moves fast, or its labels have so little noise that a few rows tell it"
-JUMPED = re.compile(r"experts started over about ([\d,]+) rows? ago, as after a jump; the target seems to be at rest since")
+FAST = "the target moves fast, or its labels have so little noise that a few rows determine it"
+JUMPED = re.compile(r"experts started over about ([\d,]+) rows? ago, as after a jump; the target has been steady since")
 
 
 def stream(seed=23, rows=5000, step=0.0, noise=1.0, jumps=(), period=0, wave=0.0):
@@ -171,14 +171,14 @@ def test_nothing_is_said_too_early():
     for rows, spelled in ((1, "1 row"), (63, "63 rows")):
         words = in_words(rows=rows)
         assert words[0].startswith(f"Weights after {spelled}: ")
-        assert "The linear core cannot tell yet at what pace the target moves." in words
+        assert "The linear core cannot tell yet how fast the target moves." in words
         assert rows > 1 or "Trees split" not in "\n".join(words)
 
 
 def test_it_says_whether_the_past_helps_and_which_labels_did_not_count():
     assert "\nEarlier labels and rows help a lot: " in "\n".join(in_words(wave=5.0))
     assert "\nEarlier labels and rows help little: " in "\n".join(in_words())
-    assert in_words(outlier=1e4)[-1] == "1 label far from all others, and explained by nothing, did not count."
+    assert in_words(outlier=1e4)[-1] == "1 label far from all others, which no expert explained, did not count."
 
 
 def test_it_says_what_the_experts_beside_the_core_found():

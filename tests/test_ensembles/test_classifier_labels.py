@@ -66,11 +66,11 @@ def test_mappings_grow_the_model():
 def test_what_labels_cannot_have_is_refused():
     X, codes = labelled(1, 40, 3, 2)
     model = dl.Classifier().fit(X, codes)
-    with pytest.raises(ValueError, match=r"Classifier\.run: there is no interval around a label"):
+    with pytest.raises(ValueError, match=r"Classifier\.run: class labels have no interval"):
         model.run(X, codes, level=0.9)
-    with pytest.raises(ValueError, match="no interval around a label"):
+    with pytest.raises(ValueError, match="class labels have no interval"):
         model.predict_interval(X[0])
-    with pytest.raises(ValueError, match="weights_every is for regressors"):
+    with pytest.raises(ValueError, match="weights_every needs a regressor"):
         model.run(X, codes, weights_every=1)
     with pytest.raises(ValueError, match="Unknown label type: continuous"):
         model.run(X, np.linspace(0, 1, 40))

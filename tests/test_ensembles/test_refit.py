@@ -168,7 +168,7 @@ def test_a_fit_that_fails_is_told_and_the_one_before_goes_on():
     y[150] = 60.0
     model, usual = (dl.Refit(kind(), every=100, window=100) for kind in (Picky, LinearRegression))
     with pytest.warns(
-        dl.errors.DriftlineWarning, match="a fit failed, and the one before goes on serving: ValueError: too large"
+        dl.errors.DriftlineWarning, match="a fit failed, so the previous one stays in use: ValueError: too large"
     ):
         said = model.run(X, y, level=0.9).predictions
     wanted = usual.run(X, y).predictions

@@ -75,7 +75,7 @@ def test_it_is_not_saved_and_the_way_out_works():
     model.run(X, y)
     for refused in (model.to_bytes, lambda: model.save("model.drift"), dl.Auto(experts=[model]).to_bytes):
         with pytest.raises(
-            ValueError, match=r"LGBMRegressor cannot be saved safely; pickle the learner .* run it over the last rows"
+            ValueError, match=r"LGBMRegressor cannot be saved safely; pickle the learner .* the last window rows"
         ):
             refused()
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X[:9]), model.predict(X[:9]))

@@ -249,7 +249,7 @@ def test_a_learner_without_the_two_methods_is_refused(rows):
 
     with pytest.raises(TypeError, match="SGDRegressor has no predict_one and learn_one; wrap it in PartialFit"):
         evaluate.prequential(SGDRegressor(), rows)
-    with pytest.raises(TypeError, match=r"RLS is a class: give a learner, RLS\(\)"):
+    with pytest.raises(TypeError, match=r"RLS is a class: pass an instance, RLS\(\)"):
         evaluate.prequential(dl.RLS, rows)
 
 

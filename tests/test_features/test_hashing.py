@@ -190,7 +190,7 @@ def test_hashing_comes_first_and_alone():
         Standardize() | Hashing(8) | dl.RLS()
     with pytest.raises(ValueError, match="Hashing"):
         (Hashing(8) | Standardize()).run(np.ones((3, 2)))
-    with pytest.raises(ValueError, match="one of several"):
+    with pytest.raises(ValueError, match="a member of an ensemble"):
         dl.Network([Hashing(8) | dl.RLS()])
     for n in (0, 1.5, 2**31, "many"):
         with pytest.raises(ValueError, match="n must be"):

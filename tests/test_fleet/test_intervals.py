@@ -77,7 +77,9 @@ def test_intervals_of_a_run_begin_with_it_where_they_are_not_kept():
         assert np.isinf(run.upper[first]).all()
         assert bytes_before in (None, fleet.nbytes)
         bytes_before = fleet.nbytes
-    with pytest.raises(ValueError, match=r"^Fleet\.predict_intervals: the fleet keeps no intervals; make it with intervals"):
+    with pytest.raises(
+        ValueError, match=r"^Fleet\.predict_intervals: the fleet keeps no intervals; create it with intervals"
+    ):
         fleet.predict_intervals(keys, X)
 
 
@@ -118,10 +120,10 @@ def test_a_level_that_is_none_is_refused(learner, level):
 
 
 def test_classes_have_no_intervals():
-    with pytest.raises(ValueError, match=r"^Fleet: intervals are for regressors"):
+    with pytest.raises(ValueError, match=r"^Fleet: intervals=True needs a regressor"):
         dl.Fleet(dl.Classifier(), 2, intervals=True)
     fleet = dl.Fleet(dl.Classifier(), 2)
-    with pytest.raises(ValueError, match="no interval around a label"):
+    with pytest.raises(ValueError, match="class labels have no interval"):
         fleet.run([0], [[1.0]], ["a"], level=0.9)
 
 

@@ -53,7 +53,7 @@ def test_a_key_too_many_is_refused_and_nothing_is_learned():
     fleet = dl.Fleet(dl.RLS(), 2, named=True)
     fleet.learn_many(["a"], [[1.0]], [2.0])
     with pytest.raises(
-        ValueError, match=r"^Fleet\.learn_many: row 2 brings the key 'c', and all 2 models have another.* grows"
+        ValueError, match=r"^Fleet\.learn_many: row 2 has the new key 'c', but all 2 models are taken; .* grow"
     ):
         fleet.learn_many(["a", "b", "c"], [[1.0], [1.0], [1.0]], [1.0, 2.0, 3.0])
     assert fleet.keys_ == ["a"]
@@ -75,13 +75,13 @@ def test_an_unknown_name_is_predicted_by_a_model_at_its_start():
 @pytest.mark.parametrize(
     ("keys", "error", "words"),
     [
-        ([0, 5], ValueError, r"keys must be in \[0, 3\), got 5 in row 1; make the fleet with named=True for numbers"),
+        ([0, 5], ValueError, r"keys must be in \[0, 3\), got 5 in row 1; create the fleet with named=True for numbers"),
         ([0, -1], ValueError, r"got -1 in row 1"),
         (np.array([0, 2**63], dtype=np.uint64), ValueError, "got 9223372036854775808 in row 1"),
         ([0], ValueError, r"keys must be one whole number for each of 2 rows, got the shape \(1,\)"),
         ([[0, 1]], ValueError, "got the shape"),
         (0, ValueError, "got the shape"),
-        ([0.0, 1.0], TypeError, "keys must be whole numbers, got float64; make the fleet with named=True"),
+        ([0.0, 1.0], TypeError, "keys must be whole numbers, got float64; create the fleet with named=True"),
         (["0", "1"], TypeError, "named=True"),
         ([True, False], TypeError, "got bool"),
         ([None, 1], TypeError, "got object"),
@@ -103,8 +103,8 @@ def test_wrong_numbers_are_refused_before_anything_is_learned(keys, error, words
 @pytest.mark.parametrize(
     ("keys", "error", "words"),
     [
-        ("ab", TypeError, "keys must be one for each row, got 'ab'"),
-        (7, TypeError, "keys must be one for each row"),
+        ("ab", TypeError, "keys must hold one key for each row, got 'ab'"),
+        (7, TypeError, "keys must hold one key for each row"),
         ({"a", "b"}, TypeError, "keys must be a sequence or a column, in the order of the rows, got a set"),
         ({"a": 1, "b": 2}, TypeError, "got a dict"),
         (pd.DataFrame({"a": [1, 2], "b": [3, 4]}), TypeError, "got a DataFrame"),
@@ -129,7 +129,7 @@ def test_wrong_names_are_refused_before_anything_is_learned(keys, error, words):
 def test_a_key_that_is_no_number_of_a_model_is_not_found(key):
     fleet = dl.Fleet(dl.RLS(), 3)
     with pytest.raises(
-        KeyError, match=r"Fleet: keys must be whole numbers in \[0, 3\), got .*; make the fleet with named=True"
+        KeyError, match=r"Fleet: keys must be whole numbers in \[0, 3\), got .*; create the fleet with named=True"
     ):
         fleet[key]
     assert key not in fleet

@@ -137,7 +137,7 @@ def test_different_keys_have_different_hashes():
 def test_a_key_without_such_a_hash_is_refused():
     fleet = dl.Fleet(dl.RLS(), named=True)
     fleet.learn_many([frozenset([1])], [[1.0]], [1.0])
-    with pytest.raises(TypeError, match=r"^Fleet\.split: the key frozenset\(\{1\}\) has no hash that is the same on every"):
+    with pytest.raises(TypeError, match=r"^Fleet\.split: the key frozenset\(\{1\}\) cannot be hashed the same way on every"):
         fleet.split(2)
 
 
@@ -156,14 +156,14 @@ def test_fleets_that_do_not_go_together_are_refused():
         (made(keys="b", alarms=True), "alarms"),
         (made(keys="b", n=7), "n"),
     ):
-        with pytest.raises(ValueError, match=rf"^Fleet\.merge: part 1 has another {words} than the others"):
+        with pytest.raises(ValueError, match=rf"^Fleet\.merge: part 1 has a different {words} from the others"):
             dl.Fleet.merge([made(), other])
     numbers = dl.Fleet(dl.RLS(), 3)
     numbers.learn_many([1], [[1.0]], [1.0])
     with pytest.raises(ValueError, match=r"^Fleet\.merge: the key 1 is in more than one part"):
         dl.Fleet.merge([numbers, numbers])
     for parts in ([], [dl.RLS()]):
-        with pytest.raises(TypeError, match=r"^Fleet\.merge: expected one fleet or more"):
+        with pytest.raises(TypeError, match=r"^Fleet\.merge: expected at least one fleet"):
             dl.Fleet.merge(parts)
     with pytest.raises(ValueError, match=r"^Fleet\.split: n must be"):
         numbers.split(0)

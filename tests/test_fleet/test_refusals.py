@@ -55,7 +55,7 @@ def test_options_that_are_none(options):
 
 def test_more_models_than_memory_could_ever_hold():
     fleet = dl.Fleet(dl.RLS(), 10**18)
-    words = r"^Fleet\.learn_many: the system has no memory for 1,000,000,000,000,000,000 models of 1 features; without n"
+    words = r"^Fleet\.learn_many: not enough memory for 1,000,000,000,000,000,000 models of 1 features; with named"
     with pytest.raises(MemoryError, match=words):
         fleet.learn_many([0], [[1.0]], [1.0])
 
@@ -102,7 +102,7 @@ def test_wrong_rows_change_nothing(fleet, X, y, words):
     [
         (([], [1.0], 1.0), "a key must be hashable, got []: "),
         ((None, [1.0], 1.0), "the key is None"),
-        (("b", [1.0], 1.0), "the row brings the key 'b'"),
+        (("b", [1.0], 1.0), "the row has the new key 'b'"),
         (("a", [np.nan], 1.0), "x has NaN in feature 0"),
         (("a", [1.0], np.inf), "y is infinity"),
     ],

@@ -191,7 +191,9 @@ def test_models_of_their_own_have_no_common_weights():
     fleet = dl.Fleet(dl.Auto(), 3)
     fleet.learn_many([1], [[1.0]], [1.0])
     for name in ("coef_", "intercept_", "n_features_in_", "feature_names_in_"):
-        with pytest.raises(AttributeError, match=rf"^Fleet\.{name}: models of Auto have no common weights; fleet\[key\] is"):
+        with pytest.raises(
+            AttributeError, match=rf"^Fleet\.{name}: not available for a fleet of Auto; use fleet\[key\]\.{name}"
+        ):
             getattr(fleet, name)
     assert fleet.nbytes == fleet.summary()["memory"].sum() > 0
 

@@ -232,7 +232,7 @@ def test_what_cannot_be_a_kernel_is_refused_by_name():
         dl.Kernel(kernel=lambda x, z: 1.0 if (x == z).all() else -5.0, intercept=False).run(X, y)
     with pytest.raises(ValueError, match="row 0 has no finite kernel"):
         dl.Kernel(kernel="poly", degree=9, gamma=1.0).run(1e40 * X, y)
-    with pytest.raises(ValueError, match="weights_every is for learners with a weight for each feature"):
+    with pytest.raises(ValueError, match="weights_every needs a learner with one weight per feature"):
         dl.Kernel().run(X, y, weights_every=5)
     with pytest.raises(AttributeError, match="only a linear kernel has coef_"):
         _ = dl.Kernel().fit(X, y).coef_

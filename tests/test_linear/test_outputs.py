@@ -182,7 +182,7 @@ def test_the_number_of_labels_is_fixed_by_the_first_row():
         one.learn_one(X[0], Y[0])
     several.fit(X, Y[:, 1])
     assert several.coef_.shape == (4,)
-    with pytest.raises(ValueError, match="intervals are for one label"):
+    with pytest.raises(ValueError, match="intervals need a single label"):
         dl.RLS().fit(X, Y).predict_interval(X[0])
 
 

@@ -106,7 +106,7 @@ def test_a_deleted_model_is_gone_and_its_name_is_free(tmp_path):
     with Direct(tmp_path / "a") as service:
         service.put("m", learner="rls")
         service.learn("m", id="a", x=[1.0], y=1.0)
-        with pytest.raises(Problem, match="configured differently"):
+        with pytest.raises(Problem, match="different configuration"):
             service.put("m", learner="lms")
         service.delete("m")
         service.put("m", learner="lms")

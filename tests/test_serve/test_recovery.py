@@ -113,7 +113,7 @@ def test_a_full_disk_refuses_with_507_and_loses_nothing(tmp_path):
                 learned += 1
         assert refused.value.status == 507
         for _ in range(3):
-            with pytest.raises(Problem, match="no room"):
+            with pytest.raises(Problem, match="the disk is full"):
                 service.learn("m", id="w", y=2.0)
         assert service.status("m")["rows"] == learned > 0
         assert service.predict("m", x=[1.0])
@@ -196,7 +196,7 @@ def test_a_log_of_another_processor_is_replayed_and_its_answers_stay(tmp_path, c
         assert entry.note != row[5]
         database.execute("UPDATE log SET note = ?, checksum = ? WHERE number = ?", (entry.note, entry.checksum(), row[0]))
     database.close()
-    with pytest.raises(StoreError, match="replays to another answer"):
+    with pytest.raises(StoreError, match="replays to a different answer"):
         Direct(copy_of(killed, tmp_path / "same"))
     with sqlite3.connect(killed / FILE) as database:
         database.execute('UPDATE meta SET value = replace(value, \'"machine": "\', \'"machine": "other \')')

@@ -95,7 +95,7 @@ def test_a_stream_that_is_killed_gives_every_row_once(spark, rows, tmp_path):
     write_parts(rows[:10], tmp_path / "more", 1)
     (tmp_path / "more" / "0.parquet").rename(tmp_path / "in" / "9.parquet")
     for options, words in (
-        ({"learner": dl.RLS(forgetting=0.5)}, r"spark\.follow: the checkpoint is one of RLS\(forgetting=0\.99"),
+        ({"learner": dl.RLS(forgetting=0.5)}, r"spark\.follow: the checkpoint was made with RLS\(forgetting=0\.99"),
         ({"features": ["b", "a"]}, "feature names should match"),
         ({"level": 0.9}, r"spark\.follow: the checkpoint was made without a level"),
     ):
@@ -145,7 +145,7 @@ def test_ids_that_do_not_fit_are_named(spark, rows, tmp_path):
     alone = late[late["y"].notna()][:1]
     nameless = late.assign(order=None).astype({"order": "string"})
     for number, (table, words) in enumerate(
-        ((twice, "waits already"), (alone, "the column 'a' is null for the id"), (nameless, "the column 'order' has"))
+        ((twice, "is already waiting"), (alone, "the column 'a' is null for the id"), (nameless, "the column 'order' has"))
     ):
         folder = tmp_path / str(number)
         folder.mkdir()
@@ -199,9 +199,7 @@ def test_another_number_of_buckets_starts_from_the_models_of_an_old_checkpoint(s
     start(spark, old, buckets=3, **options).awaitTermination()
     write_parts(late[:200], old / "more", 1)
     (old / "more" / "0.parquet").rename(old / "in" / "9.parquet")
-    with pytest.raises(
-        Exception, match=r"spark\.follow: the checkpoint has another number of buckets than 7; start= changes"
-    ):
+    with pytest.raises(Exception, match=r"spark\.follow: the checkpoint was not made with 7 buckets; use start= to change"):
         start(spark, old, buckets=7, **options).awaitTermination()
     start(spark, new, buckets=7, start=str(old / "checkpoint"), **options).awaitTermination()
     found = pd.concat([spark.read.parquet(str(folder / "out")).toPandas() for folder in (old, new)])
@@ -234,7 +232,7 @@ def test_what_no_verb_takes(spark, frame):
         replay(frame, dl.RLS, **COLUMNS)
     with pytest.raises(ValueError, match="the rows have a column 'prediction' already"):
         replay(frame.withColumn("prediction", F.lit(1.0)), dl.RLS(), **COLUMNS)
-    with pytest.raises(ValueError, match=r"spark\.follow: stream is no streaming DataFrame; replay is for history"):
+    with pytest.raises(ValueError, match=r"spark\.follow: stream must be a streaming DataFrame; use replay for history"):
         follow(frame, dl.RLS(), **COLUMNS)
     with pytest.raises(ValueError, match=r"spark\.follow: buckets must be"):
         follow(frame, dl.RLS(), **COLUMNS, buckets=0)
@@ -242,15 +240,15 @@ def test_what_no_verb_takes(spark, frame):
     for options, words in (
         ({"idle": timedelta(days=1)}, "idle must be a timedelta where order holds times, and a number where it holds"),
         ({"id": "city"}, "id is 'city', but the columns are sensor, t, a, b, y"),
-        ({"id": "sensor", "level": 0.9}, "level does not go with id"),
-        ({"id": "sensor", "learner": dl.Auto()}, "labels that come later are for learners of fixed size, not Auto"),
+        ({"id": "sensor", "level": 0.9}, "level cannot be combined with id"),
+        ({"id": "sensor", "learner": dl.Auto()}, r"late labels \(id=\) need a learner of fixed size, not Auto"),
         ({"idle": -1}, "idle must be"),
     ):
         with pytest.raises((TypeError, ValueError), match=rf"^spark\.follow: {words}"):
             follow(stream, **{"learner": dl.RLS(), **COLUMNS, **options})
     for learner, words in (
         (dl.Auto(), "learner must be Ridge or RLS, got Auto; replay takes any learner"),
-        (dl.RLS(keep_prior=True), "RLS must have a constant forgetting and no keep_prior"),
+        (dl.RLS(keep_prior=True), "RLS must have a constant forgetting and keep_prior=False"),
         (dl.RLS(dtype="float32"), "dtype must be 'float64'"),
         (dl.RLS(missing="skip"), "missing must be 'raise'"),
     ):

@@ -168,7 +168,7 @@ def test_a_changed_number_is_told_by_the_checksum(model, path):
     data = bytearray(path.read_bytes())
     data[-3] ^= 1
     path.write_bytes(data)
-    refuse(path, "altered since it was saved: the checksum does not agree")
+    refuse(path, "altered since it was saved: the checksum does not match")
 
 
 def test_foreign_files_are_refused(path):

@@ -67,9 +67,9 @@ def test_iteration_gives_row_after_row(stream):
 @every_stream
 def test_a_finite_stream_ends_in_blocks_and_in_iteration_with_its_last_row(stream):
     if stream.length is None:
-        with pytest.raises(TypeError, match="has no length: the stream has no end"):
+        with pytest.raises(TypeError, match="has no length: the stream is endless"):
             len(stream)
-        with pytest.raises(ValueError, match=r"\.take: the stream has no end, T must be given"):
+        with pytest.raises(ValueError, match=r"\.take: the stream is endless, so T must be given"):
             stream.take()
     else:
         assert len(stream) == stream.length == len(stream.take()[1]) == sum(1 for _ in stream)

@@ -91,7 +91,7 @@ def test_incomplete_rows_are_predicted_as_nan_and_left_out_of_the_score(rows):
     assert np.array_equal(np.isnan(predictions), np.isnan(X).any(axis=1))
     assert np.isnan(model.predict_one(X[0]))
     assert model.score(X, y) == model.score(X[whole], y[whole])
-    with pytest.raises(ValueError, match=r"RLS\.score: every row has zero sample_weight, or misses a value"):
+    with pytest.raises(ValueError, match=r"RLS\.score: every row has zero sample_weight or a missing value"):
         model.score(X[:1], y[:1])
 
 

@@ -149,7 +149,7 @@ class EncodedRun:
         every = self.options.weights_every
         widths = {weights.shape[-1] for weights in self.weights}
         if len(widths) > 1 and not (learner._by_feature and learner._linear):
-            raise ValueError(f"{self.where}: weights_every needs rows that bring no new features, and these do")
+            raise ValueError(f"{self.where}: weights_every cannot be used with rows that add features, as these do")
         found = np.zeros((self.table.rows // (every or 1), *learner._weights.shape))
         last = int(learner.intercept)
         for snapshot, weights in zip(found[len(found) - len(self.weights) :], self.weights, strict=True):

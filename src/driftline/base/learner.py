@@ -140,7 +140,7 @@ class Learner(Model, Saved):
         where = f"{type(self).__name__}.predict_interval"
         place = levels.as_level(level, where)
         if self._outputs is not None:
-            raise ValueError(f"{where}: intervals are for one label a row")
+            raise ValueError(f"{where}: intervals need a single label per row")
         core = self._direct
         if core is not None:
             ends = core.predict_interval(x, place)
@@ -246,7 +246,7 @@ class Learner(Model, Saved):
             self._skipped = 0
             self._learn_table(X, y, sample_weight, where)
             if self._core is None:
-                raise ValueError(f"{where}: nothing to learn: every row has zero sample_weight, or misses a value")
+                raise ValueError(f"{where}: nothing to learn: every row has zero sample_weight or a missing value")
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -353,7 +353,7 @@ class Learner(Model, Saved):
         return dict(zip(self._sum_names, core.sums().tolist(), strict=True))
 
     def certificate(self) -> Certificate:
-        """What is proven about the loss so far; see :doc:`/certificates`.
+        """The bounds proven for the loss so far; see :doc:`/certificates`.
 
         With several labels a row, it is the sum over the labels, without a bound.
         """

@@ -19,7 +19,7 @@ from driftline.tables.inputs import Array, Name
 _SPARE = 100_000  # how many more features than numbers a state may claim
 REGRESSOR = Rule(
     lambda value: isinstance(value, Learner) and value._estimator_type == "regressor" and value._composes,
-    "a regressor that can be one of several",
+    "a regressor that can be a member of an ensemble",
 )
 LINEAR = Rule(
     lambda value: REGRESSOR.accepts(value) and value._by_feature,  # such weights can be combined

@@ -25,7 +25,7 @@ _EVERY = COUNT.or_none()
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What the caller of a run wants besides predictions and errors.
+    """The outputs requested of a run, besides predictions and errors.
 
     Attributes:
         weights_every: rows from one snapshot of the weights to the next; None for no snapshots.
@@ -44,7 +44,7 @@ def run_options(labels: Array, weights_every: int | None, level: float | None, w
         _EVERY.require(where, "weights_every", weights_every)
     place = None if level is None else levels.as_level(level, where)
     if place is not None and labels.ndim == 2:
-        raise ValueError(f"{where}: level is for one label a row")
+        raise ValueError(f"{where}: level needs a single label per row")
     return RunOptions(weights_every, None if level is None else float(level), place)
 
 

@@ -28,7 +28,7 @@ def score(learner: Learner, X: Any, y: Any, sample_weight: Any, where: str) -> f
             learner._door.refuse_bad_label(labels[row], where, f" in row {row}")
         labels, predictions, weights = labels[good], predictions[good], weights[good]
     if not weights.any():
-        raise ValueError(f"{where}: every row has zero sample_weight, or misses a value")
+        raise ValueError(f"{where}: every row has zero sample_weight or a missing value")
     return r2(labels, predictions, weights)
 
 

@@ -27,7 +27,7 @@ def exported(learner: Learner) -> dict[str, Any]:
 
 
 def take_over(learner: Learner, state: dict[str, Any]) -> None:
-    """Makes the learner what was exported; raises ValueError where the state is not sound."""
+    """Restores an exported state; raises ValueError if it is invalid."""
     learner._store(state["params"])
     learner.__dict__.update(state.get("kept", {}))
     if "core" in state:

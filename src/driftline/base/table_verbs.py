@@ -51,7 +51,7 @@ def predict(learner: Learner, X: Any, verb: str, level: float | None = None) -> 
     where = f"{type(learner).__name__}.{verb}"
     place = None if level is None else levels.as_level(level, where)
     if place is not None and learner._outputs is not None:
-        raise ValueError(f"{where}: intervals are for one label a row")
+        raise ValueError(f"{where}: intervals need a single label per row")
     learner._require_core(verb)
     table = learner._as_table(X, where)
     learner._check_table(table, where)

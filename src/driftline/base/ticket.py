@@ -50,9 +50,9 @@ class Ticket(_core.Ticket):
     def interval(self, level: float = 0.9) -> tuple[float, float]:
         """Both ends of the interval from when the row was predicted; infinite if too few labels were known."""
         if self.labelled:
-            raise ValueError("Ticket.interval: there is no interval around a label")
+            raise ValueError("Ticket.interval: class labels have no interval")
         if self.predictions.size:
-            raise ValueError("Ticket.interval: intervals are for one label a row")
+            raise ValueError("Ticket.interval: intervals need a single label per row")
         return self.ends(levels.as_level(level, "Ticket.interval"))
 
     def to_bytes(self) -> bytes:
@@ -121,7 +121,7 @@ def refuse_unfit(learner: Learner, ticket: Any, where: str) -> None:
     if not isinstance(ticket, Ticket):
         raise TypeError(f"{where}: expected a Ticket from ask, got {type(ticket).__name__}")
     if ticket.told:
-        raise ValueError(f"{where}: the ticket was told before")
+        raise ValueError(f"{where}: the ticket has already been told its label")
     if ticket.model != mark_of(learner):
         raise ValueError(f"{where}: the ticket belongs to another model: its class or its parameters differ")
     known = 0 if learner._core is None else int(learner._sums()["rows"])

@@ -123,7 +123,7 @@ def tickets_are_told_once(learner: Learner) -> None:
     ticket = model.ask(X[0])
     model.tell(ticket, 1.0)
     before = model.__getstate__()
-    _require_refused(model, ticket, "told before")
+    _require_refused(model, ticket, "already been told")
     _require_refused(fresh(learner), trained(learner).ask(X[0]), "another model")
     _require_refused(model, object(), "Ticket")
     require_same(model.__getstate__(), before, "a refused ticket changed the model")

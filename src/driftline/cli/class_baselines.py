@@ -1,4 +1,4 @@
-"""What is predicted of classes without a model."""
+"""Baselines for classes, which need no model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What learners are compared by: errors of numbers, or the share of wrong classes."""
+"""The measures by which learners are compared: errors of numbers, or the share of wrong classes."""
 
 from __future__ import annotations
 

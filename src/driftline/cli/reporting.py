@@ -16,7 +16,7 @@ def write(state: Path, out: Path) -> int:
     """Writes the page; returns how many rows it shows. Raises StateError if the run gathered no report."""
     kept = checkpoint.load(state)
     if "report" not in kept.parts:
-        raise StateError(f"{state}: was saved by a run without --report, which gathers the data of the page")
+        raise StateError(f"{state}: was saved by a run without --report, which collects the data for the page")
     write_page(RunLog.restore(kept.parts["report"]), out, command=f"driftline report {state}", steps=_by_step(kept))
     return kept.rows
 

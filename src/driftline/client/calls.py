@@ -1,4 +1,4 @@
-"""What each verb of the service sends, and whether sending it twice is safe."""
+"""The request of each method of the service, and whether it is safe to repeat."""
 
 from __future__ import annotations
 

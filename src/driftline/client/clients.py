@@ -1,4 +1,4 @@
-"""The two clients: one that waits, and one for event loops."""
+"""The blocking and the asynchronous client."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _KEPT = 30.0  # seconds for which an idle connection is kept; the service closes
 
 
 class Verbs(ABC, Generic[One, Many, File, Done]):
-    """The verbs of both clients. The types are those of their results: an object, several, a file, nothing."""
+    """The methods of both clients. The type parameters are their results: an object, several objects, a file, nothing."""
 
     _sender: str  # the class of httpx that sends the calls
 
@@ -56,7 +56,7 @@ class Verbs(ABC, Generic[One, Many, File, Done]):
         steps: int | None = None,
         keyed: bool = False,
     ) -> One:
-        """Makes a model, unless there is the same already; what it is."""
+        """Creates a model, unless the same one exists already; returns its status."""
         config = {"learner": learner, "params": params or {}, "level": level, "steps": steps, "keyed": keyed}
         return self._one(calls.put(name, config))
 
@@ -69,28 +69,28 @@ class Verbs(ABC, Generic[One, Many, File, Done]):
         return self._one(calls.get(name, key))
 
     def delete(self, name: str) -> Done:
-        """Removes a model and all that it learned."""
+        """Deletes a model and everything it learned."""
         done: Done = self._send(calls.delete(name), lambda _: None)
         return done
 
     def predict(self, name: str, x: Any, *, id: str | None = None, key: str | None = None) -> One:
-        """The prediction for a row, and its interval. With an id the row waits for its label."""
+        """Predicts a row, with an interval. With an id, the row waits for its label."""
         return self._one(calls.predict(name, [{"id": id, "key": key, "x": x}], batch=False))
 
     def predict_rows(self, name: str, rows: Iterable[Row]) -> Many:
-        """Predictions for a batch: rows with ``x``, and ``id`` and ``key`` where they have one."""
+        """Predicts a batch: rows with ``x``, and optionally ``id`` and ``key``."""
         return self._many(calls.predict(name, rows, batch=True), "rows")
 
     def learn(self, name: str, *, y: float, x: Any = None, id: str | None = None, key: str | None = None) -> One:
-        """Learns a label, of the row that waits under an id or of the row given: ``{"learned": 1, "known": 0}``."""
+        """Learns the label of a row that waits under an id, or of the row given: ``{"learned": 1, "known": 0}``."""
         return self._one(calls.learn(name, [{"id": id, "key": key, "x": x, "y": y}], batch=False))
 
     def learn_rows(self, name: str, rows: Iterable[Row]) -> One:
-        """Learns a batch, whole or not at all: rows with ``y``, and ``id``, ``x`` and ``key`` where they have them."""
+        """Learns a batch completely or not at all: rows with ``y``, and optionally ``id``, ``x`` and ``key``."""
         return self._one(calls.learn(name, rows, batch=True))
 
     def forecast(self, name: str, rows: Iterable[Row]) -> Many:
-        """Predictions for the next rows of a model with steps."""
+        """Forecasts the next rows, for a model with steps."""
         return self._many(calls.forecast(name, rows), "rows")
 
     def export(self, name: str, key: str | None = None) -> File:
@@ -108,7 +108,7 @@ class Verbs(ABC, Generic[One, Many, File, Done]):
 
     @abstractmethod
     def _send(self, call: Call, read: Callable[[httpx.Response], Any]) -> Any:
-        """Makes a call, as often as it takes, and reads its answer."""
+        """Makes a call, with retries, and reads its answer."""
 
     def _trial(self, call: Call) -> Trial:
         return Trial(call, self._addresses, self._patience)
@@ -118,32 +118,32 @@ class Verbs(ABC, Generic[One, Many, File, Done]):
         return {"method": call.method, "url": trial.address + call.path, "content": call.body, "headers": headers}
 
     def _prefer(self, address: str) -> None:
-        """Begins further calls at the service that answered."""
+        """Sends further calls to the service that answered first."""
         at = self._addresses.index(address)
         self._addresses = self._addresses[at:] + self._addresses[:at]
 
 
 class Client(Verbs[Json, list[Json], bytes, None]):
-    """Calls a service, and waits for its answers. Needs httpx, which the extra ``client`` brings.
+    """A blocking client. Needs httpx, which the extra ``client`` installs.
 
-    A call whose answer does not come is sent again, for as long as ``patience`` says: the service may be restarting, or
-    another one taking over. That is safe for all calls but :meth:`learn` and :meth:`learn_rows` without ids. These are
-    sent again only if the service was not reached or said that nothing was changed; otherwise they raise
-    :class:`UnsureError`. Threads may share a client.
+    Calls without an answer are retried for ``patience`` seconds, because the service may be restarting, or another one
+    taking over. That is safe for all calls except :meth:`learn` and :meth:`learn_rows` without ids. These are retried only
+    if the service was not reached or said that nothing was changed; otherwise they raise :class:`UnsureError`. Threads may
+    share a client.
 
     Args:
-        url: of the service, or of several that share a database: the one that leads is found.
-        token: as ``driftline token`` printed it.
+        url: the address of the service, or of several that share a database, among which the client finds the leader.
+        token: the token that ``driftline token`` printed.
         timeout: seconds to wait for one answer.
-        patience: seconds after which a call is not sent again.
+        patience: seconds after which a call is no longer retried.
     """
 
     _sender = "Client"
 
     def events(self, name: str, key: str | None = None) -> Iterator[Event]:
-        """What changes in a model, as it happens: ``("status", {...})`` and ``("alarm", {...})``.
+        """Iterates over the changes of a model: ``("status", {...})`` and ``("alarm", {...})``.
 
-        A stream that breaks off is opened again, and repeats the latest alarms: ``key`` and ``row`` tell them apart.
+        If the stream breaks off, it is reopened and repeats the latest alarms, which ``key`` and ``row`` identify.
         """
         call, lines = calls.get(name, key, "/events"), Lines()
         trial = self._trial(call)
@@ -186,13 +186,13 @@ class Client(Verbs[Json, list[Json], bytes, None]):
 
 
 class AsyncClient(Verbs[Awaitable[Json], Awaitable[list[Json]], Awaitable[bytes], Awaitable[None]]):
-    """As :class:`Client`, for event loops: every verb is awaited, and events come by ``async for``. Tasks may share it.
+    """Like :class:`Client`, for event loops: await every method, and use ``async for`` for events. Tasks may share it.
 
     Args:
-        url: of the service, or of several that share a database.
-        token: as ``driftline token`` printed it.
+        url: the address of the service, or of several that share a database.
+        token: the token that ``driftline token`` printed.
         timeout: seconds to wait for one answer.
-        patience: seconds after which a call is not sent again.
+        patience: seconds after which a call is no longer retried.
     """
 
     _sender = "AsyncClient"

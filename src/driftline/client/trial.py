@@ -1,4 +1,4 @@
-"""When a call is sent again, and to which of several services. It knows nothing of sockets."""
+"""Decides when to retry a call, and on which of several services. Does no input or output."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from driftline.tables.inputs import Array, FrameTable, Name
 
 
 class Encoded:
-    """What is known of the columns, and which of them are known ahead.
+    """The encoding of the columns, and which of them are known ahead.
 
     Args:
         intake: turns columns into features.
@@ -59,7 +59,7 @@ class Encoded:
         """Rows as numbers, and the features that are born in them."""
         columns = list(self.intake.columns)
         if columns and set(columns) != set(given):
-            raise ValueError(f"{where}: the names of the features are not those of the first row")
+            raise ValueError(f"{where}: the feature names differ from those of the first row")
         return self.intake.table({name: given[name] for name in columns or given}, where, learned)
 
     def next_rows(self, X_next: Any, known: Known, last: Array, where: str) -> Array:
@@ -70,14 +70,14 @@ class Encoded:
         else:
             table = inputs.as_table(X_next, where)
             if table.names is None:
-                raise ValueError(f"{where}: X_next must be a frame or a list of mappings: rows so far held text or times")
+                raise ValueError(f"{where}: X_next must be a frame or a list of mappings: earlier rows held text or times")
             parts = [cells.of_table(table, 0, table.rows, where)] if table.rows else []
         blocks = [np.empty((0, len(last)))]
         for number, part in enumerate(parts):
             for name in columns:
                 if name not in part or cells.missing_in(part[name]).any():
                     row = f"row {number} of X_next" if len(parts) > 1 else "X_next"
-                    raise ValueError(f"{where}: {row} lacks a value of {name!r}, which is known ahead")
+                    raise ValueError(f"{where}: {row} has no value for {name!r}, which must be known ahead")
             blocks.append(self.intake.copy().table({name: part[name] for name in columns}, where, None)[0])
         return known.filled(np.concatenate(blocks), last, where)
 
@@ -108,7 +108,7 @@ def columns_of(x: Any, encoded: bool, where: str) -> dict[Name, Given] | None:
         return None
     if not (hasattr(type(x), "columns") or hasattr(type(x), "column_names")):
         if encoded:
-            raise ValueError(f"{where}: rows must have names: those so far held text or times")
+            raise ValueError(f"{where}: rows must have feature names: earlier rows held text or times")
         return None
     table = inputs.as_table(x, where)
     if not isinstance(table, FrameTable) or not table.rows or not (encoded or cells.has_special(table)):

@@ -65,7 +65,7 @@ class Known:
             if self._places is not None and place not in self._places:
                 feature = place if names is None else names[place]
                 raise ValueError(
-                    f"{where}: the last row misses the feature {feature!r}, which is not known ahead; "
+                    f"{where}: the last row has no value for the feature {feature!r}, which is not known ahead; "
                     "learn a row that has it first"
                 )
 
@@ -96,23 +96,25 @@ class Known:
 
     def _of_mappings(self, X_next: Sequence[Any], names: list[Name] | None, last: Array, where: str) -> Array:
         if names is None:
-            raise ValueError(f"{where}: X_next has names, and the rows so far had none")
+            raise ValueError(f"{where}: X_next has feature names, but earlier rows had none")
         rows = np.tile(last, (len(X_next), 1))
         for number, mapping in enumerate(X_next):
             given = inputs.named(mapping)
             for place in range(len(names)) if self._places is None else self._places:
                 if names[place] not in given:
-                    raise ValueError(f"{where}: row {number} of X_next lacks the feature {names[place]!r}, known ahead")
+                    raise ValueError(
+                        f"{where}: row {number} of X_next lacks the feature {names[place]!r}, which must be known ahead"
+                    )
                 rows[number, place] = inputs.as_items({names[place]: given[names[place]]}, where)[names[place]]
         return self._checked(rows, where)
 
     def _of_columns(self, items: dict[Name, Array], count: int, names: list[Name] | None, last: Array, where: str) -> Array:
         if names is None:
-            raise ValueError(f"{where}: X_next has names, and the rows so far had none")
+            raise ValueError(f"{where}: X_next has feature names, but earlier rows had none")
         rows = np.tile(last, (count, 1))
         for place in range(len(names)) if self._places is None else self._places:
             if names[place] not in items:
-                raise ValueError(f"{where}: X_next lacks the feature {names[place]!r}, which is known ahead")
+                raise ValueError(f"{where}: X_next lacks the feature {names[place]!r}, which must be known ahead")
             rows[:, place] = items[names[place]]
         return self._checked(rows, where)
 
@@ -129,7 +131,7 @@ class Known:
         bad = np.argwhere(~np.isfinite(rows))
         if len(bad):
             row, column = bad[0].tolist()
-            raise ValueError(f"{where}: X_next[{row}, {column}] is {rows[row, column]}, where a finite number is needed")
+            raise ValueError(f"{where}: X_next[{row}, {column}] must be a finite number, got {rows[row, column]}")
         return rows
 
 

@@ -204,7 +204,7 @@ class Pending(Saved):
     def _refuse_settled(self, id: Id, where: str) -> None:
         told = self._settled.get(id)
         if told is not None:
-            raise ValueError(f"{where}: the id {id!r} was {'told before' if told else 'withdrawn'}")
+            raise ValueError(f"{where}: the id {id!r} {'already has its label' if told else 'was withdrawn'}")
 
     def _settle(self, id: Id, told: bool) -> None:
         """Ends the wait of an id. Idempotent, even after an interrupt at any line."""

@@ -1,4 +1,4 @@
-"""A forecaster as a record of a model file, and back."""
+"""Converts a forecaster to a record of a model file, and back."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def of(forecaster: Forecaster) -> Record:
-    """What is saved of a forecaster."""
+    """The record of a forecaster."""
     inner = [records.of(model) for model in forecaster._models]
     waiting = [packed.pack(rows.tickets) for rows in forecaster._waiting]
     head = {
@@ -43,7 +43,7 @@ def of(forecaster: Forecaster) -> Record:
 
 
 def fill(forecaster: Forecaster, kept: Record) -> None:
-    """Gives a new forecaster what was saved; raises ModelFileError where it is not sound."""
+    """Restores a new forecaster from a record; raises ModelFileError if it is invalid."""
     head, arrays = kept.head, dict(kept.arrays)
     forecaster._names = codec.decode_names(head["names"])  # type: ignore[assignment]
     if "columns" in head:

@@ -1,4 +1,4 @@
-"""Learners that are made of other learners."""
+"""Meta-learners."""
 
 from driftline.ensembles.auto import Auto
 from driftline.ensembles.averaged import Averaged

@@ -29,10 +29,10 @@ _MINOR = 0.1  # fraction of the weight; a band below it is named if it dominates
 # than about 1,000 rows, so Auto cannot tell a slower target from a constant one. Without noise a few rows are enough, so
 # a short memory costs nothing and does not prove that the target moves.
 _BANDS = (
-    (500, math.inf, "500 rows or more", "the target is at rest, or moves so slowly that rows of long ago still count"),
+    (500, math.inf, "500 rows or more", "the target is at rest, or moves so slowly that old rows still count"),
     (100, 500, "100 to 499 rows", "the target moves slowly, if at all"),
     (10, 100, "10 to 99 rows", "the target drifts, or its labels have little noise"),
-    (0, 10, "fewer than 10 rows", "the target moves fast, or its labels have so little noise that a few rows tell it"),
+    (0, 10, "fewer than 10 rows", "the target moves fast, or its labels have so little noise that a few rows determine it"),
 )
 
 
@@ -81,7 +81,7 @@ class Team:
 def in_words(experts: list[Expert], team: Team, rows: int, memory: float, drift: float, sums: dict[str, float]) -> str:
     """Describes the team's weights and findings, then the linear core, then outliers.
 
-    The statement about the pace of the target follows from the printed numbers: the rounded memory of the core, and the
+    The statement about the speed of the target follows from the printed numbers: the rounded memory of the core, and the
     shares of its experts.
     """
     ranked = sorted(experts, key=lambda expert: -expert.share)[:3]
@@ -94,7 +94,7 @@ def in_words(experts: list[Expert], team: Team, rows: int, memory: float, drift:
         "Its largest weights: " + "; ".join(f"{name_of(expert)} ({_percent(expert.share)})" for expert in ranked) + ".",
     ]
     if outliers := int(sums["outliers"]):
-        lines.append(f"{_count(outliers, 'label')} far from all others, and explained by nothing, did not count.")
+        lines.append(f"{_count(outliers, 'label')} far from all others, which no expert explained, did not count.")
     return "\n".join(lines)
 
 
@@ -139,14 +139,14 @@ def _count(number: float, what: str) -> str:
 
 def _pace(experts: list[Expert], rows: int, memory: int) -> str:
     if rows < _FEW:
-        return "The linear core cannot tell yet at what pace the target moves."
+        return "The linear core cannot tell yet how fast the target moves."
     begun = [expert for expert in experts if expert.reset > 0 and expert.memory < _SINCE_JUMP * rows]
     anew = sum(expert.share for expert in begun)
     if anew > 0.5:
         ago = max(expert.memory for expert in begun if expert.share >= 0.1 * anew)
-        pace = f"experts started over about {_count(ago, 'row')} ago, as after a jump; the target seems to be at rest since"
+        pace = f"experts started over about {_count(ago, 'row')} ago, as after a jump; the target has been steady since"
     elif _spread(experts) > math.log(10):
-        pace = "the experts disagree about the pace of the target"
+        pace = "the experts disagree about how fast the target moves"
     elif _PART * rows <= memory < _BANDS[0][0]:
         pace = "there is no sign yet that the target moves"
     else:
@@ -182,4 +182,4 @@ def _percent(share: float) -> str:
 
 def _past(share: float) -> str:
     helps = "help a lot" if share >= 0.5 else "help" if share >= 0.1 else "help little"
-    return f"Earlier labels and rows {helps}: its experts that look at them have {_percent(share)} of its weight."
+    return f"Earlier labels and rows {helps}: its experts that use them have {_percent(share)} of its weight."

@@ -164,9 +164,9 @@ class Classifier(MetaLearner):
         self, X: Any, y: Any, sample_weight: Any, where: str, weights_every: int | None = None, level: float | None = None
     ) -> Run:
         if level is not None:
-            raise ValueError(f"{where}: there is no interval around a label; predict_proba_one gives probabilities")
+            raise ValueError(f"{where}: class labels have no interval; predict_proba_one gives probabilities")
         if weights_every is not None:
-            raise ValueError(f"{where}: weights_every is for regressors")
+            raise ValueError(f"{where}: weights_every needs a regressor")
         table = self._as_table(X, where)
         labels = as_labels(y, table.rows, where)
         weight = inputs.as_weights(sample_weight, table.rows, where)
@@ -216,13 +216,11 @@ class Classifier(MetaLearner):
 
     def predict_interval(self, x: Any, level: float = 0.9) -> tuple[float, float]:
         """Labels have none."""
-        raise ValueError(
-            f"{type(self).__name__}.predict_interval: there is no interval around a label; see predict_proba_one"
-        )
+        raise ValueError(f"{type(self).__name__}.predict_interval: class labels have no interval; see predict_proba_one")
 
     def predict_intervals(self, X: Any, level: float = 0.9) -> tuple[Array, Array]:
         """Labels have none."""
-        raise ValueError(f"{type(self).__name__}.predict_intervals: there is no interval around a label; see predict_proba")
+        raise ValueError(f"{type(self).__name__}.predict_intervals: class labels have no interval; see predict_proba")
 
     def decision_one(self, x: Any) -> Any:
         """The decision value: positive for the second of two ``classes_``; with more classes, a mapping label -> number."""

@@ -145,7 +145,7 @@ class Fits:
             self._serving = fitted
             return
         self.failed += 1
-        issue(f"Refit: a fit failed, and the one before goes on serving: {fitted}")
+        issue(f"Refit: a fit failed, so the previous one stays in use: {fitted}")
 
     def _usable(self, lagged: Array) -> Array:
         """Which rows can be passed to the estimator, judged by their lagged labels, (rows, lags)."""

@@ -121,8 +121,8 @@ class Refit(MetaLearner):
 
     def _refuse(self, verb: str = "save") -> NoReturn:
         raise ValueError(
-            f"Refit.{verb}: a fitted {type(self.estimator).__name__} cannot be saved safely; pickle the learner for those "
-            "who trust you, or make a new one and run it over the last rows, at least window of them"
+            f"Refit.{verb}: a fitted {type(self.estimator).__name__} cannot be saved safely; pickle the learner if "
+            "its readers trust you, or create a new one and run it over at least the last window rows"
         )
 
 

@@ -42,7 +42,7 @@ class Driver:
 
     def __init__(self, learner: Any, delay: int, level: float | None, where: str) -> None:
         if isinstance(learner, type):
-            raise TypeError(f"{where}: {learner.__name__} is a class: give a learner, {learner.__name__}()")
+            raise TypeError(f"{where}: {learner.__name__} is a class: pass an instance, {learner.__name__}()")
         if isinstance(learner, Pending):
             raise TypeError(f"{where}: Pending takes rows by id: give its learner, with delay= if labels come late")
         if isinstance(learner, Forecaster):

@@ -46,7 +46,7 @@ class Hashing(Transformer):
     _learns = False
 
     def _stage(self, width: int) -> Any:
-        raise ValueError("Hashing: it can only be used alone or as the first step of a pipeline")
+        raise ValueError("Hashing can only be used alone or as the first step of a pipeline")
 
     # By itself.
 

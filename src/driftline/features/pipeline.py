@@ -375,4 +375,4 @@ class _Pipeline(Composite):
         last = after + 1 == len(self.chain.transformers)
         what = "the transformed X" if last else f"X after {type(self.chain.transformers[after]).__name__}"
         self.members[0]._door.refuse_bad(values, where, names, what, numbered(row, after=", "))
-        raise ValueError(f"{where}: the transformers do not take {numbered(row) or 'the row'}")
+        raise ValueError(f"{where}: the transformers reject {numbered(row) or 'the row'}")

@@ -181,7 +181,7 @@ class Transformer(Model):
         if not any(part._needs_labels for part in self._parts()):
             return np.zeros(rows)
         if y is None or (rows == 1 and isinstance(y, list) and y[0] is None):
-            raise ValueError(f"{where}: y is missing, and there are lags of it to be kept")
+            raise ValueError(f"{where}: y is required, because the transformer keeps lags of it")
         labels = inputs.as_vector(y, rows, where, "y")
         if not np.isfinite(labels).all():
             row = int(np.isfinite(labels).argmin())

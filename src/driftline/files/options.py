@@ -1,4 +1,4 @@
-"""How a file is read, and how its columns become features."""
+"""Options for reading a file and turning its columns into features."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NULLS = ("", "NA", "N/A", "n/a", "na", "#N/A", "NaN", "nan", "-nan", "NULL", "nu
 
 @dataclass(frozen=True)
 class Options:
-    """How a file is read, and how its columns become features.
+    """Options for reading a file and turning its columns into features.
 
     Each field is a keyword of :func:`open_rows` and an entry of a run's state. All but ``target_needed`` are options of the
     command line.

@@ -1,4 +1,4 @@
-"""Rows with keys through a fleet's core, in stretches between which an interrupt is heeded."""
+"""Passes keyed rows through a fleet's core in pieces, between which interrupts are handled."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from driftline.linear.schedules import SharedSchedules
 from driftline.tables.inputs import Array, Table
 
 ROWS_FOR_A_THREAD = 4096  # with fewer, starting a thread costs more than it saves
-STRETCH = 100_000_000  # nanoseconds of work, about
-ROW = 300  # nanoseconds to get hold of a model, about; an operation takes about one
+STRETCH = 100_000_000  # nanoseconds of work, roughly
+ROW = 300  # nanoseconds to load a model, roughly; an operation takes about one
 
 
 @dataclass(frozen=True, eq=False)
 class CallRows:
-    """The rows of one call of a verb.
+    """The rows passed to one method call.
 
     Attributes:
-        where: the verb, for messages.
+        where: the method, for messages.
         table: the features.
-        slots: of the rows' keys.
-        key: gives the key of a slot.
-        labels: None where rows are only predicted.
-        weight: of each row; None for 1.
-        level: of the intervals that are asked for; None for none.
-        models: how many there were before.
-        one: the row came alone, so that it has no number.
-        source: the rows as they were given, for models that read them themselves.
+        slots: the slot of each row's key.
+        key: returns the key of a slot.
+        labels: None if rows are only predicted.
+        weight: the weight of each row; None for 1.
+        level: the level of the intervals; None for no intervals.
+        models: the number of models before the call.
+        one: whether the call was for a single row, which then has no number in messages.
+        source: the rows as the caller passed them, for models that read them themselves.
     """
 
     where: str
@@ -53,7 +53,7 @@ class CallRows:
 
 @dataclass(eq=False)
 class Answer:
-    """What a call gives for each of its rows; ``alarms`` marks rows, and is None where alarms are not kept."""
+    """The results of a call for each of its rows; ``alarms`` marks rows, and is None if alarms are not kept."""
 
     predictions: Array
     errors: Array | None = None
@@ -65,13 +65,13 @@ class Answer:
 
 
 def threads_for(rows: int, jobs: int | None) -> int:
-    """How many threads that many rows are worth."""
+    """The number of threads to use for this many rows."""
     worth = rows // ROWS_FOR_A_THREAD
     return 1 if worth < 2 else min(worth, jobs or worth, cores())
 
 
 class Call:
-    """Rows on their way through a core, and how far they got."""
+    """The progress of rows through a core."""
 
     def __init__(self, rows: CallRows, block: Array, jobs: int | None, alarms: bool = False) -> None:
         count = len(block)
@@ -82,18 +82,18 @@ class Call:
         self._out = Outputs(np.empty(count), lower=lower, upper=upper, level=level, resets=self._marks)
         self._alarms = np.zeros(count, dtype=np.uint8) if alarms and rows.labels is not None else None
         self._skipped = 0
-        # The core itself writes here, for each thread, so that no interrupt can come between what is done and what is said.
+        # Written by the core itself, for each thread, so that an interrupt cannot separate the work from its count.
         self._at = np.zeros(threads_for(count, jobs), dtype=np.int64)
 
     @property
     def done(self) -> int:
-        """How many rows are done."""
+        """The number of rows done."""
         return int(self._at.min())
 
     def replay(
         self, core: Any, schedules: SharedSchedules | None, learner: Learner, model: Callable[[Any, int], Learner]
     ) -> None:
-        """All rows. ``model`` gives the learner in a slot of the core, for what the core cannot decide."""
+        """Processes all rows. ``model`` returns the learner in a slot of the core, for cases that the core cannot decide."""
         rows, count = self._rows, len(self._block)
         step = 1 if count == 1 else max(1, STRETCH // (ROW + learner._operations(core.features + 1)))
         skip = learner.missing == "skip"
@@ -114,7 +114,7 @@ class Call:
                 stuck._serve(status, Batch(self._block[row:], None, None, where, None if rows.one else row))
 
     def answer(self) -> Answer:
-        """What the core wrote."""
+        """The results that the core wrote."""
         out, errors = self._out, None
         if self._rows.labels is not None:
             with np.errstate(over="ignore"):

@@ -1,4 +1,4 @@
-"""Which native fleet a learner has, and the schedules of its models."""
+"""Chooses the native fleet for a learner, with the schedules of its models."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _FIRST = {"float64": _core.FirstOrderFleet64, "float32": _core.FirstOrderFleet32
 
 
 def has_fixed_size(learner: Learner) -> bool:
-    """Whether such a learner's state is weights, sums and a matrix of fixed size, which native code alone changes."""
-    if learner.missing == FILL:  # the means are kept in Python
+    """Whether the learner's state consists of weights, sums and a matrix of fixed size that only native code changes."""
+    if learner.missing == FILL:  # its column means are kept in Python
         return False
     if type(learner)._make_core not in (Recursive._make_core, Descending._make_core):
         return False
@@ -32,7 +32,7 @@ def has_fixed_size(learner: Learner) -> bool:
 
 
 class Parts(Mapping[str, Array]):
-    """The arrays of a core's state, each made when it is asked for, so that they need not all be in memory at once."""
+    """The arrays of a core's state, each created on access, so that not all are in memory at once."""
 
     def __init__(self, core: Any) -> None:
         self._core = core
@@ -49,7 +49,7 @@ class Parts(Mapping[str, Array]):
 
 
 def make_core(learner: Learner, n: int, width: int, alarms: bool, intervals: bool) -> tuple[Any, SharedSchedules | None]:
-    """A native fleet of ``n`` models with ``width`` weights each, the intercept's included, and their schedules."""
+    """A native fleet of ``n`` models with ``width`` weights each, including the intercept, and their schedules."""
     keeps = intervals, LIMIT if alarms else 0.0
     if isinstance(learner, Recursive):
         learner._see_first_row(np.zeros(width))

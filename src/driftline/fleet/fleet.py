@@ -1,4 +1,4 @@
-"""Many models of one kind, one for each key."""
+"""A fleet: one model for each key."""
 
 from __future__ import annotations
 
@@ -28,21 +28,23 @@ from driftline.tables.inputs import Array
 
 
 class Fleet:
-    """Independent models of one kind, one for each key.
+    """Independent copies of a learner, one for each key.
 
-    Every model gives the same predictions and ends with the same weights, bit for bit, as a learner of its own that is given
-    the rows of its key. Linear learners of first or second order lie in one block of memory and learn in native code. Any
-    other learner is kept as it is.
+    Each model makes the same predictions and ends with the same weights, bit for bit, as a separate learner that sees only
+    the rows of that key. Linear learners of first and second order share one block of memory and learn in native code; any
+    other learner is stored as a separate object.
 
     Args:
-        learner: says the kind and the parameters. It is not changed.
-        n: how many models there are at most; None for as many as keys come. Memory is taken as keys are met.
-        named: False where keys are the whole numbers 0 to n - 1. True where they are anything hashable: each new key that is
-            learned gets the next free model, and a key beyond the n-th is refused.
-        jobs: threads, among which the keys are divided; None for as many as there are cores, and never more.
-        alarms: keep an alarm for each key from call to call, 4 kB a key. Without, ``run(...).alarms`` begin with the run.
-        intervals: keep the intervals' trackers from call to call, less than 1 kB a key; :meth:`predict_intervals` needs
-            them. Without, those of ``run(..., level=)`` begin with the run. Learners without a fixed size always keep them.
+        learner: a learner with the parameters of every model. The fleet clones it.
+        n: the largest number of models; None for no limit. Memory is allocated as keys appear.
+        named: False if keys are the whole numbers 0 to n - 1. True if they can be any hashable values: each new key that is
+            learned gets the next free model, and keys beyond the n-th are rejected.
+        jobs: the largest number of threads, each of which handles some of the keys; None for one per core.
+        alarms: whether each key keeps its alarm between calls, which takes 4 kB a key. Otherwise ``run(...).alarms`` is
+            computed from that run alone.
+        intervals: whether each key keeps the calibration of its intervals between calls, which takes less than 1 kB a key;
+            :meth:`predict_intervals` needs it. Otherwise ``run(..., level=)`` calibrates anew in each run. Learners without
+            a fixed size always keep it.
 
     >>> import numpy as np
     >>> import driftline as dl
@@ -77,7 +79,7 @@ class Fleet:
             intervals=BOOLEAN.require("Fleet", "intervals", intervals),
         )
         if intervals and learner._estimator_type == "classifier":
-            raise ValueError("Fleet: intervals are for regressors: there is none around a class")
+            raise ValueError("Fleet: intervals=True needs a regressor: classes have no intervals")
         self._models: Packed | Separate = (Packed if has_fixed_size(learner) else Separate)(self._learner, self._options)
         self._keys: Numbers | Names = Names(n) if named else Numbers(n)
         self._guard = Guard("Fleet")
@@ -85,18 +87,18 @@ class Fleet:
     # Learning and predicting.
 
     def run(self, keys: Any, X: Any, y: Any, *, sample_weight: Any = None, level: float | None = None) -> FleetRun:
-        """Predicts, then learns, row by row in the order given, each with the model of its key.
+        """Predicts each row and then learns it, in the order given, with the model of its key.
 
-        All rows are learned, or, where an error is raised, none. An interrupt is heeded after about 0.1 s. Linear learners
-        that cannot refuse a row then keep the rows so far, and a note on the KeyboardInterrupt says how many. All others
-        are as they were before the call.
+        If an error is raised, no row is learned. An interrupt takes effect within about 0.1 s: a fleet of linear learners
+        that never reject a row keeps the rows learned so far, and a note on the KeyboardInterrupt says how many; any other
+        fleet returns to its state before the call.
 
         Args:
             keys: (T,) the key of each row.
             X: (T, d) array or frame.
             y: (T,) labels.
-            sample_weight: (T,) weights of the rows; a row of weight 0 is predicted and not learned.
-            level: keep the ends of the intervals that contain the label with this probability.
+            sample_weight: (T,) weights of the rows; a row of weight 0 is predicted but not learned.
+            level: also return intervals that contain the label with this probability.
         """
         with self._guard.claim(only=True):
             slots, answer = self._learn_many(keys, X, y, sample_weight, "Fleet.run", level)
@@ -115,14 +117,14 @@ class Fleet:
         )
 
     def learn_many(self, keys: Any, X: Any, y: Any, *, sample_weight: Any = None) -> None:
-        """Learns the rows in the order given, each with the model of its key; all of them, or none, as :meth:`run` does."""
+        """Learns the rows each with the model of its key; errors and interrupts act as in :meth:`run`."""
         with self._guard.claim(only=True):
             self._learn_many(keys, X, y, sample_weight, "Fleet.learn_many", None)
 
     def learn_one(self, key: Any, x: Any, y: Any, *, sample_weight: float | None = None) -> None:
-        """Learns one row of one key: an array-like, or a mapping feature name -> number, of which a missing one is 0.
+        """Learns one row of one key: an array-like, or a mapping from feature names to numbers, where missing names are 0.
 
-        The first row of all decides which features there are, where the learner's state has a fixed size.
+        If the learner has a fixed size, the first row fixes the features of the fleet.
         """
         where, models = "Fleet.learn_one", self._models
         with self._guard.claim(only=True):
@@ -148,19 +150,19 @@ class Fleet:
         return self._models.learn(rows, lambda count: self._keys.accept(fresh, rows.slots[:count]))
 
     def predict_many(self, keys: Any, X: Any) -> Array:
-        """Predictions, each by the model of its key. A key that was never learned is predicted by a model at its start."""
+        """Predicts each row with the model of its key. For a key that was never learned, an untrained model predicts."""
         with self._guard.claim(only=True):
             return self._predict_many(keys, X, "Fleet.predict_many").predictions
 
     def predict_intervals(self, keys: Any, X: Any, level: float = 0.9) -> tuple[Array, Array]:
-        """The ends of intervals that contain the label with this probability, (lower, upper), each by the model of its key.
+        """Intervals that contain the label with this probability, as (lower, upper), from the model of each row's key.
 
-        Infinite where a key has too few labels for the level.
+        They are infinite while a key has too few labels for the level.
         """
         where = "Fleet.predict_intervals"
         levels.as_level(level, where)
         if isinstance(self._models, Packed) and not self._options.intervals:
-            raise ValueError(f"{where}: the fleet keeps no intervals; make it with intervals=True")
+            raise ValueError(f"{where}: the fleet keeps no intervals; create it with intervals=True")
         with self._guard.claim(only=True):
             answer = self._predict_many(keys, X, where, level)
         assert answer.lower is not None
@@ -168,7 +170,7 @@ class Fleet:
         return answer.lower, answer.upper
 
     def predict_one(self, key: Any, x: Any) -> Any:
-        """The prediction for one row of one key: an array-like, or a mapping, of which unknown names are ignored."""
+        """Predicts one row of one key: an array-like, or a mapping, in which unknown names are ignored."""
         where = "Fleet.predict_one"
         with self._guard.claim(only=True):
             table = self._models.one_row(x, where, grow=False)
@@ -188,25 +190,25 @@ class Fleet:
     # Fitted attributes.
 
     def __len__(self) -> int:
-        """How many models there are: n where keys are numbers below it, else as many as keys were learned."""
+        """The number of models: n if keys are numbers below n, otherwise the number of keys learned so far."""
         return self._keys.count
 
     def __contains__(self, key: Any) -> bool:
-        """Whether there is a model of this key."""
+        """Whether the fleet has a model for this key."""
         return self._keys.find(key) is not None
 
     @property
     def learner(self) -> Learner:
-        """A learner with the parameters of the models, that has learned nothing."""
+        """An untrained learner with the parameters of the models."""
         return self._learner.clone()
 
     @property
     def keys_(self) -> list[Key]:
-        """The keys in the order of the models: the numbers from 0 on, or the names that were learned so far."""
+        """The keys in the order of the models: 0, 1, …, or the named keys learned so far."""
         return self._keys.listed
 
     def __getitem__(self, key: Any) -> Learner:
-        """A copy of the model of one key, as a learner of the usual kind."""
+        """A copy of one key's model, as an ordinary learner."""
         with self._guard.claim(only=True):
             return self._models.model(self._slot(key))
 
@@ -217,15 +219,15 @@ class Fleet:
         return slot
 
     def summary(self) -> dict[str, Array]:
-        """What became of each key, as columns in the order of ``keys_``; any frame library makes a table of them.
+        """One entry per key, as columns in the order of ``keys_`` that any frame library can turn into a table.
 
-        - ``key``, and ``rows`` that were learned
-        - ``mse``: the mean of their squared errors, for classes the share of mistakes; NaN before the first row
-        - ``coverage``: the share of labels inside the intervals of ``run(..., level=)``, where these were finite; NaN where
-          there were none, or where they are not kept
+        - ``key``, and ``rows``, the number of rows learned
+        - ``mse``: the mean squared error, or the share of mistakes for classes; NaN before the first row
+        - ``coverage``: the share of labels inside the finite intervals of ``run(..., level=)``; NaN if there were none, or
+          if the fleet does not keep intervals
         - ``memory`` in bytes
-        - ``alarms``: how often the alarm went off, -1 where they are not kept; ``last_alarm``: the row that raised the last
-          of them, counted from 0 among the rows of its key, -1 where none did
+        - ``alarms``: the number of alarms, -1 if the fleet does not keep them; ``last_alarm``: the row that raised the last
+          one, counted from 0 among the rows of its key, -1 if there was none
         """
         with self._guard.claim(only=True):
             table = self._models.summary(len(self))
@@ -243,9 +245,9 @@ class Fleet:
         }
 
     def drop(self, keys: Iterable[Any]) -> None:
-        """Lets the models of these keys go, all or none, with all that was kept for them.
+        """Removes the models of these keys, with their alarms and intervals. If a key is unknown, none is removed.
 
-        Names are forgotten, and their memory goes back to the system. Numbers stay, with models at their start.
+        Named keys are forgotten and their memory is freed. Numbered keys stay, with untrained models.
         """
         with self._guard.claim(only=True):
             slots = np.unique(np.array([self._slot(key) for key in keys], dtype=np.int64))
@@ -265,14 +267,14 @@ class Fleet:
     def _core(self, what: str) -> Any:
         if isinstance(self._models, Separate):
             name = type(self._learner).__name__
-            raise AttributeError(f"Fleet.{what}: models of {name} have no common weights; fleet[key] is one of them")
+            raise AttributeError(f"Fleet.{what}: not available for a fleet of {name}; use fleet[key].{what}")
         if self._models.core is None:
             raise not_fitted(f"Fleet.{what}: the fleet has seen no row")
         return self._models.core
 
     @property
     def coef_(self) -> Array:
-        """The weights of every model, (models, d), in the order of ``keys_``, the intercepts' not included."""
+        """The weights of every model without the intercepts, (models, d), in the order of ``keys_``."""
         core = self._core("coef_")
         with self._guard.claim(only=True):
             weights: Array = core.weights(len(self))
@@ -288,24 +290,24 @@ class Fleet:
 
     @property
     def n_seen_(self) -> Array:
-        """How many rows each model has learned, in the order of ``keys_``."""
+        """The number of rows that each model has learned, in the order of ``keys_``."""
         with self._guard.claim(only=True):
             return self._models.counts(len(self))[0]
 
     @property
     def n_skipped_(self) -> Array:
-        """How many rows of each model were skipped because a value was missing, in the order of ``keys_``."""
+        """The number of rows that each model skipped because a value was missing, in the order of ``keys_``."""
         with self._guard.claim(only=True):
             return self._models.counts(len(self))[1]
 
     @property
     def n_features_in_(self) -> int:
-        """The number of features, the constant one not counted."""
+        """The number of features, without the constant."""
         return int(self._core("n_features_in_").features)
 
     @property
     def feature_names_in_(self) -> Array:
-        """The names of the features, where they have any."""
+        """The names of the features, if they have names."""
         self._core("feature_names_in_")
         assert isinstance(self._models, Packed)
         if self._models.names is None:
@@ -314,7 +316,7 @@ class Fleet:
 
     @property
     def nbytes(self) -> int:
-        """Memory that the models take once all n keys are met, or, without n, for those so far; 0 before the first row."""
+        """The bytes that the models take once all n keys have appeared or, without n, take now; 0 before the first row."""
         if isinstance(self._models, Separate):
             return sum(entry.nbytes for entry in self._models.entries.values())
         core = self._models.core
@@ -328,7 +330,7 @@ class Fleet:
             model_file.save(self._record(), path)
 
     def to_bytes(self) -> bytes:
-        """What :meth:`save` would write; :func:`driftline.from_bytes` reads it back."""
+        """The bytes that :meth:`save` would write; :func:`driftline.from_bytes` reads them back."""
         with self._guard.claim(only=True):
             return model_file.to_bytes(self._record())
 
@@ -336,10 +338,10 @@ class Fleet:
         return record.of(self._state())
 
     def split(self, n: int) -> list[Fleet]:
-        """As many fleets, each with the keys of which a hash has the same remainder; :meth:`merge` undoes it.
+        """Splits the fleet into ``n`` fleets by a hash of the key; :meth:`merge` undoes it.
 
-        The hash is the same on every machine and in every process. Together the parts take as much memory as the fleet where
-        keys are names, and each of them as much where they are numbers.
+        The hash is the same on every machine and in every process. With named keys, the parts together take as much memory
+        as the fleet; with numbered keys, each part takes that much.
         """
         COUNT.require("Fleet.split", "n", n)
         with self._guard.claim(only=True):
@@ -347,10 +349,10 @@ class Fleet:
 
     @staticmethod
     def merge(fleets: Iterable[Fleet]) -> Fleet:
-        """One fleet with the keys of several, which must be of one kind and have no key in common."""
+        """Merges fleets that have the same learner and options and no key in common."""
         fleets = list(fleets)
         if not fleets or not all(isinstance(fleet, Fleet) for fleet in fleets):
-            raise TypeError("Fleet.merge: expected one fleet or more")
+            raise TypeError("Fleet.merge: expected at least one fleet")
         return _made(parts.merged([fleet.__getstate__() for fleet in fleets]))
 
     def __getstate__(self) -> dict[str, Any]:

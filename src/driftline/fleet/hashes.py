@@ -19,13 +19,13 @@ from driftline.tables.inputs import Array
 
 
 def part_of(keys: Iterable[Key], parts: int, where: str) -> Array:
-    """For each key a number below ``parts``: its hash's remainder. Raises TypeError for a key that has no such hash."""
+    """The part of each key: its hash modulo ``parts``. Raises TypeError for keys that cannot be hashed this way."""
     hashes = np.array([_core.murmur3(_text(key, where)) for key in keys], dtype=np.int64)
     return np.mod(hashes, parts)
 
 
 def _text(key: Any, where: str) -> bytes:
-    """Equal keys have equal texts, and different ones different texts; the first byte says the kind."""
+    """Bytes that identify the key: the same for equal keys only. The first byte is the kind."""
     if isinstance(key, str):
         return b"s" + key.encode("utf-8", "surrogatepass")
     if isinstance(key, bytes):
@@ -45,6 +45,6 @@ def _text(key: Any, where: str) -> bytes:
         parts = [_text(item, where) for item in key]
         return b"(" + b"".join(b"%d:" % len(part) + part for part in parts)
     raise TypeError(
-        f"{where}: the key {key!r} has no hash that is the same on every machine; texts, bytes, numbers, dates, UUIDs and "
-        "tuples of them have one"
+        f"{where}: the key {key!r} cannot be hashed the same way on every machine; use text, bytes, numbers, dates, "
+        "UUIDs or tuples of these"
     )

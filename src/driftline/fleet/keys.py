@@ -1,4 +1,4 @@
-"""From the keys of rows to the slots of a fleet."""
+"""Maps the keys of rows to the slots of a fleet."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from driftline.base.batch import numbered
 from driftline.fleet.names import Key, as_key, as_keys, is_missing
 from driftline.tables.inputs import Array
 
-_NAMED = "make the fleet with named=True for"
+_NAMED = "create the fleet with named=True for"
 _MOST = 2**62  # beyond what any memory could hold
 
 
 class Numbers:
-    """Keys that are the slots themselves: 0 to n - 1, or any where n is None."""
+    """Numbered keys, which are their own slots: 0 to n - 1, or without limit if n is None."""
 
     def __init__(self, n: int | None, met: int = 0) -> None:
         self._grows = n is None
@@ -25,11 +25,11 @@ class Numbers:
 
     @property
     def count(self) -> int:
-        """How many models there are."""
+        """The number of models."""
         return self._met
 
     def learned(self, keys: Any, rows: int, where: str, one: bool = False) -> tuple[Array, dict[Key, int]]:
-        """The slot of each row, and the keys that come for the first time with theirs: numbers need not be remembered."""
+        """The slot of each row, and no new keys: numbers need not be remembered."""
         numbers = self._as_numbers(keys, where)
         if numbers.shape != (rows,):
             raise ValueError(
@@ -45,12 +45,12 @@ class Numbers:
         return np.ascontiguousarray(numbers, dtype=np.int64), {}
 
     def predicted(self, keys: Any, rows: int, where: str, one: bool = False) -> Array:
-        """The slot of each row; beyond the last of a fleet that grows, the one after it, whose model is at its start."""
+        """The slot of each row; in a growing fleet, unknown keys get the slot after the last, which is untrained."""
         slots = self.learned(keys, rows, where, one)[0]
         return np.minimum(slots, self._met) if self._grows else slots
 
     def find(self, key: Any) -> int | None:
-        """The slot of one key; None where there is none."""
+        """The slot of one key; None if it has none."""
         whole = isinstance(key, (int, np.integer)) and not isinstance(key, bool)
         return int(key) if whole and 0 <= key < self._met else None
 
@@ -63,12 +63,12 @@ class Numbers:
         return f"keys must be whole numbers in [0, {self._met}), got {key!r}; {_NAMED} keys of any other kind"
 
     def accept(self, fresh: dict[Key, int], slots: Array) -> None:
-        """Remembers the keys of rows that were learned, all or some of those that ``learned`` was asked for."""
+        """Remembers the keys of the rows that were learned, which may be only the first of those passed to ``learned``."""
         if self._grows:
             self._met = max(self._met, int(slots.max()) + 1)
 
     def drop(self, slots: Array) -> None:
-        """Forgets the keys of these slots: numbers stay, with models at their start."""
+        """Does nothing: numbered keys stay, with untrained models."""
 
     @property
     def listed(self) -> list[Key]:
@@ -96,11 +96,11 @@ class Names:
 
     @property
     def count(self) -> int:
-        """How many models there are."""
+        """The number of models."""
         return len(self._slots)
 
     def learned(self, keys: Any, rows: int, where: str, one: bool = False) -> tuple[Array, dict[Key, int]]:
-        """The slot of each row, and the keys that come for the first time with theirs, in their order."""
+        """The slot of each row, and the new keys with their slots, in order of appearance."""
         names = as_keys(keys, rows, where)
         slots: list[Any] = self._look_up(names, where, one)
         fresh: dict[Key, int] = {}
@@ -111,7 +111,7 @@ class Names:
         return np.array(slots, dtype=np.int64), fresh
 
     def predicted(self, keys: Any, rows: int, where: str, one: bool = False) -> Array:
-        """The slot of each row; for an unknown key the next free one, whose model is at its start."""
+        """The slot of each row; for an unknown key the next free one, whose model is untrained."""
         names = as_keys(keys, rows, where)
         slots = self._look_up(names, where, one)
         if None in slots:
@@ -121,14 +121,14 @@ class Names:
         return np.array([self.count if slot is None else slot for slot in slots], dtype=np.int64)
 
     def find(self, key: Any) -> int | None:
-        """The slot of one key; None where there is none."""
+        """The slot of one key; None if it has none."""
         try:
             return self._slots.get(as_key(key))
         except TypeError as error:
             raise TypeError(f"Fleet: a key must be hashable, got {key!r}: {error}") from None
 
     def key(self, slot: int, fresh: dict[Key, int]) -> Key:
-        """The key of a slot, which may be one of the ``fresh``."""
+        """The key of a slot, which may be among the ``fresh`` ones."""
         return [*self._slots, *fresh][slot]
 
     def unknown(self, key: Any) -> str:
@@ -136,7 +136,7 @@ class Names:
         return f"no row of the key {key!r} was learned"
 
     def accept(self, fresh: dict[Key, int], slots: Array) -> None:
-        """Remembers the keys of rows that were learned, all or some of those that ``learned`` was asked for."""
+        """Remembers the keys of the rows that were learned, which may be only the first of those passed to ``learned``."""
         last = int(slots.max())
         self._slots.update({name: slot for name, slot in fresh.items() if slot <= last})
 
@@ -159,8 +159,8 @@ class Names:
         if self._n is not None and slot >= self._n:
             which = numbered(None if one else row) or "the row"
             raise ValueError(
-                f"{where}: {which} brings the key {name!r}, and all {self._n} models have another one; "
-                "a fleet without n grows"
+                f"{where}: {which} has the new key {name!r}, but all {self._n} models are taken; "
+                "leave out n to let the fleet grow"
             )
         fresh[name] = slot
         return slot
@@ -184,5 +184,5 @@ def _refuse_missing(name: Key, row: int, where: str, one: bool) -> None:
 
 
 def _in_row(row: int, one: bool) -> str:
-    """The words for a row; nothing for one that came alone."""
+    """The words for a row; empty for a single row."""
     return numbered(None if one else row, " in ")

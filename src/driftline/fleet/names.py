@@ -1,4 +1,4 @@
-"""Keys of any kind as Python's own objects, so that the same key is one key wherever it comes from."""
+"""Converts keys to plain Python objects, so that equal keys from different libraries are one key."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LISTING = ("to_pylist", "tolist", "to_list")  # of Arrow, NumPy and pandas, pol
 def as_keys(keys: Any, rows: int, where: str) -> list[Key]:
     """One key for each row."""
     if isinstance(keys, (str, bytes)) or not isinstance(keys, Iterable):
-        raise TypeError(f"{where}: keys must be one for each row, got {keys!r}")
+        raise TypeError(f"{where}: keys must hold one key for each row, got {keys!r}")
     if isinstance(keys, (Set, Mapping)) or hasattr(type(keys), "columns"):
         raise TypeError(
             f"{where}: keys must be a sequence or a column, in the order of the rows, got a {type(keys).__name__}"
@@ -30,7 +30,7 @@ def as_keys(keys: Any, rows: int, where: str) -> list[Key]:
 
 
 def as_key(key: Any) -> Key:
-    """One key: a scalar of NumPy, Arrow or pandas as Python's own."""
+    """One key; a scalar of NumPy, Arrow or pandas becomes a plain Python object."""
     if type(key) in _PLAIN:
         return key  # type: ignore[no-any-return]
     if isinstance(key, np.generic):
@@ -43,7 +43,7 @@ def as_key(key: Any) -> Key:
 
 
 def is_missing(key: Key) -> bool:
-    """None, NaN, and what frames have in their place: it differs from itself, or cannot say."""
+    """Whether a key is None, NaN or a frame's missing value, which is not equal to itself or cannot be compared."""
     try:
         return key is None or bool(key != key)
     except TypeError:
@@ -59,7 +59,7 @@ def _listed(keys: Any) -> Any:
 
 
 def _times(keys: Array) -> Any:
-    """Days as dates, finer times as datetimes or timedeltas, which pandas' own equal; below a microsecond NumPy's own."""
+    """Dates, datetimes or timedeltas, which equal pandas' types; times finer than a microsecond stay NumPy's."""
     coarse = _coarse(keys)
     exact = coarse == keys
     return coarse.tolist() if (exact | np.isnat(keys)).all() else [_time(key) for key in keys]

@@ -17,12 +17,12 @@ from driftline.fleet.call import Answer, Call, CallRows
 from driftline.tables import cells, inputs
 from driftline.tables.inputs import Array, FrameTable, Name, Table
 
-FIRST_ROOM = 1024  # models for which a fleet that grows has room at first
+FIRST_ROOM = 1024  # initial number of slots in a fleet that grows
 
 
 @dataclass(frozen=True)
 class Options:
-    """What a fleet was made with, besides its learner; :class:`driftline.Fleet` explains each."""
+    """The options of a fleet, which :class:`driftline.Fleet` explains."""
 
     n: int | None = None
     named: bool = False
@@ -41,7 +41,7 @@ class Packed:
         self._schedules: Any = None
         self._unwatched, self._warned = 0, False
 
-    # Rows at the door.
+    # Reading rows.
 
     @property
     def _door(self) -> Door:
@@ -57,13 +57,13 @@ class Packed:
         return table
 
     def _refuse_special(self, names: list[Any], where: str) -> None:
-        """Raises ValueError for columns of text or times, whose features come to light on the way."""
+        """Raises ValueError for columns of text or times, which would add features later."""
         if names:
             learner = type(self.learner).__name__
             raise ValueError(
-                f"{where}: {names[0]!r} holds text or times, which bring features on the way, and the models of a fleet of "
-                f"{learner} have a fixed size; use Fleet(features.Hashing(64) | {learner}(...)) for text, or for both a "
-                "learner that grows, such as Auto"
+                f"{where}: {names[0]!r} holds text or times, which add features along the way, but the models in a fleet of "
+                f"{learner} have a fixed size; use Fleet(features.Hashing(64) | {learner}(...)) for text, or a learner "
+                "that can grow, such as Auto"
             )
 
     def labels(self, y: Any, rows: int, where: str) -> Array:
@@ -82,18 +82,18 @@ class Packed:
         row, names = self._door.read(x, where, grow=grow)
         if self.core is not None and len(row) > self.core.features:
             new = (names or [])[self.core.features]
-            raise ValueError(f"{where}: the feature {new!r} is new; the features of a fleet are those of its first row")
+            raise ValueError(f"{where}: the feature {new!r} is new, but the first row fixes the features of a fleet")
         return Table(row[None, :], 1, row.size, names, where)
 
     def _fitting(self, table: Table, where: str) -> tuple[Any, Any, list[Name] | None]:
-        """A core, its schedules and its names, for rows like these."""
+        """The core, its schedules and its names, created if these are the first rows."""
         if self.core is None:
             return *self._make_core(table.columns, where), table.names
         self._door.check(table, where)
         return self.core, self._schedules, self.names
 
     def _block(self, core: Any, rows: CallRows) -> Array:
-        """All rows at once; what no model takes is refused before any of them learns."""
+        """All rows as one block; a row that no model accepts is rejected before any model learns."""
         block = rows.table.block(0, rows.table.rows)
         if self.learner.missing == "raise":
             bad = core.find_bad_row(block, rows.labels)
@@ -105,7 +105,7 @@ class Packed:
     # The verbs.
 
     def predict(self, rows: CallRows) -> Answer:
-        """Predicts, and learns nothing."""
+        """Predicts without learning."""
         core, schedules, _ = self._fitting(rows.table, rows.where)
         self._make_room(core, int(rows.slots.max()) + 1, rows.where)
         call = Call(rows, self._block(core, rows), self._options.jobs)
@@ -113,7 +113,7 @@ class Packed:
         return call.answer()
 
     def learn(self, rows: CallRows, settle: Callable[[int], None]) -> Answer:
-        """Predicts, then learns; tells ``settle`` how many rows were learned, more than once where it is interrupted."""
+        """Predicts, then learns; passes ``settle`` the number of rows learned, possibly twice after an interrupt."""
         core, schedules, names = self._fitting(rows.table, rows.where)
         width = core.features + self.learner.intercept
         if self.core is None and (words := stability.risk_of_memory(self.learner, width)):
@@ -138,7 +138,7 @@ class Packed:
         return call.answer()
 
     def _watch(self, core: Any, rows: CallRows) -> None:
-        """Warns, once, of predictions that left the range of the labels: looks at all models once in 4 rows for each."""
+        """Warns once if predictions left the range of the labels. All models are checked after every 4 rows per model."""
         self._unwatched += rows.table.rows
         if self._warned or self._unwatched < 4 * rows.models:
             return
@@ -156,7 +156,7 @@ class Packed:
                 return
 
     def _make_core(self, columns: int, where: str) -> tuple[Any, Any]:
-        """There is one slot more than models where keys may come that have none: they are predicted from it."""
+        """If keys without a model can occur, there is a spare slot, whose untrained model predicts their rows."""
         options = self._options
         models, spare = (FIRST_ROOM, True) if options.n is None else (options.n, options.named)
         with _memory(models, columns, where):
@@ -199,34 +199,34 @@ class Packed:
         return model
 
     def counts(self, count: int) -> tuple[Array, Array]:
-        """Of the first models: rows learned, and rows skipped."""
+        """Rows learned and rows skipped, for each of the first ``count`` models."""
         if self.core is None:
             return np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
         rows, skipped = self.core.counts(count)
         return rows, skipped
 
     def summary(self, count: int) -> Array:
-        """Of the first models, (count, 7): rows, loss, judged, inside, alarms, last alarm (-1 if not kept), and bytes."""
+        """(count, 7), for the first models: rows, loss, judged, inside, alarms, last alarm (-1 if not kept), bytes."""
         if self.core is None:
             kept = [0.0 if self._options.intervals else -1.0] * 2 + [0.0 if self._options.alarms else -1.0]
             return np.tile([0.0, 0.0, *kept, -1.0, 0.0], (count, 1))
         return np.column_stack([self.core.summary(count), np.full(count, float(self.core.slot_bytes))])
 
     def drop(self, slots: Array, count: int, close: bool, done: Array) -> None:
-        """Removes models and closes the gaps, or puts them back to their start; ``done[0]`` becomes 1 with that."""
+        """Removes models and closes the gaps, or resets them; sets ``done[0]`` to 1 in the same step."""
         if self.core is None:
             done[0] = 1
         else:
             self.core.drop(slots, count, close, done)
 
-    # Keeping and copying.
+    # State.
 
     def state(self) -> tuple[list[Name] | None, Mapping[str, Array] | None]:
-        """The names, and the arrays of the core, each of which is made when it is asked for."""
+        """The names, and the arrays of the core, each created on access."""
         return self.names, None if self.core is None else fleet_core.Parts(self.core)
 
     def fill(self, names: list[Name] | None, arrays: Mapping[str, Array] | None) -> int:
-        """Takes what :meth:`state` gave; returns how many slots that reaches."""
+        """Restores what :meth:`state` returned; returns the number of slots in use."""
         if arrays is None:
             return 0
         core, schedules = self._make_core(arrays["weights"].shape[1] - self.learner.intercept, "Fleet")
@@ -243,6 +243,6 @@ def _memory(models: int, columns: int, where: str) -> Iterator[None]:
         yield
     except MemoryError:
         raise MemoryError(
-            f"{where}: the system has no memory for {models:,} models of {columns} features; without n and with named=True "
-            "a fleet takes memory for the keys that come, whatever they are"
+            f"{where}: not enough memory for {models:,} models of {columns} features; with named=True and no n, "
+            "a fleet only allocates memory for the keys that it has met"
         ) from None

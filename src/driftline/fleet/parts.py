@@ -1,4 +1,4 @@
-"""Fleets taken apart by a hash of the key, and put together again."""
+"""Splits fleets by a hash of the key, and merges them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NONE: dict[str, Any] = {"slots": np.empty(0, dtype=np.int64)}
 
 
 def split(state: dict[str, Any], parts: int) -> list[dict[str, Any]]:
-    """The states of ``parts`` fleets. A key's part depends on the key and on ``parts`` alone."""
+    """The states of ``parts`` fleets. A key's part depends only on the key and on ``parts``."""
     arrays: Mapping[str, Any] = state["core"] or _NONE
     slots = arrays["slots"]
     keys = state["keys"] if state["named"] else slots.tolist()
@@ -32,7 +32,7 @@ def split(state: dict[str, Any], parts: int) -> list[dict[str, Any]]:
 
 
 def merged(states: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The state of one fleet with all keys; raises ValueError where the fleets do not go together."""
+    """The state of one fleet with all keys; raises ValueError if the fleets cannot be merged."""
     first = next((state for state in states if state["core"] is not None), states[0])
     for number, state in enumerate(states):
         _require_alike(first, state, number)
@@ -67,7 +67,7 @@ def _require_alike(first: dict[str, Any], other: dict[str, Any], number: int) ->
     if other["core"] is not None and (first["names"] != other["names"] or _width(first) != _width(other)):
         differences.append("features")
     if differences:
-        raise ValueError(f"Fleet.merge: part {number} has another {differences[0]} than the others")
+        raise ValueError(f"Fleet.merge: part {number} has a different {differences[0]} from the others")
 
 
 def _width(state: dict[str, Any]) -> int | None:

@@ -1,4 +1,4 @@
-"""A fleet as a record of a model file, and back."""
+"""Converts a fleet to a record of a model file, and back."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _COUNTS = ("raised", "last", "judged", "inside")
 
 
 def of(state: dict[str, Any]) -> Record:
-    """The models that have learned, and the keys where they are names. The arrays are made when they are asked for."""
+    """The models that have learned, and the keys if they are named. Arrays are created on access."""
     core = state["core"]
     head = {
         "fleet": {name: state[name] for name in _OPTIONS},
@@ -35,7 +35,7 @@ def of(state: dict[str, Any]) -> Record:
 
 
 def state_in(record: Record) -> dict[str, Any]:
-    """The state of a record's fleet; raises ModelFileError where it is not sound."""
+    """The state of a record's fleet; raises ModelFileError if it is invalid."""
     head, arrays = record.head, dict(record.arrays)
     text = arrays.pop(_KEYS)
     learner, names = codec.decode(head["learner"]), codec.decode_names(head["names"])
@@ -53,7 +53,7 @@ def state_in(record: Record) -> dict[str, Any]:
     }
 
 
-# Models that are learners of their own: the bytes of each, one after the other.
+# Separate models: the bytes of each, one after another.
 
 
 def _encode_entries(slots: Array, entries: list[Entry]) -> dict[str, Array]:
@@ -95,7 +95,7 @@ def _encode_keys(keys: list[Any] | None) -> Array:
     for key in keys or []:
         if type(key) not in (str, int):
             raise ValueError(
-                f"Fleet.save: the key {key!r} is neither text nor a whole number, which a model file needs; "
+                f"Fleet.save: the key {key!r} cannot be saved: a model file takes text and whole numbers; "
                 "pickle takes any key"
             )
     return np.frombuffer(json.dumps(keys or []).encode(), dtype=np.uint8)

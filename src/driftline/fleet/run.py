@@ -1,4 +1,4 @@
-"""What a fleet's run gives back."""
+"""The result of a fleet's run."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class FleetRun(Run):
     """A run of rows with keys.
 
     Attributes:
-        slots: of the rows' keys.
-        jobs: threads that look for alarms, at most.
-        raised: marks the rows that raised an alarm; None where the fleet does not keep alarms.
+        slots: the slot of each row's key.
+        jobs: the largest number of threads that look for alarms.
+        raised: marks the rows that raised an alarm; None if the fleet does not keep alarms.
     """
 
     slots: Array = field(default_factory=lambda: np.empty(0, dtype=np.int64))
@@ -34,10 +34,10 @@ class FleetRun(Run):
 
     @cached_property
     def alarms(self) -> Array:
-        """0-based indices of the rows at which the alarm of their own key went off: see :class:`driftline.Alarm`.
+        """0-based indices of the rows at which the alarm of the row's own key went off; see :class:`driftline.Alarm`.
 
-        If the fleet keeps alarms, they continue from the calls before. Otherwise they are found when first asked for, from
-        the errors of this run alone.
+        If the fleet keeps alarms, they continue from earlier calls. Otherwise they are computed on first access, from the
+        errors of this run alone.
         """
         raised: Any = self.raised
         if raised is None:
@@ -47,5 +47,5 @@ class FleetRun(Run):
 
 
 def sizes(errors: Array) -> Array:
-    """What an alarm watches: errors, or their norm where a row has several labels."""
+    """The values that an alarm watches: errors, or their norms if rows have several labels."""
     return errors if errors.ndim == 1 else np.linalg.norm(errors, axis=1)

@@ -1,4 +1,4 @@
-"""The models of a fleet as learners of their own, for learners whose state has no fixed size."""
+"""The models of a fleet as separate learners, for learners whose state has no fixed size."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ALARM_BYTES = sum(np.asarray(value).nbytes for value in Alarm().__getstate__().
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """A model and what is kept with it. Nothing changes an entry: a call that learns makes others.
+    """A model with its alarm and counts. Entries are immutable: a call that learns creates new ones.
 
     Attributes:
         model: of one key.
@@ -60,14 +60,14 @@ class Separate:
         self.entries: dict[int, Entry] = {}
         self._warned: frozenset[str] = frozenset()  # once for the whole fleet
 
-    # Rows at the door. The models read them; what is checked here is what a message has to name the row of.
+    # Reading rows. The models do this themselves; checked here are errors whose message must name the row.
 
     def table(self, X: Any, where: str) -> Table:
         """Many rows."""
         return self.learner._as_table(X, where)
 
     def labels(self, y: Any, rows: int, where: str) -> Array:
-        """Their labels, of any kind and any number a row."""
+        """Their labels, of any kind and number per row."""
         if y is None:
             raise ValueError(f"{where}: y is missing: it requires y to be passed, but the target y is None")
         labels = inputs.as_array(y, where, "y")
@@ -80,11 +80,11 @@ class Separate:
         return y
 
     def one_row(self, x: Any, where: str, grow: bool) -> Table:
-        """One row, which its model reads."""
+        """One row; its model will read it."""
         return Table(None, 1, 1, None, where)
 
     def _parts(self, rows: CallRows) -> Callable[[Learner, Array], Any]:
-        """Gives a model some of the rows."""
+        """Returns a function that selects rows for a model."""
         table, source = rows.table, rows.source
         if type(table) in (Table, FrameTable):
             block = table.block(0, table.rows)
@@ -117,7 +117,7 @@ class Separate:
     # The verbs.
 
     def predict(self, rows: CallRows) -> Answer:
-        """Predicts, and learns nothing."""
+        """Predicts without learning."""
         if rows.one:
             model = self.model(int(rows.slots[0]))
             if rows.level is not None:
@@ -144,7 +144,7 @@ class Separate:
         return Answer(np.zeros(len(lower)), lower=lower, upper=upper)
 
     def learn(self, rows: CallRows, settle: Callable[[int], None]) -> Answer:
-        """Predicts, then learns; tells ``settle`` how many rows were learned, more than once where it is interrupted."""
+        """Predicts, then learns; passes ``settle`` the number of rows learned, possibly twice after an interrupt."""
         if rows.level is not None:
             levels.as_level(rows.level, rows.where)
         part = None if rows.one else self._parts(rows)
@@ -203,14 +203,14 @@ class Separate:
         return self._copy(slot).model
 
     def counts(self, count: int) -> tuple[Array, Array]:
-        """Of the first models: rows learned, and rows skipped."""
+        """Rows learned and rows skipped, for each of the first ``count`` models."""
         rows, skipped = np.zeros((2, count), dtype=np.int64)
         for slot, entry in self.entries.items():
             rows[slot], skipped[slot] = entry.model.n_seen_, entry.model.n_skipped_
         return rows, skipped
 
     def summary(self, count: int) -> Array:
-        """Of the first models, (count, 7): rows, loss, judged, inside, alarms, last alarm (-1 if not kept), and bytes."""
+        """(count, 7), for the first models: rows, loss, judged, inside, alarms, last alarm (-1 if not kept), bytes."""
         table = np.tile([0.0, 0.0, 0.0, 0.0, 0.0 if self._options.alarms else -1.0, -1.0, 0.0], (count, 1))
         for slot, entry in self.entries.items():
             model, raised = entry.model, float(entry.raised if self._options.alarms else -1)
@@ -220,23 +220,23 @@ class Separate:
         return table
 
     def drop(self, slots: Array, count: int, close: bool, done: Array) -> None:
-        """Removes models and closes the gaps, or puts them back to their start; ``done[0]`` becomes 1 with that."""
+        """Removes models and closes the gaps, or resets them; sets ``done[0]`` to 1 in the same step."""
         gone = set(slots.tolist())
         left = {slot: entry for slot, entry in self.entries.items() if slot not in gone}
         if close:
             left = {slot - int(np.searchsorted(slots, slot)): entry for slot, entry in left.items()}
-        self.entries, done[0] = left, 1  # no call in between, so that no interrupt is heeded there
+        self.entries, done[0] = left, 1  # one statement without a call, so that no interrupt can come between
 
-    # Keeping and copying.
+    # State.
 
     def state(self) -> tuple[None, Mapping[str, Any] | None]:
-        """The entries in the order of the slots. Entries do not change, so that copies may share them."""
+        """The entries in the order of the slots. Entries are immutable, so copies can share them."""
         slots = sorted(self.entries)
         listed = [self.entries[slot] for slot in slots]
         return None, {"slots": np.array(slots, dtype=np.int64), "entries": listed} if slots else None
 
     def fill(self, names: list[Name] | None, arrays: Mapping[str, Any] | None) -> int:
-        """Takes what :meth:`state` gave; returns how many slots that reaches."""
+        """Restores what :meth:`state` returned; returns the number of slots in use."""
         if arrays is None:
             return 0
         slots = arrays["slots"].tolist()
@@ -251,7 +251,7 @@ class Separate:
 
 
 def _groups(slots: Array) -> Iterator[tuple[int, Array]]:
-    """Each slot with its rows, in their order."""
+    """Each slot with its rows, in order."""
     order = np.argsort(slots, kind="stable")
     ends = np.flatnonzero(np.diff(slots[order])) + 1
     for mine in np.split(order, ends):
@@ -291,7 +291,7 @@ def _named(rows: CallRows, slot: int) -> Iterator[None]:
 
 
 def _table(model: Learner, block: Array, names: list[Name] | None, where: str) -> Table:
-    """Rows for a model. Names are left out, or added, where only one of the two has them: a fleet warns of neither."""
+    """Rows for a model. Names are dropped or added if only one of the two has them, so that the model does not warn."""
     if model._core is not None and (names is None or model._names is None):
         known = model._names
         names = known if known is None or len(known) == block.shape[1] else None
@@ -299,7 +299,7 @@ def _table(model: Learner, block: Array, names: list[Name] | None, where: str) -
 
 
 def _at_its_start(model: Learner, table: Table) -> Learner:
-    """A model that has learned nothing, for rows like these."""
+    """An untrained model for rows like these."""
     fresh = model.clone()
     fresh._meet(np.zeros(table.columns), table.names)
     return fresh

@@ -207,7 +207,7 @@ class Kernel(Nested):
         self, X: Any, y: Any, sample_weight: Any, where: str, weights_every: int | None = None, level: float | None = None
     ) -> Run:
         if weights_every is not None:
-            raise ValueError(f"{where}: weights_every is for learners with a weight for each feature")
+            raise ValueError(f"{where}: weights_every needs a learner with one weight per feature")
         return super()._learn_table(X, y, sample_weight, where, None, level)
 
     # Keeping and copying.

@@ -150,7 +150,7 @@ class Policy:
 
     @property
     def thresholds(self) -> Below | None:
-        """The reset thresholds, where there are any."""
+        """The reset thresholds, if there are any."""
         return self.reset if isinstance(self.reset, Below) else None
 
     @property

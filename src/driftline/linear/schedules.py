@@ -42,7 +42,7 @@ class SharedSchedules:
             self._extend_thresholds(core, self._policy.thresholds, 1)
 
     def serve(self, core: Any, status: Status, sums: dict[str, float], ahead: int) -> bool:
-        """Gives the fleet the values that a model with these sums asked for; False if it asked for something else."""
+        """Supplies the values that a model with these sums needs; False if it needs something else."""
         if status is Status.NEEDS_FORGETTING and self._policy.forgetting is not None:
             self._extend_forgetting(core, self._policy.forgetting, int(sums["rows"]) + 1, ahead)
         elif status is Status.NEEDS_THRESHOLD and self._policy.thresholds is not None:

@@ -1,4 +1,4 @@
-"""Alarms with what surrounded them: how much the error rose, which rows were worst, and which inputs were unusual."""
+"""Alarms with their context: how much the error rose, which rows were worst, and which inputs were unusual."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The alarms of a report: when, how much worse, why, and whether it still is."""
+"""The alarms of a report: when the error rose, by how much, why, and whether it has recovered."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _usual(facts: Facts, onset: int) -> float | None:
 
 
 def _back(facts: Facts, record: AlarmRecord, level: float) -> float | None:
-    """The first row after the alarm from which on the error was near the level; None where there is none.
+    """The first row after the alarm at which the error had returned to its level; None if it has not.
 
     It has to be near it over the next 64 rows, and over as many as it took to raise the alarm or a season lasts: a night
     of small errors is no recovery.

@@ -104,7 +104,7 @@ def _none_moved(record: AlarmRecord) -> str:
 
 
 def _few(facts: Facts, record: AlarmRecord) -> str:
-    """A few rows that make the rise, and what was odd about the worst of them."""
+    """Whether a few rows account for the rise, and what was unusual about the worst of them."""
     few, made = int(record.evidence.few), f"{min(100 * record.evidence.made, 100):.0f} %"
     worst = facts.moment(record.worst[0, 0])
     which = f"A single bad row, {worst}, makes" if few == 1 else f"{few} bad rows, the worst of them {worst}, make"
@@ -126,7 +126,7 @@ def _decimals(correlation: float) -> str:
 
 
 def _within(facts: Facts, record: AlarmRecord) -> list[str]:
-    """What the learner itself did: how far its memory shrank, and which expert gave way to which."""
+    """Changes in the learner itself: how far its memory shrank, and which experts gained or lost weight."""
     trajectory, found = facts.trajectory, []
     before, after = _around(trajectory.rows[:-1], record)
     if before is not None and np.isfinite(trajectory.memory[[before, *after]]).all():

@@ -21,7 +21,7 @@ EVENTS = {  # of docs/certificates.md
 
 
 def certified(certificate: Mapping[str, Any]) -> list[str]:
-    """What is proven about the loss: sentences."""
+    """Sentences about the bounds that are proven for the loss."""
     loss, comparator, bound = (certificate[name] for name in ("loss", "comparator", "bound"))
     found = [f"The squared errors add up to {words.number(loss)}."]
     if bound is not None:

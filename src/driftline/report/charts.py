@@ -1,4 +1,4 @@
-"""The charts of a report as data, which the page, the static pictures and matplotlib draw each in its way."""
+"""The charts of a report as data, drawn by the page, as static pictures, and by matplotlib."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _marks(facts: Facts, kind: str, rows: Array) -> dict[str, Array]:
 
 
 def _about_resets(facts: Facts) -> str:
-    """What is said where there are too many resets to draw."""
+    """A sentence for the case of too many resets to draw."""
     too_many = len(facts.reset_rows) > MOST_MARKS
     return f" {words.count(facts.sums['resets'], 'reset')} are too many to mark one by one." if too_many else ""
 
@@ -221,7 +221,7 @@ def weights(facts: Facts) -> Chart:
 
 
 def effects(facts: Facts, found: Contributions) -> Chart:
-    """What the features do to the predictions."""
+    """The effects of the features on the predictions."""
     size = np.sqrt(np.mean(np.square(found.windows), axis=0))
     order = np.argsort(-size, kind="stable")[:MOST_EFFECTS]
     order = order[size[order] > 0]
@@ -255,7 +255,7 @@ def effects(facts: Facts, found: Contributions) -> Chart:
 
 
 def shares(facts: Facts) -> Chart | None:
-    """Who had the say; None where the learner mixes no others."""
+    """The weights of the experts; None if the learner has none."""
     kept = facts.trajectory
     if not kept.experts or len(kept.share_rows) < 2:
         return None

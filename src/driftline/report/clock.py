@@ -1,4 +1,4 @@
-"""Times of rows as numbers: seconds since 1970 where they are dates, themselves where they are numbers.
+"""Times of rows as numbers: seconds since 1970 for dates; numbers stay as they are.
 
 Dates without a zone are what the clock on the wall said; those with one are put into UTC.
 """

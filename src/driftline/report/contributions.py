@@ -1,4 +1,4 @@
-"""What the features do to the predictions, and what they explain of the labels.
+"""How far the features move the predictions, and how much of the labels they explain.
 
 A weight times the spread of its feature says little where features are correlated: two large weights of opposite sign may
 cancel. So the variance of the predictions is shared out. With C the centred features, scaled to length 1, C = U D V', and p

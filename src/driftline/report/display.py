@@ -1,4 +1,4 @@
-"""What learners and runs show of themselves: the page, the picture, and the lines in a notebook."""
+"""How learners and runs are displayed: as a page, as a picture, and in a notebook."""
 
 from __future__ import annotations
 

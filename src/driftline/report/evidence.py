@@ -1,4 +1,4 @@
-"""What the rows around an alarm say about its cause."""
+"""Evidence for the cause of an alarm, from the rows around it."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def in_step(errors: Array) -> float:
 
 
 def spread(values: Array) -> float:
-    """The standard deviation of the values that are finite; NaN where there are none."""
+    """The standard deviation of the finite values; NaN if there are none."""
     known = values[np.isfinite(values)]
     return float(known.std()) if len(known) else np.nan
 

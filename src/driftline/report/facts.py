@@ -1,4 +1,4 @@
-"""What a run log amounts to: sums over the whole stream, and over windows of it."""
+"""Figures computed from a run log: sums over the whole stream and over windows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BASELINES = {name: kind.title for name, kind in baselines.BASELINES.items()} | {
 
 @dataclass(frozen=True)
 class Trajectory:
-    """The weights of the features, (n, d), and the memory, (n,), after so many rows."""
+    """The weights of the features, (n, d), and the memory, (n,), after ``rows`` rows each."""
 
     rows: Array
     weights: Array
@@ -37,7 +37,7 @@ class Trajectory:
 
 @dataclass
 class Facts:
-    """Figures of a run log, each computed when asked for."""
+    """Figures of a run log, each computed on first access."""
 
     log: RunLog
     fine: dict[str, Array] = field(init=False)
@@ -60,7 +60,7 @@ class Facts:
 
     @property
     def axis(self) -> str:
-        """What the axis is made of."""
+        """The label of the axis."""
         if not self.by_time:
             return "row"
         return "time (UTC)" if self.log.clock == ZONED else "time"
@@ -189,7 +189,7 @@ class Facts:
 
     @cached_property
     def trajectory(self) -> Trajectory:
-        """Weights and memory along the stream, up to the model as it is now."""
+        """Weights and memory along the stream, ending with the current model."""
         kept, rows = self.log.snapshots, self.log.rows
         now = np.array(self.model_summary.get("weights", ()), dtype=np.float64)
         width, shares = kept.weights.shape[1], (kept.rows[kept.mixed], kept.shares[kept.mixed], kept.experts)

@@ -1,4 +1,4 @@
-"""How each key of a run did: sums for the summary, and a short history for the page."""
+"""The results of each key in a run: sums for the summary, and a short history for the page."""
 
 from __future__ import annotations
 

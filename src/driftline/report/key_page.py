@@ -64,7 +64,7 @@ def render(log: KeyLog, keys: list[Any], *, learner: str, target: str, column: s
 
 
 def headline(facts: Sequence[KeyFacts]) -> list[str]:
-    """What the page opens with."""
+    """The first sentences of the page."""
     raised = [found for found in facts if found.alarms]
     if not raised:
         return [f"No alarm went off in {words.count(len(facts), 'key')}."]

@@ -1,4 +1,4 @@
-"""What the page says about the learner itself, as plain values and an array of weights."""
+"""The page's description of the learner, as plain values and an array of weights."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from driftline.base.stability import concerns
 
 
 def model_summary(model: Learner) -> dict[str, Any]:
-    """Name, parameters, names of the features, weights and certificate of a learner as it is now."""
+    """The current name, parameters, feature names, weights and certificate of a learner."""
     return {
         "learner": type(model).__name__,
         "call": repr(model),

@@ -1,4 +1,4 @@
-"""Learners and runs as notebooks show them: a few lines of HTML that take the notebook's own colours."""
+"""Learners and runs in notebooks: a few lines of HTML in the notebook's own colours."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _shown(title: str, facts: list[tuple[str, str]], rest: str = "") -> str:
 
 
 def run_html(run: Run) -> str:
-    """What a run amounts to, and its error along the rows."""
+    """The summary of a run, and its error along the rows."""
     errors = np.asarray(run.errors, dtype=np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         known = errors[np.isfinite(errors)]

@@ -1,4 +1,4 @@
-"""A stream of any length in a bounded number of buckets, the same ones however the stream was cut into blocks."""
+"""Sums of a stream of any length in a bounded number of buckets, independent of how it was cut into blocks."""
 
 from __future__ import annotations
 

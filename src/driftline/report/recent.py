@@ -1,4 +1,4 @@
-"""The latest rows of a stream as they were, for a chart that can be read row by row."""
+"""The latest rows of a stream, unaggregated, for a chart that shows single rows."""
 
 from __future__ import annotations
 

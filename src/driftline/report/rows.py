@@ -1,4 +1,4 @@
-"""A block of rows as the report sees it: which of them count, what is summed of them, and what is drawn."""
+"""A block of rows in the report: which rows count, what is summed, and what is drawn."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class RunRows:
 
     @cached_property
     def ends(self) -> tuple[Array, Array]:
-        """Both ends of the intervals, NaN where there is none."""
+        """The bounds of the intervals; NaN for rows without one."""
         if self.run.lower is None or self.run.upper is None:
             return np.full(len(self.y), np.nan), np.full(len(self.y), np.nan)
         return np.where(self.bounded, self.run.lower, np.nan), np.where(self.bounded, self.run.upper, np.nan)
@@ -105,7 +105,7 @@ class RunRows:
         return np.column_stack([self.at, labels, said, *self.ends])
 
     def items(self) -> dict[str, Array]:
-        """What a bucket of one row holds, but for the alarms."""
+        """The values of a bucket of one row, without the alarms."""
         y, errors, labels, counted = self.y, self.errors, np.isfinite(self.y), self.counted
         judged, (lower, upper) = self.bounded & counted, self.ends
         shown = self.shown()

@@ -1,4 +1,4 @@
-"""Everything that the report shows, gathered in one pass and bounded memory."""
+"""Collects the data of a report in one pass and bounded memory."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ TOO_LARGE = 1e150  # to be squared and summed
 
 
 class RunLog:
-    """What a learner did along a stream, block by block, in memory that does not grow with the stream.
+    """Collects the data of a report, block by block, in memory that does not grow with the stream.
 
-    The blocks may be of any size: what is kept does not depend on how the stream was cut.
+    Blocks may have any size: the result does not depend on how the stream is cut.
 
     Args:
-        names: of the features; by default those that the learner knows, or x0, x1, …
+        names: the names of the features; by default those of the learner, or x0, x1, …
         target: the name of the label.
-        level: of the intervals in the runs.
-        delay: rows by which labels are late; the baselines wait for them too.
+        level: the level of the intervals in the runs.
+        delay: the number of rows by which labels are late, for the baselines.
 
     >>> import driftline as dl
     >>> from driftline.report import RunLog
@@ -68,11 +68,11 @@ class RunLog:
         self.names = None if names is None else [str(name) for name in names]
         self.target, self.level = str(target), level
         self.rows = 0
-        self.clock: str | None = None  # what times are, where there are any
-        self.in_order = True  # no time is before the one of an earlier row
+        self.clock: str | None = None  # the kind of times, if there are any
+        self.in_order = True  # whether times never decrease
         self.latest = -math.inf
         self.features = 0
-        self.places = np.zeros(3 * PLACES, dtype=np.int64)  # where labels fell: below, in and above their intervals
+        self.places = np.zeros(3 * PLACES, dtype=np.int64)  # positions of labels: below, in and above their intervals
         self.fine = Pyramid(FIELDS, BUCKETS)
         self.snapshots = Snapshots()
         self.baselines = Baselines(delay)
@@ -80,8 +80,8 @@ class RunLog:
         self.alarms = AlarmLog()
         self.recent = RecentRows()
         self.hindsight: Hindsight | None = None
-        self.intake: Intake | None = None  # what is known of the columns of frames with text or times
-        self.spread = Spread()  # of the features, where there is no hindsight
+        self.intake: Intake | None = None  # encodes frames with text or times
+        self.spread = Spread()  # of the features, if there is no hindsight
         self.unfixed = ""  # why there is no fixed model to compare with
         self._model: Learner | None = None
         self._model_summary: dict[str, Any] = {}
@@ -97,7 +97,7 @@ class RunLog:
         names: Sequence[Any] | None = None,
         target: str = "y",
     ) -> Self:
-        """Of a run that is at hand as a whole; its labels are put together again from predictions and errors."""
+        """The log of a complete run, whose labels are computed from its predictions and errors."""
         log = cls(names, target=target, level=run.level)
         _check_model(model, "Run.report")
         if log.names is not None:
@@ -108,22 +108,22 @@ class RunLog:
         return log
 
     def weights_every(self, rows: int) -> int:
-        """How often the run of the next ``rows`` rows should keep its weights, so that the page is the same for every cut.
+        """The ``weights_every`` to pass to the run of the next ``rows`` rows, so that the page is independent of the cut.
 
-        It is small where a block starts at an odd row; blocks of a power of 2 rows are the quickest.
+        It is small if a block starts at an odd row; blocks of a power of 2 rows are the fastest.
         """
         return self.snapshots.stride(self.rows, rows)
 
     def add(self, run: Run, X: Any, y: Any, *, times: Any = None, model: Learner | None = None) -> None:
-        """Takes the next block of the stream.
+        """Adds the next block of the stream.
 
         Args:
-            run: what ``model.run(X, y)`` gave for the block.
-            X: its rows; None where they are not at hand: the best fixed model and the features' spreads are left out. Text
-                and times in frames are encoded as learners encode them.
-            y: its labels; NaN where one is missing.
-            times: of the rows, dates or numbers; given for every block or for none.
-            model: the learner, whose parameters, weights and certificate the page shows as they are when it is written.
+            run: the result of ``model.run(X, y)`` for the block.
+            X: its rows; if None, the page leaves out the best fixed model and the effects of the features. Text and times in
+                frames are encoded as learners encode them.
+            y: its labels; NaN if one is missing.
+            times: the times of the rows, dates or numbers; given for every block or for none.
+            model: the learner; the page shows its parameters, weights and certificate at the time of writing.
         """
         where = "RunLog.add"
         predictions, errors = _numbers(run.predictions, where), np.asarray(run.errors, dtype=np.float64)
@@ -157,7 +157,7 @@ class RunLog:
     def _encoded(
         self, table: Table | None, learned: Array, model: Learner | None, where: str
     ) -> tuple[Table | None, Intake | None]:
-        """The rows as numbers, and what is then known of their columns: text and times are encoded as learners do it."""
+        """The rows as numbers, with text and times encoded as learners encode them, and the updated intake."""
         if table is None or (self.intake is None and not cells.has_special(table)):
             return table, self.intake
         intake = Intake(model is not None and model.missing == FILL) if self.intake is None else self.intake.copy()
@@ -179,7 +179,7 @@ class RunLog:
             self.latest = float(moments[-1])
 
     def _add_rows(self, rows: RunRows, blocks: list[Array]) -> None:
-        """Sums the rows into buckets, keeps the latest, and watches for alarms."""
+        """Adds the rows to the buckets and the latest rows, and watches for alarms."""
         raised = self.alarm.update_many(rows.errors)
         self.fine.extend({**rows.items(), "alarms": marks(raised, len(rows.y))})
         self.places += rows.places_of_labels()
@@ -223,10 +223,10 @@ class RunLog:
             features = table.columns if table is not None else model.n_features_in_ if model is not None else width
             self.snapshots.add(self.rows + len(run), self.rows + run.snapshots, run, weights, features)
 
-    # Stopping and going on.
+    # State.
 
     def state(self) -> dict[str, Any]:
-        """All of it as arrays and plain values; :meth:`restore` goes on from them exactly."""
+        """The whole log as arrays and plain values, from which :meth:`restore` continues exactly."""
         plain = {name: getattr(self, name) for name in _PLAIN}
         parts = {
             "fine": self.fine.state(),
@@ -245,7 +245,7 @@ class RunLog:
 
     @classmethod
     def restore(cls, state: Mapping[str, Any]) -> Self:
-        """A run log from what :meth:`state` gave."""
+        """A log from the result of :meth:`state`."""
         parts: dict[str, dict[str, Any]] = {
             part: {} for part in ("fine", "snapshots", "baselines", "spread", "hindsight", "alarm", "alarms")
         }
@@ -274,18 +274,18 @@ class RunLog:
         return log
 
     def model_summary(self) -> dict[str, Any]:
-        """What the page says about the learner, as it is now; empty where none was given."""
+        """The page's description of the learner as it is now; empty if no learner was given."""
         if self._model is not None:
             self._model_summary = model_summary(self._model)
         return self._model_summary
 
     def write(self, path: str | os.PathLike[str], *, command: str | None = None, title: str | None = None) -> None:
-        """Writes the report: one HTML file that needs nothing else, and that replaces an older one whole.
+        """Writes the report, one self-contained HTML file, replacing an older one atomically.
 
         Args:
-            path: of the file, .html or .htm.
-            command: how to do the same again, shown at the end.
-            title: by default the learner's and the target's name.
+            path: the file, .html or .htm.
+            command: the command that repeats the run, shown at the end.
+            title: by default, the names of the learner and the target.
         """
         require_page(path, "RunLog.write")
         RunLog._write_page(self, path, command=command, title=title)
@@ -310,7 +310,7 @@ def _check_count(names: int, X: Any, model: Learner | None) -> None:
     if X is not None:
         table = None if inputs.is_sparse(X) else inputs.as_table(X, "Run.report")
         if table is not None and cells.has_special(table):
-            raise ValueError("Run.report: names must be None for a frame with text or times, whose features are named by it")
+            raise ValueError("Run.report: names must be None for a frame with text or times, which names its own features")
         width = X.shape[1] if table is None else table.columns
     elif model is not None and model.n_seen_:
         width = model.n_features_in_
@@ -321,6 +321,6 @@ def _check_count(names: int, X: Any, model: Learner | None) -> None:
 
 
 def _largest(values: Array) -> float:
-    """The largest size among the finite values."""
+    """The largest absolute value among the finite values."""
     with np.errstate(invalid="ignore"):
         return float(np.max(np.abs(values), initial=0.0, where=np.isfinite(values)))

@@ -96,7 +96,7 @@ class Snapshots:
 
 
 def _width(rows: int, most: int) -> int:
-    """The least power of 2 that cuts so many rows into at most ``most`` stretches."""
+    """The smallest power of 2 that cuts the rows into at most ``most`` stretches."""
     return 1 << int(max(rows - 1, 0) // most).bit_length()
 
 

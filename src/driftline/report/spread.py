@@ -1,4 +1,4 @@
-"""Standard deviations of features, where there are too many of them for the best fixed model."""
+"""Standard deviations of features, for streams with too many features for the best fixed model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Static pictures: charts where no script draws them, small curves, and bars. Colours come from the page's styles."""
+"""Static pictures: charts for pages without a script, small curves, and bars. Colours come from the page's styles."""
 
 from __future__ import annotations
 

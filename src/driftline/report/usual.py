@@ -1,4 +1,4 @@
-"""What is usual for labels and inputs: means and spreads of blocks of rows along a stream."""
+"""Usual values of labels and inputs: means and spreads of blocks of rows along a stream."""
 
 from __future__ import annotations
 
@@ -90,14 +90,14 @@ class Usual:
 
 
 def _limit(blocks: float, comparisons: int) -> float:
-    """How far the largest of so many deviations strays by chance: Student's t, shared out among them."""
+    """The limit that the largest of several deviations exceeds only by chance: Student's t, adjusted for their number."""
     from scipy.special import stdtrit
 
     return float(stdtrit(blocks - 1, 1 - FALSE / 2 / comparisons) * np.sqrt(1 + 2 / blocks))
 
 
 def _blocks(rows: Array) -> Array:
-    """Means and spreads of the finite values of each block, (blocks, 2, columns); 0 where there are none."""
+    """Means and spreads of the finite values of each block, (blocks, 2, columns); 0 if there are none."""
     blocks = rows.reshape(len(rows) // BLOCK, BLOCK, -1)
     known = np.isfinite(blocks)
     count = np.maximum(known.sum(axis=1), 1)

@@ -1,4 +1,4 @@
-"""What the page's script draws at every zoom: sums and samples by bucket, and rows as they were where they are kept."""
+"""Data for the page's zoomable charts: sums and samples by bucket, and single rows where they are kept."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FEWEST_ROWS = 16  # of a window of errors
 
 
 def rounded(values: Array, digits: int = DIGITS) -> list[float | int | None]:
-    """As JSON can hold them: with so many significant digits, and null for what is not finite."""
+    """Numbers for JSON, rounded to significant digits; null for values that are not finite."""
     return [_shortest(float(f"{value:.{digits}g}")) if np.isfinite(value) else None for value in values.tolist()]
 
 

@@ -15,7 +15,7 @@ _UNITS = ((365.25 * DAY, "year"), (30.44 * DAY, "month"), (DAY, "day"), (3600.0,
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """A number with so many significant digits, as people write it."""
+    """A number rounded to significant digits, as people write it."""
     if value is None or math.isnan(value):
         return "–"
     if math.isinf(value):
@@ -64,7 +64,7 @@ def share(value: float) -> str:
 
 
 def level(value: float) -> str:
-    """A level as it was asked for: "90 %", "99.5 %"."""
+    """A level as a percentage: "90 %", "99.5 %"."""
     return f"{100 * value:.6g} %"
 
 

@@ -1,1 +1,1 @@
-"""``driftline serve``: models behind an address, with a log that keeps every call that was acknowledged."""
+"""``driftline serve``: models as an HTTP service, with a log of every acknowledged call."""

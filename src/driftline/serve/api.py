@@ -1,4 +1,4 @@
-"""The calls of the service over HTTP."""
+"""The HTTP interface of the service."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ class Api:
         if not self.engine.leading:
             raise Problem(503, "another service leads, or the store cannot be reached")
         if self.engine.full:
-            raise Problem(503, "there is no room on disk")
+            raise Problem(503, "the disk is full")
         return _Json({"status": "ready"})
 
     async def _openapi(self, _: Call) -> Answer:
@@ -172,7 +172,7 @@ class Api:
 
 
 class Call:
-    """A request, as far as the service looks at it."""
+    """The parts of a request that the service uses."""
 
     __slots__ = ("_headers", "_receive", "_scope", "media_type")
 
@@ -197,7 +197,7 @@ class Call:
         return QueryParams(self._scope["query_string"]).get("key")
 
     async def body(self, most: int) -> bytes:
-        """The body, of so many bytes at most."""
+        """The body, if it has at most ``most`` bytes."""
         chunks, size, more = [], 0, True
         while more:
             message = await self._receive()
@@ -213,7 +213,7 @@ class Call:
 
 
 class Resource:
-    """What is at a path, as an ASGI application of its own. It answers with problem documents, whatever happens.
+    """An ASGI application for one path. It answers every error with a problem document.
 
     Args:
         api: that it is part of.
@@ -247,7 +247,11 @@ class Resource:
         found = self.verbs.get("GET" if method == "HEAD" else method)
         if found is not None:
             return found
-        raise Problem(405, f"{method} is not known here") if self.verbs else Problem(404, "there is nothing at this path")
+        raise (
+            Problem(405, f"{method} is not supported at this path")
+            if self.verbs
+            else Problem(404, "there is nothing at this path")
+        )
 
 
 class _Json:
@@ -266,7 +270,7 @@ class _Json:
 def _require_loopback(host: str) -> None:
     """Refuses other names of this machine, by which a page of another origin may reach it."""
     if (host if host.endswith("]") else host.rpartition(":")[0] or host) not in _LOOPBACK:
-        raise Problem(403, f"without tokens the service answers to {', '.join(_LOOPBACK)} alone")
+        raise Problem(403, f"without tokens the service only answers requests to {', '.join(_LOOPBACK)}")
 
 
 def _problem(problem: Problem) -> Response:

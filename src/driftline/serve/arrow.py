@@ -32,7 +32,7 @@ def as_json(data: bytes, most: int) -> bytes:
     try:
         return json.dumps({"rows": listed}, allow_nan=False).encode()
     except (TypeError, ValueError) as error:
-        raise Problem(422, f"a column holds values that are no finite numbers: {error}", field="rows") from None
+        raise Problem(422, f"a column holds values that are not finite numbers: {error}", field="rows") from None
 
 
 def _row(row: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""``driftline serve``, ``driftline backup`` and ``driftline token``. What they need is imported when they run."""
+"""``driftline serve``, ``driftline backup`` and ``driftline token``. Imports are made when they run."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ def register(app: typer.Typer) -> None:
     """Adds the commands to a command line."""
     app.command(short_help="Serve models that learn, over HTTP; nothing acknowledged is lost.")(serve)
     app.command(short_help="Copy a service's folder while it runs.")(backup)
-    app.command(short_help="Make a token for a service.")(token)
+    app.command(short_help="Create an access token for a service.")(token)
 
 
 def serve(
     folder: Folder,
-    host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Where to listen; 0: any free port.", min=0, max=65535)] = 8440,
-    tokens: Annotated[Path | None, typer.Option(help="Hashes of tokens, by `driftline token`.")] = None,
-    store: Annotated[str | None, typer.Option(help="Keep the log in PostgreSQL instead: postgresql://…")] = None,
-    remember: Annotated[int, typer.Option(help="Labels of a model whose ids are known again.", min=1)] = 1_000_000,
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port to listen on; 0 for any free port.", min=0, max=65535)] = 8440,
+    tokens: Annotated[Path | None, typer.Option(help="A file of token hashes, written by `driftline token`.")] = None,
+    store: Annotated[str | None, typer.Option(help="Store the log in PostgreSQL instead: postgresql://…")] = None,
+    remember: Annotated[int, typer.Option(help="Number of labels per model whose ids are remembered.", min=1)] = 1_000_000,
     entries: Annotated[
-        int, typer.Option(help="Calls in the log after which models are saved and the log is cut.", min=1)
+        int, typer.Option(help="Number of calls in the log after which models are saved and the log is truncated.", min=1)
     ] = 10_000,
-    timeout: Annotated[float, typer.Option(help="Seconds that a client may take to send a body.", min=0.1)] = 30.0,
-    waiting: Annotated[int, typer.Option(help="Rows of a model that may wait for labels.", min=1)] = 100_000,
+    timeout: Annotated[float, typer.Option(help="Seconds within which a client must send a body.", min=0.1)] = 30.0,
+    waiting: Annotated[int, typer.Option(help="Number of rows per model that may wait for labels.", min=1)] = 100_000,
 ) -> None:
     """Serve models that learn, over HTTP. What was acknowledged survives kill -9 and loss of power.
 
@@ -60,9 +60,9 @@ def serve(
 
 
 def backup(
-    folder: Folder, to: Annotated[Path, typer.Argument(help="A folder for the copy; `driftline serve` takes it.")]
+    folder: Folder, to: Annotated[Path, typer.Argument(help="A folder for the copy, which `driftline serve` can use.")]
 ) -> None:
-    """Copy a service's folder while it runs, with all that was acknowledged before.
+    """Copy the folder of a running service, including everything acknowledged so far.
 
     \b
     Examples:
@@ -75,11 +75,11 @@ def backup(
 
 
 def token(
-    file: Annotated[Path, typer.Argument(help="The file that --tokens names; a line is added.")],
-    scope: Annotated[str, typer.Option(help="read, write or admin; each may do what those before it may.")] = "write",
-    name: Annotated[str, typer.Option(help="To find the line again.")] = "",
+    file: Annotated[Path, typer.Argument(help="The file for --tokens, to which a line is added.")],
+    scope: Annotated[str, typer.Option(help="read, write or admin; each includes those before it.")] = "write",
+    name: Annotated[str, typer.Option(help="A name by which to find the line in the file.")] = "",
 ) -> None:
-    """Make a token, print it once, and add its hash to a file. A running service takes it within seconds.
+    """Create a token, print it once, and add its hash to a file. A running service picks it up within seconds.
 
     \b
     Examples:

@@ -119,7 +119,7 @@ class Engine:
         except Problem as problem:
             raise StoreError(f"entry {entry.number} of the log does not replay: {problem.detail}") from problem
         if different and not moved:
-            raise StoreError(f"entry {entry.number} of the log replays to another answer than was given")
+            raise StoreError(f"entry {entry.number} of the log replays to a different answer from the one given")
         self._mark(model, entry.number)
         return different
 
@@ -142,10 +142,10 @@ class Engine:
         known = self.models.get(name)
         if known is not None:
             if known.config != config:
-                raise Problem(409, f"the model {name} exists, and is configured differently")
+                raise Problem(409, f"the model {name} already exists with a different configuration")
             return False, known.status()
         if len(self.models) >= self.limits.models:
-            raise Problem(422, f"the service has {self.limits.models} models, which is the most")
+            raise Problem(422, f"the service already has {self.limits.models} models, the maximum")
         model = Model(self._number + 1, name, config, time.time(), self.limits)
         self._room()
         self._number += 1
@@ -215,7 +215,7 @@ class Engine:
             self.full = not self.store.probe()
         if self.full:
             self.counts["refused_full"] += 1
-            raise Problem(507, "there is no room on disk; nothing was changed, and what was acknowledged is safe")
+            raise Problem(507, "the disk is full; nothing was changed, and everything acknowledged is safe")
 
     # The thread.
 

@@ -1,4 +1,4 @@
-"""Server-sent events: what changes in a model, once a second, made once for all who listen."""
+"""Server-sent events: the changes of a model once a second, computed once for all listeners."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Events:
     async def open(self, name: str, key: str | None) -> AsyncIterator[bytes]:
         """A stream of events; Problem 404 where there is no such model, 503 where there are too many streams."""
         if self.count >= self._most:
-            raise Problem(503, f"{self._most} streams of events are open, which is the most")
+            raise Problem(503, f"{self._most} event streams are already open, the maximum")
         seen, status, alarms = await self._engine.call(self._news, name, key, 0)
         return self._stream((name, key), [_event("status", status), *(_event("alarm", alarm) for alarm in alarms)], seen)
 

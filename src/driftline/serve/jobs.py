@@ -1,4 +1,4 @@
-"""Calls on their way from the event loops to the engine's thread, and their outcomes on the way back."""
+"""Passes calls from the event loops to the engine thread, and their results back."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Jobs:
     async def submit(self, work: Callable[..., Any], *arguments: Any) -> Any:
         """Waits until the thread has done the work."""
         if self._queue.qsize() >= self._most:
-            raise Problem(503, f"{self._most} calls wait already")
+            raise Problem(503, f"{self._most} calls are already waiting")
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
         self._queue.put(Job(loop, future, work, arguments))

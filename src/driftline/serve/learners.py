@@ -1,4 +1,4 @@
-"""Learners from what a request says."""
+"""Creates the learner that a request describes."""
 
 from __future__ import annotations
 

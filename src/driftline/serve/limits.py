@@ -9,7 +9,7 @@ from driftline.base.rules import Checked, Count, Positive
 
 @dataclass(frozen=True)
 class Limits(Checked):
-    """What a service takes on.
+    """The limits of a service.
 
     Attributes:
         body: bytes of a request's body.

@@ -1,4 +1,4 @@
-"""Models as the service knows them: what a call means for them, and its effect, live and in a replay of the log."""
+"""The models of the service: checks calls, and applies them, live or when the log is replayed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SHOWN = 12  # weights for the live page
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What is remembered of an id whose label was learned."""
+    """The record of an id whose label was learned."""
 
     id: str
     key: str
@@ -113,11 +113,13 @@ class Model:
             told = remembered(row.id) if waiting is None else None
             if first is not row:
                 if (first.y, first.key or row.key, first.x or row.x) != (row.y, row.key or first.key, row.x or first.x):
-                    raise Problem(409, f"the id {row.id!r} is in the batch twice, with other content", row=index, field="id")
+                    raise Problem(
+                        409, f"the id {row.id!r} appears twice in the batch, with different content", row=index, field="id"
+                    )
             elif told is not None:
                 self._refuse_other(row, index, told.key, told.digest)
                 if row.y != told.y:
-                    raise Problem(409, f"the id {row.id!r} was learned with another label", row=index, field="y")
+                    raise Problem(409, f"the id {row.id!r} was already learned with another label", row=index, field="y")
             elif waiting is not None:
                 self._refuse_other(row, index, self.ids[row.id], waiting.digest)
                 new.append(index)
@@ -136,13 +138,13 @@ class Model:
         if row.key and not self.config["keyed"]:
             raise Problem(422, f"the model {self.name} is not keyed", row=index, field="key")
         if needed and not row.key and self.config["keyed"]:
-            raise Problem(422, f"the model {self.name} is keyed, and the row has no key", row=index, field="key")
+            raise Problem(422, f"the model {self.name} is keyed, but the row has no key", row=index, field="key")
 
     def _refuse_other(self, row: Row, index: int, key: str, digest: bytes) -> None:
         if row.key and row.key != key:
-            raise Problem(409, f"the id {row.id!r} is known with another key", row=index, field="key")
+            raise Problem(409, f"the id {row.id!r} was already used with another key", row=index, field="key")
         if row.x is not None and row.digest() != digest:
-            raise Problem(409, f"the id {row.id!r} is known with other features", row=index, field="x")
+            raise Problem(409, f"the id {row.id!r} was already used with other features", row=index, field="x")
 
     # The effect of a call. A replay of the log takes the same way.
 
@@ -188,7 +190,7 @@ class Model:
         waiting.answer = answer
 
     def overdue(self, coming: int) -> list[str]:
-        """The ids of the rows that are let go when so many more wait: the oldest."""
+        """The ids of the oldest waiting rows, which are dropped to make room for ``coming`` more."""
         return list(islice(self.ids, max(len(self.ids) + coming - self.limits.waiting, 0)))
 
     def learn(self, rows: Sequence[Row], new: list[int], entry: int, at: float) -> list[Told]:
@@ -243,7 +245,7 @@ class Model:
         return []
 
     def _settle(self, told: list[Told], outcomes: dict[str, list[ScoredLabel]], entry: int, at: float) -> None:
-        """Enters what was learned: ids that wait no longer, scores, alarms."""
+        """Records what was learned: ids that no longer wait, scores, alarms."""
         for row in told:
             self.units[row.key].waiting.pop(row.id, None)
             self.ids.pop(row.id, None)
@@ -293,7 +295,7 @@ class Model:
         for index, row in enumerate(rows):
             self._check_key(row, index, needed=True)
             if row.key != rows[0].key:
-                raise Problem(422, "the rows of a forecast have one key", row=index, field="key")
+                raise Problem(422, "all rows of a forecast must have the same key", row=index, field="key")
         forecaster: Any = self._unit(rows[0].key, {}).learner
         if not forecaster.n_seen_:
             return [(0.0, None, None)] * len(rows)
@@ -309,7 +311,7 @@ class Model:
         unit = self.units.get(key) or made.get(key)
         if unit is None:
             if len(self.units) + len(made) >= self.limits.keys:
-                raise Problem(422, f"the model {self.name} has {self.limits.keys} keys, which is the most", field="key")
+                raise Problem(422, f"the model {self.name} already has {self.limits.keys} keys, the maximum", field="key")
             unit = made[key] = self._new_unit(key)
         return unit
 
@@ -328,13 +330,13 @@ class Model:
         return {**found, "keys": len(self.units)} if self.config["keyed"] and key is None else found
 
     def news(self, seen: int, key: str | None) -> tuple[int, dict[str, Any], list[dict[str, Any]]]:
-        """What happened since so many rows were learned: how many now, the status with the latest rows, and the alarms."""
+        """Changes since an earlier count of learned rows: the count now, the status with the latest rows, and the alarms."""
         alarms = [alarm for learned, alarm in self.alarms if learned >= seen and key in (None, alarm["key"])]
         return self.learned, {**self.status(key), "recent": self.recent.since(seen, key)}, alarms
 
     def _known(self, key: str) -> Unit:
         if key not in self.units:
-            raise Problem(404, f"the model {self.name} knows no key {key!r}", field="key")
+            raise Problem(404, f"the model {self.name} has no key {key!r}", field="key")
         return self.units[key]
 
     def export(self, key: str | None) -> bytes:

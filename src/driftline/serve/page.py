@@ -1,4 +1,4 @@
-"""The live page: one file without dependencies, under a policy that lets it talk to this service alone."""
+"""The live page: one file without dependencies, whose content policy allows requests only to this service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The log, the snapshots and the ids in PostgreSQL. Several services may share a database: one of them leads."""
+"""The log, the snapshots and the ids in PostgreSQL. Of several services that share a database, one leads."""
 
 from __future__ import annotations
 

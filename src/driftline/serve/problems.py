@@ -1,4 +1,4 @@
-"""What the service refuses, as problem documents (RFC 9457)."""
+"""Errors of the service, as problem documents (RFC 9457)."""
 
 from __future__ import annotations
 

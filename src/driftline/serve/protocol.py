@@ -1,4 +1,4 @@
-"""HTTP as uvicorn speaks it, with bounds on what one client may cost: memory for its request, its answers, and time."""
+"""uvicorn's HTTP protocol with limits on each client: memory for requests and answers, and time."""
 
 from __future__ import annotations
 

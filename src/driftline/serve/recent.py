@@ -60,6 +60,6 @@ class Recent:
             self._rows -= len(self._chunks.popleft().said)
 
     def since(self, learned: int, key: str | None) -> list[tuple[Any, ...]]:
-        """Rows that were learned after so many, of one key or of all."""
+        """The rows learned after the given number, of one key or of all."""
         chunks = [chunk for chunk in self._chunks if chunk.learned >= learned and key in (None, chunk.key)]
         return [row for chunk in chunks for row in chunk.rows()][-KEPT:]

@@ -1,4 +1,4 @@
-"""What may be sent: the definitions that check requests and that the OpenAPI document shows."""
+"""The requests that the service accepts: definitions that check them and appear in the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -138,9 +138,9 @@ class Requests:
         parts = given["rows"]
         if len(given) > 1:
             other = next(name for name in given if name != "rows")[:100]
-            raise Problem(422, f"{other} does not go with rows: a batch has rows alone", field=other)
+            raise Problem(422, f"{other} cannot be combined with rows: a batch has no other field", field=other)
         if not isinstance(parts, list) or not parts:
-            raise Problem(422, "rows must be an array of one row at least", field="rows")
+            raise Problem(422, "rows must be an array of at least one row", field="rows")
         if len(parts) > self.limits.rows:
             raise Problem(413, f"a batch has at most {self.limits.rows} rows, got {len(parts)}", field="rows")
         for index, part in enumerate(parts):

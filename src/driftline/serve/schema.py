@@ -1,4 +1,4 @@
-"""Checks of requests, made from the same JSON schemas that the OpenAPI document shows.
+"""Checks requests by the JSON schemas of the OpenAPI document.
 
 A schema is compiled once into a function. The subset: ``type``, ``properties`` with ``required``,
 ``additionalProperties`` as a schema or a boolean, ``items``, ``anyOf``, and the bounds of numbers, texts, arrays
@@ -30,7 +30,7 @@ _KNOWN = {
 
 
 def _no_constant(text: str) -> Any:
-    raise ValueError(f"{text} is no number of JSON")
+    raise ValueError(f"{text} is not a JSON number")
 
 
 _DECODER = json.JSONDecoder(parse_constant=_no_constant)  # json.loads would make one for each call
@@ -149,7 +149,11 @@ def _object(schema: Schema) -> Check:
                 known(part, prefix + name)
             elif closed:
                 allowed = ", ".join(inner)
-                raise Problem(422, f"{prefix}{name[:100]} is not known here; known are {allowed}", field=prefix + name[:100])
+                raise Problem(
+                    422,
+                    f"{prefix}{name[:100]} is not a known field; the known fields are {allowed}",
+                    field=prefix + name[:100],
+                )
 
     return check
 

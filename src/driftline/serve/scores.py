@@ -1,4 +1,4 @@
-"""How well a served learner did: sums over its labels, an alarm, and baselines that know the labels alone."""
+"""Scores of a served learner: sums over its labels, an alarm, and baselines that use only the labels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Naive = tuple[float, float]  # what the baselines said: the last label known, an
 
 @dataclass(slots=True)
 class ScoredLabel:
-    """A label beside what was said about it.
+    """A label and its prediction.
 
     Attributes:
         answer: what was said.
@@ -51,7 +51,7 @@ class Scores:
     alarm: Alarm = field(default_factory=Alarm)
 
     def naive(self) -> Naive:
-        """What the baselines say now."""
+        """The current predictions of the baselines."""
         return self.newest, self.total / self.rows if self.rows else float("nan")
 
     def take(self, outcomes: list[ScoredLabel], at: float) -> list[int]:
@@ -126,7 +126,7 @@ class Scores:
 
 
 def summary(all_scores: list[Scores]) -> dict[str, Any]:
-    """What the service says about a model of one or several learners; None where nothing is known yet."""
+    """The status of a model with one or several learners; None for figures that are not known yet."""
 
     def total(name: str) -> float:
         return fsum(getattr(scores, name) for scores in all_scores)  # whatever the order of the keys

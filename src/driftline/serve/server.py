@@ -1,4 +1,4 @@
-"""The process: logs, sockets, a graceful stop."""
+"""The server process: logging, sockets and graceful shutdown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The log, the snapshots and the ids in a file of SQLite."""
+"""The log, the snapshots and the ids in an SQLite file."""
 
 from __future__ import annotations
 

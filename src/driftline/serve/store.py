@@ -1,4 +1,4 @@
-"""The log, the snapshots and the ids: what every store offers, in SQL that SQLite and PostgreSQL share."""
+"""Base class of stores, which hold the log, the snapshots and the ids, in SQL that SQLite and PostgreSQL share."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Entry:
 
 @dataclass
 class Group:
-    """What is committed together."""
+    """Entries that are committed together."""
 
     entries: list[Entry] = field(default_factory=list)
     told: list[tuple[int, int, Told]] = field(default_factory=list)  # the model, the label's number in it
@@ -87,7 +87,7 @@ class Snapshot:
 
 
 class FullError(StoreError):
-    """There is no room for what was to be written, and nothing of it was."""
+    """The disk is full, and nothing was written."""
 
 
 class LostError(StoreError):
@@ -180,12 +180,12 @@ class Store(ABC):
             if entry.number != expected:
                 raise StoreError(f"{self.where}: entry {expected} of the log is missing; the next is {entry.number}")
             if not isinstance(entry.body, bytes) or not isinstance(entry.note, bytes) or entry.checksum() != checksum:
-                raise StoreError(f"{self.where}: entry {expected} of the log is damaged: its checksum does not agree")
+                raise StoreError(f"{self.where}: entry {expected} of the log is damaged: its checksum does not match")
             expected += 1
             yield entry
 
     def remembered(self, model: int, id: str) -> Told | None:
-        """What is known of an id whose label was learned."""
+        """The record of an id whose label was learned."""
         query = "SELECT key, digest, y, prediction, lower, upper FROM told WHERE model = ? AND id = ?"
         for key, digest, y, *answer in self._read(query, model, id):
             return Told(id, key, digest, y, (answer[0], answer[1], answer[2]))

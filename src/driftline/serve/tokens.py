@@ -1,4 +1,4 @@
-"""Tokens: who may do what. A file holds their hashes alone."""
+"""Access tokens and their scopes. The token file holds only hashes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _EVERY = 1.0  # seconds between two looks at the file
 
 
 def digest_of(token: str) -> str:
-    """What the file keeps of a token. Tokens are random, so that a plain hash cannot be searched for."""
+    """The hash of a token for the file. A plain hash is enough, because tokens are random."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 

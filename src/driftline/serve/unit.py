@@ -1,4 +1,4 @@
-"""One learner of a model, with the rows that wait for their labels: what a snapshot holds."""
+"""One learner of a model and the rows that wait for their labels: the contents of a snapshot."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class Unit:
             raise
 
     def too_wide(self, x: Features, most: int) -> bool:
-        """Whether learning a row would take the learner beyond so many features."""
+        """Whether learning a row would give the learner more than ``most`` features."""
         known = self.features
         if not isinstance(x, dict) or known + len(x) <= most or isinstance(self.learner, Forecaster):
             return len(x) > most

@@ -1,4 +1,4 @@
-"""Looks for damage in the write-ahead log of SQLite, which SQLite itself would pass over.
+"""Detects damage in SQLite's write-ahead log that SQLite itself ignores.
 
 SQLite reads the log up to the first frame whose checksum is wrong, and drops the rest: a transaction that was being written
 when the power failed. It does the same where an earlier frame was damaged later, and would lose what was acknowledged. With
@@ -39,7 +39,7 @@ def check(database: Path) -> None:
                 wrong = wrong or number
                 continue
             if ended:
-                raise StoreError(f"{path}: damaged at frame {wrong}, and transactions follow that were complete")
+                raise StoreError(f"{path}: damaged at frame {wrong}, which complete transactions follow")
             if not wrong:
                 sound = _sums(frame[:8], *sound, order)
                 sound = _sums(frame[_FRAME:], *sound, order)

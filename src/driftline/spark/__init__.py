@@ -1,4 +1,4 @@
-"""Fleets on Spark: over history, and along a stream. It needs the extra ``spark`` and Java 17."""
+"""Fleets on Spark, for histories and streams. Needs the extra ``spark`` and Java 17."""
 
 import importlib.util
 

@@ -1,4 +1,4 @@
-"""The rows of one bucket of a stream, through its fleet."""
+"""Runs the rows of one bucket of a stream through its fleet."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HASH = "__driftline_hash"  # the column of the keys' hashes
 
 @dataclass(frozen=True)
 class Task:
-    """What :func:`driftline.spark.follow` was asked for; it explains each."""
+    """The arguments of :func:`driftline.spark.follow`, which explains them."""
 
     learner: Learner
     columns: Columns
@@ -57,7 +57,7 @@ class Bucket:
         task, where, fleet = self._task, self._task.columns.where, self.state.fleet
         fresh = task.new_fleet().learner
         if codec.encode_model("Fleet", fresh) != codec.encode_model("Fleet", fleet.learner):
-            raise ValueError(f"{where}: the checkpoint is one of {fleet.learner!r}, not of {fresh!r}")
+            raise ValueError(f"{where}: the checkpoint was made with {fleet.learner!r}, not with {fresh!r}")
         kept = {
             "a level": (fleet._options.intervals, task.level is not None),
             "alarms": (fleet._options.alarms, task.alarms),
@@ -67,7 +67,9 @@ class Bucket:
             if was != is_wanted:
                 raise ValueError(f"{where}: the checkpoint was made {'with' if was else 'without'} {name}")
         if (self.state.hashes % task.buckets != self._number).any():
-            raise ValueError(f"{where}: the checkpoint has another number of buckets than {task.buckets}; start= changes it")
+            raise ValueError(
+                f"{where}: the checkpoint was not made with {task.buckets} buckets; use start= to change their number"
+            )
 
     def run(self, batch: pa.RecordBatch) -> pa.Table:
         """Predicts and learns rows in their order; returns them with what is added, and after them those of alarms."""
@@ -105,7 +107,7 @@ class Bucket:
         for row, place in enumerate(self._places(batch)):
             if missing[row]:
                 if place in waiting:
-                    raise ValueError(f"{columns.where}: the id {place[1]!r} of the key {place[0]!r} waits already")
+                    raise ValueError(f"{columns.where}: the id {place[1]!r} of the key {place[0]!r} is already waiting")
                 waiting[place] = [*features[row].tolist(), np.nan]  # its prediction is not made yet
             elif place in waiting:
                 answered[row] = waiting.pop(place)

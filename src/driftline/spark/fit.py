@@ -18,15 +18,15 @@ from driftline.storage.model_file import from_bytes
 
 
 def fit(df: DataFrame, learner: Learner, *, order: str, features: Sequence[str], label: str) -> Learner:
-    """The model that would have learned all rows in their order, by the merged moments of the partitions.
+    """Fits the model that would have learned all rows in order, by merging the moments of the partitions.
 
-    Rows are sorted by ``order`` over the whole cluster, each partition is summed up in one :class:`driftline.Moments`, and
-    the driver merges those: O(d²) for each partition, whatever the number of rows.
+    Rows are sorted by ``order`` over the whole cluster, each partition is reduced to one :class:`driftline.Moments`, and
+    the driver merges these: O(d²) numbers for each partition, whatever the number of rows.
 
     Args:
         df: the history.
-        learner: Ridge, or RLS with a constant forgetting; it says the parameters.
-        order: the column that orders the rows, without ties where rows are forgotten.
+        learner: Ridge, or RLS with a constant forgetting, with the parameters of the model.
+        order: the column that orders the rows; with forgetting, it must have no ties.
         features: the columns of the features.
         label: the column of the labels.
     """
@@ -47,11 +47,11 @@ def _moments_for(learner: Learner) -> tuple[Moments, float]:
     if isinstance(learner, RLS):
         forgetting = learner.forgetting
         if callable(forgetting) or not isinstance(forgetting, (int, float)) or learner.keep_prior:
-            raise ValueError("spark.fit: RLS must have a constant forgetting and no keep_prior: others have no moments")
+            raise ValueError("spark.fit: RLS must have a constant forgetting and keep_prior=False: others have no moments")
     elif not isinstance(learner, Ridge):
         raise TypeError(f"spark.fit: learner must be Ridge or RLS, got {type(learner).__name__}; replay takes any learner")
     if learner.dtype != "float64":
-        raise ValueError("spark.fit: the model is one of float64; dtype must be 'float64'")
+        raise ValueError("spark.fit: dtype must be 'float64'")
     if learner.missing != "raise":
         raise ValueError("spark.fit: missing must be 'raise'; drop rows with missing values first")
     return Moments(forgetting=float(forgetting), intercept=bool(learner.intercept)), float(learner.ridge)

@@ -44,39 +44,39 @@ def follow(
     alarms: bool = False,
     start: str | None = None,
 ) -> DataFrame:
-    """Predicts, then learns, the rows of a stream as they come; returns them with ``prediction``.
+    """Predicts the rows of a stream and then learns them as they arrive; returns them with ``prediction``.
 
-    Each key has a model of its own, and predictions are the bits of one :class:`driftline.Fleet`. The keys are divided into
-    buckets by Spark's hash, and the state of a bucket is one fleet as bytes: reading and writing it costs the more the
-    fewer rows a batch has for each key of the bucket. Sets the session's state store to RocksDB, which this kind of
-    state needs.
+    Each key has its own model, and predictions equal those of one :class:`driftline.Fleet` bit for bit. Spark's hash divides
+    the keys into buckets, and the state of a bucket is one fleet as bytes, which is read and written in every batch that has
+    rows for it; so the cost per row is lower if a batch has more rows per key. Sets the session's state store to RocksDB,
+    which this kind of state needs.
 
     Args:
         stream: a streaming DataFrame.
-        learner: says the kind and the parameters of the models. A checkpoint belongs to it and to ``features``.
+        learner: a learner with the parameters of every model. A checkpoint requires the same learner and ``features``.
         key: the column of the keys.
-        order: the column that orders the rows of a key within a batch, without ties. A row that comes in a later batch is
-            learned after those of earlier batches.
+        order: the column that orders the rows of a key within a batch, without ties. A row that arrives in a later batch
+            is learned after all rows of earlier batches.
         features: the columns of the features.
         label: the column of the labels.
-        buckets: how many states there are; about a thousand keys each. A checkpoint belongs to this number, and ``start``
-            changes it.
-        level: adds ``lower`` and ``upper``, the ends of the intervals at this level.
-        id: the column of ids, for labels that come later. A row without a label is predicted, and waits in the state; a
-            later row of the same key and id brings the label, and gets the prediction of the first. For learners of fixed
-            size, and without a level: then it is a :class:`driftline.Pending` for each key, bit for bit.
-        idle: lets a key go, with its rows that wait, at the end of a batch in which its last row lies further behind the
-            newest row of its bucket than this, by ``order``: a number, or a timedelta where ``order`` holds times. A key
-            that comes back starts anew. None keeps all keys.
-        alarms: keeps an alarm for each key, 4 kB a key. A row at which it goes off comes twice, the second time with True in
-            the column ``alarm``, which this adds.
-        start: the checkpoint of an earlier query, with any number of buckets, whose models this one goes on with. It is read
-            once, in the first batch of a checkpoint of its own; the source must begin where the earlier query stopped.
+        buckets: the number of states, with about a thousand keys each. A checkpoint requires the same number; use ``start``
+            to change it.
+        level: adds ``lower`` and ``upper``, the bounds of the intervals at this level.
+        id: the column of ids, for late labels. A row without a label is predicted, and waits in the state; a later row with
+            the same key and id supplies the label, and gets the prediction of the first. This equals a
+            :class:`driftline.Pending` for each key, bit for bit. It needs a learner of fixed size, and no ``level``.
+        idle: drops a key and its waiting rows at the end of a batch in which its last row is further than this behind the
+            newest row of its bucket, by ``order``: a number, or a timedelta if ``order`` holds times. A key that comes
+            back is a new key. None keeps all keys.
+        alarms: keeps an alarm for each key, which takes 4 kB, and adds the column ``alarm``. A row that raises an alarm
+            appears twice, the second time with True in that column.
+        start: the checkpoint of an earlier query, with any number of buckets, from whose models this one continues. It is
+            read once, in the first batch of a new checkpoint; the source must begin where the earlier query stopped.
     """
     columns = columns_of("spark.follow", key, order, features, label)
     COUNT.require(columns.where, "buckets", buckets)
     if not stream.isStreaming:
-        raise ValueError(f"{columns.where}: stream is no streaming DataFrame; replay is for history")
+        raise ValueError(f"{columns.where}: stream must be a streaming DataFrame; use replay for history")
     columns.require(stream, learner)
     BOOLEAN.require(columns.where, "alarms", alarms)
     task = Task(learner.clone(), columns, buckets, level, id, _idle(idle, stream, columns), alarms)
@@ -133,11 +133,9 @@ def _require_ids(task: Task, stream: DataFrame) -> None:
     if task.id not in stream.columns:
         raise ValueError(f"{where}: id is {task.id!r}, but the columns are {', '.join(stream.columns)}")
     if not has_fixed_size(task.learner):
-        raise ValueError(
-            f"{where}: labels that come later are for learners of fixed size, not {type(task.learner).__name__}"
-        )
+        raise ValueError(f"{where}: late labels (id=) need a learner of fixed size, not {type(task.learner).__name__}")
     if task.level is not None:
-        raise ValueError(f"{where}: level does not go with id: a fleet does not keep the intervals of rows that wait")
+        raise ValueError(f"{where}: level cannot be combined with id: a fleet keeps no intervals for waiting rows")
 
 
 class _Follower(StatefulProcessor):

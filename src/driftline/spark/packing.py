@@ -1,4 +1,4 @@
-"""Rows of a bucket as one value.
+"""Packs the rows of a bucket into one value.
 
 Spark takes rows one by one to a stateful operator in Python, which costs far more than learning them. So the rows of a
 bucket are put into one binary value before, in Arrow's format, and taken out of it after.

@@ -21,19 +21,20 @@ def replay(
     label: str,
     level: float | None = None,
 ) -> DataFrame:
-    """Predicts, then learns, the rows of each key in their order; returns them with ``prediction``.
+    """Predicts the rows of each key and then learns them, in order; returns them with ``prediction``.
 
-    Each key has a model of its own, and predictions are the bits of one :class:`driftline.Fleet`. Rows are repartitioned by
-    key and sorted within, and a task keeps only the models of one batch: its memory does not grow with the number of keys.
+    Each key has its own model, and predictions equal those of one :class:`driftline.Fleet` bit for bit. Rows are
+    repartitioned by key and sorted, and a task keeps only the models of one batch, so its memory does not grow with the
+    number of keys.
 
     Args:
         df: the history.
-        learner: says the kind and the parameters of the models.
+        learner: a learner with the parameters of every model.
         key: the column of the keys.
         order: the column that orders the rows of a key, without ties: tied rows are learned in any order.
         features: the columns of the features.
         label: the column of the labels.
-        level: adds ``lower`` and ``upper``, the ends of the intervals at this level.
+        level: adds ``lower`` and ``upper``, the bounds of the intervals at this level.
     """
     columns = columns_of("spark.replay", key, order, features, label)
     columns.require(df, learner)

@@ -1,4 +1,4 @@
-"""Rows of Spark through a fleet: which columns there must be, and what is added to them."""
+"""Runs Spark rows through a fleet: the columns needed, and those added."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def columns_of(where: str, key: str | None, order: str, features: Sequence[str],
 def output_schema(
     df: DataFrame, columns: Columns, learner: Learner, level: float | None, alarms: bool = False
 ) -> StructType:
-    """The rows as they were, the prediction, and, where they are asked for, the ends of its interval and the alarm."""
+    """The rows with the prediction and, if requested, the bounds of its interval and the alarm."""
     if level is not None:
         levels.as_level(level, columns.where)
     kind = DoubleType() if learner._estimator_type == "regressor" else df.schema[columns.label].dataType
@@ -107,7 +107,7 @@ def run(fleet: Fleet, batch: pa.RecordBatch, columns: Columns, level: float | No
 
 
 def added_columns(found: FleetRun, level: float | None) -> dict[str, Any]:
-    """What is added to the rows of a batch."""
+    """The columns to add to the rows of a batch."""
     ends = {} if level is None else {"lower": found.lower, "upper": found.upper}
     values = {"prediction": found.predictions, **ends}
     return {name: pa.array(column, from_pandas=False) for name, column in values.items()}

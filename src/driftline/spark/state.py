@@ -1,4 +1,4 @@
-"""The state of a bucket between two batches, as bytes, and how buckets are divided anew."""
+"""The state of a bucket between two batches, as bytes; redistributes buckets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that appear whole: a reader finds the old file or the new one, never a part.
+"""Replaces files atomically: a reader finds the old file or the new one, never a part.
 
 The data goes to a temporary file in the same folder, which is then renamed. Its name is unpredictable,
 ``NAME.driftline-TOKEN.part``. It is created exclusively, no link is followed, and its writer holds a lock on it: a temporary

@@ -178,7 +178,7 @@ def _rebuild(arrays: dict[str, Array], meta: dict[str, str]) -> tuple[Any, Extra
     if version != str(VERSION):
         raise ModelFileError(f"written in format version {version!r}; this driftline reads version {VERSION}")
     if meta.get("sha256") != _digest(arrays, meta["model"]):
-        raise ModelFileError("altered since it was saved: the checksum does not agree")
+        raise ModelFileError("altered since it was saved: the checksum does not match")
     head = json.loads(meta["model"])
     extensions.load("models")
     if head["kind"] not in _readers:

@@ -1,4 +1,4 @@
-"""Streams with known drift: seeded, the same each time they are taken, and joined at will."""
+"""Generated streams with known drift: seeded, repeatable, and easy to combine."""
 
 from driftline.streams.base import Stream
 from driftline.streams.concat import Concat

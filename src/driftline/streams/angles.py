@@ -1,4 +1,4 @@
-"""Sums of powers without a walk through their terms: the angle of a rotating target at any row."""
+"""Sums of powers in closed form: the angle of a rotating target at any row."""
 
 from __future__ import annotations
 

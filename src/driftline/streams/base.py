@@ -1,4 +1,4 @@
-"""What every stream can do, whether it is made from random numbers or put together from other streams."""
+"""Base class of streams."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Task = Literal["regression", "classification"]
 
 
 class Stream(Checked, ABC):
-    """Rows whose distribution is known and changes: the same rows each time they are asked for, from the first one on.
+    """A generated stream of rows with known drift. It gives the same rows every time.
 
     A stream is a dataclass that cannot be changed: its parameters say all about it. ``take(T)`` is the beginning of
     ``take(T + 1)``. Labels of classification are -1.0 and 1.0. Streams are joined by ``a + b``, :meth:`first`,
@@ -32,21 +32,21 @@ class Stream(Checked, ABC):
     @property
     @abstractmethod
     def d(self) -> int:
-        """Inputs of a row."""
+        """The number of inputs."""
 
     @property
     def task(self) -> Task:
-        """What the labels are for: "regression" or "classification"."""
+        """The kind of labels: "regression" or "classification"."""
         return "regression"
 
     @property
     def length(self) -> int | None:
-        """Rows in all; None where the stream has no end."""
+        """The number of rows; None if the stream is endless."""
         return None
 
     @property
     def weights(self) -> Array:
-        """The target's weights in the rows that the last ``take`` gave, (T, d).
+        """The true weights at the rows of the last ``take``, (T, d).
 
         There is no such attribute where the target is not linear through the origin.
         """
@@ -59,11 +59,11 @@ class Stream(Checked, ABC):
         return weights
 
     def take(self, T: int | None = None) -> Rows:
-        """The first T rows, all of them where T is None: X of shape (T, d) and y of shape (T,)."""
+        """The first T rows, or all if T is None: X of shape (T, d) and y of shape (T,)."""
         where = f"{type(self).__name__}.take"
         T = self.length if T is None else T
         if T is None:
-            raise ValueError(f"{where}: the stream has no end, T must be given")
+            raise ValueError(f"{where}: the stream is endless, so T must be given")
         T = whole(0, self.length).require(where, "T", T)
         self.__dict__["_taken"] = T
         self.__dict__.pop("_weights", None)
@@ -106,7 +106,7 @@ class Stream(Checked, ABC):
 
     def __len__(self) -> int:
         if self.length is None:
-            raise TypeError(f"{type(self).__name__} has no length: the stream has no end")
+            raise TypeError(f"{type(self).__name__} has no length: the stream is endless")
         return self.length
 
     def __bool__(self) -> bool:
@@ -121,10 +121,10 @@ class Stream(Checked, ABC):
 
     @abstractmethod
     def _rows(self, start: int, stop: int, replay: Replay) -> Rows:
-        """Rows ``start`` to ``stop`` of a repetition, in arrays of the caller's own."""
+        """Rows ``start`` to ``stop`` of a repetition, in new arrays."""
 
     def _targets(self, start: int, stop: int, replay: Replay) -> Array | None:
-        """The target's weights in those rows; None where there are none."""
+        """The true weights at these rows; None if the target has none."""
         return None
 
     @abstractmethod

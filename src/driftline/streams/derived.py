@@ -1,4 +1,4 @@
-"""What streams that are made of one other have in common."""
+"""Base class of streams that are derived from another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One stream that gives way to another."""
+"""A change from one stream to another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random numbers by key: every piece of a stream can be made again, alone and in any order."""
+"""Random numbers by key: every piece of a stream can be generated on its own, in any order."""
 
 from __future__ import annotations
 

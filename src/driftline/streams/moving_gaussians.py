@@ -42,7 +42,7 @@ def _circle(d: int, radius: float, steps_around: int, phase: float) -> Path:
 
 
 class Kind(NamedTuple):
-    """What a kind of stream is: how often the means move, and how far."""
+    """The parameters of a kind of stream: how often the means move, and how far."""
 
     rows: int
     every: int

@@ -1,4 +1,4 @@
-"""What streams that are put together from others have in common."""
+"""Helpers for streams that combine others."""
 
 from __future__ import annotations
 

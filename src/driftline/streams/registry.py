@@ -1,4 +1,4 @@
-"""Every stream that can be made from a name: what the docs' table and comparisons go through."""
+"""The registry of streams by name, for the docs' table and comparisons."""
 
 from __future__ import annotations
 

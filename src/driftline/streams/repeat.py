@@ -1,4 +1,4 @@
-"""A stream again and again."""
+"""A stream that repeats."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _inner(replay: Replay, turn: int) -> Replay:
 
 @dataclass(frozen=True, repr=False)
 class Repeat(Derived):
-    """What a stream does, again and again: the same distributions come back, with fresh rows.
+    """Repeats a stream: the same distributions return, with new rows.
 
     The first time the rows are the stream's own. ``Repeat(a + b)`` is a recurrent drift.
 

@@ -1,4 +1,4 @@
-"""Streams that are made from random numbers."""
+"""Base class of streams that are generated from random numbers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Source(Stream):
         """One row from the distribution that holds at each of the rows ``at``."""
 
     def _target(self, at: Array) -> Array | None:
-        """The target's weights at each of the rows ``at``; None where there are none."""
+        """The true weights at the rows ``at``; None if the target has none."""
         return None
 
     def reseeded(self, seed: int) -> Self:

@@ -1,4 +1,4 @@
-"""The sparse stream of high dimension on which Sparse-DFOP was tried."""
+"""The sparse, high-dimensional stream of the Sparse-DFOP paper."""
 
 from __future__ import annotations
 
