@@ -110,29 +110,32 @@ $(VENV)/docs: $(VENV)/core
 	$(PIP) install --no-build-isolation --editable ".[docs]"
 	touch $@
 
-.venv-peers/ready: pyproject.toml $(NATIVE) benchmarks/requirements.txt $(wildcard src/driftline/*.py src/driftline/*/*.py)
-	$(PYTHON) -m venv .venv-peers
-	.venv-peers/bin/python -m pip --disable-pip-version-check --quiet install -r benchmarks/requirements.txt .
+# The core that .venv has compiled, as a wheel for the environments of Spark and of the libraries we compare with.
+build/wheel/ready: $(VENV)/core $(wildcard src/driftline/*.py src/driftline/*/*.py src/driftline/report/templates/*)
+	rm -rf build/wheel
+	$(PIP) wheel --no-build-isolation --no-deps --wheel-dir build/wheel .
 	touch $@
 
-.venv-lightgbm/ready: pyproject.toml $(NATIVE) benchmarks/requirements-lightgbm.txt $(wildcard src/driftline/*.py src/driftline/*/*.py)
-	$(PYTHON) -m venv .venv-lightgbm
-	.venv-lightgbm/bin/python -m pip --disable-pip-version-check --quiet install -r benchmarks/requirements-lightgbm.txt .
-	touch $@
+# $(call environment,DIR,REQUIREMENTS): a virtual environment with driftline and the requirements.
+define environment
+	$(PYTHON) -m venv $(1)
+	$(1)/bin/python -m pip --disable-pip-version-check --quiet install --force-reinstall --no-deps build/wheel/*.whl
+	$(1)/bin/python -m pip --disable-pip-version-check --quiet install $(2)
+	touch $(1)/ready
+endef
 
-.venv-rivals/ready: pyproject.toml $(NATIVE) benchmarks/requirements-rivals.txt $(wildcard src/driftline/*.py src/driftline/*/*.py)
-	$(PYTHON) -m venv .venv-rivals
-	.venv-rivals/bin/python -m pip --disable-pip-version-check --quiet install -r benchmarks/requirements-rivals.txt .
-	touch $@
+.venv-peers/ready: build/wheel/ready benchmarks/requirements.txt
+	$(call environment,.venv-peers,-r benchmarks/requirements.txt driftline)
 
-.venv-spark/ready: pyproject.toml $(NATIVE) $(wildcard src/driftline/*.py src/driftline/*/*.py)
-	$(PYTHON) -m venv .venv-spark
-	.venv-spark/bin/python -m pip --disable-pip-version-check --quiet install ".[spark]" hypothesis pytest
-	mkdir -p build
-	touch $@
+.venv-lightgbm/ready: build/wheel/ready benchmarks/requirements-lightgbm.txt
+	$(call environment,.venv-lightgbm,-r benchmarks/requirements-lightgbm.txt driftline)
+
+.venv-rivals/ready: build/wheel/ready benchmarks/requirements-rivals.txt
+	$(call environment,.venv-rivals,-r benchmarks/requirements-rivals.txt driftline)
+
+.venv-spark/ready: build/wheel/ready
+	$(call environment,.venv-spark,"driftline[spark]" hypothesis pytest)
 
 # CapyMOA needs Java 17 or later, which pip does not bring.
-.venv-capymoa/ready: pyproject.toml $(NATIVE) benchmarks/requirements-capymoa.txt $(wildcard src/driftline/*.py src/driftline/*/*.py)
-	$(PYTHON) -m venv .venv-capymoa
-	.venv-capymoa/bin/python -m pip --disable-pip-version-check --quiet install -r benchmarks/requirements-capymoa.txt .
-	touch $@
+.venv-capymoa/ready: build/wheel/ready benchmarks/requirements-capymoa.txt
+	$(call environment,.venv-capymoa,-r benchmarks/requirements-capymoa.txt driftline)
