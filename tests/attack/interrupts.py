@@ -1,28 +1,43 @@
-"""Interrupts at every line of driftline's code, for every learner."""
+"""Interrupts at every line of driftline's code, and between opcodes, for every learner and for learners within others."""
 
 import time
 
 import numpy as np
+from sklearn.linear_model import LinearRegression
 
+import driftline as dl
 from driftline.base import registry
-from tests.test_base.test_guard import CALLS, LABELS, interrupt_everywhere
+from driftline.features import Lags
+from tests.conftest import NESTED, VARIANTS
+from tests.test_base.test_guard import CALLS, LABELS, ROW_CALLS, interrupt_everywhere
+
+_MODELS = {
+    **registry.learners(),
+    **{name: VARIANTS[name] for name in NESTED},
+    "average_of_a_network": lambda: dl.Averaged(dl.Network([dl.RLS(), dl.Kalman()])),
+    "classifier_of_a_pipeline": lambda: dl.Classifier(Lags(y=2) | dl.RLS()),
+    "auto_with_a_pipeline": lambda: dl.Auto(experts=[Lags(y=2) | dl.RLS()]),
+    "network_of_a_refit": lambda: dl.Network([dl.Refit(LinearRegression(), every=10, lags=[1]), dl.RLS()]),
+}
 
 
 def attack(seconds, seed):
     """Learners and calls in a random order, until the time is up; at least one."""
     until, rng = time.monotonic() + seconds, np.random.default_rng(seed)
-    pairs = [(name, call) for name in registry.learners() for call in CALLS]
-    calls = lines = 0
+    pairs = [(name, call) for name in _MODELS for call in (*CALLS, *ROW_CALLS)]
+    calls = places = 0
     for place in rng.permutation(len(pairs)):
         name, call = pairs[place]
-        model = registry.learners()[name]()
+        model = _MODELS[name]()
         y = np.where(LABELS > 0, "up", "down") if model._estimator_type == "classifier" else LABELS
         try:
-            lines += interrupt_everywhere(model, call, y)
+            places += interrupt_everywhere(model, call, y)
+            if call in ROW_CALLS:
+                interrupt_everywhere(_MODELS[name](), call, y, "opcode", every=int(rng.integers(7, 20)))
         except BaseException as error:
             error.add_note(f"{call} of {name}")
             raise
         calls += 1
         if time.monotonic() > until:
             break
-    return f"{lines:,} interrupts of {calls} calls out of {len(pairs)}"
+    return f"{places:,} interrupts of {calls} calls out of {len(pairs)}"

@@ -40,18 +40,26 @@ CALLS = {
     "learn_one that grows": lambda model, y: model.learn_one({"new": 1.0, "a": 2.0}, y[0]),
 }
 
+ROW_CALLS = {
+    "learn_one": lambda model, y: model.learn_one(ROWS[0], y[0]),
+    "tell": lambda model, y: model.tell(model.ask(ROWS[0]), y[0]),
+    "learn_one that skips": lambda model, y: model.learn_one(ROWS[0], None),
+    "tell that skips": lambda model, y: model.tell(model.ask(BAD[9]), y[0]),
+}
 
-def interrupted_at(line, call):
-    """Makes a call, with a KeyboardInterrupt before the given line of driftline's code; returns whether it got there."""
-    count, raised = 0, False
+
+def interrupted_at(place, call, event="line"):
+    """Makes a call, with a KeyboardInterrupt before a line or an opcode of driftline; returns whether it got there."""
+    count, raised, wanted = 0, False, event
 
     def trace(frame, event, _):
         nonlocal count, raised
         if f"{os.sep}driftline{os.sep}" not in frame.f_code.co_filename:
             return None
-        if event == "line" and not raised:
+        frame.f_trace_opcodes = wanted == "opcode"
+        if event == wanted and not raised:
             count += 1
-            if count > line:
+            if count > place:
                 raised = True
                 raise KeyboardInterrupt
         return trace
@@ -74,25 +82,28 @@ def test_an_interrupt_at_any_line_leaves_the_model_whole_and_free(name, call):
     assert interrupt_everywhere(MODELS[name](), call, y) > 20
 
 
-def interrupt_everywhere(model, call, y):
-    """Interrupts a call at each of its lines in turn, checks the model each time, and returns the number of lines."""
+def interrupt_everywhere(model, call, y, event="line", every=1):
+    """Interrupts a call at its lines or opcodes in turn, checks the model each time, and returns the number of them."""
+    act = {**CALLS, **ROW_CALLS}[call]
+    if call.endswith("skips"):
+        model.set_params(missing="skip")
     if call == "learn_one that grows":
         model.learn_one({"a": 1.0, "b": 2.0}, y[0])
     else:
         model.run(ROWS, y)
     before = copy.deepcopy(model.__getstate__())  # SparseDFOP's names grow in place; restoring a state truncates them
-    CALLS[call](model, y)
+    act(model, y)
     after = model.__getstate__()
-    line = 0
+    place = 0
     model.__setstate__(before)
-    while interrupted_at(line, lambda: CALLS[call](model, y)):
+    while interrupted_at(place, lambda: act(model, y), event):
         state = model.__getstate__()
-        assert same(state, before) or same(state, after), f"line {line}"
+        assert same(state, before) or same(state, after), f"{event} {place}"
         model.__setstate__(before)
         with model._guard.claim(only=True):  # no other claim exists
-            line += 1
+            place += every
     assert same(model.__getstate__(), after)
-    return line
+    return place
 
 
 class Waits:

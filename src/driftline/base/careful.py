@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from operator import call
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from driftline._core import Outputs, SparseRows, Status
+from driftline._core import Outputs, SparseRows, Status, Transaction
 from driftline.base import intake, replay, stability
 from driftline.base import ticket as tickets
 from driftline.base.batch import Batch, numbered
@@ -87,8 +87,12 @@ def tell(learner: Learner, ticket: Any, y: Any, sample_weight: float | None) -> 
         x, known, _ = intake.enter(learner, ticket.x.cells, where, grow=True)
         inner = tickets.with_row(ticket.x.ticket, x)
     checked = _checked_row(learner, _widened(learner, inner.x), y, sample_weight, where)
-    if checked is None or (known is None and learner._core is not None and _told(learner, inner, checked)):
-        ticket.told = True
+    told = partial(setattr, ticket, "told", True)
+    if isinstance(checked, _Skipped):
+        _pass_over(learner, checked, told)
+        return
+    if checked.is_void or (known is None and learner._core is not None and _told(learner, inner, checked)):
+        told()
         return
     attempt = copy.copy(inner)  # some parts may be told before another refuses
     with learner._guard.transaction(learner) as transaction:
@@ -98,8 +102,12 @@ def tell(learner: Learner, ticket: Any, y: Any, sample_weight: float | None) -> 
         lost = 0 if _told(learner, attempt, checked) else learner._tell_block(attempt, checked.batch)
         _settle(learner, transaction.before, lost, known)
         stability.warn_of_memory(learner)
-        commit = partial(transaction.__exit__, None, None, None)
-        list(map(call, [commit, partial(setattr, ticket, "told", True)]))  # no interrupt can occur between native calls
+        _end(transaction, told)
+
+
+def _end(transaction: Transaction, *more: Callable[[], None]) -> None:
+    """Ends a transaction that succeeded. No interrupt can occur between that and the native calls that follow."""
+    list(map(call, [partial(transaction.__exit__, None, None, None), *more]))
 
 
 def _settle(learner: Learner, before: dict[str, Any], lost: int, known: Intake | None) -> None:
@@ -121,7 +129,9 @@ def _widened(learner: Learner, x: Any) -> Any:
 def tell_part(learner: Learner, ticket: Ticket, y: float, weight: float | None, where: str) -> None:
     """Like tell, for a learner nested in another, as part of the outer transaction."""
     checked = _checked_row(learner, _widened(learner, ticket.x), y, weight, where)
-    if checked is not None and not _told(learner, ticket, checked):
+    if isinstance(checked, _Skipped):
+        _keep_place(learner, checked)
+    elif not checked.is_void and not _told(learner, ticket, checked):
         learner._tell_block(ticket, checked.batch)
     ticket.told = True
 
@@ -150,15 +160,29 @@ class _CheckedRow:
     number: int | None = None
 
     @property
+    def is_void(self) -> bool:
+        """Whether there is nothing to learn, because the weight is 0."""
+        return self.weight is not None and self.weight[0] == 0
+
+    @property
     def batch(self) -> Batch:
         """The row as a block of one."""
         return Batch(_block(self.row), self.y, self.weight, self.where, self.number)
 
 
+@dataclass(frozen=True)
+class _Skipped:
+    """A row that is skipped, because a value is missing. It keeps its place if later rows look back on it."""
+
+    row: Any
+    label: Any
+    where: str
+
+
 def _checked_row(
     learner: Learner, x: Any, y: Any, sample_weight: float | None, where: str, number: int | None = None
-) -> _CheckedRow | None:
-    """Reads a row and its label. Returns None if there is nothing to learn: a value is missing, or the weight is 0."""
+) -> _CheckedRow | _Skipped:
+    """Reads a row and its label."""
     door = learner._door
     label = replay.as_label(learner, y, where)
     weight = inputs.as_weights(sample_weight, 1, where, number=False)
@@ -167,21 +191,30 @@ def _checked_row(
     whole = not dense or door.is_whole(row)
     if not whole or not door.is_whole(label):
         if learner.missing == "skip" or (learner.missing == intake.FILL and whole and np.isnan(label).any()):
-            _pass_over(learner, row, label, where)
-            return None
+            return _Skipped(row, label, where)
         if dense:
             door.refuse_bad(row, where, names)
         door.refuse_bad_label(label, where, numbered(number, " in "))
-    if weight is not None and weight[0] == 0:
-        return None
     return _CheckedRow(row, names, np.array([label]), weight, where, number)
 
 
-def _pass_over(learner: Learner, row: Any, label: Any, where: str) -> None:
-    """Skips a row. It keeps its place if later rows look back on it."""
+def _pass_over(learner: Learner, skipped: _Skipped, *more: Callable[[], None]) -> None:
+    """Skips a row, and makes more native calls, completely or not at all."""
+    counting = partial(setattr, learner, "_skipped", learner._skipped + 1)
+    if learner._core is None or not learner._looks_back:
+        list(map(call, [counting, *more]))  # no interrupt can occur between native calls
+        return
+    with learner._guard.transaction(learner) as transaction:
+        _keep_place(learner, skipped)
+        _end(transaction, *more)
+
+
+def _keep_place(learner: Learner, skipped: _Skipped) -> None:
+    """Skips a row, as part of an outer transaction."""
     if learner._core is not None and learner._looks_back:
+        row, label = skipped.row, np.array([skipped.label])
         known = row[: learner.n_features_in_] if isinstance(row, np.ndarray) else row
-        learner._replay_block(Batch(_block(known), np.array([label]), None, where), Outputs(replay.room(learner, 1)))
+        learner._replay_block(Batch(_block(known), label, None, skipped.where), Outputs(replay.room(learner, 1)))
     learner._skipped += 1
 
 
@@ -190,7 +223,10 @@ def learn(learner: Learner, x: Any, y: Any, sample_weight: float | None, status:
     where = f"{type(learner).__name__}.learn_one"
     x, known, _ = intake.enter(learner, x, where, grow=True)
     checked = _checked_row(learner, x, y, sample_weight, where)
-    if checked is None or (known is None and learner._fits(checked.row) and _step(learner, checked.batch, status)):
+    if isinstance(checked, _Skipped):
+        _pass_over(learner, checked)
+        return
+    if checked.is_void or (known is None and learner._fits(checked.row) and _step(learner, checked.batch, status)):
         return
     with learner._guard.transaction(learner) as transaction:
         _absorb(learner, checked, known, transaction.before)
@@ -201,7 +237,9 @@ def learn_within(learner: Learner, x: Any, y: Any, weight: float | None, where: 
     """Like learn, inside a transaction, for row ``number`` of a table. Records a reset in ``resets``."""
     x, known, _ = intake.enter(learner, x, where, grow=True)
     checked = _checked_row(learner, x, y, weight, where, number)
-    if checked is not None:
+    if isinstance(checked, _Skipped):
+        _keep_place(learner, checked)
+    elif not checked.is_void:
         _absorb(learner, checked, known, learner.__getstate__(), resets)
 
 

@@ -174,8 +174,8 @@ class Composite:
         """Both ends of the interval, or None if Python must read the row."""
         raise NotImplementedError
 
-    def learn(self, x: Any, y: Any, weight: Any = None) -> Status:
-        """Learns a row; nothing has changed unless the status is DONE."""
+    def update_by_row(self, x: Any, y: Any, weight: Any) -> Update | None:
+        """What learning a row does; None if that takes a transaction, or Python must read the row."""
         raise NotImplementedError
 
     def replay(self, batch: Batch, out: Outputs) -> int:
@@ -186,13 +186,30 @@ class Composite:
         """A ticket for the row, with the parts' tickets; None if Python must read the row or there is no mark yet."""
         raise NotImplementedError
 
-    def tell(self, ticket: Any, y: Any, weight: Any = None) -> Status:
-        """Learns the label of a ticket; nothing has changed unless the status is DONE."""
+    def update_by_ticket(self, ticket: Ticket, y: Any, weight: Any) -> Update | None:
+        """What learning the label of a ticket that :meth:`takes` accepts does; None as for :meth:`update_by_row`."""
         raise NotImplementedError
 
     def tell_parts(self, ticket: Ticket, batch: Batch) -> None:
-        """The same for a row that Python has read. It runs in a transaction, since a part may raise an error."""
+        """Learns the label of a ticket whose row Python has read, in a transaction, since a part may raise an error."""
         raise NotImplementedError
+
+    # Learning one row.
+
+    @exclusive
+    def learn(self, x: Any, y: Any, weight: Any = None) -> Status:
+        """Learns a row; nothing has changed unless the status is DONE."""
+        return in_one_go(self.update_by_row(x, y, weight))
+
+    @exclusive
+    def tell(self, ticket: Any, y: Any, weight: Any = None) -> Status:
+        """Learns the label of a ticket; nothing has changed unless the status is DONE."""
+        return in_one_go(self.update_told(ticket, y, weight))
+
+    def update_told(self, ticket: Any, y: Any, weight: Any) -> Update | None:
+        """What learning the label of any ticket does, which is told afterwards; None also if the ticket does not fit."""
+        update = self.update_by_ticket(ticket, y, weight) if self.takes(ticket) else None
+        return together([update], [partial(setattr, ticket, "told", True)])
 
     # Shared by subclasses.
 
@@ -212,9 +229,12 @@ class Composite:
         fits = isinstance(ticket, Ticket) and not ticket.told and 0 != self.mark == ticket.model
         return fits and ticket.parts is not None and ticket.labels <= self.rows
 
-    def telling(self, part: Learner, ticket: Ticket, y: Any, weight: Any) -> Step:
-        """The step in which a part learns the label of its ticket."""
-        return Step(partial(self.marked(part).tell, ticket, y, weight), partial(part.tell, ticket, y, sample_weight=weight))
+    def telling(self, part: Learner, ticket: Ticket, y: Any, weight: Any) -> Update | None:
+        """What it does to a part to learn the label of its ticket."""
+        core = self.marked(part)
+        if isinstance(core, Composite):
+            return core.update_told(ticket, y, weight)
+        return Update([Step(partial(core.tell, ticket, y, weight), partial(part.tell, ticket, y, sample_weight=weight))], [])
 
     @property
     def rows(self) -> int:
@@ -283,18 +303,43 @@ class Step(NamedTuple):
     careful: Callable[[], None]
 
 
-def learning(part: Learner, row: Any, y: Any, weight: Any = None) -> Step:
-    """The step in which a part learns a row."""
-    learn = partial(part.learn_one, row, y, sample_weight=weight)
-    return Step(partial(core_of(part).learn, row, y, weight), learn)
+class Update(NamedTuple):
+    """What learning a row does to a composite: steps, of which only the first may refuse the row, and then native calls.
+
+    Composites within others contribute the native steps of their own parts, so that all of them run in one go.
+    """
+
+    steps: list[Step]
+    then: list[Callable[[], None]]
 
 
-def in_one_go(steps: Sequence[Step], then: Sequence[Callable[[], None]]) -> Status:
-    """Runs the steps, then native calls that cannot fail. Nothing has changed unless the first step is done.
+def learning(part: Learner, row: Any, y: Any, weight: Any = None) -> Update | None:
+    """What it does to a part to learn a row."""
+    core = core_of(part)
+    if isinstance(core, Composite):
+        return core.update_by_row(row, y, weight)
+    return Update([Step(partial(core.learn, row, y, weight), partial(part.learn_one, row, y, sample_weight=weight))], [])
 
-    Python handles interrupts between its own instructions, and executes none between these calls: if they are native, an
+
+def together(updates: Sequence[Update | None], then: Sequence[Callable[[], None]] = ()) -> Update | None:
+    """All updates as one, with more calls at the end; None if one of them is missing."""
+    known = [update for update in updates if update is not None]
+    if len(known) < len(updates):
+        return None
+    return Update(
+        [step for update in known for step in update.steps], [*(call for update in known for call in update.then), *then]
+    )
+
+
+def in_one_go(update: Update | None) -> Status:
+    """Executes an update. Nothing has changed unless the first step is done.
+
+    Python handles interrupts between its own instructions, and executes none between these calls: as they are native, an
     interrupt comes before all of them or after all of them.
     """
+    if update is None:
+        return Status.UNREAD
+    steps, then = update
     calls, expected = [step.native for step in steps], [Status.DONE] * len(steps) + [None] * len(then)
     done = len(list(takewhile(bool, map(is_, map(call, [*calls, *then]), expected))))
     if not done:

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from driftline._core import Outputs, Status
+from driftline._core import Outputs
 from driftline.base import params
 from driftline.base.batch import Batch
 from driftline.base.by_errors import ByErrors
 from driftline.base.certificate import Certificate
-from driftline.base.composite import Composite, core_of, exclusive, in_one_go, is_weight, learning, tell_each
+from driftline.base.composite import Composite, Update, core_of, exclusive, is_weight, learning, tell_each, together
 from driftline.base.learner import Learner
 from driftline.base.meta import LINEAR, MetaLearner
 from driftline.base.registry import learner
@@ -149,16 +149,15 @@ class _Averaged(ByErrors):
         row = self._row(x)
         return None if row is None else float(_products(row, self._mean())[0])
 
-    @exclusive
-    def learn(self, x: Any, y: Any, weight: Any = None) -> Status:
+    def update_by_row(self, x: Any, y: Any, weight: Any) -> Update | None:
         """The learner comes first, because nothing after it can fail."""
         row = self._row(x) if is_weight(weight) and isinstance(y, float) else None
         if row is None:
-            return Status.UNREAD
+            return None
         member = self.members[0]
         used, prediction = member._weights, float(_products(row, self._mean())[0])
-        steps = [learning(member, x, y, weight), learning(self.above[0], np.zeros(1), _held(y - prediction), weight)]
-        return in_one_go(steps, self._adding(used))
+        parts = [learning(member, x, y, weight), learning(self.above[0], np.zeros(1), _held(y - prediction), weight)]
+        return together(parts, self._adding(used))
 
     @exclusive
     def ask(self, x: Any, ahead: int | None, kind: type[Any]) -> Any:
@@ -169,16 +168,15 @@ class _Averaged(ByErrors):
             return None
         return self.asked(x, _products(row, self._mean())[0], parts, ahead, kind)
 
-    @exclusive
-    def tell(self, ticket: Any, y: Any, weight: Any = None) -> Status:
+    def update_by_ticket(self, ticket: Ticket, y: Any, weight: Any) -> Update | None:
         """The learner comes first, because nothing after it can fail."""
-        if not (self.takes(ticket) and is_weight(weight) and isinstance(y, float)):
-            return Status.UNREAD
-        steps = [
+        if not (is_weight(weight) and isinstance(y, float)):
+            return None
+        parts = [
             self.telling(self.members[0], ticket.parts[0], y, weight),
             self.telling(self.above[0], ticket.parts[1], _held(y - ticket.prediction), weight),
         ]
-        return in_one_go(steps, [*self._adding(self.members[0]._weights), partial(setattr, ticket, "told", True)])
+        return together(parts, self._adding(self.members[0]._weights))
 
     def tell_parts(self, ticket: Ticket, batch: Batch) -> None:
         """Like tell, for a learner that may refuse."""

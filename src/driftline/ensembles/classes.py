@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from driftline._core import Outputs, Status
+from driftline._core import Outputs
 from driftline.base.batch import Batch
 from driftline.base.composite import (
     Composite,
-    Step,
+    Update,
     core_of,
     count_in,
     exclusive,
-    in_one_go,
     is_weight,
     learning,
     tell_each,
+    together,
 )
 from driftline.base.learner import Learner
 from driftline.base.ticket import Ticket, copy_of
@@ -159,20 +159,20 @@ class ClassState(Composite):
         said = self._ask(x)
         return None if said is None else float(self._decide(said)[0])
 
-    @exclusive
-    def learn(self, x: Any, y: Any, weight: Any = None) -> Status:
+    def update_by_row(self, x: Any, y: Any, weight: Any) -> Update | None:
         """Learns a row, unless its class is new or several members may refuse it."""
-        if not (isinstance(y, float) and y < self.known and is_weight(weight)):
-            return Status.UNREAD
-        if len(self.members) > 1 and self.members[0]._may_refuse:
-            return Status.UNREAD
-        said = self._ask(x)
+        said = self._ask(x) if self._is_sure(y, weight) else None
         if said is None:
-            return Status.UNREAD
+            return None
         code = np.array([y])
         targets = [float(target[0]) for target in self._targets(code)]
-        steps = [learning(member, x, target, weight) for member, target in zip(self.members, targets, strict=True)]
-        return in_one_go([*steps, *self._curve_steps(said, targets)], [self._counting(self._decide(said), code)])
+        parts = [learning(member, x, target, weight) for member, target in zip(self.members, targets, strict=True)]
+        return together([*parts, *self._curve_updates(said, targets)], [self._counting(self._decide(said), code)])
+
+    def _is_sure(self, y: Any, weight: Any) -> bool:
+        """Whether the class is known and at most one member may refuse a row."""
+        sure = len(self.members) == 1 or not self.members[0]._may_refuse
+        return sure and isinstance(y, float) and y < self.known and is_weight(weight)
 
     @exclusive
     def ask(self, x: Any, ahead: int | None, kind: type[Any]) -> Any:
@@ -184,18 +184,15 @@ class ClassState(Composite):
         numbers[0] = self._decide(np.array([[part.prediction for part in parts]]))[0]
         return kind(copy_of(x), self.mark, numbers, None, parts)
 
-    @exclusive
-    def tell(self, ticket: Any, y: Any, weight: Any = None) -> Status:
+    def update_by_ticket(self, ticket: Ticket, y: Any, weight: Any) -> Update | None:
         """Learns a label, unless its class is new or several members may refuse it."""
-        known = isinstance(y, float) and y < self.known
-        sure = len(self.members) == 1 or not self.members[0]._may_refuse
-        if not (known and sure and is_weight(weight) and self.takes(ticket)) or len(ticket.parts) != len(self.members):
-            return Status.UNREAD
+        if not self._is_sure(y, weight) or len(ticket.parts) != len(self.members):
+            return None
         targets = [float(target[0]) for target in self._targets(np.array([y]))]
         said = np.array([[part.prediction for part in ticket.parts]])
-        steps = [self.telling(*own, weight) for own in zip(self.members, ticket.parts, targets, strict=True)]
+        parts = [self.telling(*own, weight) for own in zip(self.members, ticket.parts, targets, strict=True)]
         count = self._counting(ticket.numbers[:1], np.array([y]))
-        return in_one_go([*steps, *self._curve_steps(said, targets)], [count, partial(setattr, ticket, "told", True)])
+        return together([*parts, *self._curve_updates(said, targets)], [count])
 
     def tell_parts(self, ticket: Ticket, batch: Batch) -> None:
         """Like tell, for any class, and for a ticket older than some of the classes."""
@@ -285,8 +282,8 @@ class ClassState(Composite):
         aims = np.ascontiguousarray(np.column_stack(targets).reshape(-1))
         self.above[0]._replay_block(Batch(held, aims, None, ""), Outputs(np.empty(len(aims))))
 
-    def _curve_steps(self, said: Array, targets: list[float]) -> list[Step]:
-        """The steps that update the calibration curve with one row."""
+    def _curve_updates(self, said: Array, targets: list[float]) -> list[Update | None]:
+        """The updates of the calibration curve by one row."""
         held = np.clip(said.reshape(-1, 1), -_KNOTS, _KNOTS)
         return [learning(self.above[0], row, aim) for row, aim in zip(held, targets, strict=True)]
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from driftline._core import Level, Outputs, Status
+from driftline._core import Level, Outputs
 from driftline.base import params
 from driftline.base.batch import Batch
 from driftline.base.certificate import Certificate
-from driftline.base.composite import Composite, core_of, exclusive, in_one_go, is_weight, learning, tell_each
+from driftline.base.composite import Composite, Update, core_of, exclusive, is_weight, learning, tell_each, together
 from driftline.base.learner import Learner
 from driftline.base.meta import REGRESSOR, MetaLearner
 from driftline.base.registry import learner
@@ -216,14 +216,13 @@ class _Network(Composite):
             self._plan = sorted(range(len(doubtful)), key=lambda n: not doubtful[n]) if sum(doubtful) < 2 else []
         return self._plan
 
-    @exclusive
-    def learn(self, x: Any, y: Any, weight: Any = None) -> Status:
+    def update_by_row(self, x: Any, y: Any, weight: Any) -> Update | None:
         """Every member learns the row, and the top learns from their predictions."""
         said = self._ask(x) if self.plan and is_weight(weight) else None
         if said is None:
-            return Status.UNREAD
+            return None
         parts, rows = [*self.members, *self.above], [x] * len(self.members) + [said]
-        return in_one_go([learning(parts[number], rows[number], y, weight) for number in self.plan], [])
+        return together([learning(parts[number], rows[number], y, weight) for number in self.plan])
 
     @exclusive
     def ask(self, x: Any, ahead: int | None, kind: type[Any]) -> Any:
@@ -235,14 +234,12 @@ class _Network(Composite):
         top = self.marked(self.above[0]).ask(said, ahead, kind)
         return None if top is None else top.around(x, self.mark, [*parts, top])
 
-    @exclusive
-    def tell(self, ticket: Any, y: Any, weight: Any = None) -> Status:
+    def update_by_ticket(self, ticket: Ticket, y: Any, weight: Any) -> Update | None:
         """Every member, and the top, learns the label of its ticket."""
-        if not (self.takes(ticket) and self.plan and is_weight(weight)):
-            return Status.UNREAD
+        if not (self.plan and is_weight(weight)):
+            return None
         parts = [*self.members, *self.above]
-        steps = [self.telling(parts[number], ticket.parts[number], y, weight) for number in self.plan]
-        return in_one_go(steps, [partial(setattr, ticket, "told", True)])
+        return together([self.telling(parts[number], ticket.parts[number], y, weight) for number in self.plan])
 
     def tell_parts(self, ticket: Ticket, batch: Batch) -> None:
         """Like tell, if several may refuse."""

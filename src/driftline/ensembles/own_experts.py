@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from driftline import _core
-from driftline._core import Outputs, Status
+from driftline._core import Outputs
 from driftline.base import params
 from driftline.base.batch import Batch
 from driftline.base.by_errors import ByErrors
@@ -184,10 +184,8 @@ class _Experts(ByErrors):
             for stack in self.above[2:]:
                 stack.learn_one(z, float(np.clip(error / unit, -_FAR, _FAR)), sample_weight=weight)
 
-    @exclusive
-    def learn(self, x: Any, y: Any, weight: Any = None) -> Status:
+    def update_by_row(self, x: Any, y: Any, weight: Any) -> None:
         """Left to a replay of one row in a transaction, because several members may refuse."""
-        return Status.UNREAD
 
     @exclusive
     def ask(self, x: Any, ahead: int | None, kind: type[Any]) -> Any:
@@ -198,10 +196,8 @@ class _Experts(ByErrors):
         made = self._make(_held(np.array([part.prediction for part in parts])))
         return self.asked(x, made[-1], parts, ahead, kind, self.marked(self.above[1]).ask(made, ahead, kind))
 
-    @exclusive
-    def tell(self, ticket: Any, y: Any, weight: Any = None) -> Status:
+    def update_by_ticket(self, ticket: Ticket, y: Any, weight: Any) -> None:
         """Left to :meth:`tell_parts`, because several members may refuse."""
-        return Status.UNREAD
 
     def tell_parts(self, ticket: Ticket, batch: Batch) -> None:
         """Every member learns the label of its ticket, then the stacks and the final mixture learn it."""

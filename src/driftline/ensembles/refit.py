@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import copy
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
 
-from driftline._core import Outputs, Status
+from driftline._core import Outputs
 from driftline.base import params
 from driftline.base.batch import Batch
 from driftline.base.by_errors import ByErrors
 from driftline.base.certificate import Certificate
-from driftline.base.composite import Composite, core_of, exclusive, is_weight, tell_each
+from driftline.base.composite import (
+    Composite,
+    Update,
+    core_of,
+    exclusive,
+    is_weight,
+    learning,
+    tell_each,
+    together,
+)
 from driftline.base.learner import Learner
 from driftline.base.meta import MetaLearner
 from driftline.base.rules import Rule
@@ -184,18 +195,14 @@ class _Refit(ByErrors):
         row = self._row(x)
         return None if row is None else self._predict(x, row, self.late + 1)[0]
 
-    @exclusive
-    def learn(self, x: Any, y: Any, weight: Any = None) -> Status:
+    def update_by_row(self, x: Any, y: Any, weight: Any) -> Update | None:
         """The stand-in comes first, because nothing after it can refuse."""
-        row = self._row(x) if is_weight(weight) else None
+        row = self._row(x) if is_weight(weight) and _is_label(y) else None
         if row is None:
-            return Status.UNREAD
+            return None
         prediction, lagged = self._predict(x, row, 1)
-        if core_of(self.members[0]).learn(x, y, weight) is not Status.DONE:
-            return Status.UNREAD
-        self.above[0].learn_one(np.zeros(1), _held(float(y) - prediction), sample_weight=weight)
-        self.fits.add(row[None], lagged[None], np.array([float(y)]))
-        return Status.DONE
+        error = learning(self.above[0], np.zeros(1), _held(y - prediction), weight)
+        return together([learning(self.members[0], x, y, weight), error], self._adding(row, lagged, y))
 
     @exclusive
     def ask(self, x: Any, ahead: int | None, kind: type[Any]) -> Any:
@@ -209,28 +216,30 @@ class _Refit(ByErrors):
         lags = self.marked(self.above[1]).ask(carried, ahead, kind)
         return self.asked(x, prediction, [inner], ahead, kind, lags)
 
-    @exclusive
-    def tell(self, ticket: Any, y: Any, weight: Any = None) -> Status:
+    def update_by_ticket(self, ticket: Ticket, y: Any, weight: Any) -> Update | None:
         """The stand-in comes first, because nothing after it can refuse."""
-        row = self._row(ticket.x) if self.takes(ticket) and is_weight(weight) else None
-        if row is None or self.marked(self.members[0]).tell(ticket.parts[0], y, weight) is not Status.DONE:
-            return Status.UNREAD
-        ticket.told = True
-        self._told(ticket, row, float(y), weight)
-        return Status.DONE
+        row = self._row(ticket.x) if is_weight(weight) and _is_label(y) else None
+        if row is None:
+            return None
+        parts = [
+            self.telling(self.members[0], ticket.parts[0], y, weight),
+            self.telling(self.above[0], ticket.parts[1], _held(y - ticket.prediction), weight),
+        ]
+        return together(parts, self._adding(row, _lagged_of(ticket), y))
+
+    def _adding(self, row: Array, lagged: Array, y: float) -> list[Callable[[], None]]:
+        """The calls that add a row to the fits: they put a copy of the fits, with the row, in their place."""
+        fits = copy.copy(self.fits)
+        fits.add(row[None], lagged[None], np.array([y]))
+        return [partial(setattr, self, "fits", fits)]
 
     def tell_parts(self, ticket: Ticket, batch: Batch) -> None:
-        """Like tell, for a stand-in that may refuse."""
+        """Like update_by_ticket, for a stand-in that may refuse."""
         tell_each(self.members, ticket.parts[:1], batch)
         assert batch.y is not None
-        weight = None if batch.weight is None else float(batch.weight[0])
-        self._told(ticket, np.asarray(batch.x[0], dtype=np.float64), float(batch.y[0]), weight)
-
-    def _told(self, ticket: Ticket, row: Array, y: float, weight: float | None) -> None:
-        self.marked(self.above[0])
-        self.above[0].tell(ticket.parts[1], _held(y - ticket.prediction), sample_weight=weight)
-        missing, lagged = np.asarray(ticket.parts[2].x)[1:].reshape(2, -1)
-        self.fits.add(row[None], np.where(missing, np.nan, lagged)[None], np.array([y]))
+        y, row = float(batch.y[0]), np.asarray(batch.x[0], dtype=np.float64)
+        tell_each(self.above[:1], ticket.parts[1:2], batch, [_held(y - ticket.prediction)])
+        self.fits.add(row[None], _lagged_of(ticket)[None], np.array([y]))
 
     def replay(self, batch: Batch, out: Outputs) -> int:
         """The stand-in processes the rows first; the estimator then predicts all rows between two fits at once."""
@@ -300,6 +309,17 @@ class _Table:
     labels: Array  # a missing label repeats the one before
     learned: Array
     placed: Array  # rows that lags count: learned ones, and those with a missing value
+
+
+def _is_label(y: Any) -> bool:
+    """Whether a label needs no conversion."""
+    return isinstance(y, float) and abs(y) <= _LARGEST
+
+
+def _lagged_of(ticket: Ticket) -> Array:
+    """The lagged labels that a ticket carries; NaN for those before the first label."""
+    missing, lagged = np.asarray(ticket.parts[2].x)[1:].reshape(2, -1)
+    return np.where(missing, np.nan, lagged)
 
 
 def _held(values: Any) -> Any:

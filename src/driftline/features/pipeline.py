@@ -9,11 +9,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from driftline._core import Level, Outputs, Status
+from driftline._core import Level, Outputs
 from driftline.base import params, river
 from driftline.base.batch import Batch, numbered
 from driftline.base.certificate import Certificate
-from driftline.base.composite import Composite, core_of, exclusive, in_one_go, learning, tell_each
+from driftline.base.composite import Composite, Update, core_of, exclusive, learning, tell_each, together
 from driftline.base.learner import Learner
 from driftline.base.meta import MetaLearner
 from driftline.base.registry import learner
@@ -282,13 +282,10 @@ class _Pipeline(Composite):
         row = self._look(x, ahead=self.late + 1)
         return None if row is None else core_of(self.members[0]).predict_interval(row, level)
 
-    @exclusive
-    def learn(self, x: Any, y: Any, weight: Any = None) -> Status:
+    def update_by_row(self, x: Any, y: Any, weight: Any) -> Update | None:
         """The learner goes first: nothing after it can fail."""
         row = self._look(x, unknown_allowed=False)
-        if row is None:
-            return Status.UNREAD
-        return in_one_go([learning(self.members[0], row, y, weight)], [partial(self.chain.learn, y)])
+        return None if row is None else together([learning(self.members[0], row, y, weight)], [partial(self.chain.learn, y)])
 
     @exclusive
     def ask(self, x: Any, ahead: int | None, kind: type[Any]) -> Any:
@@ -297,14 +294,12 @@ class _Pipeline(Composite):
         parts = None if row is None else self.ask_each_member(row, ahead, kind)
         return None if parts is None else parts[0].around(x, self.mark, parts)
 
-    @exclusive
-    def tell(self, ticket: Any, y: Any, weight: Any = None) -> Status:
+    def update_by_ticket(self, ticket: Ticket, y: Any, weight: Any) -> Update | None:
         """The learner learns the row as transformed at the time of ``ask``; the transformers learn the row itself."""
-        inner = self._part_of(ticket, self._look(ticket.x, unknown_allowed=False)) if self.takes(ticket) else None
+        inner = self._part_of(ticket, self._look(ticket.x, unknown_allowed=False))
         if inner is None:
-            return Status.UNREAD
-        told = partial(setattr, ticket, "told", True)
-        return in_one_go([self.telling(self.members[0], inner, y, weight)], [partial(self.chain.learn, y), told])
+            return None
+        return together([self.telling(self.members[0], inner, y, weight)], [partial(self.chain.learn, y)])
 
     @staticmethod
     def _part_of(ticket: Ticket, row: Array | None) -> Ticket | None:
