@@ -70,6 +70,7 @@ class Learner(Model, Saved):
     _outputs: int | None = params.state(None)  # number of labels per row, if several
     _skipped: int = params.state(0)
     _warned: frozenset[str] = params.state(frozenset())  # warnings already given
+    _next_look: int | None = params.state(None)  # rows after which the memory is checked again
 
     # Hooks for subclasses. Most need only the first.
 

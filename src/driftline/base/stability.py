@@ -30,7 +30,7 @@ def concerns(learner: Learner) -> list[str]:
 def warn_of_memory(learner: Learner) -> None:
     """Warns of a memory that is too short, once for each model. Called when the core is made or grows."""
     if "memory" not in learner._warned and _hasty(learner) is not None:
-        learner.__dict__["_next_look"] = 2 * learner.n_seen_  # the check takes O(d^3)
+        learner._next_look = 2 * learner.n_seen_  # the check takes O(d^3)
         _warn(learner, "memory", short_memory(learner))
 
 
@@ -38,8 +38,7 @@ def warn_of_range(learner: Learner) -> None:
     """Warns of predictions that ran away, once for each model. Called after a run, and by save."""
     if "range" not in learner._warned:
         _warn(learner, "range", far_predictions(learner))
-    due = learner.__dict__.get("_next_look")
-    if due is not None and learner.n_seen_ >= due:
+    if learner._next_look is not None and learner.n_seen_ >= learner._next_look:
         warn_of_memory(learner)
 
 

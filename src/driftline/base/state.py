@@ -29,7 +29,8 @@ def exported(learner: Learner) -> dict[str, Any]:
 def take_over(learner: Learner, state: dict[str, Any]) -> None:
     """Restores an exported state; raises ValueError if it is invalid."""
     learner._store(state["params"])
-    learner.__dict__.update(state.get("kept", {}))
+    for name, value in state.get("kept", {}).items():
+        setattr(learner, name, value)  # reading __dict__ would slow down every later access to an attribute
     if "core" in state:
         learner._restore(state["core"], state["names"])
     else:
