@@ -47,6 +47,21 @@ def test_pieces_and_copies_change_nothing(learner):
     require_same(fleet[NAMES[0]], models[0])
 
 
+@pytest.mark.parametrize("learner", [dl.RLS(), dl.Auto(), Lags(y=2) | dl.RLS()], ids=lambda learner: type(learner).__name__)
+def test_questions_change_nothing(learner):
+    keys, X, y = keyed_rows()
+    asked, quiet = (dl.Fleet(learner, named=False, alarms=True, intervals=True) for _ in range(2))
+    for start in range(0, 300, 100):
+        rows = slice(start, start + 100)
+        for fleet in (asked, quiet):
+            fleet.run(keys[rows], X[rows], y[rows])
+        asked.predict_many(keys, X)
+        asked.predict_intervals(keys, X, 0.9)
+        asked.predict_one(int(keys[0]), X[0])
+        asked.predict_one(10**6, X[0])  # a key that was never met
+    assert asked.to_bytes() == quiet.to_bytes()
+
+
 @pytest.mark.parametrize(
     "learner",
     [dl.Auto(), Lags(y=2) | dl.RLS(), dl.Kernel(budget=9), dl.Averaged()],

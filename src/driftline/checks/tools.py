@@ -49,6 +49,8 @@ def same(a: Any, b: Any) -> bool:
         return True
     if type(a) is not type(b):
         return False
+    if isinstance(a, np.ndarray) and a.dtype == object:
+        return a.shape == b.shape and same(a.tolist(), b.tolist())
     if isinstance(a, np.ndarray):
         return bool(a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes())
     if isinstance(a, dict):
