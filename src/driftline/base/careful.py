@@ -106,8 +106,13 @@ def tell(learner: Learner, ticket: Any, y: Any, sample_weight: float | None) -> 
 
 
 def _end(transaction: Transaction, *more: Callable[[], None]) -> None:
-    """Ends a transaction that succeeded. No interrupt can occur between that and the native calls that follow."""
-    list(map(call, [partial(transaction.__exit__, None, None, None), *more]))
+    """Ends a transaction that succeeded, and makes more native calls."""
+    _uninterrupted(partial(transaction.__exit__, None, None, None), *more)
+
+
+def _uninterrupted(*calls: Callable[[], None]) -> None:
+    """Makes native calls. Python handles interrupts between its own instructions, and executes none between these calls."""
+    list(map(call, calls))
 
 
 def _settle(learner: Learner, before: dict[str, Any], lost: int, known: Intake | None) -> None:
@@ -202,7 +207,7 @@ def _pass_over(learner: Learner, skipped: _Skipped, *more: Callable[[], None]) -
     """Skips a row, and makes more native calls, completely or not at all."""
     counting = partial(setattr, learner, "_skipped", learner._skipped + 1)
     if learner._core is None or not learner._looks_back:
-        list(map(call, [counting, *more]))  # no interrupt can occur between native calls
+        _uninterrupted(counting, *more)
         return
     with learner._guard.transaction(learner) as transaction:
         _keep_place(learner, skipped)

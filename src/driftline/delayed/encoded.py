@@ -79,7 +79,7 @@ class Encoded:
                     row = f"row {number} of X_next" if len(parts) > 1 else "X_next"
                     raise ValueError(f"{where}: {row} has no value for {name!r}, which must be known ahead")
             blocks.append(self.intake.copy().table({name: part[name] for name in columns}, where, None)[0])
-        return known.filled(np.concatenate(blocks), last, where)
+        return known.filled(np.concatenate(blocks), last, self.intake.names, where)
 
     def plain(self) -> dict[str, Any]:
         """All of it as plain values."""

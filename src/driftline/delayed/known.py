@@ -86,13 +86,13 @@ class Known:
             items = dict(zip(table.names, given.T, strict=True))
             return self._of_columns(items, len(given), names, last, where)
         if given.shape[1] == width:
-            return self.filled(given, last, where)
+            return self.filled(given, last, names, where)
         if places is None or given.shape[1] != len(places):
             expected = str(width) if places is None else f"{len(places)} known ones or {width}"
             raise ValueError(f"{where}: X_next has {given.shape[1]} features, expected {expected}")
         rows = np.tile(last, (len(given), 1))
         rows[:, places] = given
-        return self._checked(rows, where)
+        return _checked(rows, names, where)
 
     def _of_mappings(self, X_next: Sequence[Any], names: list[Name] | None, last: Array, where: str) -> Array:
         if names is None:
@@ -106,7 +106,7 @@ class Known:
                         f"{where}: row {number} of X_next lacks the feature {names[place]!r}, which must be known ahead"
                     )
                 rows[number, place] = inputs.as_items({names[place]: given[names[place]]}, where)[names[place]]
-        return self._checked(rows, where)
+        return _checked(rows, names, where)
 
     def _of_columns(self, items: dict[Name, Array], count: int, names: list[Name] | None, last: Array, where: str) -> Array:
         if names is None:
@@ -116,23 +116,25 @@ class Known:
             if names[place] not in items:
                 raise ValueError(f"{where}: X_next lacks the feature {names[place]!r}, which must be known ahead")
             rows[:, place] = items[names[place]]
-        return self._checked(rows, where)
+        return _checked(rows, names, where)
 
-    def filled(self, rows: Array, last: Array, where: str) -> Array:
+    def filled(self, rows: Array, last: Array, names: list[Name] | None, where: str) -> Array:
         """Rows to come with what is not known of them as of the last row."""
         if self._places is None:
-            return self._checked(rows, where)
+            return _checked(rows, names, where)
         found = np.tile(last, (len(rows), 1))
         found[:, self._places] = rows[:, self._places]
-        return self._checked(found, where)
+        return _checked(found, names, where)
 
-    @staticmethod
-    def _checked(rows: Array, where: str) -> Array:
-        bad = np.argwhere(~np.isfinite(rows))
-        if len(bad):
-            row, column = bad[0].tolist()
-            raise ValueError(f"{where}: X_next[{row}, {column}] must be a finite number, got {rows[row, column]}")
-        return rows
+
+def _checked(rows: Array, names: list[Name] | None, where: str) -> Array:
+    """The rows; raises ValueError if a value is not finite."""
+    bad = np.argwhere(~np.isfinite(rows))
+    if len(bad):
+        row, column = bad[0].tolist()
+        feature = column if names is None else names[column]
+        raise ValueError(f"{where}: X_next has {inputs.spell(float(rows[row, column]))} in row {row}, feature {feature!r}")
+    return rows
 
 
 def is_featureless(X: Any) -> bool:

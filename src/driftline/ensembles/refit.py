@@ -313,7 +313,7 @@ class _Table:
 
 def _is_label(y: Any) -> bool:
     """Whether a label needs no conversion."""
-    return isinstance(y, float) and abs(y) <= _LARGEST
+    return isinstance(y, float) and bool(abs(y) <= _LARGEST)
 
 
 def _lagged_of(ticket: Ticket) -> Array:
