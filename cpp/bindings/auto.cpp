@@ -22,7 +22,7 @@ template <class T> struct AutoCore : Guarded {
         return good;
     }
     const double* numbers() const { return wide_.data(); }
-    bool load(const std::vector<double>& row) {
+    bool load(const Numbers& row) {
         const bool good = load_row(row, buffer_);
         std::copy(row_.begin(), row_.end(), wide_.begin());
         return good;

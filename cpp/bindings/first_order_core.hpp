@@ -36,7 +36,7 @@ template <class T> struct FirstOrderCore : Guarded {
         return whole;
     }
     const T* numbers() const { return sparse ? nullptr : model->state.x; }
-    bool load(const std::vector<double>& row) {
+    bool load(const Numbers& row) {
         sparse = nullptr;
         model->form_weights();
         return load_row(row, model->state);

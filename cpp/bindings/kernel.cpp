@@ -54,7 +54,7 @@ template <class T> struct KernelCore : SecondOrderCore<double> {
     bool read(nb::handle x, bool unknown_allowed) { return read_row(x.ptr(), buffer_, names, unknown_allowed); }
     bool take(const Batch& batch, Index t) { return driftline::read_row<T>(batch, t, features(), row_.data()); }
     const T* numbers() const { return row_.data(); }
-    bool load(const std::vector<double>& row) { return load_row(row, buffer_); }
+    bool load(const Numbers& row) { return load_row(row, buffer_); }
     Status predict(double& prediction) {
         Outputs out;
         out.predictions = &prediction;

@@ -11,6 +11,8 @@
 
 #include <nanobind/nanobind.h>
 
+#include "numbers.hpp"
+
 #include "driftline/base/range.hpp"
 #include "driftline/base/rows.hpp"
 
@@ -145,7 +147,7 @@ template <class State> bool read_row(PyObject* x, const State& state, const Name
 }
 
 // The same from numbers that were read earlier. Features added since are 0.
-template <class State> bool load_row(const std::vector<double>& row, const State& state) {
+template <class State> bool load_row(const Numbers& row, const State& state) {
     using T = std::remove_reference_t<decltype(*state.x)>;
     const Index features = state.d - state.intercept, known = static_cast<Index>(row.size());
     if (known > features ||

@@ -29,7 +29,7 @@ template <class T> struct SecondOrderCore : Guarded {
         return whole;
     }
     const T* numbers() const { return model->state.x; }
-    bool load(const std::vector<double>& row) { return load_row(row, model->state); }
+    bool load(const Numbers& row) { return load_row(row, model->state); }
     Status predict(double& prediction) { return engine<T>().predict(model->state, prediction, nullptr); }
     Status predict(Outputs& out) {
         auto& state = model->state;

@@ -126,9 +126,8 @@ void bind_ticket(nb::module_& m) {
         .def_prop_ro(
             "width", [](const Ticket& self) { return static_cast<Index>(self.row.size()); }, "Numbers of the row.")
         .def(
-            "extend",
-            [](Ticket& self, Vector more) { self.row.insert(self.row.end(), more.data(), more.data() + more.shape(0)); },
-            arg("more"), "Adds features that the model had not met when it was asked.")
+            "extend", [](Ticket& self, Vector more) { self.row.append({more.data(), more.shape(0)}); }, arg("more"),
+            "Adds features that the model had not met when it was asked.")
         .def("__copy__", &copy_of, "With copies of its parts: either can be told.")
         .def(
             "around",

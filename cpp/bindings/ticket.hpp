@@ -5,6 +5,7 @@
 
 #include "batch.hpp"
 #include "guard.hpp"
+#include "numbers.hpp"
 #include "one_row.hpp"
 #include "sparse.hpp"
 
@@ -16,14 +17,15 @@ struct Ticket {
     nb::object x;            // a copy of the row as given; invalid if its numbers are in `row`
     std::uint64_t model = 0; // the mark of the model that made the prediction
     Asked asked;
-    std::vector<double> row;
-    nb::object names = nb::none();   // names of the numbers in `row`, if it was a mapping
-    std::vector<double> predictions; // if a row has several labels
-    nb::object parts = nb::none();   // tickets of the model's base estimators
-    bool labelled = false;           // the prediction is a class label, not a number
+    Numbers row = {};
+    nb::object names = nb::none();        // names of the numbers in `row`, if it was a mapping
+    std::vector<double> predictions = {}; // if a row has several labels
+    nb::object parts = nb::none();        // tickets of the model's base estimators
+    bool labelled = false;                // the prediction is a class label, not a number
     nb::object label = nb::none();
     bool told = false;
 };
+static_assert(sizeof(Ticket) + 40 <= 512, "with its headers, a ticket must fit what Python's fast allocator serves");
 
 // A copy of the row that its owner cannot change.
 inline nb::object copy_row(nb::handle x) {
@@ -45,7 +47,7 @@ inline nb::object copy_row(nb::handle x) {
 inline void keep_row(Ticket& ticket, nb::object x) {
     ArrayOf<const double, 1> numbers;
     if (PyArray_CheckExact(x.ptr()) && nb::try_cast(x, numbers, false))
-        ticket.row.assign(numbers.data(), numbers.data() + numbers.shape(0));
+        ticket.row.assign(numbers.data(), numbers.shape(0));
     else
         ticket.x = std::move(x);
 }
@@ -114,7 +116,7 @@ template <class Core, class Learn> Status tell(Core& self, const Asked& asked, d
 template <class Core> void keep_numbers(const Core& self, Ticket& ticket, bool known) {
     if constexpr (requires { self.numbers(); })
         if (const auto* numbers = known ? self.numbers() : nullptr)
-            ticket.row.assign(numbers, numbers + self.features());
+            ticket.row.assign(numbers, static_cast<std::size_t>(self.features()));
 }
 
 template <class Core> nb::object ask_row(Core& self, nb::handle x, nb::handle ahead, nb::handle kind) {

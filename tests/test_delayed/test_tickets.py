@@ -332,3 +332,21 @@ def test_a_ticket_told_at_once_that_brings_a_name_is_the_row_learned(make):
         by_ticket.tell(by_ticket.ask(row, ahead=1), y[t])
         by_row.learn_one(row, y[t])
     assert by_ticket.to_bytes() == by_row.to_bytes()
+
+
+@pytest.mark.parametrize("known", [19, 20, 21])
+def test_a_ticket_keeps_a_row_of_any_width_while_the_model_grows(known):
+    """A ticket holds up to 20 numbers itself. A pipeline adds those of the new features to its learner's ticket."""
+    X, names = np.random.default_rng(0).normal(size=(12, 22)), [f"x{j}" for j in range(22)]
+    pipeline, plain = Lags() | dl.RLS(), dl.RLS()
+    rows = [dict(zip(names[:known], x.tolist(), strict=False)) for x in X[:11]]
+    for row in rows[:10]:
+        pipeline.learn_one(row, sum(row.values()))
+        plain.learn_one(row, sum(row.values()))
+    tickets = pipeline.ask(rows[10]), plain.ask(rows[10])
+    assert tickets[1].x == dl.Ticket.from_bytes(tickets[1].to_bytes()).x == rows[10]
+    for model in (pipeline, plain):
+        model.learn_one(dict(zip(names, X[11].tolist(), strict=True)), 1.0)
+    pipeline.tell(tickets[0], 2.0)
+    plain.learn_one(rows[10], 2.0)
+    np.testing.assert_allclose(pipeline.coef_, plain.coef_, rtol=1e-12)
