@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial, wraps
 from itertools import takewhile
 from operator import call, is_
-from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from driftline.tables.inputs import Array, Name
 C = TypeVar("C", bound="Composite")
 P = ParamSpec("P")
 R = TypeVar("R")
+Step = tuple[Callable[[], Status], Callable[[], None]]
 
 _WORTH_THREADS = 2**17  # operations; for fewer, starting threads costs more than it saves
 
@@ -234,7 +235,7 @@ class Composite:
         core = self.marked(part)
         if isinstance(core, Composite):
             return core.update_told(ticket, y, weight)
-        return Update([Step(partial(core.tell, ticket, y, weight), partial(part.tell, ticket, y, sample_weight=weight))], [])
+        return Update([(partial(core.tell, ticket, y, weight), partial(part.tell, ticket, y, sample_weight=weight))], [])
 
     @property
     def rows(self) -> int:
@@ -296,21 +297,17 @@ def tell_each(
         careful.tell_part(part, own, label, weight, batch.where)
 
 
-class Step(NamedTuple):
-    """How one part of a composite learns: a native call, and a verb for rows that the call leaves to Python."""
-
-    native: Callable[[], Status]
-    careful: Callable[[], None]
-
-
-class Update(NamedTuple):
+class Update:
     """What learning a row does to a composite: steps, of which only the first may refuse the row, and then native calls.
 
-    Composites within others contribute the native steps of their own parts, so that all of them run in one go.
+    A step is a native call, and a verb for rows that this call leaves to Python. Composites within others contribute the
+    native steps of their own parts, so that all of them run in one go.
     """
 
-    steps: list[Step]
-    then: list[Callable[[], None]]
+    __slots__ = ("steps", "then")
+
+    def __init__(self, steps: list[Step], then: list[Callable[[], None]]) -> None:
+        self.steps, self.then = steps, then
 
 
 def learning(part: Learner, row: Any, y: Any, weight: Any = None) -> Update | None:
@@ -318,17 +315,19 @@ def learning(part: Learner, row: Any, y: Any, weight: Any = None) -> Update | No
     core = core_of(part)
     if isinstance(core, Composite):
         return core.update_by_row(row, y, weight)
-    return Update([Step(partial(core.learn, row, y, weight), partial(part.learn_one, row, y, sample_weight=weight))], [])
+    return Update([(partial(core.learn, row, y, weight), partial(part.learn_one, row, y, sample_weight=weight))], [])
 
 
 def together(updates: Sequence[Update | None], then: Sequence[Callable[[], None]] = ()) -> Update | None:
-    """All updates as one, with more calls at the end; None if one of them is missing."""
-    known = [update for update in updates if update is not None]
-    if len(known) < len(updates):
+    """The first update with all others added to it, and more calls at the end; None if one of them is missing."""
+    if None in updates:
         return None
-    return Update(
-        [step for update in known for step in update.steps], [*(call for update in known for call in update.then), *then]
-    )
+    whole, *rest = cast("Sequence[Update]", updates)
+    for update in rest:
+        whole.steps += update.steps
+        whole.then += update.then
+    whole.then += then
+    return whole
 
 
 def in_one_go(update: Update | None) -> Status:
@@ -339,13 +338,13 @@ def in_one_go(update: Update | None) -> Status:
     """
     if update is None:
         return Status.UNREAD
-    steps, then = update
-    calls, expected = [step.native for step in steps], [Status.DONE] * len(steps) + [None] * len(then)
+    steps, then = update.steps, update.then
+    calls, expected = [native for native, _ in steps], [Status.DONE] * len(steps) + [None] * len(then)
     done = len(list(takewhile(bool, map(is_, map(call, [*calls, *then]), expected))))
     if not done:
         return Status.UNREAD
     if done < len(steps):
-        for rest in [*(step.careful for step in steps[done:]), *then]:
+        for rest in [*(careful for _, careful in steps[done:]), *then]:
             rest()
     return Status.DONE
 
