@@ -38,7 +38,7 @@ def _predict(learner: Learner, x: Any, where: str, out: Outputs) -> None:
         if isinstance(row, np.ndarray) and not row.size and not learner.intercept:
             replay.write_start(out)
             return
-        learner = type(learner)(**learner.get_params(deep=False))
+        learner = learner.clone()
         learner._meet(np.where(np.isfinite(row), row, 0.0) if isinstance(row, np.ndarray) else row, None)
     learner._replay_block(Batch(_block(row), None, None, where), out)
 
@@ -54,7 +54,7 @@ def ask(learner: Learner, x: Any, ahead: int | None) -> Ticket:
     kept = _kept(x, row, names)
     asked = learner
     if learner._core is None:
-        asked = type(learner)(**learner.get_params(deep=False))
+        asked = learner.clone()
         asked._meet(np.where(np.isfinite(row), row, 0.0) if dense else row, names)
     asked._mark()
     assert asked._core is not None
@@ -68,9 +68,8 @@ def ask(learner: Learner, x: Any, ahead: int | None) -> Ticket:
 
 def _kept(x: Any, row: Any, names: list[Name] | None) -> Any:
     """Converts a row to a form that cores can read and a ticket can keep."""
-    given = inputs.named(x)
-    if isinstance(given, Mapping):
-        return inputs.as_items(given, "")
+    if isinstance(x, Mapping):
+        return inputs.as_items(x, "")
     if isinstance(row, SparseRows):
         columns = row.columns.copy()
         return SparseRows(row.values.copy(), columns, np.array([0, len(columns)], dtype=columns.dtype), row.width)
@@ -188,18 +187,17 @@ def _checked_row(
     learner: Learner, x: Any, y: Any, sample_weight: float | None, where: str, number: int | None = None
 ) -> _CheckedRow | _Skipped:
     """Reads a row and its label."""
-    door = learner._door
     label = replay.as_label(learner, y, where)
     weight = inputs.as_weights(sample_weight, 1, where, number=False)
     row, names = learner._read(x, where, grow=True)
-    dense = isinstance(row, np.ndarray)
-    whole = not dense or door.is_whole(row)
-    if not whole or not door.is_whole(label):
+    dense, largest = isinstance(row, np.ndarray), learner._largest
+    whole = not dense or bool(np.all(np.abs(row) <= largest))
+    if not whole or not np.all(np.abs(label) <= largest):
         if learner.missing == "skip" or (learner.missing == intake.FILL and whole and np.isnan(label).any()):
             return _Skipped(row, label, where)
         if dense:
-            door.refuse_bad(row, where, names)
-        door.refuse_bad_label(label, where, numbered(number, " in "))
+            learner._door.refuse_bad(row, where, names)
+        learner._door.refuse_bad_label(label, where, numbered(number, " in "))
     return _CheckedRow(row, names, np.array([label]), weight, where, number)
 
 

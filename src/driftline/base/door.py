@@ -36,12 +36,11 @@ class Door:
     # One row.
 
     def read(self, x: Any, where: str, *, grow: bool) -> tuple[Array, list[Name] | None]:
-        """A row as float64, and the names of its features, if there are any.
+        """A row as float64, and the names of its features, if there are any; :func:`inputs.named` has seen the row.
 
         A missing key of a mapping counts as 0. With ``grow``, names that the model does not know are added after the known
         ones. Without it, unknown names are ignored, though their values must be numbers.
         """
-        x = inputs.named(x)
         if not isinstance(x, Mapping):
             row = inputs.as_row(x, where)
             self.require_width(row.size, where)
@@ -117,7 +116,6 @@ class Door:
 
     def refuse_bad_items(self, x: Any, where: str) -> None:
         """The same for the values of a mapping, those of unknown names included."""
-        x = inputs.named(x)
         if isinstance(x, Mapping):
             for name, value in inputs.as_items(x, where).items():
                 if not abs(value) <= self.largest:

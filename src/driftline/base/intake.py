@@ -151,6 +151,7 @@ def enter(learner: Learner, x: Any, where: str, *, grow: bool) -> Entered:
 
     Without ``grow``, values that were never learned are ignored, unless no row was learned yet.
     """
+    x = inputs.named(x)
     given = _cells(learner, x, where)
     if given is None:
         return Entered(x)
@@ -174,14 +175,13 @@ def _cells(learner: Learner, x: Any, where: str) -> Row | None:
     if isinstance(x, Row):
         return x
     fill = learner.missing == FILL
-    given = inputs.named(x)
     if not learner._encodes:
         return None
-    if isinstance(given, Mapping):
+    if isinstance(x, Mapping):
         if learner._intake is not None and not learner._intake.named:
             Door(type(learner).__name__, 1, None).known_names(where)  # raises
-        plain = learner._intake is None and not fill and not any(map(cells.is_special, given.values()))
-        return None if plain else cells.of_mapping(given, where)
+        plain = learner._intake is None and not fill and not any(map(cells.is_special, x.values()))
+        return None if plain else cells.of_mapping(x, where)
     if not fill:
         return None
     row = inputs.as_row(x, where)

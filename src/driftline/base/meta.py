@@ -49,10 +49,6 @@ class MetaLearner(Nested):
             for learner in self._top_learners()
         ]
 
-    def _require_core(self, what: str) -> Any:
-        super()._require_core(what)
-        return self._core
-
     def _make_core(self, width: int) -> Composite:
         return self._compose(self._copies(self._base_learners()), self._copies_of_the_top(), width - bool(self.intercept))
 

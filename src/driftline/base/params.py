@@ -111,11 +111,12 @@ class Parametrised:
             if name not in self._params:
                 raise TypeError(self._unknown(name))
         values = {**before, **changes}
-        self._check_relations({name: self._params[name].rule.require(owner, name, value) for name, value in values.items()})
-        self._store(values)
+        plain = {name: self._params[name].rule.require(owner, name, value) for name, value in values.items()}
+        self._check_relations(plain)
+        self._given, self._values = values, SimpleNamespace(**plain)
 
     def _store(self, values: dict[str, Any]) -> None:
-        """Stores parameters that have been checked."""
+        """Stores parameters that have been checked before."""
         self._given = values
         self._values = SimpleNamespace(**{name: rules.plain(value) for name, value in values.items()})
 

@@ -188,7 +188,7 @@ def as_label(learner: Learner, y: Any, where: str) -> Any:
             _check_outputs(learner, values.size, where)
             return inputs.as_labels(values[None, :], 1, where)[0]
     _check_outputs(learner, 1, where)
-    return inputs.as_label(y, where)
+    return inputs.as_number(y, where, "y")
 
 
 def _check_outputs(learner: Learner, outputs: int, where: str) -> None:

@@ -48,7 +48,7 @@ class Rule:
 
     def or_none(self) -> Rule:
         """This rule, but accepting None too."""
-        return Rule(lambda value: value is None or self.accepts(value), f"None or {self.words}")
+        return Rule(lambda value: value is None or self.check(value), f"None or {self.words}")
 
     def __or__(self, other: Rule) -> Rule:
         return Rule(lambda value: self.accepts(value) or other.accepts(value), f"{self.words}, or {other.words}")
@@ -95,7 +95,7 @@ def choice(options: Iterable[Hashable]) -> Rule:
     ("one of 'raise', 'skip'", "'complement'")
     """
     known = dict.fromkeys(options)  # unlike a tuple, a dict does not compare arrays element by element
-    return Rule(lambda value: value in known, ("one of " if len(known) > 1 else "") + ", ".join(map(repr, known)))
+    return Rule(known.__contains__, ("one of " if len(known) > 1 else "") + ", ".join(map(repr, known)))
 
 
 def is_sequence(value: Any) -> TypeGuard[Sequence[Any]]:
@@ -125,8 +125,7 @@ CountOrNone = Annotated[int | None, COUNT.or_none()]
 def rules_of(cls: type[Any]) -> Mapping[str, Rule]:
     """The rules of a dataclass's fields, from ``Annotated`` and ``Literal`` annotations."""
     hints = get_type_hints(cls, include_extras=True)
-    found = {field.name: _rule(hints[field.name]) for field in dataclasses.fields(cls)}
-    return {name: rule for name, rule in found.items() if rule is not None}
+    return {field.name: rule for field in dataclasses.fields(cls) if (rule := _rule(hints[field.name])) is not None}
 
 
 def _rule(hint: Any) -> Rule | None:

@@ -115,7 +115,7 @@ class Forecaster:
         Text and times in mappings and frames are encoded as learners encode them.
         """
         where = "Forecaster.learn_one"
-        label = np.array([inputs.as_label(y, where)])
+        label = np.array([inputs.as_number(y, where, "y")])
         with self._guard.transaction(self):
             columns = columns_of(x, self._encoded is not None, where)
             if columns is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -92,10 +92,9 @@ class Classifier(MetaLearner):
     def _compose(self, members: list[Learner], above: list[Learner], features: int) -> ClassState:
         return ClassState(members[0], len(self._met_before), features, bool(self.intercept), self.dtype)
 
-    def _require_core(self, what: str) -> ClassState:
-        super()._require_core(what)
-        assert self._core is not None
-        return self._core
+    if TYPE_CHECKING:
+
+        def _require_core(self, what: str) -> ClassState: ...
 
     def _core_for(self, state: dict[str, Array]) -> Composite:
         core = super()._core_for(state)

@@ -92,20 +92,20 @@ class Transformer(Model):
         where = f"{type(self).__name__}.learn_one"
         with self._learning():
             label = self._labels([y], 1, where)
-            row, names = self._door.read(x, where, grow=True)
+            row, names = self._door.read(inputs.named(x), where, grow=True)
             self._door.refuse_bad(row, where, names)
             chain = self._ready(row.size, names)
             self._transformed(chain, Batch(row[None, :], label, None, where))
 
     def transform_one(self, x: Any) -> Any:
         """Transforms one row by the current state: an array for an array-like, a mapping for a mapping. Learns nothing."""
-        where = f"{type(self).__name__}.transform_one"
+        where, x = f"{type(self).__name__}.transform_one", inputs.named(x)
         with self._guard.claim():
             row, names = self._door.read(x, where, grow=False)
             self._door.refuse_bad(row, where, names)
             chain = self._chain_for(row.size)
             out = self._transformed(chain, Batch(row[None, :], None, None, where))
-        if not isinstance(inputs.named(x), Mapping):
+        if not isinstance(x, Mapping):
             return out[0]
         return dict(zip(chain.names_out(names or []), out[0].tolist(), strict=True))
 

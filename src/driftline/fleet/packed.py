@@ -72,13 +72,13 @@ class Packed:
 
     def label(self, y: Any, where: str) -> Array:
         """The label of one row."""
-        return np.array([inputs.as_label(y, where)])
+        return np.array([inputs.as_number(y, where, "y")])
 
     def one_row(self, x: Any, where: str, grow: bool) -> Table:
         """One row, an array-like or a mapping."""
-        given = inputs.named(x)
-        if isinstance(given, Mapping):
-            self._refuse_special([name for name, value in given.items() if cells.is_special(value)], where)
+        x = inputs.named(x)
+        if isinstance(x, Mapping):
+            self._refuse_special([name for name, value in x.items() if cells.is_special(value)], where)
         row, names = self._door.read(x, where, grow=grow)
         if self.core is not None and len(row) > self.core.features:
             new = (names or [])[self.core.features]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
@@ -144,10 +144,9 @@ class Kernel(Nested):
 
     # The core.
 
-    def _require_core(self, what: str) -> KernelCore:
-        super()._require_core(what)
-        assert self._core is not None
-        return self._core
+    if TYPE_CHECKING:
+
+        def _require_core(self, what: str) -> KernelCore: ...
 
     def _options(self) -> KernelOptions:
         return KernelOptions(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import numpy as np
 
@@ -60,10 +60,9 @@ class Descending(TakesSparse):
         """Which rate is stable when no |x|^2 exceeds ``largest_norm2``."""
         return f"a rate below {2 / largest_norm2:.3g} = 2 / max|x|^2 is stable on these rows"
 
-    def _require_core(self, what: str) -> FirstOrderCore:
-        super()._require_core(what)
-        assert self._core is not None
-        return self._core
+    if TYPE_CHECKING:
+
+        def _require_core(self, what: str) -> FirstOrderCore: ...
 
     def _make_core(self, width: int) -> FirstOrderCore:
         kind = _core.FirstOrder64 if self.dtype == "float64" else _core.FirstOrder32

@@ -57,7 +57,7 @@ class Divide(Checked):
     forgetting: Annotated[float | Schedule, FORGETTING]
     keep_prior: Annotated[bool, BOOLEAN] = False
 
-    @property
+    @cached_property
     def constant(self) -> float | None:
         """The factor, if it is the same for all rows; else None."""
         return None if callable(self.forgetting) or is_sequence(self.forgetting) else float(self.forgetting)  # type: ignore[arg-type]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -50,10 +50,9 @@ class Recursive(Learner):
             self._known_policy = self._values, policy
         return policy
 
-    def _require_core(self, what: str) -> SecondOrderCore:
-        super()._require_core(what)
-        assert self._core is not None
-        return self._core
+    if TYPE_CHECKING:
+
+        def _require_core(self, what: str) -> SecondOrderCore: ...
 
     @property
     def _takes_outputs(self) -> bool:  # type: ignore[override]

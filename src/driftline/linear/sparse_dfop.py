@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -97,10 +97,9 @@ class SparseDFOP(TakesSparse, Recursive):
     def _policy(self) -> Policy:
         return Policy(start=self.prior, time=Divide(1 - self.forget_rate), noise=1 / self.forget_rate, growth_limit=1.0)
 
-    def _require_core(self, what: str) -> ProjectedCore:
-        super()._require_core(what)
-        assert self._core is not None
-        return self._core
+    if TYPE_CHECKING:
+
+        def _require_core(self, what: str) -> ProjectedCore: ...
 
     def _new_core(self) -> ProjectedCore:
         kind = _core.Projected64 if self.dtype == "float64" else _core.Projected32
@@ -162,7 +161,6 @@ class SparseDFOP(TakesSparse, Recursive):
 
     def _read(self, x: Any, where: str, *, grow: bool) -> tuple[Any, list[Name] | None]:
         """A mapping as a sparse row, and its new names; the cost does not depend on the number of known names."""
-        x = inputs.named(x)
         if self._core is None or not isinstance(x, Mapping):
             return super()._read(x, where, grow=grow)
         self._door.known_names(where)

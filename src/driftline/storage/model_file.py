@@ -192,10 +192,8 @@ def _rebuild(arrays: dict[str, Array], meta: dict[str, str]) -> tuple[Any, Extra
 def _digest(arrays: Mapping[str, Array], text: str) -> str:
     digest = hashlib.sha256(text.encode())
     for name in sorted(arrays):
-        _add(digest, name, np.ascontiguousarray(arrays[name]))  # only one array is in memory at a time
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name}:{array.dtype.str}:{array.shape}:".encode())
+        digest.update(array.data if array.size else b"")
+        del array  # only one is in memory at a time
     return digest.hexdigest()
-
-
-def _add(digest: Any, name: str, array: Array) -> None:
-    digest.update(f"{name}:{array.dtype.str}:{array.shape}:".encode())
-    digest.update(array.data if array.size else b"")

@@ -260,8 +260,3 @@ def as_row(x: Any, where: str) -> Array:
 def as_items(x: Mapping[Name, Any], where: str) -> dict[Name, float]:
     """A mapping's numbers by name."""
     return {name: as_number(value, where, f"x[{name!r}]") for name, value in x.items()}
-
-
-def as_label(y: Any, where: str) -> float:
-    """One label; NaN if it is missing."""
-    return as_number(y, where, "y")
