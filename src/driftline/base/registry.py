@@ -32,14 +32,10 @@ def learner(cls: L) -> L:
 def learners() -> dict[str, type[Learner]]:
     """The registered learners, name -> class: driftline's own in a fixed order, then others as registered."""
     extensions.load("learners")
-    ranks = {home: rank for rank, home in enumerate(extensions.homes("learners"))}
-
-    def order(entry: tuple[str, type[Learner]]) -> tuple[int, str]:
-        name, module = entry[0], entry[1].__module__
-        rank = ranks.get(module, ranks.get(module.rpartition(".")[0]))
-        return (len(ranks), "") if rank is None else (rank, name)
-
-    return dict(sorted(_learners.items(), key=order))
+    found: dict[str, type[Learner]] = {}
+    for home in extensions.homes("learners"):
+        found |= {name: _learners[name] for name in sorted(_learners) if _learners[name].__module__ in (home, f"{home}.{name}")}
+    return found | _learners
 
 
 def regressors() -> dict[str, type[Learner]]:

@@ -87,9 +87,10 @@ def _regressor(name: str, settings: Iterable[str], flag: str) -> Learner:
 
 def regressor(name: str) -> type[Learner]:
     """A learner by name. BadParameter distinguishes a learner for Python only from an unknown name."""
-    known, all_known = registry.regressors(), registry.learners()
+    known = registry.regressors()
     if name in known:
         return known[name]
+    all_known = registry.learners()
     unknown = f"there is no model {name!r}."
     found = next(iter(difflib.get_close_matches(name.casefold(), all_known, n=1)), None)
     if found is None or found in known:

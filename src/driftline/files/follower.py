@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -19,7 +18,7 @@ from driftline.base.ticket import Ticket
 from driftline.delayed import packed
 from driftline.files.encoder import Block
 from driftline.files.errors import DataError
-from driftline.tables.inputs import Array
+from driftline.tables.inputs import Array, Table
 
 REFUSED = (ValueError, FloatingPointError)  # what a learner raises for a row that it refuses
 ALIGNED = 4096  # a multiple of every distance between snapshots
@@ -80,7 +79,7 @@ class Follower:
         If snapshots are taken, a part ends at a row whose number allows a larger distance between them.
         """
         while first < last:
-            size = 1 + self.delay if width and not self._knows(width) else last - first
+            size = 1 + self.delay if width and not self._takes_tables(width) else last - first
             if start is not None and (divisor := (start + first) & -(start + first)) < ALIGNED:
                 size = min(size, max(divisor, 1))
             yield first, min(first + size, last)
@@ -90,11 +89,16 @@ class Follower:
         """Whether the learner knows all features, so that rows can be arrays."""
         return width > 0 and self.model._core is not None and self.model.n_features_in_ == width
 
+    def _takes_tables(self, width: int) -> bool:
+        """Whether the learner can take rows as a table: it knows their features, or is about to learn its first row."""
+        return self._knows(width) or (width > 0 and not self.delay and self.model._core is None)
+
     def _follow(self, X: Array, y: Array, block: Block, begin: int, every: int | None) -> Run:
         """Takes all rows at once if the learner can, otherwise singly; takes a snapshot every ``every`` rows."""
-        if not self.delay and self._knows(X.shape[1]):
-            with nameless_rows(), suppress(*REFUSED):  # a refusal leaves the learner as it was
-                return self.model.run(np.ascontiguousarray(X), y, level=self.level, weights_every=every)
+        if not self.delay and self._takes_tables(X.shape[1]):
+            table = Table(np.ascontiguousarray(X), *X.shape, block.names[: X.shape[1]], "Follower")
+            with suppress(*REFUSED):  # a refusal leaves the learner as it was
+                return self.model.run(table, y, level=self.level, weights_every=every)
         runs: list[Run] = []
         weights, memory, shares = [], [], []
         for start in range(0, len(y), every or len(y)):
@@ -196,14 +200,6 @@ def follow(
     follower = Follower(model, delay=delay, level=level)
     for block in blocks:
         yield block, follower.step(block)
-
-
-@contextmanager
-def nameless_rows() -> Iterator[None]:
-    """Silences the warning about rows without names: here they are in the names' order."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        yield
 
 
 def joined(runs: list[Run]) -> Run:
