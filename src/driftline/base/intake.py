@@ -180,7 +180,7 @@ def _cells(learner: Learner, x: Any, where: str) -> Row | None:
     if isinstance(x, Mapping):
         if learner._intake is not None and not learner._intake.named:
             Door(type(learner).__name__, 1, None).known_names(where)  # raises
-        plain = learner._intake is None and not fill and not any(map(cells.is_special, x.values()))
+        plain = learner._intake is None and not fill and not cells.has_special_values(x)
         return None if plain else cells.of_mapping(x, where)
     if not fill:
         return None

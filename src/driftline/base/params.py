@@ -92,28 +92,31 @@ class Parametrised:
         ]
         this = inspect.Parameter("self", by_place)
         places = [name for name, param in cls._params.items() if not param.kw_only]
+        defaults = {name: param.default for name, param in cls._params.items()}
+        refused = {name: value for name, value in defaults.items() if not cls._params[name].rule.accepts(value)}
 
         def construct(self: Parametrised, *given: Any, **values: Any) -> None:
             if len(given) > len(places) or any(name in values for name in places[: len(given)]):
                 raise TypeError(_misplaced(cls.__name__, places, len(given)))
             values.update(zip(places, given, strict=False))
-            self._assign({name: param.default for name, param in cls._params.items()}, values)
+            self._given, self._values = defaults, SimpleNamespace(**defaults)
+            self._assign({**refused, **values})  # a default that breaks its rule makes the parameter required
 
         cls.__signature__ = inspect.Signature(fields)  # type: ignore[attr-defined]
         construct.__signature__ = inspect.Signature([this, *fields])  # type: ignore[attr-defined]
         construct.__name__, construct.__qualname__ = "__init__", f"{cls.__qualname__}.__init__"
         cls.__init__ = construct  # type: ignore[assignment,method-assign]
 
-    def _assign(self, before: dict[str, Any], changes: dict[str, Any]) -> None:
+    def _assign(self, changes: dict[str, Any]) -> None:
         """Checks everything first, so that a refused change changes nothing."""
         owner = type(self).__name__
         for name in changes:
             if name not in self._params:
                 raise TypeError(self._unknown(name))
-        values = {**before, **changes}
-        plain = {name: self._params[name].rule.require(owner, name, value) for name, value in values.items()}
-        self._check_relations(plain)
-        self._given, self._values = values, SimpleNamespace(**plain)
+        plain = {name: self._params[name].rule.require(owner, name, value) for name, value in changes.items()}
+        values = {**vars(self._values), **plain}
+        self._check_relations(values)
+        self._given, self._values = {**self._given, **changes}, SimpleNamespace(**values)
 
     def _store(self, values: dict[str, Any]) -> None:
         """Stores parameters that have been checked before."""
@@ -132,7 +135,7 @@ class Parametrised:
         unknown = [name for name in changes if name not in self._params]
         if unknown:  # by scikit-learn's convention, where the constructor raises TypeError
             raise ValueError(self._unknown(unknown[0]))
-        self._assign(self.get_params(deep=False), changes)
+        self._assign(changes)
         return self
 
     def __repr__(self) -> str:

@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, TypeGuard, TypeVar, get_args, get_or
 import numpy as np
 
 T = TypeVar("T")
+_PLAIN = (bool, int, float)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Rule:
         """Returns the value, numbers as Python's own types. Raises ValueError if the rule is broken."""
         if not self.accepts(value):
             raise ValueError(f"{owner}: {name} must be {self.words}, got {value!r}")
-        accepted: T = plain(value)
+        accepted: T = value if type(value) in _PLAIN else plain(value)
         return accepted
 
     def or_none(self) -> Rule:
@@ -56,7 +57,7 @@ class Rule:
 
 def plain(value: Any) -> Any:
     """Converts a number to Python's own type, since NumPy's types compute in their own precision and range."""
-    if type(value) in (bool, int, float) or not isinstance(value, numbers.Real):
+    if not isinstance(value, numbers.Real) or type(value) in _PLAIN:
         return value
     return int(value) if isinstance(value, numbers.Integral) else float(value)
 
@@ -124,14 +125,13 @@ CountOrNone = Annotated[int | None, COUNT.or_none()]
 @cache
 def rules_of(cls: type[Any]) -> Mapping[str, Rule]:
     """The rules of a dataclass's fields, from ``Annotated`` and ``Literal`` annotations."""
-    hints = get_type_hints(cls, include_extras=True)
-    return {field.name: rule for field in dataclasses.fields(cls) if (rule := _rule(hints[field.name])) is not None}
-
-
-def _rule(hint: Any) -> Rule | None:
-    if get_origin(hint) is Literal:
-        return choice(get_args(hint))
-    return hint.__metadata__[0] if get_origin(hint) is Annotated else None
+    rules: dict[str, Rule] = {}
+    for name, hint in get_type_hints(cls, include_extras=True).items():
+        if get_origin(hint) is Literal:
+            rules[name] = choice(get_args(hint))
+        elif get_origin(hint) is Annotated:
+            rules[name] = hint.__metadata__[0]
+    return rules
 
 
 class Checked:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def exported(learner: Learner) -> dict[str, Any]:
     """Everything that a learner is, for pickles, files and transactions."""
     state: dict[str, Any] = {
-        "params": learner.get_params(deep=False), "skipped": learner._skipped, "names": learner._names,
+        "params": learner._given, "skipped": learner._skipped, "names": learner._names,
     }  # fmt: skip
     if learner._core is not None:
         state["core"] = learner._core.get_state()

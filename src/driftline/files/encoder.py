@@ -15,7 +15,7 @@ from driftline.files.options import CLASSIFY, Options
 from driftline.files.raw import RawBlock
 from driftline.tables import encoder, kinds
 from driftline.tables.calendar import MISSING
-from driftline.tables.columns import Categories, Column, Numbers, Unknown, all_finite
+from driftline.tables.columns import Categories, Numbers, Unknown, all_finite
 from driftline.tables.inputs import Array
 
 RECENT = 11  # times to keep: enough to see the steps of two working weeks
@@ -73,13 +73,11 @@ class Encoder(encoder.Encoder):
 
     def encode(self, raw: RawBlock) -> Block:
         """The rows of a block."""
-        before = len(self.names)
-        fresh = [name for name in raw.table.schema.names if name not in self.columns]
-        values: dict[str, Any] = {}
-        for name in [*self.columns, *fresh]:
-            chosen = self.options.is_feature(name) and not (name == self.options.time and self._is_order(raw))
-            if chosen and (name in self.columns or name in raw.kinds):
-                values[name] = self._read(name, raw)
+        before, order = len(self.names), self.options.time if self._is_order(raw) else None
+        for name in raw.table.schema.names:
+            if name in raw.kinds and name not in self.columns and name != order and self.options.is_feature(name):
+                self.add(name, raw.kinds[name])
+        values = {name: self._read(name, raw) for name in self.columns if name != order}
         X, growth = self.rows(values, len(raw.table))
         labels, times = self.labels(raw), self._times(raw)
         names, zone = list(self.names), None if times is None else zone_of(raw.table.column(self.options.time))
@@ -104,21 +102,17 @@ class Encoder(encoder.Encoder):
         return raw.kinds.get(self.options.time or "") == kinds.NUMBER
 
     def _read(self, name: str, raw: RawBlock) -> Any:
-        column = self.columns.get(name) or self.add(name, raw.kinds[name])
+        """The column of a block in the form that its encoder takes; all values are missing if the block lacks it."""
+        column, rows = self.columns[name], len(raw.table)
+        absent = name not in raw.table.schema.names or pa.types.is_null(raw.table.schema.field(name).type)
         try:
-            return self._values(name, raw, column)
+            if isinstance(column, Numbers):
+                return np.full(rows, np.nan) if absent else self._finite(as_numbers(raw.table.column(name)), name, raw)
+            if isinstance(column, Categories):
+                return as_coded(pa.nulls(rows, pa.string()) if absent else raw.table.column(name))
+            return np.full(rows, MISSING) if absent else as_moments(raw.table.column(name))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             raise DataError(f"holds {raw.kinds.get(name)}, but held {column.kind} before", column=name) from None
-
-    def _values(self, name: str, raw: RawBlock, column: Column) -> Any:
-        """The column of a block in the form that its encoder takes; all values are missing if the block lacks it."""
-        rows = len(raw.table)
-        absent = name not in raw.table.schema.names or pa.types.is_null(raw.table.schema.field(name).type)
-        if isinstance(column, Numbers):
-            return np.full(rows, np.nan) if absent else self._finite(as_numbers(raw.table.column(name)), name, raw)
-        if isinstance(column, Categories):
-            return as_coded(pa.nulls(rows, pa.string()) if absent else raw.table.column(name))
-        return np.full(rows, MISSING) if absent else as_moments(raw.table.column(name))
 
     def _finite(self, values: Array, name: str, raw: RawBlock) -> Array:
         if not all_finite(values) and (infinite := np.isinf(values)).any():

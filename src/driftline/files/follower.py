@@ -87,7 +87,7 @@ class Follower:
 
     def _knows(self, width: int) -> bool:
         """Whether the learner knows all features, so that rows can be arrays."""
-        return width > 0 and self.model._core is not None and self.model.n_features_in_ == width
+        return self.model._core is not None and self.model._core.features == width > 0
 
     def _takes_tables(self, width: int) -> bool:
         """Whether the learner can take rows as a table: it knows their features, or is about to learn its first row."""

@@ -96,16 +96,16 @@ class Call:
         """Processes all rows. ``model`` returns the learner in a slot of the core, for cases that the core cannot decide."""
         rows, count = self._rows, len(self._block)
         step = 1 if count == 1 else max(1, STRETCH // (ROW + learner._operations(core.features + 1)))
-        skip = learner.missing == "skip"
-        while self.done < count:
-            until = min(self.done + step, count)
+        skip, row = learner.missing == "skip", 0
+        while row < count:
+            until = min(row + step, count)
             status, lost = core.run(
                 rows.slots, self._block, rows.labels, rows.weight, skip, self._out, self._alarms, self._at, until
             )
             self._skipped += int(lost)
+            row = self.done
             if status is Status.DONE:
                 continue
-            row = self.done
             slot = int(rows.slots[row])
             stuck = model(core, slot)
             ahead = int(np.count_nonzero(rows.slots[row:] == slot))

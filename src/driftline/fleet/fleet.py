@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -132,7 +133,9 @@ class Fleet:
             slots, fresh = self._keys.learned([key], 1, where, one=True)
             weight = inputs.as_weights(sample_weight, 1, where, number=False)
             label = models.label(y, where)
-            self._learn(CallRows(where, table, slots, self._key_of(fresh), label, weight, None, len(self), True, x), fresh)
+            key = partial(self._keys.key, fresh=fresh)
+            rows = CallRows(where, table, slots, key, label, weight, None, self._keys.count, True, x)
+            models.learn(rows, partial(self._keys.accept, fresh, slots))
 
     def _learn_many(
         self, keys: Any, X: Any, y: Any, sample_weight: Any, where: str, level: float | None
@@ -143,11 +146,9 @@ class Fleet:
         labels = self._models.labels(y, table.rows, where)
         weight = inputs.as_weights(sample_weight, table.rows, where)
         slots, fresh = self._keys.learned(keys, table.rows, where)
-        rows = CallRows(where, table, slots, self._key_of(fresh), labels, weight, level, len(self), source=X)
-        return slots, self._learn(rows, fresh)
-
-    def _learn(self, rows: CallRows, fresh: dict[Key, int]) -> Answer:
-        return self._models.learn(rows, lambda count: self._keys.accept(fresh, rows.slots[:count]))
+        key = partial(self._keys.key, fresh=fresh)
+        rows = CallRows(where, table, slots, key, labels, weight, level, self._keys.count, source=X)
+        return slots, self._models.learn(rows, partial(self._keys.accept, fresh, slots))
 
     def predict_many(self, keys: Any, X: Any) -> Array:
         """Predicts each row with the model of its key. For a key that was never learned, an untrained model predicts."""
@@ -175,17 +176,15 @@ class Fleet:
         with self._guard.claim(only=True):
             table = self._models.one_row(x, where, grow=False)
             slots = self._keys.predicted([key], 1, where, one=True)
-            rows = CallRows(where, table, slots, self._key_of({}), one=True, source=x)
+            rows = CallRows(where, table, slots, partial(self._keys.key, fresh={}), one=True, source=x)
             said = self._models.predict(rows).predictions[0]
         return float(said) if isinstance(said, np.floating) else said
 
     def _predict_many(self, keys: Any, X: Any, where: str, level: float | None = None) -> Answer:
         table = self._models.table(X, where)
         slots = self._keys.predicted(keys, table.rows, where)
-        return self._models.predict(CallRows(where, table, slots, self._key_of({}), level=level, source=X))
-
-    def _key_of(self, fresh: dict[Key, int]) -> Any:
-        return lambda slot: self._keys.key(slot, fresh)
+        rows = CallRows(where, table, slots, partial(self._keys.key, fresh={}), level=level, source=X)
+        return self._models.predict(rows)
 
     # Fitted attributes.
 

@@ -30,7 +30,12 @@ class Numbers:
 
     def learned(self, keys: Any, rows: int, where: str, one: bool = False) -> tuple[Array, dict[Key, int]]:
         """The slot of each row, and no new keys: numbers need not be remembered."""
-        numbers = self._as_numbers(keys, where)
+        try:
+            numbers = np.asarray(keys)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{where}: keys cannot be read as an array: {error}") from None
+        if numbers.dtype.kind not in "iu":
+            raise TypeError(f"{where}: keys must be whole numbers, got {numbers.dtype}; {_NAMED} keys of any other kind")
         if numbers.shape != (rows,):
             raise ValueError(
                 f"{where}: keys must be one whole number for each of {rows} rows, got the shape {numbers.shape}"
@@ -62,10 +67,10 @@ class Numbers:
         """Why a key is not found."""
         return f"keys must be whole numbers in [0, {self._met}), got {key!r}; {_NAMED} keys of any other kind"
 
-    def accept(self, fresh: dict[Key, int], slots: Array) -> None:
-        """Remembers the keys of the rows that were learned, which may be only the first of those passed to ``learned``."""
+    def accept(self, fresh: dict[Key, int], slots: Array, count: int) -> None:
+        """Remembers the keys of the first ``count`` of the rows that ``learned`` was asked for."""
         if self._grows:
-            self._met = max(self._met, int(slots.max()) + 1)
+            self._met = max(self._met, int(slots[:count].max()) + 1)
 
     def drop(self, slots: Array) -> None:
         """Does nothing: numbered keys stay, with untrained models."""
@@ -74,15 +79,6 @@ class Numbers:
     def listed(self) -> list[Key]:
         """Every key, in the order of the slots."""
         return list(range(self._met))
-
-    def _as_numbers(self, keys: Any, where: str) -> Array:
-        try:
-            numbers = np.asarray(keys)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{where}: keys cannot be read as an array: {error}") from None
-        if numbers.dtype.kind not in "iu":
-            raise TypeError(f"{where}: keys must be whole numbers, got {numbers.dtype}; {_NAMED} keys of any other kind")
-        return numbers
 
 
 class Names:
@@ -135,9 +131,9 @@ class Names:
         """Why a key is not found."""
         return f"no row of the key {key!r} was learned"
 
-    def accept(self, fresh: dict[Key, int], slots: Array) -> None:
-        """Remembers the keys of the rows that were learned, which may be only the first of those passed to ``learned``."""
-        last = int(slots.max())
+    def accept(self, fresh: dict[Key, int], slots: Array, count: int) -> None:
+        """Remembers the keys of the first ``count`` of the rows that ``learned`` was asked for."""
+        last = int(slots[:count].max())
         self._slots.update({name: slot for name, slot in fresh.items() if slot <= last})
 
     def drop(self, slots: Array) -> None:

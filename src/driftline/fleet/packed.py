@@ -85,11 +85,12 @@ class Packed:
             raise ValueError(f"{where}: the feature {new!r} is new, but the first row fixes the features of a fleet")
         return Table(row[None, :], 1, row.size, names, where)
 
-    def _fitting(self, table: Table, where: str) -> tuple[Any, Any, list[Name] | None]:
+    def _fitting(self, rows: CallRows) -> tuple[Any, Any, list[Name] | None]:
         """The core, its schedules and its names, created if these are the first rows."""
         if self.core is None:
-            return *self._make_core(table.columns, where), table.names
-        self._door.check(table, where)
+            return *self._make_core(rows.table.columns, rows.where), rows.table.names
+        if not rows.one:  # which the door has read
+            self._door.check(rows.table, rows.where)
         return self.core, self._schedules, self.names
 
     def _block(self, core: Any, rows: CallRows) -> Array:
@@ -106,7 +107,7 @@ class Packed:
 
     def predict(self, rows: CallRows) -> Answer:
         """Predicts without learning."""
-        core, schedules, _ = self._fitting(rows.table, rows.where)
+        core, schedules, _ = self._fitting(rows)
         self._make_room(core, int(rows.slots.max()) + 1, rows.where)
         call = Call(rows, self._block(core, rows), self._options.jobs)
         call.replay(core, schedules, self.learner, self._model)
@@ -114,7 +115,7 @@ class Packed:
 
     def learn(self, rows: CallRows, settle: Callable[[int], None]) -> Answer:
         """Predicts, then learns; passes ``settle`` the number of rows learned, possibly twice after an interrupt."""
-        core, schedules, names = self._fitting(rows.table, rows.where)
+        core, schedules, names = self._fitting(rows)
         width = core.features + self.learner.intercept
         if self.core is None and (words := stability.risk_of_memory(self.learner, width)):
             stability.issue(words)

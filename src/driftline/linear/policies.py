@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import Annotated, Any
 
 import numpy as np
@@ -60,7 +61,7 @@ class Divide(Checked):
     @cached_property
     def constant(self) -> float | None:
         """The factor, if it is the same for all rows; else None."""
-        return None if callable(self.forgetting) or is_sequence(self.forgetting) else float(self.forgetting)  # type: ignore[arg-type]
+        return float(self.forgetting) if isinstance(self.forgetting, Real) else None
 
     def values(self, first: int, count: int) -> Array:
         """The factors of the rows first, first + 1, ..."""
@@ -133,11 +134,6 @@ class Policy:
         return self.time if isinstance(self.time, Divide) and self.time.constant is None else None
 
     @property
-    def keeps_prior(self) -> bool:
-        """Whether forgetting keeps the prior."""
-        return isinstance(self.time, Divide) and self.time.keep_prior
-
-    @property
     def winds_up(self) -> bool:
         """Whether forgetting lets S grow without limit in directions that no row excites."""
         return isinstance(self.time, Divide) and self.time.constant != 1 and not self.time.keep_prior
@@ -162,9 +158,9 @@ class Policy:
 
     def native(self) -> _core.Policy:
         """The policy as the core's type."""
-        time, amount = Time.NONE, 1.0
+        time, amount, keep_prior = Time.NONE, 1.0, False
         if isinstance(self.time, Divide):
-            time, amount = Time.DIVIDE, self.time.constant or 1.0
+            time, amount, keep_prior = Time.DIVIDE, self.time.constant or 1.0, self.time.keep_prior
         elif isinstance(self.time, Add) and self.time.drift > 0:
             time, amount = Time.ADD, float(self.time.drift)
         every = isinstance(self.reset, Every)
@@ -180,5 +176,5 @@ class Policy:
             period=min(int(self.reset.period), sys.maxsize) if isinstance(self.reset, Every) else 0,
             radius=0.0 if self.radius is None or math.isinf(self.radius) else float(self.radius),
             growth_limit=float(self.growth_limit),
-            keep_prior=self.keeps_prior,
+            keep_prior=keep_prior,
         )

@@ -65,21 +65,17 @@ def is_token(text: Any) -> bool:
 
 def temporary(place: Path, token: str) -> Path:
     """The temporary file for a token, next to the file that it will replace."""
-    return _beside(place, f".driftline-{token}.part")
+    return place.with_name(f"{_stem(place)}.driftline-{token}.part")
 
 
 def lock_file(place: Path) -> Path:
     """The file whose lock shows that a process is writing ``place``."""
-    return _beside(place, ".driftline-lock")
+    return place.with_name(f"{_stem(place)}.driftline-lock")
 
 
 def is_sidecar(path: str | os.PathLike[str]) -> bool:
     """Whether a name is one that this module gives to temporary files and lock files."""
     return _ENDING.search(os.path.basename(path)) is not None
-
-
-def _beside(place: Path, ending: str) -> Path:
-    return place.with_name(_stem(place) + ending)
 
 
 def _stem(place: Path) -> str:
@@ -137,8 +133,11 @@ def sweep(place: Path) -> None:
     """Removes temporary files left by killed writers of a file. Files that cannot be locked stay."""
     start, end = f"{_stem(place)}.driftline-", ".part"
     with os.scandir(place.parent) as entries:
-        found = [Path(entry.path) for entry in entries if entry.name.startswith(start) and entry.name.endswith(end)]
-    found = [part for part in found if is_token(part.name[len(start) : -len(end)])]
+        found = [
+            Path(entry.path)
+            for entry in entries
+            if entry.name.startswith(start) and entry.name.endswith(end) and is_token(entry.name[len(start) : -len(end)])
+        ]
     for part in found:
         try:
             handle = os.open(part, os.O_NOFOLLOW | os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK)

@@ -32,7 +32,7 @@ def storable(cls: T) -> T:
 
 def encode(owner: str, name: str, value: Any) -> Any:
     """A parameter as a JSON value; raises ValueError, with owner and name, if it cannot be expressed."""
-    if value is None or type(value) in (bool, int, str):
+    if value is None or type(value) in (bool, int, str) or (type(value) is float and math.isfinite(value)):
         return value
     if type(value) in _names:
         return {"object": _names[type(value)], "fields": encode_fields(owner, f"{name}__", _fields[type(value)](value))}

@@ -66,6 +66,11 @@ def is_special(value: Any) -> bool:
     return isinstance(value, str) or (isinstance(value, _TIMES) and not inputs.is_missing(value))
 
 
+def has_special_values(x: Mapping[Name, Any]) -> bool:
+    """Whether a mapping holds text or times."""
+    return not {float, int}.issuperset(map(type, x.values())) and any(map(is_special, x.values()))
+
+
 def of_value(value: Any, where: str, what: str) -> Any:
     """A value in the form of :class:`Row`; raises ValueError or TypeError unless it is a number, text or a time."""
     if type(value) is float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any, Self
 
 import numpy as np
@@ -63,8 +64,10 @@ class Encoder:
         new: list[tuple[int, int, Any, str]] = []
         for place, (name, given) in enumerate(values.items()):
             found, keys = self.columns[name].encode(given, learned)
-            vectors |= {(name, key): vector for key, vector in found.items()}
-            new += [(row, place, name, key) for row, key in keys]
+            for key, vector in found.items():
+                vectors[name, key] = vector
+            for row, key in keys:
+                new.append((row, place, name, key))
         growth = self._add_features(new) if new else []
         return _side_by_side([vectors.get(feature) for feature in self.features], count), growth
 
@@ -73,7 +76,7 @@ class Encoder:
         self.features, self.names = [*self.features], [*self.names]  # copies share the lists
         taken = set(self.names)
         widths: dict[int, int] = {}
-        for row, _, name, key in sorted(new, key=lambda item: item[:2]):
+        for row, _, name, key in sorted(new, key=itemgetter(0, 1)):
             feature = self.columns[name].feature(key)
             while feature in taken:
                 feature += "'"

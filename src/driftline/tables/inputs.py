@@ -259,4 +259,6 @@ def as_row(x: Any, where: str) -> Array:
 
 def as_items(x: Mapping[Name, Any], where: str) -> dict[Name, float]:
     """A mapping's numbers by name."""
-    return {name: as_number(value, where, f"x[{name!r}]") for name, value in x.items()}
+    return {
+        name: value if type(value) is float else as_number(value, where, f"x[{name!r}]") for name, value in x.items()
+    }
