@@ -34,7 +34,9 @@ def learners() -> dict[str, type[Learner]]:
     extensions.load("learners")
     found: dict[str, type[Learner]] = {}
     for home in extensions.homes("learners"):
-        found |= {name: _learners[name] for name in sorted(_learners) if _learners[name].__module__ in (home, f"{home}.{name}")}
+        for name, cls in sorted(_learners.items()):
+            if cls.__module__ in (home, f"{home}.{name}"):
+                found.setdefault(name, cls)
     return found | _learners
 
 

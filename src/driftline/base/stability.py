@@ -31,21 +31,21 @@ def warn_of_memory(learner: Learner) -> None:
     """Warns of a memory that is too short, once for each model. Called when the core is made or grows."""
     if "memory" not in learner._warned and _hasty(learner) is not None:
         learner._next_look = 2 * learner.n_seen_  # the check takes O(d^3)
-        _warn(learner, "memory", short_memory(learner))
+        if words := short_memory(learner):
+            _warn(learner, "memory", words)
 
 
 def warn_of_range(learner: Learner) -> None:
     """Warns of predictions that ran away, once for each model. Called after a run, and by save."""
-    if "range" not in learner._warned:
-        _warn(learner, "range", far_predictions(learner))
+    if "range" not in learner._warned and (words := far_predictions(learner)):
+        _warn(learner, "range", words)
     if learner._next_look is not None and learner.n_seen_ >= learner._next_look:
         warn_of_memory(learner)
 
 
 def _warn(learner: Learner, kind: str, words: str) -> None:
-    if words:
-        issue(words)
-        learner._warned = learner._warned | {kind}
+    issue(words)
+    learner._warned = learner._warned | {kind}
 
 
 def issue(words: str) -> None:
@@ -111,8 +111,7 @@ def far_predictions(learner: Learner) -> str:
     members: Sequence[Learner] = getattr(learner._core, "members", ())
     if len(members) == 1 and learner._may_run_away:  # an average of weights runs away with them
         return far_predictions(members[0])
-    sums = learner._sums()
-    return far(learner, sums)
+    return far(learner, learner._sums())
 
 
 def far(learner: Learner, sums: Mapping[str, float]) -> str:

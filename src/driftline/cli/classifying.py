@@ -23,7 +23,7 @@ class Classifying(Following):
 
     def __init__(self, model: Learner, delay: int) -> None:
         super().__init__(model, delay, None, None)
-        self._score = make_class_scorer()
+        self.score = make_class_scorer()
         self._baselines = ClassBaselines(delay)
 
     @property
@@ -35,7 +35,7 @@ class Classifying(Following):
         """Predicts and learns the rows."""
         assert block.y is not None
         run = self.follower.step(block)
-        self._score.add(block.y, run.predictions, None, lambda: np.ones(len(block), dtype=bool))
+        self.score.add(block.y, run.predictions, None, lambda: np.ones(len(block), dtype=bool))
         self._baselines.add(block.y)
         return {**beginning(block), "prediction": as_written(run.predictions)}
 
@@ -45,7 +45,7 @@ class Classifying(Following):
 
     def in_words(self) -> list[str]:
         """Its accuracy, and the baselines'."""
-        own = figures(self._score)["accuracy"]
+        own = figures(self.score)["accuracy"]
         if own is None:
             return []
         shown = [

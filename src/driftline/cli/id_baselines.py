@@ -10,7 +10,7 @@ import numpy as np
 
 from driftline.cli.scoring import UNIT
 from driftline.evaluate.baselines import LastValue, RunningMean
-from driftline.evaluate.metrics import RMSE, BaselineRMSE
+from driftline.evaluate.metrics import BASELINE_ERRORS, RMSE
 from driftline.evaluate.scorer import Scorer, Settings
 from driftline.tables.inputs import Array
 
@@ -46,7 +46,7 @@ class IdBaselines:
 
     def figures(self) -> dict[str, float | None]:
         """The baselines' errors, by figure; None if there is nothing to measure."""
-        found = {BaselineRMSE(name).name: score.totals()["rmse"] for name, score in self.scores.items()}
+        found = {BASELINE_ERRORS[name]: score.totals()["rmse"] for name, score in self.scores.items()}
         return {name: None if math.isnan(value) else value for name, value in found.items()}
 
     def state(self) -> dict[str, dict[str, Any]]:

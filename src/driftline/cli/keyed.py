@@ -12,7 +12,6 @@ from driftline.base.learner import Learner
 from driftline.cli.scoring import make_plain_scorer
 from driftline.cli.tasks import Columns, Task, beginning
 from driftline.errors import DriftlineWarning
-from driftline.evaluate.scorer import Scorer
 from driftline.files import Block, Options, Rows
 from driftline.files.errors import DataError, Hint
 from driftline.files.follower import REFUSED
@@ -40,15 +39,9 @@ class Keyed(Task):
     """
 
     def __init__(self, model: Fleet, options: Options, level: float | None, log: KeyLog) -> None:
-        super().__init__(model, None)
+        super().__init__(model, make_plain_scorer(level), None)
         self.options, self.level, self.log = options, level, log
-        self._score = make_plain_scorer(level)
         self._words: list[str] = []
-
-    @property
-    def score(self) -> Scorer:
-        """The score of all predictions."""
-        return self._score
 
     @property
     def learner(self) -> Learner:

@@ -12,7 +12,6 @@ from driftline.cli.id_baselines import IdBaselines
 from driftline.cli.scoring import make_plain_scorer
 from driftline.cli.tasks import Columns, Task
 from driftline.delayed import Pending
-from driftline.evaluate.scorer import Scorer
 from driftline.files import Block, Rows
 from driftline.files.errors import DataError
 from driftline.files.follower import REFUSED
@@ -31,19 +30,13 @@ class Matching(Task):
     """
 
     def __init__(self, model: Pending, level: float | None, labels: Labels | None) -> None:
-        super().__init__(model, None)
+        super().__init__(model, make_plain_scorer(level), None)
         self.level, self.labels = level, labels
-        self._score = make_plain_scorer(level)
         self._told: list[tuple[float, ...]] = []  # label, prediction, ends and baselines' predictions, to be scored
         self._baselines = IdBaselines()
         self._latest = -math.inf  # time of the last row
         self.learned = 0  # labels so far
         self.held = 0  # labels that wait for a later row
-
-    @property
-    def score(self) -> Scorer:
-        """The score of the predictions whose labels have arrived."""
-        return self._score
 
     @property
     def figures(self) -> dict[str, float | None]:

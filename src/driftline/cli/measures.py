@@ -11,7 +11,7 @@ from driftline.base.run import Run
 from driftline.cli.class_baselines import ClassBaselines
 from driftline.cli.scoring import add_run, figures, make_class_scorer, make_scorer, r2_in_words
 from driftline.evaluate.baselines import BASELINES, LastValue
-from driftline.evaluate.metrics import BaselineRMSE
+from driftline.evaluate.metrics import BASELINE_ERRORS
 from driftline.evaluate.scorer import Scorer
 from driftline.evaluate.tables import Cell, Value
 from driftline.files import Block
@@ -88,7 +88,7 @@ class Errors(Measure):
 
     def baselines(self, own: Figures) -> list[tuple[str, list[Any]]]:
         """Last value, mean and season."""
-        keys = {kind.title: BaselineRMSE(name).name for name, kind in BASELINES.items()}
+        keys = {kind.title: BASELINE_ERRORS[name] for name, kind in BASELINES.items()}
         return [(title, [own[key], None, None, _ratio(own, key)]) for title, key in keys.items()]
 
 
@@ -143,5 +143,5 @@ def _r2(value: float | None) -> Value | Cell:
 
 def _ratio(own: Figures, key: str) -> float | None:
     """An error relative to that of the last value."""
-    error, last = own[key], own[BaselineRMSE(LastValue.name).name]
+    error, last = own[key], own[BASELINE_ERRORS[LastValue.name]]
     return error / last if error is not None and last else None

@@ -21,7 +21,7 @@ from driftline.cli.matching import Matching
 from driftline.cli.outputs import Mark, Output, open_output
 from driftline.cli.scoring import standing
 from driftline.cli.signals import Stop
-from driftline.cli.tasks import Columns, Following, Forecasting, Task
+from driftline.cli.tasks import Following, Forecasting, Task
 from driftline.delayed import Forecaster, Pending
 from driftline.errors import DriftlineWarning
 from driftline.evaluate import Progress
@@ -158,8 +158,9 @@ class FileRun:
 
     def _check_known(self) -> None:
         """Checks that the columns given as known ahead exist, if the file's columns are known."""
-        names = self.rows.columns()
-        for name in self.request.known or ():
+        known = self.request.known or ()
+        names = self.rows.columns() if known else ()
+        for name in known:
             if names and name not in names:
                 raise no_column(name, names, self.rows.name, "which --known names")
 
@@ -241,18 +242,22 @@ class FileRun:
             )
 
     def _learn(self, raw: RawBlock, bar: Progress) -> None:
-        begin = 0
-        while begin < len(raw) and not self.stop:
-            end = min(len(raw), begin + self._next_rows(raw.start + begin))
+        begin, rows = 0, len(raw)
+        while begin < rows and not self.stop:
+            end = min(rows, begin + self._next_rows(raw.start + begin))
             piece = raw.piece(begin, end)
             began = perf_counter()
-            columns, zone = self._follow(piece)
+            try:
+                columns, zone = self.task.take_raw(self.rows, piece)
+            except DataError as error:
+                raise error.within(self.rows.name) from error
             spent = perf_counter() - began
             self.learning += spent
             self.speed = (end - begin) / max(spent, 1e-6)
-            self._take(piece, columns, zone)
-            self.done, begin = piece.start + len(piece), end
-            bar.advance(len(piece), self.rows.share(piece.consumed), lambda: standing(self.task.score, self.task.learner))
+            if len(columns["row"]):  # rows that only bring labels have no predictions
+                self.output.write(columns, zone)
+            bar.advance(end - begin, self.rows.share(piece.consumed), lambda: standing(self.task.score, self.task.learner))
+            self.done, begin = raw.start + end, end
             self._save_if_due()
 
     def _next_rows(self, row: int) -> int:
@@ -263,16 +268,6 @@ class FileRun:
         if self.task.run_log is not None:  # snapshots are fastest if blocks begin at multiples of a power of 2
             rows -= (row + rows) % min(ALIGNED, 1 << (rows.bit_length() - 1))
         return rows
-
-    def _follow(self, piece: RawBlock) -> tuple[Columns, str | None]:
-        try:
-            return self.task.take_raw(self.rows, piece)
-        except DataError as error:
-            raise error.within(self.rows.name) from error
-
-    def _take(self, piece: RawBlock, columns: Columns, zone: str | None) -> None:
-        if len(columns["row"]):  # rows that only bring labels have no predictions
-            self.output.write(columns, zone)
 
     def _save_if_due(self) -> None:
         if self.request.state is None or self.done == self.saved_rows:

@@ -14,7 +14,7 @@ from driftline.cli.matching import Matching
 from driftline.cli.running import RunResult
 from driftline.cli.scoring import lower_by, r2_in_words
 from driftline.evaluate.baselines import BASELINES, OneSeasonAgo
-from driftline.evaluate.metrics import BaselineRMSE
+from driftline.evaluate.metrics import BASELINE_ERRORS
 from driftline.evaluate.tables import Cell, Table
 
 SHOWN_KEYS = 10
@@ -97,7 +97,7 @@ def _error_lines(found: dict[str, float | None], season: int | None) -> list[str
         + (f", R² {r2_in_words(r2)}" if r2 is not None else "")
     ]
     for name, kind in BASELINES.items():
-        error = found.get(BaselineRMSE(name).name)
+        error = found.get(BASELINE_ERRORS[name])
         if comparison := lower_by(rmse, error):
             which = f" (now the label of {season:,} rows before)" if kind is OneSeasonAgo else ""
             lines.append(f"  {comparison} the {kind.title}'s, {_shown(error)}{which}")
@@ -144,7 +144,7 @@ def step_table(by_step: list[dict[str, float | None]]) -> Table:
     """The errors of a forecast at some of its steps, the baselines' errors there, and the coverage."""
     last = len(by_step)
     shown = [step for step in range(1, last + 1) if step == last or step & (step - 1) == 0]  # 1, 2, 4, …
-    baselines = {kind.title: BaselineRMSE(name).name for name, kind in BASELINES.items()}
+    baselines = {kind.title: BASELINE_ERRORS[name] for name, kind in BASELINES.items()}
     rows = []
     for step in shown:
         own = by_step[step - 1]

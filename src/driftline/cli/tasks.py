@@ -18,7 +18,7 @@ from driftline.delayed.forecast import ForecastRun
 from driftline.evaluate.scorer import Scorer
 from driftline.files import Block, Encoder, Follower, Rows
 from driftline.files.errors import DataError
-from driftline.files.follower import REFUSED, Stretch, joined
+from driftline.files.follower import REFUSED, joined
 from driftline.files.raw import RawBlock
 from driftline.report import RunLog
 from driftline.report.clock import InUTC
@@ -33,16 +33,12 @@ class Task(ABC):
 
     Attributes:
         model: the model that learns and is saved.
+        score: the score behind the summary's figures.
         run_log: collects the data of the report; None for no report.
     """
 
-    def __init__(self, model: Any, run_log: RunLog | None) -> None:
-        self.model, self.run_log = model, run_log
-
-    @property
-    @abstractmethod
-    def score(self) -> Scorer:
-        """The score behind the summary's figures."""
+    def __init__(self, model: Any, score: Scorer, run_log: RunLog | None) -> None:
+        self.model, self.score, self.run_log = model, score, run_log
 
     @property
     @abstractmethod
@@ -107,14 +103,8 @@ class Following(Task):
     """Predicts each row, then learns the row whose label has arrived."""
 
     def __init__(self, model: Learner, delay: int, level: float | None, run_log: RunLog | None) -> None:
-        super().__init__(model, run_log)
+        super().__init__(model, make_scorer(delay, level), run_log)
         self.follower = Follower(model, delay=delay, level=level)
-        self._score = make_scorer(delay, level)
-
-    @property
-    def score(self) -> Scorer:
-        """The score of the predictions."""
-        return self._score
 
     @property
     def learner(self) -> Learner:
@@ -128,7 +118,7 @@ class Following(Task):
         watched = self.run_log is not None and self.learner._by_feature  # there are weights to show
         every = self.run_log.weights_every if self.run_log is not None and watched else None
         for stretch in self.follower.stretches(block, every):
-            self._report(stretch, block)
+            self._tell_report(stretch.run, stretch.X, stretch.y, block, stretch.times)
             runs.append(stretch.run)
         run = joined(runs)
         add_run(self.score, run, block)
@@ -136,9 +126,6 @@ class Following(Task):
         if run.lower is not None and run.upper is not None:
             columns |= {"lower": run.lower, "upper": run.upper}
         return columns
-
-    def _report(self, stretch: Stretch, block: Block) -> None:
-        self._tell_report(stretch.run, stretch.X, stretch.y, block, stretch.times)
 
     def state(self) -> dict[str, dict[str, Any]]:
         """Sums, and the rows that wait for their labels."""
@@ -169,14 +156,9 @@ class Forecasting(Task):
         level: float | None,
         run_log: RunLog | None,
     ) -> None:
-        super().__init__(model, run_log)
-        self.encoder, self.known, self.level = encoder, known, level
         self.scores = [make_scorer(step, level) for step in range(model.steps)]
-
-    @property
-    def score(self) -> Scorer:
-        """The score of the first step."""
-        return self.scores[0]
+        super().__init__(model, self.scores[0], run_log)
+        self.encoder, self.known, self.level = encoder, known, level
 
     @property
     def learner(self) -> Learner:

@@ -102,7 +102,7 @@ class OneSeasonAgo(Baseline):
     def after(self, labels: Array) -> Array:
         """The label one season before the predicted row, each time."""
         pieces = [self._after(labels[start : start + PIECE]) for start in range(0, max(len(labels), 1), PIECE)]
-        return np.concatenate([*(piece[:-1] for piece in pieces), pieces[-1][-1:]])
+        return np.concatenate([*[piece[:-1] for piece in pieces], pieces[-1][-1:]])
 
     def _after(self, labels: Array) -> Array:
         rows, count = len(self.past), len(labels)

@@ -151,6 +151,9 @@ class BaselineRMSE(RMSE):
         return {self.column: np.square(rows.y - rows.baselines[self.baseline])}
 
 
+BASELINE_ERRORS = {name: BaselineRMSE(name).name for name in BASELINES}  # the metric of each baseline
+
+
 class MAE(Metric):
     """Mean absolute error."""
 

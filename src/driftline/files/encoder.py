@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from driftline.files.options import CLASSIFY, Options
 from driftline.files.raw import RawBlock
 from driftline.tables import encoder, kinds
 from driftline.tables.calendar import MISSING
-from driftline.tables.columns import Categories, Numbers, Unknown, all_finite
+from driftline.tables.columns import Categories, Numbers, Unknown
 from driftline.tables.inputs import Array
 
 RECENT = 11  # times to keep: enough to see the steps of two working weeks
@@ -53,9 +53,9 @@ class Block:
     def __len__(self) -> int:
         return len(self.X)
 
-    def spans(self) -> Iterator[tuple[int, int, int]]:
+    def spans(self) -> list[tuple[int, int, int]]:
         """Spans of rows with the same features: (first row, end, number of features)."""
-        yield from encoder.spans(self.growth, self.width_before, len(self))
+        return encoder.spans(self.growth, self.width_before, len(self.X))
 
 
 class Encoder(encoder.Encoder):
@@ -115,7 +115,8 @@ class Encoder(encoder.Encoder):
             raise DataError(f"holds {raw.kinds.get(name)}, but held {column.kind} before", column=name) from None
 
     def _finite(self, values: Array, name: str, raw: RawBlock) -> Array:
-        if not all_finite(values) and (infinite := np.isinf(values)).any():
+        infinite = np.isinf(values)
+        if infinite.any():
             row = int(infinite.argmax())
             what = "the target" if name == self.options.target else "the number"
             hints = [] if name == self.options.target else [Hint("drop", name, "to leave the column out")]

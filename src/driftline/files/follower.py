@@ -66,24 +66,19 @@ class Follower:
         """
         if block.y is None:
             raise ValueError("Follower: the block has no labels")
-        for first, last, width in block.spans():
-            for begin, end in self._parts(first, last, width, None if weights_every is None else block.start):
+        for begin, last, width in block.spans():
+            while begin < last:  # a few rows at a time until the learner knows all features, then the rest
+                as_table = self._takes_tables(width)
+                size = last - begin if as_table or not width else min(1 + self.delay, last - begin)
+                row = block.start + begin
+                if weights_every is not None and row & -row < ALIGNED:
+                    size = min(size, max(row & -row, 1))  # ends at a row that allows a larger distance between snapshots
+                end = begin + size
                 X, y = block.X[begin:end, :width], block.y[begin:end]
-                every = None if weights_every is None else weights_every(end - begin)
-                run = self._follow(X, y, block, begin, every)
+                every = None if weights_every is None else weights_every(size)
+                run = self._follow(X, y, block, begin, every, as_table)
                 yield Stretch(X, y, None if block.times is None else block.times[begin:end], run, block.zone)
-
-    def _parts(self, first: int, last: int, width: int, start: int | None) -> Iterator[tuple[int, int]]:
-        """Cuts rows into parts: a few at a time until the learner knows all features, then the rest.
-
-        If snapshots are taken, a part ends at a row whose number allows a larger distance between them.
-        """
-        while first < last:
-            size = 1 + self.delay if width and not self._takes_tables(width) else last - first
-            if start is not None and (divisor := (start + first) & -(start + first)) < ALIGNED:
-                size = min(size, max(divisor, 1))
-            yield first, min(first + size, last)
-            first += size
+                begin = end
 
     def _knows(self, width: int) -> bool:
         """Whether the learner knows all features, so that rows can be arrays."""
@@ -93,9 +88,9 @@ class Follower:
         """Whether the learner can take rows as a table: it knows their features, or is about to learn its first row."""
         return self._knows(width) or (width > 0 and not self.delay and self.model._core is None)
 
-    def _follow(self, X: Array, y: Array, block: Block, begin: int, every: int | None) -> Run:
+    def _follow(self, X: Array, y: Array, block: Block, begin: int, every: int | None, as_table: bool) -> Run:
         """Takes all rows at once if the learner can, otherwise singly; takes a snapshot every ``every`` rows."""
-        if not self.delay and self._takes_tables(X.shape[1]):
+        if as_table and not self.delay:
             table = Table(np.ascontiguousarray(X), *X.shape, block.names[: X.shape[1]], "Follower")
             with suppress(*REFUSED):  # a refusal leaves the learner as it was
                 return self.model.run(table, y, level=self.level, weights_every=every)

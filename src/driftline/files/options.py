@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
 from driftline.base.rules import WHOLE, choice
@@ -117,14 +117,12 @@ class Options:
 
     def plain(self) -> dict[str, Any]:
         """The options as plain values for JSON, by name."""
-        known = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
-        return {name: known[name] for name in _kept()}
+        return {name: list(value) if isinstance(value := getattr(self, name), tuple) else value for name in _KEPT}
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Self:
         """Inverts :meth:`plain`; ignores further entries, and raises KeyError if one is missing."""
-        return cls(**{name: plain[name] for name in _kept()})
+        return cls(**{name: plain[name] for name in _KEPT})
 
 
-def _kept() -> list[str]:
-    return [each.name for each in fields(Options) if each.metadata.get("kept", True)]
+_KEPT = [each.name for each in fields(Options) if each.metadata.get("kept", True)]

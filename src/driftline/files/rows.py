@@ -94,14 +94,10 @@ class Rows:
         """How many rows there are, if the file says so."""
         return self.reader.rows
 
-    @property
-    def size(self) -> int | None:
-        """How many bytes there are, if known."""
-        return self.reader.opened.size
-
     def share(self, consumed: int | None) -> float | None:
         """The share of the source that ``consumed`` bytes make up, if its size is known."""
-        return consumed / self.size if consumed and self.size else None
+        size = self.reader.opened.size
+        return consumed / size if consumed and size else None
 
     def state(self) -> dict[str, Any]:
         """What is known about the columns, as plain values."""

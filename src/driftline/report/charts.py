@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from driftline.evaluate.baselines import BASELINES as KINDS
-from driftline.evaluate.metrics import BaselineRMSE
+from driftline.evaluate.metrics import BASELINE_ERRORS
 from driftline.report import words
 from driftline.report.contributions import Contributions, most_moving
 from driftline.report.facts import BASELINES, Facts
@@ -94,7 +94,7 @@ def by_step(figures: Sequence[Mapping[str, float | None]], facts: Facts) -> list
         return np.array([np.nan if own[name] is None else own[name] for own in figures], dtype=np.float64)
 
     model = facts.model_summary.get("learner", "model")
-    lines = [Line(kind.title, values(BaselineRMSE(name).name), name, dashed=name == "mean") for name, kind in KINDS.items()]
+    lines = [Line(kind.title, values(BASELINE_ERRORS[name]), name, dashed=name == "mean") for name, kind in KINDS.items()]
     errors = (*reversed(lines), Line(model, values("rmse"), "model"))
     about = (
         "Root mean squared error of the rows as they were forecast from so many rows before, with the labels through there."

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from driftline.evaluate.baselines import BASELINES, OneSeasonAgo
-from driftline.evaluate.metrics import BaselineRMSE
+from driftline.evaluate.metrics import BASELINE_ERRORS
 from driftline.report import words
 from driftline.report.alarms import AlarmLine
 from driftline.report.evidence import NEAR
@@ -103,7 +103,7 @@ def _measure(alarms: Sequence[AlarmLine]) -> AlarmLine:
 
 def steps_ahead(figures: Sequence[Mapping[str, float | None]]) -> str:
     """How a forecast does at its last step."""
-    error, season = figures[-1]["rmse"], figures[-1][BaselineRMSE(OneSeasonAgo.name).name]
+    error, season = figures[-1]["rmse"], figures[-1][BASELINE_ERRORS[OneSeasonAgo.name]]
     if error is None or not season:
         return "This is about the first step."
     than = words.compared(error, season)

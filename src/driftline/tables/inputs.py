@@ -106,7 +106,12 @@ def _kind(error: Exception) -> type[Exception]:
 
 
 class Table:
-    """Rows of numbers with their names, handed out in blocks of float64 or float32."""
+    """Rows of numbers with their names, handed out in blocks of float64 or float32.
+
+    ``library`` is the library of the frame that holds the rows, if driftline can make its frames too.
+    """
+
+    library: str | None = None
 
     def __init__(self, values: Any, rows: int, columns: int, names: list[Name] | None, where: str) -> None:
         self.rows, self.columns, self.names = rows, columns, names
@@ -115,11 +120,6 @@ class Table:
             raise ValueError(f"{where}: X has 0 sample(s) (shape=({rows}, {columns})) while a minimum of 1 is required.")
         if columns < 1:
             raise ValueError(f"{where}: X has 0 feature(s) (shape=({rows}, 0)) while a minimum of 1 is required.")
-
-    @property
-    def library(self) -> str | None:
-        """The library of the frame that holds the rows; None if they are not in a frame."""
-        return None
 
     def block(self, start: int, stop: int) -> Array:
         """Rows ``start`` to ``stop`` as numbers."""
@@ -136,15 +136,14 @@ class Table:
 class FrameTable(Table):
     """A frame of any library that narwhals knows."""
 
+    def __init__(self, frame: Any, names: list[Name] | None, where: str) -> None:
+        super().__init__(frame, len(frame), len(frame.columns), names, where)
+        self.library = library_of(frame)
+
     @property
     def frame(self) -> Any:
         """The frame, as narwhals sees it."""
         return self._values
-
-    @property
-    def library(self) -> str | None:
-        """The library of the frame, if driftline can make its frames too."""
-        return library_of(self._values)
 
     def block(self, start: int, stop: int) -> Array:
         """Rows ``start`` to ``stop`` as numbers."""
@@ -196,7 +195,7 @@ def _frame_table(X: Any, where: str) -> FrameTable:
         raise _kind(error)(f"{where}: X cannot be read as a frame: {error}") from error
     if not all(isinstance(name, str) for name in frame.columns):
         names = None
-    return FrameTable(frame, len(frame), len(frame.columns), names, where)
+    return FrameTable(frame, names, where)
 
 
 def as_vector(values: Any, rows: int, where: str, what: str) -> Array:
@@ -259,6 +258,4 @@ def as_row(x: Any, where: str) -> Array:
 
 def as_items(x: Mapping[Name, Any], where: str) -> dict[Name, float]:
     """A mapping's numbers by name."""
-    return {
-        name: value if type(value) is float else as_number(value, where, f"x[{name!r}]") for name, value in x.items()
-    }
+    return {name: value if type(value) is float else as_number(value, where, f"x[{name!r}]") for name, value in x.items()}
