@@ -255,6 +255,22 @@ def test_a_row_that_one_part_refuses_is_learned_by_none(way, others):
     assert same(model.__getstate__(), before[-1])
 
 
+@pytest.mark.parametrize("tells", [False, True])
+def test_a_part_that_asks_for_more_of_its_schedule_learns_the_row_too(tells):
+    """Its table of thresholds ends after 4,096 resets, one a row here, when the part before it has learned the row."""
+    X, y = drifting(0, 4096, 2)
+    parts = [dl.RLS(), dl.SecondOrder(reset=dl.Below([10.0]))]
+    model = dl.Network(parts)
+    model.run(X[:-1], y[:-1])
+    if tells:
+        model.tell(model.ask(X[-1]), y[-1])
+    else:
+        model.learn_one(X[-1], y[-1])
+    for part, alone in zip(model.learners_, parts, strict=True):
+        alone.run(X, y)
+        np.testing.assert_array_equal(part.coef_, alone.coef_)
+
+
 def test_a_saved_network_keeps_its_parts(tmp_path):
     model = dl.Network([dl.RLS(forgetting=[0.9, 0.8]), dl.GD(loss=dl.losses.Huber(2.0)), dl.Network()], dl.AROWR(noise=2.0))
     X, y = drifting(1, 40, 3)

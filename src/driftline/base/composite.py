@@ -235,7 +235,9 @@ class Composite:
         core = self.marked(part)
         if isinstance(core, Composite):
             return core.update_told(ticket, y, weight)
-        return Update([(partial(core.tell, ticket, y, weight), partial(part.tell, ticket, y, sample_weight=weight))], [])
+        where = f"{type(part).__name__}.tell"
+        rest = partial(careful.tell_part, part, ticket, y, weight, where)
+        return Update([(partial(core.tell, ticket, y, weight), rest)], [])
 
     @property
     def rows(self) -> int:
