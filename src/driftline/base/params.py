@@ -75,6 +75,8 @@ class Parametrised:
 
     _params: ClassVar[dict[str, Param]] = {}
     _quiet: ClassVar[tuple[str, ...]] = ()  # parameters that repr omits at their default
+    _given: dict[str, Any]  # parameters by name, as given
+    _values: SimpleNamespace  # the same, numbers as Python's own types
 
     def __init_subclass__(cls, *, init: bool = True, **kwargs: Any) -> None:  # init=False: type checkers are told otherwise
         super().__init_subclass__(**kwargs)

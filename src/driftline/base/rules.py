@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, TypeGuard, TypeVar, get_args, get_or
 import numpy as np
 
 T = TypeVar("T")
-_PLAIN = (bool, int, float)
+_PLAIN: tuple[type, ...] = (bool, int, float)
 
 
 @dataclasses.dataclass(frozen=True)

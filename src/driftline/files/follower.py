@@ -18,7 +18,7 @@ from driftline.base.ticket import Ticket
 from driftline.delayed import packed
 from driftline.files.encoder import Block
 from driftline.files.errors import DataError
-from driftline.tables.inputs import Array, Table
+from driftline.tables.inputs import Array, Name, Table
 
 REFUSED = (ValueError, FloatingPointError)  # what a learner raises for a row that it refuses
 ALIGNED = 4096  # a multiple of every distance between snapshots
@@ -91,7 +91,8 @@ class Follower:
     def _follow(self, X: Array, y: Array, block: Block, begin: int, every: int | None, as_table: bool) -> Run:
         """Takes all rows at once if the learner can, otherwise singly; takes a snapshot every ``every`` rows."""
         if as_table and not self.delay:
-            table = Table(np.ascontiguousarray(X), *X.shape, block.names[: X.shape[1]], "Follower")
+            names: list[Name] = list(block.names[: X.shape[1]])
+            table = Table(np.ascontiguousarray(X), len(X), len(names), names, "Follower")
             with suppress(*REFUSED):  # a refusal leaves the learner as it was
                 return self.model.run(table, y, level=self.level, weights_every=every)
         runs: list[Run] = []
