@@ -7,13 +7,35 @@ from typing import Any
 
 import numpy as np
 
-from driftline._core import Level, Ticket
+from driftline._core import Level, Outputs, Ticket
 from driftline.base.composite import Composite, core_of, exclusive
 from driftline.base.ticket import copy_of
+from driftline.tables.inputs import Array
+
+_LARGEST = np.finfo(np.float64).max
+
+
+def held(values: Any) -> Any:
+    """Clips to the range of float64."""
+    return np.clip(values, -_LARGEST, _LARGEST)
 
 
 class ByErrors(Composite):
     """A composite whose first learner above only records errors: its rows are 0, and it predicts 0."""
+
+    @exclusive
+    def sums(self) -> dict[str, float]:
+        """Rows, loss and largest loss of the predictions."""
+        return self.above[0]._sums()
+
+    def _row(self, x: Any) -> Array | None:
+        """The row as an array, or None if Python must read it."""
+        if core_of(self.members[0]).predict(x) is None:
+            return None
+        if isinstance(x, dict):
+            assert self._names is not None
+            x = [x.get(name, 0.0) for name in self._names]
+        return np.asarray(x, dtype=np.float64)
 
     @exclusive
     def predict_interval(self, x: Any, level: Level) -> tuple[float, float] | None:
@@ -32,3 +54,16 @@ class ByErrors(Composite):
         numbers = errors.numbers
         numbers[0] = prediction
         return kind(copy_of(x), self.mark, numbers, None, [*parts, errors, *more])
+
+    def _note_errors(self, y: Array | None, weight: Array | None, learned: Array, out: Outputs) -> None:
+        """Records the errors of the learned rows, if there are labels, and writes the intervals."""
+        errors = core_of(self.above[0])
+        if y is None:
+            lower, upper = errors.predict_interval(np.zeros(1), out.level) if out.lower is not None else (None, None)
+        else:
+            lower, upper = (None, None) if out.lower is None else np.empty((2, len(y)))
+            own = Outputs(np.empty(len(y)), lower=lower, upper=upper, level=None if out.lower is None else out.level)
+            missed = np.where(learned, y - out.predictions, np.nan)
+            errors.run(np.zeros((len(y), 1)), np.ascontiguousarray(held(missed)), weight, True, own, 0)
+        if out.lower is not None:
+            out.lower[:], out.upper[:] = out.predictions + lower, out.predictions + upper

@@ -11,9 +11,9 @@ import numpy as np
 from driftline._core import Outputs
 from driftline.base import params
 from driftline.base.batch import Batch
-from driftline.base.by_errors import ByErrors
+from driftline.base.by_errors import ByErrors, held
 from driftline.base.certificate import Certificate
-from driftline.base.composite import Composite, Update, core_of, exclusive, is_weight, learning, tell_each, together
+from driftline.base.composite import Composite, Update, exclusive, is_weight, learning, tell_each, together
 from driftline.base.learner import Learner
 from driftline.base.meta import LINEAR, MetaLearner
 from driftline.base.registry import learner
@@ -23,7 +23,6 @@ from driftline.linear.lms import LMS
 from driftline.tables.inputs import Array
 
 _DEFAULT = LMS()
-_LARGEST = np.finfo(np.float64).max
 _ERRORS = LMS(intercept=False)  # predicts 0 on rows of 0, so it only tracks the errors
 
 
@@ -96,11 +95,6 @@ class _Averaged(ByErrors):
         self._total = np.zeros(self.features + self.intercept)
         self._count = 0
 
-    @exclusive
-    def sums(self) -> dict[str, float]:
-        """Rows, loss and largest loss of the predictions made with the mean."""
-        return self.above[0]._sums()
-
     def _own_state(self) -> dict[str, Array]:
         return {"total": self._total.copy(), "count": np.array([float(self._count)])}
 
@@ -131,12 +125,8 @@ class _Averaged(ByErrors):
 
     def _row(self, x: Any) -> Array | None:
         """The row as an array with the constant feature last, or None if Python must read it."""
-        if core_of(self.members[0]).predict(x) is None:
-            return None
-        if isinstance(x, dict):
-            assert self._names is not None
-            x = np.array([x.get(name, 0.0) for name in self._names], dtype=np.float64)
-        return self._with_constant(np.asarray(x, dtype=np.float64)[None, :])
+        row = super()._row(x)
+        return None if row is None else self._with_constant(row[None, :])
 
     def _with_constant(self, rows: Array) -> Array:
         """Appends the constant feature, and rounds to the learner's precision."""
@@ -156,7 +146,7 @@ class _Averaged(ByErrors):
             return None
         member = self.members[0]
         used, prediction = member._weights, float(_products(row, self._mean())[0])
-        parts = [learning(member, x, y, weight), learning(self.above[0], np.zeros(1), _held(y - prediction), weight)]
+        parts = [learning(member, x, y, weight), learning(self.above[0], np.zeros(1), held(y - prediction), weight)]
         return together(parts, self._adding(used))
 
     @exclusive
@@ -174,7 +164,7 @@ class _Averaged(ByErrors):
             return None
         parts = [
             self.telling(self.members[0], ticket.parts[0], y, weight),
-            self.telling(self.above[0], ticket.parts[1], _held(y - ticket.prediction), weight),
+            self.telling(self.above[0], ticket.parts[1], held(y - ticket.prediction), weight),
         ]
         return together(parts, self._adding(self.members[0]._weights))
 
@@ -183,14 +173,14 @@ class _Averaged(ByErrors):
         used = self.members[0]._weights
         tell_each(self.members, ticket.parts[:1], batch)
         assert batch.y is not None
-        tell_each(self.above, ticket.parts[1:], batch, [_held(float(batch.y[0]) - ticket.prediction)])
+        tell_each(self.above, ticket.parts[1:], batch, [held(float(batch.y[0]) - ticket.prediction)])
         for add in self._adding(used):
             add()
 
     def _adding(self, used: Array) -> list[Callable[[], None]]:
         """The calls that add these weights to the mean."""
         with np.errstate(over="ignore"):
-            total = _held(self._total + used)
+            total = held(self._total + used)
         return [partial(setattr, self, "_total", total), partial(setattr, self, "_count", self._count + 1)]
 
     def replay(self, batch: Batch, out: Outputs) -> int:
@@ -201,14 +191,14 @@ class _Averaged(ByErrors):
         whole = ~np.isnan(said[:, 0])
         if y is None:
             out.predictions[:] = np.where(whole, self._said(batch.x, self._mean()), np.nan)
-            self._write_intervals(out)
+            self._note_errors(None, None, whole, out)
             return skipped
         learned = whole & (np.abs(y) <= member._largest)
         if batch.weight is not None:
             learned &= batch.weight > 0
         used = np.vstack([first, kept[0][:-1]])
         with np.errstate(over="ignore", invalid="ignore"):
-            totals = _held(np.add.accumulate(np.vstack([self._total, np.where(learned[:, None], used, 0.0)]), axis=0))
+            totals = held(np.add.accumulate(np.vstack([self._total, np.where(learned[:, None], used, 0.0)]), axis=0))
         counts = self._count + np.append(0, np.cumsum(learned))
         means = np.where(counts[:, None] > 0, totals / np.maximum(counts, 1)[:, None], np.vstack([used, kept[0][-1:]]))
         out.predictions[:] = np.where(whole, self._said(np.where(whole[:, None], batch.x, 0.0), means[:-1]), np.nan)
@@ -222,29 +212,9 @@ class _Averaged(ByErrors):
         whole = np.abs(block) <= self.members[0]._largest
         return _products(self._with_constant(np.where(whole, block, 0.0)), means)
 
-    def _note_errors(self, y: Array, weight: Array | None, learned: Array, out: Outputs) -> None:
-        """Records the errors of the learned rows, and writes the intervals."""
-        errors = np.where(learned, y - out.predictions, np.nan)
-        ends = {} if out.lower is None else {"lower": np.empty(len(y)), "upper": np.empty(len(y)), "level": out.level}
-        own = Outputs(np.empty(len(y)), **ends)
-        rows = np.zeros((len(y), 1))
-        core_of(self.above[0]).run(rows, np.ascontiguousarray(_held(errors)), weight, True, own, 0)
-        if out.lower is not None:
-            out.lower[:], out.upper[:] = out.predictions + own.lower, out.predictions + own.upper
-
-    def _write_intervals(self, out: Outputs) -> None:
-        if out.lower is not None:
-            lower, upper = core_of(self.above[0]).predict_interval(np.zeros(1), out.level)
-            out.lower[:], out.upper[:] = out.predictions + lower, out.predictions + upper
-
 
 def _products(rows: Array, weights: Array) -> Array:
     """Dot products by row, with the same order of summation for any number of rows."""
     with np.errstate(over="ignore", invalid="ignore"):
         sums: Array = np.nan_to_num(np.add.reduce(rows * weights, axis=1)) + 0.0  # finite, and no negative zero
     return sums
-
-
-def _held(values: Any) -> Any:
-    """Clips to the range of float64."""
-    return np.clip(values, -_LARGEST, _LARGEST)

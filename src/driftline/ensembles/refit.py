@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +14,7 @@ import numpy as np
 from driftline._core import Outputs
 from driftline.base import params
 from driftline.base.batch import Batch
-from driftline.base.by_errors import ByErrors
+from driftline.base.by_errors import ByErrors, held
 from driftline.base.certificate import Certificate
 from driftline.base.composite import (
     Composite,
@@ -37,7 +38,6 @@ from driftline.tables.inputs import Array
 
 _FIRST = Ridge()  # predicts until the first fit is in use
 _ERRORS = LMS(intercept=False)  # predicts 0 on rows of 0, so it only tracks the errors
-_LARGEST = np.finfo(np.float64).max
 _NONE = np.empty(0)
 _ESTIMATOR = Rule(
     lambda value: all(callable(getattr(value, name, None)) for name in ("fit", "predict", "get_params")),
@@ -149,11 +149,6 @@ class _Refit(ByErrors):
         """Sets the parameters."""
         self.fits = Fits(estimator, every, window, lags, self.features)
 
-    @exclusive
-    def sums(self) -> dict[str, float]:
-        """Rows, loss and largest loss of the predictions."""
-        return self.above[0]._sums()
-
     def weights(self) -> Array:
         """There are no weights."""
         return np.zeros(1, dtype=self.dtype)
@@ -175,15 +170,6 @@ class _Refit(ByErrors):
         self.fits.grow(self.features, more)
         super().grow(more)
 
-    def _row(self, x: Any) -> Array | None:
-        """The row as an array, or None if Python must read it."""
-        if core_of(self.members[0]).predict(x) is None:
-            return None
-        if isinstance(x, dict):
-            assert self._names is not None
-            return np.array([x.get(name, 0.0) for name in self._names], dtype=np.float64)
-        return np.asarray(x, dtype=np.float64)
-
     def _predict(self, x: Any, row: Array, ahead: int) -> tuple[float, Array]:
         lagged = self.fits.lagged(ahead, self.fits.labels)
         first = np.clip([core_of(self.members[0]).predict(x)], *self.fits.ranges(_NONE))
@@ -201,7 +187,7 @@ class _Refit(ByErrors):
         if row is None:
             return None
         prediction, lagged = self._predict(x, row, 1)
-        error = learning(self.above[0], np.zeros(1), _held(y - prediction), weight)
+        error = learning(self.above[0], np.zeros(1), held(y - prediction), weight)
         return together([learning(self.members[0], x, y, weight), error], self._adding(row, lagged, y))
 
     @exclusive
@@ -223,7 +209,7 @@ class _Refit(ByErrors):
             return None
         parts = [
             self.telling(self.members[0], ticket.parts[0], y, weight),
-            self.telling(self.above[0], ticket.parts[1], _held(y - ticket.prediction), weight),
+            self.telling(self.above[0], ticket.parts[1], held(y - ticket.prediction), weight),
         ]
         return together(parts, self._adding(row, _lagged_of(ticket), y))
 
@@ -238,7 +224,7 @@ class _Refit(ByErrors):
         tell_each(self.members, ticket.parts[:1], batch)
         assert batch.y is not None
         y, row = float(batch.y[0]), np.asarray(batch.x[0], dtype=np.float64)
-        tell_each(self.above[:1], ticket.parts[1:2], batch, [_held(y - ticket.prediction)])
+        tell_each(self.above[:1], ticket.parts[1:2], batch, [held(y - ticket.prediction)])
         self.fits.add(row[None], _lagged_of(ticket)[None], np.array([y]))
 
     def replay(self, batch: Batch, out: Outputs) -> int:
@@ -252,7 +238,7 @@ class _Refit(ByErrors):
             lagged = np.tile(self.fits.lagged(self.late + 1, self.fits.labels), (int(whole.sum()), 1))
             first = np.clip(said[whole, 0], *self.fits.ranges(_NONE))
             out.predictions[whole] = self.fits.predict(rows[whole], lagged, first)
-            self._write_intervals(out)
+            self._note_errors(None, None, whole, out)
             return skipped
         table = self._table(rows, y, whole, batch.weight)
         start = 0
@@ -286,20 +272,6 @@ class _Refit(ByErrors):
         if len(news):
             self.fits.add(table.rows[at][placed], lagged[placed], news, table.learned[at][placed])
 
-    def _note_errors(self, y: Array, weight: Array | None, learned: Array, out: Outputs) -> None:
-        """Records the errors of the learned rows, and writes the intervals."""
-        errors = np.where(learned, y - out.predictions, np.nan)
-        ends = {} if out.lower is None else {"lower": np.empty(len(y)), "upper": np.empty(len(y)), "level": out.level}
-        own = Outputs(np.empty(len(y)), **ends)
-        core_of(self.above[0]).run(np.zeros((len(y), 1)), np.ascontiguousarray(_held(errors)), weight, True, own, 0)
-        if out.lower is not None:
-            out.lower[:], out.upper[:] = out.predictions + own.lower, out.predictions + own.upper
-
-    def _write_intervals(self, out: Outputs) -> None:
-        if out.lower is not None:
-            lower, upper = core_of(self.above[0]).predict_interval(np.zeros(1), out.level)
-            out.lower[:], out.upper[:] = out.predictions + lower, out.predictions + upper
-
 
 @dataclass(frozen=True)
 class _Table:
@@ -313,15 +285,10 @@ class _Table:
 
 def _is_label(y: Any) -> bool:
     """Whether a label needs no conversion."""
-    return isinstance(y, float) and bool(abs(y) <= _LARGEST)
+    return isinstance(y, float) and math.isfinite(y)
 
 
 def _lagged_of(ticket: Ticket) -> Array:
     """The lagged labels that a ticket carries; NaN for those before the first label."""
     missing, lagged = np.asarray(ticket.parts[2].x)[1:].reshape(2, -1)
     return np.where(missing, np.nan, lagged)
-
-
-def _held(values: Any) -> Any:
-    """Clips to the range of float64."""
-    return np.clip(values, -_LARGEST, _LARGEST)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import driftline
 from driftline.report import svg, words
 from driftline.report.key_log import KeyFacts, KeyLog
-from driftline.report.page import TEMPLATES, check_jinja
+from driftline.report.page import filled
 from driftline.storage import atomic
 from driftline.tables.inputs import Array
 
@@ -39,15 +37,10 @@ def render(log: KeyLog, keys: list[Any], *, learner: str, target: str, column: s
         column: where the keys stood.
         command: what was typed.
     """
-    check_jinja()
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
-    )
     ranked = log.ranked(keys)
     facts = [found for _, found in ranked]
-    return environment.get_template("keys.html").render(
+    return filled(
+        "keys.html",
         title=f"{learner} following {target}, a model for each {column}",
         subtitle=[words.count(len(keys), "key"), words.count(sum(found.rows for found in facts), "row")],
         headline=headline(facts),
@@ -56,10 +49,8 @@ def render(log: KeyLog, keys: list[Any], *, learner: str, target: str, column: s
         left_out=max(0, len(facts) - LISTED),
         sections=[(number, found, _pictures(log.history(place))) for number, (place, found) in enumerate(ranked[:SHOWN])],
         shown=SHOWN,
-        number=words.number,
         command=command,
         roles=("model", "target"),
-        made=f"driftline {driftline.__version__}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
     )
 
 

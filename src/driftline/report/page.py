@@ -53,20 +53,15 @@ RunLog._write_page = write_page
 
 def render(log: RunLog, *, command: str | None = None, title: str | None = None, steps: Figures = ()) -> str:
     """The page as text; ``steps`` are the figures of a forecast at each step, of which the run log followed the first."""
-    check_jinja()
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
     if not log.rows:
         raise ValueError("the report needs at least one row: nothing was added")
     script, style, licence = (_vendored(name) for name in ("uPlot.iife.min.js", "uPlot.min.css", "LICENSE"))
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
-    )
     facts = Facts(log)
     found = contributions(facts)
     drawn, alarms = charts(facts, found), alarm_lines(facts, found)
     ahead = by_step(steps, facts) if steps else []
-    return environment.get_template("report.html").render(
+    return filled(
+        "report.html",
         title=title or f"{facts.model_summary.get('learner', 'A model')} following {log.target}",
         subtitle=[*_subtitle(facts), *([f"forecast {words.count(len(steps), 'step')} ahead"] if steps else [])],
         headline=[*headline(facts, alarms), *([steps_ahead(steps)] if steps else [])],
@@ -89,15 +84,25 @@ def render(log: RunLog, *, command: str | None = None, title: str | None = None,
         certified=certified(facts.model_summary["certificate"]) if facts.model_summary else [],
         happened=happened(facts.model_summary["certificate"]) if facts.model_summary else [],
         command=command,
-        number=words.number,
         sparkline=svg.sparkline,
-        made=f"driftline {driftline.__version__}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
         vendored_script=script,
         vendored_style=style,
         vendored_licence=licence,
         roles=ROLES,
         baselines=[label for name, label in BASELINES.items() if name in facts.losses],
     )
+
+
+def filled(template: str, **values: Any) -> str:
+    """A page, from a template and what it shows."""
+    check_jinja()
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
+    )
+    made = f"driftline {driftline.__version__}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+    return environment.get_template(template).render(made=made, number=words.number, **values)
 
 
 def check_jinja() -> None:
