@@ -52,7 +52,7 @@ def test_the_papers_own_errors_pass_and_others_do_not():
 
 def test_a_rate_is_chosen_by_the_first_rows_and_the_largest_is_remarked():
     measured = invented("SRU-1")["SRU-1"]
-    assert measured.chosen(False) == 0.1
+    assert measured.chosen() == 0.1
     assert dfop_table4.rate_for("hyperplane", measured) == 0.002
     assert not dfop_table4.at_the_edge({"SRU-1": measured})
     own = {key: Errors(e.before, e.after, -key[0]) for key, e in measured.errors.items()}

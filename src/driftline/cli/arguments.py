@@ -50,9 +50,9 @@ def reading_of(typed: Mapping[str, Any]) -> Options:
         raise typer.BadParameter(str(error)) from None
 
 
-def make_model(name: str, settings: Iterable[str], flag: str = "--set", task: str = REGRESS) -> Learner:
+def make_model(name: str, settings: Iterable[str], task: str = REGRESS) -> Learner:
     """A learner by its name, with parameters that were typed as ``name=value``. It skips rows without a label."""
-    return for_task(_regressor(name, settings, flag), task)
+    return for_task(_regressor(name, settings), task)
 
 
 def for_task(learner: Learner, task: str) -> Learner:
@@ -65,14 +65,14 @@ def for_task(learner: Learner, task: str) -> Learner:
         raise typer.BadParameter(f"--task classify: {error}") from None
 
 
-def _regressor(name: str, settings: Iterable[str], flag: str) -> Learner:
+def _regressor(name: str, settings: Iterable[str]) -> Learner:
     cls = regressor(name)
     values: dict[str, Any] = {"missing": "skip"}
     for setting in settings:
         key, equals, text = setting.partition("=")
         key = key.strip()
         if not equals:
-            raise typer.BadParameter(f"{flag} takes name=value, got {setting!r}")
+            raise typer.BadParameter(f"--set takes name=value, got {setting!r}")
         if key not in cls._params:
             listed = ", ".join(cls._params)
             raise typer.BadParameter(

@@ -186,7 +186,7 @@ class Recursive(Learner):
         """An upper bound on the loss and the conditions under which it is proven."""
         return None, {}
 
-    def _log_det_growth(self, start: float | None = None) -> float:
+    def _log_det_growth(self) -> float:
         """The information gained since the start, log det(start S^-1), independent of the units of the features."""
         policy = self._current_policy()
         if isinstance(policy.time, Add) and policy.time.drift > 0:
@@ -197,4 +197,4 @@ class Recursive(Learner):
         else:
             diagonal = self._require_core("certificate").get_state()["diagonal"]  # S = U D U' with det U = 1
             logs = np.log(diagonal[: self._weights.size])
-        return -float(np.sum(logs - math.log(policy.start if start is None else start)))
+        return -float(np.sum(logs - math.log(policy.start)))

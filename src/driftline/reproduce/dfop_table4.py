@@ -54,9 +54,9 @@ class Measured:
     errors: Mapping[tuple[float, bool], Errors]
     last_label: float
 
-    def chosen(self, intercept: bool) -> float:
+    def chosen(self) -> float:
         """The rate with the smallest error on the first rows."""
-        return min(RATES[1:], key=lambda rate: self.errors[rate, intercept].tuning)
+        return min(RATES[1:], key=lambda rate: self.errors[rate, False].tuning)
 
     def best(self, intercept: bool) -> float:
         """The rate with the smallest error on the subsets, in hindsight."""
@@ -139,9 +139,9 @@ def further(context: Context) -> list[Rival]:
     return found
 
 
-def rate_for(name: str, measured: Measured, intercept: bool = False) -> float:
+def rate_for(name: str, measured: Measured) -> float:
     """The paper's rate for hyperplane; elsewhere it states none, and the rate chosen on the first rows is used."""
-    return rate_of(name) if name == "hyperplane" else measured.chosen(intercept)
+    return rate_of(name) if name == "hyperplane" else measured.chosen()
 
 
 def judge(
@@ -302,7 +302,7 @@ REMARKS = (
 
 def at_the_edge(measured: Mapping[str, Measured]) -> list[str]:
     """A remark if the chosen rate is the largest of the grid."""
-    names = [name for name, own in measured.items() if name in FILES and own.chosen(False) == RATES[-1]]
+    names = [name for name, own in measured.items() if name in FILES and own.chosen() == RATES[-1]]
     if not names:
         return []
     memory = f"a memory of about {1 / RATES[-1]:g} rows"

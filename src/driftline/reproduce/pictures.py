@@ -40,8 +40,8 @@ def bands(ax: Any, x: Any, curves: Mapping[str, Sequence[NDArray[Any]]], colour:
             ax.plot(x, middle, color=colour[name], linewidth=1.6, linestyle=dashes)
 
 
-def together(curves: Mapping[str, NDArray[Any]], share: float = 0.01) -> list[list[str]]:
-    """Groups of names whose curves stay within a small share of the total range, including 0.
+def together(curves: Mapping[str, NDArray[Any]]) -> list[list[str]]:
+    """Groups of names whose curves stay within a hundredth of the total range, including 0.
 
     >>> together({"a": np.array([0.0, 1.0]), "b": np.array([0.0, 3.0]), "c": np.array([0.0, 1.001])})
     [['a', 'c'], ['b']]
@@ -49,7 +49,7 @@ def together(curves: Mapping[str, NDArray[Any]], share: float = 0.01) -> list[li
     span = np.ptp([0.0, *(edge for curve in curves.values() for edge in (curve.min(), curve.max()))])
     groups: list[list[str]] = []
     for name, curve in curves.items():
-        near = [group for group in groups if np.abs(curves[group[0]] - curve).max() <= share * span]
+        near = [group for group in groups if np.abs(curves[group[0]] - curve).max() <= 0.01 * span]
         if near:
             near[0].append(name)
         else:
