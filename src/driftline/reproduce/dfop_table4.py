@@ -58,9 +58,9 @@ class Measured:
         """The rate with the smallest error on the first rows."""
         return min(RATES[1:], key=lambda rate: self.errors[rate, False].tuning)
 
-    def best(self, intercept: bool) -> float:
+    def best(self) -> float:
         """The rate with the smallest error on the subsets, in hindsight."""
-        return min(RATES[1:], key=lambda rate: float(self.errors[rate, intercept].before.mean()))
+        return min(RATES[1:], key=lambda rate: float(self.errors[rate, False].before.mean()))
 
 
 def errors(job: Job) -> Errors:
@@ -162,7 +162,7 @@ def judge(
         rows.append([name, "RLS", "", _printed(paper["RLS"][name]), *_cells(own, 0.0)])
         rows.append([name, "DFOP", f"{rate:g}", _printed(paper["DFOP"][name]), *_cells(own, rate)])
         if name != "hyperplane":
-            best = own.best(False)
+            best = own.best()
             rows.append([name, "DFOP, best rate in hindsight", f"{best:g}", "", *_cells(own, best)])
         rows.append([name, "the label before", "", "", Cell(own.last_label, f"{own.last_label:.3f}"), "", ""])
     columns = ["data set", "method", "rate", "paper", "here", "with an intercept", "after learning"]
