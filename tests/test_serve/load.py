@@ -10,12 +10,23 @@ from tests.test_serve.tools import account_of, rows_with_effect
 CLIENTS = 16
 
 
+class Current:
+    """Connects clients to the service that runs now, if one does."""
+
+    service = None
+
+    def __call__(self):
+        if self.service is None:
+            raise OSError
+        return self.service.client()
+
+
 class Load(threading.Thread):
     """A client that asks and tells, by ids of its own, and keeps account of what was acknowledged."""
 
-    def __init__(self, port_of, number, seed, keyed):
+    def __init__(self, connect, number, seed, keyed):
         super().__init__(daemon=True)
-        self.port_of, self.number, self.rng, self.keyed = port_of, number, random.Random(f"{seed} {number}"), keyed
+        self.connect, self.number, self.rng, self.keyed = connect, number, random.Random(f"{seed} {number}"), keyed
         self.asked, self.told, self.unsure = {}, {}, []  # answers and labels by id; calls without an answer
         self.made, self.ending, self.bad = 0, False, []
 
@@ -23,7 +34,7 @@ class Load(threading.Thread):
         connection = None
         while not self.ending:
             try:
-                connection = connection or self.port_of()
+                connection = connection or self.connect()
                 for body in self.unsure:
                     self._send(connection, *body)
                 self.unsure = []

@@ -13,7 +13,7 @@ from driftline.serve.engine import Engine
 from driftline.serve.problems import StoreError
 from tests import patience
 from tests.test_serve.cluster import Cluster, lacking
-from tests.test_serve.load import CLIENTS, Load, check, end
+from tests.test_serve.load import CLIENTS, Current, Load, check, end
 from tests.test_serve.process import Process
 from tests.test_serve.test_process import KILLS, UNCUT
 from tests.test_serve.tools import SEED, Direct, drive
@@ -87,32 +87,27 @@ def leader(services):
 def test_kill_9_of_the_leader_hands_over_with_nothing_lost_and_nothing_twice(database, tmp_path):
     options = ("--store", database.address, *UNCUT)
     services = [Process(tmp_path, *options), Process(tmp_path, *options)]
-    current, slowest = [leader(services)], 0.0
-
-    def connect():
-        if current[0] is None:
-            raise OSError
-        return current[0].client()
-
-    loads = [Load(connect, number, SEED, False) for number in range(CLIENTS)]
+    current, slowest = Current(), 0.0
+    current.service = leader(services)
+    loads = [Load(current, number, SEED, False) for number in range(CLIENTS)]
     try:
-        assert current[0].client().call("PUT", "/v1/models/m", {"learner": "rls"})[0] == 201
-        follower = next(service for service in services if service is not current[0])
+        assert current.service.client().call("PUT", "/v1/models/m", {"learner": "rls"})[0] == 201
+        follower = next(service for service in services if service is not current.service)
         assert follower.client().call("POST", "/v1/models/m/learn", {"x": [1.0], "y": 1.0})[0] == 503
         for load in loads:
             load.start()
         for _ in range(KILLS):
             time.sleep(random.Random(SEED).uniform(0.1, 0.8))
-            killed, current[0] = current[0], None
+            killed, current.service = current.service, None
             killed.kill()
             start = time.monotonic()
             services.remove(killed)
-            current[0] = leader(services)
+            current.service = leader(services)
             slowest = max(slowest, time.monotonic() - start)
             services.append(Process(tmp_path, *options))
         time.sleep(0.3)
         end(loads)
-        check(loads, current[0].client(), *log_of(database))
+        check(loads, current.service.client(), *log_of(database))
     finally:
         end([load for load in loads if load.is_alive()])
         for service in services:

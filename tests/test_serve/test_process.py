@@ -18,7 +18,7 @@ pytest.importorskip("uvicorn")
 
 from driftline.serve.limits import Limits
 from tests import patience
-from tests.test_serve.load import CLIENTS, Load, check, end
+from tests.test_serve.load import CLIENTS, Current, Load, check, end
 from tests.test_serve.process import RUN, Process
 from tests.test_serve.tools import SEED, read_log
 
@@ -29,15 +29,9 @@ KILLS = int(os.environ.get("DRIFTLINE_KILLS", "4"))
 @pytest.mark.parametrize("keyed", [False, True])
 def test_kill_9_under_load_loses_nothing_and_learns_nothing_twice(tmp_path, keyed):
     """Clients repeat what was not acknowledged, as they should: the outcome is one account, that of the log."""
-    rng, port = random.Random(SEED), [None]
+    rng, current = random.Random(SEED), Current()
     folder = tmp_path / "service"
-
-    def connect():
-        if port[0] is None:
-            raise OSError
-        return port[0].client()
-
-    loads = [Load(connect, number, SEED, keyed) for number in range(CLIENTS)]
+    loads = [Load(current, number, SEED, keyed) for number in range(CLIENTS)]
     for cycle in range(KILLS):
         with Process(folder, *UNCUT) as service:
             if cycle == 0:
@@ -45,12 +39,12 @@ def test_kill_9_under_load_loses_nothing_and_learns_nothing_twice(tmp_path, keye
                 assert made[0] == 201
                 for load in loads:
                     load.start()
-            port[0] = service
+            current.service = service
             time.sleep(rng.uniform(0.1, 1.0))
-            port[0] = None
+            current.service = None
             service.kill()
     with Process(folder, *UNCUT) as service:
-        port[0] = service
+        current.service = service
         time.sleep(0.5)
         end(loads)
         check(loads, service.client(), *read_log(folder))
@@ -188,14 +182,8 @@ def forgetful(tmp_path_factory):
 
 def test_loss_of_power_loses_nothing_that_was_acknowledged(tmp_path, forgetful):
     """After each kill the service goes on from a folder that holds only what it had synced."""
-    rng, current = random.Random(SEED), [None]
-
-    def connect():
-        if current[0] is None:
-            raise OSError
-        return current[0].client()
-
-    loads = [Load(connect, number, SEED, False) for number in range(CLIENTS)]
+    rng, current = random.Random(SEED), Current()
+    loads = [Load(current, number, SEED, False) for number in range(CLIENTS)]
     folders = [tmp_path / str(number) for number in range(KILLS + 1)]
     for folder in folders:
         folder.mkdir()
@@ -209,12 +197,12 @@ def test_loss_of_power_loses_nothing_that_was_acknowledged(tmp_path, forgetful):
                     assert service.client().call("PUT", "/v1/models/m", {"learner": "rls"})[0] == 201
                     for load in loads:
                         load.start()
-                current[0] = service
+                current.service = service
                 time.sleep(rng.uniform(0.2, 1.0))
-                current[0] = None
+                current.service = None
                 service.kill()
         with Process(folders[-1], *UNCUT) as service:
-            current[0] = service
+            current.service = service
             time.sleep(0.3)
             end(loads)
             check(loads, service.client(), *read_log(folders[-1]))

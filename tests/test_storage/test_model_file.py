@@ -224,7 +224,13 @@ def test_a_pickle_is_never_opened(path, tmp_path, monkeypatch):
         {"learner": {"object": "rls", "fields": None}},
         {"names": ["a"]},
         {"names": ["a", "b", "c", "d"]},
+        {"names": ["a", "a", "b"]},
+        {"names": ["a", "b", 3]},
+        {"names": "abc"},
         {"names": 7},
+        {"skipped": -5},
+        {"skipped": 0.5},
+        {"skipped": True},
         {"skipped": "many"},
         {"skipped": None},
         {"learner": "rls"},
@@ -340,25 +346,6 @@ def test_a_learner_that_is_not_registered_cannot_be_saved(path):
 
     with pytest.raises(ValueError, match="Own is not registered: decorate it"):
         Own().save(path)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"skipped": -5},
-        {"skipped": 0.5},
-        {"skipped": True},
-        {"names": ["a", "a", "b"]},
-        {"names": "abc"},
-        {"names": ["a", "b"]},
-        {"names": ["a", "b", 3]},
-    ],
-)
-def test_a_head_that_no_learner_writes_is_refused(change, model, path):
-    model.save(path)
-    arrays, _, head = parts(path)
-    forge(path, arrays, {**head, **change})
-    refuse(path)
 
 
 IMPOSSIBLE = {
