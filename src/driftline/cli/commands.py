@@ -8,10 +8,11 @@ from pathlib import Path
 
 import typer
 
+from driftline.base.run import PAGES
 from driftline.cli import errors
 from driftline.cli.arguments import make_model, names_in, reading_of
-from driftline.cli.options import STDOUT, Typed
-from driftline.cli.paths import check_distinct, check_folder, check_out, check_picture, check_report
+from driftline.cli.options import FORMATS, STDOUT, Typed
+from driftline.cli.paths import PICTURES, check_distinct, check_file
 from driftline.files import Options
 from driftline.files.options import CLASSIFY
 from driftline.tables.columns import SKIP
@@ -44,9 +45,9 @@ def run(
     from driftline.cli import running, summary
 
     _check_level(level)
-    check_out(out)
-    check_report(report)
-    check_folder("--state", state)
+    check_file("--out", out, FORMATS)
+    check_file("--report", report, PAGES)
+    check_file("--state", state)
     if resume and state is None:
         raise typer.BadParameter("--resume needs --state, the file to continue from")
     check_distinct({"SOURCE": source, "--labels": labels, "--out": out, "--report": report, "--state": state})
@@ -152,7 +153,7 @@ def predict(model: Path, source: str, *, out: str, level: float | None, delimite
     from driftline.cli import predicting
 
     _check_level(level)
-    check_out(out)
+    check_file("--out", out, FORMATS)
     check_distinct({"MODEL": model, "SOURCE": source, "--out": out})
     with errors.told("predict", LAYOUT):
         count = predicting.predict(model, source, out=out, level=level, delimiter=delimiter, show=not quiet)
@@ -167,7 +168,7 @@ def forecast(model: Path, source: str | None, *, out: str, level: float, delimit
     from driftline.cli import forecasting
 
     _check_level(level)
-    check_out(out)
+    check_file("--out", out, FORMATS)
     check_distinct({"MODEL": model, "SOURCE": source, "--out": out})
     with errors.told("forecast", LAYOUT):
         count, warning = forecasting.forecast(model, source, out=out, level=level, delimiter=delimiter)
@@ -234,7 +235,7 @@ def tune(
     options = reading_of(reading)
     if options.id is not None:
         raise typer.BadParameter("--id: tune needs each label in its own row. --drop leaves the column out")
-    check_picture(picture)
+    check_file("--picture", picture, PICTURES)
     tried, learners = tuning.learners_of(model, tuning.grid_of(model, grid), settings, options.task)
     with errors.told("tune"):
         comparison = comparing.compare(source, options, learners, delay=delay, show=not as_json)
@@ -253,7 +254,7 @@ def report(state: Path, *, out: Path) -> None:
     """``driftline report``."""
     from driftline.cli import reporting
 
-    check_report(out, "--out")
+    check_file("--out", out, PAGES)
     check_distinct({"STATE": state, "--out": out})
     with errors.told("report"):
         rows = reporting.write(state, out)

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import typer
 
-from driftline.base.run import PAGES
-from driftline.cli.options import FORMATS, STDOUT
+from driftline.cli.options import STDOUT
 from driftline.errors import closest
 from driftline.storage import atomic
 
@@ -19,45 +18,23 @@ PICTURES = (".png", ".svg", ".pdf")
 STREAMS = {"SOURCE": 0, "--out": 1}  # the descriptor that - means
 
 
-def check_out(out: str | None) -> None:
-    """Checks that a file for predictions has a known ending, and that its folder exists."""
-    if out is not None and out != STDOUT:
-        _check_ending("--out", out, FORMATS)
-        check_folder("--out", Path(out))
-
-
-def check_report(report: Path | None, option: str = "--report") -> None:
-    """Checks that a report's name ends like a page's, and that its folder exists."""
-    if report is not None:
-        _check_ending(option, str(report), PAGES)
-        check_folder(option, report)
-
-
-def check_picture(picture: Path | None) -> None:
-    """Checks that a picture has a known ending, and that its folder exists."""
-    if picture is not None:
-        _check_ending("--picture", str(picture), PICTURES)
-        check_folder("--picture", picture)
-
-
-def _check_ending(option: str, path: str, endings: tuple[str, ...]) -> None:
-    ending = Path(path).suffix.lower()
-    if ending not in endings:
-        raise typer.BadParameter(f"{option} must end in {', '.join(endings)}, got {path!r}.{closest(ending, endings)}")
-
-
-def check_folder(option: str, path: Path | None) -> None:
-    """Checks that a file to be written is a regular file, or can be created."""
-    if path is None:
+def check_file(option: str, path: str | Path | None, endings: tuple[str, ...] = ()) -> None:
+    """Checks that a file to be written has a known ending, and is a regular file or can be created."""
+    if path is None or path == STDOUT:
         return
-    if path.is_dir():
+    place = Path(path)
+    if endings and place.suffix.lower() not in endings:
+        raise typer.BadParameter(
+            f"{option} must end in {', '.join(endings)}, got {str(path)!r}.{closest(place.suffix.lower(), endings)}"
+        )
+    if place.is_dir():
         raise typer.BadParameter(f"{option} {path}: is a folder, not a file")
-    if path.is_symlink():
-        path = Path(os.path.realpath(path))
-    if not path.parent.is_dir():
-        raise typer.BadParameter(f"{option} {path}: there is no folder {path.parent}")
-    if path.exists() and not path.is_file():
-        raise typer.BadParameter(f"{option} {path}: is not a regular file")
+    if place.is_symlink():
+        place = Path(os.path.realpath(place))
+    if not place.parent.is_dir():
+        raise typer.BadParameter(f"{option} {place}: there is no folder {place.parent}")
+    if place.exists() and not place.is_file():
+        raise typer.BadParameter(f"{option} {place}: is not a regular file")
 
 
 def check_distinct(files: Mapping[str, str | Path | None]) -> None:
