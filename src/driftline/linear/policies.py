@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Real
 from typing import Annotated, Any
@@ -53,15 +53,16 @@ class Divide(Checked):
     Attributes:
         forgetting: a number in (0, 1], or a function or sequence of such numbers.
         keep_prior: forget the rows but not the prior: S stays below 1.27 times its start. See :class:`driftline.RLS`.
+        constant: the factor, if it is the same for all rows; None otherwise.
     """
 
     forgetting: Annotated[float | Schedule, FORGETTING]
     keep_prior: Annotated[bool, BOOLEAN] = False
+    constant: float | None = field(init=False, repr=False, compare=False)
 
-    @cached_property
-    def constant(self) -> float | None:
-        """The factor, if it is the same for all rows; else None."""
-        return float(self.forgetting) if isinstance(self.forgetting, Real) else None
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "constant", float(self.forgetting) if isinstance(self.forgetting, Real) else None)
 
     def values(self, first: int, count: int) -> Array:
         """The factors of the rows first, first + 1, ..."""

@@ -26,7 +26,7 @@ def register(cls: T, name: str, fields: Callable[[Any], dict[str, Any]]) -> T:
 
 def storable(cls: T) -> T:
     """Class decorator: lets a dataclass be a parameter of a saved model."""
-    names = [field.name for field in dataclasses.fields(cls)]
+    names = [field.name for field in dataclasses.fields(cls) if field.init]
     return register(cls, cls.__name__, lambda value: {name: getattr(value, name) for name in names})
 
 
