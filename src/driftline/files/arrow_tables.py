@@ -30,9 +30,9 @@ class TypedTables(Reader):
             self.schema = self._open()
         except BROKEN as error:
             raise self._damaged(error) from None
-        self._names = list(self.schema.names)
-        for name in self._names:
-            if self._names.count(name) > 1:
+        self.names = list(self.schema.names)
+        for name in self.names:
+            if self.names.count(name) > 1:
                 raise DataError(f"two columns are called {name!r}; rename one", source=opened.name)
         for name in self._wanted():
             kind = self._kind(name)
@@ -48,14 +48,6 @@ class TypedTables(Reader):
     @abstractmethod
     def _batches(self, skip: int) -> Iterator[tuple[int, Any]]:
         """Batches from about row ``skip`` on, each with the index of its first row."""
-
-    @property
-    def names(self) -> list[str]:
-        """The columns of the schema."""
-        return self._names
-
-    def _wanted(self) -> list[str]:
-        return [name for name in self._names if self.options.wants(name)]
 
     def _kind(self, name: str) -> str:
         if name in self.options.texts:

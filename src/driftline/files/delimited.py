@@ -45,12 +45,7 @@ class Delimited(Reader):
         self.lines = LineBlocks(opened, quotes=True)
         header = self._decode(self.lines.header(), 1)
         self.delimiter = options.delimiter or sniff(header)
-        self._names = self._read_names(header)
-
-    @property
-    def names(self) -> list[str]:
-        """The header's names."""
-        return self._names
+        self.names = self._read_names(header)
 
     def _decode(self, line: bytes, number: int) -> str:
         try:
@@ -115,13 +110,10 @@ class Delimited(Reader):
         if commas != points:
             self.decimal = "," if commas > points else "."
 
-    def _wanted(self) -> list[str]:
-        return [name for name in self._names if self.options.wants(name)]
-
     def _parse(self, data: bytes, line: int) -> Any:
         types = {name: arrow_type(kind) for name, kind in self.types.items()}
         texts = [*self.options.texts, *([self.options.time] if self.options.time_format else [])]
-        types |= {name: pa.string() for name in texts if name in self._names and name not in types}
+        types |= {name: pa.string() for name in texts if name in self.names and name not in types}
         try:
             table = self._read(data, types)
             if b'"' in data and (len(table) < data.count(b"\n") or data.count(b'"') % 2):
@@ -140,7 +132,7 @@ class Delimited(Reader):
         return pyarrow.csv.read_csv(
             pa.py_buffer(data),
             read_options=pyarrow.csv.ReadOptions(
-                column_names=names or self._names, use_threads=False, block_size=len(data) + 1
+                column_names=names or self.names, use_threads=False, block_size=len(data) + 1
             ),
             parse_options=pyarrow.csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
             convert_options=pyarrow.csv.ConvertOptions(
@@ -203,9 +195,9 @@ class Delimited(Reader):
                 at, begun = f"line {line + begun:,}", reader.line_num
                 if not row:
                     continue
-                if len(row) != len(self._names):
+                if len(row) != len(self.names):
                     return self._ragged(row, at)
-                for name, value in zip(self._names, row, strict=True):
+                for name, value in zip(self.names, row, strict=True):
                     if self.options.wants(name) and not self._fits(value, self.types.get(name)):
                         return self._misfit(name, value, at)
         except csv.Error as bad:
@@ -216,7 +208,7 @@ class Delimited(Reader):
         other = [mark for mark in DELIMITERS if mark != self.delimiter and any(mark in value for value in row)]
         hints = [Hint("delimiter", other[0], "if it separates the values")] if other and len(row) == 1 else []
         return DataError(
-            f"the line has {_count(len(row), 'value')}, the header has {_count(len(self._names), 'name')}",
+            f"the line has {_count(len(row), 'value')}, the header has {_count(len(self.names), 'name')}",
             source=self.opened.name,
             place=at,
             hints=hints,

@@ -32,12 +32,7 @@ class JsonLines(Reader):
     def __init__(self, opened: Opened, options: Options, types: dict[str, str] | None = None) -> None:
         super().__init__(opened, options, types)
         self.lines = LineBlocks(opened, quotes=False)
-        self._names = list(self.types)
-
-    @property
-    def names(self) -> list[str]:
-        """The keys seen so far."""
-        return self._names
+        self.names = list(self.types)
 
     def blocks(self, skip: int = 0) -> Iterator[RawBlock]:
         """The rows from row ``skip`` on."""
@@ -96,8 +91,8 @@ class JsonLines(Reader):
 
     def _settle(self, table: Any, place: Objects) -> None:
         for name in table.column_names:
-            if name not in self._names:
-                self._names.append(name)
+            if name not in self.names:
+                self.names.append(name)
             if name in self.types or not self.options.wants(name):
                 continue
             if name in self.options.texts:

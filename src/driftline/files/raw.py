@@ -58,13 +58,12 @@ class Reader(ABC):
     def __init__(self, opened: Opened, options: Options, types: dict[str, str] | None = None) -> None:
         self.opened, self.options = opened, options
         self.types: dict[str, str] = dict(types or {})
+        self.names: list[str] = []  # the columns of the source, as far as known
         self.decimal = "."  # decimal mark of numbers in text
         self.seen = 0  # rows so far, including skipped ones
 
-    @property
-    @abstractmethod
-    def names(self) -> list[str]:
-        """The columns of the source, as far as known."""
+    def _wanted(self) -> list[str]:
+        return [name for name in self.names if self.options.wants(name)]
 
     @abstractmethod
     def blocks(self, skip: int = 0) -> Iterator[RawBlock]:
