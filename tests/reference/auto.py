@@ -198,26 +198,37 @@ def auto(X: Array, y: Array, experts: list[tuple[Any, ...]], gaps: Collection[in
     predictions = np.zeros(len(y))
     told = y.copy()  # the labels as remembered
     held = False  # whether the last was an outlier
+    usual = 0.0  # the mean of the labels before it
     models: list[Expert] = []
     units = Units(X[:1], y[:1])
+
+    def said(t: int) -> tuple[Array, list[float]]:
+        """The experts' predictions for row t, clipped, and those of the experts with a model as they are."""
+        inside = [*told[:t], 0.0] if t == 1 else told[:t]
+        low, high = np.min(inside), np.max(inside)
+        rows = [units.row(kind[0], X[t], list(X[:t]), list(told[:t]), d) for kind in experts]
+        origins = [0.0 if kind[0] in (RAW, RAW_PAST) else units.label_centre for kind in experts]
+        own = [model.predict(row) + origin for model, row, origin in zip(models, rows, origins, strict=True)]
+        reach = (high - low) / 2
+        if t == 2:
+            reach = max(reach, min(4 * reach, max(abs(low), abs(high))))
+        return np.clip([*own, told[t - 1], np.mean(told[:t])], low - reach, high + reach), own
+
     for t, (x, label) in enumerate(zip(X, y, strict=True)):
         if t > 0:
-            inside = [*told[:t], 0.0] if t == 1 else told[:t]
-            low, high = np.min(inside), np.max(inside)
-            rows = [units.row(kind[0], x, list(X[:t]), list(told[:t]), d) for kind in experts]
-            origins = [0.0 if kind[0] in (RAW, RAW_PAST) else units.label_centre for kind in experts]
-            own = [model.predict(row) + origin for model, row, origin in zip(models, rows, origins, strict=True)]
-            reach = (high - low) / 2
-            if t == 2:
-                reach = max(reach, min(4 * reach, max(abs(low), abs(high))))
-            f = np.clip([*own, told[t - 1], np.mean(told[:t])], low - reach, high + reach)
+            f, own = said(t)
             mixed = mixer.mix(f)
             predictions[t] = mixed
+            confirmed = held and t not in gaps and abs(label - y[t - 1]) < abs(label - usual)
             held = not held and t not in gaps and is_outlier(X[: t + 1], y[: t + 1], told[:t], own, units.centre)
             if held:
                 mixer.overlook((label - mixed) ** 2)
-                told[t] = mixed
+                told[t], usual = mixed, float(np.mean(told[:t]))
                 continue
+            if confirmed:  # the row is learned as if the outlier had been believed
+                told[t - 1] = y[t - 1]
+                f = said(t)[0]
+                mixer.mix(f)
             if t == 1:
                 changes = np.nan_to_num((X[1] - X[0]) ** 2 / (X[1] ** 2 + X[0] ** 2))
                 change = float(np.mean(changes))

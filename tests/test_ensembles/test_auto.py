@@ -182,6 +182,19 @@ def test_a_level_that_stays_costs_one_row_more_than_one_that_is_known_to(size):
     assert loss < ready + 1.2 * jump**2
 
 
+def test_the_first_move_of_labels_at_rest_costs_two_rows():
+    """The first label of the new level counts as an outlier; the second confirms it, and the third is predicted."""
+    rng = np.random.default_rng(23)
+    X, y = rng.normal(size=(150, 3)), np.where(np.arange(150) < 120, 13.0, -30.0) + 0.03 * rng.normal(size=150)
+    whole, asked = dl.Auto(), dl.Auto()
+    run = whole.run(X, y)
+    assert whole.certificate().events["outliers"] == 1
+    assert run.losses[120:].sum() < 2.1 * 43**2
+    for x, label in zip(X, y, strict=True):
+        asked.tell(asked.ask(x, ahead=1), label)
+    assert asked.to_bytes() == whole.to_bytes()
+
+
 def test_no_two_labels_in_succession_are_outliers():
     X, y = drifting(160, 3, seed=24)
     y[100:] += y.std() * 3.0 ** np.arange(60)  # each of them is far beyond all before

@@ -175,25 +175,18 @@ class AutoInputs {
 
     // Remembers a row that is not learned, with the expected value in place of its label.
     void remember_outlier(const double* x, double y, double expected) {
-        label_memory.reach_out(y);
-        remember(x, expected, true);
-        label_memory.held = 1;
+        keep(x, expected, true);
+        label_memory.add_outlier(y, expected);
+    }
+    // Puts the last outlier back in the place of the value that replaced it.
+    void reinstate_outlier() {
+        label_memory.reinstate();
+        history_[static_cast<Index>(label_memory.rows - 1) % history] = label_memory.last;
     }
     // Remembers a learned row for later ones. A feature that has been constant gets its scale from the first row in which
     // it varies; until then every expert saw it as 0.
     void remember(const double* x, double y, bool keep_units) {
-        if (keep_units) {
-            for (Index j = 0; j < features_; ++j) {
-                observe(units_[j], x[j], far);
-                add_square(common_squares_, std::fabs(x[j]), far * common_);
-            }
-            observe(label_, y, far_label);
-            add_square(common_label_squares_, std::fabs(y), far_label * common_label_);
-        }
-        forget_oldest();
-        for (Index j = 0; j < features_; ++j)
-            rows_[j] = x[j];
-        history_[static_cast<Index>(label_memory.rows) % history] = y;
+        keep(x, y, keep_units);
         label_memory.add(y);
     }
     void forget_rows() { label_memory = LabelMemory{}; }
@@ -261,6 +254,21 @@ class AutoInputs {
         for (Index i = 0; i < count; ++i)
             total = at_most(total + values[i] * values[i], DBL_MAX);
         return total;
+    }
+    // Everything about a row but the statistics of its label.
+    void keep(const double* x, double y, bool keep_units) {
+        if (keep_units) {
+            for (Index j = 0; j < features_; ++j) {
+                observe(units_[j], x[j], far);
+                add_square(common_squares_, std::fabs(x[j]), far * common_);
+            }
+            observe(label_, y, far_label);
+            add_square(common_label_squares_, std::fabs(y), far_label * common_label_);
+        }
+        forget_oldest();
+        for (Index j = 0; j < features_; ++j)
+            rows_[j] = x[j];
+        history_[static_cast<Index>(label_memory.rows) % history] = y;
     }
     static void observe(Unit& unit, double value, double most) {
         const double away = at_most(std::fabs(value - unit.centre), DBL_MAX);

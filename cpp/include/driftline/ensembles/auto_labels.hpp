@@ -13,17 +13,29 @@ inline constexpr Index warm_rows = 64;
 
 struct LabelMemory {
     double last = 0, rows = 0, mean = 0, low = 0, high = 0;
-    double peak = 0; // largest distance of a label from the mean; it decays
-    double held = 0; // 1 if the last label was an outlier and was replaced
+    double peak = 0;               // largest distance of a label from the mean; it decays
+    double held = 0;               // 1 if the last label was an outlier and was replaced
+    double outlier = 0, usual = 0; // the last outlier, and the mean before it
 
     void add(double y) {
-        reach_out(y);
-        last = y;
-        rows += 1;
-        mean += y / rows - mean / rows;
-        low = rows == 1 ? y : at_most(low, y);
-        high = rows == 1 ? y : at_least(high, y);
+        take(y);
         held = 0;
+    }
+    // Remembers an outlier, with the expected value in its place.
+    void add_outlier(double y, double expected) {
+        outlier = y;
+        usual = mean;
+        reach_out(y);
+        take(expected);
+        held = 1;
+    }
+    // Whether the label after an outlier lies where the outlier does.
+    bool confirms(double y) const { return held == 1 && std::fabs(y - outlier) < std::fabs(y - usual); }
+    void reinstate() {
+        mean += outlier / rows - last / rows;
+        last = outlier;
+        low = at_most(low, outlier);
+        high = at_least(high, outlier);
     }
     void reach_out(double y) {
         constexpr double keep = 0.999;
@@ -57,6 +69,16 @@ struct LabelMemory {
         most = saturate(most + reach, DBL_MAX);
         for (double& value : predictions)
             value = rows > 0 ? at_most(at_least(least, value), most) : 0;
+    }
+
+  private:
+    void take(double y) {
+        reach_out(y);
+        last = y;
+        rows += 1;
+        mean += y / rows - mean / rows;
+        low = rows == 1 ? y : at_most(low, y);
+        high = rows == 1 ? y : at_least(high, y);
     }
 };
 

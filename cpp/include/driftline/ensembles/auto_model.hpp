@@ -72,6 +72,11 @@ template <class T> class AutoModel {
         const Index then = features_then(record);
         const double* said = past_.read(record.data(), inputs.rows_back(), then, features());
         const double* of_team = said + mixer_.record_size();
+        if (inputs.label_memory.confirms(y)) {
+            reinstate_outlier();
+            if (past_.ahead == 1 && past_.known == inputs.label_memory.rows)
+                return learn_anew(x, y, weight, prediction);
+        }
         std::copy_n(said, predictions_.size(), predictions_.begin());
         show_experts(x);
         if (is_outlier(x, y))
@@ -93,6 +98,12 @@ template <class T> class AutoModel {
         take_in(x, y, weight, 0);
     }
     double learn(const double* x, double y, double weight) {
+        if (inputs.label_memory.confirms(y)) {
+            const double prediction = predict(x, 1);
+            reinstate_outlier();
+            learn_anew(x, y, weight, prediction);
+            return prediction;
+        }
         inputs.recall(x, 1, past_);
         ask_experts(x); // also hands the row to every expert
         const bool outlier = is_outlier(x, y);
@@ -251,6 +262,20 @@ template <class T> class AutoModel {
         inputs.remember_outlier(x, y, core);
         team_.remember(x, prediction);
         rescale_when_due();
+    }
+    // An outlier whose successor lies where it does was the first label of a new level. Later rows see the label itself.
+    void reinstate_outlier() {
+        inputs.reinstate_outlier();
+        team_.reinstate(inputs.label_memory.last);
+    }
+    // Learns the row after a reinstated outlier from the inputs that it would have had. From its actual inputs every
+    // expert was equally wrong, and the mixer could not tell which of them follows the labels.
+    void learn_anew(const double* x, double y, double weight, double prediction) {
+        inputs.recall(x, 1, past_);
+        ask_experts(x);
+        complete(inputs.label_memory);
+        predict_and_learn(x, mix_and_learn(y, weight), y, weight);
+        take_in(x, y, weight, prediction);
     }
     // Runs the team on a row whose label is known at once.
     double predict_and_learn(const double* x, double core, double y, double weight) {

@@ -66,10 +66,11 @@ template <class T> class AutoReplay {
         std::vector<double> records;       // of the team
     };
     // Reads the rows that can form a block. It ends before a row that is not learned, whose action is returned, and a
-    // possible outlier is processed singly. Scales change and snapshots are taken only after the last row of a block.
+    // possible outlier is processed singly, and so is the row after an outlier. Scales change and snapshots are taken only
+    // after the last row of a block.
     void read_block(const Batch& batch, const Outputs& out, RowAction& action, Block& block) {
         Index most = 1;
-        if (!m_.warm())
+        if (!m_.warm() && m_.inputs.label_memory.held == 0)
             for (Index n = static_cast<Index>(m_.sums.rows) + 1; most < most_block && (n & (n - 1)) != 0; ++n)
                 ++most;
         most = std::min(most, batch.rows - out.done);

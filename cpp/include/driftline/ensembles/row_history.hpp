@@ -61,6 +61,7 @@ class RowHistory {
             squares_ = at_most(keep * squares_ + held(*last - mean_) * held(*last - mean_), 1e290);
         }
     }
+    void replace_newest(double y) { labels_[(known() - 1) % history] = y; }
     void grow(Index more) {
         std::vector<double> wider(static_cast<std::size_t>((features_ + more) * depth_));
         for (Index k = 0; k < depth_; ++k)
@@ -111,6 +112,12 @@ class RecentRange {
         low_[at] = first ? y : at_most(low_[at], y);
         high_[at] = first ? y : at_least(high_[at], y);
         count_ += 1;
+    }
+    // Extends the range without counting another label.
+    void widen(double y) {
+        const Index at = (static_cast<Index>(count_) - 1) / part % parts;
+        low_[at] = at_most(low_[at], y);
+        high_[at] = at_least(high_[at], y);
     }
     LabelRange now() const {
         if (count_ <= 1)

@@ -136,6 +136,11 @@ class Team {
         profiles_.remember(x, y, last ? &change : nullptr, history_.mean());
         range_.add(y);
     }
+    // Replaces the newest label.
+    void reinstate(double y) {
+        history_.replace_newest(held(y));
+        range_.widen(held(y));
+    }
     static double core_of(const double* record) { return record[head_size]; }
 
     void grow(Index more) {
