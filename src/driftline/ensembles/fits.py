@@ -28,8 +28,8 @@ class Fits:
     def __init__(self, estimator: Any, every: int, window: int, lags: tuple[int, ...], features: int) -> None:
         self._pattern, self._every, self._window, self._lags = estimator, every, window, lags
         self._takes_missing = _takes_missing(estimator)
-        halves = (every >> half for half in range(1, every.bit_length()))
-        self._early = [count for count in halves if count >= _FEWEST]  # early fits start after these row counts
+        parts = (part * every >> half for half in range(2, every.bit_length() + 2) for part in (3, 2))
+        self._early = [count for count in parts if count >= _FEWEST]  # early fits start after these row counts
         self._rows = np.empty((0, features + len(lags)))
         self._targets = np.empty(0)
         self.labels = np.empty(0)  # newest last, as many as the longest lag needs
