@@ -75,7 +75,7 @@ def by_differences(X: Array, y: Array, core: Array, ahead: int) -> Array:
     return said
 
 
-def stack(said: Array, y: Array, forgetting: float = 0.999) -> Array:
+def stack(said: Array, y: Array) -> Array:
     """The stack of the predictions of each row, labels coming at once."""
     others = said.shape[1] - 1
     S, w, squares, rows, out = np.eye(others) / 10, np.zeros(others), 0.0, 0.0, []
@@ -89,7 +89,7 @@ def stack(said: Array, y: Array, forgetting: float = 0.999) -> Array:
         squares, rows = 0.999 * squares + (label - row[0]) ** 2, 0.999 * rows + 1
         size = np.sqrt(squares / rows)
         z = np.clip((row[1:] - row[0]) / size, -30, 30)
-        S = S / forgetting
+        S = S / 0.999
         k = S @ z
         w = w + k * (np.clip((label - row[0]) / size, -30, 30) - w @ z) / (1 + z @ k)
         S = S - np.outer(k, k) / (1 + z @ k)

@@ -27,17 +27,19 @@ def test_it_is_hardly_behind_the_better_of_auto_and_the_expert():
     assert useless < 1.01 * alone[0]
 
 
-def test_what_is_made_of_the_learners_is_the_plain_form_of_stacks_mean_and_final_mixture():
+def test_what_is_made_of_the_learners_is_the_plain_form_of_blends_and_final_mixture():
     X, y = stream(600)
     experts = [dl.RLS(forgetting=0.95), dl.Kalman()]
     said = np.column_stack([model.run(X, y).predictions for model in (dl.Auto(), *(expert.clone() for expert in experts))])
-    stacks = [plain.stack(said, y, forgetting) for forgetting in (0.999, 0.99)]
+    first = said[:, :1]
+    blends = [first + share * (said[:, 1:] - first) for share in (0.25, 0.75)]
     model = dl.Auto(experts=experts)
     run = model.run(X, y)
     np.testing.assert_allclose(
-        run.predictions, plain.final_mixture(np.column_stack([said, *stacks, said.mean(axis=1)]), y), rtol=1e-8, atol=1e-10
+        run.predictions, plain.final_mixture(np.column_stack([said, *blends, said.mean(axis=1)]), y), rtol=1e-8, atol=1e-10
     )
-    assert list(model.weights_) == ["Auto", "RLS 1", "Kalman 2", "stack", "quick stack", "mean"]
+    shares = [f"{share} {name}" for share in ("a quarter of", "three quarters of") for name in ("RLS 1", "Kalman 2")]
+    assert list(model.weights_) == ["Auto", "RLS 1", "Kalman 2", *shares, "mean"]
 
 
 def test_run_is_the_loop_by_learn_one_or_ask_and_tell():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -21,31 +20,23 @@ from driftline.base.rules import Rule, sequence
 from driftline.base.ticket import Ticket
 from driftline.ensembles.auto import Auto
 from driftline.linear.lms import LMS
-from driftline.linear.rls import RLS
 from driftline.storage import codec
 from driftline.tables.inputs import Array
 
 _ERRORS = LMS(intercept=False)  # predicts 0 on rows of 0, so it only tracks the errors
-_STACKS = {
-    "stack": RLS(forgetting=0.999, ridge=10.0, intercept=False),
-    "quick stack": RLS(forgetting=0.99, ridge=10.0, intercept=False),
-}
 _LARGEST = np.finfo(np.float64).max
-_FAR = 30.0  # limit on a deviation, in units of Auto's errors
 _EXPERTS = sequence(REGRESSOR)
-_EXTRAS = (*_STACKS, "mean")  # the final mixture's inputs besides the predictions of Auto and the experts
+_BLENDS = {"a quarter of": 0.25, "three quarters of": 0.75}  # an expert's share; the rest is Auto's
 _LAYERS = 5  # number of values that the final mixture computes
-_KEEP = 0.999  # discount per row of the scale of Auto's errors
 
 
 class AutoWithExperts(MetaLearner):
     """Auto and the user's own learners, combined by Auto's final mixture: ``dl.Auto(experts=[...])`` creates one.
 
-    Auto and every expert learn as they would alone. Two stacks, with forgetting factors 0.999 and 0.99, regress the residual
-    of Auto on the experts' deviations from it; their predictions are clipped to the range of their inputs, widened by a
-    tenth. Another input of the final mixture is the mean of Auto and the experts, which is hard to beat while few labels are
-    known. The final mixture initially favours Auto, and then follows whichever did better, recently and overall; see
-    :doc:`/auto`. All intervals at a given time have the same width. The model can be saved if all its experts can.
+    Auto and every expert learn as they would alone. The final mixture also sees fixed blends of them, which are hard to beat while
+    few labels are known: a quarter and three quarters of each expert, with Auto for the rest, and the mean of Auto and all
+    experts. It initially favours Auto, and then follows whichever did better, recently and overall; see :doc:`/auto`. All
+    intervals at a given time have the same width. The model can be saved if all its experts can.
 
     Args:
         experts: a list of learners.
@@ -55,7 +46,7 @@ class AutoWithExperts(MetaLearner):
     >>> model = dl.Auto(experts=[dl.RLS(forgetting=0.9)])
     >>> run = model.run(X, y)
     >>> list(model.weights_)
-    ['Auto', 'RLS 1', 'stack', 'quick stack', 'mean']
+    ['Auto', 'RLS 1', 'a quarter of RLS 1', 'three quarters of RLS 1', 'mean']
     """
 
     experts: Sequence[Learner] = params.checked(
@@ -77,15 +68,14 @@ class AutoWithExperts(MetaLearner):
         return [Auto(), *self.experts]
 
     def _top_learners(self) -> list[Learner]:
-        return [_ERRORS, _ERRORS, *_STACKS.values()]
+        return [_ERRORS, _ERRORS]
 
     def _copies_of_the_top(self) -> list[Learner]:
         return [one.clone() for one in self._top_learners()]
 
     def _compose(self, members: list[Learner], above: list[Learner], features: int) -> Composite:
-        made = len(_EXTRAS) + _LAYERS  # values computed for a row, which the second one's tickets carry
-        inputs = [(above[0], 1), (above[1], made), *((stack, len(self.experts)) for stack in above[2:])]
-        return _Experts(members, inputs, features, bool(self.intercept), self.dtype)
+        made = _count_of_blends(members) + _LAYERS  # values computed for a row, which the second one's tickets carry
+        return _Experts(members, [(above[0], 1), (above[1], made)], features, bool(self.intercept), self.dtype)
 
     @property
     def learners_(self) -> list[Learner]:
@@ -94,10 +84,11 @@ class AutoWithExperts(MetaLearner):
 
     @property
     def weights_(self) -> dict[str, float]:
-        """The weights of Auto, each expert, the stacks and the mean. They sum to 1."""
+        """The weights of Auto, each expert and the blends. They sum to 1."""
         core: _Experts = self._require_core("weights_")
         names = [f"{type(one).__name__}{f' {number}' if number else ''}" for number, one in enumerate(core.members)]
-        return dict(zip([*names, *_EXTRAS], core.mixture.shares().tolist(), strict=True))
+        blends = [f"{share} {name}" for share in _BLENDS for name in names[1:]]
+        return dict(zip([*names, *blends, "mean"], core.mixture.shares().tolist(), strict=True))
 
     def _shares(self) -> dict[str, float]:
         return self.weights_
@@ -116,14 +107,14 @@ class AutoWithExperts(MetaLearner):
 
 
 class _Experts(ByErrors):
-    """The state: Auto, the experts, the stacks, the final mixture, and the errors of its predictions."""
+    """The state: Auto, the experts, the final mixture, and the errors of its predictions."""
 
     by_feature = False
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self.mixture = _core.FinalMixture(len(self.members) + len(_EXTRAS))
-        self._scale = np.zeros(2)  # Auto's squared errors and the row count, both discounted like the first stack
+        self._blends = _count_of_blends(self.members)
+        self.mixture = _core.FinalMixture(len(self.members) + self._blends)
 
     @exclusive
     def sums(self) -> dict[str, float]:
@@ -135,13 +126,9 @@ class _Experts(ByErrors):
         return np.zeros(1, dtype=self.dtype)
 
     def _own_state(self) -> dict[str, Array]:
-        return {"mixture": self.mixture.get_state(), "scale": self._scale.copy()}
+        return {"mixture": self.mixture.get_state()}
 
     def _set_own_state(self, state: dict[str, Array]) -> None:
-        scale = state["scale"]
-        if not isinstance(scale, np.ndarray) or scale.shape != (2,) or not ((scale >= 0) & (scale <= 1e290)).all():
-            raise ValueError("the state's scale is out of range")
-        self._scale = scale.copy()
         self.mixture.set_state(state["mixture"])
 
     def _ask(self, x: Any) -> Array | None:
@@ -154,35 +141,17 @@ class _Experts(ByErrors):
         said = self._ask(x)
         return None if said is None else float(self._make(said)[-1])
 
-    def _deviations(self, said: Array) -> tuple[Array, float]:
-        """The experts' deviations from Auto in units of its errors, and that unit; zeros until it is known."""
-        squares, rows = self._scale.tolist()
-        unit = math.sqrt(squares / rows) if rows else 0.0
-        if not unit:
-            return np.zeros(len(said) - 1), 0.0
-        with np.errstate(over="ignore"):
-            return np.clip((said[1:] - said[0]) / unit, -_FAR, _FAR), unit
-
     def _make(self, said: Array) -> Array:
-        """Combines the members' predictions: the stacks and the mean, the final mixture's layers, and the prediction."""
-        z, unit = self._deviations(said)
-        stacked = [float(said[0]) + unit * core_of(stack).predict(z) for stack in self.above[2:]]
-        low, high = float(said.min()), float(said.max())
-        more = min(0.1 * high - 0.1 * low, _LARGEST)
-        extras = _held(np.append(np.clip(stacked, low - more, high + more), np.sum(said / len(said))))
-        return np.concatenate([extras, self.mixture.mix(np.concatenate([said, extras]))])
+        """Combines the members' predictions: the blends, the final mixture's layers, and the prediction."""
+        blends = [(1 - share) * said[0] + share * said[1:] for share in _BLENDS.values()]
+        mean = _held(np.sum(said / len(said)))
+        inputs = np.concatenate([said, *blends, [mean]])
+        return np.concatenate([inputs[len(said) :], self.mixture.mix(inputs)])
 
     def _judge(self, said: Array, made: Array, y: float, weight: float | None, ahead: int) -> None:
-        """The final mixture and the stacks learn the label of a row, for which ``made`` was computed."""
-        extras, mixed = np.split(made, [len(_EXTRAS)])
-        self.mixture.learn(np.concatenate([said, extras]), mixed, y, 1.0 if weight is None else weight, ahead)
-        error = float(np.clip(y - said[0], -1e140, 1e140))
-        news = np.array([error * error, 1.0])
-        self._scale = np.minimum(_KEEP * self._scale + (news if weight is None else weight * news), 1e290)
-        z, unit = self._deviations(said)
-        if unit:
-            for stack in self.above[2:]:
-                stack.learn_one(z, float(np.clip(error / unit, -_FAR, _FAR)), sample_weight=weight)
+        """The final mixture learns the label of a row, for which ``made`` was computed."""
+        blends, mixed = np.split(made, [self._blends])
+        self.mixture.learn(np.concatenate([said, blends]), mixed, y, 1.0 if weight is None else weight, ahead)
 
     def update_by_row(self, x: Any, y: Any, weight: Any) -> None:
         """Left to a replay of one row in a transaction, because several members may refuse."""
@@ -200,7 +169,7 @@ class _Experts(ByErrors):
         """Left to :meth:`tell_parts`, because several members may refuse."""
 
     def tell_parts(self, ticket: Ticket, batch: Batch) -> None:
-        """Every member learns the label of its ticket, then the stacks and the final mixture learn it."""
+        """Every member learns the label of its ticket, then the final mixture learns it."""
         count = len(self.members)
         tell_each(self.members, ticket.parts[:count], batch)
         assert batch.y is not None
@@ -248,6 +217,11 @@ class _Experts(ByErrors):
         core_of(self.above[0]).run(np.zeros((len(y), 1)), np.ascontiguousarray(_held(errors)), weight, True, own, 0)
         if out.lower is not None:
             out.lower[:], out.upper[:] = out.predictions + own.lower, out.predictions + own.upper
+
+
+def _count_of_blends(members: Sequence[Learner]) -> int:
+    """The number of the final mixture's inputs besides the predictions of Auto and the experts."""
+    return len(_BLENDS) * (len(members) - 1) + 1
 
 
 def _held(values: Any) -> Any:

@@ -58,9 +58,9 @@ class Refit(MetaLearner):
     After every ``every`` rows, a copy of the estimator is fitted in a separate thread. A fit that starts after row n is used
     from row n + ``every`` // 10 on; if it takes longer, the model waits for it, so predictions depend only on the rows.
     Earlier fits start after 3/4, 1/2, 3/8, 1/4, ... of ``every`` rows, if that leaves 32 rows to fit, and are used after a
-    tenth as many. Until the first fit is in use, :class:`~driftline.Ridge` predicts. If a fit fails, there is a warning, and the
-    previous one stays in use. Predictions are clipped at half a range outside the labels: those of the window for the
-    estimator, all of them for Ridge.
+    tenth as many. Until the first fit is in use, :class:`~driftline.Ridge` predicts. If a fit fails, there is a warning,
+    and the previous one stays in use. Predictions are clipped at half a range outside the labels: those of the window for
+    the estimator, all of them for Ridge.
 
     Lags count from the predicted row. If the label at a lag is not known yet, lags that begin the list as 1, 2, ... become
     the newest known labels, in this order, and any other lag becomes its next multiple, as in
