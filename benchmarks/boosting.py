@@ -69,9 +69,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, nargs="?", metavar="DIR", help="a folder of files, with INDEX.md and rivals.json")
     parser.add_argument("--plateaus", type=int, default=0, metavar="N", help="how many streams of plateaus to run")
+    parser.add_argument("--seed", type=int, default=0, help="the seed of the first stream of plateaus")
     options = parser.parse_args()
     rows: list[tuple[Cell, ...]] = []
-    for seed in range(options.plateaus):
+    for seed in range(options.seed, options.seed + options.plateaus):
         X, y = plateaus(seed)
         last, run = np.square(np.diff(y)), dl.Auto().run(X, y)
         low, high = y.min() - 0.1 * np.ptp(y), y.max() + 0.1 * np.ptp(y)
