@@ -11,7 +11,7 @@ from driftline import _core
 from driftline._core import Outputs
 from driftline.base import params
 from driftline.base.batch import Batch
-from driftline.base.by_errors import ByErrors
+from driftline.base.by_errors import ByErrors, held
 from driftline.base.certificate import Certificate
 from driftline.base.composite import Composite, core_of, exclusive, tell_each
 from driftline.base.learner import Learner
@@ -24,7 +24,6 @@ from driftline.storage import codec
 from driftline.tables.inputs import Array
 
 _ERRORS = LMS(intercept=False)  # predicts 0 on rows of 0, so it only tracks the errors
-_LARGEST = np.finfo(np.float64).max
 _EXPERTS = sequence(REGRESSOR)
 _BLENDS = {"a quarter of": 0.25, "three quarters of": 0.75}  # an expert's share; the rest is Auto's
 _LAYERS = 5  # number of values that the final mixture computes
@@ -33,10 +32,10 @@ _LAYERS = 5  # number of values that the final mixture computes
 class AutoWithExperts(MetaLearner):
     """Auto and the user's own learners, combined by Auto's final mixture: ``dl.Auto(experts=[...])`` creates one.
 
-    Auto and every expert learn as they would alone. The final mixture also sees fixed blends of them, which are hard to beat while
-    few labels are known: a quarter and three quarters of each expert, with Auto for the rest, and the mean of Auto and all
-    experts. It initially favours Auto, and then follows whichever did better, recently and overall; see :doc:`/auto`. All
-    intervals at a given time have the same width. The model can be saved if all its experts can.
+    Auto and every expert learn as they would alone. The final mixture also sees fixed blends of them, which are hard to beat
+    while few labels are known: a quarter and three quarters of each expert, with Auto for the rest, and the mean of Auto and
+    all experts. It initially favours Auto, and then follows whichever did better, recently and overall; see :doc:`/auto`.
+    All intervals at a given time have the same width. The model can be saved if all its experts can.
 
     Args:
         experts: a list of learners.
@@ -116,11 +115,6 @@ class _Experts(ByErrors):
         self._blends = _count_of_blends(self.members)
         self.mixture = _core.FinalMixture(len(self.members) + self._blends)
 
-    @exclusive
-    def sums(self) -> dict[str, float]:
-        """Rows, loss and largest loss of the predictions."""
-        return self.above[0]._sums()
-
     def weights(self) -> Array:
         """There are no weights."""
         return np.zeros(1, dtype=self.dtype)
@@ -133,7 +127,7 @@ class _Experts(ByErrors):
 
     def _ask(self, x: Any) -> Array | None:
         said = [core_of(member).predict(x) for member in self.members]
-        return None if None in said else _held(np.array(said))
+        return None if None in said else held(np.array(said))
 
     @exclusive
     def predict(self, x: Any) -> Any:
@@ -144,7 +138,7 @@ class _Experts(ByErrors):
     def _make(self, said: Array) -> Array:
         """Combines the members' predictions: the blends, the final mixture's layers, and the prediction."""
         blends = [(1 - share) * said[0] + share * said[1:] for share in _BLENDS.values()]
-        mean = _held(np.sum(said / len(said)))
+        mean = held(np.sum(said / len(said)))
         inputs = np.concatenate([said, *blends, [mean]])
         return np.concatenate([inputs[len(said) :], self.mixture.mix(inputs)])
 
@@ -162,7 +156,7 @@ class _Experts(ByErrors):
         parts = self.ask_each_member(x, ahead, kind)
         if parts is None:
             return None
-        made = self._make(_held(np.array([part.prediction for part in parts])))
+        made = self._make(held(np.array([part.prediction for part in parts])))
         return self.asked(x, made[-1], parts, ahead, kind, self.marked(self.above[1]).ask(made, ahead, kind))
 
     def update_by_ticket(self, ticket: Ticket, y: Any, weight: Any) -> None:
@@ -174,19 +168,19 @@ class _Experts(ByErrors):
         tell_each(self.members, ticket.parts[:count], batch)
         assert batch.y is not None
         y, weight = float(batch.y[0]), None if batch.weight is None else float(batch.weight[0])
-        said = _held(np.array([part.prediction for part in ticket.parts[:count]]))
+        said = held(np.array([part.prediction for part in ticket.parts[:count]]))
         if ticket.labels > 0:
             made = np.asarray(ticket.parts[count + 1].x, dtype=np.float64)
             self._judge(said, made, y, weight, ticket.ahead)
         self.marked(self.above[0])
-        self.above[0].tell(ticket.parts[count], _held(y - ticket.prediction), sample_weight=weight)
+        self.above[0].tell(ticket.parts[count], held(y - ticket.prediction), sample_weight=weight)
 
     def replay(self, batch: Batch, out: Outputs) -> int:
         """Learners do not depend on the final mixture, so they process the rows first."""
         y = batch.y
         said, _, skipped = self.replay_members(batch, [y] * len(self.members))
         whole = ~np.isnan(said).any(axis=1)
-        said = _held(np.ascontiguousarray(said))
+        said = held(np.ascontiguousarray(said))
         out.predictions[:] = np.nan
         learned: Array = np.array(whole)
         if y is not None:
@@ -204,29 +198,10 @@ class _Experts(ByErrors):
         self._note_errors(y, batch.weight, learned, out)
         return skipped
 
-    def _note_errors(self, y: Array | None, weight: Array | None, learned: Array, out: Outputs) -> None:
-        """Records the errors of the learned rows, and writes the intervals."""
-        if y is None:
-            if out.lower is not None:
-                lower, upper = core_of(self.above[0]).predict_interval(np.zeros(1), out.level)
-                out.lower[:], out.upper[:] = out.predictions + lower, out.predictions + upper
-            return
-        errors = np.where(learned, y - out.predictions, np.nan)
-        ends = {} if out.lower is None else {"lower": np.empty(len(y)), "upper": np.empty(len(y)), "level": out.level}
-        own = Outputs(np.empty(len(y)), **ends)
-        core_of(self.above[0]).run(np.zeros((len(y), 1)), np.ascontiguousarray(_held(errors)), weight, True, own, 0)
-        if out.lower is not None:
-            out.lower[:], out.upper[:] = out.predictions + own.lower, out.predictions + own.upper
-
 
 def _count_of_blends(members: Sequence[Learner]) -> int:
     """The number of the final mixture's inputs besides the predictions of Auto and the experts."""
     return len(_BLENDS) * (len(members) - 1) + 1
-
-
-def _held(values: Any) -> Any:
-    """Clips to the range of float64."""
-    return np.clip(values, -_LARGEST, _LARGEST)
 
 
 codec.register(AutoWithExperts, "auto_with_experts", lambda value: value.get_params(deep=False))
