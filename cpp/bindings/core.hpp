@@ -33,7 +33,7 @@ template <class Core> nb::object learn_row(Core& self, nb::handle x, nb::handle 
         return to_python(Status::unread);
     const Status status = self.learn(label, share);
     if (status == Status::done)
-        forget_lateness(self);
+        set_lateness(self, 0);
     return to_python(status);
 }
 
@@ -60,11 +60,8 @@ template <class Core> nb::object predict_interval_of_row(Core& self, nb::handle 
 
 // The rows are a table, or sparse rows if the core supports them.
 template <class Core>
-nb::tuple run_rows(Core& self, nb::handle x, std::optional<Vector> y, std::optional<Vector> weight, bool skip,
-                   const OutputArrays& arrays, Index start) {
-    InUse use(self);
-    if (y)
-        forget_lateness(self);
+nb::tuple replay_rows(Core& self, nb::handle x, std::optional<Vector> y, std::optional<Vector> weight, bool skip,
+                      const OutputArrays& arrays, Index start) {
     if constexpr (requires(const SparseRows& rows) { self.takes(rows); })
         if (const SparseRows* rows; nb::try_cast(x, rows, false) && rows) {
             require(self.takes(*rows));
@@ -77,6 +74,19 @@ nb::tuple run_rows(Core& self, nb::handle x, std::optional<Vector> y, std::optio
                                             [&](const Batch& rows, Outputs& out) { return self.replay(rows, out); });
     if constexpr (requires { self.rethrow(); })
         self.rethrow();
+    return done;
+}
+// Labels of a replay come at once. If all rows are skipped, labels are as late as before.
+template <class Core>
+nb::tuple run_rows(Core& self, nb::handle x, std::optional<Vector> y, std::optional<Vector> weight, bool skip,
+                   const OutputArrays& arrays, Index start) {
+    InUse use(self);
+    const Index late = usual_ahead(self) - 1;
+    if (y)
+        set_lateness(self, 0);
+    nb::tuple done = replay_rows(self, x, y, weight, skip, arrays, start);
+    if (y && start == 0 && done[1].equal(done[2]))
+        set_lateness(self, late);
     return done;
 }
 

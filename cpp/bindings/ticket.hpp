@@ -77,9 +77,9 @@ template <class Core> Index usual_ahead(Core& self) {
     else
         return 1;
 }
-template <class Core> void forget_lateness(Core& self) {
+template <class Core> void set_lateness(Core& self, Index late) {
     if constexpr (requires { self.coverage(); })
-        self.coverage().late = 0;
+        self.coverage().late = late;
 }
 
 // Predicts the row that was read, and records the prediction.
@@ -102,7 +102,7 @@ template <class Core, class Learn> Status tell(Core& self, const Asked& asked, d
     if (self.sums().rows == asked.labels) {
         const Status status = learn();
         if (status == Status::done)
-            forget_lateness(self);
+            set_lateness(self, 0);
         return status;
     }
     catch_up(self.coverage());
@@ -328,7 +328,7 @@ template <class Core, class... Bases> void bind_asking(nb::class_<Core, Bases...
                 if (self.coverage().noted > ticket.asked.interval_basis.labels + 1)
                     judge(self.coverage(), error * error, ticket.asked.interval_basis);
                 else
-                    forget_lateness(self);
+                    set_lateness(self, 0);
             },
             arg("ticket"), arg("y"), "Judges what the ticket said, after its row was learned; see `catch_up`.")
         .def_prop_ro("late", [](Core& self) { return self.coverage().late; });

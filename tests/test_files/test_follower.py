@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import driftline as dl
@@ -103,6 +103,7 @@ MODELS = {
     st.booleans(),
     st.integers(0, 9),
 )
+@example("auto", 1, [], False, 6)  # the last label that comes is missing
 def test_late_labels_and_new_features_give_the_bits_of_a_plain_loop_also_after_a_restart(name, delay, cuts, watched, seed):
     X, y = growth_and_gaps(150, seed)
     plain, model = MODELS[name](), MODELS[name]()
