@@ -8,9 +8,9 @@
 
 namespace driftline::bindings {
 
-// The saved form: bounds, quantiles, bins, the weight of the zeros, the key of the first bin, the largest loss and two
-// counts. Scores that were only noted are taken in first.
-inline constexpr Index coverage_size = 2 * level_count + bin_count + 5;
+// The saved form: bounds, quantiles, debts, bins, the weight of the zeros, the key of the first bin, the largest loss and
+// two counts. Scores that were only noted are taken in first.
+inline constexpr Index coverage_size = 3 * level_count + bin_count + 5;
 
 inline nb::object copy_coverage(Coverage& c) {
     catch_up(c);
@@ -18,6 +18,7 @@ inline nb::object copy_coverage(Coverage& c) {
     nb::object out = new_array(coverage_size, to);
     to = std::copy(std::begin(c.bound), std::end(c.bound), to);
     to = std::copy(std::begin(c.base), std::end(c.base), to);
+    to = std::copy(std::begin(c.debt), std::end(c.debt), to);
     to = std::copy(std::begin(c.weight), std::end(c.weight), to);
     const double rest[] = {static_cast<double>(c.weight_of_zeros), static_cast<double>(c.first_key), c.largest_loss,
                            static_cast<double>(c.noted), static_cast<double>(c.late)};
@@ -33,12 +34,14 @@ inline bool is_first_key(double key) {
 inline void set_coverage(const nb::dict& from, Coverage& c) {
     double flat[coverage_size];
     copy_in(from, "coverage", flat, coverage_size);
-    const double *weights = flat + 2 * level_count, *rest = weights + bin_count;
+    const double *debts = flat + 2 * level_count, *weights = debts + level_count, *rest = weights + bin_count;
     const double key = rest[1], noted = rest[3], late = rest[4];
     double total = 0;
     bool good = true;
-    for (const double* bound = flat; bound < weights; ++bound)
+    for (const double* bound = flat; bound < debts; ++bound)
         good = good && *bound >= 0 && *bound <= most_factor * most_score;
+    for (const double* debt = debts; debt < weights; ++debt)
+        good = good && *debt >= least_debt && *debt <= most_debt;
     for (const double* weight = weights; weight <= rest; ++weight) { // the last is that of the zeros
         good = good && *weight >= 0 && *weight == std::floor(*weight);
         total += *weight;
@@ -49,6 +52,7 @@ inline void set_coverage(const nb::dict& from, Coverage& c) {
         throw nb::value_error("the state's coverage is out of range");
     std::copy_n(flat, level_count, c.bound);
     std::copy_n(flat + level_count, level_count, c.base);
+    std::transform(debts, weights, c.debt, [](double debt) { return static_cast<float>(debt); });
     std::copy_n(weights, bin_count, c.weight);
     c.weight_of_zeros = static_cast<std::uint32_t>(rest[0]);
     c.first_key = static_cast<Index>(key);

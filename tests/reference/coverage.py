@@ -3,8 +3,11 @@
 import math
 from statistics import NormalDist
 
+import numpy as np
+
 LEVELS = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.925, 0.95, 0.975, 0.99, 0.995, 0.999]
-STEP, IN_FLIGHT, FORESIGHT, MEMORY = 0.3, 6, 0.3, 512
+STEP, MEMORY = 0.3, 512
+REPAID, FORGOTTEN, LEAST_DEBT, MOST_DEBT, MOST_GROWTH, GROWTH_IN_FLIGHT = 0.05, 1 / 3000, -30, 200, 0.15, 3
 UNIT, ALL_KEPT = 1024, 4096  # units of a row's weight and of the share kept, which are integers
 
 
@@ -25,9 +28,14 @@ def edge_of(key):
     return math.ldexp(1 + key % 4 / 4, key // 4 - 1)
 
 
-def flat_log(ratio):
-    z = (ratio - 1) / (ratio + 1)
-    return 2 * (z + z**3 / 3 + z**5 / 5)
+def clamp(value, least, most):
+    return min(max(value, least), most)
+
+
+def share_aimed_at(level, debt):
+    """The share of misses aimed at, to repay the misses in excess."""
+    outside = 1 - level
+    return clamp(outside - REPAID * debt, outside / 10, min(10 * outside, (1 + outside) / 2))
 
 
 class Bounds:
@@ -37,21 +45,49 @@ class Bounds:
         self.rows, self.zeros, self.bins, self.first = 0, 0, [0] * 192, None
         self.base = [0.0] * len(LEVELS)
         self.log_factor = [0.0] * len(LEVELS)
+        self.debt = [0.0] * len(LEVELS)
 
     def issued(self):
         """The bounds as issued: those of higher levels are no lower than those of lower levels."""
         own = [base * math.exp(log) for base, log in zip(self.base, self.log_factor, strict=True)]
         return [max(own[: k + 1]) for k in range(len(own))]
 
-    def take(self, score, issued=None, late=0):
-        """Takes a score, judged by the bounds issued ``late`` labels ago, or by the current ones."""
+    def shares(self):
+        """The misses expected of intervals that wait for late labels, by level."""
+        return [share_aimed_at(level, debt) for level, debt in zip(LEVELS, self.debt, strict=True)]
+
+    def take(self, score):
+        """Takes a score whose label came at once."""
         today = self.issued()
-        issued = today if issued is None else issued
         for k, level in enumerate(LEVELS):
-            if today[k] > 0 and issued[k] > 0:
-                expected = 1 - level + FORESIGHT * level * (1 - level) * flat_log(today[k] / issued[k])
-                step = min(STEP, IN_FLIGHT / late) if late else STEP
-                self.log_factor[k] += step * ((score > issued[k]) - expected)
+            if today[k] > 0:
+                self.log_factor[k] += STEP * ((score > today[k]) - (1 - level))
+        self._count(score)
+
+    def take_late(self, score, issued, shares, late):
+        """Takes a score by the bounds and expected misses issued ``late`` labels ago; one interval was issued since."""
+        aimed = self.shares()
+        for k, level in enumerate(LEVELS):
+            if self.base[k] > 0:
+                self.debt[k] += aimed[k] - (1 - level)
+            if issued[k] > 0:
+                self.debt[k] += (score > issued[k]) - shares[k]
+            self.debt[k] = float(np.float32(clamp(self.debt[k] * (1 - FORGOTTEN), LEAST_DEBT, MOST_DEBT)))
+        self._count(score)
+        if self.base[0] > 0:
+            self.log_factor = [self._late_log_factor(k, late) for k in range(len(LEVELS))]
+
+    def _late_log_factor(self, k, late):
+        share = share_aimed_at(LEVELS[k], self.debt[k])
+        beyond = share - (1 - LEVELS[k] - REPAID * self.debt[k])  # what no share within the limits repays
+        if share < 1 - LEVELS[-1]:
+            quantile = self.base[-1] * math.sqrt((1 - LEVELS[-1]) / share)
+        else:
+            quantile = float(np.interp(1 - share, LEVELS, self.base))
+        growth = min(MOST_GROWTH, GROWTH_IN_FLIGHT / late) * beyond / REPAID
+        return clamp(math.log(quantile / self.base[k]) + growth, math.log(1e-6), math.log(1e12))
+
+    def _count(self, score):
         if score == 0:
             self.zeros += UNIT
         else:

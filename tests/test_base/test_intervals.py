@@ -106,11 +106,12 @@ def test_a_late_label_is_judged_by_the_bounds_issued_with_its_prediction(late, z
     tickets, *_ = late_intervals(dl.NLMS(intercept=False), np.zeros((1500, 1)), y, late, 0.9)
     bounds, issued = coverage.Bounds(), []
     for t, ticket in enumerate(tickets):
-        issued.append(bounds.issued())
+        issued.append((bounds.issued(), bounds.shares()))
         assert ticket.prediction == 0
-        assert ticket.numbers[6:22] == pytest.approx(issued[-1], rel=1e-9)
+        assert ticket.numbers[6:22] == pytest.approx(issued[-1][0], rel=1e-9)
+        assert ticket.numbers[22:38] == pytest.approx(issued[-1][1], rel=1e-9)
         if t >= late:
-            bounds.take(y[t - late] ** 2, issued[t - late], late)
+            bounds.take_late(y[t - late] ** 2, *issued[t - late], late)
 
 
 @pytest.mark.parametrize(("late", "most"), [(1, 0.03), (12, 0.03), (24, 0.03), (96, 0.05)])

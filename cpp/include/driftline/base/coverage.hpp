@@ -3,8 +3,11 @@
 // The score of a row is its squared error divided by the model's variance. The bound of a level is a quantile of the recent
 // scores times a factor. The factor responds to the intervals issued: it grows by exp(step * level) when a label falls
 // outside its interval, and shrinks by exp(-step * (1 - level)) when it falls inside. Over any n rows whose labels came at
-// once, the share outside then differs from 1 - level by log(last / first factor) / (step n), whatever the scores do. For
-// late labels the step is smaller, and a factor that has moved since the interval was issued is held back.
+// once, the share outside then differs from 1 - level by log(last / first factor) / (step n), whatever the scores do.
+//
+// Where labels come late, steps of a factor overshoot: the intervals issued meanwhile do not count yet. The bound is then
+// the quantile of another level, which would repay the misses in excess, and intervals that wait for their label count as
+// the misses expected of them.
 #pragma once
 
 #include <bit>
@@ -40,6 +43,7 @@ struct Coverage {
     Index due = taken_at_once;         // the number noted at which scores are taken in; never, if no intervals are needed
     Index late = 0;                    // labels that came between the last row's prediction and its label
     double largest_loss = 0;           // of the rows whose labels came late
+    float debt[level_count] = {};      // late labels: misses in excess, known or expected of the intervals that wait
     double recent[taken_at_once] = {}; // score number i at i % taken_at_once
 };
 
@@ -50,15 +54,12 @@ struct Level {
     Index enough = 0; // labels needed before intervals of this level are finite
 };
 
-// The step for labels at once; step times delay for late labels; and how much of the expected misses is discounted.
-inline constexpr double step_at_once = 0.3, steps_in_flight = 6, foresight = 0.3;
-// exp(x) by its series, for |x| up to 1; x may be a vector.
-template <class V> inline constexpr V exponential(V x) {
-    constexpr double inverse[] = {1,      1 / 2., 1 / 3., 1 / 4.,  1 / 5.,  1 / 6.,
-                                  1 / 7., 1 / 8., 1 / 9., 1 / 10., 1 / 11., 1 / 12.};
-    V sum = 1 + x * (1 / 13.);
-    for (int n = 12; n > 0; --n)
-        sum = 1 + sum * (x * inverse[n - 1]);
+inline constexpr double step_at_once = 0.3;
+// exp(x) by its series, for |x| up to 1.
+inline constexpr double exponential(double x) {
+    double sum = 1;
+    for (int n = 13; n > 0; --n)
+        sum = 1 + sum * (x / n);
     return sum;
 }
 // Factors for the bounds after a score, by how many of the lowest levels missed it.
@@ -73,6 +74,22 @@ struct CoverageSteps {
     }
 };
 inline constexpr CoverageSteps coverage_steps;
+
+// Of a debt, `repaid` is aimed to be repaid by each row, and `forgotten` is let go. Beyond the largest and the smallest
+// share aimed at, each miss of the debt moves the bound by a factor of its own, which is smaller for longer delays.
+inline constexpr double repaid = 0.05, forgotten = 1 / 3000.0, least_debt = -30, most_debt = 200;
+inline constexpr double most_growth = 0.15, growth_in_flight = 3;
+struct LateShares {
+    double outside[level_count] = {}, least[level_count] = {}, most[level_count] = {};
+    constexpr LateShares() {
+        for (Index k = 0; k < level_count; ++k) {
+            outside[k] = 1 - levels[k];
+            least[k] = outside[k] / 10;
+            most[k] = 10 * outside[k] < (1 + outside[k]) / 2 ? 10 * outside[k] : (1 + outside[k]) / 2;
+        }
+    }
+};
+inline constexpr LateShares shares;
 
 inline namespace DRIFTLINE_ISA {
 
@@ -199,10 +216,15 @@ DRIFTLINE_INLINE void catch_up(Coverage& c) {
 // The basis of an interval. It is kept with the prediction, and scored when the label comes.
 struct IntervalBasis {
     double bound[level_count] = {}; // a score above it is a miss of the level
+    double share[level_count] = {}; // of such intervals, expected to be missed
     double variance = 1;            // of the label, from the model; a score is a squared error divided by it
     double largest_loss = 0;        // largest squared error so far
     Index labels = 0;               // labels known so far
 };
+// The share of misses with which level k would repay a debt.
+inline double share_aimed_at(Index k, double debt) {
+    return at_most(at_least(shares.least[k], shares.outside[k] - repaid * debt), shares.most[k]);
+}
 inline void issue(const Coverage& c, double* bound) {
     double below = 0;
     for (Index k = 0; k < level_count; ++k)
@@ -212,6 +234,8 @@ inline IntervalBasis basis_of_interval(Coverage& c, double variance, double larg
     catch_up(c);
     IntervalBasis out;
     issue(c, out.bound);
+    for (Index k = 0; k < level_count; ++k)
+        out.share[k] = share_aimed_at(k, c.debt[k]);
     out.variance = variance;
     out.largest_loss = at_least(largest_loss, c.largest_loss);
     out.labels = c.noted;
@@ -228,47 +252,46 @@ inline double half_width(const IntervalBasis& basis, const Level& level) {
     return at_most(half, 10 * std::sqrt(basis.largest_loss));
 }
 
-// log(a / b) for positive numbers, flattened if they differ more than tenfold.
-DRIFTLINE_INLINE Doubles flat_log(Doubles a, Doubles b) {
-    const Doubles z = (a - b) / (a + b), square = z * z;
-    return 2 * z * (1 + square * (1.0 / 3 + square * 0.2));
+// The score that the given share of recent ones exceeds, between the quantiles of two levels. The search starts at level k.
+inline double exceeded_by(const Coverage& c, double share, Index k) {
+    while (k + 1 < level_count && shares.outside[k + 1] > share)
+        ++k;
+    while (k > 0 && shares.outside[k] < share)
+        --k;
+    if (k + 1 == level_count)
+        return c.base[k] * std::sqrt(shares.outside[k] / share);
+    const double part = (shares.outside[k] - share) / (shares.outside[k] - shares.outside[k + 1]);
+    return c.base[k] + (c.base[k + 1] - c.base[k]) * at_least(0, part);
 }
-struct LateSteps {
-    alignas(32) double outside[level_count] = {}, density[level_count] = {};
-    constexpr LateSteps() {
-        for (Index k = 0; k < level_count; ++k) {
-            outside[k] = 1 - levels[k];
-            density[k] = foresight * levels[k] * outside[k];
-        }
-    }
-};
-inline constexpr LateSteps late_steps;
+inline double late_bound(const Coverage& c, Index k) {
+    const double debt = c.debt[k], wanted = shares.outside[k] - repaid * debt, share = share_aimed_at(k, debt);
+    const double growth = at_most(most_growth, growth_in_flight / static_cast<double>(c.late));
+    const double bound = exceeded_by(c, share, k) * std::exp(growth * (share - wanted) / repaid);
+    return at_most(at_least(least_factor * c.base[k], bound), most_factor * c.base[k]);
+}
 
 // Scores a late label against the interval issued with its prediction. The model's step has noted a score of its own, which
-// does not count. Intervals issued narrower than today's will be missed more often anyway, so their misses count for less:
-// by log(today's / issued bound) times the density of log scores at the level, which is level (1 - level) for a log-logistic
-// distribution.
+// does not count. For each label, an interval is taken to have been issued since the last one.
 inline void judge(Coverage& c, double square, const IntervalBasis& basis) {
     --c.noted;
     c.late = c.noted > basis.labels ? c.noted - basis.labels : 0;
     c.largest_loss = at_least(c.largest_loss, at_most(square, DBL_MAX));
     const bool beyond = square > 100 * basis.largest_loss; // see half_width
     const double score = at_most(square / basis.variance, most_score);
-    const double step = at_most(step_at_once, steps_in_flight / static_cast<double>(c.late));
-    alignas(32) double today[level_count], issued[level_count];
-    issue(c, today);
-    std::memcpy(issued, basis.bound, sizeof issued);
-    for (Index k = 0; k < level_count; k += lanes<double>) {
-        const Doubles now = wide(today + k), then = wide(issued + k), zero = all(0.0);
-        const Doubles missed = all(beyond ? most_score : score) > then ? all(1.0) : zero;
-        const Doubles expected = wide(late_steps.outside + k) + wide(late_steps.density + k) * flat_log(now, then);
-        const Doubles moved = exponential(step * (missed - expected));
-        store(c.bound + k, wide(c.bound + k) * (smaller(now, then) > zero ? moved : all(1.0)));
+    for (Index k = 0; k < level_count; ++k) {
+        double debt = c.debt[k];
+        if (c.bound[k] > 0)
+            debt += share_aimed_at(k, debt) - shares.outside[k];
+        if (basis.bound[k] > 0)
+            debt += (beyond || score > basis.bound[k] ? 1 : 0) - basis.share[k];
+        c.debt[k] = static_cast<float>(at_most(at_least(least_debt, debt * (1 - forgotten)), most_debt));
     }
     count_score(c, score);
     c.taken = ++c.noted;
     if (reading_is_due(c.taken))
         read_bins(c, score);
+    for (Index k = 0; k < level_count; ++k)
+        c.bound[k] = late_bound(c, k);
     c.due = c.due == never ? never : c.noted + taken_at_once;
 }
 
