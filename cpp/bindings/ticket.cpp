@@ -4,7 +4,7 @@
 namespace driftline::bindings {
 namespace {
 
-// What was said, as numbers: six of their own, the bounds and expected misses of all levels, and the model's own record.
+// What was said, as numbers: six of their own, the bounds and debts of all levels, and the model's own record.
 constexpr Index own_numbers = 6, said_numbers = own_numbers + 2 * level_count;
 
 nb::object numbers_of(const Ticket& self) {
@@ -16,7 +16,7 @@ nb::object numbers_of(const Ticket& self) {
     nb::object out = new_array(said_numbers + static_cast<Index>(asked.record.size()), to);
     to = std::copy(std::begin(own), std::end(own), to);
     to = std::copy(std::begin(basis.bound), std::end(basis.bound), to);
-    to = std::copy(std::begin(basis.share), std::end(basis.share), to);
+    to = std::copy(std::begin(basis.debt), std::end(basis.debt), to);
     std::copy(asked.record.begin(), asked.record.end(), to);
     return out;
 }
@@ -27,10 +27,10 @@ Asked asked_of(Vector numbers) {
     const double* from = numbers.data();
     const auto size = static_cast<Index>(numbers.shape(0));
     bool good = size >= said_numbers && is_count(from[1]) && from[2] >= 1 && is_count(from[2]) && is_count(from[5]);
-    for (Index i = 3; good && i < said_numbers; ++i)
+    for (Index i = 3; good && i < own_numbers + level_count; ++i)
         good = !(from[i] < 0); // large inputs make variances infinite
     for (Index i = own_numbers + level_count; good && i < said_numbers; ++i)
-        good = from[i] <= 1;
+        good = from[i] >= least_debt && from[i] <= most_debt;
     if (!good)
         throw nb::value_error("the ticket's numbers are out of range");
     Asked asked;
@@ -41,7 +41,7 @@ Asked asked_of(Vector numbers) {
     asked.interval_basis.largest_loss = from[4];
     asked.interval_basis.labels = static_cast<Index>(from[5]);
     std::copy_n(from + own_numbers, level_count, asked.interval_basis.bound);
-    std::copy_n(from + own_numbers + level_count, level_count, asked.interval_basis.share);
+    std::copy_n(from + own_numbers + level_count, level_count, asked.interval_basis.debt);
     asked.record.assign(from + said_numbers, from + size);
     return asked;
 }

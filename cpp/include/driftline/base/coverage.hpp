@@ -216,7 +216,7 @@ DRIFTLINE_INLINE void catch_up(Coverage& c) {
 // The basis of an interval. It is kept with the prediction, and scored when the label comes.
 struct IntervalBasis {
     double bound[level_count] = {}; // a score above it is a miss of the level
-    double share[level_count] = {}; // of such intervals, expected to be missed
+    float debt[level_count] = {};   // by which the share of such intervals was chosen that is expected to be missed
     double variance = 1;            // of the label, from the model; a score is a squared error divided by it
     double largest_loss = 0;        // largest squared error so far
     Index labels = 0;               // labels known so far
@@ -234,8 +234,7 @@ inline IntervalBasis basis_of_interval(Coverage& c, double variance, double larg
     catch_up(c);
     IntervalBasis out;
     issue(c, out.bound);
-    for (Index k = 0; k < level_count; ++k)
-        out.share[k] = share_aimed_at(k, c.debt[k]);
+    std::memcpy(out.debt, c.debt, sizeof out.debt);
     out.variance = variance;
     out.largest_loss = at_least(largest_loss, c.largest_loss);
     out.labels = c.noted;
@@ -283,7 +282,7 @@ inline void judge(Coverage& c, double square, const IntervalBasis& basis) {
         if (c.bound[k] > 0)
             debt += share_aimed_at(k, debt) - shares.outside[k];
         if (basis.bound[k] > 0)
-            debt += (beyond || score > basis.bound[k] ? 1 : 0) - basis.share[k];
+            debt += (beyond || score > basis.bound[k] ? 1 : 0) - share_aimed_at(k, basis.debt[k]);
         c.debt[k] = static_cast<float>(at_most(at_least(least_debt, debt * (1 - forgotten)), most_debt));
     }
     count_score(c, score);
