@@ -93,6 +93,16 @@ template <class T> struct AutoCore : Guarded {
     RowBuffer<T> buffer_;
 };
 
+nb::object halves_out(const std::vector<std::uint16_t>& halves) {
+    npy_intp shape[] = {static_cast<npy_intp>(halves.size())};
+    PyObject* array = PyArray_SimpleNew(1, shape, NPY_UINT16);
+    if (!array)
+        throw nb::python_error();
+    std::copy(halves.begin(), halves.end(),
+              static_cast<std::uint16_t*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(array))));
+    return nb::steal(array);
+}
+
 template <class T> nb::dict get_state(AutoCore<T>& self) {
     InUse use(self);
     AutoModel<T>& model = *self.model;
@@ -113,6 +123,8 @@ template <class T> nb::dict get_state(AutoCore<T>& self) {
     out["numbers"] = copy_out(all.numbers.data(), static_cast<Index>(all.numbers.size()));
     if (!all.entries.empty())
         out["entries"] = copy_out(all.entries.data(), static_cast<Index>(all.entries.size()));
+    if (!all.halves.empty())
+        out["halves"] = halves_out(all.halves);
     return out;
 }
 
@@ -148,10 +160,13 @@ template <class T> void set_state(AutoCore<T>& self, const nb::dict& from) {
     model.visit(count);
     std::vector<double> numbers(count.numbers);
     std::vector<float> entries(count.entries);
+    std::vector<std::uint16_t> halves(count.halves);
     copy_in(from, "numbers", numbers.data(), count.numbers);
     if (count.entries > 0)
         copy_in(from, "entries", entries.data(), count.entries);
-    model.visit(Filler{numbers.data(), entries.data()});
+    if (count.halves > 0)
+        copy_in(from, "halves", halves.data(), count.halves);
+    model.visit(Filler{numbers.data(), entries.data(), halves.data()});
     const double rows = model.sums.rows;
     if (!(rows >= 0 && rows < 9e15) || rows != std::floor(rows) ||
         (rows < warm_rows ? rows : 0) != static_cast<double>(warm) || model.inputs.label_memory.rows != rows)
@@ -233,16 +248,16 @@ template <class T> nb::list profiles(AutoCore<T>& self) {
     return out;
 }
 
-// How much of what the splits gained each column gave, of the trees on labels and profiles, and of those on the residuals.
+// Each column's share of the splits' gain, in the order of the ensembles: trees, residual trees, feature trees.
 template <class T> nb::tuple importance(AutoCore<T>& self) {
     InUse use(self);
     const Team& team = self.model->team();
-    std::vector<double> first(static_cast<std::size_t>(team.trees().columns()));
-    std::vector<double> second(static_cast<std::size_t>(team.residual_trees().columns()));
-    team.trees().importance(first.data());
-    team.residual_trees().importance(second.data());
-    return nb::make_tuple(copy_out(first.data(), static_cast<Index>(first.size())),
-                          copy_out(second.data(), static_cast<Index>(second.size())));
+    const auto of = [](const Trees& trees) {
+        std::vector<double> out(static_cast<std::size_t>(trees.columns()));
+        trees.importance(out.data());
+        return copy_out(out.data(), trees.columns());
+    };
+    return nb::make_tuple(of(team.trees()), of(team.residual_trees()), of(team.feature_trees()));
 }
 
 template <class T> nb::object memory(AutoCore<T>& self) {
@@ -272,7 +287,7 @@ template <class T> void bind(nb::module_& m, const char* name) {
              nb::sig("def said(self, x: typing.Any, ahead: int) -> typing.Any"))
         .def("apart", &apart<T>, nb::arg("x"), nb::sig("def apart(self, x: typing.Any) -> typing.Any"))
         .def("profiles", &profiles<T>, nb::sig("def profiles(self) -> list[tuple[int, int, float]]"))
-        .def("importance", &importance<T>, nb::sig("def importance(self) -> tuple[typing.Any, typing.Any]"));
+        .def("importance", &importance<T>, nb::sig("def importance(self) -> tuple[typing.Any, typing.Any, typing.Any]"));
 }
 
 // The final mixture by itself, for experts that Python has. What it made of their predictions is kept as its layers and the
@@ -311,7 +326,7 @@ struct FinalMixtureCore {
         for (Index i = 0; i < size.numbers; ++i)
             if (!std::isfinite(numbers.data()[i]))
                 throw nb::value_error("the state's final mixture is not finite");
-        mixture.visit(Filler{numbers.data(), nullptr});
+        mixture.visit(Filler{numbers.data()});
         mixture.weigh();
     }
     static void require(const ArrayOf<const double, 1>& array, Index size) {

@@ -12,7 +12,7 @@ SEASONS = (12, 24, 48, 96, 144, 168, 336)
 
 
 class Feature:
-    """The values of a feature: a list while there are at most 64 of them, then the quantiles of the last 256 rows."""
+    """The values of a feature: a list while there are at most 64 of them, then the quantiles of the last 192 rows."""
 
     def __init__(self) -> None:
         self.seen: list[float] = []
@@ -24,7 +24,7 @@ class Feature:
         return self.edges is not None
 
     def meet(self, value: float) -> None:
-        self.seen.append(value)
+        self.seen.append(float(np.float32(value)))
         if not self.is_many and value not in self.values:
             self.values.append(value)
             if len(self.values) > VALUES:
@@ -32,7 +32,7 @@ class Feature:
 
     def divide(self) -> None:
         if self.is_many:
-            last = np.sort(self.seen[-256:])
+            last = np.sort(self.seen[-192:])
             self.edges = np.unique([last[b * len(last) // BINS] for b in range(1, BINS)])
 
     def place(self, value: float) -> int | None:

@@ -7,9 +7,15 @@ import numpy as np
 from .profiles import SEASONS, Profiles
 from .traces import Array
 
-TREES, DEPTH, BINS, SAMPLE, FIRST = 96, 5, 32, 512, 32
+TREES, DEPTH, BINS, SAMPLE, FIRST = 96, 5, 32, 1024, 32
 KEY = 0x74726565
 DIFFERENCES, PROFILES, USUAL = 1, 2, 3  # among the experts' predictions
+
+
+def rounded(values: Array) -> Array:
+    """Values in single precision, with their upper 16 bits alone; ties go to the even one."""
+    bits = values.astype(np.float32).view(np.uint32)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000).view(np.float32)
 
 
 class Tree:
@@ -18,7 +24,7 @@ class Tree:
     def __init__(self) -> None:
         self.feature = np.zeros(2**DEPTH - 1, dtype=int)
         self.threshold = np.full(2**DEPTH - 1, np.finfo(np.float32).max, dtype=np.float32)
-        self.leaf = np.zeros(2**DEPTH)
+        self.leaf = np.zeros(2**DEPTH, dtype=np.float32)
 
     def find_one(self, row: Array) -> int:
         node = 0
@@ -54,12 +60,12 @@ class Trees:
     def __init__(self, columns: int, ring: int, part: float, correct: float) -> None:
         self.ring, self.correct = ring, correct
         self.part = min(columns, max(4, int(part * columns)), 32)
-        self.X, self.y = np.zeros((ring, columns), dtype=np.float32), np.zeros(ring)
+        self.X, self.y = np.zeros((ring, columns), dtype=np.float32), np.zeros(ring, dtype=np.float32)
         self.trees: list[Tree] = []
         self.rows, self.next, self.errors, self.count = 0, 0, 0.0, 0.0
 
     def predict(self, row: Array) -> float:
-        return float(sum(tree.leaf[tree.find_one(row)] for tree in self.trees))
+        return sum(float(tree.leaf[tree.find_one(row)]) for tree in self.trees)
 
     def learn(self, row: Array, y: float) -> None:
         if self.trees:
@@ -69,7 +75,8 @@ class Trees:
         turn = self.rows & (self.rows - 1) == 0 if self.rows < self.ring else self.rows % self.ring == 0
         if self.rows >= FIRST and turn:
             self.edges = [self._edges(column) for column in self._kept().T]
-        if self.rows >= FIRST and self.rows % (2 if len(self.trees) < TREES else 16) == 0:
+        interval = 2 if len(self.trees) < TREES else min(max(2, self.rows // 128), 32)
+        if self.rows >= FIRST and self.rows % interval == 0:
             self._plant()
 
     def _kept(self) -> Array:
@@ -78,13 +85,13 @@ class Trees:
     def _correct(self, row: Array, y: float) -> None:
         places, error = [tree.find_one(row) for tree in self.trees], y
         for tree, place in zip(self.trees, places, strict=True):
-            error -= tree.leaf[place]
+            error -= float(tree.leaf[place])
         if self.count > 20:
             most = 10 * np.sqrt(self.errors / max(1.0, self.count))
             error = float(np.clip(error, -most, most))
         self.errors, self.count = 0.99 * self.errors + error**2, 0.99 * self.count + 1
         for tree, place in zip(self.trees, places, strict=True):
-            tree.leaf[place] += self.correct * error / len(self.trees)
+            tree.leaf[place] = float(tree.leaf[place]) + self.correct * error / len(self.trees)
 
     @staticmethod
     def _edges(column: Array) -> Array:
@@ -104,7 +111,7 @@ class Trees:
             self.trees.append(Tree())
         else:
             at, self.next = self.next, (self.next + 1) % TREES
-        left = self.y[who].copy()
+        left = self.y[who].astype(float)
         for k, tree in enumerate(self.trees):
             if k != at:
                 left -= tree.leaf[tree.find(self.X[who])]
@@ -112,76 +119,83 @@ class Trees:
 
     def _fitted(self, X: Array, y: Array, columns: list[int]) -> Tree:
         tree, node = Tree(), np.zeros(len(y), dtype=int)
+        bins = np.column_stack([np.searchsorted(self.edges[j], X[:, j]) for j in columns])  # edges below the value
         for _ in range(DEPTH):
             for m in np.unique(node):
                 own = node == m
-                split = self._best_split(X[own], y[own], columns)
+                split = self._best_split(bins[own], y[own], columns)
                 if split is not None:
                     tree.feature[m], tree.threshold[m] = split
             node = 2 * node + 1 + (X[np.arange(len(y)), tree.feature[node]] > tree.threshold[node])
         leaves = node - (2**DEPTH - 1)
         sums, rows = (np.bincount(leaves, weights, minlength=2**DEPTH) for weights in (y, np.ones(len(y))))
-        tree.leaf = 0.1 * sums / (rows + 1)
+        tree.leaf = (0.1 * sums / (rows + 1)).astype(np.float32)
         return tree
 
-    def _best_split(self, X: Array, y: Array, columns: list[int]) -> tuple[int, float] | None:
+    def _best_split(self, bins: Array, y: Array, columns: list[int]) -> tuple[int, float] | None:
         """The split that lowers the squares most, shrunk by one row, with eight rows at least on either side."""
         if len(y) < 16:
             return None
         total = np.bincount(np.zeros(len(y), dtype=int), y)[0]
         best, gain, whole = None, 0.0, total**2 / (len(y) + 1) * (1 + 1e-9)
-        for j in columns:
-            edges = self.edges[j]
-            bins = np.searchsorted(edges, X[:, j])  # edges below the value
-            below = np.bincount(bins, y, minlength=len(edges) + 1).cumsum()[:-1]
-            count = np.bincount(bins, minlength=len(edges) + 1).cumsum()[:-1].astype(float)
-            rest = len(y) - count
-            value, scale = below**2 * (rest + 1) + (total - below) ** 2 * (count + 1), (count + 1) * (rest + 1)
-            for b in np.flatnonzero((count >= 8) & (rest >= 8) & (value > whole * scale)):
-                if value[b] > (gain + whole) * scale[b]:
-                    best, gain = (j, edges[b]), value[b] / scale[b] - whole
+        places = (bins + BINS * np.arange(len(columns))).ravel()
+        below, count = (
+            np.bincount(places, weights, BINS * len(columns)).reshape(-1, BINS).cumsum(axis=1)
+            for weights in (np.repeat(y, len(columns)), np.ones(len(places)))
+        )
+        rest = len(y) - count
+        value, scale = below**2 * (rest + 1) + (total - below) ** 2 * (count + 1), (count + 1) * (rest + 1)
+        for c, b in np.argwhere((count >= 8) & (rest >= 8) & (value > whole * scale)):
+            if value[c, b] > (gain + whole) * scale[c, b]:
+                best, gain = (columns[c], self.edges[columns[c]][b]), value[c, b] / scale[c, b] - whole
         return best
 
 
-def run(X: Array, y: Array, said: Array, ahead: int) -> tuple[Array, Array]:
-    """What both ensembles say about each row, where ``said`` is what the core and the experts before them do."""
+def run(X: Array, y: Array, said: Array, ahead: int) -> Array:
+    """What the three ensembles say about each row, (rows, 3), where ``said`` is what the core and the other experts do.
+
+    Trees on the features alone learn only if labels are late.
+    """
     d = X.shape[1]
-    label, residual = Trees(42 + 2 * d, 2048, 0.25, 0.2), Trees(5 + 2 * d, 4096, 1.0, 0.1)
+    label, residual, level = Trees(42 + 2 * d, 2048, 0.25, 0.2), Trees(5 + 2 * d, 4096, 0.5, 0.1), Trees(d, 4096, 1.0, 0.1)
     tables, mean, products, squares, waiting = Profiles(d), 0.0, 0.0, 0.0, []
-    by_label, by_residual = said[:, 0].copy(), said[:, 0].copy()
+    out = np.repeat(said[:, :1], 3, axis=1)
     for t in range(len(y)):
         known, core = y[: max(t - ahead + 1, 0)], said[t, 0]
-        near = [known[-min(k, len(known))] if len(known) else 0.0 for k in range(1, 5)]
+        near = np.array([known[-min(k, len(known))] if len(known) else 0.0 for k in range(1, 5)])
         last = near[0]
         base = mean + np.clip(products / squares, 0, 1) * (last - mean) if len(known) >= 32 and squares > 0 else last
         places = [-(-ahead // season) * season for season in SEASONS]
         seasons = np.array([y[t - place] if t >= place else last for place in places])
-        changes = np.column_stack([X[t], X[t] - (X[len(known) - 1] if len(known) else X[t])]).ravel()
+        overall = known.mean() if len(known) else 0.0
+        before = X[len(known) - 1] if len(known) else X[t]
+        changes = np.column_stack([X[t].astype(np.float32), rounded(X[t] - before)]).ravel()
         second = [last - 2 * near[1] + near[2], near[1] - near[2], near[2] - near[3]]
         usual = (tables.usual(X[t], mean) - [last, 0.0]).ravel()
         others = said[t, [DIFFERENCES, PROFILES, USUAL]]
-        row = np.concatenate([[last], np.array(near) - base, second, seasons - base, usual, others - base, changes])
-        few = np.concatenate([[last - core, near[1] - core, last], others[:2] - core, changes])
-        row, few = row.astype(np.float32), few.astype(np.float32)
-        if label.trees:
-            by_label[t] = base + label.predict(row)
-        if residual.trees:
-            by_residual[t] = core + residual.predict(few)
+        row = rounded(np.concatenate([near - base, second, seasons - base, usual, others - base]))
+        few = rounded(np.concatenate([near[:2] - core, others[:2] - core]))
+        newest = np.float32(last)
+        inputs = np.r_[newest, row, changes], np.r_[newest, few, changes], X[t].astype(np.float32)
+        bases = base, core, overall
+        for k, trees in enumerate((label, residual, level)):
+            if trees.trees:
+                out[t, k] = bases[k] + trees.predict(inputs[k])
         if len(known) > 1:
             low, high = known.min(), known.max()
             reach = 0.5 * (high - low)
-            by_label[t], by_residual[t] = np.clip([by_label[t], by_residual[t]], low - reach, high + reach)
-        waiting.append((row, few, base, len(known)))
+            out[t] = np.clip(out[t], low - reach, high + reach)
+        waiting.append((inputs, bases, len(known)))
         if t >= ahead - 1:
             at = t - ahead + 1
-            row, few, base, count = waiting[at]
+            inputs, bases, count = waiting[at]
             if count >= 16:
-                label.learn(row, y[at] - base)
-                residual.learn(few, y[at] - said[at, 0])
+                for k, trees in enumerate((label, residual, level) if ahead > 1 else (label, residual)):
+                    trees.learn(inputs[k], y[at] - bases[k])
             then = y[count - 1] if count else None
             mean += (y[at] - mean) * max(0.002, 1 / (at + 1))
             if then is not None:
                 products = 0.999 * products + (y[at] - mean) * (then - mean)
                 squares = 0.999 * squares + (then - mean) ** 2
             tables.remember(X[at], y[at], None if then is None else y[at] - then, mean)
-    return by_label, by_residual
+    return out

@@ -43,7 +43,7 @@ class AutoCore(NativeCore, Protocol):
     def profiles(self) -> list[tuple[int, int, float]]:
         """The keys of the profiles, with the share of label variance that each explains."""
 
-    def importance(self) -> tuple[Array, Array]:
+    def importance(self) -> tuple[Array, Array, Array]:
         """Each column's share of the total gain of the trees' splits."""
 
 

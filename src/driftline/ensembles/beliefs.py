@@ -56,9 +56,11 @@ TEAM = (
     "what is usual",
     "trees",
     "trees on what the core leaves",
+    "trees on the features alone",
     "the linear core within the labels' range",
     "a stack of them all",
 )
+_TREES = slice(4, 7)  # the tree ensembles in TEAM
 
 
 @dataclass(frozen=True)
@@ -68,13 +70,13 @@ class Team:
     Attributes:
         shares: the weight of each member, in the order of ``TEAM``.
         profiles: keys as (first feature, second or -1, share of label variance explained).
-        gains: each column's share of the gain of splits, for the trees and for the residual trees.
+        gains: each column's share of the gain of splits, for the trees, the residual trees and the feature trees.
         names: the names of the features.
     """
 
     shares: Array
     profiles: list[tuple[int, int, float]]
-    gains: tuple[Array, Array]
+    gains: tuple[Array, Array, Array]
     names: list[str]
 
 
@@ -113,7 +115,7 @@ def _findings(team: Team) -> list[str]:
         key = pair if second >= 0 else f"value of {team.names[first]}"
         if explained >= _SHOWN:
             lines.append(f"The mean label of each {key} explains {_percent(explained)} of the labels' variance.")
-    if team.shares[4] + team.shares[5] >= _SHOWN:
+    if team.shares[_TREES].sum() >= _SHOWN:
         gains = _gains(team)
         top = [item for item in sorted(gains.items(), key=lambda item: -item[1])[:3] if item[1] >= _SHOWN]
         if top:
@@ -122,14 +124,15 @@ def _findings(team: Team) -> list[str]:
 
 
 def _gains(team: Team) -> dict[str, float]:
-    """Each input's share of the gain of splits, averaged over the two tree ensembles by weight."""
+    """Each input's share of the gain of splits, averaged over the tree ensembles by weight."""
     fixed = ("the last labels",) * 8 + ("labels of a season ago",) * 7 + ("profiles",) * 24 + ("other experts",) * 3
     few = ("the last labels",) * 3 + ("other experts",) * 2
     total = dict.fromkeys((*team.names, *fixed), 0.0)
-    for share, gains, columns in zip(team.shares[4:6], team.gains, (fixed, few), strict=True):
-        names = [*columns, *(name for name in team.names for _ in range(2))]
+    twice = tuple(name for name in team.names for _ in range(2))
+    columns = ((*fixed, *twice), (*few, *twice), team.names)
+    for share, gains, names in zip(team.shares[_TREES], team.gains, columns, strict=True):
         for name, gain in zip(names, gains.tolist(), strict=True):
-            total[name] += float(share) * gain / float(team.shares[4] + team.shares[5])
+            total[name] += float(share) * gain / float(team.shares[_TREES].sum())
     return total
 
 

@@ -170,8 +170,10 @@ template <class T> class AutoReplay {
             const double y = batch.y[t], weight = weight_of(batch, t);
             double* record = block.records.data() + i * team.record_size();
             team.ask_residual_trees(record);
+            team.ask_feature_trees(record);
             show(out, t, team.mix(record, block.ranges[i]));
             team.teach_residual_trees(record, y, weight);
+            team.teach_feature_trees(record, y, weight);
             team.teach_final_mixture(record, y, weight);
             m_.judge(y, out.predictions[t]);
         }

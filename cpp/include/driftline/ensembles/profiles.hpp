@@ -97,7 +97,7 @@ class Profiles {
         const Index width = static_cast<Index>(catalogs_.size()), at = static_cast<Index>(rows_) % recent_rows;
         for (Index j = 0; j < width; ++j) {
             catalogs_[j].meet(x[j]);
-            recent_[at * width + j] = x[j];
+            recent_[at * width + j] = static_cast<float>(saturate(x[j], FLT_MAX));
         }
         rows_ += 1;
         for (Key& key : keys_)
@@ -107,7 +107,7 @@ class Profiles {
     }
     void grow(Index more) {
         const Index before = static_cast<Index>(catalogs_.size());
-        std::vector<double> recent = std::move(recent_);
+        std::vector<float> recent = std::move(recent_);
         fit_.grow(more, profile_columns + label_columns + features_);
         features_ += more;
         follow_features();
@@ -184,7 +184,7 @@ class Profiles {
     Regression& fit() { return fit_; }
 
   private:
-    static constexpr Index label_columns = 4, most_features = 48, most_partners = 7, recent_rows = 256, most_pairs = 24,
+    static constexpr Index label_columns = 4, most_features = 48, most_partners = 7, recent_rows = 192, most_pairs = 24,
                            first_choice = 32, most_cells = Catalog::most_values * most_partners;
     static constexpr double least_rate = 0.05, keep = 0.998;
     struct Cell {
@@ -306,7 +306,7 @@ class Profiles {
 
     Index features_;
     std::vector<Catalog> catalogs_;
-    std::vector<double> recent_; // the last rows
+    std::vector<float> recent_; // the last rows
     std::vector<Key> keys_;
     double slots_[profile_slots]; // indices into the keys; -1: none
     double rows_ = 0;

@@ -30,7 +30,8 @@ class RowHistory {
     RowHistory(Index features, Index depth) : features_(features), depth_(depth), rows_(features * depth) {}
 
     Index known() const { return static_cast<Index>(count_); }
-    double mean() const { return mean_; }
+    double mean() const { return mean_; }                 // of about 500 labels
+    double overall_mean() const { return overall_mean_; } // of all labels
 
     void look(const double* x, Index ahead, PredictionContext& out) const {
         out.known = known();
@@ -56,6 +57,7 @@ class RowHistory {
         labels_[known() % history] = y;
         count_ += 1;
         mean_ += (y - mean_) * at_least(mean_rate, 1 / count_);
+        overall_mean_ += (y - overall_mean_) / count_;
         if (last) {
             products_ = saturate(keep * products_ + held(y - mean_) * held(*last - mean_), 1e290);
             squares_ = at_most(keep * squares_ + held(*last - mean_) * held(*last - mean_), 1e290);
@@ -72,6 +74,7 @@ class RowHistory {
     template <class Act> void visit(Act&& act) {
         act(&count_, 1);
         act(&mean_, 1);
+        act(&overall_mean_, 1);
         act(&products_, 1);
         act(&squares_, 1);
         act(labels_, history);
@@ -87,7 +90,7 @@ class RowHistory {
 
     Index features_, depth_;
     double count_ = 0;
-    double mean_ = 0, products_ = 0,
+    double mean_ = 0, overall_mean_ = 0, products_ = 0,
            squares_ = 0;          // autocovariance sums: each label with the newest known when it was predicted
     double labels_[history] = {}; // label number i at i % history
     std::vector<double> rows_;    // newest first

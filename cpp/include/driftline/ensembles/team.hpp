@@ -1,29 +1,28 @@
-// Auto's experts besides the linear core: autoregression in differences, profiles, a regression on usual values, two tree
+// Auto's experts besides the linear core: autoregression in differences, profiles, a regression on usual values, three tree
 // ensembles and a stack of them all; and the final mixture of their predictions.
 //
 // Experts learn a row from the inputs available when it was predicted, so those inputs are recorded then.
 #pragma once
 
 #include "driftline/ensembles/differences.hpp"
-#include "driftline/ensembles/final_mixture.hpp"
-#include "driftline/ensembles/profiles.hpp"
 #include "driftline/ensembles/stack.hpp"
+#include "driftline/ensembles/team_record.hpp"
 #include "driftline/ensembles/trees.hpp"
 
 namespace driftline {
 
-// The stack combines the members listed before `cut`, which is the core clamped to the recent range of labels.
-enum class Member : int { core, differences, profiles, usual, trees, residual_trees, cut, stack };
-inline constexpr Index members = 8;
-
 class Team {
   public:
+    static constexpr Index head_size = RecordLayout::head_size, usual_columns = RecordLayout::usual_columns,
+                           tree_columns = RecordLayout::tree_columns, residual_columns = RecordLayout::residual_columns;
+
     Team(Index features, Index born)
         : features_(features), lags_(Differences::lags(born)), history_(features, std::max<Index>(lags_, 1)),
           differences_(features, lags_), profiles_(features),
           usual_(usual_columns, {0.998}, std::vector<double>(usual_columns)),
-          trees_(tree_columns + 2 * features, {2048, 0.25, 0.2}),
-          residual_trees_(residual_columns + 2 * features, {4096, 1, 0.1}), stack_(at(Member::cut)), final_(members) {
+          trees_(tree_columns + 2 * features, {2048, 0.25, 0.2, tree_columns, 2}),
+          residual_trees_(residual_columns + 2 * features, {4096, 0.5, 0.1, residual_columns, 2}),
+          feature_trees_(features, {4096, 1, 0.1, 0, 1}), stack_(at(Member::cut)), final_(members) {
         make_room();
     }
 
@@ -32,6 +31,7 @@ class Team {
         const LabelRange range = ask_linear(x, ahead, core, record_.data());
         ask_trees(record_.data());
         ask_residual_trees(record_.data());
+        ask_feature_trees(record_.data());
         return mix(record_.data(), range);
     }
     // The stages of a prediction, in order. They share nothing but the record of the row, so a stage may run as many
@@ -42,9 +42,10 @@ class Team {
         history_.look(x, ahead, context);
         RecordFields fields = view(record);
         fields.head[0] = static_cast<double>(context.known);
-        fields.head[1] = static_cast<double>(ahead);
-        fields.head[2] = context.near[0];
-        fields.head[3] = context.base;
+        fields.ahead() = static_cast<double>(ahead);
+        fields.last() = context.near[0];
+        fields.base() = context.base;
+        fields.mean() = history_.overall_mean();
         std::fill_n(fields.said, members, core);
         differences_.write(context, fields.differences);
         profiles_.write(context, history_.mean(), fields.profiles);
@@ -56,34 +57,39 @@ class Team {
     }
     void ask_trees(double* record) {
         const RecordFields fields = view(record);
-        if (trees_.ready())
-            fields.said[at(Member::trees)] = fields.head[3] + trees_.predict(narrowed(fields.trees, row_));
+        if (!trees_.ready())
+            return;
+        trees_.narrow(fields.trees, row_.data());
+        fields.said_by(Member::trees) = fields.base() + trees_.predict(row_.data());
     }
     void ask_residual_trees(double* record) {
         const RecordFields fields = view(record);
-        if (residual_trees_.ready())
-            fields.said[at(Member::residual_trees)] =
-                fields.said[0] + residual_trees_.predict(narrowed(fields.residual_trees, residual_row_));
+        if (!residual_trees_.ready())
+            return;
+        residual_trees_.narrow(fields.residual_trees, residual_row_.data());
+        fields.said_by(Member::residual_trees) = fields.said[0] + residual_trees_.predict(residual_row_.data());
+    }
+    void ask_feature_trees(double* record) {
+        const RecordFields fields = view(record);
+        if (feature_trees_.ready())
+            fields.said_by(Member::feature_trees) = fields.mean() + feature_trees_.predict(features_of(fields));
     }
     // `range` is the range of labels when the row was predicted.
     double mix(double* record, const LabelRange& range) {
         const RecordFields fields = view(record);
         double* said = fields.said;
         if (range.known) {
-            said[at(Member::cut)] = range.hold(said[0], 0.1);
+            fields.said_by(Member::cut) = range.hold(said[0], 0.1);
             for (Index k = 1; k < at(Member::cut); ++k)
                 said[k] = range.hold(said[k], 0.5);
         }
-        said[at(Member::stack)] = stack_.predict(said);
-        return fields.head[4] = saturate(final_.mix(said, fields.layer), DBL_MAX);
+        fields.said_by(Member::stack) = stack_.predict(said);
+        return fields.prediction() = saturate(final_.mix(said, fields.layer), DBL_MAX);
     }
     // The record of the last prediction, and its length.
     const double* record() const { return record_.data(); }
     Index record_size() const { return record_size(features_); }
-    Index record_size(Index features) const {
-        return head_size + members + FinalMixture::layers + usual_columns + near_labels + features * lags_ + profile_fixed +
-               features + tree_columns + 2 * features + residual_columns + 2 * features;
-    }
+    Index record_size(Index features) const { return RecordLayout{features, lags_}.size(); }
 
     // Learns the label of a row. If the record predates a new feature, only the members that do not depend on features
     // learn.
@@ -92,39 +98,49 @@ class Team {
         if (features_then == features_) {
             teach_trees(record, y, weight);
             teach_residual_trees(record, y, weight);
+            teach_feature_trees(record, y, weight);
         }
         teach_linear(record, features_then, x, y, weight);
     }
     // The stages of learning.
     void teach_linear(const double* record, Index features_then, const double* x, double y, double weight) {
-        const RecordFields fields = view(const_cast<double*>(record));
+        const RecordFields fields = view(record);
         y = held(y);
-        const double last = fields.head[2];
-        if (known(fields) > 0) {
+        const double last = fields.last();
+        if (fields.known() > 0) {
             usual_.learn(fields.usual, y, weight);
             if (features_then == features_)
                 profiles_.learn(fields.profiles, last, y, weight);
-            if (features_then == features_ && known(fields) >= near_labels)
+            if (features_then == features_ && fields.known() >= near_labels)
                 differences_.learn(fields.differences, last, y, weight);
         }
-        remember(x, y, known(fields) > 0 ? &last : nullptr);
+        remember(x, y, fields.known() > 0 ? &last : nullptr);
     }
     void teach_trees(const double* record, double y, double weight) {
-        const RecordFields fields = view(const_cast<double*>(record));
-        if (known(fields) >= near_labels)
-            trees_.learn(narrowed(fields.trees, row_), held(y) - fields.head[3], weight);
+        const RecordFields fields = view(record);
+        if (fields.known() < near_labels)
+            return;
+        trees_.narrow(fields.trees, row_.data());
+        trees_.learn(row_.data(), held(y) - fields.base(), weight);
     }
     void teach_residual_trees(const double* record, double y, double weight) {
-        const RecordFields fields = view(const_cast<double*>(record));
-        if (known(fields) >= near_labels)
-            residual_trees_.learn(narrowed(fields.residual_trees, residual_row_), held(y) - fields.said[0], weight);
+        const RecordFields fields = view(record);
+        if (fields.known() < near_labels)
+            return;
+        residual_trees_.narrow(fields.residual_trees, residual_row_.data());
+        residual_trees_.learn(residual_row_.data(), held(y) - fields.said[0], weight);
+    }
+    void teach_feature_trees(const double* record, double y, double weight) {
+        const RecordFields fields = view(record);
+        if (fields.known() >= near_labels && learns_feature_trees(fields))
+            feature_trees_.learn(features_of(fields), held(y) - fields.mean(), weight);
     }
     void teach_final_mixture(const double* record, double y, double weight) {
-        const RecordFields fields = view(const_cast<double*>(record));
+        const RecordFields fields = view(record);
         y = held(y);
-        if (known(fields) == 0)
+        if (fields.known() == 0)
             return;
-        final_.learn(fields.said, fields.layer, fields.head[4], y, weight, static_cast<Index>(fields.head[1]));
+        final_.learn(fields.said, fields.layer, fields.prediction(), y, weight, static_cast<Index>(fields.ahead()));
         stack_.learn(fields.said, y, weight);
     }
     // `last` is the newest label known when the row was predicted. It is null if the label carries no information: for a
@@ -149,6 +165,7 @@ class Team {
         profiles_.grow(more);
         trees_.grow(2 * more);
         residual_trees_.grow(2 * more);
+        feature_trees_.grow(more);
         features_ += more;
         make_room();
     }
@@ -157,15 +174,14 @@ class Team {
     const Profiles& profiles() const { return profiles_; }
     const Trees& trees() const { return trees_; }
     const Trees& residual_trees() const { return residual_trees_; }
-    static constexpr Index head_size = 5, usual_columns = profile_columns + far_count + 2,
-                           profile_fixed = profile_columns + 4, tree_columns = 1 + 4 + 3 + far_count + profile_columns + 3,
-                           residual_columns = 5;
+    const Trees& feature_trees() const { return feature_trees_; }
 
     std::vector<double> layout() const {
         std::vector<double> out;
         profiles_.layout(out);
         trees_.layout(out);
         residual_trees_.layout(out);
+        feature_trees_.layout(out);
         return out;
     }
     bool set_layout(const std::vector<double>& from) {
@@ -173,6 +189,7 @@ class Team {
         at = profiles_.set_layout(at, end);
         at = at ? trees_.set_layout(at, end) : nullptr;
         at = at ? residual_trees_.set_layout(at, end) : nullptr;
+        at = at ? feature_trees_.set_layout(at, end) : nullptr;
         return at == end;
     }
     template <class Act> void visit(Act&& act) {
@@ -181,8 +198,9 @@ class Team {
         differences_.visit(act);
         profiles_.visit(act);
         usual_.visit(act);
-        trees_.visit(act, tree_columns); // the rest are the residual trees' columns
+        trees_.visit(act, tree_columns); // the features' columns are those of the residual trees
         residual_trees_.visit(act, residual_trees_.columns());
+        feature_trees_.visit(act, 0);
         stack_.visit(act);
         final_.visit(act);
     }
@@ -191,7 +209,9 @@ class Team {
         usual_.weigh();
         final_.weigh();
         return history_.count() == rows && range_.count() == rows && profiles_.good(rows) &&
-               trees_.copy_columns(residual_trees_, tree_columns) && trees_.complete() && residual_trees_.complete();
+               trees_.rows() == residual_trees_.rows() && trees_.copy_features(residual_trees_) &&
+               feature_trees_.copy_features(residual_trees_) && trees_.complete() && residual_trees_.complete() &&
+               feature_trees_.complete();
     }
     // Calls act with every second-order model.
     template <class Act> void each_model(Act&& act) {
@@ -205,42 +225,34 @@ class Team {
     }
 
   private:
-    // The parts of a record.
-    struct RecordFields {
-        double *head, *said, *layer, *usual, *differences, *profiles, *trees, *residual_trees;
-    };
     // Clamps a label so that its square is finite.
     static double held(double y) { return saturate(y, 1e150); }
     static constexpr Index at(Member member) { return static_cast<Index>(member); }
-    RecordFields view(double* from) const {
-        RecordFields out{};
-        const auto take = [&](double*& place, Index count) {
-            place = from;
-            from += count;
-        };
-        take(out.head, head_size); // number of known labels, ahead, the newest label, the base, the prediction
-        take(out.said, members);
-        take(out.layer, FinalMixture::layers);
-        take(out.usual, usual_columns);
-        take(out.differences, differences_.columns());
-        take(out.profiles, profiles_.columns());
-        take(out.trees, trees_.columns());
-        take(out.residual_trees, residual_trees_.columns());
-        return out;
-    }
+    RecordFields view(double* record) const { return RecordLayout{features_, lags_}.view(record); }
+    RecordFields view(const double* record) const { return view(const_cast<double*>(record)); }
     void make_room() {
         record_.resize(static_cast<std::size_t>(record_size()));
         row_.resize(static_cast<std::size_t>(trees_.columns()));
         residual_row_.resize(static_cast<std::size_t>(residual_trees_.columns()));
     }
-    static Index known(const RecordFields& fields) { return static_cast<Index>(fields.head[0]); }
+    // The features without their changes, in single precision.
+    const float* features_of(const RecordFields& fields) {
+        const double* from = fields.residual_trees + residual_columns;
+        for (Index j = 0; j < features_; ++j)
+            residual_row_[j] = static_cast<float>(saturate(from[2 * j], 1e30));
+        return residual_row_.data();
+    }
+    // Feature trees start with the first late label: earlier, the other ensembles know more.
+    bool learns_feature_trees(const RecordFields& fields) const {
+        return features_ > 0 && (fields.ahead() > 1 || feature_trees_.rows() > 0);
+    }
     void ask_regressions(const PredictionContext& context, RecordFields& fields) {
         const double last = context.near[0];
         if (differences_.ready() && Differences::sees(context))
-            fields.said[at(Member::differences)] = differences_.predict(fields.differences, last);
+            fields.said_by(Member::differences) = differences_.predict(fields.differences, last);
         if (profiles_.ready())
-            fields.said[at(Member::profiles)] = profiles_.predict(fields.profiles, last);
-        fields.said[at(Member::usual)] = usual_.mixed(0, fields.usual);
+            fields.said_by(Member::profiles) = profiles_.predict(fields.profiles, last);
+        fields.said_by(Member::usual) = usual_.mixed(0, fields.usual);
     }
     // Writes levels, changes from the newest label, seasonal labels, the newest label and the mean.
     void write_usual(const PredictionContext& context, const LabelRange& range, RecordFields& fields) const {
@@ -267,7 +279,7 @@ class Team {
             *to++ = said[at(member)] - base;
         to = write_changes(context, to);
         to = fields.residual_trees;
-        for (const double value : {near[0] - said[0], near[1] - said[0], near[0], said[at(Member::differences)] - said[0],
+        for (const double value : {near[0], near[0] - said[0], near[1] - said[0], said[at(Member::differences)] - said[0],
                                    said[at(Member::profiles)] - said[0]})
             *to++ = value;
         write_changes(context, to);
@@ -279,11 +291,6 @@ class Team {
         }
         return to;
     }
-    static const float* narrowed(const double* from, std::vector<float>& row) {
-        for (float& value : row)
-            value = static_cast<float>(saturate(*from++, 1e30));
-        return row.data();
-    }
 
     Index features_, lags_;
     RowHistory history_;
@@ -291,11 +298,12 @@ class Team {
     Differences differences_;
     Profiles profiles_;
     Mixtures usual_;
-    Trees trees_, residual_trees_; // fitted to the label minus its base, and to the core's residual
+    Trees trees_, residual_trees_,
+        feature_trees_; // fitted to the label minus its base, its prediction by the core, the mean
     GuardedStack stack_;
     FinalMixture final_;
     std::vector<double> record_;
-    std::vector<float> row_, residual_row_; // the rows in single precision
+    std::vector<float> row_, residual_row_; // the inputs of trees in single precision
 };
 
 } // namespace driftline

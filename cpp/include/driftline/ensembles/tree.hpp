@@ -16,8 +16,7 @@ struct alignas(64) Tree {
         std::int32_t feature;
     };
     Split split[splits + 1]; // one spare, so that the first three levels share a cache line
-    double leaf[leaves];
-    float gain[splits];
+    float leaf[leaves];
 
     std::uint8_t find(const float* row) const {
         Index node = 0;
@@ -25,6 +24,8 @@ struct alignas(64) Tree {
             node = 2 * node + 1 + (row[split[node].feature] > split[node].threshold);
         return static_cast<std::uint8_t>(node - splits);
     }
+
+    static float held(double value) { return static_cast<float>(saturate(value, 1e30)); }
 
     // A bit mask of the nodes that are split.
     std::uint32_t shape() const {
@@ -47,30 +48,28 @@ struct alignas(64) Tree {
     // Calls act with the splits and with the leaves that rows can reach; all other numbers are 0.
     template <class Act> void visit(Act&& act) {
         const std::uint32_t bits = shape();
-        float numbers[3 * splits], *to = numbers;
-        double values[leaves];
-        Index count = 0;
-        for (Index i = 0; i < splits; ++i)
-            if (bits >> i & 1)
-                for (const float number : {static_cast<float>(split[i].feature), split[i].threshold, gain[i]})
-                    *to++ = number;
-        for (Index l = 0; l < leaves; ++l)
-            if (reaches(bits, l))
-                values[count++] = leaf[l];
-        act(numbers, static_cast<Index>(to - numbers));
-        act(values, count);
-        const float* from = numbers;
+        float numbers[splits + leaves];
+        std::uint16_t features[splits];
+        Index count = 0, nodes = 0;
         for (Index i = 0; i < splits; ++i)
             if (bits >> i & 1) {
-                const float feature = *from++, threshold = *from++;
-                split[i] = {threshold < FLT_MAX ? threshold : 0,
-                            feature >= 0 && feature < 1e6f ? static_cast<std::int32_t>(feature) : -1};
-                gain[i] = *from++;
+                numbers[count++] = split[i].threshold;
+                features[nodes++] = static_cast<std::uint16_t>(split[i].feature);
             }
-        count = 0;
         for (Index l = 0; l < leaves; ++l)
             if (reaches(bits, l))
-                leaf[l] = values[count++];
+                numbers[count++] = leaf[l];
+        act(numbers, count);
+        act(features, nodes);
+        count = nodes = 0;
+        for (Index i = 0; i < splits; ++i)
+            if (bits >> i & 1) {
+                const float threshold = numbers[count++];
+                split[i] = {threshold < FLT_MAX ? threshold : 0, features[nodes++]};
+            }
+        for (Index l = 0; l < leaves; ++l)
+            if (reaches(bits, l))
+                leaf[l] = numbers[count++];
     }
 
   private:
@@ -137,8 +136,8 @@ class TreeFit {
     }
     void set_term(std::size_t i, double label, double weight) { terms_[i] = {weight * label, weight}; }
 
-    // Fits a tree. `edge` receives the last bin that goes left at each split.
-    void fit(Tree& tree, const std::vector<Edges>& edges, std::int8_t* edge) {
+    // Fits a tree. `edge` receives the last bin that goes left at each split; `gains` adds up what each column gains.
+    void fit(Tree& tree, const std::vector<Edges>& edges, std::int8_t* edge, std::vector<float>& gains) {
         const Index rows = static_cast<Index>(terms_.size());
         const TreeSample sample{terms_.data(), bins_.data(), counts_.data(), static_cast<Index>(columns_.size()),
                                 bars_.data()};
@@ -159,7 +158,8 @@ class TreeFit {
                 const bool found = best.column >= 0;
                 const Index column = found ? columns_[best.column] : 0;
                 tree.split[node] = {found ? edges[column].value[best.edge] : FLT_MAX, static_cast<std::int32_t>(column)};
-                tree.gain[node] = found ? static_cast<float>(at_most(best.gain, 1e30)) : 0;
+                if (found)
+                    gains[column] = static_cast<float>(at_most(gains[column] + best.gain, 1e30));
                 edge[node] = found ? static_cast<std::int8_t>(best.edge) : no_edge;
                 next_ends[2 * m] = divide(from, ends[m], best);
                 next_ends[2 * m + 1] = ends[m];
@@ -173,7 +173,7 @@ class TreeFit {
                 all.sum += terms_[order_[i]].sum;
                 all.weight += terms_[order_[i]].weight;
             }
-            tree.leaf[l] = rate * all.sum / (all.weight + TreeSample::ridge);
+            tree.leaf[l] = Tree::held(rate * all.sum / (all.weight + TreeSample::ridge));
         }
     }
 

@@ -10,27 +10,34 @@
 #include <cstdint>
 #include <vector>
 
-#include "driftline/base/philox.hpp"
+#include "driftline/ensembles/draw.hpp"
+#include "driftline/ensembles/halves.hpp"
 #include "driftline/ensembles/tree.hpp"
 
 namespace driftline {
 
 struct TreesKind {
-    Index ring;     // rows kept
-    double part;    // fraction of the columns a tree may use
-    double correct; // fraction of its error that a row corrects at once
+    Index ring;       // rows kept
+    double part;      // fraction of the columns a tree may use
+    double correct;   // fraction of its error that a row corrects at once
+    Index labels = 0; // columns that come from labels, the newest label first
+    Index each = 1;   // columns of each feature, which follow: itself, or itself and its change
+    // All columns but the newest label and the features themselves are differences, of which few bits matter. These are
+    // rounded to halves.
+    bool is_rounded(Index column) const { return column < labels ? column > 0 : (column - labels) % each != 0; }
 };
 
 class Trees {
   public:
-    static constexpr Index most_trees = 96, sample = 512, first_rows = 32, most_chosen = 32, growing = 2, rolling = 16;
+    static constexpr Index most_trees = 96, sample = 1024, first_rows = 32, most_chosen = 32;
 
-    Trees(Index columns, TreesKind kind) : columns_(columns), kind_(kind), edges_(columns), bins_(columns) {
+    Trees(Index columns, TreesKind kind) : columns_(columns), kind_(kind), edges_(columns), gains_(columns), bins_(columns) {
         for (Edges& edges : edges_)
             set_edges(edges, 0);
     }
 
     Index columns() const { return columns_; }
+    double rows() const { return rows_; } // learned so far
     Index planted() const { return static_cast<Index>(trees_.size()); }
     bool ready() const { return planted() > 0; }
     // Predicts the label minus its base.
@@ -49,7 +56,7 @@ class Trees {
         const Index at = static_cast<Index>(rows_) % kind_.ring;
         make_room(at);
         std::copy_n(row, columns_, x_.begin() + at * columns_);
-        y_[at] = y;
+        y_[at] = Tree::held(y);
         weights_[at] = static_cast<float>(weight);
         for (std::size_t g = 0; g < found_.size(); ++g)
             std::copy_n(places_.begin() + g * group, group, found_[g][at].begin());
@@ -62,8 +69,15 @@ class Trees {
         } else {
             bin(at);
         }
-        if (rows >= first_rows && rows % (planted() < most_trees ? growing : rolling) == 0)
+        if (rows >= first_rows && rows % interval() == 0)
             plant();
+    }
+    // The inputs in single precision, rounded where the kind says so.
+    void narrow(const double* from, float* to) const {
+        for (Index j = 0; j < columns_; ++j) {
+            const auto value = static_cast<float>(saturate(from[j], 1e30));
+            to[j] = kind_.is_rounded(j) ? rounded_to_half(value) : value;
+        }
     }
     // Appends new columns, which are 0 in the kept rows.
     void grow(Index more) {
@@ -74,22 +88,19 @@ class Trees {
         x_ = std::move(x);
         bins_.resize(static_cast<std::size_t>(wider), std::vector<std::uint8_t>(bins_room()));
         edges_.resize(static_cast<std::size_t>(wider));
+        gains_.resize(static_cast<std::size_t>(wider));
         for (Index j = columns_; j < wider; ++j)
             set_edges(edges_[j], 0);
         columns_ = wider;
         asked_.clear();
     }
-    // Each column's share of the total gain of all splits.
+    // Each column's share of the gain of all splits, in which older trees count less.
     void importance(double* out) const {
         double total = 0;
-        std::fill(out, out + columns_, 0.0);
-        for (const Tree& tree : trees_)
-            for (Index i = 0; i < Tree::splits; ++i) {
-                out[tree.split[i].feature] += tree.gain[i];
-                total += tree.gain[i];
-            }
-        for (Index j = 0; j < columns_ && total > 0; ++j)
-            out[j] /= total;
+        for (const float gain : gains_)
+            total += gain;
+        for (Index j = 0; j < columns_; ++j)
+            out[j] = total > 0 ? gains_[j] / total : 0;
     }
 
     // The sizes of the arrays in the state, and the shapes of the trees.
@@ -120,29 +131,37 @@ class Trees {
         weights_.resize(y_.size());
         return from;
     }
-    // Visits only the first `own` columns of the rows.
+    // Visits only the first `own` columns of the rows; if some are left out, the rows' weights are, too.
     template <class Act> void visit(Act&& act, Index own) {
         act(&next_, 1);
         act(&errors_, 1);
         act(&count_, 1);
-        for (Edges& edges : edges_)
-            act(edges.value, edges.count);
+        act(gains_.data(), columns_);
+        for (Index j = 0; j < columns_; ++j)
+            visit_edges(act, j);
         for (Tree& tree : trees_)
             tree.visit(act);
         for (Index t = 0; t < kept(); ++t)
-            act(x_.data() + t * columns_, own);
+            visit_row(act, x_.data() + t * columns_, own);
         act(y_.data(), static_cast<Index>(y_.size()));
-        act(weights_.data(), static_cast<Index>(weights_.size()));
+        if (own == columns_)
+            act(weights_.data(), static_cast<Index>(weights_.size()));
     }
-    // Copies the columns from `own` on from an ensemble that keeps at least the same rows and has these columns last.
-    // Returns false if it has learned other rows.
-    bool copy_columns(const Trees& other, Index own) {
-        if (other.rows_ != rows_ || other.kind_.ring < kind_.ring)
+    // Copies the features' columns and the weights from an ensemble that keeps at least the same rows. Returns false if it
+    // does not.
+    bool copy_features(const Trees& other) {
+        if (other.rows_ < rows_ || other.kind_.ring < kind_.ring || other.kind_.each < kind_.each)
             return false;
-        const Index count = columns_ - own, rows = static_cast<Index>(rows_);
-        for (Index i = rows - kept(); i < rows; ++i)
-            std::copy_n(other.x_.begin() + (i % other.kind_.ring + 1) * other.columns_ - count, count,
-                        x_.begin() + i % kind_.ring * columns_ + own);
+        const Index features = (columns_ - kind_.labels) / kind_.each, rows = static_cast<Index>(rows_);
+        const Index earlier = static_cast<Index>(other.rows_) - rows; // rows that only the other ensemble has learned
+        for (Index i = rows - kept(); i < rows; ++i) {
+            const Index there = (i + earlier) % other.kind_.ring, here = i % kind_.ring;
+            const float* from = other.x_.data() + there * other.columns_ + other.kind_.labels;
+            float* to = x_.data() + here * columns_ + kind_.labels;
+            weights_[here] = other.weights_[there];
+            for (Index j = 0; j < features; ++j)
+                std::copy_n(from + j * other.kind_.each, kind_.each, to + j * kind_.each);
+        }
         return true;
     }
     // Completes a loaded state. Returns false if learning cannot lead to it.
@@ -150,7 +169,9 @@ class Trees {
         bool good = is_count(next_, most_trees - 1);
         for (const Tree& tree : trees_)
             for (Index i = 0; i < Tree::splits; ++i)
-                good = good && tree.split[i].feature >= 0 && tree.split[i].feature < columns_ && tree.gain[i] >= 0;
+                good = good && tree.split[i].feature < columns_;
+        for (const float gain : gains_)
+            good = good && gain >= 0 && gain <= 1e30f;
         for (const Edges& edges : edges_)
             good = good && std::is_sorted(edges.value, edges.value + edges.count);
         if (!good)
@@ -172,6 +193,32 @@ class Trees {
     static constexpr std::size_t group = 8; // number of trees whose leaves are stored together
     using Found = std::vector<std::array<std::uint8_t, group>>;
 
+    // Rows between two fits: two until all trees stand; later, three quarters of the rows pass while all are replaced.
+    Index interval() const { return planted() < most_trees ? 2 : std::clamp<Index>(static_cast<Index>(rows_) / 128, 2, 32); }
+    template <class Act> void visit_edges(Act&& act, Index j) {
+        Edges& edges = edges_[j];
+        if (!kind_.is_rounded(j))
+            return act(edges.value, edges.count);
+        std::uint16_t halves[most_bins];
+        std::transform(edges.value, edges.value + edges.count, halves, to_half);
+        act(halves, edges.count);
+        std::transform(halves, halves + edges.count, edges.value, from_half);
+    }
+    template <class Act> void visit_row(Act&& act, float* row, Index own) {
+        wide_.clear();
+        halves_.clear();
+        for (Index j = 0; j < own; ++j)
+            if (kind_.is_rounded(j))
+                halves_.push_back(to_half(row[j]));
+            else
+                wide_.push_back(row[j]);
+        act(wide_.data(), static_cast<Index>(wide_.size()));
+        act(halves_.data(), static_cast<Index>(halves_.size()));
+        const float* from = wide_.data();
+        const std::uint16_t* half = halves_.data();
+        for (Index j = 0; j < own; ++j)
+            row[j] = kind_.is_rounded(j) ? from_half(*half++) : *from++;
+    }
     static bool is_count(double value, double most) { return value >= 0 && value <= most && value == std::floor(value); }
     Index kept() const { return std::min(static_cast<Index>(rows_), kind_.ring); }
     std::size_t bins_room() const { return static_cast<std::size_t>(round_up(kept(), bytes_at_once)); }
@@ -206,7 +253,7 @@ class Trees {
         count_ = keep * count_ + 1;
         const double step = at_most(kind_.correct * weight, 1) * error / static_cast<double>(trees_.size());
         for (std::size_t k = 0; k < trees_.size(); ++k)
-            trees_[k].leaf[places_[k]] += step;
+            trees_[k].leaf[places_[k]] = Tree::held(trees_[k].leaf[places_[k]] + step);
     }
     void bin(Index t) {
         row_bins_.resize(static_cast<std::size_t>(columns_));
@@ -229,19 +276,6 @@ class Trees {
             bin(t);
     }
 
-    // Random integers below a bound, seeded by the row number.
-    struct Draw {
-        std::uint64_t row, counter = 0;
-        int used = 4;
-        Words words{};
-        Index operator()(Index below) {
-            if (used == 4) {
-                words = philox({{row, counter++, 0, 0}}, 0x74726565);
-                used = 0;
-            }
-            return static_cast<Index>(((words.word[used++] >> 32) * static_cast<std::uint64_t>(below)) >> 32);
-        }
-    };
     void plant() {
         static thread_local TreeFit fit; // scratch space shared by all models
         std::size_t at = trees_.size();
@@ -260,7 +294,9 @@ class Trees {
         for (std::size_t i = 0; i < who_.size(); ++i)
             fit.set_term(i, left_[i], weights_[who_[i]]);
         std::int8_t edge[Tree::splits];
-        fit.fit(trees_[at], edges_, edge);
+        for (float& gain : gains_)
+            gain *= 1 - 1.0f / most_trees;
+        fit.fit(trees_[at], edges_, edge, gains_);
         find_all(at, edge);
         asked_.clear();
     }
@@ -282,13 +318,13 @@ class Trees {
         left_.resize(who_.size());
         for (std::size_t i = 0; i < who_.size(); ++i)
             left_[i] = y_[who_[i]];
-        double leaf[group][Tree::leaves];
+        float leaf[group][Tree::leaves];
         for (std::size_t g = 0; g < found_.size(); ++g) {
             for (std::size_t k = 0; k < group; ++k)
                 if (const std::size_t tree = g * group + k; tree < trees_.size() && tree != but)
                     std::copy_n(trees_[tree].leaf, Tree::leaves, leaf[k]);
                 else
-                    std::fill_n(leaf[k], Tree::leaves, 0.0);
+                    std::fill_n(leaf[k], Tree::leaves, 0.0f);
             for (std::size_t i = 0; i < who_.size(); ++i) {
                 const auto& found = found_[g][who_[i]];
                 double left = left_[i];
@@ -313,15 +349,18 @@ class Trees {
     TreesKind kind_;
     double rows_ = 0, next_ = 0, errors_ = 0, count_ = 0;
     std::vector<Edges> edges_; // bins of each column
+    std::vector<float> gains_; // of each column; see importance
     std::vector<Tree> trees_;
     std::vector<float> x_, weights_; // of the kept rows; row i is at i % ring
-    std::vector<double> y_;
+    std::vector<float> y_;
     std::vector<std::vector<std::uint8_t>> bins_; // the rows' bins, by column
     std::vector<Found> found_;                    // the rows' leaves, for each group of trees
     std::vector<std::uint8_t> row_bins_;          // bins of the newest row
     std::vector<std::uint8_t> places_, leaves_;   // leaves of the last predicted row; leaves of all rows in one tree
     std::vector<float> asked_;                    // the last predicted row; empty: none
     std::vector<Index> who_, chosen_;
+    std::vector<float> wide_; // a row of the state: its columns in full, and those that are rounded
+    std::vector<std::uint16_t> halves_;
     std::vector<double> left_;
 };
 

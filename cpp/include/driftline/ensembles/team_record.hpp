@@ -1,0 +1,56 @@
+// What Auto's further experts need to learn a row: the inputs and predictions from when the row was predicted.
+#pragma once
+
+#include "driftline/ensembles/final_mixture.hpp"
+#include "driftline/ensembles/profiles.hpp"
+
+namespace driftline {
+
+// The stack combines the members listed before `cut`, which is the core clamped to the recent range of labels.
+enum class Member : int { core, differences, profiles, usual, trees, residual_trees, feature_trees, cut, stack };
+inline constexpr Index members = 9;
+
+// The parts of a record.
+struct RecordFields {
+    double *head, *said, *layer, *usual, *differences, *profiles, *trees, *residual_trees;
+
+    Index known() const { return static_cast<Index>(head[0]); } // number of labels
+    double& ahead() const { return head[1]; }
+    double& last() const { return head[2]; } // the newest label
+    double& base() const { return head[3]; } // see PredictionContext
+    double& mean() const { return head[4]; } // of all labels
+    double& prediction() const { return head[5]; }
+    double& said_by(Member member) const { return said[static_cast<Index>(member)]; }
+};
+
+struct RecordLayout {
+    static constexpr Index head_size = 6, usual_columns = profile_columns + far_count + 2,
+                           tree_columns = 1 + 4 + 3 + far_count + profile_columns + 3, residual_columns = 5;
+    Index features, lags;
+
+    Index size() const {
+        return head_size + members + FinalMixture::layers + usual_columns + near_labels + features * lags + profiles_size() +
+               tree_columns + 2 * features + residual_columns + 2 * features;
+    }
+    RecordFields view(double* from) const {
+        RecordFields out{};
+        const auto take = [&](double*& place, Index count) {
+            place = from;
+            from += count;
+        };
+        take(out.head, head_size);
+        take(out.said, members);
+        take(out.layer, FinalMixture::layers);
+        take(out.usual, usual_columns);
+        take(out.differences, near_labels + features * lags);
+        take(out.profiles, profiles_size());
+        take(out.trees, tree_columns + 2 * features);
+        take(out.residual_trees, residual_columns + 2 * features);
+        return out;
+    }
+
+  private:
+    Index profiles_size() const { return profile_columns + 4 + features; }
+};
+
+} // namespace driftline
