@@ -13,3 +13,17 @@ def spark():
     session = make_session("local[2]", sys.executable)
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def rows():
+    from .session import sensor_rows
+
+    return sensor_rows()
+
+
+@pytest.fixture(scope="session")
+def frame(spark, rows):
+    from .session import SCHEMA
+
+    return spark.createDataFrame(rows.sample(frac=1, random_state=0), SCHEMA).repartition(3)

@@ -18,6 +18,7 @@ def make_session(master, python):
         .config("spark.sql.shuffle.partitions", "3")
         .config("spark.sql.execution.arrow.maxRecordsPerBatch", "700")
         .config("spark.driver.memory", "1g")
+        .config("spark.python.authenticate.socketTimeout", "300s")  # workers start slowly where the machine is busy
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("OFF")
@@ -39,3 +40,10 @@ def write_parts(rows, folder, parts):
         path = folder / f"{number}.parquet"
         rows.iloc[part].sample(frac=1, random_state=number).to_parquet(path, index=False)
         os.utime(path, (10_000 + number, 10_000 + number))
+
+
+def in_order(found):
+    """The rows of a DataFrame, each of which must be there once."""
+    table = found.toPandas().sort_values("t", ignore_index=True)
+    assert table["t"].is_unique
+    return table

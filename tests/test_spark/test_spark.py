@@ -5,8 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-from datetime import timedelta
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,27 +12,11 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812
 
 import driftline as dl
-from driftline.spark import fit, follow, replay
+from driftline.spark import fit, replay
 from tests import patience
 
 from .killed import start
-from .session import COLUMNS, SCHEMA, sensor_rows, write_parts
-
-
-@pytest.fixture(scope="module")
-def rows():
-    return sensor_rows()
-
-
-@pytest.fixture(scope="module")
-def frame(spark, rows):
-    return spark.createDataFrame(rows.sample(frac=1, random_state=0), SCHEMA).repartition(3)
-
-
-def in_order(found):
-    table = found.toPandas().sort_values("t", ignore_index=True)
-    assert table["t"].is_unique
-    return table
+from .session import COLUMNS, SCHEMA, in_order, sensor_rows, write_parts
 
 
 @pytest.mark.parametrize("learner", [dl.RLS(), dl.Averaged(dl.RLS())], ids=repr)
@@ -92,17 +74,15 @@ def test_a_stream_that_is_killed_gives_every_row_once(spark, rows, tmp_path):
     run = dl.Fleet(dl.RLS(), named=True).run(rows["sensor"], rows[["a", "b"]], rows["y"])
     pd.testing.assert_frame_equal(found[rows.columns.tolist()], rows)
     assert np.array_equal(found["prediction"], run.predictions)
-    write_parts(rows[:10], tmp_path / "more", 1)
-    (tmp_path / "more" / "0.parquet").rename(tmp_path / "in" / "9.parquet")
-    for options, words in (
-        ({"learner": dl.RLS(forgetting=0.5)}, r"spark\.follow: the checkpoint was made with RLS\(forgetting=0\.99"),
-        ({"features": ["b", "a"]}, "feature names should match"),
-        ({"level": 0.9}, r"spark\.follow: the checkpoint was made without a level"),
-    ):
-        with pytest.raises(Exception, match=words):
-            start(spark, tmp_path, **options).awaitTermination()
-    start(spark, tmp_path).awaitTermination()  # nothing was lost
-    assert spark.read.parquet(str(tmp_path / "out")).count() == len(rows) + 10
+
+
+def test_a_cluster_gives_the_bits_of_one_machine(spark, rows, tmp_path):
+    """Executors are processes of their own here: they get the learner and the package as on any cluster."""
+    subprocess.run([sys.executable, "-m", "tests.test_spark.cluster", str(tmp_path)], check=True, timeout=patience.SECONDS)
+    run = dl.Fleet(dl.RLS(), named=True).run(rows["sensor"], rows[["a", "b"]], rows["y"])
+    for name in ("replayed", "out"):
+        found = in_order(spark.read.parquet(str(tmp_path / name)))
+        assert np.array_equal(found["prediction"], run.predictions)
 
 
 LATE = SCHEMA + ", order string"
@@ -197,77 +177,9 @@ def test_another_number_of_buckets_starts_from_the_models_of_an_old_checkpoint(s
         folder.mkdir()
         write_parts(part, folder / "in", 2)
     start(spark, old, buckets=3, **options).awaitTermination()
-    write_parts(late[:200], old / "more", 1)
-    (old / "more" / "0.parquet").rename(old / "in" / "9.parquet")
-    with pytest.raises(Exception, match=r"spark\.follow: the checkpoint was not made with 7 buckets; use start= to change"):
-        start(spark, old, buckets=7, **options).awaitTermination()
+    with pytest.raises(ValueError, match=r"spark\.follow: the checkpoint was made with id"):
+        start(spark, new, buckets=7, start=str(old / "checkpoint"), schema=LATE, idle=5000)
     start(spark, new, buckets=7, start=str(old / "checkpoint"), **options).awaitTermination()
     found = pd.concat([spark.read.parquet(str(folder / "out")).toPandas() for folder in (old, new)])
     found = found.sort_values("t", ignore_index=True)
     assert np.array_equal(found["prediction"], pending_predictions(late))
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"key": "city"}, r"spark\.replay: key is 'city', but the columns are sensor, t, a, b, y"),
-        ({"order": "time"}, "order is 'time'"),
-        ({"features": ["a", "z"]}, "a feature is 'z'"),
-        ({"features": ["a", "a"]}, "a feature is named twice"),
-        ({"features": []}, "features must name one column or more"),
-        ({"features": ["a", "sensor"]}, "the column 'sensor' must hold numbers, got string"),
-        ({"label": "sensor"}, "the column 'sensor' must hold numbers, got string"),
-        ({"level": 1.5}, "level must be"),
-    ],
-)
-def test_columns_that_do_not_fit_are_refused_before_anything_runs(frame, change, words):
-    with pytest.raises(ValueError, match=words):
-        replay(frame, dl.RLS(), **{**COLUMNS, **change})
-
-
-def test_what_no_verb_takes(spark, frame):
-    with pytest.raises(TypeError, match=r"spark\.replay: features must be a list of columns, got 'a'"):
-        replay(frame, dl.RLS(), **{**COLUMNS, "features": "a"})
-    with pytest.raises(TypeError, match=r"spark\.replay: learner must be a driftline learner"):
-        replay(frame, dl.RLS, **COLUMNS)
-    with pytest.raises(ValueError, match="the rows have a column 'prediction' already"):
-        replay(frame.withColumn("prediction", F.lit(1.0)), dl.RLS(), **COLUMNS)
-    with pytest.raises(ValueError, match=r"spark\.follow: stream must be a streaming DataFrame; use replay for history"):
-        follow(frame, dl.RLS(), **COLUMNS)
-    with pytest.raises(ValueError, match=r"spark\.follow: buckets must be"):
-        follow(frame, dl.RLS(), **COLUMNS, buckets=0)
-    stream = spark.readStream.schema(SCHEMA).parquet(str(Path(__file__).parent))
-    for options, words in (
-        ({"idle": timedelta(days=1)}, "idle must be a timedelta where order holds times, and a number where it holds"),
-        ({"id": "city"}, "id is 'city', but the columns are sensor, t, a, b, y"),
-        ({"id": "sensor", "level": 0.9}, "level cannot be combined with id"),
-        ({"id": "sensor", "learner": dl.Auto()}, r"late labels \(id=\) need a learner of fixed size, not Auto"),
-        ({"idle": -1}, "idle must be"),
-    ):
-        with pytest.raises((TypeError, ValueError), match=rf"^spark\.follow: {words}"):
-            follow(stream, **{"learner": dl.RLS(), **COLUMNS, **options})
-    for learner, words in (
-        (dl.Auto(), "learner must be Ridge or RLS, got Auto; replay takes any learner"),
-        (dl.RLS(keep_prior=True), "RLS must have a constant forgetting and keep_prior=False"),
-        (dl.RLS(dtype="float32"), "dtype must be 'float64'"),
-        (dl.RLS(missing="skip"), "missing must be 'raise'"),
-    ):
-        with pytest.raises((TypeError, ValueError), match=rf"^spark\.fit: .*{words}"):
-            fit(frame, learner, order="t", features=["a"], label="y")
-
-
-@pytest.mark.parametrize("column", ["sensor", "a", "y"])
-def test_nulls_are_named(frame, column):
-    holes = frame.withColumn(column, F.when(F.col("t") == 100, None).otherwise(F.col(column)))
-    with pytest.raises(Exception, match=rf"spark\.replay: the column '{column}' has 1 null values among"):
-        replay(holes, dl.RLS(), **COLUMNS).count()
-
-
-def test_rows_with_nulls_are_skipped_where_the_learner_skips_them(frame, rows):
-    holes = frame.withColumn("a", F.when(F.col("t") % 10 == 0, None).otherwise(F.col("a")))
-    found = in_order(replay(holes, dl.RLS(missing="skip"), **COLUMNS))
-    X = rows[["a", "b"]].copy()
-    X.loc[::10, "a"] = np.nan
-    run = dl.Fleet(dl.RLS(missing="skip"), named=True).run(rows["sensor"], X, rows["y"])
-    assert np.array_equal(found["prediction"], run.predictions, equal_nan=True)
-    assert found["prediction"].isna().sum() == 400

@@ -13,8 +13,8 @@ import pyarrow as pa
 from driftline.base.learner import Learner
 from driftline.fleet import Fleet
 from driftline.spark.rows import Columns, added_columns, new_fleet, run
+from driftline.spark.settings import Settings
 from driftline.spark.state import State
-from driftline.storage import codec
 from driftline.tables.inputs import Array
 
 HASH = "__driftline_hash"  # the column of the keys' hashes
@@ -27,6 +27,7 @@ class Task:
     learner: Learner
     columns: Columns
     buckets: int
+    settings: Settings
     level: float | None = None
     id: str | None = None
     idle: float | None = None  # in units of the order, which are seconds for times
@@ -43,33 +44,12 @@ class Bucket:
 
     Args:
         task: what to do.
-        number: the remainder.
         state: after the last batch; None before the first one.
     """
 
-    def __init__(self, task: Task, number: int, state: State | None) -> None:
-        self._task, self._number = task, number
+    def __init__(self, task: Task, state: State | None) -> None:
+        self._task = task
         self.state = State(task.new_fleet()) if state is None else state
-        if state is not None:
-            self._check()
-
-    def _check(self) -> None:
-        task, where, fleet = self._task, self._task.columns.where, self.state.fleet
-        fresh = task.new_fleet().learner
-        if codec.encode_model("Fleet", fresh) != codec.encode_model("Fleet", fleet.learner):
-            raise ValueError(f"{where}: the checkpoint was made with {fleet.learner!r}, not with {fresh!r}")
-        kept = {
-            "a level": (fleet._options.intervals, task.level is not None),
-            "alarms": (fleet._options.alarms, task.alarms),
-            "idle": (len(self.state.seen) > 0, task.idle is not None),
-        }
-        for name, (was, is_wanted) in kept.items():
-            if was != is_wanted:
-                raise ValueError(f"{where}: the checkpoint was made {'with' if was else 'without'} {name}")
-        if (self.state.hashes % task.buckets != self._number).any():
-            raise ValueError(
-                f"{where}: the checkpoint was not made with {task.buckets} buckets; use start= to change their number"
-            )
 
     def run(self, batch: pa.RecordBatch) -> pa.Table:
         """Predicts and learns rows in their order; returns them with what is added, and after them those of alarms."""

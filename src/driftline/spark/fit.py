@@ -33,9 +33,11 @@ def fit(df: DataFrame, learner: Learner, *, order: str, features: Sequence[str],
     columns = columns_of("spark.fit", None, order, features, label)
     columns.require(df, learner)
     empty, ridge = _moments_for(learner)
-    used = df.select(order, *(name for name in dict.fromkeys((*columns.features, label)) if name != order)).orderBy(order)
+    used = df.select(*dict.fromkeys((order, *columns.features, label))).orderBy(order)
     schema = StructType([StructField("first", df.schema[order].dataType), StructField("moments", BinaryType())])
     parts = used.mapInArrow(_work(empty, learner.clone(), columns), schema).collect()
+    if not parts:
+        raise ValueError(f"{columns.where}: there are no rows")
     whole = empty
     for part in sorted(parts, key=lambda row: row["first"]):
         whole = whole.then(from_bytes(bytes(part["moments"])))
@@ -67,10 +69,8 @@ def _work(
         for batch in batches:
             if not len(batch):
                 continue
-            if nulls := batch.column(columns.order).null_count:
-                raise ValueError(f"{columns.where}: the column {columns.order!r} has {nulls} null values")
-            first = batch.column(columns.order)[:1] if first is None else first
             moments.learn_many(columns.table(batch, learner), columns.labels(batch, learner))
+            first = batch.column(columns.order)[:1] if first is None else first
         if first is not None:
             yield pa.RecordBatch.from_arrays([first, pa.array([moments.to_bytes()])], names=["first", "moments"])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Any
@@ -11,21 +12,32 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
-from pyspark.sql.types import BinaryType, IntegerType, NumericType, StructField, StructType, TimestampType
+from pyspark.sql.types import (
+    BinaryType,
+    IntegerType,
+    IntegralType,
+    NumericType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
 
 from driftline.base.learner import Learner
-from driftline.base.rules import BOOLEAN, COUNT, number
+from driftline.base.rules import BOOLEAN, number, whole
 from driftline.fleet.core import has_fixed_size
 from driftline.spark import state
 from driftline.spark.bucket import HASH, Bucket, Task
-from driftline.spark.packing import BUCKET, NUMBER, PACKED, in_order, pack, to_value, unpack
+from driftline.spark.packing import BUCKET, NUMBER, PACKED, SETTINGS, in_order, pack, to_value, unpack
 from driftline.spark.rows import Columns, columns_of, output_schema
+from driftline.spark.settings import require_same, settings_of
 from driftline.spark.state import PARTS, State
 
 _STORE = "spark.sql.streaming.stateStore.providerClass"
 _ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-_STATE = StructType([StructField(name, BinaryType()) for name in PARTS])
+_STATE = StructType([StructField(name, BinaryType()) for name in ("settings", *PARTS)])
 _NUMBER = StructField(NUMBER, IntegerType())
+_MOST = 2**31 - 1  # buckets, which Spark numbers with 32 bits
 _AT_ONCE = 1 << 16  # rows in one value that leaves a bucket
 
 
@@ -74,12 +86,15 @@ def follow(
             read once, in the first batch of a new checkpoint; the source must begin where the earlier query stopped.
     """
     columns = columns_of("spark.follow", key, order, features, label)
-    COUNT.require(columns.where, "buckets", buckets)
-    if not stream.isStreaming:
-        raise ValueError(f"{columns.where}: stream must be a streaming DataFrame; use replay for history")
-    columns.require(stream, learner)
+    columns.require(stream, learner, stream=True)
+    whole(1, _MOST).require(columns.where, "buckets", buckets)
     BOOLEAN.require(columns.where, "alarms", alarms)
-    task = Task(learner.clone(), columns, buckets, level, id, _idle(idle, stream, columns), alarms)
+    if not isinstance(stream.schema[key].dataType, StringType | IntegralType):
+        kind = stream.schema[key].dataType.simpleString()
+        raise ValueError(f"{columns.where}: the keys in {key!r} must be texts or whole numbers, got {kind}; cast them first")
+    options: dict[str, Any] = {"level": level, "id": id, "idle": _idle(idle, stream, columns), "alarms": alarms}
+    settings = settings_of(learner, columns, stream.schema, buckets=buckets, **options)
+    task = Task(learner.clone(), columns, buckets, settings, **options)
     _require_ids(task, stream)
     schema = output_schema(stream, columns, learner, level, alarms)
     stream.sparkSession.conf.set(_STORE, _ROCKS)
@@ -91,14 +106,21 @@ def follow(
         outputStructType=StructType([StructField(PACKED, BinaryType())]),
         outputMode="Append",
         timeMode="None",
-        initialState=None if start is None else _states(stream.sparkSession, start, buckets),
+        initialState=None if start is None else _states(stream.sparkSession, start, task),
     )
     return learned.mapInArrow(unpack, schema)
 
 
-def _states(spark: SparkSession, checkpoint: str, buckets: int) -> Any:
-    """The states of a checkpoint, divided among as many buckets."""
-    old = spark.read.format("statestore").option("stateVarName", "fleet").load(checkpoint).select("value.*")
+def _states(spark: SparkSession, checkpoint: str, task: Task) -> Any:
+    """The states of a checkpoint, divided among the buckets; raises where they are not for this task."""
+    where, buckets = task.columns.where, task.buckets
+    try:
+        old = spark.read.format("statestore").option("stateVarName", "fleet").load(checkpoint)
+        kept = old.where(F.col(f"key.{NUMBER}") == SETTINGS).select("value.settings").collect()
+    except Exception as error:
+        raise ValueError(f"{where}: start is {checkpoint!r}, which is no checkpoint of follow: {error}") from error
+    for row in kept:
+        require_same(where, bytes(row[0]), task.settings, apart_from=["buckets"])
 
     def divide(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -109,7 +131,8 @@ def _states(spark: SparkSession, checkpoint: str, buckets: int) -> Any:
                     rows, pa.schema([(NUMBER, pa.int32()), *((name, pa.binary()) for name in PARTS)])
                 )
 
-    return old.mapInArrow(divide, StructType([_NUMBER, *_STATE.fields])).groupBy(NUMBER)
+    models = old.where(F.col(f"key.{NUMBER}") != SETTINGS).select(*(f"value.{name}" for name in PARTS))
+    return models.mapInArrow(divide, StructType([_NUMBER, *(_STATE[name] for name in PARTS)])).groupBy(NUMBER)
 
 
 def _idle(idle: Any, stream: DataFrame, columns: Columns) -> float | None:
@@ -142,18 +165,25 @@ class _Follower(StatefulProcessor):
     """Takes the rows of one bucket through its fleet."""
 
     def __init__(self, task: Task) -> None:
-        self._task = task
+        self._task, self._settings = task, json.dumps(task.settings).encode()
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Opens the state: the parts of a bucket as bytes."""
+        """Opens the state: the settings, and the parts of a bucket as bytes."""
         self._state = handle.getValueState("fleet", _STATE)
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802
-        """Predicts and learns the rows of one batch."""
+        """Predicts and learns the rows of one batch.
+
+        A bucket that is new cannot know that a checkpoint has other settings: one that every batch visits does.
+        """
+        kept = self._kept()
+        if key[0] == SETTINGS:
+            self._state.update((self._settings, *[b""] * len(PARTS)))
+            return
         batch = in_order((value for part in rows for value in part[PACKED]), self._task.columns.order)
-        bucket = Bucket(self._task, key[0], self._kept())
+        bucket = Bucket(self._task, kept)
         found = bucket.run(batch)
-        self._state.update(bucket.state.parts())
+        self._keep(bucket.state)
         for start in range(0, len(found), _AT_ONCE):
             yield pd.DataFrame({PACKED: [to_value(found.slice(start, _AT_ONCE))]})
 
@@ -161,11 +191,20 @@ class _Follower(StatefulProcessor):
         """Puts together the parts that earlier buckets have for this one."""
         parts = [State.of([bytes(part) for part in row]) for row in initialState[list(PARTS)].itertuples(index=False)]
         kept = self._kept()
-        self._state.update(state.merged(parts if kept is None else [kept, *parts]).parts())
+        self._keep(state.merged(parts if kept is None else [kept, *parts]))
 
     def _kept(self) -> State | None:
-        parts = self._state.get()  # None where there is none; exists() would read it all once more
-        return None if parts is None else State.of([bytes(part) for part in parts])
+        """What the last batch left; raises where that was with other settings."""
+        found = self._state.get()  # None where there is none; exists() would read it all once more
+        if found is None:
+            return None
+        settings, *parts = map(bytes, found)
+        if settings != self._settings:
+            require_same(self._task.columns.where, settings, self._task.settings)
+        return State.of(parts) if any(parts) else None
+
+    def _keep(self, after: State) -> None:
+        self._state.update((self._settings, *after.parts()))
 
     def close(self) -> None:
         """Nothing is left open."""

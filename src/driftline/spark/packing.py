@@ -14,12 +14,13 @@ import pyarrow.compute as pc
 
 BUCKET = "__driftline_bucket"  # the column of the rows that says where they go
 NUMBER, PACKED = "bucket", "rows"  # no underscores: Spark names such columns anew on their way to a stateful operator
+SETTINGS = -1  # the number of a bucket without rows, which every batch visits
 
 _AT_ONCE = 1 << 18  # rows that a task holds before it passes them on
 
 
 def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """A row for each bucket, with its number and its rows."""
+    """A row for each bucket, with its number and its rows, and one for the bucket of the settings."""
     held: list[pa.RecordBatch] = []
     for batch in batches:
         held.append(batch)
@@ -39,7 +40,8 @@ def _by_bucket(held: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     found, starts = np.unique(numbers[places], return_index=True)
     ends = [*starts[1:].tolist(), len(numbers)]
     packed = [to_value(rows.slice(start, end - start)) for start, end in zip(starts.tolist(), ends, strict=True)]
-    yield pa.RecordBatch.from_arrays([pa.array(found, pa.int32()), pa.array(packed, pa.binary())], names=[NUMBER, PACKED])
+    filled = [pa.array([*found.tolist(), SETTINGS], pa.int32()), pa.array([*packed, b""], pa.binary())]
+    yield pa.RecordBatch.from_arrays(filled, names=[NUMBER, PACKED])
 
 
 def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
