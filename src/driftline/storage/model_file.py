@@ -12,7 +12,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -62,8 +62,8 @@ def save(record: Record, path: str | os.PathLike[str], extra: Extra | None = Non
 
 
 def to_bytes(record: Record) -> bytes:
-    """The bytes that :func:`save` would write."""
-    return b"".join(_pieces(record, None))
+    """The bytes that :func:`save` would write. Each array is made once: the bytes hold all of them anyway."""
+    return b"".join(_pieces(replace(record, arrays=dict(record.arrays)), None))
 
 
 class Saved:

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cfloat>
 #include <cmath>
 #include <cstdint>
@@ -34,6 +35,14 @@ inline constexpr Index alarm_start_up = 24, alarm_few = 8, alarm_first_scores = 
 // log-bets for independent errors.
 inline constexpr Index alarm_early = 384, alarm_gathered = 48;
 inline constexpr double alarm_early_power = 0.2, alarm_early_share = 0.5;
+
+// Ranks are quotients of whole numbers up to twice the size of the sample, so the logarithms of these are enough.
+inline const auto alarm_logs = [] {
+    std::array<double, 2 * alarm_sample + 3> logs{};
+    for (std::size_t i = 1; i < logs.size(); ++i)
+        logs[i] = std::log(static_cast<double>(i));
+    return logs;
+}();
 
 // The variance of sums of 1, 2, 4, ... neighbouring scores per score: half the mean square of the difference between
 // two neighbouring sums, which depends neither on the mean nor on a slow drift of the scores (Allan's variance).
@@ -139,6 +148,9 @@ struct Alarm {
     static double rank(Index twice, Index others) {
         return 0.5 * static_cast<double>(twice + 1) / static_cast<double>(others + 1);
     }
+    static double log_rank(Index twice, Index others) {
+        return alarm_logs[static_cast<std::size_t>(twice + 1)] - alarm_logs[static_cast<std::size_t>(2 * (others + 1))];
+    }
 
     // Makes the latest errors the whole sample.
     void restart() {
@@ -191,7 +203,8 @@ struct RankedErrors {
     static constexpr Index room = 16; // the alarm's ring holds these plus the alarm_gathered errors before them
     Index count = 0, before = 0;      // errors in this batch, and before it
     Index place[room];
-    Index larger[room], known[room];               // sampled errors that are larger (counted twice; equal once); sample size
+    Index larger[room], lower[room];               // sampled errors of larger size, and of smaller value (twice; equal once)
+    Index known[room];                             // sample size
     double p[room], q[room];                       // ranks by size, and by signed value
     double log_p[room], size_score[room], z[room]; // log p; normal score of p / 2, negated; normal score of q
     static_assert(room + alarm_gathered <= alarm_warm_up);
@@ -239,23 +252,25 @@ struct RankedErrors {
             const Index at = value < 0 ? up_to_left : up_to_right, below = value < 0 ? left : right;
             known[count] = alarm.known;
             larger[count] = 2 * alarm.known - inside - strictly_inside;
+            lower[count] = below + at;
             p[count] = Alarm::rank(larger[count], alarm.known);
-            q[count] = Alarm::rank(below + at, alarm.known);
+            q[count] = Alarm::rank(lower[count], alarm.known);
             alarm.insert(value, at);
         }
     }
     void score() {
         for (Index i = 0; i < count; ++i)
-            log_p[i] = std::log(p[i]);
+            log_p[i] = Alarm::log_rank(larger[i], known[i]);
         for (Index i = 0; i < count; ++i)
             size_score[i] = -normal_in_the_middle(0.5 * p[i] - 0.5);
         for (Index i = 0; i < count; ++i)
             z[i] = normal_in_the_middle(q[i] - 0.5);
         for (Index i = 0; i < count; ++i) {
             if (0.5 - 0.5 * p[i] > normal_middle)
-                size_score[i] = -normal_in_the_tails(0.5 * p[i] - 0.5);
+                size_score[i] = -normal_in_the_tails(0.5 * p[i] - 0.5, log_p[i] - alarm_logs[2]);
             if (std::fabs(q[i] - 0.5) > normal_middle)
-                z[i] = normal_in_the_tails(q[i] - 0.5);
+                z[i] =
+                    normal_in_the_tails(q[i] - 0.5, Alarm::log_rank(std::min(lower[i], 2 * known[i] - lower[i]), known[i]));
         }
     }
 };
@@ -271,7 +286,7 @@ inline double bet_early(Alarm& alarm, const RankedErrors& errors, Index i) {
         Index larger = errors.larger[i];
         for (Index place = now - alarm.gathered; place < now; ++place)
             larger -= (size_of(place) > size_of(now)) + (size_of(place) >= size_of(now));
-        log_p = std::log(Alarm::rank(larger, errors.known[i] - alarm.gathered));
+        log_p = Alarm::log_rank(larger, errors.known[i] - alarm.gathered);
     }
     return std::log(alarm_early_power) + (alarm_early_power - 1) * log_p;
 }

@@ -40,7 +40,8 @@ DRIFTLINE_INLINE double normal_in_the_middle(double q) {
     return q * polynomial(over, r) / polynomial(under, r);
 }
 
-inline double normal_in_the_tails(double q) {
+// `log_tail` is the logarithm of 1/2 - |q|.
+inline double normal_in_the_tails(double q, double log_tail) {
     constexpr double over[] = {1.42343711074968357734e0,  4.63033784615654529590e0, 5.76949722146069140550e0,
                                3.64784832476320460504e0,  1.27045825245236838258e0, 2.41780725177450611770e-1,
                                2.27238449892691845833e-2, 7.74545014278341407640e-4};
@@ -63,11 +64,12 @@ inline double normal_in_the_tails(double q) {
                                     1.84631831751005468180e-5,
                                     1.42151175831644588870e-7,
                                     2.04426310338993978564e-15};
-    const double r = std::sqrt(-std::log(0.5 - std::fabs(q)));
+    const double r = std::sqrt(-log_tail);
     const double size = r <= 5 ? polynomial(over, r - 1.6) / polynomial(under, r - 1.6)
                                : polynomial(far_over, r - 5) / polynomial(far_under, r - 5);
     return std::copysign(size, q);
 }
+inline double normal_in_the_tails(double q) { return normal_in_the_tails(q, std::log(0.5 - std::fabs(q))); }
 
 } // namespace DRIFTLINE_ISA
 } // namespace driftline
