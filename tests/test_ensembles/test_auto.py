@@ -233,7 +233,7 @@ def test_it_says_what_it_believes():
     assert still.drift_ < 0.1 * fast.drift_
     for model in (still, fast):
         assert sum(model.weights_.values()) == pytest.approx(1.0)
-        assert len(model.weights_) == len(model._core.experts()) + 7
+        assert len(model.weights_) == len(model._core.experts()) + 8
 
 
 def test_coefficients_are_those_of_the_target():
