@@ -4,6 +4,8 @@
 // Experts learn a row from the inputs available when it was predicted, so those inputs are recorded then.
 #pragma once
 
+#include <utility>
+
 #include "driftline/ensembles/differences.hpp"
 #include "driftline/ensembles/stack.hpp"
 #include "driftline/ensembles/team_record.hpp"
@@ -172,7 +174,11 @@ class Team {
         make_room();
     }
 
-    void shares(double* out) const { final_.shares(out); }
+    void shares(double* out) const {
+        final_.shares(out);
+        if (!feature_trees_.ready()) // its weight is the core's, then
+            out[at(Member::core)] += std::exchange(out[at(Member::feature_trees)], 0.0);
+    }
     const Profiles& profiles() const { return profiles_; }
     const Trees& trees() const { return trees_; }
     const Trees& residual_trees() const { return residual_trees_; }
