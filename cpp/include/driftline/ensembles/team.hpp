@@ -85,7 +85,7 @@ class Team {
             for (Index k = 1; k < at(Member::cut); ++k)
                 said[k] = range.hold(said[k], 0.5);
             if (!feature_trees_.ready()) // it stands for the core, then
-                note.said_by(Member::feature_trees) = said[0];
+                fields.said_by(Member::feature_trees) = said[0];
         }
         fields.said_by(Member::stack) = stack_.predict(said);
         return fields.prediction() = saturate(final_.mix(said, fields.layer), DBL_MAX);
