@@ -20,7 +20,7 @@ template <class T> class AutoReplay {
   public:
     explicit AutoReplay(AutoModel<T>& model) : m_(model) {}
 
-    // The linear experts and one of the two tree ensembles run one block ahead. A second thread, if one is available,
+    // The linear experts and one of the three tree ensembles run one block ahead. A second thread, if one is available,
     // runs the other ensemble and the final mixture on the preceding block, about half of the work. The two synchronise only
     // for rows that are processed singly.
     Status run(const Batch& batch, Outputs& out) {
