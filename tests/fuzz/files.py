@@ -135,7 +135,7 @@ def forged(rng, data):
             name = list(arrays)[rng.integers(len(arrays))]
             arrays[name] = forged_array(rng, arrays[name])
     text = json.dumps(whole)
-    meta = {"format": "driftline", "version": "3", "model": text, "sha256": model_file._digest(arrays, text)}
+    meta = {"format": "driftline", "version": str(model_file.VERSION), "model": text, "sha256": model_file._digest(arrays, text)}
     return to_bytes(arrays, metadata=meta)
 
 

@@ -86,7 +86,8 @@ def wrecked(state):
     yield "not an array", {**core, "weights": core["weights"].tolist()}
     for name in core:
         yield f"without {name}", {key: value for key, value in core.items() if key != name}
-        yield f"infinite {name}", {**core, name: np.full_like(core[name], np.inf)}
+        far = np.inf if core[name].dtype.kind == "f" else np.iinfo(core[name].dtype).max
+        yield f"infinite {name}", {**core, name: np.full_like(core[name], far)}
         if name != "weights" or "matrix" in core or "logs" in core:  # weights alone may have any length
             yield f"short {name}", {**core, name: core[name][:-1]}
     if "matrix" in core:

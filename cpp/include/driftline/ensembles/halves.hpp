@@ -17,7 +17,8 @@ inline float rounded_to_half(float value) {
 // Exact for rounded values.
 inline std::uint16_t to_half(float value) { return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16); }
 inline float from_half(std::uint16_t half) {
-    return static_cast<float>(saturate(std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16), 1e30));
+    const double most = rounded_to_half(1e30f); // larger than 1e30
+    return static_cast<float>(saturate(std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16), most));
 }
 
 } // namespace driftline
