@@ -135,7 +135,8 @@ def forged(rng, data):
             name = list(arrays)[rng.integers(len(arrays))]
             arrays[name] = forged_array(rng, arrays[name])
     text = json.dumps(whole)
-    meta = {"format": "driftline", "version": str(model_file.VERSION), "model": text, "sha256": model_file._digest(arrays, text)}
+    digest = model_file._digest(arrays, text)
+    meta = {"format": "driftline", "version": str(model_file.VERSION), "model": text, "sha256": digest}
     return to_bytes(arrays, metadata=meta)
 
 
