@@ -74,8 +74,8 @@ def test_what_follow_does_not_take(frame, stream):
         ({"idle": timedelta(days=1)}, "idle must be a timedelta where order holds times, and a number where it holds"),
         ({"idle": -1}, "idle must be"),
         ({"id": "city"}, "id is 'city', but the columns are sensor, t, a, b, y"),
-        ({"id": "sensor", "level": 0.9}, "level does not go with id"),
-        ({"id": "sensor", "learner": dl.Auto()}, "labels that come later are for learners of fixed size, not Auto"),
+        ({"id": "sensor", "level": 0.9}, "level cannot be combined with id"),
+        ({"id": "sensor", "learner": dl.Auto()}, r"late labels \(id=\) need a learner of fixed size, not Auto"),
     ):
         with pytest.raises((TypeError, ValueError), match=rf"^spark\.follow: {words}"):
             follow(stream, **{"learner": dl.RLS(), **COLUMNS, **options})
@@ -84,7 +84,7 @@ def test_what_follow_does_not_take(frame, stream):
 def test_what_fit_does_not_take(frame):
     for learner, words in (
         (dl.Auto(), "learner must be Ridge or RLS, got Auto; replay takes any learner"),
-        (dl.RLS(keep_prior=True), "RLS must have a constant forgetting and no keep_prior"),
+        (dl.RLS(keep_prior=True), "RLS must have a constant forgetting and keep_prior=False"),
         (dl.RLS(dtype="float32"), "dtype must be 'float64'"),
         (dl.RLS(missing="skip"), "missing must be 'raise'"),
     ):
