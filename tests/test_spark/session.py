@@ -43,7 +43,7 @@ def write_parts(rows, folder, parts):
 
 
 def in_order(found):
-    """The rows of a DataFrame, each of which must be there once."""
+    """The rows of a DataFrame by time. No time may appear twice."""
     table = found.toPandas().sort_values("t", ignore_index=True)
     assert table["t"].is_unique
     return table

@@ -300,7 +300,7 @@ def tell_each(
 
 
 class Update:
-    """What learning a row does to a composite: steps, of which only the first may refuse the row, and then native calls.
+    """What learning a row does to a composite: steps, then native calls. Only the first step may refuse the row.
 
     A step is a native call, and a verb for rows that this call leaves to Python. Composites within others contribute the
     native steps of their own parts, so that all of them run in one go.

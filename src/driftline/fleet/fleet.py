@@ -40,7 +40,7 @@ class Fleet:
         n: the largest number of models; None for no limit. Memory is allocated as keys appear.
         named: False if keys are the whole numbers 0 to n - 1. True if they can be any hashable values: each new key that is
             learned gets the next free model, and keys beyond the n-th are rejected.
-        jobs: the largest number of threads, each of which handles some of the keys; None for one per core.
+        jobs: the largest number of threads, which share the keys out among them; None for one per core.
         alarms: whether each key keeps its alarm between calls, which takes 4 kB a key. Otherwise ``run(...).alarms`` is
             computed from that run alone.
         intervals: whether each key keeps the calibration of its intervals between calls, which takes less than 1 kB a key;

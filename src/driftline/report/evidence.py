@@ -121,7 +121,7 @@ def in_step(errors: Array) -> float:
 
 
 def spread(values: Array) -> float:
-    """The standard deviation of the finite values; NaN if there are none."""
+    """The standard deviation of the finite values; NaN if no value is finite."""
     known = values[np.isfinite(values)]
     return float(known.std()) if len(known) else np.nan
 

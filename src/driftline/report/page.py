@@ -52,7 +52,7 @@ RunLog._write_page = write_page
 
 
 def render(log: RunLog, *, command: str | None = None, title: str | None = None, steps: Figures = ()) -> str:
-    """The page as text; ``steps`` are the figures of a forecast at each step, of which the run log followed the first."""
+    """The page as text. ``steps`` holds a forecast's figures at each step; the run log follows only the first step."""
     if not log.rows:
         raise ValueError("the report needs at least one row: nothing was added")
     script, style, licence = (_vendored(name) for name in ("uPlot.iife.min.js", "uPlot.min.css", "LICENSE"))

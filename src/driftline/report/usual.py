@@ -97,7 +97,7 @@ def _limit(blocks: float, comparisons: int) -> float:
 
 
 def _blocks(rows: Array) -> Array:
-    """Means and spreads of the finite values of each block, (blocks, 2, columns); 0 if there are none."""
+    """Means and spreads of the finite values of each block, (blocks, 2, columns); 0 if a block has no finite value."""
     blocks = rows.reshape(len(rows) // BLOCK, BLOCK, -1)
     known = np.isfinite(blocks)
     count = np.maximum(known.sum(axis=1), 1)

@@ -195,7 +195,7 @@ class _Follower(StatefulProcessor):
 
     def _kept(self) -> State | None:
         """What the last batch left; raises where that was with other settings."""
-        found = self._state.get()  # None where there is none; exists() would read it all once more
+        found = self._state.get()  # None before the first batch; exists() would read the whole state a second time
         if found is None:
             return None
         settings, *parts = map(bytes, found)

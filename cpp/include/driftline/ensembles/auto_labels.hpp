@@ -21,7 +21,7 @@ struct LabelMemory {
         take(y);
         held = 0;
     }
-    // Remembers an outlier, with the expected value in its place.
+    // Remembers an outlier. The expected value takes its place among the labels.
     void add_outlier(double y, double expected) {
         outlier = y;
         usual = mean;

@@ -22,8 +22,8 @@ struct TreesKind {
     double correct;   // fraction of its error that a row corrects at once
     Index labels = 0; // columns that come from labels, the newest label first
     Index each = 1;   // columns of each feature, which follow: itself, or itself and its change
-    // All columns but the newest label and the features themselves are differences, of which few bits matter. These are
-    // rounded to halves.
+    // The newest label and the features themselves are kept in full. All other columns are differences: eight significant
+    // bits are enough for them, so they are rounded to halves.
     bool is_rounded(Index column) const { return column < labels ? column > 0 : (column - labels) % each != 0; }
 };
 
