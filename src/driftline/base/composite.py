@@ -208,7 +208,7 @@ class Composite:
         return in_one_go(self.update_told(ticket, y, weight))
 
     def update_told(self, ticket: Any, y: Any, weight: Any) -> Update | None:
-        """What learning the label of any ticket does, which is told afterwards; None also if the ticket does not fit."""
+        """What telling a ticket does, including that it counts as told; None also if the ticket does not fit."""
         update = self.update_by_ticket(ticket, y, weight) if self.takes(ticket) else None
         return together([update], [partial(setattr, ticket, "told", True)])
 
@@ -346,7 +346,7 @@ def in_one_go(update: Update | None) -> Status:
     if not done:
         return Status.UNREAD
     if done < len(steps):
-        for rest in [*(careful for _, careful in steps[done:]), *then]:
+        for rest in [*(verb for _, verb in steps[done:]), *then]:
             rest()
     return Status.DONE
 
