@@ -1,4 +1,4 @@
-"""What a checkpoint of a stream belongs to, and why another call cannot go on with it."""
+"""The settings that a checkpoint of a stream belongs to. A call with other settings is refused."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from driftline.storage.model_file import VERSION
 
 Settings = dict[str, Any]
 
-_WORDS = {"key": "keys of the type", "order": "idle and an order of the type", "label": "classes of the type"}
+_WORDS = {"key": "keys of the type", "order": "an order of the type", "label": "classes of the type"}
 
 
 def settings_of(learner: Learner, columns: Columns, types: StructType, **options: Any) -> Settings:
@@ -57,4 +57,4 @@ def require_same(where: str, kept: bytes, settings: Settings, apart_from: Collec
         if name == "format":
             raise ValueError(f"{where}: the checkpoint has models in format {was[name]}; this driftline reads format {now}")
         then, this = (codec.decode(value) if name == "learner" else value for value in (was[name], now))
-        raise ValueError(f"{where}: the checkpoint is one of {_WORDS.get(name, 'the ' + name)} {then!r}, not {this!r}")
+        raise ValueError(f"{where}: the checkpoint was made with {_WORDS.get(name, 'the ' + name)} {then!r}, not {this!r}")
