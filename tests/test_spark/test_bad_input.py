@@ -135,7 +135,7 @@ def settings(learner=None, features=("a", "b"), key_type="string", **options):
     ("change", "words"),
     [
         ({"learner": dl.Kalman()}, r"was made with the learner RLS\(.*\), not Kalman"),
-        ({"learner": dl.RLS(forgetting=0.5)}, r"was made with the learner RLS\(forgetting=0\.99.*, not RLS\(forgetting=0\.5"),
+        ({"learner": dl.RLS(forgetting=0.5)}, r"was made with the learner RLS\(forgetting=0\.99.* not RLS\(forgetting=0\.5"),
         ({"features": ["a", "b", "t"]}, r"was made with the features \['a', 'b'\], not \['a', 'b', 't'\]"),
         ({"features": ["b", "a"]}, r"was made with the features \['a', 'b'\], not \['b', 'a'\]"),
         ({"key_type": "long"}, "was made with keys of the type 'string', not 'bigint'"),
