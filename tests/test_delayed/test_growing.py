@@ -28,7 +28,7 @@ def plainly(model, X, y, step):
         if t == 60:
             model._meet(np.zeros(2), ["a", "b"])
         ticket = model.ask(dict(zip("ab" if t >= 60 else "a", row, strict=False)), ahead=step)
-        said.append(ticket.prediction if model.n_seen_ else np.nan)
+        said.append(ticket.prediction if t >= step - 1 else np.nan)
         waiting.append((ticket, label))
         if len(waiting) >= step:
             model.tell(*waiting.pop(0))

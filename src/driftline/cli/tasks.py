@@ -183,21 +183,22 @@ class Forecasting(Task):
     def take(self, block: Block) -> Columns:
         """Forecasts and learns the rows."""
         assert block.y is not None
-        runs = []
+        parts, early = [], np.zeros(len(self.scores), dtype=int)
         for first, last, width in block.spans():
             X, y = np.ascontiguousarray(block.X[first:last, :width]), block.y[first:last]
             run = self._learn(X, y, block, first)
-            one = Run(run.predictions[:, 0], run.errors[:, 0], _column(run.lower, 0), _column(run.upper, 0))
+            assert run.lower is not None
+            assert run.upper is not None
+            said, errors, lower, upper = map(run.informed, (run.predictions, run.errors, run.lower, run.upper))
+            one = Run(said[:, 0], errors[:, 0], lower[:, 0], upper[:, 0])
             self._tell_report(one, X, y, block, None if block.times is None else block.times[first:last])
-            runs.append(run)
+            parts.append((said, lower, upper))
+            early += run.uninformed
         columns = beginning(block)
-        for step, score in enumerate(self.scores):
-            said, lower, upper = (
-                np.concatenate([getattr(run, name)[:, step] for run in runs]) for name in ("predictions", "lower", "upper")
-            )
+        by_step = zip(*(np.concatenate(values).T for values in zip(*parts, strict=True)), strict=True)
+        for step, (score, (said, lower, upper)) in enumerate(zip(self.scores, by_step, strict=True)):
             columns |= {f"prediction_{step + 1}": said, f"lower_{step + 1}": lower, f"upper_{step + 1}": upper}
-            early = sum(int(run.uninformed[step]) for run in runs)
-            score.add(block.y, said, (lower, upper), lambda: np.ones(len(block), dtype=bool), early)
+            score.add(block.y, said, (lower, upper), lambda: np.ones(len(block), dtype=bool), int(early[step]))
         return columns
 
     def _learn(self, X: Array, y: Array, block: Block, first: int) -> ForecastRun:
@@ -243,7 +244,3 @@ def as_written(labels: Array) -> Array:
     written = np.full(len(labels), None, dtype=object)
     written[:] = [None if label is None else str(label) for label in labels]
     return written
-
-
-def _column(values: Array | None, place: int) -> Array | None:
-    return None if values is None else values[:, place]

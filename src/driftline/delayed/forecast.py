@@ -33,12 +33,13 @@ class ForecastRun:
     """Forecasts of each row from several rows before it, and their errors.
 
     Attributes:
-        predictions: ``predictions[t, k - 1]`` is the forecast of row t, made when the labels through row t - k were known;
-            NaN if the model for that step had not learned a label yet, or if the row was skipped.
+        predictions: ``predictions[t, k - 1]`` is the forecast of row t, made when the labels through row t - k were known.
+            NaN for t < k - 1, for rows without an origin if not all features are known ahead, and for skipped rows.
         errors: label minus prediction.
         lower, upper: ends of the intervals; None if no level was given.
         level: the level of the intervals; None if not given.
-        uninformed: the number of rows before each step had learned a label, (steps,). They do not count.
+        uninformed: the number of rows before each step had learned a label, (steps,). ``mse`` and ``coverage`` leave them
+            out.
     """
 
     predictions: Array
@@ -57,7 +58,7 @@ class ForecastRun:
     @property
     def mse(self) -> Array:
         """The mean squared error at each step, (steps,)."""
-        return _mean(self.losses)
+        return _mean(self.informed(self.losses))
 
     @property
     def coverage(self) -> Array | None:
@@ -65,7 +66,13 @@ class ForecastRun:
         if self.lower is None or self.upper is None:
             return None
         inside = (self.errors >= self.lower - self.predictions) & (self.errors <= self.upper - self.predictions)
-        return _mean(np.where(np.isfinite(self.errors) & np.isfinite(self.upper - self.lower), inside, np.nan))
+        counted = np.isfinite(self.informed(self.errors)) & np.isfinite(self.upper - self.lower)
+        return _mean(np.where(counted, inside, np.nan))
+
+    def informed(self, values: Array) -> Array:
+        """Values by row and step, with NaN where the step had not learned a label yet."""
+        found: Array = np.where(np.arange(len(self))[:, None] < self.uninformed, np.nan, values)
+        return found
 
     def __len__(self) -> int:
         return len(self.predictions)

@@ -209,9 +209,10 @@ class Forecaster:
                 level=place, names=names, where=where, start=None if start is None else start + begin,
             )  # fmt: skip
             said, ends = np.full(len(rows), np.nan), np.full((2, len(rows)), np.nan)
-            said[informed:] = out.predictions[informed - begin :]
+            earliest = min(max(begin, ahead - 1 - self._rows), len(rows))  # forecast before the stream's first label
+            said[earliest:] = out.predictions[earliest - begin :]
             if place is not None:
-                ends[:, informed:] = out.lower[informed - begin :], out.upper[informed - begin :]
+                ends[:, earliest:] = out.lower[earliest - begin :], out.upper[earliest - begin :]
             return said, ends, informed
 
         results = _in_parallel(step, self._steps)
