@@ -72,6 +72,28 @@ def test_an_unknown_name_is_predicted_by_a_model_at_its_start():
         fleet["new"]
 
 
+@pytest.mark.parametrize("learner", [dl.RLS(), dl.Auto()])
+def test_the_first_keys_that_are_learned_decide_their_kind(learner):
+    """Text makes a fleet of names and whole numbers one of numbers, unless the row is refused; questions decide nothing."""
+    fleet, X, y = dl.Fleet(learner), np.ones((2, 2)), [1.0, 2.0]
+    assert fleet.predict_one("b", X[0]) == fleet.predict_one(7, X[0]) == 0.0
+    with pytest.raises(ValueError, match="NaN"):
+        fleet.learn_many([0, 1], [[1.0, np.nan], [1.0, 1.0]], y)
+    assert dl.Fleet(learner).predict_one((1, 2), X[0]) == 0.0
+    untrained = dl.from_bytes(fleet.to_bytes())
+    fleet.learn_many(["a", "b"], X, y)
+    assert fleet.to_bytes() == dl.Fleet.merge([fleet, untrained]).to_bytes()
+    fleet = dl.from_bytes(fleet.to_bytes())
+    fleet.learn_one("c", X[0], 1.0)
+    assert fleet.keys_ == ["a", "b", "c"]
+    with pytest.raises(TypeError, match="whole numbers, got float64"):
+        untrained.learn_many([0.0, 1.0], X, y)
+    untrained.learn_many([0, 2], X, y)
+    assert untrained.keys_ == [0, 1, 2]
+    with pytest.raises(TypeError, match="named=True"):
+        untrained.learn_one("a", X[0], 1.0)
+
+
 @pytest.mark.parametrize(
     ("keys", "error", "words"),
     [
@@ -90,7 +112,7 @@ def test_an_unknown_name_is_predicted_by_a_model_at_its_start():
     ],
 )
 def test_wrong_numbers_are_refused_before_anything_is_learned(keys, error, words):
-    fleet = dl.Fleet(dl.RLS(), 3)
+    fleet = dl.Fleet(dl.RLS(), 3, named=False)
     for verb in (
         lambda: fleet.learn_many(keys, np.ones((2, 2)), [1.0, 2.0]),
         lambda: fleet.predict_many(keys, np.ones((2, 2))),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,10 +16,10 @@ from driftline.base.learner import Learner
 from driftline.base.model import as_objects
 from driftline.base.rules import BOOLEAN, COUNT
 from driftline.errors import not_fitted
-from driftline.fleet import parts, record
+from driftline.fleet import parts, record, summary
 from driftline.fleet.call import Answer, CallRows
 from driftline.fleet.core import has_fixed_size
-from driftline.fleet.keys import Names, Numbers
+from driftline.fleet.keys import Names, Numbers, are_numbers
 from driftline.fleet.names import Key
 from driftline.fleet.packed import Options, Packed
 from driftline.fleet.run import FleetRun
@@ -39,7 +40,8 @@ class Fleet:
         learner: a learner with the parameters of every model. The fleet clones it.
         n: the largest number of models; None for no limit. Memory is allocated as keys appear.
         named: False if keys are the whole numbers 0 to n - 1. True if they can be any hashable values: each new key that is
-            learned gets the next free model, and keys beyond the n-th are rejected.
+            learned gets the next free model, and keys beyond the n-th are rejected. None: False if the first keys are
+            numbers, otherwise True.
         jobs: the largest number of threads, which share the keys out among them; None for one per core.
         alarms: whether each key keeps its alarm between calls, which takes 4 kB a key. Otherwise ``run(...).alarms`` is
             computed from that run alone.
@@ -64,7 +66,7 @@ class Fleet:
         learner: Learner,
         n: int | None = None,
         *,
-        named: bool = False,
+        named: bool | None = None,
         jobs: int | None = None,
         alarms: bool = False,
         intervals: bool = False,
@@ -72,18 +74,32 @@ class Fleet:
         if not isinstance(learner, Learner):
             raise TypeError(f"Fleet: learner must be a driftline learner, got {learner!r}")
         self._learner = learner.clone()
-        self._options = Options(
+        options = Options(
             n=COUNT.or_none().require("Fleet", "n", n),
-            named=BOOLEAN.require("Fleet", "named", named),
+            named=BOOLEAN.or_none().require("Fleet", "named", named),
             jobs=COUNT.or_none().require("Fleet", "jobs", jobs),
             alarms=BOOLEAN.require("Fleet", "alarms", alarms),
             intervals=BOOLEAN.require("Fleet", "intervals", intervals),
         )
         if intervals and learner._estimator_type == "classifier":
             raise ValueError("Fleet: intervals=True needs a regressor: classes have no intervals")
-        self._models: Packed | Separate = (Packed if has_fixed_size(learner) else Separate)(self._learner, self._options)
-        self._keys: Numbers | Names = Names(n) if named else Numbers(n)
+        self._set_up(options)
         self._guard = Guard("Fleet")
+
+    def _set_up(self, options: Options) -> None:
+        """Makes a fleet without models."""
+        kind = Packed if has_fixed_size(self._learner) else Separate
+        self._models: Packed | Separate = kind(self._learner, options)
+        self._keys: Numbers | Names = (Names if options.named else Numbers)(options.n)
+        self._options = options
+        self._undecided = options.named is None
+
+    def _decide(self, keys: Any) -> None:
+        """Chooses the kind of keys by the first ones, again until a row is learned."""
+        if self._undecided:
+            if self._models.state()[1] is None:
+                self._set_up(replace(self._options, named=not are_numbers(keys)))
+            self._undecided = self._models.state()[1] is None
 
     # Learning and predicting.
 
@@ -127,8 +143,10 @@ class Fleet:
 
         If the learner has a fixed size, the first row fixes the features of the fleet.
         """
-        where, models = "Fleet.learn_one", self._models
+        where = "Fleet.learn_one"
         with self._guard.claim(only=True):
+            self._decide([key])
+            models = self._models
             table = models.one_row(x, where, grow=True)
             slots, fresh = self._keys.learned([key], 1, where, one=True)
             weight = inputs.as_weights(sample_weight, 1, where, number=False)
@@ -142,6 +160,7 @@ class Fleet:
     ) -> tuple[Array, Answer]:
         if level is not None:
             levels.as_level(level, where)
+        self._decide(keys)
         table = self._models.table(X, where)
         labels = self._models.labels(y, table.rows, where)
         weight = inputs.as_weights(sample_weight, table.rows, where)
@@ -174,6 +193,7 @@ class Fleet:
         """Predicts one row of one key: an array-like, or a mapping, in which unknown names are ignored."""
         where = "Fleet.predict_one"
         with self._guard.claim(only=True):
+            self._decide([key])
             table = self._models.one_row(x, where, grow=False)
             slots = self._keys.predicted([key], 1, where, one=True)
             rows = CallRows(where, table, slots, partial(self._keys.key, fresh={}), one=True, source=x)
@@ -181,6 +201,7 @@ class Fleet:
         return float(said) if isinstance(said, np.floating) else said
 
     def _predict_many(self, keys: Any, X: Any, where: str, level: float | None = None) -> Answer:
+        self._decide(keys)
         table = self._models.table(X, where)
         slots = self._keys.predicted(keys, table.rows, where)
         rows = CallRows(where, table, slots, partial(self._keys.key, fresh={}), level=level, source=X)
@@ -230,18 +251,7 @@ class Fleet:
         """
         with self._guard.claim(only=True):
             table = self._models.summary(len(self))
-        rows, loss, judged, inside, alarms, last, memory = table.T
-        with np.errstate(divide="ignore", invalid="ignore"):
-            mse, coverage = loss / rows, np.where(judged > 0, inside / judged, np.nan)
-        counts = {"alarms": alarms, "last_alarm": last}
-        return {
-            "key": as_objects(self.keys_) if self._options.named else np.arange(len(self)),
-            "rows": rows.astype(np.int64),
-            "mse": mse,
-            "coverage": coverage,
-            "memory": memory.astype(np.int64),
-            **{name: column.astype(np.int64) for name, column in counts.items()},
-        }
+        return summary.of(as_objects(self.keys_) if self._options.named else np.arange(len(self)), table)
 
     def drop(self, keys: Iterable[Any]) -> None:
         """Removes the models of these keys, with their alarms and intervals. If a key is unknown, none is removed.
@@ -366,6 +376,7 @@ class Fleet:
         return {
             "learner": self._learner,
             **vars(self._options),
+            "named": None if self._undecided and core is None else self._options.named,
             "names": names,
             "keys": self._keys.listed if self._options.named else None,
             "core": core,

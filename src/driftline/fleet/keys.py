@@ -15,6 +15,15 @@ _NAMED = "create the fleet with named=True for"
 _MOST = 2**62  # beyond what any memory could hold
 
 
+def are_numbers(keys: Any) -> bool:
+    """Whether keys are numbers of any kind, or no array: :class:`Numbers` refuses all but whole numbers."""
+    try:
+        array = np.asarray(keys)
+    except (TypeError, ValueError):
+        return True
+    return array.ndim < 2 and array.dtype.kind in "iufcb"  # tuples of numbers would make two dimensions
+
+
 class Numbers:
     """Numbered keys, which are their own slots: 0 to n - 1, or without limit if n is None."""
 

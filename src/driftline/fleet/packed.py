@@ -25,7 +25,7 @@ class Options:
     """The options of a fleet, which :class:`driftline.Fleet` explains."""
 
     n: int | None = None
-    named: bool = False
+    named: bool | None = None
     jobs: int | None = None
     alarms: bool = False
     intervals: bool = False
@@ -159,7 +159,7 @@ class Packed:
     def _make_core(self, columns: int, where: str) -> tuple[Any, Any]:
         """If keys without a model can occur, there is a spare slot, whose untrained model predicts their rows."""
         options = self._options
-        models, spare = (FIRST_ROOM, True) if options.n is None else (options.n, options.named)
+        models, spare = (FIRST_ROOM, True) if options.n is None else (options.n, bool(options.named))
         with _memory(models, columns, where):
             return fleet_core.make_core(
                 self.learner, models + spare, columns + self.learner.intercept, options.alarms, options.intervals

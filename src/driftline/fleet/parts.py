@@ -41,7 +41,7 @@ def merged(states: Sequence[dict[str, Any]]) -> dict[str, Any]:
         return first
     keys: list[Any] | None = None
     if first["named"]:
-        keys = [key for state in states for key in state["keys"]]
+        keys = [key for state in learned for key in state["keys"]]
         if len(set(keys)) < len(keys):
             twice = next(key for i, key in enumerate(keys) if key in set(keys[:i]))
             raise ValueError(f"Fleet.merge: the key {twice!r} is in more than one part")
@@ -61,7 +61,9 @@ def _require_alike(first: dict[str, Any], other: dict[str, Any], number: int) ->
     def kind(state: dict[str, Any]) -> Any:
         return codec.encode_model("Fleet", state["learner"])
 
-    differences = [name for name in ("named", "n", "alarms", "intervals") if first[name] != other[name]]
+    differences = [name for name in ("n", "alarms", "intervals") if first[name] != other[name]]
+    if other["named"] not in (first["named"], None):
+        differences.insert(0, "named")
     if kind(first) != kind(other):
         differences.insert(0, "learner")
     if other["core"] is not None and (first["names"] != other["names"] or _width(first) != _width(other)):
