@@ -6,6 +6,8 @@
 // as row by row.
 #pragma once
 
+#include <atomic>
+
 #include "driftline/base/machine.hpp"
 #include "driftline/base/worker.hpp"
 #include "driftline/ensembles/auto_inputs.hpp"
@@ -20,9 +22,9 @@ template <class T> class AutoReplay {
   public:
     explicit AutoReplay(AutoModel<T>& model) : m_(model) {}
 
-    // The linear experts and one of the three tree ensembles run one block ahead. A second thread, if one is available,
-    // runs the other ensemble and the final mixture on the preceding block, about half of the work. The two synchronise only
-    // for rows that are processed singly.
+    // The linear experts run one block ahead, and so do the first trees for half of its rows. A second thread, if one is
+    // available, takes the other half of the preceding block, then its other ensembles and the final mixture: about half of
+    // the work. The two synchronise for the first trees, and for rows that are processed singly.
     Status run(const Batch& batch, Outputs& out) {
         const ThreadClaim claim;
         Worker worker;
@@ -35,8 +37,9 @@ template <class T> class AutoReplay {
             Block& block = blocks_[turn];
             read_block(batch, out, action, block);
             if (block.rows > 1) {
-                begin_block(batch, out, block);
+                begin_block(batch, out, block, two_threads ? block.rows / 2 : block.rows);
                 worker.wait();
+                trees_are_free_.store(false, std::memory_order_relaxed);
                 if (!two_threads)
                     finish_block(batch, out, block);
                 else if (turn == 0)
@@ -60,6 +63,7 @@ template <class T> class AutoReplay {
     // Rows that pass through the experts together.
     struct Block {
         Index first = 0, rows = 0;
+        Index in_trees = 0;                // rows that the first trees have learned
         std::vector<double> x;             // the rows
         std::vector<LabelMemory> memories; // before each row
         std::vector<LabelRange> ranges;    // before each row
@@ -120,8 +124,9 @@ template <class T> class AutoReplay {
         if (out.memory && place >= 0)
             m_.memory_statistics(out.memory + 2 * place);
     }
-    // Leaves the residual trees, the final mixture, the coverage and the loss sums alone: those belong to finish_block.
-    void begin_block(const Batch& batch, Outputs& out, Block& block) {
+    // Runs the linear experts, and the first trees for some of the rows. Leaves the residual trees, the final mixture, the
+    // coverage and the loss sums alone: those belong to finish_block.
+    void begin_block(const Batch& batch, Outputs& out, Block& block, Index in_trees) {
         const Index first = block.first, rows = block.rows, columns = static_cast<Index>(m_.kinds_.size());
         Team& team = m_.team_;
         block.ranges.resize(rows);
@@ -140,14 +145,24 @@ template <class T> class AutoReplay {
             block.ranges[t] = team.ask_linear(x, 1, m_.mix_and_learn(y, weight), record);
             team.teach_linear(record, m_.features(), x, y, weight);
         }
-        for (Index t = 0; t < rows; ++t) {
-            double* record = block.records.data() + t * team.record_size();
-            team.ask_trees(record);
-            team.teach_trees(record, batch.y[first + t], weight_of(batch, first + t));
-        }
+        trees_are_free_.wait(false, std::memory_order_acquire);
+        block.in_trees = 0;
+        run_trees(batch, block, in_trees);
         m_.sums.rows += static_cast<double>(rows);
         m_.rescale_when_due();
         out.done = first + rows;
+    }
+    void run_trees(const Batch& batch, Block& block, Index end) {
+        for (; block.in_trees < end; ++block.in_trees) {
+            const Index t = block.first + block.in_trees;
+            double* record = block.records.data() + block.in_trees * m_.team_.record_size();
+            m_.team_.ask_trees(record);
+            m_.team_.teach_trees(record, batch.y[t], weight_of(batch, t));
+        }
+    }
+    void free_trees() {
+        trees_are_free_.store(true, std::memory_order_release);
+        trees_are_free_.notify_one();
     }
     // Computes the core experts' inputs for each row.
     void see_block(const Batch& batch, const Block& block) {
@@ -165,6 +180,13 @@ template <class T> class AutoReplay {
     // Runs the remaining team members, writes the predictions and scores them.
     void finish_block(const Batch& batch, const Outputs& out, Block& block) {
         Team& team = m_.team_;
+        try {
+            run_trees(batch, block, block.rows);
+        } catch (...) { // the other thread must not wait for ever
+            free_trees();
+            throw;
+        }
+        free_trees();
         for (Index i = 0; i < block.rows; ++i) {
             const Index t = block.first + i;
             const double y = batch.y[t], weight = weight_of(batch, t);
@@ -201,6 +223,7 @@ template <class T> class AutoReplay {
 
     AutoModel<T>& m_;
     Block blocks_[2];
+    std::atomic<bool> trees_are_free_{true};                   // false while the second thread may use the first trees
     std::vector<double> seen_[feature_views], table_, labels_; // of the current block
 };
 

@@ -2,6 +2,7 @@
 // the leaves of many rows. All instruction sets produce identical bits.
 #pragma once
 
+#include <algorithm>
 #include <cfloat>
 #include <cstdint>
 #include <cstring>
@@ -70,28 +71,34 @@ inline void fill_bars(const TreeSample& sample, const std::uint16_t* row, const 
     }
 }
 
+// Columns whose bars are added up together: their sums are independent, and a processor computes them side by side.
+inline constexpr Index columns_at_once = 4;
+struct alignas(64) BarSums {
+    double sum[most_bins], weight[most_bins];
+};
+inline void add_up(const Term* bars, Index columns, Index bins, BarSums* to) {
+    Pair left[columns_at_once] = {};
+    for (Index b = 0; b < bins; ++b)
+        for (Index c = 0; c < columns; ++c) {
+            left[c] += load<Pair>(&bars[c * most_bins + b].sum);
+            to[c].sum[b] = left[c][0];
+            to[c].weight[b] = left[c][1];
+        }
+}
+
 // Scores the splits of one column several at a time, and one by one only if some of them beat the best so far.
-inline void look_at_column(const Term* bars, const Term& all, Index column, Index last, TreeSplit& best) {
+inline void look_at_column(const BarSums& bars, const Term& all, Index column, Index last, TreeSplit& best) {
     constexpr double ridge = TreeSample::ridge, least_rows = TreeSample::least_rows;
     constexpr Index few = lanes<double>;
-    alignas(64) double sums[most_bins], weights[most_bins];
-    Pair left{};
-    for (Index b = 0; b < last; ++b) {
-        left += load<Pair>(&bars[b].sum);
-        sums[b] = left[0];
-        weights[b] = left[1];
-    }
-    for (Index b = last; b % few != 0; ++b)
-        sums[b] = weights[b] = 0;
     const double whole = all.sum * all.sum / (all.weight + ridge) * (1 + 1e-9);
     for (Index b = 0; b < last; b += few) {
-        const Doubles sum = wide(sums + b), weight = wide(weights + b);
+        const Doubles sum = wide(bars.sum + b), weight = wide(bars.weight + b);
         const Doubles other = all.sum - sum, rest = all.weight - weight, here = weight + ridge, there = rest + ridge;
         const Doubles scale = here * there;
         const Doubles value = rounded(sum * sum * there) + rounded(other * other * here); // times the scale
         if (!any((weight >= least_rows) & (rest >= least_rows) & (value > (best.gain + whole) * scale)))
             continue;
-        for (Index i = 0; i < few; ++i)
+        for (Index i = 0; i < few && b + i < last; ++i)
             if (weight[i] >= least_rows && rest[i] >= least_rows && value[i] > (best.gain + whole) * scale[i])
                 best = {value[i] / scale[i] - whole, column, b + i};
     }
@@ -107,8 +114,16 @@ inline TreeSplit best_split(const TreeSample& sample, const std::uint16_t* row, 
     if (all.weight < 2 * TreeSample::least_rows)
         return best;
     fill_bars(sample, row, end);
-    for (Index c = 0; c < sample.width; ++c)
-        look_at_column(sample.bars + c * most_bins, all, c, sample.edges[c], best);
+    BarSums sums_of[columns_at_once];
+    for (Index c = 0; c < sample.width; c += columns_at_once) {
+        const Index columns = std::min(columns_at_once, sample.width - c);
+        if (columns == columns_at_once) // a constant number, so that the sums stay in registers
+            add_up(sample.bars + c * most_bins, columns_at_once, most_bins, sums_of);
+        else
+            add_up(sample.bars + c * most_bins, columns, most_bins, sums_of);
+        for (Index k = 0; k < columns; ++k)
+            look_at_column(sums_of[k], all, c + k, sample.edges[c + k], best);
+    }
     return best;
 }
 

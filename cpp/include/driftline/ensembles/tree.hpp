@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
+#include <utility>
 #include <vector>
 
 #include "driftline/engine.hpp"
@@ -86,9 +88,37 @@ inline void set_edges(Edges& edges, Index count) {
     std::fill_n(edges.value, most_bins, FLT_MAX);
     edges.count = count;
 }
+// Sorts by counting, a byte at a time; bytes that all values share take no pass.
+inline void sort_floats(std::vector<float>& values) {
+    static thread_local std::vector<std::uint32_t> keys, sorted; // scratch space shared by all models
+    constexpr std::size_t digits = 4, radix = 256;
+    constexpr std::uint32_t sign = 0x80000000;
+    const std::size_t n = values.size();
+    keys.resize(n);
+    sorted.resize(n);
+    std::uint32_t counts[digits][radix] = {};
+    for (std::size_t i = 0; i < n; ++i) { // as unsigned numbers, the keys are in the order of the values
+        const auto bits = std::bit_cast<std::uint32_t>(values[i]);
+        keys[i] = bits & sign ? ~bits : bits | sign;
+        for (std::size_t digit = 0; digit < digits; ++digit)
+            ++counts[digit][keys[i] >> 8 * digit & 255];
+    }
+    for (std::size_t digit = 0; digit < digits; ++digit) {
+        std::uint32_t* places = counts[digit];
+        if (n == 0 || places[keys[0] >> 8 * digit & 255] == n)
+            continue;
+        for (std::uint32_t value = 0, before = 0; value < radix; ++value)
+            before += std::exchange(places[value], before);
+        for (const std::uint32_t key : keys)
+            sorted[places[key >> 8 * digit & 255]++] = key;
+        std::swap(keys, sorted);
+    }
+    for (std::size_t i = 0; i < n; ++i)
+        values[i] = std::bit_cast<float>(keys[i] & sign ? keys[i] ^ sign : ~keys[i]);
+}
 // The quantiles of a sample (sorted in place), or all of its values if there are few.
 inline void take_edges(Edges& edges, std::vector<float>& sample) {
-    std::sort(sample.begin(), sample.end());
+    sort_floats(sample);
     const std::size_t n = sample.size();
     Index distinct = 1;
     for (std::size_t i = 1; i < n; ++i)

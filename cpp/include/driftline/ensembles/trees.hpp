@@ -192,6 +192,7 @@ class Trees {
     static constexpr double far_out = 10, keep = 0.99;
     static constexpr std::size_t group = 8; // number of trees whose leaves are stored together
     using Found = std::vector<std::array<std::uint8_t, group>>;
+    static_assert(std::endian::native == std::endian::little); // see residuals
 
     // Rows between two fits: two until all trees stand; later, three quarters of the rows pass while all are replaced.
     Index interval() const { return planted() < most_trees ? 2 : std::clamp<Index>(static_cast<Index>(rows_) / 128, 2, 32); }
@@ -318,18 +319,18 @@ class Trees {
         left_.resize(who_.size());
         for (std::size_t i = 0; i < who_.size(); ++i)
             left_[i] = y_[who_[i]];
-        float leaf[group][Tree::leaves];
+        double leaf[group][Tree::leaves]; // in double precision once, not for each row
         for (std::size_t g = 0; g < found_.size(); ++g) {
             for (std::size_t k = 0; k < group; ++k)
                 if (const std::size_t tree = g * group + k; tree < trees_.size() && tree != but)
                     std::copy_n(trees_[tree].leaf, Tree::leaves, leaf[k]);
                 else
-                    std::fill_n(leaf[k], Tree::leaves, 0.0f);
+                    std::fill_n(leaf[k], Tree::leaves, 0.0);
             for (std::size_t i = 0; i < who_.size(); ++i) {
-                const auto& found = found_[g][who_[i]];
+                const auto found = std::bit_cast<std::uint64_t>(found_[g][who_[i]]); // one load instead of eight
                 double left = left_[i];
                 for (std::size_t k = 0; k < group; ++k)
-                    left -= leaf[k][found[k]];
+                    left -= leaf[k][found >> 8 * k & 255];
                 left_[i] = left;
             }
         }
