@@ -1,5 +1,7 @@
 """Auto(experts=[...]): learners of the user's own among Auto's."""
 
+import pickle
+
 import numpy as np
 import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor
@@ -81,7 +83,11 @@ def test_growth_copies_words_and_refusals():
         model.learn_one({"a": t % 3} if t < 50 else {"a": t % 3, "b": t % 2}, float(t % 3 + t % 2))
     assert "Weight by learner: Auto " in model.explain()
     assert model.clone().experts[0].get_params() == dl.RLS().get_params()
-    with pytest.raises(ValueError, match="experts must be a list of learners"):
+    with pytest.raises(ValueError, match="^Auto: experts must be a list of learners"):
         dl.Auto(experts=[3])
+    with pytest.raises(ValueError, match=r"^Auto\.learn_one: y is NaN"):
+        model.learn_one({"a": 0, "b": 0}, np.nan)
+    assert repr(model).startswith("Auto(experts=[RLS(")
+    assert repr(pickle.loads(pickle.dumps(model))) == repr(model)
     with pytest.raises(ValueError, match="Refit"):
         dl.Auto(experts=[dl.Refit(LinearRegression())]).to_bytes()

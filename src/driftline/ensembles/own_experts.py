@@ -206,3 +206,4 @@ def _count_of_blends(members: Sequence[Learner]) -> int:
 
 codec.register(AutoWithExperts, "auto_with_experts", lambda value: value.get_params(deep=False))
 Auto._with_experts = AutoWithExperts
+AutoWithExperts.__name__ = "Auto"  # messages and the representation show what the user typed; pickle reads __qualname__
