@@ -71,16 +71,16 @@ def test_profiles_and_what_is_usual_are_those_of_the_plain_form(ahead, d):
     np.testing.assert_allclose(said[:, USUAL], by_usual, rtol=1e-6)
 
 
-@pytest.mark.parametrize(("ahead", "seed"), [(1, 12), (5, 51)])
-def test_trees_are_those_of_the_plain_form(ahead, seed):
-    """By row 440 all trees stand, and most have been replaced.
+@pytest.mark.parametrize(("ahead", "seed", "rows"), [(1, 12, 1100), (5, 51, 440)])
+def test_trees_are_those_of_the_plain_form(ahead, seed, rows):
+    """By row 440 all trees stand, and most have been replaced. Beyond 1,024 rows, trees are fitted on samples.
 
     Trees see the experts' predictions before these are cut off; none of these is, from the first row that trees learn on.
     """
-    X, y = seasonal(440, seed=seed)
+    X, y = seasonal(rows, seed=seed)
     y[400] += 18  # an error that counts as ten usual ones, of a label that is not taken for an outlier
     said, _ = all_said(X, y, ahead)
-    for t in range(16 + ahead - 1, 440):
+    for t in range(16 + ahead - 1, rows):
         low, high = y[: t - ahead + 1].min(), y[: t - ahead + 1].max()
         assert (np.abs(said[t, DIFFERENCES:TREES] - 0.5 * (low + high)) < 0.99 * (high - low)).all()
     np.testing.assert_allclose(said[:, TREES : FEATURE_TREES + 1], plain_trees.run(X, y, said, ahead), rtol=1e-6)
