@@ -258,6 +258,16 @@ def test_wild_rows_leave_a_state_that_loads_and_goes_on(name, seed, d, dtype):
             twin = pickle.loads(pickle.dumps(twin))
 
 
+@pytest.mark.parametrize("name", sorted(every_learner()))
+def test_an_error_beyond_the_range_of_floats_needs_no_warning(name):
+    model = every_learner()[name]()
+    for x, label in [(1.0, 1.0), (1.0, 2.0), *[(1.0, 1.7e308)] * 5, *[(1e3, -1.7e308)] * 2, (-1e3, -1.7e308)]:
+        told(model.learn_one, [x, 2.0], np.float64(label))
+    for label in (1.7e308, -1.7e308):
+        told(lambda label: model.tell(model.ask([1e3, 2.0]), label), np.float64(label))
+    assert np.isfinite(model.predict_one([1.0, 2.0]))
+
+
 @pytest.mark.parametrize("name", sorted(SECOND_ORDER))
 @settings(max_examples=10)
 @given(seeds, st.integers(1, 4), st.sampled_from(DTYPES))

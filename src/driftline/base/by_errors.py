@@ -20,6 +20,11 @@ def held(values: Any) -> Any:
     return np.clip(values, -_LARGEST, _LARGEST)
 
 
+def error_of(y: float, prediction: float) -> Any:
+    """The error, clipped to the range of float64. NumPy's numbers would warn if it overflows."""
+    return held(float(y) - float(prediction))
+
+
 class ByErrors(Composite):
     """A composite whose first learner above only records errors: its rows are 0, and it predicts 0."""
 

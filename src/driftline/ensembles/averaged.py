@@ -11,7 +11,7 @@ import numpy as np
 from driftline._core import Outputs
 from driftline.base import params
 from driftline.base.batch import Batch
-from driftline.base.by_errors import ByErrors, held
+from driftline.base.by_errors import ByErrors, error_of, held
 from driftline.base.certificate import Certificate
 from driftline.base.composite import Composite, Update, exclusive, is_weight, learning, tell_each, together
 from driftline.base.learner import Learner
@@ -146,7 +146,7 @@ class _Averaged(ByErrors):
             return None
         member = self.members[0]
         used, prediction = member._weights, float(_products(row, self._mean())[0])
-        parts = [learning(member, x, y, weight), learning(self.above[0], np.zeros(1), held(y - prediction), weight)]
+        parts = [learning(member, x, y, weight), learning(self.above[0], np.zeros(1), error_of(y, prediction), weight)]
         return together(parts, self._adding(used))
 
     @exclusive
@@ -164,7 +164,7 @@ class _Averaged(ByErrors):
             return None
         parts = [
             self.telling(self.members[0], ticket.parts[0], y, weight),
-            self.telling(self.above[0], ticket.parts[1], held(y - ticket.prediction), weight),
+            self.telling(self.above[0], ticket.parts[1], error_of(y, ticket.prediction), weight),
         ]
         return together(parts, self._adding(self.members[0]._weights))
 
@@ -173,7 +173,7 @@ class _Averaged(ByErrors):
         used = self.members[0]._weights
         tell_each(self.members, ticket.parts[:1], batch)
         assert batch.y is not None
-        tell_each(self.above, ticket.parts[1:], batch, [held(float(batch.y[0]) - ticket.prediction)])
+        tell_each(self.above, ticket.parts[1:], batch, [error_of(batch.y[0], ticket.prediction)])
         for add in self._adding(used):
             add()
 

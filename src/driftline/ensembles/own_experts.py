@@ -11,7 +11,7 @@ from driftline import _core
 from driftline._core import Outputs
 from driftline.base import params
 from driftline.base.batch import Batch
-from driftline.base.by_errors import ByErrors, held
+from driftline.base.by_errors import ByErrors, error_of, held
 from driftline.base.certificate import Certificate
 from driftline.base.composite import Composite, core_of, exclusive, tell_each
 from driftline.base.learner import Learner
@@ -173,7 +173,7 @@ class _Experts(ByErrors):
             made = np.asarray(ticket.parts[count + 1].x, dtype=np.float64)
             self._judge(said, made, y, weight, ticket.ahead)
         self.marked(self.above[0])
-        self.above[0].tell(ticket.parts[count], held(y - ticket.prediction), sample_weight=weight)
+        self.above[0].tell(ticket.parts[count], error_of(y, ticket.prediction), sample_weight=weight)
 
     def replay(self, batch: Batch, out: Outputs) -> int:
         """Learners do not depend on the final mixture, so they process the rows first."""

@@ -14,7 +14,7 @@ import numpy as np
 from driftline._core import Outputs
 from driftline.base import params
 from driftline.base.batch import Batch
-from driftline.base.by_errors import ByErrors, held
+from driftline.base.by_errors import ByErrors, error_of
 from driftline.base.certificate import Certificate
 from driftline.base.composite import (
     Composite,
@@ -187,7 +187,7 @@ class _Refit(ByErrors):
         if row is None:
             return None
         prediction, lagged = self._predict(x, row, 1)
-        error = learning(self.above[0], np.zeros(1), held(y - prediction), weight)
+        error = learning(self.above[0], np.zeros(1), error_of(y, prediction), weight)
         return together([learning(self.members[0], x, y, weight), error], self._adding(row, lagged, y))
 
     @exclusive
@@ -209,7 +209,7 @@ class _Refit(ByErrors):
             return None
         parts = [
             self.telling(self.members[0], ticket.parts[0], y, weight),
-            self.telling(self.above[0], ticket.parts[1], held(y - ticket.prediction), weight),
+            self.telling(self.above[0], ticket.parts[1], error_of(y, ticket.prediction), weight),
         ]
         return together(parts, self._adding(row, _lagged_of(ticket), y))
 
@@ -224,7 +224,7 @@ class _Refit(ByErrors):
         tell_each(self.members, ticket.parts[:1], batch)
         assert batch.y is not None
         y, row = float(batch.y[0]), np.asarray(batch.x[0], dtype=np.float64)
-        tell_each(self.above[:1], ticket.parts[1:2], batch, [held(y - ticket.prediction)])
+        tell_each(self.above[:1], ticket.parts[1:2], batch, [error_of(y, ticket.prediction)])
         self.fits.add(row[None], _lagged_of(ticket)[None], np.array([y]))
 
     def replay(self, batch: Batch, out: Outputs) -> int:
