@@ -9,7 +9,7 @@
 namespace driftline::bindings {
 
 // The saved form: bounds, quantiles, debts, bins, the weight of the zeros, the key of the first bin, the largest loss and
-// two counts. Scores that were only noted are taken in first.
+// two counts. The last score is taken in first.
 inline constexpr Index coverage_size = 3 * level_count + bin_count + 5;
 
 inline nb::object copy_coverage(Coverage& c) {
@@ -59,7 +59,6 @@ inline void set_coverage(const nb::dict& from, Coverage& c) {
     c.largest_loss = rest[2];
     c.taken = c.noted = static_cast<Index>(noted);
     c.late = static_cast<Index>(late);
-    c.due = c.noted + taken_at_once;
 }
 
 // Sums must not be negative, and counts must be whole; `counts` lists their places.

@@ -21,9 +21,7 @@ inline constexpr Index level_count = 16;
 inline constexpr double levels[level_count] = {0.1,  0.2, 0.3,   0.4,  0.5,   0.6,  0.7,   0.8,
                                                0.85, 0.9, 0.925, 0.95, 0.975, 0.99, 0.995, 0.999};
 
-// Scores are taken in several at a time, with the same result as one by one.
-inline constexpr Index taken_at_once = 32, never = INT64_MAX;
-static_assert((taken_at_once & (taken_at_once - 1)) == 0, "places are found by masking");
+inline constexpr Index never = INT64_MAX;
 
 // A histogram of recent scores, four bins per power of two. A row's weight fades; it is counted in units of 1 /
 // row_weight.
@@ -37,14 +35,13 @@ struct Coverage {
     alignas(32) double base[level_count] = {};  // quantiles of the recent scores
     std::uint32_t weight[bin_count] = {};
     std::uint32_t weight_of_zeros = 0;
-    Index first_key = 0;               // of bin 0; see key_of
-    Index taken = 0;                   // scores taken in
-    Index noted = 0;                   // all scores
-    Index due = taken_at_once;         // the number noted at which scores are taken in; never, if no intervals are needed
-    Index late = 0;                    // labels that came between the last row's prediction and its label
-    double largest_loss = 0;           // of the rows whose labels came late
-    float debt[level_count] = {};      // late labels: misses in excess, known or expected of the intervals that wait
-    double recent[taken_at_once] = {}; // score number i at i % taken_at_once
+    Index first_key = 0;          // of bin 0; see key_of
+    Index taken = 0;              // scores taken in: all but the last, perhaps; never, if no intervals are needed
+    Index noted = 0;              // all scores
+    double last = 0;              // score
+    Index late = 0;               // labels that came between the last row's prediction and its label
+    double largest_loss = 0;      // of the rows whose labels came late
+    float debt[level_count] = {}; // late labels: misses in excess, known or expected of the intervals that wait
 };
 
 // Where a level lies among the tracked levels: bound[at]^(1 - share) bound[at + 1]^share factor.
@@ -62,15 +59,14 @@ inline constexpr double exponential(double x) {
         sum = 1 + sum * (x / n);
     return sum;
 }
-// Factors for the bounds after a score, by how many of the lowest levels missed it.
+// Factors for the bounds after a score.
 struct CoverageSteps {
-    alignas(32) double after[level_count + 1][level_count] = {};
+    alignas(32) double missed[level_count] = {}, covered[level_count] = {};
     constexpr CoverageSteps() {
-        for (Index missed = 0; missed <= level_count; ++missed)
-            for (Index k = 0; k < level_count; ++k) {
-                const double share = k < missed ? levels[k] : levels[k] - 1;
-                after[missed][k] = exponential(step_at_once * share);
-            }
+        for (Index k = 0; k < level_count; ++k) {
+            missed[k] = exponential(step_at_once * levels[k]);
+            covered[k] = exponential(step_at_once * (levels[k] - 1));
+        }
     }
 };
 inline constexpr CoverageSteps coverage_steps;
@@ -111,7 +107,7 @@ DRIFTLINE_INLINE void count_score(Coverage& c, double score) {
 }
 
 // The bins are read after every row at first, then less and less often.
-DRIFTLINE_INLINE bool reading_is_due(Index rows) { return rows < 32 || rows % (rows < 512 ? 8 : 64) == 0; }
+DRIFTLINE_INLINE bool reading_is_due(Index rows) { return rows < 32 || (rows & (rows < 512 ? 7 : 63)) == 0; }
 DRIFTLINE_INLINE Index rows_since_reading(Index rows) { return rows <= 32 ? 1 : rows <= 512 ? 8 : 64; }
 
 // Bins move when the median of the nonzero scores has left the middle bins. In an end bin its scores may lie anywhere
@@ -134,83 +130,85 @@ DRIFTLINE_ONCE inline void centre_bins(Coverage& c, Index median, double score) 
     c.first_key += by;
 }
 
+// A walk up the bins.
+struct BinWalk {
+    const std::uint32_t* weight;
+    std::uint32_t below; // weight of the zeros and of all lower bins
+    Index bin = 0;
+    // Moves to the first bin with which the weight so far is at least the given one.
+    DRIFTLINE_INLINE void reach(std::uint32_t wanted) {
+        for (std::uint32_t here; below + (here = weight[bin]) < wanted; ++bin)
+            below += here;
+    }
+};
+
 // Called after the given score was counted.
 DRIFTLINE_ONCE inline void read_bins(Coverage& c, double score) {
-    std::uint32_t up_to[bin_count + 1]; // weight of the zeros and all lower bins
-    up_to[0] = c.weight_of_zeros;
-    for (Index i = 0; i < bin_count; ++i)
-        up_to[i + 1] = up_to[i] + c.weight[i];
-    const std::uint32_t total = up_to[bin_count];
-    if (total > c.weight_of_zeros) {
-        Index i = 0;
-        while (c.weight[i] == 0)
-            ++i;
+    const std::uint32_t zeros = c.weight_of_zeros;
+    std::uint32_t total = zeros;
+    for (const std::uint32_t weight : c.weight)
+        total += weight;
+    Index median = median_bin;
+    if (total > zeros) {
+        BinWalk walk{c.weight, zeros};
         for (Index k = 0; k < level_count; ++k) {
             const double wanted = levels[k] * total;
-            while (up_to[i + 1] < wanted)
-                ++i;
-            const double within = at_least(0, (wanted - up_to[i]) / c.weight[i]);
-            const double low = edge_of(c.first_key + i), high = edge_of(c.first_key + i + 1);
+            const auto whole = static_cast<std::uint32_t>(std::ceil(wanted));
+            walk.reach(whole > zeros ? whole : zeros + 1);
+            const double within = at_least(0, (wanted - walk.below) / c.weight[walk.bin]);
+            const double low = edge_of(c.first_key + walk.bin), high = edge_of(c.first_key + walk.bin + 1);
             const double factor = c.base[k] > 0 ? c.bound[k] / c.base[k] : 1;
             c.base[k] = low + (high - low) * within;
             c.bound[k] = c.base[k] * at_most(at_least(least_factor, factor), most_factor);
         }
+        walk = {c.weight, zeros};
+        walk.reach(zeros + (total - zeros) / 2 + 1);
+        median = walk.bin;
     }
     const double rows = static_cast<double>(c.taken), memory = at_most(at_least(2, 0.5 * rows), memory_rows);
     const double kept = 1 - static_cast<double>(rows_since_reading(c.taken)) / memory;
     const auto keep = static_cast<std::uint32_t>(kept * all_kept);
     for (std::uint32_t& weight : c.weight)
         weight = weight * keep / all_kept;
-    const std::uint32_t middle = c.weight_of_zeros + (total - c.weight_of_zeros) / 2;
-    c.weight_of_zeros = c.weight_of_zeros * keep / all_kept;
-    if (total > up_to[0]) {
-        Index median = 0;
-        while (up_to[median + 1] <= middle)
-            ++median;
-        if (median < median_bin - 16 || median >= median_bin + 32)
-            centre_bins(c, median, score);
-    }
+    c.weight_of_zeros = zeros * keep / all_kept;
+    if (median < median_bin - 16 || median >= median_bin + 32)
+        centre_bins(c, median, score);
 }
 
 // Intervals of higher levels contain those of lower ones, so a score is a miss of all levels before the first whose own
-// bound it does not exceed.
-DRIFTLINE_ONCE inline void take_in_noted(Coverage& c) {
-    constexpr Index parts = level_count / lanes<double>;
-    Doubles bound[parts];
-    for (Index k = 0; k < parts; ++k)
-        bound[k] = wide(c.bound + k * lanes<double>);
-    while (c.taken < c.noted) {
-        const double score = c.recent[c.taken % taken_at_once];
-        unsigned above = 0;
-        for (Index k = 0; k < parts; ++k)
-            above |= bits_of(all(score) > bound[k]) << (k * lanes<double>);
-        const double* after = coverage_steps.after[std::countr_one(above)];
-        for (Index k = 0; k < parts; ++k)
-            bound[k] *= wide(after + k * lanes<double>);
-        count_score(c, score);
-        if (reading_is_due(++c.taken)) [[unlikely]] {
-            for (Index k = 0; k < parts; ++k)
-                store(c.bound + k * lanes<double>, bound[k]);
-            read_bins(c, score);
-            for (Index k = 0; k < parts; ++k)
-                bound[k] = wide(c.bound + k * lanes<double>);
+// bound it does not exceed. It rarely exceeds a bound after that one.
+DRIFTLINE_ONCE inline void step_out_of_order(Coverage& c, Index missed) {
+    for (Index k = 0; k < level_count; ++k)
+        c.bound[k] *= k < missed ? coverage_steps.missed[k] : coverage_steps.covered[k];
+}
+DRIFTLINE_INLINE void take_in_last(Coverage& c) {
+    const Doubles score = all(c.last);
+    unsigned above = 0;
+    for (Index k = 0; k < level_count; k += lanes<double>)
+        above |= bits_of(score > wide(c.bound + k)) << k;
+    if (above & (above + 1)) [[unlikely]]
+        step_out_of_order(c, std::countr_one(above));
+    else
+        for (Index k = 0; k < level_count; k += lanes<double>) {
+            const Doubles bound = wide(c.bound + k);
+            store(c.bound + k, bound * (score > bound ? wide(coverage_steps.missed + k) : wide(coverage_steps.covered + k)));
         }
-    }
-    for (Index k = 0; k < parts; ++k)
-        store(c.bound + k * lanes<double>, bound[k]);
-    c.due = c.noted + taken_at_once;
+    count_score(c, c.last);
+    if (reading_is_due(++c.taken)) [[unlikely]]
+        read_bins(c, c.last);
+}
+
+// Takes in the last score. Until then the step of the next row need not wait for it, and `judge` may replace it.
+DRIFTLINE_INLINE void catch_up(Coverage& c) {
+    if (c.taken < c.noted)
+        take_in_last(c);
 }
 
 // Notes the score of a row whose label came at once.
 DRIFTLINE_INLINE void note(Coverage& c, double score) {
-    c.recent[c.noted & (taken_at_once - 1)] = at_most(score, most_score);
-    if (++c.noted == c.due) [[unlikely]]
-        take_in_noted(c);
-}
-
-DRIFTLINE_INLINE void catch_up(Coverage& c) {
-    if (c.taken < c.noted && c.due != never)
-        take_in_noted(c);
+    catch_up(c);
+    c.last = at_most(score, most_score);
+    ++c.noted;
 }
 
 // The basis of an interval. It is kept with the prediction, and scored when the label comes.
@@ -291,7 +289,6 @@ inline void judge(Coverage& c, double square, const IntervalBasis& basis) {
         read_bins(c, score);
     for (Index k = 0; k < level_count; ++k)
         c.bound[k] = late_bound(c, k);
-    c.due = c.due == never ? never : c.noted + taken_at_once;
 }
 
 } // namespace DRIFTLINE_ISA

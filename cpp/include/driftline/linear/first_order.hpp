@@ -174,7 +174,7 @@ template <class T> DRIFTLINE_INLINE Status descend(FirstOrderState<T>& m, double
     return Status::done;
 }
 
-template <class T> void count(FirstOrderState<T>& m, double y, double prediction) {
+template <class T> DRIFTLINE_INLINE void count(FirstOrderState<T>& m, double y, double prediction) {
     const double loss = at_most((y - prediction) * (y - prediction), DBL_MAX);
     note(m.coverage, loss);
     m.sums.rows += 1;
@@ -185,7 +185,10 @@ template <class T> void count(FirstOrderState<T>& m, double y, double prediction
 
 template <class T>
 DRIFTLINE_INLINE Status learn_row(FirstOrderState<T>& m, double norm2, double y, double weight, double prediction) {
-    const Status status = descend(m, norm2, weight * loss_slope(m.policy, y, prediction), weight);
+    double slope = loss_slope(m.policy, y, prediction);
+    if (weight != 1) // a branch: the next row waits for the slope
+        slope *= weight;
+    const Status status = descend(m, norm2, slope, weight);
     if (status == Status::done)
         count(m, y, prediction);
     return status;

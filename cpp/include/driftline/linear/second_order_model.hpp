@@ -40,14 +40,14 @@ template <class T> class SecondOrderModel {
         else
             set_identity(state.factor, state.policy.start, state.d);
         state.sums = Sums{};
-        const bool followed = state.coverage.due != never;
+        const bool followed = state.coverage.taken != never;
         state.coverage = Coverage{};
         if (!followed)
             follow_no_coverage();
         state.ready = false;
     }
     // For a model that needs no intervals.
-    void follow_no_coverage() { state.coverage.due = never; }
+    void follow_no_coverage() { state.coverage.taken = never; }
 
     void set_forgetting(std::vector<double> values, Index first) {
         forgetting_ = std::move(values);
