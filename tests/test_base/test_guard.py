@@ -1,5 +1,6 @@
 """Calls that are interrupted anywhere, or cut off by a fork, leave the model whole and free."""
 
+import contextlib
 import copy
 import os
 import sys
@@ -48,30 +49,46 @@ ROW_CALLS = {
 }
 
 
-def interrupted_at(place, call, event="line"):
-    """Makes a call, with a KeyboardInterrupt before a line or an opcode of driftline; returns whether it got there."""
-    count, raised, wanted = 0, False, event
+def traced(call, act, wanted):
+    """Makes a call, and calls act with each frame of driftline before its next line or opcode."""
 
     def trace(frame, event, _):
-        nonlocal count, raised
         if f"{os.sep}driftline{os.sep}" not in frame.f_code.co_filename:
             return None
         frame.f_trace_opcodes = wanted == "opcode"
-        if event == wanted and not raised:
-            count += 1
-            if count > place:
-                raised = True
-                raise KeyboardInterrupt
+        if event == wanted:
+            act(frame)
         return trace
 
     sys.settrace(trace)
     try:
         call()
-    except KeyboardInterrupt:
-        pass
     finally:
         sys.settrace(None)
-    return raised
+
+
+def interrupted_at(place, call, event="line"):
+    """Makes a call, with a KeyboardInterrupt before a line or an opcode of driftline; returns whether it got there."""
+    count = 0
+
+    def interrupt(_):
+        nonlocal count
+        count += 1
+        if count == place + 1:
+            raise KeyboardInterrupt
+
+    with contextlib.suppress(KeyboardInterrupt):
+        traced(call, interrupt, event)
+    return count > place
+
+
+def landmarks(call):
+    """The places at which a call reaches a line for the first time, or for the last: those between repeat them."""
+    lines = []
+    traced(call, lambda frame: lines.append((frame.f_code, frame.f_lineno)), "line")
+    first = dict(zip(reversed(lines), reversed(range(len(lines))), strict=True))
+    last = dict(zip(lines, range(len(lines)), strict=True))
+    return sorted({*first.values(), *last.values()})
 
 
 @pytest.mark.parametrize("call", CALLS)
