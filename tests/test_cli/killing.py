@@ -59,13 +59,16 @@ def killed(arguments, seconds):
 
 
 def main(seed, most, rehearsal, arguments):
-    """Prints how often the run was killed until it ended well. A rehearsal says how long one takes."""
+    """Prints how often the run was killed until it ended well. A rehearsal says how long one takes.
+
+    Most kills come early, so that the run is seldom over before the last of them.
+    """
     began = time.monotonic()
     assert ended_well(os.waitpid(start(rehearsal), 0)[1])
     whole = time.monotonic() - began
     rng = random.Random(seed)
     kills = 0
-    while killed(arguments, whole * rng.random() if kills < most else math.inf):
+    while killed(arguments, whole * rng.random() ** 2 if kills < most else math.inf):
         kills += 1
     print(json.dumps(kills))
 

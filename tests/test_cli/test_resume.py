@@ -38,7 +38,7 @@ def replace(old, new):
 os.replace = replace
 cli.main(sys.argv[3:])
 """
-KILLS = 13  # of each chain, at least: more than 50 together
+KILLS = 9  # of each chain, at least: more than 50 together
 
 
 def parts(path):
@@ -71,7 +71,7 @@ def test_a_run_that_is_killed_at_random_and_gone_on_with_ends_as_one_that_never_
     while kills < KILLS:
         for path in (tmp_path / out, tmp_path / "state"):
             path.unlink(missing_ok=True)
-        command = [sys.executable, "-m", "tests.test_cli.killing", str(seed), "20", *whole, "--", *killed, "--resume"]
+        command = [sys.executable, "-m", "tests.test_cli.killing", str(seed), "12", *whole, "--", *killed, "--resume"]
         done = subprocess.run(command, capture_output=True, text=True)
         assert (done.returncode, done.stderr) == (0, "")
         kills, seed = kills + json.loads(done.stdout), seed + 1
