@@ -1,4 +1,4 @@
-"""100,000 random calls and files, in processes of their own: a crash of the interpreter is an exit code."""
+"""30,000 random calls and files, in processes of their own: a crash of the interpreter is an exit code."""
 
 import os
 import subprocess
@@ -21,17 +21,16 @@ def survive(module, count, seed, **environment):
     return done.stdout
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_random_calls_are_taken_or_clearly_refused(seed):
-    told = survive("calls", 20_000, seed)
+    told = survive("calls", 10_000, seed)
     for verb in ("predict_one", "learn_one", "run", "fit", "set_params", "make"):
         assert f"{verb:12} taken" in told
         assert f"{verb:12} refused" in told
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_random_files_are_taken_or_clearly_refused(seed):
-    told = survive("files", 10_000, seed)
+def test_random_files_are_taken_or_clearly_refused():
+    told = survive("files", 10_000, seed=0)
     for how in ("altered", "forged"):
         assert f"{how:12} refused" in told
     assert "forged       taken" in told
