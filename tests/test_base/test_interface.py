@@ -4,6 +4,7 @@ import importlib
 import inspect
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -43,6 +44,12 @@ def test_a_learner_is_registered_under_the_stem_of_its_file():
         assert registry.name_of(kind) == name
     with pytest.raises(ValueError, match="Learner is not registered"):
         registry.name_of(dl.Learner)
+
+
+def test_every_learner_file_is_exported():
+    for path in sorted(Path(dl.__file__).parent.glob("*/*.py")):
+        if "\n@learner\n" in path.read_text(encoding="utf-8"):
+            assert path.stem in registry.learners(), f"import the class of {path.name} in {path.parent.name}/__init__.py"
 
 
 def test_importing_driftline_imports_no_extra():
