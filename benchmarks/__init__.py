@@ -1,1 +1,1 @@
-"""Speed, memory, soak and accuracy of driftline beside its peers: ``python -m benchmarks``."""
+"""Speed, memory, endurance and accuracy of driftline and other libraries: ``python -m benchmarks``."""

@@ -1,4 +1,4 @@
-"""``python -m benchmarks [names] [--quick] [--docs]``: run, print the tables, write them with their figures and pictures."""
+"""``python -m benchmarks [names] [--quick] [--docs]``: runs benchmarks, prints and stores tables and pictures."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NAMES = (
     "capymoa_rows",
     "spark",
 )
-APART = ("capymoa_rows", "spark")  # in an environment of its own
+APART = ("capymoa_rows", "spark")  # each needs its own environment
 FOLDER = Path(__file__).parent
 
 

@@ -1,8 +1,8 @@
-"""Auto beside the best learner chosen in hindsight, stream by stream.
+"""Auto compared with the best learner in hindsight on each stream.
 
-``python -m benchmarks.auto`` takes the generated streams, ``--data DIR`` the regression files that DIR/INDEX.md lists too,
-``--held-out`` other seeds; ``--rescaled`` gives every feature and the label its own unit and origin. What hindsight costs is
-kept in ``--cache DIR``.
+``python -m benchmarks.auto`` uses generated streams, and with ``--data DIR`` also the regression files that DIR/INDEX.md
+lists. ``--held-out`` uses other seeds; ``--rescaled`` gives every feature and the label a random unit and origin. ``--cache
+DIR`` stores the losses of the best learners.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Auto where labels come late: ``python -m benchmarks.auto_late DIR``, with the files that DIR/INDEX.md lists.
+"""Auto with late labels: ``python -m benchmarks.auto_late DIR``, on the files that DIR/INDEX.md lists.
 
-Every row is predicted when the labels through ``--ahead`` rows before it are known, and learned as of then. The figures are
-mean squared errors, from row 100 + ahead on, over that of Auto: above 1 Auto is ahead. The baseline is the best in hindsight
-of the last label that is known and the labels 24, 48 and 168 rows back, counted from the predicted row. Where DIR has a
-``rivals.json`` with errors of boosted trees by file and lateness, they stand beside it. Needs driftline alone.
+When a row is predicted, the labels up to ``--ahead`` rows before it are known. The figures are mean squared errors from row
+100 + ahead on, divided by Auto's: above 1, Auto is better. The baseline is the best in hindsight of the last known label
+and the labels 24, 48 and 168 rows before the predicted row. If DIR has a ``rivals.json`` with the errors of boosted trees
+by file and delay, the table shows them too. Needs only driftline.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Rules by which the predictions of experts can be mixed, tried beside one another on the generated streams.
+"""Compares rules for mixing the predictions of experts on generated streams.
 
-``python -m benchmarks.auto_mixtures``: the experts are learners of the library in units from the first 64 rows, their losses
-count from there on, and the ratio is to the best of them in hindsight. Auto has more experts, and begins before row 64.
-Streams on which the best expert is exact but for rounding are left out.
+``python -m benchmarks.auto_mixtures``: the experts are learners of the library. Inputs are scaled by the first 64 rows, and
+losses count from row 64 on; the ratio is to the best expert in hindsight. Auto has more experts, and predicts from the first
+row. Streams on which the best expert is exact up to rounding are left out.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Auto after one wild label on a stream at rest, beside RLS and beside itself without that label.
+"""Auto after one outlying label on a stationary stream, compared with RLS and with Auto without that label.
 
-``python -m benchmarks.auto_outliers``: Gaussian inputs, fixed weights, 1,500 rows; the label of row 1,000 is moved by some
-of the labels' deviations. What counts are the squared errors on the rows after it. Needs driftline alone.
+``python -m benchmarks.auto_outliers``: Gaussian inputs, fixed weights, 1,500 rows; the label of row 1,000 is shifted by
+several standard deviations of the labels. The squared errors on the following rows count. Needs only driftline.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Other libraries' regressors at their defaults beside Auto, on the first rows of files.
+"""Auto compared with other libraries' regressors, with their defaults, on the first rows of files.
 
-``python -m benchmarks.auto_peers DIR`` in an environment with River, and again in one with CapyMOA (``make bench-auto-peers
-DATA=DIR`` does both); DIR/INDEX.md lists the files. What is found is kept in build/auto_peers, file by file: a run that was
-stopped goes on where it was, and the tables are made of all that is there. Peers get the rows in four ways: as they are;
-scaled as rows come; scaled, with the last two labels beside them; and with the labels scaled, too.
+Run ``python -m benchmarks.auto_peers DIR`` in an environment with River, and again in one with CapyMOA (``make
+bench-auto-peers DATA=DIR`` does both); DIR/INDEX.md lists the files. Results are stored in build/auto_peers, file by file,
+so that a stopped run can resume; the tables show all stored results. The other libraries get the rows in four forms:
+unchanged; scaled by the rows so far; scaled, with the last two labels as features; and with scaled labels as well.
 """
 
 from __future__ import annotations

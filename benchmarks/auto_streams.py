@@ -1,4 +1,4 @@
-"""The streams on which Auto is held against the best learner in hindsight: made from random numbers, and files."""
+"""The streams on which Auto is compared with the best learner in hindsight: generated ones, and files."""
 
 from __future__ import annotations
 

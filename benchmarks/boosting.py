@@ -1,8 +1,9 @@
-"""Auto beside boosted trees that are refitted along the way: ``python -m benchmarks.boosting DIR``.
+"""Auto compared with boosted trees that are refitted periodically: ``python -m benchmarks.boosting DIR``.
 
 DIR has the files that DIR/INDEX.md lists, and ``rivals.json``: mean squared errors of LightGBM, refitted every 500 and every
-100 rows in the best of four forms by the first tenth, at once and with labels 12, 24 and 96 rows late. ``--plateaus`` takes
-generated streams whose labels move between levels and stay, beside the last value. Needs driftline alone.
+100 rows, with immediate labels and with labels 12, 24 and 96 rows late. Its inputs are the best of four choices on the first
+tenth. ``--plateaus`` uses generated streams whose labels stay at one level for a while, and compares Auto with the last
+value. Needs only driftline.
 """
 
 from __future__ import annotations

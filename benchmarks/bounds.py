@@ -1,6 +1,6 @@
-"""Regret: loss over bound of every theorem on the papers' own streams.
+"""Regret: loss divided by bound, for every theorem, on the papers' streams.
 
-``python -m benchmarks.bounds`` prints it; ``--picture FILE`` draws regret and a live bound over time.
+``python -m benchmarks.bounds`` prints the ratios; ``--picture FILE`` plots regret and a live bound over time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""CapyMOA one row at a time, in microseconds a row beside driftline, in CapyMOA's own environment."""
+"""CapyMOA and driftline one row at a time, in microseconds a row; needs CapyMOA's own environment."""
 
 from __future__ import annotations
 

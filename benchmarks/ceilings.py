@@ -1,4 +1,4 @@
-"""The ceilings of this machine: multiply-adds a second and bytes a second on one core, measured in the same run."""
+"""The limits of this machine, measured in the same run: multiply-adds and bytes a second on one core."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Seeded inputs of the benchmarks."""
+"""Seeded inputs for the benchmarks."""
 
 from __future__ import annotations
 

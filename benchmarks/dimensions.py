@@ -1,4 +1,4 @@
-"""Cost against d: ``run`` of RLS beside the arithmetic that it needs, beside the speed of memory, and beside the peers."""
+"""Cost against d: ``run`` of RLS compared with the limits of arithmetic and memory, and with other libraries."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Echo cancellation with 256 taps: echo-return-loss enhancement beside padasip's filters, and speed.
+"""Echo cancellation with 256 taps: echo-return-loss enhancement and speed, compared with padasip's filters.
 
-``python -m benchmarks.echo`` takes a made-up room; ``--data FOLDER`` takes aec_pyaec.csv.gz in it (columns x, the far end,
-and d, the microphone, 8,000 samples a second), ``--picture FILE`` draws the enhancement over time.
+``python -m benchmarks.echo`` simulates a room; ``--data FOLDER`` uses aec_pyaec.csv.gz in that folder (columns x, the far
+end, and d, the microphone, 8,000 samples a second). ``--picture FILE`` plots the enhancement over time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Evaluation: what ``prequential`` adds to the time of ``run``, and the memory that a long generator takes.
+"""Evaluation: the time that ``prequential`` adds to ``run``, and its memory over a long generator.
 
 ``python -m benchmarks.evaluation`` prints both; ``--pictures FOLDER`` draws the pictures of the documentation instead.
 """

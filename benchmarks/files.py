@@ -1,7 +1,7 @@
-"""``python -m benchmarks.files``: whole runs of the command line over files, beside Vowpal Wabbit on the same rows.
+"""``python -m benchmarks.files``: the command line on whole files, compared with Vowpal Wabbit on the same rows.
 
-Every run is a process of its own, from its start to its end. Runs are interleaved: each round has each of them once. A line
-without an end shows that memory stays bounded whatever a file holds.
+Every run is a separate process, timed from start to end. Runs are interleaved: each round has each of them once. A file with
+one endless line shows that memory stays bounded whatever a file contains.
 """
 
 from __future__ import annotations

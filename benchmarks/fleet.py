@@ -1,4 +1,4 @@
-"""A model for each of a million keys: rows a second by a Fleet, by dictionaries of models, and by two threads; alarms."""
+"""One model for each of a million keys: rows a second of a Fleet, of dictionaries of models, and on two threads; alarms."""
 
 from __future__ import annotations
 

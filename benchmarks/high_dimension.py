@@ -1,6 +1,7 @@
-"""Many features: rows a second on compressed rows beside other libraries, and memory with a million features.
+"""Many features: rows a second on sparse rows compared with other libraries, and memory with a million features.
 
-``python -m benchmarks.high_dimension`` prints both; ``--data FOLDER`` prints accuracies on a9a.csv.gz and spam.csv.gz in it.
+``python -m benchmarks.high_dimension`` prints both; ``--data FOLDER`` prints accuracies on a9a.csv.gz and spam.csv.gz in
+that folder.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Learners on compressed rows as :mod:`benchmarks.high_dimension` runs them: driftline's, River's and Vowpal Wabbit's."""
+"""Learners on sparse rows, for :mod:`benchmarks.high_dimension`: driftline's, River's and Vowpal Wabbit's."""
 
 from __future__ import annotations
 

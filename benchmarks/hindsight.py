@@ -1,4 +1,4 @@
-"""The best single learner in hindsight: of all learners, inputs and hyper-parameters of a wide grid, for the very stream."""
+"""The best single learner in hindsight on a stream, among all learners, inputs and hyperparameters of a wide grid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hops: Python functions of driftline, and their files, that a call passes: ``python -m benchmarks.hops [--trace CALL]``."""
+"""Counts the functions and files of driftline that a call passes through: ``python -m benchmarks.hops [--trace CALL]``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Import time: ``import driftline`` in a fresh process, beside NumPy, which it needs, and beside the peers."""
+"""Import time: ``import driftline`` in a new process, compared with NumPy, which it needs, and with other libraries."""
 
 from __future__ import annotations
 

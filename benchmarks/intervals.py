@@ -1,4 +1,4 @@
-"""Intervals: coverage over every window of 2,000 rows, and width beside an oracle's and beside River's jackknife.
+"""Intervals: coverage in every window of 2,000 rows, and width compared with an oracle and with River's jackknife.
 
 ``python -m benchmarks intervals`` needs River.
 """

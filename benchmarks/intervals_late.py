@@ -1,8 +1,8 @@
-"""Intervals where labels come late: ``python -m benchmarks.intervals_late [DIR]``, with the files that DIR/INDEX.md lists.
+"""Intervals with late labels: ``python -m benchmarks.intervals_late [DIR]``, on the files that DIR/INDEX.md lists.
 
-Every row is asked, and its ticket told ``--late`` rows later. Only rows whose interval is finite count. Coverage is the
-share of labels inside; Winkler's interval score is the width plus 2 / (1 - level) times the distance of a label outside, as
-a mean over rows. A file takes part if it has at least 20 times as many rows as the delay. Needs driftline alone.
+Every row is asked, and its ticket told ``--late`` rows later. Only rows with a finite interval count. Coverage is the share
+of labels inside the interval. Winkler's interval score is the mean of the width plus 2 / (1 - level) times the distance of a
+label outside. A file is used if it has at least 20 times as many rows as the delay. Needs only driftline.
 """
 
 from __future__ import annotations

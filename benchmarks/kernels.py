@@ -1,6 +1,6 @@
-"""Kernels: a budget of points beside every row as a point, time a row beside a linear learner, and memory over many rows.
+"""Kernels: a budget of points compared with none, time a row compared with a linear learner, and memory over many rows.
 
-``python -m benchmarks.kernels`` prints them; ``--data FOLDER`` adds Silverbox (silverbox_snls.csv.gz) in it.
+``python -m benchmarks.kernels`` prints them; ``--data FOLDER`` adds Silverbox (silverbox_snls.csv.gz in that folder).
 """
 
 from __future__ import annotations

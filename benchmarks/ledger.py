@@ -1,4 +1,4 @@
-"""What was measured here so far: a later measurement takes the place of an earlier one of its name, and of no other."""
+"""The stored measurements of this machine: a new one replaces the earlier one of the same name."""
 
 from __future__ import annotations
 

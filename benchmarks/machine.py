@@ -1,4 +1,4 @@
-"""What figures depend on besides the code: the machine, the versions, the command."""
+"""Describes what the figures depend on apart from the code: the machine, the versions, the command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory: what ``run`` takes besides its outputs, and what a model takes for each d². Linux only."""
+"""Memory: that of ``run`` beyond its outputs, and that of a model divided by d². Linux only."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""One memory measurement in a fresh process, printed in bytes as JSON: ``python -m benchmarks.memory_probe``.
+"""Measures memory once, in a new process, and prints bytes as JSON: ``python -m benchmarks.memory_probe``.
 
-``run T d``: what ``RLS.run`` over T rows gave back, allocated in all, and added to the process's resident peak.
-``models name d n``: growth of the resident set a model, over n models of dimension d that have learned.
+``run T d``: the size of the result of ``RLS.run`` over T rows, all that it allocated, and the growth of the resident peak.
+``models name d n``: the growth of the resident set per model, for n trained models of dimension d.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Small native programs of the benchmarks, compiled where they are needed."""
+"""Compiles the small native programs of the benchmarks on first use."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""RLS in numba: the full symmetric matrix in plain loops, the best of the simple versions that were tried.
+"""RLS in numba: plain loops over the full symmetric matrix, the fastest of several simple versions.
 
-The update is k k' with k scaled by a root, so that it is symmetric to the bit: what is not symmetric grows as
-forgetting^-t, and has destroyed S after some ten thousand rows.
+The update is k k' with k scaled by a square root, so that S stays exactly symmetric: an asymmetric part would grow as
+forgetting^-t and destroy S after some ten thousand rows.
 
-Two compilations of the replay loop: ``fastmath`` may reorder sums, which vectorises the product and wins from about
+The replay loop is compiled twice: ``fastmath`` may reorder sums, which vectorises the product and wins from about
 d = 20 on; ``strict`` wins at d = 5. A replay is compared with the faster of the two.
 """
 

@@ -1,4 +1,4 @@
-"""One row at a time: ``predict_one``, then ``learn_one``, in microseconds a row, beside the peers."""
+"""One row at a time: ``predict_one``, then ``learn_one``, in microseconds a row, compared with other libraries."""
 
 from __future__ import annotations
 

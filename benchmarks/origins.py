@@ -1,7 +1,7 @@
-"""Forecasts by the command line from several origins: ``python -m benchmarks.origins FILE TARGET``, a CSV file.
+"""Forecasts of a CSV file by the command line from several origins: ``python -m benchmarks.origins FILE TARGET``.
 
-At each origin ``driftline run --steps --state --resume`` learns the rows since the origin before, and ``driftline forecast``
-gives the rows to come. The errors are of all origins together, beside those of the labels a day and a week before.
+At each origin, ``driftline run --steps --state --resume`` learns the rows since the previous origin, and ``driftline
+forecast`` predicts the next rows. The errors over all origins are compared with those of the labels a day and a week before.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The peers, each written as its documentation recommends, all RLS with the same forgetting, ridge and start.
+"""The other libraries ("peers"), used as their documentation recommends: RLS with the same forgetting, ridge and start.
 
-A one-row peer is a loop over (row, label) that predicts, then learns, and returns the predictions. What its rows look
-like (array, mapping, matrix of one row) is prepared outside the timing.
+A one-row peer is a loop over (row, label) that predicts, then learns, and returns the predictions. Its rows (arrays,
+mappings, matrices of one row) are prepared before timing.
 """
 
 from __future__ import annotations

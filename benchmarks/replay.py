@@ -1,4 +1,4 @@
-"""Replay: ``run`` over many rows in native code, in nanoseconds a row, beside a numba loop and padasip's ``run``."""
+"""Replay: ``run`` over many rows in native code, in nanoseconds a row, compared with a numba loop and padasip's ``run``."""
 
 from __future__ import annotations
 

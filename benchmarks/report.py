@@ -1,4 +1,4 @@
-"""What a benchmark hands back: tables, measurements beside their targets, and failures."""
+"""The result of a benchmark: tables, measurements with their targets, and failures."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""What a durable call costs: ``python -m benchmarks.service``. Needs the extra ``serve``.
+"""The cost of a durable call: ``python -m benchmarks.service``. Needs the extra ``serve``.
 
-Two servers on the loopback address, each in a process of its own: ``driftline serve``, and Starlette with one empty route
-under the same uvicorn. This process sends the same requests to both, by turns. Processor time is that of the server's
-process, by the kernel's account; the ratio is the median of the rounds. Calls/s and latencies depend on the disk, since each
-call is on disk when it is answered, and on what else the machine does.
+Two servers run on the loopback address, each in its own process: ``driftline serve``, and Starlette with one empty route
+under the same uvicorn. This process sends the same requests to both in turn. CPU time is that of the server's process, as
+the kernel counts it; the ratio is the median over the rounds. Calls/s and latencies depend on the disk, because each call
+is written to disk before it is answered, and on the load of the machine.
 """
 
 from __future__ import annotations

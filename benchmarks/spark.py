@@ -1,4 +1,4 @@
-"""Fleets on a local Spark, in rows per CPU-second, the JVM's and Python's summed; in an environment of its own."""
+"""Fleets on a local Spark, in rows per CPU-second of the JVM and Python together; needs its own environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sweeps: the time of one setting out of 64, over that of a run by itself; all cores are used."""
+"""Sweeps: the time of one setting out of 64, relative to a separate run; uses all cores."""
 
 from __future__ import annotations
 

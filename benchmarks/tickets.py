@@ -1,7 +1,7 @@
-"""What late labels cost: ``python -m benchmarks.tickets``. Needs driftline alone.
+"""The cost of late labels: ``python -m benchmarks.tickets``. Needs only driftline.
 
-Nanoseconds a row of ``predict_one`` and ``learn_one``, of ``ask`` and ``tell``, the least of many short rounds that take
-turns, and their ratio; then what a row costs a step of a Forecaster, in rows of the learner's own ``run``.
+Nanoseconds a row of ``predict_one`` and ``learn_one``, of ``ask`` and ``tell``, each the minimum of many short interleaved
+rounds, and their ratio; then the cost of a row for each step of a Forecaster, relative to a row of the learner's ``run``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Accuracy beside speed on the papers' streams: the error of each learner, tuned on one sequence, and what a row costs."""
+"""Accuracy and speed on the papers' streams: the error of each learner, tuned on one sequence, and its cost a row."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Auto beside what people run on streams today: ``make bench-rivals DATA=DIR``."""
+"""Auto compared with common methods for streams: ``make bench-rivals DATA=DIR``."""

@@ -1,8 +1,8 @@
-"""``python -m benchmarks.bench_rivals DIR``: Auto beside LightGBM, ridge, AutoReg and River on the files of DIR.
+"""``python -m benchmarks.bench_rivals DIR``: Auto, LightGBM, ridge, AutoReg and River on the files of DIR.
 
-DIR/INDEX.md lists the files; DIR/rivals.json, where there is one, says how many rows of each count. What is measured is kept
-in build/bench_rivals, figures and predictions for each file, lateness and method: a run that was stopped goes on where it
-was. Then the tables are printed; ``--docs`` writes them, and the picture, to docs/_static.
+DIR/INDEX.md lists the files; DIR/rivals.json, if it exists, says how many rows of each are used. The figures and
+predictions for each file, delay and method are stored in build/bench_rivals, so that a stopped run can resume. At the end,
+the tables are printed; ``--docs`` writes them, and the picture, to docs/_static.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Autoregression with the features as further inputs, by statsmodels, refitted along the stream."""
+"""Autoregression with the features as additional inputs, by statsmodels, refitted periodically."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs methods on tasks, and keeps what was measured."""
+"""Runs methods on tasks, and stores the results."""
 
 from __future__ import annotations
 

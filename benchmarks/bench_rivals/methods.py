@@ -1,4 +1,4 @@
-"""The methods: each takes a task and gives its predictions."""
+"""The methods: each takes a task and returns its predictions."""
 
 from __future__ import annotations
 

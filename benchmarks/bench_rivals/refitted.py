@@ -1,4 +1,4 @@
-"""Estimators that are fitted again and again on the latest rows, with earlier labels among the inputs."""
+"""Estimators that are refitted periodically on the latest rows, with earlier labels among the inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables, verdicts and the picture of what was measured."""
+"""Tables, verdicts and the picture of the results."""
 
 from __future__ import annotations
 

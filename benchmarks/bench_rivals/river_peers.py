@@ -1,4 +1,4 @@
-"""River's regressors, each row learned when its label is known."""
+"""River's regressors; each row is learned when its label is known."""
 
 from __future__ import annotations
 

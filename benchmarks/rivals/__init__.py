@@ -1,1 +1,1 @@
-"""The methods that the DFOP paper compares with, and today's, in its protocol."""
+"""The methods that the DFOP paper compares with, and newer ones, in its protocol."""

@@ -1,9 +1,9 @@
 """AdaBoost.OL, Beygelzimer, Kale and Luo (2015), Algorithm 2, with linear weak learners.
 
-Weak learner i gets the row with the weight of the logistic loss of the ``i - 1`` before it. Each vote alpha_i takes gradient
-steps of 4 / sqrt(t) within [-2, 2]. The prediction is that of one of the partial sums, drawn with the probabilities of
-multiplicative weights. A weak learner is linear and takes steps on the logistic loss, their length relative to the row's;
-inputs are scaled by the mean and deviation of the rows so far.
+Weak learner i weights the row by the logistic loss of the ``i - 1`` learners before it. Each vote alpha_i takes gradient
+steps of 4 / sqrt(t) within [-2, 2]. The prediction is one of the partial sums, drawn with the probabilities of
+multiplicative weights. Weak learners are linear and take normalised gradient steps on the logistic loss. Inputs are scaled
+by the mean and standard deviation of the rows so far.
 """
 
 from __future__ import annotations

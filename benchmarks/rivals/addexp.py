@@ -1,8 +1,8 @@
 """AddExp.C, additive experts for continuous labels, Kolter and Maloof (2005), of extreme learning machines.
 
-The prediction is the mean by the experts' weights. An expert's weight is multiplied by SHRINK to the power of its error, the
-unit of errors being the range of the labels so far. Where the prediction is off by JOINS or more, an expert joins with
-SHARE times the weighted error of all; at most MOST are kept, and the weakest makes room. All learn all rows.
+The prediction is the weighted mean of the experts. An expert's weight is multiplied by SHRINK to the power of its error,
+relative to the range of the labels so far. If the prediction is off by JOINS or more, a new expert joins with SHARE times
+the weighted error of all. There are at most MOST experts; a new one replaces the weakest. All experts learn all rows.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Methods in the paper's protocol: on consecutive subsets of 4T/5 rows, each row predicted before it is learned.
 
-What is found is kept in a file for each method and data set, so that a run that was stopped goes on where it was.
+Results are stored in one file for each method and data set, so that a stopped run can resume.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The rows of the contest: the data sets of the paper's Tables 1 and 4 that can be had, and further files for regression."""
+"""The data: the available data sets of the paper's Tables 1 and 4, and more files for regression."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Online sequential extreme learning machines: hidden nodes that are drawn once, and least squares on what they give.
+"""Online sequential extreme learning machines: random hidden nodes, and least squares on their outputs.
 
-All regression ensembles of the paper's Table 4 have them as base models here. The paper names no base model; its figures for
-on-line bagging and for EOS-ELM, which has these by definition, are nearly the same.
+They are the base models of all regression ensembles of the paper's Table 4 here. The paper names no base model, but its
+figures for on-line bagging and for EOS-ELM, which uses these machines by definition, are nearly the same.
 
 The state of several machines is ``nodes`` (machines, NODES, inputs + 1), ``S`` (machines, NODES, NODES) and ``weights``
 (machines, NODES). Inputs are scaled by the mean and deviation of the rows so far.

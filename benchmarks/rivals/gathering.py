@@ -1,4 +1,4 @@
-"""All that was measured, as the library comes with it."""
+"""Gathers all results into the file that the library ships."""
 
 from __future__ import annotations
 

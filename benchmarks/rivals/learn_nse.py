@@ -1,8 +1,9 @@
-"""Learn++.NSE, Elwell and Polikar (2011), with naive Bayes members: one more for each batch of rows, and none is removed.
+"""Learn++.NSE, Elwell and Polikar (2011), with naive Bayes members: one for each batch of rows; none is removed.
 
-After a batch, rows that the ensemble had right weigh E, its error on the batch, and the others 1. A member's weighted error,
-at most 1/2, gives beta = error / (1 - error); a sigmoid in its age averages its betas over the batches, the latest most, and
-log(1 / mean beta) is its vote. Until the first batch is complete, the class with more rows is predicted.
+After a batch, rows that the ensemble predicted correctly have weight E, its error on the batch, and the others 1. A
+member's weighted error, at most 1/2, gives beta = error / (1 - error). Its betas are averaged over the batches, with
+weights from a sigmoid in its age that favour the latest; log(1 / mean beta) is its vote. Until the first batch is complete,
+the prediction is the more frequent class.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Learn++.NSE for regression, of extreme learning machines: :mod:`benchmarks.rivals.learn_nse` with losses for mistakes.
+"""Learn++.NSE for regression, with extreme learning machines: :mod:`benchmarks.rivals.learn_nse` on losses.
 
-The loss of a row is its absolute error over the range of the batch's labels, at most 1. For classes a right row weighs E and
-a wrong one 1; here a row weighs E + (1 - E) loss. Votes are the same, and the prediction is the mean weighted by votes.
-The DFOP paper does not say how it adapted the method to regression.
+The loss of a row is its absolute error over the range of the batch's labels, at most 1. For classes, a correct row has
+weight E and a wrong one 1; here a row has weight E + (1 - E) loss. Votes are the same, and the prediction is the mean
+weighted by votes. The DFOP paper does not say how it adapted the method to regression.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""All methods by task and name, with the library that each needs and what it costs."""
+"""All methods by task and name, with the library that each needs and its cost."""
 
 from __future__ import annotations
 

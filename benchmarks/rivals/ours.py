@@ -1,7 +1,7 @@
-"""driftline's learners in the same protocol: the paper's DFOP and RLS, and learners that the paper does not have.
+"""driftline's learners in the same protocol: the paper's DFOP and RLS, and learners that are not in the paper.
 
 ARCOR and Kalman take the parameters that are best on the first tenth of a data set, from a small grid. DFOP's rate for
-regression is chosen in the same way where the paper states none. Auto has its defaults.
+regression is chosen in the same way if the paper states none. Auto has its defaults.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Inputs and labels of one scale, for trees whose leaves are linear models that take gradient steps."""
+"""Scales inputs and labels, for trees whose leaves are linear models trained by gradient steps."""
 
 from __future__ import annotations
 
