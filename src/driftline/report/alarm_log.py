@@ -14,14 +14,14 @@ from driftline.report.recent import COLUMNS
 from driftline.report.usual import BLOCK, Usual
 from driftline.tables.inputs import Array
 
-BEFORE, AFTER = 1024, 64  # rows that are looked at before an onset, which is as close to its alarm, and after an alarm
+BEFORE, AFTER = 1024, 64  # rows examined before an onset and after an alarm; an onset is at most this far before its alarm
 TAIL = 2 * BEFORE + AFTER
-AROUND, MOST_DRAWN = 96, 448  # rows before the onset, and at most before the alarm, that are kept for the charts
-KEPT = 512  # alarms, the latest ones
+AROUND, MOST_DRAWN = 96, 448  # rows kept for the charts: before the onset, and at most before the alarm
+KEPT = 512  # the latest alarms
 DRAWN = 32  # alarms whose rows are kept for the charts
-WORST, INPUTS = 5, 4  # rows and inputs that are kept of an alarm
+WORST, INPUTS = 5, 4  # rows and inputs kept for each alarm
 FEWEST_BEFORE, FEWEST_SINCE = 4, 2  # rows before the onset, and from it to the alarm
-WIDEST = 128  # features; the inputs of wider models are not watched
+WIDEST = 128  # features; wider models are not watched
 
 AT, Y, PREDICTION = (COLUMNS.index(name) for name in ("at", "y", "prediction"))
 NUMBERS = ("row", "onset", "at", "onset_at", "before", "during", "bias", "watched")
@@ -64,19 +64,19 @@ class AlarmRecord:
 
 
 class AlarmLog:
-    """The latest alarms of a stream. It keeps the same however the stream is cut into blocks."""
+    """The latest alarms of a stream. The result does not depend on how the stream is cut into blocks."""
 
     def __init__(self) -> None:
         self.count = 0  # alarms so far
         self.closed: list[AlarmRecord] = []
-        self.waiting: list[int] = []  # rows of alarms whose surroundings are not over
+        self.waiting: list[int] = []  # rows of alarms whose following rows are still arriving
         self.rows = 0
         self.tail = np.empty((0, len(COLUMNS)))
         self.inputs = np.empty((0, 0))  # labels and features of the rows in the tail
         self.usual = Usual(TAIL // BLOCK + 2)
 
     def add(self, values: Array, X: Array | None, alarms: Array) -> None:
-        """Takes rows in ``COLUMNS``, their inputs, and the numbers of those that raised an alarm."""
+        """Adds rows in ``COLUMNS``, their inputs, and the numbers of the rows that raised an alarm."""
         watched = [values[:, Y]] if X is None or X.shape[1] > WIDEST else [values[:, Y], X]
         X = np.column_stack(watched).astype(np.float64)
         columns = max(X.shape[1], self.inputs.shape[1])
@@ -102,7 +102,7 @@ class AlarmLog:
                 self.closed[place] = replace(record, rows=np.empty((0, len(COLUMNS))))
 
     def records(self) -> list[AlarmRecord]:
-        """The latest alarms in their order; of the last one, what is known so far."""
+        """The latest alarms in order; the last one may be incomplete."""
         found = list(self.closed)
         for row in self.waiting:
             found.append(self._record(row, found[-1].row if found else 0))
@@ -141,7 +141,7 @@ class AlarmLog:
         )
 
     def _evidence(self, errors: Array, inputs: Array, during: slice, order: Array, age: int) -> tuple[Evidence, Array]:
-        """Figures that tell the cause, and how far labels and inputs moved.
+        """Figures that indicate the cause, and how far labels and inputs moved.
 
         Args:
             errors: of the rows before the onset and from it on.
@@ -183,7 +183,7 @@ class AlarmLog:
 
     @classmethod
     def restored(cls, state: Mapping[str, Any]) -> AlarmLog:
-        """From what :meth:`state` gave."""
+        """Restores the result of :meth:`state`."""
         log = cls()
         log.count, log.rows = int(state["count"]), int(state["total"])
         log.waiting = [int(row) for row in state["waiting"]]

@@ -15,10 +15,10 @@ from driftline.report.evidence import NEAR
 from driftline.report.facts import LATELY, Facts
 from driftline.tables.inputs import Array
 
-LONGEST = 512  # rows; a stretch of at most as many tells whether the error is back
-QUIET = 2 / 3  # of the usual error: below it the stretch before an onset was quiet
-TYPICAL = 256  # rows of a stretch, of whose errors the median is the usual one
-FEWEST_STRETCHES = 8  # before which no error is usual
+LONGEST = 512  # rows; at most this many decide whether the error has recovered
+QUIET = 2 / 3  # relative to the usual error: below this, the rows before an onset were quiet
+TYPICAL = 256  # rows of a stretch; the median over stretches is the usual error
+FEWEST_STRETCHES = 8  # stretches needed for a usual error
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class AlarmLine:
 
 
 def alarm_lines(facts: Facts, found: Contributions | None) -> list[AlarmLine]:
-    """The alarms in their order."""
+    """The alarms in order."""
     records = list(facts.log.alarms.records())
     return [_line(facts, found, record, last=record is records[-1]) for record in records]
 
@@ -102,7 +102,7 @@ def _row(facts: Facts, row: list[float]) -> tuple[str, float, float, str, float]
 
 
 def _usual(facts: Facts, onset: int) -> float | None:
-    """The median error of stretches of 256 rows before the onset; None where they are too few."""
+    """The median error of stretches of 256 rows before the onset; None if there are too few."""
     each = max(1, TYPICAL // facts.log.fine.width)
     buckets = int(np.searchsorted(facts.ends[1], onset)) // each * each
     if buckets < FEWEST_STRETCHES * each:
@@ -131,7 +131,7 @@ def _back(facts: Facts, record: AlarmRecord, level: float) -> float | None:
 
 
 def _season(facts: Facts) -> int:
-    """The rows of a season; 0 where the label one season ago says less than the mean."""
+    """The length of a season in rows; 0 if the label one season ago predicts worse than the mean."""
     season = facts.log.baselines.known[OneSeasonAgo.name]
     seasonal = facts.errors[OneSeasonAgo.name] < facts.errors[RunningMean.name]
     return season.rows_ago if seasonal and isinstance(season, OneSeasonAgo) else 0
@@ -146,7 +146,7 @@ def _errors(facts: Facts, buckets: Array, each: int) -> Array:
 
 
 def _lately(facts: Facts, onset: int) -> float:
-    """The error of the latest rows, none of them before the onset."""
+    """The error of the latest rows since the onset."""
     starts, _ = facts.ends
     inside = starts >= max(facts.log.rows - LATELY, onset)
     inside[-1] = True
@@ -155,7 +155,7 @@ def _lately(facts: Facts, onset: int) -> float:
 
 
 def _outcome(facts: Facts, record: AlarmRecord, back: float | None, now: float, quiet: bool) -> str:
-    """Whether the error still is larger, since when it is not, and the factor now."""
+    """Whether the error is still larger or since when it has recovered, and the current factor."""
     level = "the usual error" if quiet else "the error before"
     factor = f"now {words.factor(now)} {level}" if np.isfinite(now) else f"{level} was 0"
     if back is not None:

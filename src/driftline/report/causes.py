@@ -13,16 +13,16 @@ from driftline.report.facts import Facts
 from driftline.tables.inputs import Array
 
 UNUSUAL = 3.0  # standard deviations
-ONE_SIDED = 0.5  # of the error: its mean, from which on predictions were too low or too high
-FOLLOWED = 0.2  # of the squared errors: what follows the inputs, if the relation changed
-IN_STEP = 0.3  # correlation of neighbouring errors, from which on they come in stretches
-MORE_SPREAD = 0.6  # of the rise, as powers: what the label's own spread makes of it
-FEWEST_CHANGES = 3  # of contributions, before which no change is usual
-NOTABLE = 0.05  # of the predictions' spread: smaller contributions are not mentioned
-SHRUNK = 3.0  # how many times shorter a memory is to be mentioned
-SHIFTED = 0.2  # of an expert's weight
+ONE_SIDED = 0.5  # share of the error: a larger mean error counts as predictions that are too low or too high
+FOLLOWED = 0.2  # share of the squared errors that must follow the inputs for a changed relation
+IN_STEP = 0.3  # correlation of neighbouring errors above which they count as dependent
+MORE_SPREAD = 0.6  # exponent of the rise that the label's own spread must explain
+FEWEST_CHANGES = 3  # windows needed to know the usual change of contributions
+NOTABLE = 0.05  # relative to the predictions' spread: smaller contributions are not mentioned
+SHRUNK = 3.0  # a memory that shrank by this factor is mentioned
+SHIFTED = 0.2  # a change of an expert's weight
 DETAILS = 3
-MEAN = 0  # the kind of a line of ``AlarmRecord.inputs``; the others are of spreads
+MEAN = 0  # the kind of a line of ``AlarmRecord.inputs`` about a mean; other lines are about spreads
 
 
 def causes(facts: Facts, found: Contributions | None, record: AlarmRecord, usual: float | None) -> list[str]:
@@ -42,7 +42,7 @@ def causes(facts: Facts, found: Contributions | None, record: AlarmRecord, usual
 
 
 def _moved_inputs(facts: Facts, record: AlarmRecord) -> list[str]:
-    """The inputs that moved further than they stray by chance, and the label if inputs did."""
+    """The inputs that moved further than chance explains, and the label if an input did."""
     lines = [line for line in record.inputs.tolist() if _distance(line) >= record.evidence.limit]
     if not any(line[0] for line in lines):
         return []
@@ -68,7 +68,7 @@ def _moved(facts: Facts, line: list[float]) -> str:
 
 
 def _other_reason(facts: Facts, record: AlarmRecord, effects: Sequence[str]) -> str:
-    """The first that holds, where no input moved: a few rows, the relation, the label's level or spread, or noise."""
+    """The first reason that holds if no input moved: a few rows, the relation, the label's level or spread, or noise."""
     known, y = record.evidence, facts.log.target
     label = next((line for line in record.inputs.tolist() if line[:2] == [0, MEAN]), None)
     level = label is not None and _distance(label) >= known.limit
@@ -153,7 +153,7 @@ def _around(rows: Array, record: AlarmRecord) -> tuple[int | None, Array]:
 def _moved_effects(found: Contributions, record: AlarmRecord) -> list[str]:
     """Inputs whose contribution changed more than it usually does.
 
-    Two windows before the onset are compared with two after it; the one in which it lies is left out.
+    Two windows before the onset are compared with two after it; the window that contains it is left out.
     """
     last = int(np.searchsorted(found.ends, record.onset, side="left")) - 1  # the last window that ended before the onset
     means = (found.windows[:-1] + found.windows[1:]) / 2  # of neighbouring windows, by the first of them
@@ -164,7 +164,7 @@ def _moved_effects(found: Contributions, record: AlarmRecord) -> list[str]:
     usual = np.abs(changes[: max(last - 3, 0)])  # of windows that ended before the onset
     if len(usual) < FEWEST_CHANGES:
         return []
-    noisier = max(record.during / record.before, 1.0) if record.before > 0 else 1.0  # effects stray further where errors do
+    noisier = max(record.during / record.before, 1.0) if record.before > 0 else 1.0  # effects vary more when errors do
     limits = np.maximum(
         noisier * UNUSUAL * 1.4826 * np.median(usual, axis=0), NOTABLE * float(np.sqrt(np.square(before).sum()))
     )

@@ -10,25 +10,25 @@ from driftline.report import words
 EVENTS = {  # of docs/certificates.md
     "resets": "the covariance was reset by the learner’s rule",
     "projections": "the weights were brought back into the ball",
-    "capped": "forgetting was held back, so that the covariance stayed within its limit",
+    "capped": "forgetting was limited to keep the covariance within its bound",
     "repaired": "the covariance was repaired after rounding",
-    "retuned": "a parameter was changed on the way, or the model began with moments",
-    "saturated": "a number was held at the end of its range",
-    "expert_resets": "an expert was started again",
-    "rescalings": "features were scaled anew",
-    "outliers": "a label far out was not learned",
+    "retuned": "a parameter was changed during learning, or the model was created from moments",
+    "saturated": "a number was clipped to its range",
+    "expert_resets": "an expert was restarted",
+    "rescalings": "features were rescaled",
+    "outliers": "an outlying label was not learned",
 }
 
 
 def certified(certificate: Mapping[str, Any]) -> list[str]:
-    """Sentences about the bounds that are proven for the loss."""
+    """Sentences about the bounds proven for the loss."""
     loss, comparator, bound = (certificate[name] for name in ("loss", "comparator", "bound"))
     found = [f"The squared errors add up to {words.number(loss)}."]
     if bound is not None:
         share = f", of which this is {words.share(loss / bound)}" if bound > 0 else ""
         found.append(f"It is proven that they stay below {words.number(bound)}{share}.")
     if comparator is not None:
-        found.append(f"The best weights in hindsight, with the learner’s own penalties, come to {words.number(comparator)}.")
+        found.append(f"The best weights in hindsight have a loss of {words.number(comparator)}, penalties included.")
     if bound is None:
         failed = [condition for condition, holds in certificate["conditions"].items() if not holds]
         why = f": it would need that {words.listed(failed)}" if failed else ""

@@ -14,25 +14,25 @@ from driftline.report.contributions import Contributions, most_moving
 from driftline.report.facts import BASELINES, Facts
 from driftline.tables.inputs import Array
 
-MOST_MARKS = 120  # more lines than that would hide what they mark
+MOST_MARKS = 120  # more lines would hide the curve
 MOST_WEIGHTS = 7
 MOST_EFFECTS = 12
-TOO_FAR = 3  # times the model's error: a baseline so bad would flatten the other lines
-LEAST_SHARE = 0.02  # of an expert that is drawn
-TOGETHER = 3  # lines of effects that can be read in one chart; more of them get panels
+TOO_FAR = 3  # times the model's error: a worse baseline would flatten the other lines
+LEAST_SHARE = 0.02  # the smallest weight of an expert that is drawn
+TOGETHER = 3  # lines that one chart of effects can hold; more get panels
 NOTHING_COUNTED = "No row had a label, a prediction and an earlier label."
 
 
 @dataclass(frozen=True)
 class Line:
-    """One series. ``role`` names its colour; a line without a label is the edge of a band, or goes with another one."""
+    """One series. ``role`` names its colour; a line without a label is the edge of a band, or belongs to another line."""
 
     label: str
     values: Array
     role: str
     dashed: bool = False
     faint: bool = False
-    cut: bool = False  # its outliers do not widen the scale
+    cut: bool = False  # outliers do not widen the scale
     hidden: bool = False  # until its name is clicked
 
 
@@ -50,14 +50,14 @@ class Chart:
     marks: dict[str, Array] = field(default_factory=dict)
     level: float | None = None  # a horizontal line
     log: bool = False
-    rest: str = ""  # what is said below a chart whose windows change with the zoom
+    rest: str = ""  # the caption if windows change with the zoom
     missing: str = ""  # why there is nothing to draw
-    height: float = 0.0  # the least that the scale spans, so that small differences look small
-    apart: bool = False  # each line in a small panel of its own, all on one scale
+    height: float = 0.0  # the smallest range of the scale, so that small differences look small
+    apart: bool = False  # each line in its own small panel, on a common scale
 
 
 def limits(chart: Chart) -> tuple[float, float] | None:
-    """The scale of a chart: all values, but of lines that may be cut only those near nine tenths of them."""
+    """The scale of a chart: it covers all values, except for outliers of lines that may be cut off."""
     found = [] if chart.level is None else [chart.level]
     for line in shown_at_first(chart):
         values = line.values[np.isfinite(line.values) & ((line.values > 0) | (not chart.log))]
@@ -74,12 +74,12 @@ def limits(chart: Chart) -> tuple[float, float] | None:
 
 
 def shown_at_first(chart: Chart) -> list[Line]:
-    """The lines that are drawn where nobody can click."""
+    """The lines that a static picture shows."""
     return [line for line in chart.lines if not line.hidden]
 
 
 def charts(facts: Facts, found: Contributions | None) -> list[Chart]:
-    """All of them, in the order of the page. Alarms are marked on each."""
+    """All charts in the order of the page. Alarms are marked on each."""
     moving = weights(facts) if found is None else effects(facts, found)
     drawn = [errors(facts), predictions(facts), moving, shares(facts), memory(facts), coverage(facts), regret(facts)]
     alarms = _marks(facts, "alarms", facts.alarm_rows)
@@ -96,15 +96,13 @@ def by_step(figures: Sequence[Mapping[str, float | None]], facts: Facts) -> list
     model = facts.model_summary.get("learner", "model")
     lines = [Line(kind.title, values(BASELINE_ERRORS[name]), name, dashed=name == "mean") for name, kind in KINDS.items()]
     errors = (*reversed(lines), Line(model, values("rmse"), "model"))
-    about = (
-        "Root mean squared error of the rows as they were forecast from so many rows before, with the labels through there."
-    )
+    about = "Root mean squared error of forecasts made this many rows ahead, when the labels up to then were known."
     found = [Chart("step_errors", "Error by step", about, f"error of {facts.log.target}", steps, errors)]
     level = facts.log.level
     if level is not None and np.isfinite(values("coverage")).any():
         asked = Line(f"asked for: {words.level(level)}", np.full(len(steps), level), "mean", dashed=True)
         inside = Line("share inside", values("coverage"), "model")
-        about = "The share of labels inside the intervals that were given so many rows before."
+        about = "The share of labels inside the intervals given this many rows ahead."
         found.append(
             Chart("step_coverage", "Calibration by step", about, "share inside", steps, (asked, inside), height=0.1)
         )
@@ -116,20 +114,20 @@ def _marks(facts: Facts, kind: str, rows: Array) -> dict[str, Array]:
 
 
 def _about_resets(facts: Facts) -> str:
-    """A sentence for the case of too many resets to draw."""
+    """A sentence if there are too many resets to draw."""
     too_many = len(facts.reset_rows) > MOST_MARKS
     return f" {words.count(facts.sums['resets'], 'reset')} are too many to mark one by one." if too_many else ""
 
 
 def _far_apart(lines: tuple[Line, ...], ratio: float) -> bool:
-    """Whether a logarithmic scale serves; not where some errors are mere rounding."""
+    """Whether to use a logarithmic scale; not if some errors are only rounding."""
     values = np.concatenate([np.empty(0), *(line.values for line in lines if not line.hidden)])
     values = values[np.isfinite(values)]
     return bool(len(values) and values.min() > 0 and ratio < float(values.max()) / float(values.min()) < 1e7)
 
 
 def errors(facts: Facts) -> Chart:
-    """The error by window, beside the baselines'."""
+    """The error by window, compared with the baselines."""
     key, title = "errors", "Error over time"
     if not facts.sums["counted"]:
         return Chart(key, title, "", missing=NOTHING_COUNTED)
@@ -148,7 +146,7 @@ def errors(facts: Facts) -> Chart:
     )
     if facts.window == 1:
         about = "The size of each row’s error; every row was predicted before its label was seen."
-    unfixed = f" There is no best fixed model beside it: {facts.log.unfixed}." if facts.log.unfixed else ""
+    unfixed = f" There is no best fixed model to compare with: {facts.log.unfixed}." if facts.log.unfixed else ""
     rest = f", drawn at the last of them; every row was predicted before its label was seen.{unfixed}"
     return Chart(
         key, title, about + unfixed, f"error of {facts.log.target}", facts.at(facts.window_ends), lines,
@@ -169,14 +167,14 @@ def predictions(facts: Facts) -> Chart:
     ]
     bands: list[tuple[int, int, str]] = []
     width = facts.log.fine.width
-    about = "Each row’s label, and what was predicted before it was seen."
+    about = "Each row’s label, and the prediction made before it was seen."
     if width > 1:
         lines += [
             Line("", fine["y_high"], "target", faint=True),
             Line("", fine["y_low"], "target", faint=True),
         ]
         bands.append((2, 3, "target"))
-        about = f"Means of each {width:,} rows; the pale stretch reaches from their lowest to their highest label."
+        about = f"Means of each {width:,} rows; the pale band spans their lowest to their highest label."
     if facts.sums["bounded"]:
         at = len(lines)
         name = "interval" if facts.log.level is None else f"{words.level(facts.log.level)} interval"
@@ -198,16 +196,16 @@ def weights(facts: Facts) -> Chart:
     key, title = "weights", "Weights over time"
     kept = facts.trajectory
     if facts.model_summary and not facts.model_summary["by_feature"]:
-        return Chart(key, title, "", missing="This learner has no weight of its own for each feature.")
+        return Chart(key, title, "", missing="This learner does not have one weight for each feature.")
     if len(kept.rows) < 2 or not kept.weights.shape[1]:
-        return Chart(key, title, "", missing="No weights were kept along the way: run with weights_every to follow them.")
+        return Chart(key, title, "", missing="No weights were recorded: run with weights_every to record them.")
     order = most_moving(facts, kept.weights)[:MOST_WEIGHTS]
     lines = tuple(
         Line(facts.names[place], kept.weights[:, place], f"weight{n}", dashed=n > 3, cut=True)
         for n, place in enumerate(order)
     )
     count = kept.weights.shape[1]
-    about = "Weights as the model held them."
+    about = "The weights of the model."
     if count > len(order) and facts.spreads is None:
         about = f"The {len(order)} weights that were the largest on average, of {count:,}."
     elif count > len(order):
@@ -235,7 +233,7 @@ def effects(facts: Facts, found: Contributions) -> Chart:
     rows = int(found.ends[0]) + 1
     about = (
         f"How far each input moves the predictions in each {words.count(rows, 'row')}, in {facts.log.target}: up "
-        "where the input raises them, down where it lowers them. Inputs that say the same share their part."
+        "if the input raises them, down if it lowers them. Inputs with the same information share their effect."
     )
     if any(len(own) > 1 for own in found.places):
         about += " Sine and cosine of an angle are one input, without a sign."
@@ -266,7 +264,7 @@ def shares(facts: Facts) -> Chart | None:
     )
     about = "The weight of each expert in the prediction."
     if len(order) < len(kept.experts):
-        about += f" The {len(order)} heaviest of {len(kept.experts)}; the others have little."
+        about += f" The {len(order)} heaviest of {len(kept.experts)}; the others have little weight."
     return Chart("shares", "Who had the say", about, "weight", facts.at(kept.share_rows), lines)
 
 
@@ -276,13 +274,13 @@ def _leave_the_scale(chart: Chart) -> bool:
 
 
 def memory(facts: Facts) -> Chart:
-    """How far the model looked back."""
+    """The memory of the model over time."""
     key, title = "memory", "Memory over time"
     kept = facts.trajectory
     if np.isfinite(kept.memory).sum() < 2:
-        return Chart(key, title, "", missing="This run did not record how many rows the model looks back on.")
+        return Chart(key, title, "", missing="This run did not record the memory of the model.")
     line = Line("rows", np.where(kept.memory > 0, kept.memory, np.nan), "model")
-    about = "About how many rows count for a prediction. It shrinks when the target moves faster."
+    about = "The approximate number of rows that count for a prediction. It shrinks when the target moves faster."
     marks = _marks(facts, "resets", facts.reset_rows)
     return Chart(key, title, about, "rows", facts.at(kept.rows), (line,), marks=marks, log=_far_apart((line,), 10))
 

@@ -1,6 +1,6 @@
 """Times of rows as numbers: seconds since 1970 for dates; numbers stay as they are.
 
-Dates without a zone are what the clock on the wall said; those with one are put into UTC.
+Dates without a zone are local times; those with a zone are converted to UTC.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ DATES, ZONED, NUMBERS = "dates", "dates with a zone", "numbers"
 
 
 class InUTC(NamedTuple):
-    """Times that have a zone, as datetime64 in UTC."""
+    """Times with a zone, as datetime64 in UTC."""
 
     values: Array
 
 
 def as_times(times: Any, rows: int, where: str) -> tuple[Array, str]:
-    """One float64 a row, and what they are."""
+    """The times as one float64 a row, and their kind."""
     zoned = isinstance(times, InUTC) or _has_zone(times)
     values = np.asarray(times.values if isinstance(times, InUTC) else times)
     if values.ndim != 1 or len(values) != rows:
@@ -48,8 +48,8 @@ def _has_zone(times: Any) -> bool:
 
 
 def _seconds(moments: Array, where: str) -> tuple[Array, str]:
-    """Of datetimes, or what is like them."""
-    zoned = {moment.tzinfo is not None for moment in moments if moment == moment}  # NaT is not itself
+    """Seconds since 1970 of datetimes or similar objects."""
+    zoned = {moment.tzinfo is not None for moment in moments if moment == moment}  # NaT is unequal to itself
     if len(zoned) > 1:
         raise ValueError(f"{where}: times must all have a zone, or none of them")
     if True in zoned:

@@ -22,12 +22,12 @@ from driftline.report.hindsight import merged
 from driftline.tables.inputs import Array
 
 FEWEST_ROWS = 64  # of a window
-ROWS_A_FEATURE = 4  # of a window, at least: fewer rows are fitted by anything
+ROWS_A_FEATURE = 4  # in a window: weights that fit fewer rows say nothing
 WINDOWS = 128
-CONSTANT = 1e-12  # of a column's size: its spread, if it has none but for rounding
-MADE_BY_WEIGHTS = 0.2  # of the predictions' spread: what is left of it
-CIRCLE = re.compile(r"(?P<name>.+?)[ _.:-]*(?P<side>sin|cos)", re.IGNORECASE)  # of a feature that is a side of an angle
-DEPENDENT = 1e-7  # of the largest singular value; directions below it are rounding
+CONSTANT = 1e-12  # relative to a column's size: a smaller spread is rounding
+MADE_BY_WEIGHTS = 0.2  # relative to the predictions' spread: the most that weights may leave unexplained
+CIRCLE = re.compile(r"(?P<name>.+?)[ _.:-]*(?P<side>sin|cos)", re.IGNORECASE)  # one side of an angle
+DEPENDENT = 1e-7  # relative to the largest singular value; smaller directions are rounding
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def shared_out(triangle: Array, target: int) -> Array:
 
 
 def contributions(facts: Facts) -> Contributions | None:
-    """None where the inputs were not followed."""
+    """The contributions of the inputs; None if the inputs were not recorded."""
     fixed, triangles = facts.log.hindsight, facts.triangles
     if fixed is None or not len(triangles) or not np.isfinite(triangles).all():
         return None
@@ -89,7 +89,7 @@ def contributions(facts: Facts) -> Contributions | None:
     windows = merged(triangles, width // fixed.width)
     rows = facts.log.rows
     ends = np.minimum((np.arange(len(windows)) + 1) * width, rows) - 1
-    if len(windows) > 1 and rows - (len(windows) - 1) * width < least:  # the last window is too short to say anything
+    if len(windows) > 1 and rows - (len(windows) - 1) * width < least:  # the last window is too short
         windows, ends = windows[:-1], ends[:-1]
     whole = merged(triangles, 1 << (len(triangles) - 1).bit_length())[0]
     total = float(np.linalg.norm(whole[1:, -1])) / max(abs(float(whole[0, 0])), 1.0)
@@ -141,7 +141,7 @@ def most_moving(facts: Facts, weights: Array) -> list[int]:
 
 
 def _spreads(facts: Facts, width: int) -> Array:
-    """The features' standard deviations; 1 where the inputs were not followed."""
+    """The features' standard deviations; 1 if the inputs were not recorded."""
     if facts.spreads is None:
         return np.ones(width)
     return np.pad(facts.spreads, (0, max(0, width - len(facts.spreads))))[:width]
@@ -150,14 +150,14 @@ def _spreads(facts: Facts, width: int) -> Array:
 def ranked(facts: Facts, found: Contributions | None, most: int) -> tuple[list[Feature], int, float]:
     """The ``most`` features that explain the most, the number of the others, and their share.
 
-    Where the inputs were not followed they go by the size of the weight times the spread, where that is known.
+    If the inputs were not recorded, features are ranked by weight times spread, as far as that is known.
     """
     kept = facts.trajectory.weights
     weights = np.array(facts.model_summary.get("weights", ()), dtype=np.float64)
     if not len(weights) and len(kept):
         weights = kept[-1]
     if found is not None and not found.by_weights and facts.trajectory.experts:
-        weights = np.empty(0)  # of one expert among others, they say nothing about the predictions
+        weights = np.empty(0)  # the weights of one expert among others say nothing about the predictions
     with np.errstate(over="ignore", invalid="ignore"):
         size = np.abs(weights) * _spreads(facts, len(weights)) if found is None else found.explained
         size = np.where(np.isfinite(size), size, 0.0)

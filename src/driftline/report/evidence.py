@@ -8,12 +8,12 @@ import numpy as np
 
 from driftline.tables.inputs import Array
 
-NEAR = 1.25  # times the error before: as before
+NEAR = 1.25  # times the earlier error: counts as unchanged
 FEW = 8  # rows at most
 MOST = 0.8  # of the rise of the squared errors
 ROWS_A_COLUMN = 4  # at least, for errors to be explained by the inputs
-FAR_OUTSIDE = 0.1  # of the range of the rows before: values so far beyond it are told
-CHANCE = 0.001  # that errors follow the inputs as much by accident
+FAR_OUTSIDE = 0.1  # relative to the range of the rows before: values further beyond it are reported
+CHANCE = 0.001  # probability that errors follow the inputs this much by chance
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def _with_constant(X: Array) -> Array:
 
 
 def in_step(errors: Array) -> float:
-    """The correlation of an error with the next one; 0 where it is not defined."""
+    """The correlation of an error with the next one; 0 if it is not defined."""
     known = np.isfinite(errors[1:]) & np.isfinite(errors[:-1])
     first, second = errors[:-1][known], errors[1:][known]
     if len(first) < 3 or not (np.ptp(first) > 0 and np.ptp(second) > 0):

@@ -19,7 +19,7 @@ from driftline.tables.inputs import Array
 
 WINDOWS = 256
 LATELY = 500  # rows
-SHORTEST = 16  # rows of a window, where the stream has windows enough
+SHORTEST = 16  # the fewest rows of a window, if the stream is long enough
 BASELINES = {name: kind.title for name, kind in baselines.BASELINES.items()} | {"fixed": "best fixed linear model"}
 
 
@@ -30,8 +30,8 @@ class Trajectory:
     rows: Array
     weights: Array
     memory: Array
-    share_rows: Array  # after which the weights of the experts were taken
-    shares: Array  # of the experts, (n, k)
+    share_rows: Array  # rows after which the experts' weights were recorded
+    shares: Array  # the weights of the experts, (n, k)
     experts: tuple[str, ...]
 
 
@@ -46,7 +46,7 @@ class Facts:
         self.fine = self.log.fine.buckets()
         self.model_summary: dict[str, Any] = self.log.model_summary()
 
-    # Where a row stands on the axis.
+    # The place of a row on the axis.
 
     @property
     def by_time(self) -> bool:
@@ -130,7 +130,7 @@ class Facts:
 
     @cached_property
     def triangles(self) -> Array:
-        """One for each stretch: see :mod:`driftline.report.hindsight`; none where the inputs were not followed."""
+        """One for each stretch: see :mod:`driftline.report.hindsight`; none if the inputs were not recorded."""
         fixed = self.log.hindsight
         return np.empty((0, 3, 3)) if fixed is None or not self.sums["counted"] else fixed.triangles()
 
@@ -152,7 +152,7 @@ class Facts:
 
     @cached_property
     def losses(self) -> dict[str, Array]:
-        """Summed squared errors by window, of the model and of what it is compared with."""
+        """Summed squared errors by window, of the model and the baselines."""
         found = {"model": self.windows["loss"]} | {name: self.windows[f"{name}_loss"] for name in baselines.BASELINES}
         return found if self._fixed is None else {**found, "fixed": self._fixed[1]}
 
@@ -160,13 +160,13 @@ class Facts:
 
     @cached_property
     def sums(self) -> dict[str, float]:
-        """Of the whole stream."""
+        """The sums over the whole stream."""
         with np.errstate(over="ignore", invalid="ignore"):
             return {name: float(self.fine[name].sum()) for name in SUMS}
 
     @cached_property
     def errors(self) -> dict[str, float]:
-        """Root mean squared errors of the model and of what it is compared with."""
+        """Root mean squared errors of the model and the baselines."""
         counted = self.sums["counted"]
         with np.errstate(over="ignore"):
             return {
@@ -207,7 +207,7 @@ class Facts:
 
     @property
     def memory(self) -> tuple[float, float] | None:
-        """How many rows the model looks back on: in the later half of the stream, its median, and at the end."""
+        """The memory of the model in rows: its median over the second half of the stream, and at the end."""
         later = np.isfinite(self.trajectory.memory) & (2 * self.trajectory.rows >= self.log.rows - 1)
         known = self.trajectory.memory[later]
         return (float(np.median(known)), float(known[-1])) if len(known) else None
@@ -224,7 +224,7 @@ class Facts:
 
     @cached_property
     def names(self) -> list[str]:
-        """Of the features."""
+        """The names of the features."""
         known = self.model_summary.get("names") or self.log.names or []
         letter = "x" if self.log.features or self.model_summary else "weight "  # of what, only they can tell
         width = max(self.log.features, len(self.model_summary.get("weights", ())), self.log.snapshots.weights.shape[1])

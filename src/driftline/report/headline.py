@@ -19,7 +19,7 @@ FEW_ROWS = 30
 def headline(facts: Facts, alarms: Sequence[AlarmLine]) -> list[str]:
     """Findings, a sentence or two each, the most important first."""
     if not facts.sums["counted"]:
-        return ["No row had a label, a prediction and an earlier label, so there is no error to speak of."]
+        return ["No row had a label, a prediction and an earlier label, so there is no error to report."]
     return [
         _error(facts),
         *(f"{words}." for words in facts.model_summary.get("warnings", ())),
@@ -55,10 +55,10 @@ def _memory(facts: Facts) -> list[str]:
 
 
 def _drift(facts: Facts, alarms: Sequence[AlarmLine]) -> list[str]:
-    """When errors rose, by how much, and whether they still are larger."""
+    """When errors rose, by how much, and whether they are still larger."""
     found = _alarms(facts, alarms) if alarms else []
     if not alarms and facts.sums["counted"] > FEW_ROWS:
-        found.append("No alarm: at no time did the errors prove larger than before.")
+        found.append("No alarm: the errors never became larger than before.")
     resets = int(facts.sums["resets"])
     if resets:
         found.append(f"The covariance was reset {words.times(resets)}, first {facts.place(facts.reset_rows[0])}.")
@@ -66,7 +66,7 @@ def _drift(facts: Facts, alarms: Sequence[AlarmLine]) -> list[str]:
 
 
 def _alarms(facts: Facts, alarms: Sequence[AlarmLine]) -> list[str]:
-    """When it rose most and last, by how much and why; and how it is now."""
+    """When the error rose most and last, by how much and why; and its current state."""
     largest, last = max(alarms, key=lambda line: line.ratio), alarms[-1]
     count = facts.log.alarms.count
     if count == 1:
@@ -102,7 +102,7 @@ def _measure(alarms: Sequence[AlarmLine]) -> AlarmLine:
 
 
 def steps_ahead(figures: Sequence[Mapping[str, float | None]]) -> str:
-    """How a forecast does at its last step."""
+    """The error of a forecast at its last step."""
     error, season = figures[-1]["rmse"], figures[-1][BASELINE_ERRORS[OneSeasonAgo.name]]
     if error is None or not season:
         return "This is about the first step."
@@ -112,7 +112,7 @@ def steps_ahead(figures: Sequence[Mapping[str, float | None]]) -> str:
 
 
 def intervals(facts: Facts) -> str:
-    """What became of the intervals."""
+    """The coverage of the intervals."""
     level, coverage = facts.log.level, facts.coverage
     if coverage is None:
         return "There were no intervals: ask for them with a level, such as 0.9."

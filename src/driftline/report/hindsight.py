@@ -18,8 +18,8 @@ from driftline.report.pyramid import Pyramid
 from driftline.tables.inputs import Array
 
 STRETCHES = 256
-NUMBERS = 2**21  # that all triangles together may hold
-WIDEST = 256  # features; beyond that a triangle costs far more than most learners do
+NUMBERS = 2**21  # the largest number of values in all triangles
+WIDEST = 256  # features; beyond that, a triangle costs far more than most learners
 
 
 def stacked(above: Array, below: Array) -> Array:
@@ -35,7 +35,7 @@ def _triangles(rows: Array) -> Array:
     return stacked(np.zeros((n, k, k)), rows)
 
 
-BESIDE = 3  # columns beside the features: 1, p and y
+BESIDE = 3  # columns in addition to the features: 1, p and y
 
 
 def merged(triangles: Array, each: int) -> Array:
@@ -62,7 +62,7 @@ class Hindsight:
         return 1 << (most.bit_length() - 1)
 
     def add(self, X: Array, predictions: Array, y: Array) -> None:
-        """Takes rows; one with a value that is not finite counts as a row of zeros."""
+        """Adds rows; a row with a value that is not finite counts as zeros."""
         if X.shape[1] > self.features:
             self._widen(X.shape[1])
         rows = np.zeros((len(X), self.features + BESIDE))
@@ -128,7 +128,7 @@ class Hindsight:
 
     @classmethod
     def restored(cls, state: Mapping[str, Any]) -> Hindsight:
-        """From what :meth:`state` gave."""
+        """Restores the result of :meth:`state`."""
         state = dict(state)
         hindsight = cls(int(state.pop("features")))
         hindsight.rows, hindsight.waiting = int(state.pop("rows")), np.array(state.pop("waiting"))
@@ -137,7 +137,7 @@ class Hindsight:
 
 
 def best_fixed(triangles: Array) -> tuple[Array, Array, Array]:
-    """The weights with the least squared error on all rows, constant first; losses by stretch; spreads of the features.
+    """The weights with the smallest squared error on all rows, constant first; losses by stretch; spreads of the features.
 
     Where features depend on each other the shortest weights are taken, in units of the features' sizes.
     """

@@ -9,7 +9,7 @@ import numpy as np
 
 from driftline.tables.inputs import Array
 
-PIECES = 48  # of a key's history: when they are full, neighbours are joined
+PIECES = 48  # pieces of a key's history: when all are used, neighbours are joined
 MARKS = 8  # the latest alarms of a key whose rows are kept
 _SUMS = ("rows", "loss", "later_rows", "later_loss", "alarms", "last_alarm")
 _PIECE = ("rows", "loss", "label", "prediction")
@@ -17,7 +17,7 @@ _PIECE = ("rows", "loss", "label", "prediction")
 
 @dataclass(frozen=True)
 class KeyFacts:
-    """What became of one key.
+    """The results of one key.
 
     Attributes:
         key: its name.
@@ -46,7 +46,7 @@ class KeyFacts:
 
 
 class KeyLog:
-    """Takes a run block by block. Keys are numbered in the order in which they come.
+    """Collects the results of a run block by block. Keys are numbered in order of appearance.
 
     Args:
         history: keep what the page draws, 1.6 kB a key.
@@ -92,7 +92,7 @@ class KeyLog:
         self._add_later(key, number, loss)
 
     def _add_later(self, key: Array, number: Array, loss: Array) -> None:
-        """The errors after the last alarm of their key."""
+        """Adds the errors after the last alarm of their key."""
         later = (self.sums[key, 4] > 0) & (number >= self.marks[key, -1])
         np.add.at(self.sums[:, 2], key[later], 1)
         np.add.at(self.sums[:, 3], key[later], loss[later])
@@ -150,13 +150,13 @@ class KeyLog:
         }
 
     def state(self) -> dict[str, Array]:
-        """All that is known, as arrays."""
+        """The whole log as arrays."""
         drawn = {} if self.pieces is None else {"pieces": self.pieces}
         return {"sums": self.sums, "width": self.width, "marks": self.marks, **drawn}
 
     @classmethod
     def restore(cls, state: dict[str, Array]) -> KeyLog:
-        """Back from :meth:`state`."""
+        """Restores the result of :meth:`state`."""
         log = cls(history="pieces" in state)
         for name, array in state.items():
             setattr(log, name, np.array(array))

@@ -15,7 +15,7 @@ from driftline.storage import atomic
 from driftline.tables.inputs import Array
 
 LISTED = 1000  # keys in the table
-SHOWN = 60  # keys with a section
+SHOWN = 60  # keys that get a section
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 380, 170, 52, 8, 8, 22
 
 
@@ -34,8 +34,8 @@ def render(log: KeyLog, keys: list[Any], *, learner: str, target: str, column: s
         keys: in the order of their numbers.
         learner: the kind of the models, for the title.
         target: what they predict.
-        column: where the keys stood.
-        command: what was typed.
+        column: the column of the keys.
+        command: the command line.
     """
     ranked = log.ranked(keys)
     facts = [found for _, found in ranked]

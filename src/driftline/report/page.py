@@ -29,7 +29,7 @@ HERE = Path(__file__).parent
 TEMPLATES, VENDOR = HERE / "templates", HERE / "vendor"
 SHOWN_FEATURES = 25
 BARS = 30
-ZOOMED = ("errors", "predictions", "coverage")  # charts that the script computes anew at every zoom
+ZOOMED = ("errors", "predictions", "coverage")  # charts that the script recomputes at every zoom
 ROLES = ("model", "target", *BASELINES, *(f"weight{n}" for n in range(MOST_WEIGHTS)))  # of lines, each with a colour
 
 
@@ -44,7 +44,7 @@ def write_page(
     title: str | None = None,
     steps: Figures = (),
 ) -> None:
-    """Writes the page so that a reader finds the old file or the new one, never a part."""
+    """Writes the page atomically."""
     atomic.write(path, render(log, command=command, title=title, steps=steps).encode())
 
 
@@ -94,7 +94,7 @@ def render(log: RunLog, *, command: str | None = None, title: str | None = None,
 
 
 def filled(template: str, **values: Any) -> str:
-    """A page, from a template and what it shows."""
+    """Fills a template."""
     check_jinja()
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -106,7 +106,7 @@ def filled(template: str, **values: Any) -> str:
 
 
 def check_jinja() -> None:
-    """ImportError with the extra to install, where pages cannot be written."""
+    """Raises ImportError, naming the extra to install, if jinja2 is missing."""
     try:
         import jinja2  # noqa: F401
     except ImportError as error:
@@ -114,13 +114,13 @@ def check_jinja() -> None:
 
 
 def _vendored(name: str) -> str:
-    """A file of uPlot's, fetched when the package was built; empty where it could not be."""
+    """A file of uPlot, fetched when the package was built; empty if that failed."""
     path = VENDOR / name
     return path.read_text(encoding="utf-8").strip() if path.is_file() else ""
 
 
 def _embedded(value: Any) -> str:
-    """JSON that may stand inside an element of a page, whatever the names in it say."""
+    """JSON that is safe inside an element of a page, whatever names it contains."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
@@ -188,13 +188,13 @@ def _subtitle(facts: Facts) -> list[str]:
 
 
 def _tiles(facts: Facts) -> list[tuple[str, str, str]]:
-    """Value, what it is, and how it is meant."""
+    """The figures at the top: value, name, and explanation."""
     errors = facts.errors
     learner = facts.model_summary.get("learner", "the model")
-    tiles = [(words.number(errors["model"]), f"root mean squared error of {learner}", "large errors weigh more")]
+    tiles = [(words.number(errors["model"]), f"root mean squared error of {learner}", "large errors count more")]
     if facts.sums["counted"]:
         mean = facts.sums["size"] / facts.sums["counted"]
-        tiles.append((words.number(mean), f"mean absolute error of {learner}", "all errors weigh alike"))
+        tiles.append((words.number(mean), f"mean absolute error of {learner}", "all errors count equally"))
     season = facts.log.baselines.known[OneSeasonAgo.name]
     ago = f" ({words.count(season.rows_ago, 'row')} before)" if isinstance(season, OneSeasonAgo) else ""
     tiles += [
@@ -222,7 +222,7 @@ def _tiles(facts: Facts) -> list[tuple[str, str, str]]:
 
 
 def _places(facts: Facts) -> str:
-    """Where labels fell, relative to their intervals."""
+    """The positions of labels relative to their intervals."""
     if facts.coverage is None:
         return ""
     counts = facts.log.places.reshape(BARS, -1).sum(axis=1).tolist()

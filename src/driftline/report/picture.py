@@ -15,7 +15,7 @@ from driftline.report.facts import Facts
 from driftline.report.headline import headline
 from driftline.report.run_log import RunLog
 
-# Those of the page in light colours.
+# The colours of the page in light mode.
 COLOURS = {
     "model": "#0072b2", "last": "#d55e00", "mean": "#8a8f98", "season": "#cc79a7", "fixed": "#009e73",
     "target": "#3d434d", "alarms": "#c1272d", "resets": "#9a4f86",

@@ -51,7 +51,7 @@ class Pyramid:
         return 1 << (len(self.rungs) - 1)
 
     def extend(self, items: Items, level: int = 0) -> None:
-        """Takes buckets of 2^level rows, in order; what came before them must fill such buckets exactly."""
+        """Adds buckets of 2^level rows, in order; the rows before them must fill such buckets exactly."""
         with np.errstate(over="ignore", invalid="ignore"):
             for rung in range(level, len(self.rungs) - 1):
                 items = self._lift(rung, items)
@@ -60,7 +60,7 @@ class Pyramid:
                 self.rungs.append(self._lift(len(self.rungs) - 1, {}))
 
     def _lift(self, rung: int, items: Items) -> Items:
-        """Adds to a rung, leaves there what has no partner, and gives the pairs as buckets of twice the size."""
+        """Adds to a rung, leaves a bucket without a partner there, and returns pairs as buckets of twice the size."""
         joined = _join(self.rungs[rung], items)
         pairs = _count(joined) // 2
         self.rungs[rung] = {name: values[2 * pairs :] for name, values in joined.items()}
@@ -70,11 +70,11 @@ class Pyramid:
         return {name: merge(joined[name][left], joined[name][right]) for name, merge in self.fields.items()}
 
     def buckets(self) -> Items:
-        """All buckets in order; what waits makes a last one that is not full."""
+        """All buckets in order; the last one may not be full."""
         parts = [rung for rung in self.rungs[:-1] if _count(rung)]
         if not parts:
             return dict(self.rungs[-1])
-        rest = parts.pop()  # the largest of them came first
+        rest = parts.pop()  # the largest came first
         with np.errstate(over="ignore", invalid="ignore"):
             while parts:
                 later = parts.pop()
@@ -86,7 +86,7 @@ class Pyramid:
         return {f"{rung}/{name}": values for rung, items in enumerate(self.rungs) for name, values in items.items()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Takes what :meth:`state` gave."""
+        """Restores the result of :meth:`state`."""
         rungs: dict[int, Items] = {0: {}}
         for key, values in state.items():
             rung, name = key.split("/", 1)

@@ -11,7 +11,7 @@ COLUMNS = ("at", "y", "prediction", "lower", "upper")  # "at" is the row's place
 
 
 class RecentRows:
-    """The last ``ROWS`` rows, one line each in the order of ``COLUMNS``; NaN where a value is not known."""
+    """The last ``ROWS`` rows, one line each in the order of ``COLUMNS``; NaN if a value is not known."""
 
     def __init__(self) -> None:
         self.values = np.empty((0, len(COLUMNS)))

@@ -13,12 +13,12 @@ from driftline.report.pyramid import MERGES, Merge
 from driftline.report.recent import COLUMNS
 from driftline.tables.inputs import Array
 
-PLACES = 40  # into which the stretch from one interval below to one above is divided
+PLACES = 40  # bins of the range from one interval width below to one above
 SUMS = (
     "rows",
     "labels",  # rows whose label is known
-    "counted",  # rows with a label, a prediction and a label that was known before: those whose error counts
-    "early",  # rows with an error, and no label that was known before
+    "counted",  # rows whose error counts: they have a label and a prediction, and an earlier label was known
+    "early",  # rows with an error, before which no label was known
     "predicted",
     "y",
     "prediction",
@@ -33,7 +33,7 @@ SUMS = (
     "resets",
     "alarms",
 )
-SAMPLED = ("lot", *COLUMNS[1:])  # the row whose lot is smallest is the bucket's sample
+SAMPLED = ("lot", *COLUMNS[1:])  # the row with the smallest lot is the bucket's sample
 FIELDS: dict[str, Merge] = {
     **dict.fromkeys(SUMS, MERGES["sum"]),
     "y_low": MERGES["low"],
@@ -67,7 +67,7 @@ class RunRows:
 
     @cached_property
     def begun(self) -> Array:
-        """Whether a label was known before the row: a start from nothing says little, so no row counts before."""
+        """Whether a label was known before the row; earlier rows do not count."""
         return np.isfinite(self.baselines[LastValue.name])
 
     @cached_property
@@ -135,7 +135,7 @@ class RunRows:
         return items
 
     def _lots(self) -> Array:
-        """Numbers in [0, 1) that look random and follow from a row's number alone; 2 for rows that are not to be drawn."""
+        """Pseudorandom numbers in [0, 1) that depend only on a row's number; 2 for rows that are not drawn."""
         numbers = np.arange(self.start + 1, self.start + 1 + len(self.y), dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
         for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):  # of SplitMix64
             numbers = (numbers ^ (numbers >> np.uint64(shift))) * np.uint64(factor)
@@ -143,7 +143,7 @@ class RunRows:
         return np.where(self.predicted & np.isfinite(self.y), lots, 2.0)
 
     def places_of_labels(self) -> Array:
-        """How many labels fell into each part of the stretch from one interval below their own to one above."""
+        """The number of labels in each bin of the range from one interval width below their interval to one above."""
         judged, (lower, upper) = self.bounded & self.counted, self.ends
         low, high, label = lower[judged], upper[judged], self.y[judged]
         width = high - low

@@ -31,7 +31,7 @@ from driftline.tables import cells, inputs
 from driftline.tables.inputs import Array, Table
 
 BUCKETS = 4096
-TOO_LARGE = 1e150  # to be squared and summed
+TOO_LARGE = 1e150  # larger values cannot be squared and summed
 
 
 class RunLog:

@@ -12,8 +12,8 @@ from driftline.base.run import Run
 from driftline.tables.inputs import Array
 
 MOST = 512
-NUMBERS = 2**20  # that all snapshots together may hold
-WIDEST = 2**16  # weights; wider models are not followed weight by weight
+NUMBERS = 2**20  # the largest number of values in all snapshots
+WIDEST = 2**16  # weights; wider models are not recorded
 
 
 class Snapshots:
@@ -24,12 +24,12 @@ class Snapshots:
         self.rows = np.empty(0, dtype=np.int64)
         self.weights = np.empty((0, 0))  # of the features, in their order
         self.intercepts = np.empty(0)
-        self.memory = np.empty(0)  # NaN where it is not known
-        self.shares = np.empty((0, 0))  # of the experts of a learner that mixes others; NaN where they are not known
+        self.memory = np.empty(0)  # NaN if it is not known
+        self.shares = np.empty((0, 0))  # the weights of the experts, if the learner has any; NaN if they are not known
         self.experts: tuple[str, ...] = ()
 
     def stride(self, start: int, count: int) -> int:
-        """How often weights are to be taken in a block of ``count`` rows from row ``start`` on.
+        """The number of rows between snapshots in a block of ``count`` rows from row ``start`` on.
 
         It divides both the row and the stretches to come, so that the last row of every stretch is among those taken.
         """
@@ -37,9 +37,9 @@ class Snapshots:
         return min(start & -start, needed) if start else needed
 
     def add(self, total: int, rows: Array, run: Run, weights: Array | None, features: int) -> None:
-        """Takes snapshots after the given rows, in order, of a stream of ``total`` rows so far.
+        """Adds snapshots after the given rows, in order, of a stream of ``total`` rows so far.
 
-        Where ``weights`` has one column more than there are features, the intercept is last.
+        If ``weights`` has one column more than there are features, the intercept is last.
         """
         count = len(rows)
         if weights is None or features > WIDEST:
@@ -67,7 +67,7 @@ class Snapshots:
 
     @property
     def mixed(self) -> Array:
-        """Which snapshots know the shares."""
+        """Which snapshots have the experts' weights."""
         known: Array = np.asarray(np.isfinite(self.shares).all(axis=1))
         return known if self.experts else np.zeros(len(known), dtype=bool)
 
@@ -77,7 +77,7 @@ class Snapshots:
             self.intercepts, self.memory, self.shares = self.intercepts[which], self.memory[which], self.shares[which]
 
     def whole(self, total: int) -> Array:
-        """Which snapshots are the last of a stretch that is over: what comes after it does not replace them."""
+        """Which snapshots are the last of a complete stretch, so that no later one replaces them."""
         return (self.rows // self.width + 1) * self.width <= total
 
     def state(self) -> dict[str, Any]:
@@ -86,7 +86,7 @@ class Snapshots:
 
     @classmethod
     def restored(cls, state: Mapping[str, Any]) -> Snapshots:
-        """From what :meth:`state` gave."""
+        """Restores the result of :meth:`state`."""
         snapshots = cls()
         snapshots.width = int(state["width"])
         snapshots.experts = tuple(json.loads(state["experts"]))

@@ -18,7 +18,7 @@ class Spread:
         self.origin = self.total = self.squares = np.empty(0)
 
     def add(self, X: Array) -> None:
-        """Takes rows; one with a value that is not finite is passed over. X may become wider on the right."""
+        """Adds rows; a row with a value that is not finite is skipped. X may become wider on the right."""
         rows = np.asarray(X[np.isfinite(X).all(axis=1)], dtype=np.float64)
         if not len(rows):
             return
@@ -34,7 +34,7 @@ class Spread:
         self.count += len(rows)
 
     def deviations(self) -> Array:
-        """Of the features."""
+        """The standard deviations of the features."""
         with np.errstate(over="ignore", invalid="ignore"):
             mean = self.total / max(self.count, 1)
             variance = np.maximum(self.squares / max(self.count, 1) - mean**2, 0.0)
@@ -47,7 +47,7 @@ class Spread:
 
     @classmethod
     def restored(cls, state: Mapping[str, Any]) -> Spread:
-        """From what :meth:`state` gave."""
+        """Restores the result of :meth:`state`."""
         spread = cls()
         spread.count = int(state["count"])
         for name in ("origin", "total", "squares"):

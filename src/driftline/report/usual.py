@@ -7,21 +7,21 @@ import numpy as np
 from driftline.tables.inputs import Array
 
 BLOCK = 64  # rows; their mean and spread are compared with those of earlier blocks
-FEWEST_BLOCKS = 4  # before which nothing is usual
-FALSE = 0.01  # the chance that some column is taken for one that moved, if block means are normal numbers
+FEWEST_BLOCKS = 4  # blocks needed to know the usual values
+FALSE = 0.01  # the probability that some column seems to have moved by chance, for normal block means
 EQUAL = 1e-9  # relative: closer numbers differ by rounding
 
 
 class Usual:
-    """Sums over blocks of 64 rows: how far the means and the spreads of a column stray from block to block.
+    """Sums over blocks of 64 rows: how much the means and the spreads of a column vary from block to block.
 
-    The sums as they were after each of the last ``kept`` blocks stay, so that a stretch of rows is compared with
-    the blocks that were over when it began.
+    The sums after each of the last ``kept`` blocks are stored, so that rows can be compared with the blocks that had
+    ended when these rows began.
     """
 
     def __init__(self, kept: int) -> None:
         self.kept = kept
-        self.origin = np.empty((2, 0))  # mean and spread of the first block, from which the others are counted
+        self.origin = np.empty((2, 0))  # mean and spread of the first block, which the sums are relative to
         self.sums = np.zeros((1, 3, 2, 0))  # after each block: the number of blocks, sums, sums of squares
 
     def widen(self, columns: int) -> None:
@@ -35,7 +35,7 @@ class Usual:
             self.sums = np.concatenate([self.sums, new], axis=3)
 
     def add(self, rows: Array) -> None:
-        """Takes whole blocks."""
+        """Adds whole blocks."""
         found = _blocks(rows)
         if not self.origin.shape[1]:
             self.origin = found[0]
@@ -78,9 +78,9 @@ class Usual:
             distance = np.where(far & np.isfinite(change), change / strayed, 0.0)
         limit = _limit(blocks, distance.size)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            wider = np.maximum(now[1] ** 2 - before[1] ** 2, 0.0) / BLOCK  # a mean strays further where values vary more
+            wider = np.maximum(now[1] ** 2 - before[1] ** 2, 0.0) / BLOCK  # a mean varies more when values vary more
             fair = np.where(strayed[0] > 0, distance[0] / np.sqrt(1 + wider / strayed[0] ** 2), distance[0])
-        kind = np.where((fair >= limit) | (distance[0] >= distance[1]), 0, 1)  # a mean that moved says more than a spread
+        kind = np.where((fair >= limit) | (distance[0] >= distance[1]), 0, 1)  # the mean, if both moved
         place = np.arange(len(kind))
         order = np.argsort(-distance[kind, place], kind="stable")[:most]
         order = order[distance[kind, place][order] > 0]

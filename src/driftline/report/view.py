@@ -14,7 +14,7 @@ from driftline.report.rows import SAMPLED
 from driftline.tables.inputs import Array
 
 DIGITS, PLACE_DIGITS = 5, 13
-FEWEST_ROWS = 16  # of a window of errors
+FEWEST_ROWS = 16  # rows of a window of errors
 
 
 def rounded(values: Array, digits: int = DIGITS) -> list[float | int | None]:
@@ -48,7 +48,7 @@ def view(facts: Facts) -> dict[str, Any]:
 
 
 def _spread_out(facts: Facts) -> Array:
-    """The loss of the best fixed model by bucket: a window's is spread over the rows that count in it."""
+    """The loss of the best fixed model by bucket; that of a window is distributed over its counted rows."""
     each = max(facts.window // facts.log.fine.width, 1)
     counted = facts.fine["counted"]
     window = np.arange(len(counted)) // each
@@ -58,7 +58,7 @@ def _spread_out(facts: Facts) -> Array:
 
 
 def _segments(facts: Facts) -> list[tuple[int, Array]]:
-    """Stretches of rows that are kept: the latest ones, and those around the latest alarms before them. First row, rows."""
+    """The stored stretches of rows, as (first row, rows): around earlier alarms, and the latest rows."""
     if facts.log.fine.width == 1:
         return []  # every bucket is a row
     recent = facts.log.recent.values

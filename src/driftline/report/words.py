@@ -69,7 +69,7 @@ def level(value: float) -> str:
 
 
 def date(seconds: float, span: float) -> str:
-    """A day, with the hour where the whole stream lasts for days rather than years."""
+    """A day, with the hour if the whole stream lasts for days rather than years."""
     try:
         moment = _EPOCH + timedelta(seconds=seconds)
     except (OverflowError, ValueError):
@@ -104,7 +104,7 @@ def ratio(value: float) -> str:
 
 
 def compared(error: float, other: float) -> str:
-    """How an error stands to another one: "12 % below", "3 times", "equal to"."""
+    """An error relative to another one: "12 % below", "3 times", "equal to"."""
     if not (math.isfinite(error) and math.isfinite(other)):
         return "not comparable with"
     if error == other:
