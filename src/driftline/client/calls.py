@@ -16,10 +16,10 @@ class Call:
     """A request.
 
     Attributes:
-        method: of HTTP.
-        path: with the query.
-        body: as JSON; None without one.
-        repeatable: whether it may be sent again when the fate of the first is not known.
+        method: the HTTP method.
+        path: the path with the query.
+        body: the body for JSON, or None.
+        repeatable: whether it may be sent again if it is not known whether the first attempt succeeded.
     """
 
     method: str
@@ -34,7 +34,7 @@ def listed() -> Call:
 
 
 def put(name: str, config: dict[str, Any]) -> Call:
-    """Makes a model; a second one with the same configuration changes nothing."""
+    """Creates a model, unless one with the same configuration exists."""
     return Call("PUT", _path(name), _json(config))
 
 
@@ -49,17 +49,17 @@ def delete(name: str) -> Call:
 
 
 def predict(name: str, rows: Iterable[Row], *, batch: bool) -> Call:
-    """Asks. Without ids that changes nothing; with ids the service knows the rows again."""
+    """Predicts rows. With ids, the service stores the rows until their labels arrive; without, nothing changes."""
     return Call("POST", _path(name) + "/predict", _body(rows, batch))
 
 
 def forecast(name: str, rows: Iterable[Row]) -> Call:
-    """Asks for the next rows, which changes nothing."""
+    """Forecasts the next rows; changes nothing."""
     return Call("POST", _path(name) + "/forecast", _body(rows, True))
 
 
 def learn(name: str, rows: Iterable[Row], *, batch: bool) -> Call:
-    """Tells labels. With ids the service learns each once, however often it comes; without, as often as it comes."""
+    """Learns labels. With ids, the service learns each label once, however often it is sent; without, every time."""
     rows = list(rows)
     safe = all(row.get("id") is not None for row in rows)
     return Call("POST", _path(name) + "/learn", _body(rows, batch), repeatable=safe)
@@ -75,7 +75,7 @@ def _body(rows: Iterable[Row], batch: bool) -> bytes:
 
 
 def _plain(row: Row) -> dict[str, Any]:
-    """A row as JSON has it: parts that are None are left out, text stays, and numbers of any kind are floats."""
+    """A row as JSON: without parts that are None, text unchanged, and numbers of any type as floats."""
     given = {part: value for part, value in row.items() if value is not None}
     if "y" in given:
         given["y"] = float(given["y"])

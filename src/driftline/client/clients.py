@@ -22,14 +22,14 @@ One = TypeVar("One")
 Many = TypeVar("Many")
 File = TypeVar("File")
 Done = TypeVar("Done")
-_SILENCE = 45.0  # seconds without a sign of life after which a stream of events is opened again
+_SILENCE = 45.0  # seconds without a keep-alive after which an event stream is reopened
 _KEPT = 30.0  # seconds for which an idle connection is kept; the service closes it after 75
 
 
 class Verbs(ABC, Generic[One, Many, File, Done]):
     """The methods of both clients. The type parameters are their results: an object, several objects, a file, nothing."""
 
-    _sender: str  # the class of httpx that sends the calls
+    _sender: str  # the httpx class that sends the calls
 
     def __init__(
         self, url: str | Sequence[str], token: str | None = None, *, timeout: float = 30.0, patience: float = 30.0
@@ -198,7 +198,7 @@ class AsyncClient(Verbs[Awaitable[Json], Awaitable[list[Json]], Awaitable[bytes]
     _sender = "AsyncClient"
 
     async def events(self, name: str, key: str | None = None) -> AsyncIterator[Event]:
-        """As :meth:`Client.events`."""
+        """Like :meth:`Client.events`."""
         call, lines = calls.get(name, key, "/events"), Lines()
         trial = self._trial(call)
         while True:
@@ -216,7 +216,7 @@ class AsyncClient(Verbs[Awaitable[Json], Awaitable[list[Json]], Awaitable[bytes]
             await asyncio.sleep(trial.pause())
 
     async def close(self) -> None:
-        """As :meth:`Client.close`."""
+        """Like :meth:`Client.close`."""
         await self._http.aclose()
 
     async def __aenter__(self) -> AsyncClient:

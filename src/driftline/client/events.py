@@ -9,13 +9,13 @@ Event = tuple[str, dict[str, Any]]
 
 
 class Lines:
-    """Puts events together from the lines of a stream."""
+    """Assembles events from the lines of a stream."""
 
     def __init__(self) -> None:
         self._fields: dict[str, str] = {}
 
     def take(self, line: str) -> Event | None:
-        """The event that a line completes; None while there is none. Comments, the signs of life, are passed over."""
+        """The event that a line completes, if any. Comments, which keep the connection alive, are skipped."""
         if line:
             name, _, value = line.partition(": ")
             self._fields[name] = value

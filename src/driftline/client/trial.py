@@ -12,17 +12,17 @@ from driftline.client.calls import Call
 
 _SHORTEST, _LONGEST = 0.05, 1.0  # seconds between two attempts
 _NOT_DONE = (503,)  # the service says that nothing was changed
-_UNSURE = (502, 504)  # a proxy or the service lost what stands behind it
+_UNSURE = (502, 504)  # a proxy lost the service, or the service its database
 
 
 class ServiceError(Exception):
     """The service refused a call, or could not be reached for too long.
 
     Attributes:
-        status: of HTTP; None if no service answered.
+        status: the HTTP status; None if no service answered.
         detail: what is wrong.
-        row: the index in the batch of the row that is wrong; None if it is not about a row.
-        field: the part of the request that is wrong, such as ``x.load``; None if it is not about one.
+        row: the index of the invalid row in the batch, if any.
+        field: the invalid part of the request, such as ``x.load``, if any.
     """
 
     def __init__(self, status: int | None, detail: str, row: int | None = None, field: str | None = None) -> None:
@@ -39,9 +39,9 @@ class Trial:
     """One call through all its attempts.
 
     Args:
-        call: to be made.
-        addresses: of the services; the first is tried first.
-        patience: seconds after which no further attempt begins.
+        call: the request.
+        addresses: the addresses of the services, in the order to try them.
+        patience: seconds after which no new attempt starts.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Trial:
         return False
 
     def failed(self, error: Exception, *, sent: bool) -> None:
-        """Notes an attempt without an answer. Raises ServiceError where no further one may follow."""
+        """Records an attempt without an answer. Raises ServiceError if no other attempt is allowed."""
         wrapped = ServiceError(None, f"{self.address} cannot be reached: {type(error).__name__}: {error}")
         if sent:
             self._perhaps(wrapped)
@@ -79,14 +79,14 @@ class Trial:
             self._again(wrapped)
 
     def pause(self) -> float:
-        """Seconds to wait before the next attempt: none before each address was tried once."""
+        """Seconds to wait before the next attempt: 0 until each address was tried once."""
         rounds = self._attempts // len(self._addresses)
         if self._attempts % len(self._addresses):
             return 0.0
         return min(_SHORTEST * 2.0 ** min(rounds - 1, 10), _LONGEST) * random.uniform(0.5, 1.0)
 
     def _perhaps(self, error: ServiceError) -> None:
-        """The call may have been done."""
+        """The error for a call that may have been executed."""
         self._perhaps_done = True
         if not self._call.repeatable:
             words = f"{error.detail}. Whether the labels were learned is not known; labels with an id would be sent again"
@@ -100,7 +100,7 @@ class Trial:
 
 
 def _refusal(status: int, body: bytes) -> ServiceError:
-    """An answer as an error: a problem document, or what a proxy sends in its place."""
+    """The error for an answer: a problem document, or the text that a proxy sent instead."""
     try:
         document: dict[str, Any] = json.loads(body)
         return ServiceError(status, str(document["detail"]), document.get("row"), document.get("field"))

@@ -22,7 +22,7 @@ class Encoded:
 
     Args:
         intake: turns columns into features.
-        ahead: columns; None for all.
+        ahead: the columns known ahead; None for all.
     """
 
     def __init__(self, intake: Intake, ahead: list[Name] | None) -> None:
@@ -30,13 +30,13 @@ class Encoded:
 
     @classmethod
     def begin(cls, features: Sequence[Name], known: Sequence[Any] | None, columns: list[Name], where: str) -> Self:
-        """For rows with these columns.
+        """The encoding for rows with these columns.
 
         Args:
-            features: of the rows so far, which were numbers.
+            features: the features of the rows so far, which were numbers.
             known: columns that are known ahead, by name or place; None for all.
-            columns: of the row that holds text or times.
-            where: who asks, for messages.
+            columns: the columns of the row that holds text or times.
+            where: the caller's name, for messages.
         """
         intake = Intake(fill=False)
         intake.know_numbers(features)
@@ -56,14 +56,14 @@ class Encoded:
         return [name for (column, _), name in features if column in self.ahead]
 
     def rows(self, given: Mapping[Name, Given], learned: Array, where: str) -> tuple[Array, Growth]:
-        """Rows as numbers, and the features that are born in them."""
+        """Rows as numbers, and their new features."""
         columns = list(self.intake.columns)
         if columns and set(columns) != set(given):
             raise ValueError(f"{where}: the feature names differ from those of the first row")
         return self.intake.table({name: given[name] for name in columns or given}, where, learned)
 
     def next_rows(self, X_next: Any, known: Known, last: Array, where: str) -> Array:
-        """The rows to come: what is known of them, and the rest as of the last row."""
+        """The next rows: their known values, and the last row's values for the others."""
         columns = list(self.intake.columns) if self.ahead is None else self.ahead
         if isinstance(X_next, (list, tuple)) and all(isinstance(inputs.named(x), Mapping) for x in X_next):
             parts = [cells.of_row(cells.of_mapping(inputs.named(x), where)) for x in X_next]
@@ -82,22 +82,22 @@ class Encoded:
         return known.filled(np.concatenate(blocks), last, self.intake.names, where)
 
     def plain(self) -> dict[str, Any]:
-        """All of it as plain values."""
+        """The encoding as plain values."""
         return {**self.intake.plain(), "ahead": self.ahead}
 
     @classmethod
     def restored(cls, state: dict[str, Any], names: list[Name] | None) -> Self:
-        """From what :meth:`plain` gave; raises ModelFileError where it does not agree with the features."""
+        """Restores the result of :meth:`plain`; raises ModelFileError if it does not match the features."""
         return cls(read(state, names, fill=False), state["ahead"])
 
 
 def columns_of(x: Any, encoded: bool, where: str) -> dict[Name, Given] | None:
-    """A row or a table by columns; None where it is to be read as numbers.
+    """A row or a table by columns; None if it should be read as numbers.
 
     Args:
         x: a mapping or a frame, or anything else.
-        encoded: whether there are columns of text or times already.
-        where: who asks, for messages.
+        encoded: whether earlier rows had columns of text or times.
+        where: the caller's name, for messages.
     """
     given = inputs.named(x)
     if isinstance(given, Mapping):
@@ -117,7 +117,7 @@ def columns_of(x: Any, encoded: bool, where: str) -> dict[Name, Given] | None:
 
 
 def lost_rows(learner: Learner, given: Mapping[Name, Given], where: str, start: int | None) -> Array:
-    """Rows that miss a value where these are skipped; ValueError that names the first where they are refused."""
+    """The rows with a missing value, which are skipped; raises ValueError for the first if the learner refuses them."""
     missing = {name: cells.missing_in(values) for name, values in given.items()}
     lost: Array = np.any(list(missing.values()), axis=0)
     if learner.missing == "raise" and lost.any():
@@ -129,7 +129,7 @@ def lost_rows(learner: Learner, given: Mapping[Name, Given], where: str, start: 
 
 
 def joined(parts: Sequence[ForecastRun]) -> ForecastRun:
-    """Runs one after the other as one."""
+    """Concatenates runs."""
     ends = [
         None if parts[0].lower is None else np.concatenate([getattr(part, end) for part in parts])
         for end in ("lower", "upper")

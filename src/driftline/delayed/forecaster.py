@@ -75,10 +75,10 @@ class Forecaster:
         self._steps = _STEPS.require("Forecaster", "steps", steps)
         self._known = Known(known)
         self._names: list[Name] | None = None
-        self._encoded: Encoded | None = None  # what is known of columns, once one held text or times
+        self._encoded: Encoded | None = None  # the encoding of columns, once one held text or times
         self._models = [learner.clone() for _ in range(self._steps)]
         self._waiting = [NOTHING] * self._steps
-        self._past = np.empty((0, 0))  # the last rows, newest last: as many as there are steps
+        self._past = np.empty((0, 0))  # the last rows, newest last, one for each step
         self._rows = 0
         self._ready: list[Learner | None] = [None] * self._steps  # models that have learned all labels
 
@@ -94,7 +94,7 @@ class Forecaster:
 
     @property
     def known(self) -> list[Name] | None:
-        """The features that are known ahead, or the columns where some hold text or times; None for all."""
+        """The features that are known ahead, or the columns if some hold text or times; None for all."""
         return self._known.given if self._encoded is None else self._encoded.ahead
 
     @property
@@ -128,7 +128,7 @@ class Forecaster:
         """Forecasts each row once from each step ahead, then learns it.
 
         Args:
-            X: (T, d) array or frame, which may hold text and times; (T, 0) where there are no features.
+            X: (T, d) array or frame, which may hold text and times; (T, 0) without features.
             y: (T,) labels.
             level: also return intervals at this level.
         """
@@ -145,7 +145,7 @@ class Forecaster:
     def _learn_columns(
         self, columns: dict[Name, Given], y: Array, level: float | None, where: str, start: int | None
     ) -> ForecastRun:
-        """Encodes rows and learns them, up to each that brings a feature at once."""
+        """Encodes and learns rows, in stretches that end where a row brings a new feature."""
         if self._encoded is not None:
             encoded = self._encoded.copy()
         else:

@@ -119,7 +119,7 @@ class Known:
         return _checked(rows, names, where)
 
     def filled(self, rows: Array, last: Array, names: list[Name] | None, where: str) -> Array:
-        """Rows to come with what is not known of them as of the last row."""
+        """The next rows, with the last row's values for features that are not known ahead."""
         if self._places is None:
             return _checked(rows, names, where)
         found = np.tile(last, (len(rows), 1))

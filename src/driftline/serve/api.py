@@ -29,7 +29,7 @@ _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 class Answer(Protocol):
-    """What Starlette's responses have, and ours."""
+    """The interface that our responses share with Starlette's."""
 
     status_code: int
 
@@ -37,16 +37,16 @@ class Answer(Protocol):
         """Sends it."""
 
 
-Verbs = dict[str, tuple[str | None, Callable[["Call"], Awaitable[Answer]]]]  # the scope that a verb needs, and its work
+Verbs = dict[str, tuple[str | None, Callable[["Call"], Awaitable[Answer]]]]  # the scope that a method needs, and its handler
 
 
 class Api:
     """The service's calls; ``app`` is the ASGI application.
 
     Args:
-        engine: that does the work.
-        tokens: who may do what; without them every caller may do everything, as long as it calls a loopback name.
-        ending: whether the service stops.
+        engine: executes the calls.
+        tokens: who may do what; None lets every caller do everything, but only under a loopback name.
+        ending: tells whether the service is stopping.
     """
 
     def __init__(self, engine: Engine, tokens: Tokens | None = None, ending: Callable[[], bool] = lambda: False) -> None:
@@ -133,7 +133,10 @@ class Api:
 
     async def _body(self, call: Call) -> bytes:
         limits = self.engine.limits
-        if call.media_type not in ("application/json", arrow.TYPE):  # a page of another origin cannot send these unasked
+        if call.media_type not in (
+            "application/json",
+            arrow.TYPE,
+        ):  # pages of other origins cannot send these
             raise Problem(415, f"the body must be application/json or {arrow.TYPE}")
         length = call.header(b"content-length") or "0"
         if not length.isdecimal() or int(length) > limits.body:
@@ -216,8 +219,8 @@ class Resource:
     """An ASGI application for one path. It answers every error with a problem document.
 
     Args:
-        api: that it is part of.
-        verbs: that it knows; none where nothing is at the path.
+        api: the interface that it belongs to.
+        verbs: the handlers by method; empty if nothing is at the path.
     """
 
     def __init__(self, api: Api, verbs: Verbs) -> None:
@@ -255,7 +258,7 @@ class Resource:
 
 
 class _Json:
-    """An answer in JSON, without the generality of Starlette's."""
+    """A JSON answer: a simpler, faster version of Starlette's."""
 
     def __init__(self, content: Any, status: int = 200) -> None:
         self.status_code = status
@@ -268,7 +271,7 @@ class _Json:
 
 
 def _require_loopback(host: str) -> None:
-    """Refuses other names of this machine, by which a page of another origin may reach it."""
+    """Refuses other names of this machine, which a page of another origin could use to reach it."""
     if (host if host.endswith("]") else host.rpartition(":")[0] or host) not in _LOOPBACK:
         raise Problem(403, f"without tokens the service only answers requests to {', '.join(_LOOPBACK)}")
 

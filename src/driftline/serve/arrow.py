@@ -13,7 +13,7 @@ _OWN = ("id", "key", "y")
 
 
 def as_json(data: bytes, most: int) -> bytes:
-    """The same batch as JSON has it. A feature that is null is left out of its row."""
+    """The batch in the form of a JSON request. Features that are null are left out."""
     try:
         import pyarrow as pa
     except ImportError:

@@ -1,4 +1,4 @@
-"""``driftline serve``, ``driftline backup`` and ``driftline token``. Imports are made when they run."""
+"""``driftline serve``, ``driftline backup`` and ``driftline token``. Modules are imported when they run."""
 
 from __future__ import annotations
 

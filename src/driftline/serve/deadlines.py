@@ -13,11 +13,11 @@ R = TypeVar("R")
 
 
 class Deadlines(Generic[T]):
-    """Ends what takes too long, up to twice the limit after it began. A timer for each wait would cost more than the wait.
+    """Ends items that take too long, at most twice the limit after they began. A timer for each item would cost more.
 
     Args:
         seconds: the limit.
-        end: what is done to an item that is late.
+        end: called with an item that is late.
     """
 
     def __init__(self, seconds: float, end: Callable[[T], None]) -> None:
@@ -27,18 +27,18 @@ class Deadlines(Generic[T]):
         self._timer: asyncio.TimerHandle | None = None
 
     def add(self, item: T) -> None:
-        """The item's time begins."""
+        """Starts the time of an item."""
         self._young.add(item)
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(self.seconds, self._turn)
 
     def discard(self, item: T) -> None:
-        """The item is done, or gone."""
+        """Removes an item that is done."""
         self._young.discard(item)
         self._old.discard(item)
 
     def _turn(self) -> None:
-        """Ends the items that were old already, and makes the young ones old."""
+        """Ends the old items, and makes the young ones old."""
         late, self._old, self._young = self._old, self._young, set()
         self._timer = asyncio.get_running_loop().call_later(self.seconds, self._turn) if self._old else None
         for item in late:

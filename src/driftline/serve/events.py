@@ -10,17 +10,17 @@ from typing import Any
 from driftline.serve.engine import Engine
 from driftline.serve.problems import Problem
 
-EVERY, ALIVE = 1.0, 15.0  # seconds between two looks, and between two signs of life
-_BACKLOG = 8  # events that a slow listener may be behind
+EVERY, ALIVE = 1.0, 15.0  # seconds between two checks, and between two keep-alives
+_BACKLOG = 8  # events that may wait for a slow listener
 
 
 class Events:
     """The streams of events of a service.
 
     Args:
-        engine: that knows the models.
-        most: streams at the same time.
-        ending: whether the service stops; then the streams end.
+        engine: has the models.
+        most: the largest number of streams.
+        ending: tells whether the service is stopping; then the streams end.
     """
 
     def __init__(self, engine: Engine, most: int, ending: Callable[[], bool]) -> None:
@@ -30,11 +30,11 @@ class Events:
 
     @property
     def count(self) -> int:
-        """How many streams are open."""
+        """The number of open streams."""
         return sum(map(len, self._listeners.values()))
 
     async def open(self, name: str, key: str | None) -> AsyncIterator[bytes]:
-        """A stream of events; Problem 404 where there is no such model, 503 where there are too many streams."""
+        """A stream of events; raises Problem 404 if there is no such model, 503 if there are too many streams."""
         if self.count >= self._most:
             raise Problem(503, f"{self._most} event streams are already open, the maximum")
         seen, status, alarms = await self._engine.call(self._news, name, key, 0)
@@ -63,7 +63,7 @@ class Events:
             self._listeners.get(place, set()).discard(queue)
 
     async def _watch(self, place: tuple[str, str | None], seen: int) -> None:
-        """Tells the listeners of a model what is new, until there are none."""
+        """Sends changes to the listeners of a model, until there are none."""
         told: dict[str, Any] | None = None
         try:
             while self._listeners[place] and not self._ending():
@@ -81,7 +81,7 @@ class Events:
 
     def _tell(self, place: tuple[str, str | None], event: bytes | None) -> None:
         for queue in self._listeners[place]:
-            behind = queue.full()  # then its stream ends: one that connects again is told everything, and misses no alarm
+            behind = queue.full()  # its stream ends; after reconnecting, it gets the latest alarms again
             while behind and not queue.empty():
                 queue.get_nowait()
             queue.put_nowait(None if behind else event)

@@ -12,8 +12,8 @@ from driftline.serve.problems import Problem
 from driftline.serve.store import LostError
 
 _log = logging.getLogger("driftline.serve")
-_TOGETHER = 1_000  # calls that are committed together, at most
-_IDLE = 0.5  # seconds without a call after which the thread looks around
+_TOGETHER = 1_000  # the most calls that are committed together
+_IDLE = 0.5  # seconds without a call after which the thread does other work
 
 
 class Job(NamedTuple):
@@ -25,7 +25,7 @@ class Job(NamedTuple):
     arguments: tuple[Any, ...]
 
     def outcome(self) -> Any:
-        """Does the work: its result, or the Problem that it met."""
+        """Executes the call; returns its result, or the Problem that it raised."""
         try:
             return self.work(*self.arguments)
         except Problem as problem:
@@ -41,7 +41,7 @@ class Jobs:
     """The calls that wait for the thread.
 
     Args:
-        most: how many may wait; further ones are refused with 503.
+        most: how many may wait; more are refused with 503.
     """
 
     def __init__(self, most: int) -> None:
@@ -58,11 +58,11 @@ class Jobs:
         return await future
 
     def end(self) -> None:
-        """No call after those that wait now is taken."""
+        """Accepts no more calls."""
         self._queue.put(None)
 
     def take(self) -> tuple[list[Job], bool]:
-        """The calls that wait, none of them after half a second without one; and whether more are to be taken."""
+        """The waiting calls, or none after half a second without a call; and whether more may follow."""
         jobs: list[Job] = []
         try:
             job = self._queue.get(timeout=_IDLE)
@@ -84,7 +84,7 @@ class Jobs:
 
 
 def refuse(jobs: Iterable[Job], problem: Problem) -> None:
-    """Answers calls with a problem; those that were answered before stay so."""
+    """Answers calls with a problem, unless they were already answered."""
     deliver([(job, problem) for job in jobs])
 
 
@@ -96,7 +96,7 @@ def deliver(done: list[tuple[Job, Any]]) -> None:
     for loop, pairs in loops.items():
         try:
             loop.call_soon_threadsafe(_settle, pairs)
-        except RuntimeError:  # the loop is closed: nobody waits any more
+        except RuntimeError:  # the loop is closed
             continue
 
 

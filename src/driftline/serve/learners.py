@@ -11,7 +11,7 @@ from driftline.serve.problems import Problem
 
 
 def learner_of(spec: dict[str, Any], field: str = "learner") -> Learner:
-    """A learner from its name and its parameters; Problem 422 where there is no such learner."""
+    """A learner from its name and its parameters; raises Problem 422 if there is no such learner."""
     known, name = registry.regressors(), spec["learner"]
     if name not in known:
         raise Problem(422, f"there is no learner {name!r}.{closest(name, known)}", field=field)

@@ -19,7 +19,7 @@ class Limits(Checked):
         models: of one service.
         keys: of a keyed model.
         steps: of a model that forecasts.
-        waiting: rows of a model that wait for their labels. Beyond that the oldest are let go, and counted.
+        waiting: rows of a model that wait for their labels. Beyond that, the oldest are dropped and counted.
         remembered: labels of a model whose ids are known again.
         queue: calls that wait for the log; further ones are answered with 503.
         connections: open at the same time.

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any
 
 _ABOUT = {
-    "commits": ("counter", "Groups of calls that were committed."),
-    "entries": ("counter", "Calls that were written to the log."),
-    "learned": ("counter", "Rows that were learned."),
-    "snapshots": ("counter", "Learners that were saved."),
-    "refused_full": ("counter", "Calls that were refused for want of room on disk."),
+    "commits": ("counter", "Committed groups of calls."),
+    "entries": ("counter", "Calls written to the log."),
+    "learned": ("counter", "Learned rows."),
+    "snapshots": ("counter", "Saved learners."),
+    "refused_full": ("counter", "Calls refused because the disk was full."),
 }
 _OF_MODELS = {
     "rows": ("counter", "Labels that a model has learned."),
     "waiting": ("gauge", "Rows that wait for their labels."),
-    "dropped": ("counter", "Rows that were let go because too many waited."),
+    "dropped": ("counter", "Rows dropped because too many were waiting."),
     "mse": ("gauge", "Mean squared error of the predictions."),
     "mae": ("gauge", "Mean absolute error of the predictions."),
     "coverage": ("gauge", "Share of labels inside their interval."),
@@ -49,7 +49,7 @@ def text(counts: dict[str, int], models: list[dict[str, Any]], calls: dict[int, 
 
 
 def resident() -> int:
-    """Bytes of memory of this process; 0 where the system does not say."""
+    """Bytes of memory of this process; 0 if the system does not say."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):

@@ -44,21 +44,21 @@ class Model:
     """A served model: one learner, or one for each key.
 
     Args:
-        number: told apart by it from an earlier model of the same name.
-        config: as it was put.
-        since: when, in seconds since 1970.
+        number: distinguishes it from an earlier model of the same name.
+        config: the configuration of the request that created it.
+        since: when it was created, in seconds since 1970.
     """
 
     def __init__(self, number: int, name: str, config: dict[str, Any], since: float, limits: Limits) -> None:
         self.number, self.name, self.config, self.since, self.limits = number, name, config, since, limits
         base = learner_of(config)
         self.base: Learner | Forecaster = base if config["steps"] is None else Forecaster(base, config["steps"])
-        self.base.to_bytes()  # refuses now what could never be saved
+        self.base.to_bytes()  # refuses a model that cannot be saved
         self.units: dict[str, Unit] = {} if config["keyed"] else {"": self._new_unit("")}
-        self.ids: dict[str, str] = {}  # of the rows that wait, the oldest first, and their keys
-        self.labels = 0  # that came with an id
+        self.ids: dict[str, str] = {}  # ids of waiting rows, the oldest first, and their keys
+        self.labels = 0  # labels that came with an id
         self.learned = 0  # rows since the service started
-        self.changed: set[str] = set()  # keys whose units changed since the log was told
+        self.changed: set[str] = set()  # keys whose units changed since the last log entry
         self.recent = Recent()
         self.alarms: deque[tuple[int, dict[str, Any]]] = deque(maxlen=KEPT)
 
@@ -66,18 +66,18 @@ class Model:
         return Unit(key, self.base.clone(), self.config["level"])
 
     def add(self, unit: Unit) -> None:
-        """Puts a unit from a snapshot in its place; :meth:`order_ids` once all are there."""
+        """Adds a unit from a snapshot; call :meth:`order_ids` after the last one."""
         self.units[unit.key] = unit
 
     def order_ids(self) -> None:
-        """Finds the order of the rows that wait from the units."""
+        """Restores the order of the waiting rows from the units."""
         rows = [(row.asked, id, unit.key) for unit in self.units.values() for id, row in unit.waiting.items()]
         self.ids = {id: key for _, id, key in sorted(rows)}
 
     # What a call means: which of its rows have an effect.
 
     def new_questions(self, rows: Sequence[Row], remembered: Remembered) -> tuple[list[int], list[Answer | None]]:
-        """The rows that will wait, and the answers to those that are known already; Problem 409 where they differ."""
+        """The rows that will wait, and the answers to those that are known already; raises Problem 409 if they differ."""
         new, answers, batch = [], [], dict[str, Row]()
         for index, row in enumerate(rows):
             self._check_key(row, index, needed=True)
@@ -100,7 +100,7 @@ class Model:
         return new, answers
 
     def new_labels(self, rows: Sequence[Row], remembered: Remembered) -> list[int]:
-        """The rows to learn: all but those that are known already; Problem 404 or 409 where an id does not fit."""
+        """The rows to learn, without those that are known already; raises Problem 404 or 409 if an id does not fit."""
         if isinstance(rows, BatchTable) and not self.config["keyed"]:
             return list(range(len(rows)))
         new, batch = [], dict[str, Row]()
@@ -146,14 +146,14 @@ class Model:
         if row.x is not None and row.digest() != digest:
             raise Problem(409, f"the id {row.id!r} was already used with other features", row=index, field="x")
 
-    # The effect of a call. A replay of the log takes the same way.
+    # The effect of a call, live or in a replay of the log.
 
     def ask(self, row: Row, index: int) -> Answer:
-        """Answers a row that does not wait."""
+        """Answers a row without an id."""
         return self._asked(self._unit(row.key, {}), row, index)[1]
 
     def wait(self, rows: Sequence[Row], new: list[int], overdue: list[str], entry: int) -> list[tuple[int, Answer]]:
-        """Answers rows, which then wait for their labels, all or none; and lets rows go that waited too long.
+        """Answers rows, all or none, which then wait for their labels. Drops the oldest rows if too many wait.
 
         Units that know the entry already, from a snapshot, are skipped.
         """
@@ -184,7 +184,7 @@ class Model:
         self.changed.add(unit.key)
 
     def correct(self, id: str, answer: Answer) -> None:
-        """Puts an answer that was given in the place of one that was computed again."""
+        """Replaces a recomputed answer by the one that was given."""
         waiting = self.waiting(id)
         assert waiting is not None
         waiting.answer = answer
@@ -194,7 +194,7 @@ class Model:
         return list(islice(self.ids, max(len(self.ids) + coming - self.limits.waiting, 0)))
 
     def learn(self, rows: Sequence[Row], new: list[int], entry: int, at: float) -> list[Told]:
-        """Learns rows in their order, all or none; what is to be remembered of those with ids.
+        """Learns rows in order, all or none; returns the records of those with ids.
 
         Units that know the entry already, from a snapshot, are skipped.
         """
@@ -231,7 +231,7 @@ class Model:
         return told
 
     def _learn_table(self, block: BatchTable, entry: int, at: float) -> list[Told] | None:
-        """Learns a table at once, with the bits of its rows one by one; None where that is to be done instead."""
+        """Learns a table at once, bit for bit as row by row; None if it has to be learned row by row."""
         unit = self.units[""]
         if unit.place >= entry:
             return []
@@ -307,7 +307,7 @@ class Model:
         return list(zip(said.predictions.tolist(), *ends, strict=True))
 
     def _unit(self, key: str, made: dict[str, Unit]) -> Unit:
-        """The unit of a key; one that is not there yet is made, and entered by the caller if it is to stay."""
+        """The unit of a key. A new one is added to ``made``, not to the model."""
         unit = self.units.get(key) or made.get(key)
         if unit is None:
             if len(self.units) + len(made) >= self.limits.keys:
@@ -315,10 +315,10 @@ class Model:
             unit = made[key] = self._new_unit(key)
         return unit
 
-    # What it says about itself.
+    # Status.
 
     def status(self, key: str | None = None) -> dict[str, Any]:
-        """As ``GET /v1/models/{name}`` answers, of all keys or of one."""
+        """The answer of ``GET /v1/models/{name}``, for all keys or for one."""
         units = list(self.units.values()) if key is None else [self._known(key)]
         scores: list[Scores] = [unit.scores for unit in units]
         memory = _memory(units[0].learner) if len(units) == 1 else None
@@ -347,7 +347,7 @@ class Model:
 
 
 def _memory(learner: Learner | Forecaster) -> float | None:
-    """Roughly how many rows the weights rest on, where that is known."""
+    """The approximate number of rows that the weights are based on, if known."""
     if isinstance(learner, Forecaster) or learner._core is None:
         return None
     memory = learner._memory()

@@ -32,13 +32,13 @@ _PROBLEMS = {
     "403": "The token may not do this.",
     "404": "Unknown model or id.",
     "408": "The body came too slowly.",
-    "409": "Known with other content.",
+    "409": "Already known with other content.",
     "413": "Too large.",
     "415": "Another media type is needed.",
     "422": "Bad input; the answer names row and field.",
     "503": "Too busy, stopping, or another service leads; nothing was changed.",
-    "504": "The store was lost; whether the call was written is not known. Repeat it, by its id.",
-    "507": "No room on disk.",
+    "504": "The store was lost, and it is not known whether the call was written. Repeat it with its id.",
+    "507": "The disk is full.",
 }
 
 
@@ -46,7 +46,7 @@ def document(requests: Requests) -> dict[str, Any]:
     """The contract of a service with these limits."""
     name = {"type": "string", "pattern": NAME, "maxLength": requests.limits.text}
     one = {"name": "name", "in": "path", "required": True, "schema": name}
-    key = {"name": "key", "in": "query", "schema": {"type": "string"}, "description": "Of a keyed model: which key."}
+    key = {"name": "key", "in": "query", "schema": {"type": "string"}, "description": "The key, for a keyed model."}
     status: Schema = {"type": "object", "additionalProperties": True}
     answers: Schema = {"oneOf": [_ANSWER, _rows(_ANSWER)]}
     return {
@@ -63,8 +63,8 @@ def document(requests: Requests) -> dict[str, Any]:
             "/v1/models/{name}": {
                 "parameters": [one],
                 "get": {**_call("A model, or one of its keys.", {"200": _json(status)}), "parameters": [key]},
-                "put": _call("Makes a model.", {"200": _json(status), "201": _json(status)}, _ref("Model")),
-                "delete": _call("Removes a model.", {"204": {"description": "Gone."}}),
+                "put": _call("Creates a model.", {"200": _json(status), "201": _json(status)}, _ref("Model")),
+                "delete": _call("Deletes a model.", {"204": {"description": "Gone."}}),
             },
             "/v1/models/{name}/predict": {
                 "parameters": [one],

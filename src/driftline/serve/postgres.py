@@ -15,7 +15,7 @@ try:
 except ImportError:
     raise missing_extra("PostgreSQL needs", "psycopg", "postgres") from None
 
-_LOCK = 0x64726966746C  # of the session that leads; PostgreSQL frees it when the session ends
+_LOCK = 0x64726966746C  # key of the lock that the leading session holds; PostgreSQL frees it when the session ends
 _FULL = ("53100", "53200", "54000")  # disk full, out of memory, a limit of the program
 _OPTIONS: dict[str, Any] = {"autocommit": True, "connect_timeout": 5, "tcp_user_timeout": 5000, "client_encoding": "utf8"}
 _DIALECT = {"?": "%s", "INTEGER": "BIGINT", "REAL": "DOUBLE PRECISION", "BLOB": "BYTEA", "WITHOUT ROWID": ""}
@@ -23,14 +23,14 @@ _DIALECT = {"?": "%s", "INTEGER": "BIGINT", "REAL": "DOUBLE PRECISION", "BLOB": 
 
 @cache
 def _spelled(query: str) -> bytes:
-    """A query of SQLite as PostgreSQL has it."""
+    """Translates a query from SQLite's dialect to PostgreSQL's."""
     for word, own in _DIALECT.items():
         query = query.replace(word, own)
     return query.encode()
 
 
 class _Cursor(psycopg.Cursor[Any]):
-    """Takes queries as they are written for SQLite."""
+    """A cursor that accepts queries in SQLite's dialect."""
 
     def execute(self, query: Any, *more: Any, **options: Any) -> _Cursor:
         return super().execute(_spelled(query), *more, **options)
@@ -40,7 +40,7 @@ class _Cursor(psycopg.Cursor[Any]):
 
 
 class PostgresStore(Store):
-    """A store in the schema ``driftline`` of a database. It may be used once :meth:`lead` has said so.
+    """A store in the schema ``driftline`` of a database. Use it only after :meth:`lead` returned True.
 
     Args:
         address: ``postgresql://user@host/database``.
@@ -54,7 +54,7 @@ class PostgresStore(Store):
         self.written_by = {}
 
     def lead(self) -> bool:
-        """Whether this service may write now: it holds the lock of the database, on the session by which it writes."""
+        """Whether this service may write: whether its session holds the lock of the database."""
         self.close()
         try:
             db = psycopg.connect(self._address, cursor_factory=_Cursor, **_OPTIONS)
@@ -84,7 +84,7 @@ class PostgresStore(Store):
 
     @contextmanager
     def _checked(self) -> Iterator[psycopg.Connection[Any]]:
-        """The connection. LostError without one: the lock is gone with it, and nothing may be written any more."""
+        """The connection; raises LostError if it is lost, because the lock is lost with it."""
         if self._db is None:
             raise LostError("there is no connection to PostgreSQL")
         try:

@@ -7,13 +7,13 @@ from typing import Any
 
 
 class Problem(Exception):  # noqa: N818 - the word of the RFC
-    """A call that is refused; nothing was learned by it, unless the status is 504: then that is not known.
+    """A refused call. It changed nothing, except that with status 504 this is not known.
 
     Args:
-        status: of HTTP.
-        detail: what is wrong, for the caller to read.
-        row: its index in a batch.
-        field: the part of the request that is wrong, such as ``x.load``.
+        status: the HTTP status.
+        detail: an explanation for the caller.
+        row: the index of the invalid row in a batch.
+        field: the invalid part of the request, such as ``x.load``.
     """
 
     def __init__(self, status: int, detail: str, *, row: int | None = None, field: str | None = None) -> None:

@@ -19,10 +19,10 @@ class Chunk:
     """Rows that were learned together, for the live page.
 
     Attributes:
-        learned: rows of the model before them, since the service started.
-        before: rows of the unit before them.
-        key: of the unit.
-        said: what was said of each, or the run of a table.
+        learned: rows that the model had learned before these, since the service started.
+        before: rows that the unit had learned before these.
+        key: the key of the unit.
+        said: the predictions, or the run of a table.
         y: the labels of a table.
     """
 
@@ -33,7 +33,7 @@ class Chunk:
     y: Array | None = None
 
     def rows(self) -> list[tuple[Any, ...]]:
-        """The latest of them: number, prediction, ends of the interval, label, key."""
+        """The latest rows: number, prediction, interval ends, label, key."""
         if isinstance(self.said, list):
             all_rows = [(*outcome.answer, outcome.y) for outcome in self.said]
         else:

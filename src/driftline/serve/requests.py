@@ -14,13 +14,13 @@ from driftline.serve.schema import Check, Schema, compile_schema, parse
 from driftline.tables.inputs import Array
 
 NAME = "^[A-Za-z0-9][A-Za-z0-9._-]*$"
-_TABLE = 8  # rows from which a batch is worth a table
+_TABLE = 8  # the fewest rows of a batch that are read as a table
 _NO_CONTROLS = "^[^\\x00-\\x1f\\x7f\\ud800-\\udfff]+$"
 
 
 @dataclass(slots=True)
 class Row:
-    """One row of a call: a question where it has no label."""
+    """One row of a call: a question if it has no label."""
 
     id: str | None
     key: str
@@ -28,7 +28,7 @@ class Row:
     y: float | None
 
     def digest(self) -> bytes:
-        """Tells whether an id comes with the same features again; the order of names does not matter."""
+        """A digest of the features, to recognise a repeated row; the order of names does not matter."""
         x = self.x or ()
         if isinstance(x, dict):
             plain: list[Any] = [(name, value if type(value := x[name]) is str else float(value)) for name in sorted(x)]
@@ -41,7 +41,7 @@ class BatchTable(Sequence[Row]):
     """Labels without ids, all with the same features: a batch as a table.
 
     Attributes:
-        names: of the features; None where they come in their order.
+        names: the names of the features; None if rows are arrays.
         X: the features, one row each.
         y: the labels.
     """
@@ -58,7 +58,7 @@ class BatchTable(Sequence[Row]):
 
 
 def table_of(data: bytes) -> BatchTable | None:
-    """A body as a table, where it is one and all of it is sound but for the names of its features; None otherwise."""
+    """A body as a table, if it is a valid one up to the names of its features; None otherwise."""
     found = read_json_table(data)
     if found is None or len(found[2]) < _TABLE:
         return None
@@ -66,9 +66,9 @@ def table_of(data: bytes) -> BatchTable | None:
     try:
         x = parse(first)["x"]
     except Problem:
-        return None  # the place is to be told by its distance from the beginning of the body
+        return None  # a second pass finds the place of the error
     names = list(x) if isinstance(x, dict) else None
-    return BatchTable(names, X, y) if len(x) == X.shape[1] else None  # a name may be there twice
+    return BatchTable(names, X, y) if len(x) == X.shape[1] else None  # a name may appear twice
 
 
 class Requests:
@@ -79,7 +79,7 @@ class Requests:
         text = {"type": "string", "minLength": 1, "maxLength": limits.text, "pattern": _NO_CONTROLS}
         number = {"type": "number"}
         names = {"maxLength": limits.text, "pattern": _NO_CONTROLS}
-        value = {"anyOf": [number, {**text, "description": "A category, which becomes a feature of its own."}]}
+        value = {"anyOf": [number, {**text, "description": "A category, which becomes a separate feature."}]}
         mapping: Schema = {"type": "object", "additionalProperties": value, "propertyNames": names}
         mapping |= {"minProperties": 1, "maxProperties": limits.features, "title": "an object of numbers and texts"}
         array = {
@@ -89,24 +89,24 @@ class Requests:
             "maxItems": limits.features,
             "title": "an array of numbers",
         }
-        x = {"anyOf": [mapping, array], "description": "The features, by name or in their order."}
-        id = {**text, "description": "Yours to choose; the label comes under the same id."}
-        key = {**text, "description": "Of a keyed model: which of its learners."}
+        x = {"anyOf": [mapping, array], "description": "The features, by name or in order."}
+        id = {**text, "description": "Any text; send the label with the same id."}
+        key = {**text, "description": "The key of the learner, for a keyed model."}
         y = {**number, "description": "The label."}
         self.question = _closed({"id": id, "key": key, "x": x}, "x")
         self.label = _closed({"id": id, "key": key, "x": x, "y": y}, "y")
-        self.label["description"] = "With an id, with features, or with both."
+        self.label["description"] = "A label with an id, with features, or with both."
         self.next_row = _closed({"key": key, "x": x}, "x")
         self.model = _closed({
             "learner": {"type": "string", "maxLength": limits.text, "default": "auto",
-                        "description": "As `driftline models` lists them."},
+                        "description": "A name that `driftline models` lists."},
             "params": {"type": "object", "additionalProperties": True, "default": {},
-                       "description": "Of the learner. A learner within is an object of `learner` and `params`."},
+                       "description": "Its parameters. A nested learner is an object with `learner` and `params`."},
             "level": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1, "default": 0.9,
-                      "description": "Of the intervals."},
+                      "description": "The level of the intervals."},
             "steps": {"anyOf": [{"type": "integer", "minimum": 1, "maximum": limits.steps}, {"type": "null"}],
-                      "default": None, "description": "How many rows ahead it forecasts."},
-            "keyed": {"type": "boolean", "default": False, "description": "Whether each key has a learner of its own."},
+                      "default": None, "description": "The number of rows ahead that the model forecasts."},
+            "keyed": {"type": "boolean", "default": False, "description": "Whether each key has its own learner."},
         })  # fmt: skip
         kinds = {"predict": self.question, "learn": self.label, "forecast": self.next_row}
         self._rows = {kind: compile_schema(schema) for kind, schema in kinds.items()}
@@ -152,7 +152,7 @@ class Requests:
 
 
 def _closed(properties: Schema, *required: str) -> Schema:
-    """An object that has these properties and no others."""
+    """The schema of an object with only these properties."""
     return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
 
 
@@ -165,13 +165,13 @@ def _check_row(check: Check, part: Any, index: int) -> None:
 
 
 def row_of(part: dict[str, Any]) -> Row:
-    """A row that was checked."""
+    """A row from a checked object."""
     y = part.get("y")
     return Row(part.get("id"), part.get("key", ""), part.get("x"), None if y is None else float(y))
 
 
 def rows_of(data: bytes) -> Sequence[Row]:
-    """The rows of a body that was checked when it was logged."""
+    """The rows of a logged body, which was checked before."""
     block = table_of(data)
     if block is not None:
         return block

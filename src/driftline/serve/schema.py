@@ -33,11 +33,11 @@ def _no_constant(text: str) -> Any:
     raise ValueError(f"{text} is not a JSON number")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_no_constant)  # json.loads would make one for each call
+_DECODER = json.JSONDecoder(parse_constant=_no_constant)  # json.loads would create one for each call
 
 
 def parse(data: bytes) -> Any:
-    """A body as plain values. NaN and Infinity are refused, as JSON has no such numbers."""
+    """A body as plain values. NaN and Infinity are refused, because they are not valid JSON."""
     try:
         return _DECODER.decode(data.decode())
     except RecursionError:
@@ -72,7 +72,7 @@ def _is(value: Any, kind: str) -> bool:
 
 
 def _any_of(options: list[Schema]) -> Check:
-    """The option whose type is that of the value speaks for it; options differ in type."""
+    """Checks a value against the option with its type; options differ in type."""
     checks = [(option["type"], compile_schema(option)) for option in options]
     words = " or ".join(option.get("title", _article(option["type"])) for option in options)
 
@@ -101,7 +101,7 @@ def _number(schema: Schema) -> Check:
 
 
 def is_finite(value: Any) -> bool:
-    """Whether a value is a number of JSON that a double holds."""
+    """Whether a value is a JSON number in the range of a double."""
     if type(value) is float:
         return math.isfinite(value)
     return type(value) is int and -(2**1023) < value < 2**1023

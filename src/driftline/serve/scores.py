@@ -12,8 +12,8 @@ from driftline.base.alarm import Alarm
 from driftline.base.run import Run
 from driftline.tables.inputs import Array
 
-Answer = tuple[float, float | None, float | None]  # the prediction and the ends of its interval, None until it is earned
-Naive = tuple[float, float]  # what the baselines said: the last label known, and the mean of those known; NaN without any
+Answer = tuple[float, float | None, float | None]  # the prediction and the interval ends, None until there are enough labels
+Naive = tuple[float, float]  # the baselines' predictions: the last label and the mean of all; NaN without any
 
 
 @dataclass(slots=True)
@@ -21,8 +21,8 @@ class ScoredLabel:
     """A label and its prediction.
 
     Attributes:
-        answer: what was said.
-        naive: what the baselines said; None where the row was predicted only now.
+        answer: the prediction and its interval.
+        naive: the baselines' predictions; None if the row was not predicted earlier.
         y: the label.
     """
 
@@ -43,7 +43,7 @@ class Scores:
     alarms: int = 0
     last_alarm: int | None = None  # the number of the label at which the alarm went off, from 1
     last_alarm_at: float | None = None
-    compared: int = 0  # labels before which another was known
+    compared: int = 0  # labels for which an earlier label was known
     last_squared: float = 0.0
     mean_squared: float = 0.0
     newest: float = float("nan")
@@ -55,7 +55,7 @@ class Scores:
         return self.newest, self.total / self.rows if self.rows else float("nan")
 
     def take(self, outcomes: list[ScoredLabel], at: float) -> list[int]:
-        """Adds labels; the numbers of those that raised the alarm."""
+        """Adds labels; returns the numbers of those that raised the alarm."""
         errors = []
         for outcome in outcomes:
             prediction, lower, upper = outcome.answer
@@ -77,14 +77,14 @@ class Scores:
         return self._watch(errors, at)
 
     def take_table(self, run: Run, y: Array, at: float) -> list[int]:
-        """Adds the labels of a run; the numbers of those that raised the alarm."""
+        """Adds the labels of a run; returns the numbers of those that raised the alarm."""
         errors, lower, upper = run.errors, run.lower, run.upper
         assert lower is not None
         assert upper is not None
         judged = np.isfinite(lower) & np.isfinite(upper)
         totals = self.total + np.concatenate([[0.0], np.cumsum(y)])
         counts = np.arange(self.rows, self.rows + len(y))
-        start = 0 if self.rows else 1  # the first label of all has no baseline
+        start = 0 if self.rows else 1  # the very first label has no baseline
         last = np.concatenate([[self.newest], y[:-1]])[start:]
         mean = totals[:-1][start:] / counts[start:]
         with np.errstate(over="ignore"):
@@ -100,7 +100,7 @@ class Scores:
         return self._watch(errors, at)
 
     def _watch(self, errors: Any, at: float) -> list[int]:
-        """Shows the alarm the errors of the latest labels; the numbers of those that raised it."""
+        """Passes the errors of the latest labels to the alarm; returns the numbers of those that raised it."""
         first = self.rows - len(errors) + 1
         raised = [first + int(index) for index in self.alarm.update_many(errors)]
         if raised:
@@ -109,16 +109,16 @@ class Scores:
         return raised
 
     def arrays(self) -> dict[str, Array]:
-        """The state of the alarm, as a file holds it."""
+        """The state of the alarm for a file."""
         return {f"alarm.{name}": array for name, array in self.alarm.__getstate__().items() if isinstance(array, np.ndarray)}
 
     def plain(self) -> dict[str, Any]:
-        """The sums, as JSON has them."""
+        """The sums as JSON values."""
         return {part.name: getattr(self, part.name) for part in fields(self) if part.name != "alarm"}
 
     @classmethod
     def restored(cls, plain: dict[str, Any], arrays: dict[str, Array]) -> Scores:
-        """From what :meth:`plain` and :meth:`arrays` gave."""
+        """Restores the results of :meth:`plain` and :meth:`arrays`."""
         scores = cls(**plain)
         state = {name.removeprefix("alarm."): array for name, array in arrays.items() if name.startswith("alarm.")}
         scores.alarm.__setstate__({"false_every": scores.alarm.false_every, **state})
@@ -129,7 +129,7 @@ def summary(all_scores: list[Scores]) -> dict[str, Any]:
     """The status of a model with one or several learners; None for figures that are not known yet."""
 
     def total(name: str) -> float:
-        return fsum(getattr(scores, name) for scores in all_scores)  # whatever the order of the keys
+        return fsum(getattr(scores, name) for scores in all_scores)  # independent of the order of the keys
 
     def share(name: str, count: float) -> float | None:
         value = total(name) / count if count else np.nan

@@ -25,7 +25,7 @@ _log = logging.getLogger("driftline.serve")
 
 
 class _Lines(logging.Formatter):
-    """Each record as one line of JSON."""
+    """Formats each record as one line of JSON."""
 
     def format(self, record: logging.LogRecord) -> str:
         """The line."""
@@ -61,7 +61,7 @@ def open_store(folder: Path, address: str | None) -> Store:
 
 
 def serve(folder: Path, host: str, port: int, tokens: Path | None, store: str | None, limits: Limits) -> None:
-    """Serves until it is told to stop; StoreError where it cannot start."""
+    """Serves until it is told to stop; raises StoreError if it cannot start."""
     try:
         import uvicorn
 
@@ -86,8 +86,8 @@ def serve(folder: Path, host: str, port: int, tokens: Path | None, store: str | 
     ending.append(server)
     socket = config.bind_socket()
     bound = socket.getsockname()[1]
-    socket.listen(config.backlog)  # calls are taken from the line below on
-    for number in (signal.SIGINT, signal.SIGTERM):  # before uvicorn listens to them, and when it raises them at its end
+    socket.listen(config.backlog)  # calls are accepted from the next line on
+    for number in (signal.SIGINT, signal.SIGTERM):  # before uvicorn handles them, and after it raises them again at its end
         signal.signal(number, lambda *_: setattr(server, "should_exit", True))
     engine.start()
     _log.info("serving on http://%s:%d", host, bound, extra={"more": {"port": bound, "leads": engine.leading}})

@@ -21,7 +21,7 @@ class SqliteStore(Store):
     """One file of SQLite with its write-ahead log, synchronous on every commit. One process at a time.
 
     Args:
-        folder: is made if it is not there.
+        folder: created if it does not exist.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -39,11 +39,11 @@ class SqliteStore(Store):
             self._prepare()
 
     def lead(self) -> bool:
-        """As the base class says: the lock on the folder is held from the start."""
+        """Always True: the lock on the folder is held from the start."""
         return True
 
     def check(self) -> None:
-        """As the base class says: a lock on a folder is never lost."""
+        """Does nothing: a lock on a folder is never lost."""
 
     def close(self) -> None:
         """As the base class says."""
@@ -76,7 +76,7 @@ class SqliteStore(Store):
 
 
 def backup(folder: Path, to: Path) -> None:
-    """Copies a service's folder into a new one while the service runs: all that was acknowledged before the call."""
+    """Copies the folder of a running service, with everything acknowledged before the call."""
     source = folder / FILE
     if not source.is_file():
         raise FileNotFoundError(f"{folder}: not the folder of a service: it has no {FILE}")
@@ -102,7 +102,7 @@ def backup(folder: Path, to: Path) -> None:
 
 @contextmanager
 def _explained(path: Path) -> Iterator[None]:
-    """Raises what SQLite finds wrong with its file as a StoreError that names the file."""
+    """Turns SQLite's errors about its file into a StoreError that names the file."""
     try:
         yield
     except sqlite3.DatabaseError as error:

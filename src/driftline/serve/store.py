@@ -46,8 +46,8 @@ class Entry:
         model: the number of its model.
         kind: "predict" or "learn".
         at: when, in seconds since 1970.
-        body: the request as it came.
-        note: JSON of which rows had an effect, what was answered, and which rows were let go.
+        body: the body of the request.
+        note: JSON that says which rows had an effect, the answers, and which rows were dropped.
     """
 
     number: int
@@ -58,7 +58,7 @@ class Entry:
     note: bytes
 
     def checksum(self) -> int:
-        """Over all of it."""
+        """The checksum of the entry."""
         head = f"{self.number} {self.model} {self.kind} {self.at!r} {len(self.body)} ".encode()
         return zlib.crc32(self.note, zlib.crc32(self.body, zlib.crc32(head)))
 
@@ -68,7 +68,7 @@ class Group:
     """Entries that are committed together."""
 
     entries: list[Entry] = field(default_factory=list)
-    told: list[tuple[int, int, Told]] = field(default_factory=list)  # the model, the label's number in it
+    told: list[tuple[int, int, Told]] = field(default_factory=list)  # the model, and the label's number in it
     created: list[tuple[int, str, dict[str, Any], float]] = field(default_factory=list)
     deleted: list[int] = field(default_factory=list)
 
@@ -91,13 +91,13 @@ class FullError(StoreError):
 
 
 class LostError(StoreError):
-    """The store cannot be reached any more. Whether the last group was written is known when it can be again."""
+    """The store is no longer reachable. Whether the last group was written is known only when it is reachable again."""
 
 
 class Store(ABC):
     """A log, snapshots and ids that survive the process.
 
-    The queries are written once, as SQLite has them. A subclass brings the connection, and spells them in its own dialect.
+    The queries are written once, in SQLite's dialect. A subclass has the connection, and translates them if needed.
 
     Attributes:
         where: names the store in messages.
@@ -109,7 +109,7 @@ class Store(ABC):
 
     @abstractmethod
     def lead(self) -> bool:
-        """Whether this service may use the store now, and no other."""
+        """Whether this service, and no other, may use the store."""
 
     @abstractmethod
     def check(self) -> None:
@@ -121,18 +121,18 @@ class Store(ABC):
 
     @abstractmethod
     def _read(self, query: str, *values: Any) -> list[Any]:
-        """The rows of a short answer."""
+        """All rows of a short result."""
 
     @abstractmethod
     def _stream(self, query: str) -> Iterator[Any]:
-        """The rows of an answer of any length, some at a time."""
+        """Iterates over the rows of a long result."""
 
     @abstractmethod
     def _transaction(self) -> AbstractContextManager[Any]:
-        """A cursor whose changes are on disk when the block ends. FullError if there is no room: then none of them is."""
+        """A cursor whose changes are on disk when the block ends. FullError means a full disk, and no change."""
 
     def _prepare(self) -> None:
-        """Makes the tables of a new store; StoreError if they are those of another version."""
+        """Creates the tables of a new store; raises StoreError if they are of another version."""
         first = {"format": str(FORMAT), "cut": "0", "number": "0", "setting": json.dumps(setting())}
         with self._transaction() as cursor:
             for statement in _TABLES.split(";"):
@@ -156,22 +156,22 @@ class Store(ABC):
         return int(self._meta("number"))
 
     def cut(self) -> int:
-        """The last entry that was cut off."""
+        """The number of the last entry that was removed from the log."""
         return int(self._meta("cut"))
 
     def models(self) -> list[tuple[int, str, dict[str, Any], float, int]]:
-        """The models: number, name, configuration, when they were put, and how many labels came with an id."""
+        """The models: number, name, configuration, time of creation, and the number of labels with an id."""
         query = """SELECT number, name, config, since, (SELECT coalesce(max(label), 0) FROM told WHERE model = number)
                    FROM models ORDER BY number"""
         return [(number, name, json.loads(text), *rest) for number, name, text, *rest in self._read(query)]
 
     def snapshots(self) -> Iterator[Snapshot]:
-        """All of them."""
+        """All snapshots."""
         for row in self._stream("SELECT model, key, place, data FROM snapshots"):
             yield Snapshot(*row)
 
     def entries(self) -> Iterator[Entry]:
-        """The log, from the first entry that was not cut off; StoreError names the first that is damaged or missing."""
+        """The entries of the log; raises StoreError for the first that is damaged or missing."""
         expected = self.cut() + 1
         for *fields, checksum in self._stream(
             "SELECT number, model, kind, at, body, note, checksum FROM log ORDER BY number"
@@ -194,13 +194,13 @@ class Store(ABC):
     # Writing.
 
     def settle(self) -> None:
-        """Notes that all entries were replayed in the present setting."""
+        """Records that all entries were replayed in the current setting."""
         self.written_by = setting()
         with self._transaction() as cursor:
             cursor.execute("UPDATE meta SET value = ? WHERE name = 'setting'", (json.dumps(self.written_by),))
 
     def commit(self, group: Group) -> None:
-        """Returns once all of it is on disk. FullError if there is no room: then nothing of it is."""
+        """Writes a group, and returns once it is on disk. Raises FullError if the disk is full; nothing is written."""
         with self._transaction() as cursor:
             for number, name, config, since in group.created:
                 cursor.execute("INSERT INTO models VALUES (?, ?, ?, ?)", (number, name, json.dumps(config), since))
@@ -218,7 +218,7 @@ class Store(ABC):
             )
 
     def save(self, snapshots: list[Snapshot], cut: int) -> None:
-        """Replaces snapshots, and cuts the log behind an entry."""
+        """Replaces snapshots, and removes the log up to an entry."""
         query = """INSERT INTO snapshots VALUES (?, ?, ?, ?)
                    ON CONFLICT (model, key) DO UPDATE SET place = excluded.place, data = excluded.data"""
         with self._transaction() as cursor:
@@ -232,14 +232,14 @@ class Store(ABC):
             cursor.execute("DELETE FROM told WHERE model = ? AND label <= ?", (model, through))
 
     def tidy(self) -> bool:
-        """Removes some of what deleted models left behind; whether there may be more."""
+        """Removes some ids of deleted models; returns whether there may be more."""
         query = """DELETE FROM told WHERE (model, id) IN (
                      SELECT model, id FROM told WHERE model NOT IN (SELECT number FROM models) LIMIT 5000)"""
         with self._transaction() as cursor:
             return bool(cursor.execute(query).rowcount > 0)
 
     def probe(self) -> bool:
-        """Whether there is room again."""
+        """Whether the disk has room again."""
         try:
             with self._transaction() as cursor:
                 cursor.execute("INSERT INTO room VALUES (?)", (bytes(2**18),))
@@ -251,7 +251,7 @@ class Store(ABC):
 
 
 def setting() -> dict[str, Any]:
-    """What decides whether a replay gives the same bits."""
+    """Describes the versions and the hardware that decide whether a replay gives the same bits."""
     from driftline import _core
 
     return {"driftline": driftline.__version__, "machine": platform.machine(), "instructions": _core.instruction_set()}

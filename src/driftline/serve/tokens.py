@@ -11,8 +11,8 @@ from pathlib import Path
 
 from driftline.serve.problems import Problem, StoreError
 
-SCOPES = ("read", "write", "admin")  # each may do what those before it may
-_EVERY = 1.0  # seconds between two looks at the file
+SCOPES = ("read", "write", "admin")  # each includes those before it
+_EVERY = 1.0  # seconds between two checks of the file
 
 
 def digest_of(token: str) -> str:
@@ -21,15 +21,15 @@ def digest_of(token: str) -> str:
 
 
 def new_token() -> str:
-    """A token that nobody can guess."""
+    """A new random token."""
     return f"dl_{secrets.token_urlsafe(32)}"
 
 
 class Tokens:
-    """The tokens of a file, which is read again when it changes. A line: the hash, the scope, and a name of your choice.
+    """The tokens of a file, which is read again when it changes. A line has the hash, the scope, and any name.
 
     Args:
-        path: of the file; ``#`` begins a comment.
+        path: the file; ``#`` begins a comment.
     """
 
     def __init__(self, path: Path) -> None:
@@ -53,12 +53,12 @@ class Tokens:
         return found
 
     def require(self, header: str | None, scope: str) -> None:
-        """Refuses a call without a token (401), or with one that does not reach so far (403)."""
+        """Refuses a call without a token (401), or whose token lacks the scope (403)."""
         self._look()
         kind, _, token = (header or "").partition(" ")
         given = digest_of(token.strip()).encode() if kind.lower() == "bearer" and token else b""
         rank = -1
-        for known, reach in self._known:  # all of them, always: time tells nothing
+        for known, reach in self._known:  # compares with all of them, so that the time reveals nothing
             rank = max(rank, reach) if hmac.compare_digest(known, given) else rank
         if rank < 0:
             raise Problem(401, "a token is needed: Authorization: Bearer …")
@@ -75,4 +75,4 @@ class Tokens:
             if stamp != self._stamp:
                 self._known, self._stamp = self._read(), stamp
         except (OSError, StoreError, UnicodeDecodeError):
-            return  # the tokens of before stay valid while the file is being replaced
+            return  # the earlier tokens stay valid while the file is being replaced

@@ -31,11 +31,11 @@ class Waiting:
     """A row that was predicted under an id.
 
     Attributes:
-        ticket: of the learner; the row itself where the learner is a forecaster.
-        digest: of the row, by which it is known again.
-        answer: what was said.
-        naive: what the baselines said.
-        asked: the entry of the log, and the row in it.
+        ticket: the learner's ticket; the row itself if the learner is a forecaster.
+        digest: the digest of the row, to recognise it.
+        answer: the prediction and its interval.
+        naive: the baselines' predictions.
+        asked: the log entry, and the row in it.
     """
 
     ticket: Any
@@ -46,7 +46,7 @@ class Waiting:
 
 
 class Unit:
-    """A learner, its rows that wait, and how well it did. A plain model has one unit, a keyed one has one for each key.
+    """A learner, its waiting rows, and its scores. A plain model has one unit, a keyed one has one for each key.
 
     Attributes:
         place: the last entry of the log that changed it.
@@ -63,13 +63,13 @@ class Unit:
 
     @property
     def features(self) -> int:
-        """How many features the learner knows."""
+        """The number of features of the learner."""
         if isinstance(self.learner, Forecaster):
             return int(self.learner._past.shape[1])
         return 0 if self.learner._core is None else self.learner.n_features_in_
 
     def ask(self, x: Features, ahead: int | None = None) -> tuple[Any, Answer]:
-        """A ticket and what is said about a row; nothing changes. ValueError where the learner refuses the row."""
+        """A ticket and the answer for a row; changes nothing. Raises ValueError if the learner refuses the row."""
         if isinstance(self.learner, Forecaster):
             if not self.learner.n_seen_:
                 return x, (0.0, None, None)
@@ -79,16 +79,16 @@ class Unit:
         return ticket, _answer(ticket.prediction, *ticket.ends(self._place))
 
     def tell(self, ticket: Any, y: float) -> None:
-        """Learns a label. ValueError where the learner refuses it; nothing has changed then."""
+        """Learns a label. Raises ValueError, and changes nothing, if the learner refuses it."""
         if isinstance(self.learner, Forecaster):
             self.learner.learn_one(ticket, y)
         else:
             self.learner.tell(ticket, y)
 
     def learn_table(self, names: list[str] | None, X: Array, y: Array) -> Run | None:
-        """Learns rows at once, all or none; None where they are to be learned one by one instead.
+        """Learns rows at once, all or none; returns None if they have to be learned one by one.
 
-        That is so before the first row, where names are new or missing, and where the learner refuses a row, to find it.
+        That is the case before the first row, if names are new or missing, and if the learner refuses a row, to find it.
         The bits are those of single rows, as long as the matrix is small enough for the learner to go row by row itself.
         """
         learner = self.learner
@@ -108,7 +108,7 @@ class Unit:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Restores the learner if the block raises. Tickets that were told are the caller's to restore."""
+        """Restores the learner if the block raises. The caller restores tickets that were told."""
         forecasts = isinstance(self.learner, Forecaster)
         kept: Any = copy.deepcopy(self.learner) if forecasts else self.learner.__getstate__()
         try:
@@ -129,10 +129,10 @@ class Unit:
         brought = {f"{name}={value}" if isinstance(value, str) else name for name, value in x.items()}
         return len(names | brought) > most
 
-    # As bytes.
+    # Bytes.
 
     def to_bytes(self) -> bytes:
-        """All of it, in the format of a model file."""
+        """The unit in the format of a model file."""
         rows = list(self.waiting.values())
         tickets = [row.ticket for row in rows]
         heads, numbers = (tickets, np.empty(0)) if isinstance(self.learner, Forecaster) else packed.pack(tickets)
@@ -156,7 +156,7 @@ class Unit:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Unit:
-        """What :meth:`to_bytes` wrote; raises ModelFileError where it is not sound."""
+        """Restores the result of :meth:`to_bytes`; raises ModelFileError if it is invalid."""
         unit: Unit = model_file.from_bytes(data)
         return unit
 
@@ -187,7 +187,7 @@ def _answer(prediction: float, lower: float, upper: float) -> Answer:
 
 
 def finite_or_none(value: float) -> float | None:
-    """An end of an interval, None until it is earned."""
+    """An end of an interval, None while it is infinite."""
     return value if isfinite(value) else None
 
 
