@@ -1,4 +1,4 @@
-"""Parses what was typed: lists, learners and their parameters."""
+"""Parses arguments: lists, learners and their parameters."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def policies_in(texts: Iterable[str]) -> dict[str, str]:
 
 
 def reading_of(typed: Mapping[str, Any]) -> Options:
-    """The reading options from what was typed, with lists of columns split at commas."""
+    """The reading options from the arguments, with lists of columns split at commas."""
     missing = {"missing": policies_in(typed["missing"] or ())}
     lists = {name: names_in(typed[name]) for name in ("features", "drop", "text") if typed[name] is not None}
     try:
@@ -51,7 +51,7 @@ def reading_of(typed: Mapping[str, Any]) -> Options:
 
 
 def make_model(name: str, settings: Iterable[str], task: str = REGRESS) -> Learner:
-    """A learner by its name, with parameters that were typed as ``name=value``. It skips rows without a label."""
+    """A learner by its name, with parameters given as ``name=value``. It skips rows without a label."""
     return for_task(_regressor(name, settings), task)
 
 

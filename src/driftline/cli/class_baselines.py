@@ -15,21 +15,21 @@ NAMES = ("most frequent class", "last class")
 
 
 class ClassBaselines:
-    """The most frequent class so far and the last one, of those that are known when a row is predicted.
+    """Predict the most frequent class and the last one, among those known when a row is predicted.
 
     Args:
-        delay: classes come so many rows late.
+        delay: how many rows late classes arrive.
     """
 
     def __init__(self, delay: int) -> None:
         self.delay = delay
         self.scores = {name: make_class_scorer() for name in NAMES}
-        self._waiting: list[Any] = []  # classes that are not known yet where the next row is predicted
+        self._waiting: list[Any] = []  # classes that are not known yet when the next row is predicted
         self._counts: Counter[Any] = Counter()
         self._last: Any = None
 
     def add(self, classes: Array) -> None:
-        """Predicts classes, and takes them."""
+        """Predicts the classes of rows, then counts them."""
         said = np.full((len(NAMES), len(classes)), None, dtype=object)
         for row, label in enumerate(classes):
             most = self._counts.most_common(1)
@@ -42,7 +42,7 @@ class ClassBaselines:
             score.add(classes, own, None, lambda: np.ones(len(classes), dtype=bool))
 
     def accuracies(self) -> dict[str, float | None]:
-        """By the names of the baselines."""
+        """The accuracy of each baseline, by name."""
         return {name: figures(score)["accuracy"] for name, score in self.scores.items()}
 
     def state(self) -> dict[str, dict[str, Any]]:
@@ -52,7 +52,7 @@ class ClassBaselines:
         return {"classes": {"known": json.dumps(known)}, **scores}
 
     def restore(self, parts: dict[str, dict[str, Any]]) -> None:
-        """Back to them."""
+        """Restores the result of :meth:`state`."""
         for name, score in self.scores.items():
             score.restore(parts[name])
         known = json.loads(parts["classes"]["known"])

@@ -14,7 +14,7 @@ from driftline.files import Block
 
 
 class Classifying(Following):
-    """Predicts the class of each row, then learns it, or that of the row whose class has come.
+    """Predicts the class of each row, then learns the row whose class has arrived.
 
     Args:
         model: a classifier.
@@ -44,7 +44,7 @@ class Classifying(Following):
         return {f"accuracy of the {name}": value for name, value in self._baselines.accuracies().items()}
 
     def in_words(self) -> list[str]:
-        """Its accuracy, and the baselines'."""
+        """The accuracy of the classifier and of the baselines."""
         own = figures(self.score)["accuracy"]
         if own is None:
             return []

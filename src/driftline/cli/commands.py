@@ -1,4 +1,4 @@
-"""The commands' bodies: check what was typed, do it, and print the result."""
+"""The bodies of the commands: check the arguments, do the work, and print the result."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from driftline.files import Block, DataError, Follower, Options, Rows
 from driftline.files.options import CLASSIFY
 from driftline.tables.inputs import Array
 
-LEVEL = 0.05  # of significance
+LEVEL = 0.05  # significance level
 
 
 @dataclass
@@ -51,7 +51,7 @@ class Entry:
 
     @property
     def loss(self) -> float:
-        """What ranks it, infinite where there is nothing to measure."""
+        """The loss that ranks it; infinite if there is nothing to measure."""
         found = self.measure.loss(figures(self.score))
         return math.inf if self.failure is not None or found is None else found
 
@@ -70,7 +70,7 @@ class ComparisonResult:
         return sorted(self.entries, key=lambda entry: entry.loss)
 
     def p_values(self) -> dict[str, float]:
-        """How likely chance alone makes each learner look as different from the best, adjusted for the number of tests."""
+        """The probability that chance alone makes a learner differ this much from the best, adjusted for several tests."""
         ranked = [entry for entry in self.ranked() if math.isfinite(entry.loss)]
         if not ranked:
             return {}

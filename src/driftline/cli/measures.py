@@ -21,32 +21,32 @@ Figures = dict[str, float | None]
 
 
 class Measure(ABC):
-    """How the predictions of rows are judged.
+    """Measures predictions.
 
     Args:
-        delay: labels come so many rows late.
+        delay: how many rows late labels arrive.
     """
 
-    columns: ClassVar[tuple[str, ...]]  # of a table, beside the name and the time
+    columns: ClassVar[tuple[str, ...]]  # columns of a table, in addition to the name and the time
 
     def __init__(self, delay: int) -> None:
         self.delay = delay
 
     @abstractmethod
     def scorer(self) -> Scorer:
-        """Of one learner."""
+        """A scorer for one learner."""
 
     @abstractmethod
     def add(self, score: Scorer, run: Run, block: Block) -> Array:
-        """Scores a learner's rows, and gives the loss of each."""
+        """Scores a learner's rows; returns the loss of each."""
 
     @abstractmethod
     def loss(self, own: Figures) -> float | None:
-        """What ranks the learners, the least first."""
+        """The loss that ranks the learners."""
 
     @abstractmethod
     def mean_of(self, loss: float) -> float:
-        """The mean loss of a row, from what ranks the learners."""
+        """The mean loss of a row, from the loss that ranks the learners."""
 
     @abstractmethod
     def cells(self, own: Figures) -> list[Any]:
@@ -57,7 +57,7 @@ class Measure(ABC):
         """The simple baselines, each with its name and its figures under ``columns``."""
 
     def see(self, block: Block) -> None:  # noqa: B027 - most have nothing to do
-        """Takes the labels of a block, once for all learners."""
+        """Sees the labels of a block, once for all learners."""
 
 
 class Errors(Measure):
@@ -66,11 +66,11 @@ class Errors(Measure):
     columns = ("rmse", "mae", "r2", "rmse / last value's")
 
     def scorer(self) -> Scorer:
-        """With the baselines."""
+        """A scorer with baselines."""
         return make_scorer(self.delay)
 
     def add(self, score: Scorer, run: Run, block: Block) -> Array:
-        """Squared errors."""
+        """Scores a learner's rows; returns their squared errors."""
         add_run(score, run, block)
         return run.losses
 
@@ -102,11 +102,11 @@ class WrongClasses(Measure):
         self._baselines = ClassBaselines(delay)
 
     def scorer(self) -> Scorer:
-        """Of classes."""
+        """A scorer of classes."""
         return make_class_scorer()
 
     def add(self, score: Scorer, run: Run, block: Block) -> Array:
-        """1 for a wrong class, 0 for a right one, NaN where there is no class or no prediction."""
+        """Scores rows; returns 1 for a wrong class, 0 for a correct one, NaN without a class or a prediction."""
         assert block.y is not None
         add_run(score, run, block)
         known = np.array(
@@ -125,11 +125,11 @@ class WrongClasses(Measure):
         return None if own["accuracy"] is None else 1.0 - own["accuracy"]
 
     def mean_of(self, loss: float) -> float:
-        """The same."""
+        """The error rate itself."""
         return loss
 
     def cells(self, own: Figures) -> list[Any]:
-        """The share of right classes, and of wrong ones."""
+        """The shares of correct and of wrong classes."""
         return [own["accuracy"], self.loss(own)]
 
     def baselines(self, own: Figures) -> list[tuple[str, list[Any]]]:

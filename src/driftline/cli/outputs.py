@@ -77,7 +77,7 @@ class Output:
         """Removes everything that was written."""
 
     def abandon(self) -> None:
-        """Leaves what was written, for a run that resumes from the state."""
+        """Keeps the file, for a run that resumes from the state."""
 
 
 class Standard(Output):
@@ -97,7 +97,7 @@ class Part(Output, ABC):
 
     Args:
         path: the final path.
-        mark: what a state says about it; None to start over.
+        mark: identifies the file of an earlier run; None to start over.
     """
 
     def __init__(self, path: Path, mark: Mark | None) -> None:
@@ -136,7 +136,7 @@ class Part(Output, ABC):
         os.replace(self.path, self.part)
 
     def _rewind(self, file: BinaryIO) -> None:
-        """Cuts off what was written after the last save."""
+        """Truncates the file to the last save."""
         file.truncate(self.begun)
         file.seek(self.begun)
 
@@ -187,7 +187,7 @@ class Part(Output, ABC):
         self.abandon()
 
     def abandon(self) -> None:
-        """Leaves what was written, for a run that resumes from the state. Does not retry what a full disk refused."""
+        """Keeps the file, for a run that resumes from the state. Does not retry a write that failed on a full disk."""
         if self.file is not None:
             for close in (self._end, self.file.close):
                 with suppress(OSError, ValueError):
@@ -283,7 +283,7 @@ class ParquetFile(Part):
 
 @contextmanager
 def _beside(path: Path) -> Iterator[tuple[Path, BinaryIO]]:
-    """Another temporary file, which is removed at the end unless it was renamed."""
+    """A second temporary file, which is removed at the end unless it was renamed."""
     made = atomic.temporary(path, atomic.new_token())
     try:
         with atomic.create(made) as file:
@@ -357,9 +357,9 @@ def open_output(path: str | None, *, ending: str, mark: Mark | None) -> Output:
     """The output for a path: none, the standard output, or a file.
 
     Args:
-        path: as given.
+        path: the path that the user gave.
         ending: the format of the standard output.
-        mark: what was kept of the output; None to begin anew.
+        mark: identifies the output of an earlier run; None to start over.
     """
     if path is None:
         return Output()

@@ -40,8 +40,8 @@ from driftline.report.page import check_jinja
 from driftline.storage import atomic
 
 SAVE_EVERY = 5.0  # seconds
-WAIT = 0.1  # seconds between two looks for signals while nothing arrives
-PIECE = 0.2  # seconds of learning between two looks for signals
+WAIT = 0.1  # seconds between checks for signals while nothing arrives
+PIECE = 0.2  # seconds of learning between checks for signals
 
 
 @dataclass
@@ -51,7 +51,7 @@ class Request:
     source: str
     options: Options
     model: Learner
-    settings: dict[str, Any]  # as a state keeps them, by option
+    settings: dict[str, Any]  # as stored in a state, by option
     delay: int = 0
     level: float | None = None
     steps: int | None = None  # how many rows ahead to forecast; None to predict each row

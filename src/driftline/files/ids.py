@@ -52,7 +52,7 @@ def identified(raw: RawBlock, rows: Rows) -> Identified:
     ids, labels = ids_of(raw, rows.options), labels_of(raw, rows.encoder)
     named = raw.table.schema.names
     features = [name for name in named if rows.options.is_feature(name) and name != rows.options.time]
-    there = np.isnan(labels)  # a row without a label is to be predicted, whatever it lacks
+    there = np.isnan(labels)  # a row without a label is always predicted
     for name in features:
         valid = pyarrow.compute.is_valid(raw.table.column(name))
         there |= np.asarray(valid.to_pylist(), dtype=bool)

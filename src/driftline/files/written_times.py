@@ -200,7 +200,7 @@ class Texts:
         return f"{WRITTEN} {layouts[0]}"
 
     def _check_numbers(self, known: Any) -> None:
-        """Refuses decorated numbers as categories: each would be one of its own."""
+        """Refuses decorated numbers as categories, because each would be a separate category."""
         if share_of(known, LIKE_NUMBERS) > 0.5:
             row = pc.fill_null(pc.match_substring_regex(self.texts, LIKE_NUMBERS), False).to_pylist().index(True)
             words = (

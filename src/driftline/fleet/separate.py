@@ -30,10 +30,10 @@ class Entry:
     """A model with its alarm and counts. Entries are immutable: a call that learns creates new ones.
 
     Attributes:
-        model: of one key.
-        alarm: None where alarms are not kept.
+        model: the model of one key.
+        alarm: its alarm; None if alarms are not kept.
         raised: alarms so far.
-        last: the row of the key that raised the last of them, -1 where there was none.
+        last: the row of the key that raised the last alarm, -1 without one.
         judged: labels whose interval was finite.
         inside: of these, those inside the interval.
     """

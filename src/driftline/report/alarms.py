@@ -32,7 +32,7 @@ class AlarmLine:
         when, since: the alarm's and the onset's place in words.
         before, during: the error before and from the onset on.
         ratio: during / before.
-        level: the error that it has to come back to: that before, or the usual one where it had been quiet.
+        level: the error to return to: the earlier one, or the usual one if it had been quiet before.
         quiet: whether it had been quiet.
         back: the row at which it was back, None where it was not.
         now: the error of the latest rows over the level.
