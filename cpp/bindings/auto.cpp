@@ -60,7 +60,7 @@ template <class T> struct AutoCore : Guarded {
     }
     // A row that cannot be learned; `whole`: its features are those read last.
     void pass_over(bool whole, double label) { model->pass_over(whole ? wide_.data() : nullptr, label); }
-    // Reads row t of a batch; false where a value is out of range.
+    // Reads row t of a batch; returns false if a value is out of range.
     bool take(const Batch& batch, Index t) { return driftline::read_row<T>(batch, t, features(), wide_.data()); }
     Coverage& coverage() { return model->coverage; }
     Status replay(const Batch& batch, Outputs& out) { return model->replay(batch, out); }
@@ -206,7 +206,7 @@ template <class T> std::vector<ExpertReport> experts(AutoCore<T>& self) {
     return out;
 }
 
-// The shares of the linear core, of the core cut off, and of the experts beside it, in the order of Member.
+// The weights of the linear core, of the clamped core, and of the other experts, in the order of Member.
 template <class T> nb::object team(AutoCore<T>& self) {
     InUse use(self);
     double shares[members];
@@ -214,7 +214,8 @@ template <class T> nb::object team(AutoCore<T>& self) {
     return copy_out(shares, members);
 }
 
-// What the linear core and the experts beside it say about a row `ahead` rows beyond the last label, in the order of Member.
+// The predictions of the linear core and the other experts for a row `ahead` rows beyond the last label, in the order of
+// Member.
 template <class T> nb::object said(AutoCore<T>& self, ArrayOf<const double, 1> x, Index ahead) {
     InUse use(self);
     if (static_cast<Index>(x.shape(0)) != self.features() || ahead < 1)
@@ -290,8 +291,7 @@ template <class T> void bind(nb::module_& m, const char* name) {
         .def("importance", &importance<T>, nb::sig("def importance(self) -> tuple[typing.Any, typing.Any, typing.Any]"));
 }
 
-// The final mixture by itself, for experts that Python has. What it made of their predictions is kept as its layers and the
-// result.
+// The final mixture alone, for experts in Python. It stores the layers and the result of its last prediction.
 struct FinalMixtureCore {
     explicit FinalMixtureCore(Index count) : count(count), mixture(count) {}
     Index count;

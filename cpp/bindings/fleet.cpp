@@ -30,8 +30,8 @@ template <class T> Index find_bad_row(const Table2& x, const std::optional<Vecto
     return batch.floats ? first_bad_row<T, float>(batch, features) : first_bad_row<T, double>(batch, features);
 }
 
-// One thread for each entry of `at`, which holds where the thread starts and then how far it got; `until` is the end of the
-// rows.
+// Runs one thread for each entry of `at`, which holds the row where the thread starts and afterwards where it stopped;
+// `until` is the end of the rows.
 template <class Model>
 nb::tuple run_keyed(Held<Model>& self, Indices keys, Table2 x, std::optional<Vector> y, std::optional<Vector> weight,
                     bool skip, const OutputArrays& out, nb::object alarms, OutIndices at, Index until) {

@@ -72,7 +72,7 @@ nb::object copy_of(nb::handle self) {
     return made;
 }
 
-// The tickets of rows that wait for their labels, of which x has those that were told too.
+// The tickets of the rows that wait for their labels. x also has the rows that were told.
 nb::list tickets_of(LateRows& self, nb::object x, std::uint64_t mark, nb::handle kind) {
     nb::list out;
     for (Index t = self.told; t < self.asked; ++t) {

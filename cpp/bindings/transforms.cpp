@@ -44,7 +44,7 @@ void set_state(Transform& self, const nb::dict& from) {
     self.restore();
 }
 
-// The current row as the learner behind sees it; None where it has to be converted first, or a value leaves the range.
+// The current row as the learner sees it; None if it has to be converted first, or if a value leaves the range.
 nb::object look(HeldChain& self, nb::handle x, bool unknown_allowed, bool alone, Index ahead) {
     auto& chain = self.chain;
     const RowBuffer<double> buffer{chain.inputs(), false, chain.row()};
@@ -58,9 +58,10 @@ nb::object look(HeldChain& self, nb::handle x, bool unknown_allowed, bool alone,
     return chain.look(z, alone, ahead) ? out : nb::none();
 }
 
-// Rows from `start` on into `out`; those that are not whole become NaN, and those that are `learned` become part of the
-// stream. So do, after the first of these, rows that miss a value: with what is known of them. `started`: there was one
-// before. Returns the first row that leaves the range on the way, unless such rows are skipped, else the number of rows.
+// Transforms rows into `out`. Rows that are not `whole` become NaN, and `learned` rows become part of the stream. After the
+// first learned row, rows with a missing value do so too, with the values that they have; `started` says whether there was a
+// learned row before this call. Returns the first row that leaves the range, unless such rows are skipped, else the number
+// of rows.
 Index run(HeldChain& self, Rows x, Mask whole, std::optional<Mask> learned, std::optional<Vector> y, OutTable out, bool skip,
           bool alone, bool started) {
     auto& chain = self.chain;

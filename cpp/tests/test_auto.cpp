@@ -1,4 +1,4 @@
-// Auto and the experts beside its linear core: against plain formulas, and rows in every order of calls.
+// Auto and its experts outside the linear core: against plain formulas, and with rows in every order of calls.
 #include <cstring>
 #include <memory>
 #include <random>
@@ -13,7 +13,7 @@ using namespace driftline;
 std::mt19937_64 source(7);
 double normal() { return std::normal_distribution<double>()(source); }
 
-// A row with nothing behind it: a sanitizer sees who reads on.
+// A row in a buffer of its exact size, so that a sanitizer notices reads beyond its end.
 std::unique_ptr<double[]> row_of(Index d) {
     auto row = std::make_unique<double[]>(static_cast<std::size_t>(d));
     for (Index j = 0; j < d; ++j)
@@ -102,7 +102,7 @@ void a_regression_in_units_that_stay_is_least_squares() {
     }
 }
 
-// Nine values fit into the bins; a threshold within a bin would cost more than anything that trees do wrong.
+// Nine values fit into the bins; a threshold inside a bin would cost more than any other error of the trees.
 void trees_find_the_column_that_matters() {
     const Index columns = 8;
     Trees trees(columns, {1024, 1, 0.1});
@@ -201,7 +201,7 @@ void leaves_by_bins_are_leaves_by_values() {
         CHECK(leaves[t] == tree.find(x.data() + t * columns));
 }
 
-// What is not written down is found again: bins, and the leaves of all rows.
+// Parts that are not saved are recomputed: the bins, and the leaves of all rows.
 void trees_that_were_read_go_on_as_if_never_stopped() {
     const Index columns = 6;
     for (const Index rows : {20, 33, 100, 300, 1024, 1500}) {
@@ -314,7 +314,7 @@ template <class T> void rows_in_blocks_are_rows_one_by_one(Index d) {
     CHECK(a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0);
 }
 
-// Labels at once, late and before the first, with features that join on the way.
+// Immediate and late labels, with features added later.
 template <class T> void any_order_of_calls_stays_within_its_rows(Index d) {
     AutoModel<T> model(d, d, true);
     struct Waiting {

@@ -1,4 +1,5 @@
-// Rows in blocks, on one thread and on two, are rows one by one: to the last bit, or to rounding where sums go another way.
+// Rows in blocks, on one thread and on two, give the results of single rows: the same bits, or up to rounding if the order of
+// sums differs.
 #include "driftline/linear/factor_blocks.hpp"
 
 #include "check.hpp"
@@ -60,7 +61,7 @@ template <class T> struct Stream {
     }
 };
 
-// Everything that a replay leaves.
+// Everything that a replay changes.
 template <class T> struct Outcome {
     std::vector<double> predictions, lower, upper, snapshots, factors;
     std::vector<unsigned char> resets;
@@ -180,7 +181,7 @@ template <class T> void all_of_one_type() {
     }
 }
 
-// More forgetting than a block can be sure of: blocks give way to single rows, and come back.
+// Too much forgetting for a block: processing falls back to single rows, and returns to blocks.
 template <class T> void what_grows_without_end_goes_singly() {
     for (const Index d : {6, 40})
         rows_in_blocks_are_rows_one_by_one<T>(

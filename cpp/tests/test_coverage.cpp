@@ -1,4 +1,4 @@
-// Bounds on scores: the same bits however often they are asked for, and finite whatever the scores are.
+// Bounds on scores: the same bits however often they are queried, and finite for any scores.
 #include <vector>
 
 #include "check.hpp"

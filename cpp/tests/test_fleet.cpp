@@ -1,4 +1,4 @@
-// Models in slots: what goes in comes out, and rows with keys do what rows of separate models do.
+// Models in slots: a round trip changes nothing, and rows with keys give the results of separate models.
 #include "check.hpp"
 #include "driftline/fleet/model.hpp"
 #include "samples.hpp"
@@ -132,7 +132,7 @@ template <class T> void a_call_that_is_undone_leaves_no_trace() {
     CHECK(!fleet.undo()); // no call is under way
 }
 
-// Undoing what was accepted changes nothing, and neither does undoing what cannot fail.
+// Undoing a call that was accepted, or that cannot fail, changes nothing.
 template <class T> void what_was_accepted_stays() {
     for (const Policy& policy : {refusing, forgetting}) {
         FleetModel<SecondOrderModel<T>> fleet(models, 4, true, policy);
@@ -171,7 +171,7 @@ template <class T> void a_fleet_that_grows_keeps_what_it_learned() {
     CHECK(fleet.head(fleet.size() - 1).call == 0);
 }
 
-// All that a slot stands for.
+// The complete contents of a slot.
 template <class Model> std::vector<std::byte> kept(FleetModel<Model>& fleet, Index slot) {
     std::vector<std::byte> bytes(fleet.slot(slot) + sizeof(SlotHead), fleet.slot(slot + 1));
     const auto add = [&](const auto& part) {
@@ -185,7 +185,7 @@ template <class Model> std::vector<std::byte> kept(FleetModel<Model>& fleet, Ind
 
 constexpr double limit = 9;
 
-// A call with intervals, which learns where the rows have labels.
+// A call with intervals; it learns if the rows have labels.
 template <class Model> Status run_with_intervals(FleetModel<Model>& fleet, Rows& data, std::size_t threads) {
     std::vector<double> lower(rows), upper(rows);
     KeyedRows keyed = data.keyed;
@@ -231,7 +231,7 @@ template <class T> void what_is_kept_is_undone_and_moves_with_its_model() {
     CHECK(fleet.head(1).call == 0 && fleet.watch(1)->alarm.count == 0 && fleet.tracker(1)->judged == 0);
 }
 
-// Intervals that are not kept leave nothing behind.
+// If intervals are not kept, a call stores nothing for them.
 template <class T> void intervals_of_one_call_cost_nothing_afterwards() {
     FleetModel<FirstOrderModel<T>> fleet(models, 4, true, FirstOrderPolicy{}), other(models, 4, true, FirstOrderPolicy{});
     Rows data(3);

@@ -11,7 +11,7 @@ namespace {
 
 using driftline::JsonTable;
 
-// Reads a text with nothing behind it: a sanitizer sees who reads on.
+// Reads a text in a buffer of its exact size, so that a sanitizer notices reads beyond its end.
 bool is_table(const std::string& text) {
     const auto bytes = std::make_unique<char[]>(text.size());
     std::memcpy(bytes.get(), text.data(), text.size());

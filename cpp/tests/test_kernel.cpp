@@ -1,4 +1,4 @@
-// Points that leave a kernel learner, and kernel learners on many rows.
+// Removing points from a kernel learner, and kernel learners on many rows.
 #include "check.hpp"
 #include "driftline/kernels/model.hpp"
 #include "samples.hpp"
@@ -57,7 +57,7 @@ void a_coordinate_leaves_and_the_others_keep_their_covariance(Time time) {
     CHECK(model.state.w[lowest] == 0);
 }
 
-// Whatever the policy: finite predictions, a bounded number of points, and rows like the points cost nothing in the end.
+// For every policy: finite predictions, a bounded number of points, and rows close to the points become free in the end.
 void learners_follow_a_function(const Policy& policy, Index budget) {
     KernelOptions options;
     options.budget = budget;

@@ -1,4 +1,4 @@
-// Several labels a row, beside a learner for each.
+// Several labels a row, compared with one learner for each.
 #include "check.hpp"
 #include "driftline/linear/multi_output.hpp"
 

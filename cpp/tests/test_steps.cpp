@@ -1,4 +1,4 @@
-// Whole steps through the engine: replay beside single rows, resets beside brute force, growth.
+// Whole steps through the engine: replay against single rows, resets against brute force, growth.
 #include <cstring>
 #include <limits>
 
@@ -54,7 +54,7 @@ template <class T> void replay_equals_single_steps(Index d, const Policy& policy
     CHECK(stream.resets == at_once);
 }
 
-// An infinity in U: questions leave it alone, the next row and a look before saving make the same of it, and weights stay.
+// An infinity in U: predictions do not change it, learning and saving repair it in the same way, and the weights stay.
 template <class T> void variance_out_of_range_starts_afresh(Index d) {
     Policy policy;
     policy.shrink = true;
@@ -84,7 +84,7 @@ template <class T> void variance_out_of_range_starts_afresh(Index d) {
     CHECK(same(*learned, *saved));
 }
 
-// Labels at the end of the range drive the weights there: they are held, and counted.
+// Labels at the end of the range drive the weights there: they are clipped and counted.
 template <class T> void weights_stay_in_range(Index d) {
     Policy policy;
     policy.noise = 1e-3;
@@ -152,7 +152,7 @@ void resets_equal_brute_force(Index d, double noise, double keep) {
     CHECK(found == expected);
 }
 
-// A feature that was zero so far and one that is new are the same where time does not act on S, or keeps the prior.
+// A feature that was always zero and a new feature are equivalent if time does not act on S, or if the prior is kept.
 template <class T> void growth_equals_features_that_were_zero(Index d, Index more, bool intercept, bool forgetting) {
     Policy policy;
     policy.start = 2;

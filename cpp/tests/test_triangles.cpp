@@ -50,7 +50,7 @@ void triangles_are_rows_too(Index m, Index k) {
     is_a_triangle_of(triangle, rows, m, k);
 }
 
-// A column beside whose largest entry the others do not show in its norm, though they do in its products with other columns.
+// A column whose largest entry hides the others in its norm, but not in its products with other columns.
 void small_entries_count(Index m, Index k) {
     std::vector<double> rows(static_cast<std::size_t>(m * k));
     fill(rows.data(), m * k);
