@@ -67,7 +67,7 @@ class Trees:
     def predict(self, row: Array) -> float:
         return sum(float(tree.leaf[tree.find_one(row)]) for tree in self.trees)
 
-    def learn(self, row: Array, y: float) -> None:
+    def learn(self, row: Array, y: float, pace: int) -> None:
         if self.trees:
             self._correct(row, y)
         self.X[self.rows % self.ring], self.y[self.rows % self.ring] = row, y
@@ -75,9 +75,12 @@ class Trees:
         turn = self.rows & (self.rows - 1) == 0 if self.rows < self.ring else self.rows % self.ring == 0
         if self.rows >= FIRST and turn:
             self.edges = [self._edges(column) for column in self._kept().T]
-        interval = 2 if len(self.trees) < TREES else min(max(2, self.rows // 128), 32)
+        interval = pace * (2 if len(self.trees) < TREES else min(max(2, self.rows // 128), 32))
         if self.rows >= FIRST and self.rows % interval == 0:
             self._plant()
+
+    def error(self) -> float:
+        return self.errors / max(1.0, self.count)
 
     def _kept(self) -> Array:
         return self.X[: min(self.rows, self.ring)]
@@ -154,7 +157,7 @@ class Trees:
 def run(X: Array, y: Array, said: Array, ahead: int) -> Array:
     """What the three ensembles say about each row, (rows, 3), where ``said`` is what the core and the other experts do.
 
-    Trees on the features alone learn only if labels are late.
+    If labels come at once, trees on the features alone are fitted half as often, and a 16th while they are far behind.
     """
     d = X.shape[1]
     label, residual, level = Trees(42 + 2 * d, 2048, 0.25, 0.2), Trees(5 + 2 * d, 4096, 0.5, 0.1), Trees(d, 4096, 1.0, 0.1)
@@ -191,8 +194,9 @@ def run(X: Array, y: Array, said: Array, ahead: int) -> Array:
             at = t - ahead + 1
             inputs, bases, count = waiting[at]
             if count >= 16:
-                for k, trees in enumerate((label, residual, level) if ahead > 1 else (label, residual)):
-                    trees.learn(inputs[k], y[at] - bases[k])
+                for k, trees in enumerate((label, residual, level)):
+                    behind = level.error() > 2 * residual.error()
+                    trees.learn(inputs[k], y[at] - bases[k], 1 if trees is not level or ahead > 1 else 16 if behind else 2)
             then = y[count - 1] if count else None
             mean += (y[at] - mean) * max(0.002, 1 / (at + 1))
             if then is not None:

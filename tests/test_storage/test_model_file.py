@@ -42,7 +42,7 @@ def parts(path):
 def forge(path, arrays, head, kind="learner", **meta):
     """A file with a checksum that agrees: what someone who means harm would write."""
     text = head if isinstance(head, str) else json.dumps({"kind": kind, "model": head})
-    whole = {"format": "driftline", "version": "4", "model": text, "sha256": model_file._digest(arrays, text), **meta}
+    whole = {"format": "driftline", "version": "5", "model": text, "sha256": model_file._digest(arrays, text), **meta}
     path.write_bytes(to_bytes(arrays, metadata=whole))
 
 
@@ -188,8 +188,8 @@ def test_foreign_files_are_refused(path):
 def test_a_later_version_is_named(model, path):
     model.save(path)
     arrays, _, head = parts(path)
-    forge(path, arrays, head, version="5")
-    refuse(path, "written in format version '5'; this driftline reads version 4")
+    forge(path, arrays, head, version="6")
+    refuse(path, "written in format version '6'; this driftline reads version 5")
 
 
 def test_an_unknown_learner_is_named(model, path):

@@ -22,9 +22,9 @@ template <class T> class AutoReplay {
   public:
     explicit AutoReplay(AutoModel<T>& model) : m_(model) {}
 
-    // The linear experts run one block ahead, and so do the first trees for half of its rows. A second thread, if one is
-    // available, takes the other half of the preceding block, then its other ensembles and the final mixture: about half of
-    // the work. The two synchronise for the first trees, and for rows that are processed singly.
+    // The linear experts run one block ahead, and so do the first trees for three quarters of its rows. A second thread, if
+    // one is available, runs them for the rest of the preceding block, then the other trees and the final mixture: about
+    // half of the work. The two synchronise for the first trees, and for rows that are processed singly.
     Status run(const Batch& batch, Outputs& out) {
         const ThreadClaim claim;
         Worker worker;
@@ -37,7 +37,7 @@ template <class T> class AutoReplay {
             Block& block = blocks_[turn];
             read_block(batch, out, action, block);
             if (block.rows > 1) {
-                begin_block(batch, out, block, two_threads ? block.rows / 2 : block.rows);
+                begin_block(batch, out, block, two_threads ? block.rows * 3 / 4 : block.rows);
                 worker.wait();
                 trees_are_free_.store(false, std::memory_order_relaxed);
                 if (!two_threads)

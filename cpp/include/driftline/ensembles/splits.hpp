@@ -47,16 +47,18 @@ using Pair = Vec<double, 2>;
 
 DRIFTLINE_INLINE void add_pair(double* to, Pair term) { store(to, load<Pair>(to) + term); }
 
-// Adds rows to the histograms, column by column, so that consecutive sums are independent.
-inline void fill_bars(const TreeSample& sample, const std::uint16_t* row, const std::uint16_t* end) {
+// Adds rows to the histograms, column by column, so that consecutive sums are independent. Returns the sum of the rows.
+inline Term fill_bars(const TreeSample& sample, const std::uint16_t* row, const std::uint16_t* end) {
     constexpr Index size = 2 * most_bins;
     const Index width = sample.width;
     const Term* const terms = sample.terms;
     const std::uint8_t* const all_bins = sample.bins;
     double* const bars = &sample.bars->sum;
     std::memset(bars, 0, static_cast<std::size_t>(width) * size * sizeof(double));
+    Pair sums{};
     for (; row < end; ++row) {
         const Pair term = load<Pair>(&terms[*row].sum);
+        sums += term;
         const std::uint8_t* bins = all_bins + *row * width;
         double* to = bars;
         Index c = 0;
@@ -69,6 +71,7 @@ inline void fill_bars(const TreeSample& sample, const std::uint16_t* row, const 
         for (; c < width; ++c, to += size)
             add_pair(to + bins[c], term);
     }
+    return {sums[0], sums[1]};
 }
 
 // Columns whose bars are added up together: their sums are independent, and a processor computes them side by side.
@@ -106,14 +109,10 @@ inline void look_at_column(const BarSums& bars, const Term& all, Index column, I
 
 // The best split of a node that holds the rows from `row` to `end` of the sample.
 inline TreeSplit best_split(const TreeSample& sample, const std::uint16_t* row, const std::uint16_t* end) {
-    Pair sums{};
-    for (const std::uint16_t* i = row; i < end; ++i)
-        sums += load<Pair>(&sample.terms[*i].sum);
-    const Term all{sums[0], sums[1]};
+    const Term all = fill_bars(sample, row, end);
     TreeSplit best;
     if (all.weight < 2 * TreeSample::least_rows)
         return best;
-    fill_bars(sample, row, end);
     BarSums sums_of[columns_at_once];
     for (Index c = 0; c < sample.width; c += columns_at_once) {
         const Index columns = std::min(columns_at_once, sample.width - c);

@@ -136,8 +136,11 @@ class Team {
     }
     void teach_feature_trees(const double* record, double y, double weight) {
         const RecordFields fields = view(record);
-        if (fields.known() >= near_labels && learns_feature_trees(fields))
-            feature_trees_.learn(features_of(fields), held(y) - fields.mean(), weight);
+        if (fields.known() < near_labels || features_ == 0)
+            return;
+        const bool behind = feature_trees_.recent_error() > 2 * residual_trees_.recent_error();
+        const Index pace = fields.ahead() > 1 ? 1 : behind ? 16 : 2; // labels that come at once tell the others more
+        feature_trees_.learn(features_of(fields), held(y) - fields.mean(), weight, pace);
     }
     void teach_final_mixture(const double* record, double y, double weight) {
         const RecordFields fields = view(record);
@@ -249,10 +252,6 @@ class Team {
         for (Index j = 0; j < features_; ++j)
             residual_row_[j] = static_cast<float>(saturate(from[2 * j], 1e30));
         return residual_row_.data();
-    }
-    // Feature trees start with the first late label: earlier, the other ensembles know more.
-    bool learns_feature_trees(const RecordFields& fields) const {
-        return features_ > 0 && (fields.ahead() > 1 || feature_trees_.rows() > 0);
     }
     void ask_regressions(const PredictionContext& context, RecordFields& fields) {
         const double last = context.near[0];

@@ -47,27 +47,32 @@ struct alignas(64) Tree {
         }
         return good;
     }
-    // Calls act with the splits and with the leaves that rows can reach; all other numbers are 0.
-    template <class Act> void visit(Act&& act) {
+    // Calls act with the splits and with the leaves that rows can reach; all other numbers are 0. Where features are below
+    // 256, two of them share a number.
+    template <class Act> void visit(Act&& act, bool few_features) {
         const std::uint32_t bits = shape();
+        const Index each = few_features ? 2 : 1;
         float numbers[splits + leaves];
-        std::uint16_t features[splits];
+        std::uint16_t features[splits] = {};
         Index count = 0, nodes = 0;
         for (Index i = 0; i < splits; ++i)
             if (bits >> i & 1) {
                 numbers[count++] = split[i].threshold;
-                features[nodes++] = static_cast<std::uint16_t>(split[i].feature);
+                features[nodes / each] |= static_cast<std::uint16_t>(split[i].feature << 8 * (nodes % each));
+                ++nodes;
             }
         for (Index l = 0; l < leaves; ++l)
             if (reaches(bits, l))
                 numbers[count++] = leaf[l];
         act(numbers, count);
-        act(features, nodes);
+        act(features, (nodes + each - 1) / each);
         count = nodes = 0;
         for (Index i = 0; i < splits; ++i)
             if (bits >> i & 1) {
                 const float threshold = numbers[count++];
-                split[i] = {threshold < FLT_MAX ? threshold : 0, features[nodes++]};
+                const Index feature = features[nodes / each] >> 8 * (nodes % each) & (few_features ? 0xff : 0xffff);
+                split[i] = {threshold < FLT_MAX ? threshold : 0, static_cast<std::int32_t>(feature)};
+                ++nodes;
             }
         for (Index l = 0; l < leaves; ++l)
             if (reaches(bits, l))

@@ -40,6 +40,7 @@ class Trees {
     double rows() const { return rows_; } // learned so far
     Index planted() const { return static_cast<Index>(trees_.size()); }
     bool ready() const { return planted() > 0; }
+    double recent_error() const { return errors_ / at_least(1, count_); } // mean square
     // Predicts the label minus its base.
     double predict(const float* row) {
         find_places(row);
@@ -48,7 +49,8 @@ class Trees {
             total += trees_[k].leaf[places_[k]];
         return total;
     }
-    void learn(const float* row, double y, double weight) {
+    // With a pace of p, trees are fitted p times as rarely.
+    void learn(const float* row, double y, double weight, Index pace = 1) {
         y = saturate(y, 1e100);
         find_places(row);
         if (ready())
@@ -69,7 +71,7 @@ class Trees {
         } else {
             bin(at);
         }
-        if (rows >= first_rows && rows % interval() == 0)
+        if (rows >= first_rows && rows % (pace * interval()) == 0)
             plant();
     }
     // The inputs in single precision, rounded where the kind says so.
@@ -140,7 +142,7 @@ class Trees {
         for (Index j = 0; j < columns_; ++j)
             visit_edges(act, j);
         for (Tree& tree : trees_)
-            tree.visit(act);
+            tree.visit(act, columns_ <= 256);
         for (Index t = 0; t < kept(); ++t)
             visit_row(act, x_.data() + t * columns_, own);
         act(y_.data(), static_cast<Index>(y_.size()));
