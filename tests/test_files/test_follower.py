@@ -51,6 +51,28 @@ def test_rows_before_the_refused_one_are_learned_as_ever():
     assert model.predict_one({"a": 1.0}) == whole.predict_one([1.0])
 
 
+@pytest.mark.parametrize("delay", [0, 3])
+@pytest.mark.parametrize("names", [["b", "a"], ["c", "d"], ["a", "c"]])
+def test_a_learner_of_other_features_is_followed_by_their_names(names, delay):
+    """As many features in another order, or of other names, are not the learner's own."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 2)), rng.normal(size=40)
+    model, plain = dl.RLS(), dl.RLS()
+    for learner in (model, plain):
+        for x, label in zip(X.tolist(), (X @ [1.0, -2.0]).tolist(), strict=True):
+            learner.learn_one(dict(zip("ab", x, strict=True)), label)
+    block = Block(X, y, names, [(0, 2)], None, 0, str, None, 0)
+    run = Follower(model, delay=delay).step(block)
+    waiting, said = [], []
+    for x, label in zip(X.tolist(), y.tolist(), strict=True):
+        waiting.append((plain.ask(dict(zip(names, x, strict=True)), delay + 1), label))
+        said.append(waiting[-1][0].prediction)
+        if len(waiting) > delay:
+            plain.tell(*waiting.pop(0))
+    np.testing.assert_array_equal(run.predictions, said)
+    assert list(model.feature_names_in_) == list(plain.feature_names_in_)
+
+
 def growth_and_gaps(rows, seed):
     """Two features from the start, a third from row 30 on, a fourth from row 70 on; labels with gaps."""
     rng = np.random.default_rng(seed)

@@ -68,7 +68,7 @@ class Follower:
             raise ValueError("Follower: the block has no labels")
         for begin, last, width in block.spans():
             while begin < last:  # a few rows at a time until the learner knows all features, then the rest
-                as_table = self._takes_tables(width)
+                as_table = self._takes_tables(block.names[:width])
                 size = last - begin if as_table or not width else min(1 + self.delay, last - begin)
                 row = block.start + begin
                 if weights_every is not None and row & -row < ALIGNED:
@@ -80,13 +80,14 @@ class Follower:
                 yield Stretch(X, y, None if block.times is None else block.times[begin:end], run, block.zone)
                 begin = end
 
-    def _knows(self, width: int) -> bool:
-        """Whether the learner knows all features, so that rows can be arrays."""
-        return self.model._core is not None and self.model._core.features == width > 0
+    def _knows(self, names: list[str]) -> bool:
+        """Whether these are the learner's features, in its order, so that rows can be arrays."""
+        model = self.model
+        return model._core is not None and model._core.features == len(names) > 0 and model._names in (None, names)
 
-    def _takes_tables(self, width: int) -> bool:
+    def _takes_tables(self, names: list[str]) -> bool:
         """Whether the learner can take rows as a table: it knows their features, or is about to learn its first row."""
-        return self._knows(width) or (width > 0 and not self.delay and self.model._core is None)
+        return self._knows(names) or (bool(names) and not self.delay and self.model._core is None)
 
     def _follow(self, X: Array, y: Array, block: Block, begin: int, every: int | None, as_table: bool) -> Run:
         """Takes all rows at once if the learner can, otherwise singly; takes a snapshot every ``every`` rows."""
@@ -99,7 +100,9 @@ class Follower:
         weights, memory, shares = [], [], []
         for start in range(0, len(y), every or len(y)):
             piece = slice(start, start + (every or len(y)))
-            runs.append(self._late(X[piece], y[piece]) or self._singly(X[piece], y[piece], block, begin + start))
+            known = self._knows(block.names[: X.shape[1]])
+            at_once = self._late(X[piece], y[piece]) if known else None
+            runs.append(at_once or self._singly(X[piece], y[piece], block, begin + start))
             if len(runs[-1]) == every and self.model._core is not None:
                 weights.append(self.model._weights)
                 memory.append(self.model._memory())
@@ -115,8 +118,8 @@ class Follower:
         )
 
     def _late(self, X: Array, y: Array) -> Run | None:
-        """Takes all rows at once; None, with nothing changed, if the learner cannot or refuses one."""
-        if not self.delay or not self._knows(X.shape[1]) or not late.is_native(self.model):
+        """Takes all rows at once, of known features; None, with nothing changed, if the learner cannot or refuses one."""
+        if not self.delay or not late.is_native(self.model):
             return None
         skipped, where = self.model.n_skipped_, "Follower"
         level = None if self.level is None else levels.as_level(self.level, where)
@@ -133,11 +136,12 @@ class Follower:
         """Takes the rows singly, by name if the learner does not know all features."""
         skipped = self.model.n_skipped_
         said, ends = np.empty(len(y), dtype=object if self.classes else np.float64), np.empty((2, len(y)))
+        names = block.names[: X.shape[1]]
         for place, (x, label) in enumerate(zip(X, y.tolist(), strict=True)):
             row = begin + place
             try:
-                known = self._knows(len(x))
-                ticket = self.model.ask(x if known else dict(zip(block.names, x.tolist(), strict=False)), self.delay + 1)
+                known = self._knows(names)
+                ticket = self.model.ask(x if known else dict(zip(names, x.tolist(), strict=True)), self.delay + 1)
                 said[place] = ticket.prediction
                 if self.level is not None:
                     ends[:, place] = ticket.interval(self.level)
