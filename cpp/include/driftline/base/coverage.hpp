@@ -260,10 +260,11 @@ inline double exceeded_by(const Coverage& c, double share, Index k) {
     const double part = (shares.outside[k] - share) / (shares.outside[k] - shares.outside[k + 1]);
     return c.base[k] + (c.base[k + 1] - c.base[k]) * at_least(0, part);
 }
-inline double late_bound(const Coverage& c, Index k) {
+inline double late_bound(const Coverage& c, Index k, double growth) {
     const double debt = c.debt[k], wanted = shares.outside[k] - repaid * debt, share = share_aimed_at(k, debt);
-    const double growth = at_most(most_growth, growth_in_flight / static_cast<double>(c.late));
-    const double bound = exceeded_by(c, share, k) * std::exp(growth * (share - wanted) / repaid);
+    double bound = exceeded_by(c, share, k);
+    if (share != wanted) [[unlikely]]
+        bound *= std::exp(growth * (share - wanted) / repaid);
     return at_most(at_least(least_factor * c.base[k], bound), most_factor * c.base[k]);
 }
 
@@ -275,20 +276,22 @@ inline void judge(Coverage& c, double square, const IntervalBasis& basis) {
     c.largest_loss = at_least(c.largest_loss, at_most(square, DBL_MAX));
     const bool beyond = square > 100 * basis.largest_loss; // see half_width
     const double score = at_most(square / basis.variance, most_score);
+    const double miss = beyond ? HUGE_VAL : score;
     for (Index k = 0; k < level_count; ++k) {
         double debt = c.debt[k];
-        if (c.bound[k] > 0)
-            debt += share_aimed_at(k, debt) - shares.outside[k];
-        if (basis.bound[k] > 0)
-            debt += (beyond || score > basis.bound[k] ? 1 : 0) - share_aimed_at(k, basis.debt[k]);
+        const double issued = share_aimed_at(k, debt) - shares.outside[k];
+        const double known = (miss > basis.bound[k] ? 1 : 0) - share_aimed_at(k, basis.debt[k]);
+        debt += c.bound[k] > 0 ? issued : 0;
+        debt += basis.bound[k] > 0 ? known : 0;
         c.debt[k] = static_cast<float>(at_most(at_least(least_debt, debt * (1 - forgotten)), most_debt));
     }
     count_score(c, score);
     c.taken = ++c.noted;
     if (reading_is_due(c.taken))
         read_bins(c, score);
+    const double growth = at_most(most_growth, growth_in_flight / static_cast<double>(c.late));
     for (Index k = 0; k < level_count; ++k)
-        c.bound[k] = late_bound(c, k);
+        c.bound[k] = late_bound(c, k, growth);
 }
 
 } // namespace DRIFTLINE_ISA
