@@ -294,7 +294,7 @@ def test_damaged_bytes_are_refused(cut):
 
 def test_bytes_of_another_kind_are_refused():
     X, y = stream()
-    with pytest.raises(dl.ModelFileError, match="holds a RLS, not a ticket"):
+    with pytest.raises(dl.ModelFileError, match="holds RLS, not a ticket"):
         dl.Ticket.from_bytes(dl.RLS().fit(X, y).to_bytes())
     with pytest.raises(TypeError, match="expected bytes"):
         dl.from_bytes("text")

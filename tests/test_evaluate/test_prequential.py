@@ -231,7 +231,8 @@ def test_an_error_says_where_the_block_began():
     [
         ({"window": 0}, "window must be None or a whole number of at least 1, got 0"),
         ({"fading": 1.5}, r"fading must be None or in \(0, 1\], got 1.5"),
-        ({"delay": -1}, "delay must be a whole number of at least 0, got -1"),
+        ({"delay": -1}, r"delay must be a whole number in \[0, 10000000\], got -1"),
+        ({"delay": 10**20}, r"delay must be a whole number in \[0, 10000000\], got 100000000000000000000"),
         ({"metrics": "mape"}, "metrics must be among mse, .*, got 'mape'"),
         ({"metrics": []}, "metrics must have one or more distinct names"),
         ({"rows": 0}, "rows must be"),

@@ -65,7 +65,7 @@ class Ticket(_core.Ticket):
         """The ticket that :meth:`to_bytes` wrote; raises :class:`driftline.ModelFileError` if it is invalid."""
         ticket = model_file.from_bytes(data)
         if not isinstance(ticket, cls):
-            raise ModelFileError(f"holds a {type(ticket).__name__}, not a ticket")
+            raise ModelFileError(f"holds {type(ticket).__name__}, not a ticket")
         return ticket
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:

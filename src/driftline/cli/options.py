@@ -81,6 +81,7 @@ Delay = Annotated[
     int,
     typer.Option(
         min=0,
+        max=10_000_000,
         metavar="ROWS",
         help="Each label arrives this many rows after its row. With 24, a row is predicted when the newest label is "
         "that of 25 rows ago.",

@@ -17,6 +17,17 @@ from driftline.tables.encoder import Growth
 from driftline.tables.inputs import Array, FrameTable, Name
 
 
+def other_names(where: str, known: list[Name] | None, given: list[Name]) -> str:
+    """How the feature names of a row differ from those of the first row, None if that had none."""
+    if known is None:
+        return f"{where}: the features have names, unlike those of the first row"
+    parts = []
+    for what, names in (("missing", set(known) - set(given)), ("new", set(given) - set(known))):
+        if names:
+            parts.append(f"{what} {', '.join(sorted(map(repr, names))[:5])}{', ...' if len(names) > 5 else ''}")
+    return f"{where}: the feature names differ from those of the first row: {'; '.join(parts)}"
+
+
 class Encoded:
     """The encoding of the columns, and which of them are known ahead.
 
@@ -59,7 +70,7 @@ class Encoded:
         """Rows as numbers, and their new features."""
         columns = list(self.intake.columns)
         if columns and set(columns) != set(given):
-            raise ValueError(f"{where}: the feature names differ from those of the first row")
+            raise ValueError(other_names(where, columns, list(given)))
         return self.intake.table({name: given[name] for name in columns or given}, where, learned)
 
     def next_rows(self, X_next: Any, known: Known, last: Array, where: str) -> Array:

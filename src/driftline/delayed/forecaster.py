@@ -16,7 +16,7 @@ from driftline.base.learner import Learner
 from driftline.base.processors import cores
 from driftline.base.rules import whole
 from driftline.delayed import record
-from driftline.delayed.encoded import Encoded, columns_of, joined, lost_rows
+from driftline.delayed.encoded import Encoded, columns_of, joined, lost_rows, other_names
 from driftline.delayed.forecast import Forecast, ForecastRun
 from driftline.delayed.known import Known, is_featureless
 from driftline.errors import not_fitted
@@ -151,7 +151,7 @@ class Forecaster:
         else:
             encoded = Encoded.begin(self._names or [], self._known.given, list(columns), where)
         if self._rows and self._names is None:
-            raise ValueError(f"{where}: the feature names differ from those of the first row")
+            raise ValueError(other_names(where, None, list(columns)))
         lost = lost_rows(self._learner, columns, where, start)
         learned = ~lost & (np.abs(y) <= self._learner._door.largest)
         X, growth = encoded.rows(columns, learned, where)
@@ -309,7 +309,7 @@ class Forecaster:
         if self._rows and width != self._past.shape[1]:
             raise ValueError(f"{where}: x has {width} features, expected {self._past.shape[1]}")
         if self._rows and names is not None and (self._names is None or set(names) != set(self._names)):
-            raise ValueError(f"{where}: the feature names differ from those of the first row")
+            raise ValueError(other_names(where, self._names, names))
         self._known.check(width, names if not self._rows else self._names, where)
 
     # Keeping.

@@ -7,7 +7,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from driftline.base.rules import COUNT, PROBABILITY, WHOLE, number
+from driftline.base.rules import COUNT, PROBABILITY, WHOLE, number, whole
 from driftline.evaluate.adapters import names_of, predicts_labels
 from driftline.evaluate.driver import Driver
 from driftline.evaluate.holdout import Holdout
@@ -22,6 +22,7 @@ from driftline.tables.inputs import Array
 
 WHERE = "prequential"
 SLOW_ROWS = 2_048  # rows per block for learners that go row by row, to keep the progress moving
+MOST_LATE = 10_000_000  # rows; all of them wait in memory
 
 
 def prequential(
@@ -80,7 +81,7 @@ def prequential(
     if len({id(learner) for learner in named.values()}) < len(named):
         raise ValueError(f"{WHERE}: the same learner is given twice, and would learn every row twice")
     source = Source(data, rows, WHERE)
-    delay = WHOLE.require(WHERE, "delay", delay)
+    delay = whole(0, MOST_LATE).require(WHERE, "delay", delay)
     settings, level = _settings(metrics, window, fading, points, level, named, data)
     if steps is not None:
         if delay or holdout:
