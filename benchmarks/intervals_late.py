@@ -2,7 +2,9 @@
 
 Every row is asked, and its ticket told ``--late`` rows later. Only rows with a finite interval count. Coverage is the share
 of labels inside the interval. Winkler's interval score is the mean of the width plus 2 / (1 - level) times the distance of a
-label outside. A file is used if it has at least 20 times as many rows as the delay. Needs only driftline.
+label outside. A file is used if it has at least 20 times as many rows as the delay. From 96 rows late on, the table also has
+an oracle: its intervals are quantiles of the learner's own errors around the newest known label, as many as labels are late;
+half of them belong to labels that have not arrived. Needs only driftline.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ LEVELS = (0.8, 0.9, 0.95)
 LATE = (1, 12, 24, 96, 200)
 WINDOW, D = 2000, 5
 OVERALL = 0.02
+LATE_FOR_ORACLE = 96
 LEARNERS = {"RLS": dl.RLS, "Kalman": dl.Kalman, "Auto": dl.Auto}
 
 
@@ -45,6 +48,7 @@ class Figures:
     rows: int
     deviation: float
     worst_window: float | None
+    oracle_window: float | None
     winkler: float
     width: float
 
@@ -71,6 +75,21 @@ def generated(seed: int, rows: int = 20_000) -> Iterator[tuple[str, Rows]]:
     yield "size jumps", stream(fixed, np.where(t // 1500 % 2, 3.0, 1.0) * gauss[5])
 
 
+def worst_window(inside: Array, level: float) -> float | None:
+    """The largest deviation of the coverage in a window."""
+    if len(inside) < WINDOW:
+        return None
+    windows = np.convolve(inside, np.ones(WINDOW), mode="valid") / WINDOW - level
+    return float(windows[np.abs(windows).argmax()])
+
+
+def oracle(sizes: Array, late: int) -> Array:
+    """By level, which errors an oracle's intervals would have covered."""
+    around = np.lib.stride_tricks.sliding_window_view(sizes, late)[: -1 - (late + 1) // 2]
+    halves = np.quantile(around, LEVELS, axis=1, method="weibull")  # expected to cover its level of other such errors
+    return sizes[-halves.shape[1] :] <= halves
+
+
 def figures(name: str, learner: str, X: Array, y: Array, late: int) -> Iterator[Figures]:
     model, waiting = LEARNERS[learner](), deque[dl.Ticket]()
     errors, halves = np.empty(len(y)), np.empty((len(LEVELS), len(y)))
@@ -82,11 +101,11 @@ def figures(name: str, learner: str, X: Array, y: Array, late: int) -> Iterator[
         waiting.append(ticket)
         if t >= late:
             model.tell(waiting.popleft(), y[t - late])
-    for level, half in zip(LEVELS, halves, strict=True):
+    ideal = oracle(np.abs(errors), late) if late >= LATE_FOR_ORACLE else [np.empty(0)] * len(LEVELS)
+    for level, half, seen in zip(LEVELS, halves, ideal, strict=True):
         earned = np.isfinite(half)
         error, width = np.abs(errors[earned]), 2 * half[earned]
         inside = error <= half[earned]
-        windows = np.convolve(inside, np.ones(WINDOW), mode="valid") / WINDOW - level if len(inside) >= WINDOW else None
         yield Figures(
             name,
             learner,
@@ -94,33 +113,43 @@ def figures(name: str, learner: str, X: Array, y: Array, late: int) -> Iterator[
             level,
             len(inside),
             float(inside.mean() - level),
-            None if windows is None else float(windows[np.abs(windows).argmax()]),
+            worst_window(inside, level),
+            worst_window(seen, level),
             float(np.mean(width + 2 / (1 - level) * np.maximum(0, error - width / 2))),
             float(width.mean()),
         )
 
 
+def line(late: int, learner: str, these: list[Figures]) -> tuple[Cell, ...]:
+    """A line of the table: the figures of one learner, or of all, at one delay."""
+    overall = max(these, key=lambda one: abs(one.deviation))
+    windowed = [one for one in these if one.worst_window is not None]
+    worst = max(windowed, key=lambda one: abs(one.worst_window or 0.0), default=None)
+
+    def beyond(windows: list[float | None]) -> str:
+        known = [window for window in windows if window is not None]
+        return f"{sum(abs(window) > in_a_window(late) for window in known)} of {len(known)}" if known else ""
+
+    return (
+        late,
+        learner,
+        f"{sum(abs(one.deviation) > OVERALL for one in these)} of {len(these)}",
+        f"{100 * overall.deviation:+.1f} ({overall.stream}, {overall.level})",
+        beyond([one.worst_window for one in windowed]),
+        "" if worst is None else f"{100 * (worst.worst_window or 0.0):+.1f} ({worst.stream}, {worst.level})",
+        beyond([one.oracle_window for one in windowed]),
+    )
+
+
 def table(found: list[Figures], title: str) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for late in sorted({one.late for one in found}):
+        at = [one for one in found if one.late == late]
         for learner in LEARNERS:
-            these = [one for one in found if one.late == late and one.learner == learner]
-            if not these:
-                continue
-            overall = max(these, key=lambda one: abs(one.deviation))
-            windowed = [one for one in these if one.worst_window is not None]
-            worst = max(windowed, key=lambda one: abs(one.worst_window or 0.0), default=None)
-            rows.append(
-                (
-                    late,
-                    learner,
-                    f"{sum(abs(one.deviation) > OVERALL for one in these)} of {len(these)}",
-                    f"{100 * overall.deviation:+.1f} ({overall.stream}, {overall.level})",
-                    f"{sum(abs(one.worst_window or 0.0) > in_a_window(late) for one in windowed)} of {len(windowed)}",
-                    "" if worst is None else f"{100 * (worst.worst_window or 0.0):+.1f} ({worst.stream}, {worst.level})",
-                )
-            )
-    header = ("rows late", "learner", "off by > 2 points", "worst", "worst window beyond its limit", "worst window")
+            if these := [one for one in at if one.learner == learner]:
+                rows.append(line(late, learner, these))
+        rows.append(line(late, "all", at))
+    header = ("rows late", "learner", "off by > 2 points", "worst", "a window beyond its limit", "worst window", "oracle")
     return Table(title, header, rows, f"Deviations in points. Windows of {WINDOW:,} rows: 3 points up to 24 late, then 5.")
 
 

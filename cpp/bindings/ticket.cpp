@@ -30,7 +30,7 @@ Asked asked_of(Vector numbers) {
     for (Index i = 3; good && i < own_numbers + level_count; ++i)
         good = !(from[i] < 0); // large inputs make variances infinite
     for (Index i = own_numbers + level_count; good && i < said_numbers; ++i)
-        good = from[i] >= least_debt && from[i] <= most_debt;
+        good = from[i] >= most_urgency * least_debt && from[i] <= most_urgency * most_debt;
     if (!good)
         throw nb::value_error("the ticket's numbers are out of range");
     Asked asked;

@@ -7,7 +7,7 @@ import numpy as np
 
 LEVELS = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.925, 0.95, 0.975, 0.99, 0.995, 0.999]
 STEP, MEMORY = 0.3, 512
-REPAID, FORGOTTEN, LEAST_DEBT, MOST_DEBT, MOST_GROWTH, GROWTH_IN_FLIGHT = 0.05, 1 / 3000, -30, 200, 0.15, 3
+REPAID, FORGOTTEN, LEAST_DEBT, MOST_DEBT, MOST_GROWTH = 0.05, 1 / 3000, -30, 200, 0.15
 UNIT, ALL_KEPT = 1024, 4096  # units of a row's weight and of the share kept, which are integers
 
 
@@ -46,15 +46,24 @@ class Bounds:
         self.base = [0.0] * len(LEVELS)
         self.log_factor = [0.0] * len(LEVELS)
         self.debt = [0.0] * len(LEVELS)
+        self.late = 0  # the last label
 
     def issued(self):
         """The bounds as issued: those of higher levels are no lower than those of lower levels."""
         own = [base * math.exp(log) for base, log in zip(self.base, self.log_factor, strict=True)]
         return [max(own[: k + 1]) for k in range(len(own))]
 
-    def shares(self):
-        """The misses expected of intervals that wait for late labels, by level."""
-        return [share_aimed_at(level, debt) for level, debt in zip(LEVELS, self.debt, strict=True)]
+    def urgency(self):
+        """Debts count up to twice if labels are later than 24 rows."""
+        return clamp(self.late / 24, 1, 2)
+
+    def urgent_debts(self):
+        """By level, as a ticket keeps them."""
+        return [float(np.float32(debt * self.urgency())) for debt in self.debt]
+
+    def shares(self, debts):
+        """The misses expected of intervals issued with these debts, by level."""
+        return [share_aimed_at(level, debt) for level, debt in zip(LEVELS, debts, strict=True)]
 
     def take(self, score):
         """Takes a score whose label came at once."""
@@ -66,25 +75,27 @@ class Bounds:
 
     def take_late(self, score, issued, shares, late):
         """Takes a score by the bounds and expected misses issued ``late`` labels ago; one interval was issued since."""
-        aimed = self.shares()
+        aimed = self.shares([debt * self.urgency() for debt in self.debt])
         for k, level in enumerate(LEVELS):
             if self.base[k] > 0:
                 self.debt[k] += aimed[k] - (1 - level)
             if issued[k] > 0:
                 self.debt[k] += (score > issued[k]) - shares[k]
             self.debt[k] = float(np.float32(clamp(self.debt[k] * (1 - FORGOTTEN), LEAST_DEBT, MOST_DEBT)))
+        self.late = late
         self._count(score)
         if self.base[0] > 0:
-            self.log_factor = [self._late_log_factor(k, late) for k in range(len(LEVELS))]
+            self.log_factor = [self._late_log_factor(k) for k in range(len(LEVELS))]
 
-    def _late_log_factor(self, k, late):
-        share = share_aimed_at(LEVELS[k], self.debt[k])
-        beyond = share - (1 - LEVELS[k] - REPAID * self.debt[k])  # what no share within the limits repays
+    def _late_log_factor(self, k):
+        debt = self.debt[k] * self.urgency()
+        share = share_aimed_at(LEVELS[k], debt)
+        beyond = share - (1 - LEVELS[k] - REPAID * debt)  # what no share within the limits repays
         if share < 1 - LEVELS[-1]:
             quantile = self.base[-1] * math.sqrt((1 - LEVELS[-1]) / share)
         else:
             quantile = float(np.interp(1 - share, LEVELS, self.base))
-        growth = min(MOST_GROWTH, GROWTH_IN_FLIGHT / late) * beyond / REPAID
+        growth = min(MOST_GROWTH, max(72 / self.late**2, 1 / self.late)) * beyond / (REPAID * self.urgency())
         return clamp(math.log(quantile / self.base[k]) + growth, math.log(1e-6), math.log(1e12))
 
     def _count(self, score):

@@ -97,7 +97,7 @@ def late_intervals(model, X, y, late, level):
     return tickets, (ends[:, 0] <= y) & (y <= ends[:, 1]), np.isfinite(ends[:, 0])
 
 
-@pytest.mark.parametrize("late", [1, 7, 60])
+@pytest.mark.parametrize("late", [1, 7, 30, 60])
 @pytest.mark.parametrize("zeros", [0.0, 0.4])
 def test_a_late_label_is_judged_by_the_bounds_issued_with_its_prediction(late, zeros):
     """Around a prediction of 0 every score is the label's square, so the plain formula needs no model."""
@@ -106,12 +106,21 @@ def test_a_late_label_is_judged_by_the_bounds_issued_with_its_prediction(late, z
     tickets, *_ = late_intervals(dl.NLMS(intercept=False), np.zeros((1500, 1)), y, late, 0.9)
     bounds, issued = coverage.Bounds(), []
     for t, ticket in enumerate(tickets):
-        issued.append((bounds.issued(), bounds.shares()))
+        issued.append((bounds.issued(), bounds.shares(bounds.urgent_debts())))
         assert ticket.prediction == 0
         assert ticket.numbers[6:22] == pytest.approx(issued[-1][0], rel=1e-9)
-        assert ticket.numbers[22:38] == pytest.approx(bounds.debt, rel=1e-6, abs=1e-6)
+        assert ticket.numbers[22:38] == pytest.approx(bounds.urgent_debts(), rel=1e-6, abs=1e-6)
         if t >= late:
             bounds.take_late(y[t - late] ** 2, *issued[t - late], late)
+
+
+def test_tickets_of_the_largest_debts_survive_bytes():
+    """Errors that outgrow their intervals all the time, with labels so late that debts count twice."""
+    y = np.exp(np.arange(600.0))
+    tickets, inside, _ = late_intervals(dl.NLMS(intercept=False), np.zeros((600, 1)), y, 60, 0.8)
+    assert not inside[300:].any()
+    assert max(tickets[-1].numbers[22:38]) > coverage.MOST_DEBT
+    np.testing.assert_array_equal(dl.Ticket.from_bytes(tickets[-1].to_bytes()).numbers, tickets[-1].numbers)
 
 
 @pytest.mark.parametrize(("late", "most"), [(1, 0.03), (12, 0.03), (24, 0.03), (96, 0.05)])

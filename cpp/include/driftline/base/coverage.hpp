@@ -71,10 +71,12 @@ struct CoverageSteps {
 };
 inline constexpr CoverageSteps coverage_steps;
 
-// Of a debt, `repaid` is aimed to be repaid by each row, and `forgotten` is let go. Beyond the largest and the smallest
-// share aimed at, each miss of the debt moves the bound by a factor of its own, which is smaller for longer delays.
-inline constexpr double repaid = 0.05, forgotten = 1 / 3000.0, least_debt = -30, most_debt = 200;
-inline constexpr double most_growth = 0.15, growth_in_flight = 3;
+// Of a debt, `repaid` is aimed to be repaid by each row, up to twice as much with labels twice as late as `usual_late` or
+// more, and `forgotten` is let go. Beyond the largest and the smallest share aimed at, each miss of the debt moves the bound
+// by a factor of its own, which is smaller for longer delays.
+inline constexpr double repaid = 0.05, usual_late = 24, most_urgency = 2, forgotten = 1 / 3000.0;
+inline constexpr double least_debt = -30, most_debt = 200;
+inline constexpr double most_growth = 0.15;
 struct LateShares {
     double outside[level_count] = {}, least[level_count] = {}, most[level_count] = {};
     constexpr LateShares() {
@@ -214,12 +216,17 @@ DRIFTLINE_INLINE void note(Coverage& c, double score) {
 // The basis of an interval. It is kept with the prediction, and scored when the label comes.
 struct IntervalBasis {
     double bound[level_count] = {}; // a score above it is a miss of the level
-    float debt[level_count] = {};   // by which the share of such intervals was chosen that is expected to be missed
+    float debt[level_count] = {};   // urgent_debt, by which the share of such intervals expected to be missed was chosen
     double variance = 1;            // of the label, from the model; a score is a squared error divided by it
     double largest_loss = 0;        // largest squared error so far
     Index labels = 0;               // labels known so far
 };
-// The share of misses with which level k would repay a debt.
+// A debt weighs more if labels are very late, because corrections are few.
+inline double urgency(const Coverage& c) {
+    return at_most(at_least(1, static_cast<double>(c.late) / usual_late), most_urgency);
+}
+inline double urgent_debt(const Coverage& c, Index k) { return c.debt[k] * urgency(c); }
+// The share of misses with which level k would repay an urgent debt.
 inline double share_aimed_at(Index k, double debt) {
     return at_most(at_least(shares.least[k], shares.outside[k] - repaid * debt), shares.most[k]);
 }
@@ -232,7 +239,8 @@ inline IntervalBasis basis_of_interval(Coverage& c, double variance, double larg
     catch_up(c);
     IntervalBasis out;
     issue(c, out.bound);
-    std::memcpy(out.debt, c.debt, sizeof out.debt);
+    for (Index k = 0; k < level_count; ++k)
+        out.debt[k] = static_cast<float>(urgent_debt(c, k));
     out.variance = variance;
     out.largest_loss = at_least(largest_loss, c.largest_loss);
     out.labels = c.noted;
@@ -261,7 +269,7 @@ inline double exceeded_by(const Coverage& c, double share, Index k) {
     return c.base[k] + (c.base[k + 1] - c.base[k]) * at_least(0, part);
 }
 inline double late_bound(const Coverage& c, Index k, double growth) {
-    const double debt = c.debt[k], wanted = shares.outside[k] - repaid * debt, share = share_aimed_at(k, debt);
+    const double debt = urgent_debt(c, k), wanted = shares.outside[k] - repaid * debt, share = share_aimed_at(k, debt);
     double bound = exceeded_by(c, share, k);
     if (share != wanted) [[unlikely]]
         bound *= std::exp(growth * (share - wanted) / repaid);
@@ -272,26 +280,27 @@ inline double late_bound(const Coverage& c, Index k, double growth) {
 // does not count. For each label, an interval is taken to have been issued since the last one.
 inline void judge(Coverage& c, double square, const IntervalBasis& basis) {
     --c.noted;
-    c.late = c.noted > basis.labels ? c.noted - basis.labels : 0;
     c.largest_loss = at_least(c.largest_loss, at_most(square, DBL_MAX));
     const bool beyond = square > 100 * basis.largest_loss; // see half_width
     const double score = at_most(square / basis.variance, most_score);
     const double miss = beyond ? HUGE_VAL : score;
     for (Index k = 0; k < level_count; ++k) {
         double debt = c.debt[k];
-        const double issued = share_aimed_at(k, debt) - shares.outside[k];
+        const double issued = share_aimed_at(k, urgent_debt(c, k)) - shares.outside[k];
         const double known = (miss > basis.bound[k] ? 1 : 0) - share_aimed_at(k, basis.debt[k]);
         debt += c.bound[k] > 0 ? issued : 0;
         debt += basis.bound[k] > 0 ? known : 0;
         c.debt[k] = static_cast<float>(at_most(at_least(least_debt, debt * (1 - forgotten)), most_debt));
     }
+    c.late = c.noted > basis.labels ? c.noted - basis.labels : 0;
     count_score(c, score);
     c.taken = ++c.noted;
     if (reading_is_due(c.taken))
         read_bins(c, score);
-    const double growth = at_most(most_growth, growth_in_flight / static_cast<double>(c.late));
+    const double late = static_cast<double>(c.late);
+    const double growth = at_most(most_growth, at_least(1, 3 * usual_late / late) / late);
     for (Index k = 0; k < level_count; ++k)
-        c.bound[k] = late_bound(c, k, growth);
+        c.bound[k] = late_bound(c, k, growth / urgency(c));
 }
 
 } // namespace DRIFTLINE_ISA
