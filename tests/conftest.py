@@ -15,7 +15,7 @@ from driftline.features import Lags, Polynomial, RandomFourier, Standardize, Uni
 # No time limits: on a busy machine they fail tests at random. A test states its number of examples where it is another.
 settings.register_profile(
     "driftline",
-    max_examples=100,
+    max_examples=60,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     derandomize="CI" in os.environ,

@@ -86,15 +86,20 @@ def test_the_half_width_is_the_tracked_quantile_times_the_variance(seed, level):
     assert run.predictions - run.lower == pytest.approx(run.upper - run.predictions, rel=1e-9, abs=1e-12)
 
 
-def late_intervals(model, X, y, late, level):
-    """Asks for each row, and tells its ticket `late` rows later; returns the tickets and whether labels lay inside."""
+def asked_and_told(model, X, y, late):
+    """Asks for each row, and tells its ticket `late` rows later; returns the tickets."""
     tickets = []
     for t, x in enumerate(X):
         tickets.append(model.ask(x, ahead=1 + late))
         if t >= late:
             model.tell(tickets[t - late], y[t - late])
+    return tickets
+
+
+def judged(tickets, y, level):
+    """Whether each label lay in its ticket's interval, and whether that was finite."""
     ends = np.array([ticket.interval(level) for ticket in tickets])
-    return tickets, (ends[:, 0] <= y) & (y <= ends[:, 1]), np.isfinite(ends[:, 0])
+    return (ends[:, 0] <= y) & (y <= ends[:, 1]), np.isfinite(ends[:, 0])
 
 
 @pytest.mark.parametrize("late", [1, 7, 30, 60])
@@ -103,7 +108,7 @@ def test_a_late_label_is_judged_by_the_bounds_issued_with_its_prediction(late, z
     """Around a prediction of 0 every score is the label's square, so the plain formula needs no model."""
     rng = np.random.default_rng(late)
     y = rng.standard_t(3, 1500) * np.exp(2 * np.sin(np.arange(1500) / 200)) * (rng.random(1500) >= zeros)
-    tickets, *_ = late_intervals(dl.NLMS(intercept=False), np.zeros((1500, 1)), y, late, 0.9)
+    tickets = asked_and_told(dl.NLMS(intercept=False), np.zeros((1500, 1)), y, late)
     bounds, issued = coverage.Bounds(), []
     for t, ticket in enumerate(tickets):
         issued.append((bounds.issued(), bounds.shares(bounds.urgent_debts())))
@@ -130,8 +135,9 @@ def test_coverage_holds_when_labels_are_late(make, late, most):
     X, t = rng.standard_normal((8000, D)), np.arange(8000)
     weights = np.cumsum(0.02 * rng.standard_normal((8000, D)), axis=0)
     y = (X * weights).sum(axis=1) + np.sin(2 * np.pi * t / 24) + rng.standard_t(3, 8000)
+    tickets = asked_and_told(make(), X, y, late)
     for level in (0.8, 0.95):
-        _, inside, earned = late_intervals(make(), X, y, late, level)
+        inside, earned = judged(tickets, y, level)
         assert earned[late + math.ceil(level / (1 - level) - 1e-9) :].all()
         inside = inside[earned]
         assert abs(inside.mean() - level) < 0.02
@@ -145,7 +151,7 @@ def test_intervals_scale_with_the_labels(late, power):
     """Exactly, for powers of two, which move every score to another bin but change no comparison."""
     rng = np.random.default_rng(8)
     X, y = np.zeros((3000, 1)), rng.standard_normal(3000)
-    plain, scaled = (late_intervals(dl.NLMS(intercept=False), X, labels, late, 0.9)[0] for labels in (y, np.ldexp(y, power)))
+    plain, scaled = (asked_and_told(dl.NLMS(intercept=False), X, labels, late) for labels in (y, np.ldexp(y, power)))
     uppers = [[ticket.interval(0.9)[1] for ticket in tickets] for tickets in (plain, scaled)]
     assert np.array_equal(np.ldexp(uppers[0], power), uppers[1])
 
@@ -155,7 +161,7 @@ def test_intervals_follow_errors_that_leave_all_bins():
     rng = np.random.default_rng(9)
     size = np.repeat([1.0, 1e-20, 1e20], 4000)
     y = size * rng.standard_normal(12_000)
-    _, inside, _ = late_intervals(dl.NLMS(intercept=False), np.zeros((12_000, 1)), y, 0, 0.9)
+    inside, _ = judged(asked_and_told(dl.NLMS(intercept=False), np.zeros((12_000, 1)), y, 0), y, 0.9)
     for part in range(3):
         assert abs(inside[4000 * part + 2000 : 4000 * (part + 1)].mean() - 0.9) < 0.02
 

@@ -20,7 +20,7 @@ def stream(rows=1500, seed=0):
 
 def test_it_is_hardly_behind_the_better_of_auto_and_the_expert():
     X, y = stream(4000)
-    boosting = dl.Refit(HistGradientBoostingRegressor(max_iter=60, random_state=0), every=250, window=3000, lags=[1, 2])
+    boosting = dl.Refit(HistGradientBoostingRegressor(max_iter=60, random_state=0), every=500, window=3000, lags=[1, 2])
     both = dl.Auto(experts=[boosting])
     alone = [model.run(X, y).losses[1000:].mean() for model in (dl.Auto(), boosting.clone())]
     assert both.run(X, y).losses[1000:].mean() < 1.01 * min(alone)

@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import driftline as dl
 from tests.streams import Array, drifting, stationary, wild, with_ones
 
 seeds = st.integers(0, 2**32 - 1)
-some = settings(max_examples=150)
 
 
 def best_fixed(X: Array, y: Array, ridge: float, weight: Array | float = 1.0) -> float:
@@ -54,7 +53,6 @@ def seen(X: Array, intercept: bool) -> Array:
 # Identities.
 
 
-@some
 @given(seeds, st.integers(1, 8), st.floats(0.01, 10), st.floats(0.1, 10), st.booleans())
 def test_the_running_sum_is_the_best_fixed_comparators_value(seed, d, ridge, noise, intercept):
     X, y = drifting(seed, 40, d)
@@ -72,7 +70,6 @@ def test_the_running_sum_is_the_best_fixed_comparators_value(seed, d, ridge, noi
         assert certified(model, X, y).comparator == pytest.approx(expected, rel=1e-9)
 
 
-@some
 @given(seeds, st.integers(1, 8), st.floats(0.5, 1), st.floats(0.01, 10), st.booleans())
 def test_the_discounted_sum_is_the_discounted_comparators_value(seed, d, forgetting, ridge, intercept):
     X, y = drifting(seed, 40, d)
@@ -91,7 +88,6 @@ def test_the_discounted_sum_is_the_discounted_comparators_value(seed, d, forgett
         assert certified(dl.DFOP(forget_rate=mu, prior=20.0, **kw), X, y).comparator == pytest.approx(expected, rel=1e-8)
 
 
-@some
 @given(seeds, st.integers(1, 4), st.floats(0.05, 5), st.floats(1.01, 1e3), st.booleans())
 def test_the_running_sum_is_the_best_sequences_value(seed, d, ridge, ratio, intercept):
     X, y = drifting(seed, 15, d)
@@ -107,7 +103,6 @@ def test_the_running_sum_is_the_best_sequences_value(seed, d, ridge, ratio, inte
     assert kalman.comparator == pytest.approx(expected, rel=1e-8)
 
 
-@some
 @given(seeds, st.integers(1, 8), st.booleans())
 def test_wemm_meets_its_theorem_4_with_equality(seed, d, intercept):
     X, y = drifting(seed, 40, d)
@@ -121,7 +116,6 @@ def test_wemm_meets_its_theorem_4_with_equality(seed, d, intercept):
     assert certificate.slack == pytest.approx(0.0, abs=1e-9 * certificate.loss)
 
 
-@some
 @given(seeds, st.integers(1, 6))
 def test_with_sample_weights_the_comparator_is_the_weighted_one_and_no_bound_is_claimed(seed, d):
     """The theorems bound plain sums of losses; rows of small weight could break any of them."""
@@ -156,7 +150,6 @@ def log_det(X: Array, ridge: float) -> float:
     return float(np.linalg.slogdet(np.eye(X.shape[1]) + X.T @ X / ridge)[1])
 
 
-@some
 @given(seeds, st.integers(1, 8), st.floats(0.05, 20), st.floats(0.1, 10))
 def test_bounds_are_those_of_the_theorems(seed, d, ridge, noise):
     X, y = drifting(seed, 40, d)
@@ -197,21 +190,18 @@ def assert_no_bound_is_broken(X: Array, y: Array, cut: float, dtype: str = "floa
             assert certificate.slack == certificate.bound - certificate.loss
 
 
-@some
 @given(seeds, st.integers(1, 10), st.booleans(), st.sampled_from(["float64", "float32"]))
 def test_no_bound_is_broken(seed, d, still, dtype):
     X, y = stationary(seed, 60, d) if still else drifting(seed, 60, d, step=0.5)
     assert_no_bound_is_broken(X, y, cut=float(np.abs(y).max()), dtype=dtype)
 
 
-@some
 @given(seeds, st.integers(1, 6))
 def test_no_bound_is_broken_on_wild_streams(seed, d):
     X, y = wild(seed, 40, d, span=2.0)
     assert_no_bound_is_broken(X, y, cut=float(np.abs(y).max()))
 
 
-@some
 @given(seeds, st.integers(1, 5))
 def test_no_bound_is_broken_by_an_adversary(seed, d):
     """Labels of size 1 with the sign that the prediction has not."""

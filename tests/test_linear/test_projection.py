@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import driftline as dl
@@ -30,7 +30,6 @@ def kkt_residual(w: Array, v: Array, S: Array) -> tuple[float, float]:
     return a, float(np.linalg.norm(v + a * pull - w) / np.linalg.norm(w))
 
 
-@settings(max_examples=200)
 @given(seeds, st.integers(1, 20), st.floats(-3, 1), st.floats(-2, 2), st.sampled_from([1.0, 0.9]))
 def test_a_projected_vector_meets_the_conditions_of_the_optimum(seed, d, log_radius, log_noise, forgetting):
     """(I + a S) v = w with a > 0 and |v| = radius where |w| > radius, and v = w elsewhere."""
@@ -92,7 +91,6 @@ def test_the_intercept_is_in_the_ball_too():
     assert np.hypot(np.linalg.norm(model.coef_), model.intercept_) == pytest.approx(1.0, rel=4 * EPS)
 
 
-@settings(max_examples=200)
 @given(seeds, st.integers(1, 9), st.floats(-8, 8), st.floats(-8, 8), st.sampled_from(["float64", "float32"]))
 def test_weights_of_any_size_end_in_a_ball_of_any_size(seed, d, log_radius, log_labels, dtype):
     X, y = wild(seed, 30, d, span=3.0)

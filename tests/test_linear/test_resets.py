@@ -71,7 +71,7 @@ schedules = st.one_of(
 )
 
 
-@settings(max_examples=600)
+@settings(max_examples=200)
 @given(seeds, st.integers(1, 24), schedules, st.floats(-2, 2), st.booleans())
 def test_arcor_resets_where_the_eigenvalues_say_so(seed, d, schedule, log_noise, weighted):
     X, noise = inputs(seed, 80, d), 10.0**log_noise
@@ -81,7 +81,7 @@ def test_arcor_resets_where_the_eigenvalues_say_so(seed, d, schedule, log_noise,
     assert [t for t in run.resets.tolist() if t < certain] == expected
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(seeds, st.integers(1, 12), schedules, st.floats(-1, 1), st.floats(0.3, 1.0), st.floats(0.05, 20))
 def test_so_does_a_free_combination_with_forgetting(seed, d, schedule, log_noise, forgetting, start):
     X, noise = inputs(seed, 80, d), 10.0**log_noise
@@ -90,7 +90,7 @@ def test_so_does_a_free_combination_with_forgetting(seed, d, schedule, log_noise
     assert [t for t in model.run(X, X[:, 0]).resets.tolist() if t < certain] == expected
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(seeds, st.integers(1, 12), schedules, st.floats(-1, 1), st.floats(-4, 0), st.floats(0.05, 20))
 def test_so_does_a_free_combination_with_drift(seed, d, schedule, log_noise, log_drift, start):
     X, noise, drift = inputs(seed, 80, d), 10.0**log_noise, 10.0**log_drift

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 Array = npt.NDArray[np.float64]
 
-many = settings(max_examples=200)
 some = settings(max_examples=50)
 
 

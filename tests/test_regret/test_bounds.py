@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import driftline as dl
 from driftline import regret
 
-from .draw import Array, Stream, many, powers, some, streams, within
+from .draw import Array, Stream, powers, some, streams, within
 
 positive = powers(-2, 2)
 
@@ -51,7 +51,6 @@ def sequences(s: Stream, intercept: bool) -> Iterator[Array | None]:
     yield s.rng.normal(size=rows.shape)
 
 
-@many
 @given(streams(), st.floats(0.001, 0.999), st.booleans())
 def test_lms(s: Stream, share: float, intercept: bool):
     rows, _ = padded(s, intercept)
@@ -61,7 +60,6 @@ def test_lms(s: Stream, share: float, intercept: bool):
     assert bounds[0].value < bounds[-1].value
 
 
-@many
 @given(streams(), positive, st.sampled_from([None, 1.0, 2.0]), st.booleans())
 def test_aar(s: Stream, ridge: float, clip: float | None, intercept: bool):
     Y = float(np.abs(s.y).max())
@@ -72,7 +70,6 @@ def test_aar(s: Stream, ridge: float, clip: float | None, intercept: bool):
     assert bounds[0].value == pytest.approx(min(bound.value for bound in bounds), rel=1e-9)
 
 
-@many
 @given(streams(), positive, positive, st.booleans())
 def test_arowr(s: Stream, noise: float, ridge: float, intercept: bool):
     learner = dl.AROWR(noise=noise, ridge=ridge, intercept=intercept)
@@ -81,7 +78,6 @@ def test_arowr(s: Stream, noise: float, ridge: float, intercept: bool):
     assert learner.certificate().bound == pytest.approx(bounds[0].value, rel=1e-9)
 
 
-@many
 @given(streams(), powers(-3, 1), st.booleans())
 def test_wemm(s: Stream, excess: float, intercept: bool):
     rows, _ = padded(s, intercept)
@@ -93,7 +89,6 @@ def test_wemm(s: Stream, excess: float, intercept: bool):
             assert weighted.value <= bound.value * (1 + 1e-9)  # what the theorems say before Theorem 4 is used
 
 
-@many
 @given(streams(rows=30), positive, powers(-1, 3), st.sampled_from([None, 1.0, 2.0]), st.booleans())
 def test_laser(s: Stream, ridge: float, excess: float, clip: float | None, intercept: bool):
     Y = float(np.abs(s.y).max())
@@ -113,7 +108,6 @@ def test_laser(s: Stream, ridge: float, excess: float, clip: float | None, inter
     assert live.bound <= coarse[0].value * (1 + 1e-9)  # a step less in the sum of traces
 
 
-@many
 @given(streams(rows=60), st.floats(0.001, 0.9), st.floats(1.0, 3.0))
 def test_laser_tuned(s: Stream, share: float, slack: float):
     T, d = s.shape
@@ -141,7 +135,6 @@ def arcor_bounds(learner: dl.ARCOR, X: Array, y: Array, u: Array) -> None:
     kept(regret.arcor_theorem_1(learner, X, y, u, repaired=True))
 
 
-@many
 @given(streams(unit=True, rows=80), powers(-2, 2), powers(-1, 1), st.floats(1.0, 3.0))
 def test_arcor(s: Stream, noise: float, radius: float, q: float):
     learner = dl.ARCOR(noise=noise, radius=radius, schedule=q, intercept=False)
@@ -207,7 +200,6 @@ def test_network(s: Stream, noise: float, copies: int):
     assert own.applies
 
 
-@many
 @given(streams(unit=True), powers(-2, 1), positive)
 def test_table_4_1(s: Stream, excess: float, noise: float):
     ridge = 1 + excess

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from driftline import regret
 
-from .draw import Array, Stream, many, powers, some, streams
+from .draw import Array, Stream, powers, some, streams
 
 
 def dense(X: Array, y: Array, ridge: float, drift_cost: float) -> Array:
@@ -29,7 +29,6 @@ def objective(u: Array, X: Array, y: Array, ridge: float, drift_cost: float) -> 
     return float(ridge * u[0] @ u[0] + drift_cost * np.sum(np.diff(u, axis=0) ** 2) + errors @ errors)
 
 
-@many
 @given(streams(), powers(-3, 3))
 def test_best_fixed_solves_the_normal_equations(s: Stream, ridge: float):
     best = regret.best_fixed(s.X, s.y, ridge)
@@ -69,7 +68,6 @@ def test_the_intercept_is_a_constant_feature_and_comes_last():
         np.testing.assert_array_equal(solve(X, intercept=True).weights, solve(rows).weights)
 
 
-@many
 @given(streams(rows=40), powers(-2, 2), powers(-2, 4), st.sampled_from([0, 1]))
 def test_best_sequence_is_the_dense_solution(s: Stream, ridge: float, cost: float, ridge_at: int):
     best = regret.best_sequence(s.X, s.y, ridge, cost, ridge_at=ridge_at)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import driftline as dl
 from driftline import regret
 
-from .draw import Stream, many, powers, some, streams
+from .draw import Stream, powers, some, streams
 
 positive = powers(-2, 2)
 
@@ -20,7 +20,6 @@ def meets(learner: dl.Learner, s: Stream, rel: float = 1e-9) -> dl.Certificate:
     return certificate
 
 
-@many
 @given(streams(), positive, st.booleans())
 def test_ridge(s: Stream, ridge: float, intercept: bool):
     learner = dl.Ridge(ridge=ridge, intercept=intercept)
@@ -30,14 +29,12 @@ def test_ridge(s: Stream, ridge: float, intercept: bool):
     assert certificate.bound is None
 
 
-@many
 @given(streams(), positive, st.booleans())
 def test_aar(s: Stream, ridge: float, intercept: bool):
     certificate = meets(dl.AAR(ridge=ridge, intercept=intercept), s)
     assert certificate.comparator == pytest.approx(regret.best_fixed(s.X, s.y, ridge, intercept=intercept).value, rel=1e-9)
 
 
-@many
 @given(streams(), positive, positive, st.booleans())
 def test_arowr(s: Stream, noise: float, ridge: float, intercept: bool):
     certificate = meets(dl.AROWR(noise=noise, ridge=ridge, intercept=intercept), s)
@@ -45,7 +42,6 @@ def test_arowr(s: Stream, noise: float, ridge: float, intercept: bool):
     assert certificate.comparator == pytest.approx(best.value, rel=1e-9)
 
 
-@many
 @given(streams(), positive, powers(-2, 4), st.booleans())
 def test_laser(s: Stream, ridge: float, excess: float, intercept: bool):
     cost = ridge * (1 + excess)
@@ -54,7 +50,6 @@ def test_laser(s: Stream, ridge: float, excess: float, intercept: bool):
     assert certificate.comparator == pytest.approx(best.value, rel=1e-9)
 
 
-@many
 @given(streams(), positive, st.one_of(st.just(0.0), powers(-5, 1)), positive, st.booleans())
 def test_kalman(s: Stream, noise: float, drift: float, ridge: float, intercept: bool):
     certificate = meets(dl.Kalman(noise=noise, drift=drift, ridge=ridge, intercept=intercept), s)
@@ -63,7 +58,6 @@ def test_kalman(s: Stream, noise: float, drift: float, ridge: float, intercept: 
     assert certificate.comparator == pytest.approx(best.value, rel=1e-9)
 
 
-@many
 @given(streams(), st.floats(0.6, 1.0), positive, st.booleans())
 def test_rls(s: Stream, forgetting: float, ridge: float, intercept: bool):
     certificate = meets(dl.RLS(forgetting=forgetting, ridge=ridge, intercept=intercept), s)
@@ -80,7 +74,6 @@ def test_rls_whose_forgetting_changes(s: Stream, ridge: float):
     meets(dl.RLS(forgetting=[0.8, 1.0, 0.9], ridge=ridge), s)
 
 
-@many
 @given(streams(), st.floats(0.001, 0.4), powers(-1, 3), st.booleans())
 def test_dfop(s: Stream, forget_rate: float, prior: float, intercept: bool):
     certificate = meets(dl.DFOP(forget_rate=forget_rate, prior=prior, intercept=intercept), s)
@@ -91,7 +84,6 @@ def test_dfop(s: Stream, forget_rate: float, prior: float, intercept: bool):
     assert certificate.comparator == pytest.approx(best.value, rel=1e-9)
 
 
-@many
 @given(streams(), powers(-2, 2), st.booleans())
 def test_wemm_meets_theorem_4_with_equality(s: Stream, excess: float, intercept: bool):
     ridge = (float(np.sum(s.X**2, axis=1).max()) + intercept) * (1 + excess)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import driftline as dl
-from driftline.reproduce import Context, dfop_fig3, dfop_fig4, find
+from driftline.reproduce import dfop_fig3, dfop_fig4
 from driftline.reproduce.sparse_dfop_traces import Job, Race, Trace, race, rival_losses, stages, trace
 from driftline.reproduce.sparse_rls import rivals
 
@@ -85,11 +85,3 @@ def races(ratio: float = 300.0, worse: float = 1.2, rivals: float = 3.0) -> list
 )
 def test_the_verdict_on_errors_and_times_follows_the_numbers(options, held):
     assert [check.holds for check in dfop_fig4.judge(races(**options), 1500, 250).checks] == held
-
-
-@pytest.mark.parametrize("name", ["dfop-fig3", "dfop-fig4"])
-def test_a_quick_run_has_numbers_and_a_picture(name):
-    findings = find(name).compute(Context(quick=True, jobs=1, progress=False))
-    assert findings.numbers.rows
-    assert findings.draw().axes
-    assert all(np.isfinite(row[-1]) for row in findings.numbers.rows)
