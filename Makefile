@@ -4,7 +4,6 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 NATIVE := $(wildcard cpp/*/*.cpp cpp/*/*.hpp cpp/include/driftline/*.hpp cpp/include/driftline/*/*.hpp) CMakeLists.txt
-SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
 .PHONY: help demo pictures test wheels test-native test-spark attack lint format bench bench-quick bench-capymoa bench-auto bench-auto-peers bench-rivals rivals docs clean
 
@@ -24,9 +23,9 @@ test: $(VENV)/test test-native  ## the whole test suite
 	$(BIN)/python -m pytest
 
 test-native: $(VENV)/test  ## the native core's own tests, under address and undefined-behaviour sanitizers
-	cmake -S . -B build/native -DDRIFTLINE_TESTS=ON -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS="$(SANITIZE)" > build/native.log || (cat build/native.log; false)
+	cmake -S . -B build/native -DDRIFTLINE_TESTS=ON -DDRIFTLINE_SANITIZE=ON > build/native.log || (cat build/native.log; false)
 	cmake --build build/native --parallel 2 >> build/native.log || (cat build/native.log; false)
-	ctest --test-dir build/native --output-on-failure
+	ctest --test-dir build/native --parallel 2 --output-on-failure
 
 test-spark: .venv-spark/ready  ## driftline.spark on a local Spark; it needs Java 17, and is skipped where none can be had
 	java -version 2> build/java.log || apt-get install -y --no-install-recommends openjdk-17-jre-headless > build/java.log 2>&1 || true
