@@ -43,24 +43,27 @@ COMMANDS = {
 }
 
 
-@pytest.mark.parametrize("what", COMMANDS)
-@pytest.mark.parametrize(
-    ("redirection", "words"), [("> /dev/full", "No space left on device"), (">&-", "Bad file descriptor")]
-)
-def test_what_cannot_be_printed_is_one_line_and_a_code(folder, what, redirection, words):
-    done = shell(folder, f"{COMMANDS[what]} {redirection}")
+def require_one_line(done, words):
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
     assert line.startswith("driftline")
     assert line.endswith(f": the standard output: {words}")
 
 
+@pytest.mark.parametrize("what", COMMANDS)
+def test_what_cannot_be_printed_is_one_line_and_a_code(folder, what):
+    require_one_line(shell(folder, f"{COMMANDS[what]} > /dev/full"), "No space left on device")
+
+
+@pytest.mark.parametrize("what", ["a summary", "predictions of a run", "help"])
+def test_so_is_what_a_closed_output_cannot_take(folder, what):
+    """One piece of code opens something in its place for all commands, which then print as to any file."""
+    require_one_line(shell(folder, f"{COMMANDS[what]} >&-"), "Bad file descriptor")
+
+
 @pytest.mark.parametrize("what", ["a summary", "predictions", "learners", "targets", "a model"])
 def test_a_reader_that_left_is_one_line_and_a_code(folder, what):
-    done = shell(folder, f"{COMMANDS[what]} | true")
-    assert done.returncode == 1
-    (line,) = done.stderr.splitlines()
-    assert line.endswith("the standard output: Broken pipe")
+    require_one_line(shell(folder, f"{COMMANDS[what]} | true"), "Broken pipe")
 
 
 def test_a_quiet_run_needs_no_standard_output(folder):

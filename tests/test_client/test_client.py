@@ -197,7 +197,7 @@ def test_kill_9_is_ridden_over(tmp_path, kind):
     thread.start()
     rng = random.Random(SEED)
     try:
-        for _ in range(3):
+        for _ in range(2):
             time.sleep(rng.uniform(0.1, 0.4))
             service.kill()
             service = Process(tmp_path, "--port", str(port), *UNCUT)

@@ -78,7 +78,7 @@ def test_a_quick_run_says_so_and_gives_no_verdict(capsys, tmp_path):
 
 
 def test_data_that_the_target_does_not_read_is_said_to_be_of_no_use(capsys, tmp_path):
-    code, _, err = call(capsys, "reproduce", "thesis-6-1", "--quick", *folders(tmp_path))
+    code, _, err = call(capsys, "reproduce", "thesis-6-1", "--quick", "--jobs", "1", *folders(tmp_path))
     assert (code, err) == (0, "driftline reproduce: thesis-6-1 reads no file, --data is not used\n")
 
 
@@ -107,7 +107,7 @@ def test_a_disk_that_is_full_at_the_end_ends_with_1_and_a_line(capsys, monkeypat
         raise OSError(errno.ENOSPC, "No space left on device", "thesis-6-1.png")
 
     monkeypatch.setattr(page, "write_all", write_all)
-    code, out, err = call(capsys, "reproduce", "thesis-6-1", "--quick", "--out", str(tmp_path))
+    code, out, err = call(capsys, "reproduce", "thesis-6-1", "--quick", "--jobs", "1", "--out", str(tmp_path))
     assert (code, out) == (1, "")
     assert err == f"driftline reproduce: [Errno {errno.ENOSPC}] No space left on device: 'thesis-6-1.png'\n"
 
@@ -118,7 +118,7 @@ def test_files_are_written_together_or_not_at_all(capsys, monkeypatch, tmp_path)
 
     (tmp_path / "thesis-6-1.json").write_text("old")
     monkeypatch.setattr(page, "page", fail)  # the last of the four
-    code, _, err = call(capsys, "reproduce", "thesis-6-1", "--quick", "--out", str(tmp_path))
+    code, _, err = call(capsys, "reproduce", "thesis-6-1", "--quick", "--jobs", "1", "--out", str(tmp_path))
     assert (code, "No space left on device" in err) == (1, True)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis-6-1.json"]
     assert (tmp_path / "thesis-6-1.json").read_text() == "old"

@@ -1,6 +1,7 @@
 """driftline.reproduce is a user of the library like any other: it knows public names alone, and nothing knows it."""
 
 import ast
+import functools
 import importlib
 from pathlib import Path
 
@@ -21,6 +22,7 @@ def imports(path):
             yield from ((alias.name, None) for alias in node.names)
 
 
+@functools.cache
 def of_driftline(path):
     return [(module, name) for module, name in imports(path) if module.partition(".")[0] == "driftline"]
 
