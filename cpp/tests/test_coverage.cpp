@@ -83,9 +83,28 @@ void the_factor_counts_the_misses(Index late) {
         CHECK_NEAR(std::log(c.bound[k] / before[k]), step_at_once * expected[k], 1e-8L);
 }
 
+// No interval is wider than ten times the largest error so far, so a label beyond that is a miss whatever its score.
+void a_label_beyond_the_widest_interval_is_a_miss() {
+    Coverage wide;
+    for (Index i = 0; i < 640; ++i)
+        note(wide, uniform(i));
+    Coverage capped = wide;
+    const auto tell = [](Coverage& c, double largest_loss) {
+        const IntervalBasis basis = basis_of_interval(c, 1, largest_loss);
+        const double square = 0.5 * basis.bound[0];
+        note(c, square);
+        judge(c, square, basis);
+    };
+    tell(wide, 1e9);
+    tell(capped, 1e-9);
+    for (Index k = 0; k < level_count; ++k)
+        CHECK_NEAR(capped.debt[k] - wide.debt[k], 1 - forgotten, 1e-5L);
+}
+
 } // namespace
 
 int main() {
+    a_label_beyond_the_widest_interval_is_a_miss();
     for (const Index every : {1, 3, 100})
         questions_between_scores_do_not_change_the_bits(every);
     for (const Index late : {0, 1, 30, 500}) {
