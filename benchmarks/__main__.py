@@ -44,14 +44,14 @@ def main(arguments: Sequence[str]) -> int:
         "names", nargs="*", metavar="name", help=f"of {', '.join(NAMES)}; by default all but {', '.join(APART)}"
     )
     parser.add_argument("--quick", action="store_true", help="few rounds: a check that everything runs")
-    parser.add_argument("--docs", action="store_true", help="the tables and the pictures go to the documentation too")
+    parser.add_argument("--docs", action="store_true", help="also write the tables and the pictures to the documentation")
     options = parser.parse_args(arguments)
     unknown = set(options.names) - set(NAMES)
     if unknown:
         parser.error(f"unknown benchmark {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
 
     if options.quick and options.docs:
-        parser.error("a quick run decides nothing: the documentation gets full ones")
+        parser.error("--quick cannot be combined with --docs: the documentation needs full runs")
 
     pin()
     commit = machine.commit()  # before anything is written
@@ -75,7 +75,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _measure(name: str, quick: bool) -> Report:
-    """Imported by name, so that the environment is pinned before NumPy and only what is asked for is needed."""
+    """Imports the benchmark by name, after the environment is pinned, so that only its own packages are needed."""
     try:
         module = import_module(f"benchmarks.{name}")
     except ModuleNotFoundError as error:

@@ -19,12 +19,12 @@ BEFORE, AFTER, TRIALS = 1000, 2000, 400
 
 
 def autocorrelated(kept: float) -> Callable[[np.random.Generator, int], Array]:
-    """Gaussian errors of variance 1 that keep a share of the error before."""
+    """Gaussian errors of variance 1, each correlated with the one before."""
     return lambda rng, rows: np.asarray(lfilter([np.sqrt(1 - kept**2)], [1, -kept], rng.standard_normal(rows)))
 
 
 def seasonal(period: int) -> Callable[[np.random.Generator, int], Array]:
-    """Gaussian errors whose deviation goes from 1/e to e and back within a period, from anywhere in it on."""
+    """Gaussian errors whose deviation goes from 1/e to e and back within a period, from a random phase on."""
 
     def draw(rng: np.random.Generator, rows: int) -> Array:
         phase = rng.integers(0, period)
@@ -85,7 +85,7 @@ def _found(factor: float) -> float:
     found, rng = 0, np.random.default_rng(1)
     for _ in range(TRIALS):
         errors = rng.standard_normal(SHORTEST)
-        errors[: SHORTEST // 16] *= factor  # of a model that knows nothing yet
+        errors[: SHORTEST // 16] *= factor  # errors of an untrained model
         errors[SHORTEST // 2 :] *= factor
         found += bool((dl.Alarm().update_many(errors) >= SHORTEST // 2).any())
     return found / TRIALS

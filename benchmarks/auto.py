@@ -35,12 +35,12 @@ def streams(options: argparse.Namespace) -> Iterator[tuple[str, Rows]]:
 
 
 def race(options: argparse.Namespace) -> Table:
-    """The ratio of Auto's loss to that of the best in hindsight, on every stream."""
+    """Compares Auto's loss with that of the best learner in hindsight on every stream."""
     lines: list[tuple[Cell, ...]] = []
     for name, (X, y) in streams(options):
         winner, least = hindsight.best(X, y, options.cache)
         loss = float(dl.Auto().run(X, y).losses.sum())
-        first = float(y[0]) ** 2  # nobody knows anything yet: everyone says 0
+        first = float(y[0]) ** 2  # every learner predicts 0 for the first row
         later = (loss - first) / (least - first) if least > first else 1.0
         lines.append((name, len(y), X.shape[1], loss / least if least else 1.0, later, winner))
         print(f"{name:36s} {lines[-1][3]:7.3f} {later:7.3f}  {winner}", flush=True)
@@ -61,7 +61,7 @@ def verdict(table: Table, column: int = 3) -> str:
 
 
 def cost(rounds: int) -> str:
-    """The least times of many rounds, and the size of the state."""
+    """Prints the smallest times over many rounds, and the size of the state."""
     X, y = gaussian(8_000, 12)
     wide, labels = gaussian(8_000, 20)
     rows = list(zip(wide[:300], labels[:300].tolist(), strict=True))
@@ -101,10 +101,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, metavar="DIR", help="a folder of files, with an INDEX.md that lists them")
     parser.add_argument("--files-only", action="store_true", help="leave the generated streams out")
-    parser.add_argument("--held-out", action="store_true", help="seeds that were not used while Auto was made")
+    parser.add_argument("--held-out", action="store_true", help="seeds that were not used for the design of Auto")
     parser.add_argument("--seed", type=int, default=0, help="added to the seeds")
-    parser.add_argument("--rescaled", action="store_true", help="every feature and the label in its own unit and origin")
-    parser.add_argument("--cache", type=Path, metavar="DIR", help="where the losses of hindsight are kept")
+    parser.add_argument("--rescaled", action="store_true", help="random units and origins for every feature and the label")
+    parser.add_argument("--cache", type=Path, metavar="DIR", help="where the losses of the best learners are stored")
     parser.add_argument("--only", metavar="TEXT", help="streams whose name has this in it")
     parser.add_argument("--cost", action="store_true", help="measure the time instead")
     options = parser.parse_args()
@@ -113,7 +113,7 @@ def main() -> None:
         return
     table = race(options)
     print(verdict(table))
-    if options.rescaled:  # where labels are far from 0 the first row is nearly all of the loss
+    if options.rescaled:  # if labels are far from 0, the first row dominates the loss
         print(verdict(table, 4))
 
 

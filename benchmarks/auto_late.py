@@ -30,7 +30,7 @@ def auto_error(X: Array, y: Array, ahead: int) -> float:
 
 
 def best_baseline(y: Array, ahead: int) -> float:
-    """The least mean squared error of those that know no feature."""
+    """The smallest mean squared error of predictions that use no feature."""
     lags = [ahead, *(-(-ahead // season) * season for season in SEASONS)]
     return min(_mean_square(y - np.concatenate([np.full(lag, y[0]), y[:-lag]]), ahead) for lag in lags)
 
@@ -43,7 +43,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, metavar="DIR", help="a folder of files, with an INDEX.md that lists them")
     parser.add_argument("--ahead", type=int, nargs="+", default=[12, 24, 96], metavar="H", help="rows")
-    parser.add_argument("--rows", type=int, default=4000, help="of each file, where rivals.json says nothing else")
+    parser.add_argument("--rows", type=int, default=4000, help="rows of each file, unless rivals.json says otherwise")
     options = parser.parse_args()
     known = options.data / "rivals.json"
     rivals = json.loads(known.read_text()) if known.exists() else {}
@@ -63,7 +63,7 @@ def main() -> None:
             cells += [best_baseline(labels, ahead) / error, rival["boosting"] / error if rival else "-"]
         lines.append(tuple(cells))
     header = ("file", *(f"{what}, {ahead} ahead" for ahead in options.ahead for what in ("baseline", "trees")))
-    print(Table("Mean squared errors over Auto's", header, lines).text())
+    print(Table("Mean squared errors relative to Auto's", header, lines).text())
 
 
 if __name__ == "__main__":

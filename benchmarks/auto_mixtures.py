@@ -48,7 +48,7 @@ def likelihood(f: Array, y: Array, keep: float) -> Mixed:
 
 
 def fixed_share(f: Array, y: Array, share: float) -> Mixed:
-    """Exponential weights at the noise's own scale, a share of which is handed round in every row."""
+    """Exponential weights at the scale of the noise; in every row, a share of them is distributed equally."""
     weights, noise, mixed = np.full(f.shape[1], 1 / f.shape[1]), 0.0, np.empty(len(y))
     for t, label in enumerate(y):
         mixed[t] = f[t] @ weights
@@ -77,7 +77,7 @@ def linear(f: Array, y: Array) -> Mixed:
 
 
 def corrected(f: Array, y: Array, base: Mixed) -> Mixed:
-    """``base``, and AAR's prediction of its residual from the experts' deviations from it, in their own size."""
+    """``base`` plus AAR's prediction of its residual, from the experts' deviations from it."""
     away, error = f - base[:, None], y - base
     noise, rows, sizes = 0.0, 0.0, np.empty(len(y))
     for t, row in enumerate(away):

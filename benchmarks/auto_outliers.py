@@ -23,7 +23,7 @@ def later_loss(learner: dl.Learner, X: Array, y: Array) -> float:
 
 
 def ratios(size: float, seeds: int) -> Array:
-    """(streams, 2): Auto's loss over that of RLS, and over its own where nothing was moved."""
+    """(streams, 2): Auto's loss relative to that of RLS, and to its own without the outlier."""
     found = []
     for d in DIMENSIONS:
         for noise in NOISES:

@@ -30,7 +30,7 @@ Losses = dict[str, dict[str, dict[str, float]]]  # file -> regressor -> way -> l
 
 
 class Given(NamedTuple):
-    """How a peer is given a file: inputs, labels to learn, and what turns predictions into units of the file's labels."""
+    """One form of a file: inputs, labels to learn, and a function that converts predictions back to the file's units."""
 
     X: Array
     labels: Array
@@ -48,7 +48,7 @@ def ways(X: Array, y: Array) -> dict[str, Given]:
 
 
 def before(y: Array) -> tuple[Array, Array]:
-    """Mean and deviation of the labels before each row; 0 where there are none."""
+    """Mean and deviation of the labels before each row; 0 without any."""
     count = np.arange(1, len(y) + 1)
     shifted = y - y[0]
     mean = np.cumsum(shifted) / count
@@ -57,7 +57,7 @@ def before(y: Array) -> tuple[Array, Array]:
 
 
 def loss(predict_then_learn: Callable[[Array, float], float], given: Given, y: Array) -> float:
-    """The squared loss in units of the file's labels; infinite where predictions stop being finite."""
+    """The squared loss in units of the file's labels; infinite if a prediction is not finite."""
     total = 0.0
     for x, label, offset, unit, true in zip(given.X, *(part.tolist() for part in (*given[1:], y)), strict=True):
         error = offset + unit * predict_then_learn(x, label) - true
@@ -68,7 +68,7 @@ def loss(predict_then_learn: Callable[[Array, float], float], given: Given, y: A
 
 
 def measure(library: str, folder: Path, rows: int, kept: Path) -> Losses:
-    """The losses of a library's regressors on all files; those that were kept are not computed again."""
+    """The losses of a library's regressors on all files; stored ones are not computed again."""
     makers = LIBRARIES[library]()
     found: Losses = json.loads(kept.read_text()) if kept.exists() else {}
     for name, (X, y) in auto_streams.files(folder):
@@ -85,7 +85,7 @@ def measure(library: str, folder: Path, rows: int, kept: Path) -> Losses:
 
 
 def over_auto(found: Losses, folder: Path, rows: int) -> Losses:
-    """The losses as ratios to Auto's, which gets the rows as they are."""
+    """The losses relative to Auto's on the unchanged rows."""
     ours = {name: float(dl.Auto().run(X[:rows], y[:rows]).losses.sum()) for name, (X, y) in auto_streams.files(folder)}
     return {
         name: {peer: {way: value / ours[name] for way, value in each.items()} for peer, each in peers.items()}
@@ -113,7 +113,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rows", type=int, default=ROWS)
-    parser.add_argument("--keep", type=Path, default=Path("build/auto_peers"), help="where what is found is kept")
+    parser.add_argument("--keep", type=Path, default=Path("build/auto_peers"), help="where results are stored")
     options = parser.parse_args()
     options.keep.mkdir(parents=True, exist_ok=True)
     for library in LIBRARIES:

@@ -9,10 +9,10 @@ from benchmarks.data import Array
 
 
 def peers() -> dict[str, Callable[[int], Callable[[Array, float], float]]]:
-    """By name, what makes a regressor for so many inputs: a function that predicts a row, then learns it."""
+    """By name, functions that make a regressor for a number of inputs: a function that predicts, then learns a row."""
     try:
         from capymoa.regressor import SOKNL, AdaptiveRandomForestRegressor
-    except RuntimeError as error:  # CapyMOA's own, where it finds no Java
+    except RuntimeError as error:  # CapyMOA raises it if it finds no Java
         raise ModuleNotFoundError(f"CapyMOA cannot start: {error}") from error
 
     return {

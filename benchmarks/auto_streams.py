@@ -13,12 +13,12 @@ from driftline import streams
 
 Rows = tuple[Array, Array]
 Make = Callable[[int], Rows]
-DEVELOPMENT, HELD_OUT = 0, 9000  # seeds; the second was not looked at while Auto was made
+DEVELOPMENT, HELD_OUT = 0, 9000  # seeds; the second set was not used for the design of Auto
 REGRESSION = "regression;"
 
 
 def generated(seed: int) -> Iterator[tuple[str, Rows]]:
-    """All streams made from random numbers, by name."""
+    """All generated streams, by name."""
     for name, make in MAKERS.items():
         yield name, make(seed + zlib.crc32(name.encode()) % 997)
 
@@ -143,7 +143,7 @@ def _outliers(seed: int) -> Rows:
 
 
 def _degenerate(seed: int) -> Rows:
-    """Columns that are constant, all but repeated, sums of others, or that begin late."""
+    """Columns that are constant, nearly repeated, sums of others, or zero at first."""
     rng = np.random.default_rng(seed)
     rows = 3000
     X = rng.standard_normal((rows, 8))

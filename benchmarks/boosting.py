@@ -22,7 +22,7 @@ from benchmarks.report import Cell, Table
 from driftline.base import late
 
 AHEAD = (12, 24, 96)
-LEAST = 0.99  # of the rival's error over Auto's: below it the rival is ahead
+LEAST = 0.99  # ratio of the rival's error to Auto's below which the rival is ahead
 
 
 def errors(X: Array, y: Array, rows: int, ahead: int) -> Array:
@@ -37,7 +37,7 @@ def errors(X: Array, y: Array, rows: int, ahead: int) -> Array:
 
 
 def beside(figures: dict[str, Any], X: Array, y: Array) -> list[float | str]:
-    """LightGBM's squared error over Auto's: refitted every 500 and every 100 rows, and with late labels."""
+    """LightGBM's squared error relative to Auto's: refitted every 500 and every 100 rows, and with late labels."""
     own = np.mean(np.square(errors(X, y, figures["rows"], 1)[figures["start"] :]))
     line: list[float | str] = [figures["boosting"] / own, figures["boosting_fine"] / own]
     for ahead in AHEAD:

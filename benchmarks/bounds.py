@@ -77,7 +77,7 @@ def _bounds(X: Array, y: Array, truth: Array) -> Iterator[tuple[str, regret.Boun
 
 
 def draw(path: Path) -> None:
-    """Left, the regret of four learners to the true weights; right, what AAR's certificate says as rows come in."""
+    """Left, the regret of four learners to the true weights; right, AAR's certificate over time."""
     import matplotlib as mpl
 
     mpl.use("Agg")

@@ -11,28 +11,28 @@ import numpy as np
 
 from benchmarks.native import compile_native
 
-SECONDS, ROUNDS = 0.004, 60  # short: some of them are undisturbed on a busy machine too
-LEAST_BYTES = 2**14  # what is smaller is in the same cache
+SECONDS, ROUNDS = 0.004, 60  # short, so that some rounds are undisturbed even on a busy machine
+LEAST_BYTES = 2**14  # smaller sizes are in the same cache
 
 
 @dataclass(frozen=True)
 class Ceilings:
-    """Operations a second in float64 and float32, and bytes a second by the bytes that are read and written."""
+    """Operations a second in float64 and float32, and bytes a second by the size of the data."""
 
     double: float
     single: float
     bandwidth: dict[int, float]
 
     def arithmetic(self, d: int, single: bool = False) -> float:
-        """Seconds that the 3 d² operations of a row take at least."""
+        """A lower bound, in seconds, for the 3 d² operations of a row."""
         return 3 * d * d / (self.single if single else self.double)
 
     def traffic(self, d: int) -> float:
-        """Seconds that it takes at least to read and write half of a d x d matrix of float64, where it then lies."""
+        """A lower bound, in seconds, for reading and writing half of a d x d matrix of float64 in its cache."""
         return 2 * half_matrix(d) / self.bandwidth[max(half_matrix(d), LEAST_BYTES)]
 
     def raised(self, other: Ceilings) -> Ceilings:
-        """The higher ones of two measurements."""
+        """The maxima of two measurements."""
         bandwidth = {size: max(rate, other.bandwidth[size]) for size, rate in self.bandwidth.items()}
         return Ceilings(max(self.double, other.double), max(self.single, other.single), bandwidth)
 
@@ -63,7 +63,7 @@ def _bandwidth(read_and_write: Callable[[int, int, int], float], size: int) -> f
 
 
 def _fastest(work: Callable[[int], float]) -> float:
-    """The largest rate of several rounds: whatever disturbs makes it smaller."""
+    """The largest rate of several rounds, because disturbances only reduce it."""
     rounds = 1
     while True:
         begin = perf_counter()

@@ -81,7 +81,7 @@ def _threads(quick: bool) -> Table:
         cases = [Case(one, call, len(y)), Case(two, partial(on_all_cores, call), len(y))]
         timed = compare(cases, 3 if quick else 11, perf_counter)
         rows.append((str(d), 1e6 * timed.median(one), 1e6 * timed.median(two), timed.ratio(two, one)))
-    note = "Microseconds of the clock on the wall a row of RLS in float64. Two threads are the most that one run uses."
+    note = "Wall-clock microseconds a row of RLS in float64. Two threads are the most that one run uses."
     return Table("One thread and two", ("d", "one core", "all cores", "ratio"), rows, note)
 
 
@@ -90,7 +90,7 @@ def _rls_run(X: Array, y: Array) -> object:
 
 
 def _learners(quick: bool, ceilings: Ceilings) -> Table:
-    """Every kind of matrix and policy, where rows go in blocks."""
+    """Every kind of matrix and policy, at sizes where rows are processed in blocks."""
     kinds: dict[str, partial[Any]] = {
         "RLS": partial(dl.RLS, forgetting=FORGETTING),
         "AAR": partial(dl.AAR),
@@ -129,7 +129,7 @@ def _cases(d: int, count: int) -> list[Case]:
 
 
 def draw(path: Path, timed: dict[int, Timings], ceilings: Ceilings) -> None:
-    """Both axes in powers of ten; a line for each, and the floors below."""
+    """Draws a line for each case, and the lower bounds, on logarithmic axes."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8, 5), layout="constrained")

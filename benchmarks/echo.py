@@ -45,7 +45,7 @@ def recorded(folder: Path) -> tuple[Array, Array]:
 
 
 def filters() -> dict[str, Callable[[Array, Array], Array]]:
-    """What is left of the microphone, by each filter: from the far end, or, for padasip, from the taps."""
+    """The residual of the microphone signal, by filter: from the far end or, for padasip, from the taps."""
     nlms, rls = dl.NLMS(rate=RATE, eps=EPS, intercept=False), dl.RLS(forgetting=FORGETTING, ridge=RIDGE, intercept=False)
     return {
         OURS["NLMS"]: lambda far, near: (Lags(x=TAPS) | nlms).run(far[:, None], near).errors,
@@ -61,14 +61,14 @@ def _padasip(kind: Any, taps: Array, near: Array, **options: float) -> Array:
 
 
 def enhancement(near: Array, left: Array) -> Array:
-    """Echo-return-loss enhancement in dB, window by window: how much weaker what is left is than the microphone."""
+    """Echo-return-loss enhancement in dB, window by window: the power of the microphone signal relative to the residual."""
     windows = len(near) // WINDOW
     powers = [np.mean(signal[: windows * WINDOW].reshape(windows, WINDOW) ** 2, axis=1) for signal in (near, left)]
     return np.asarray(10 * np.log10(powers[0] / powers[1]))
 
 
 def measure(quick: bool) -> Report:
-    """Speed on the made-up room, cases in turns; enhancement over its last second."""
+    """Speed in the simulated room, cases interleaved; enhancement over its last second."""
     far, near = synthetic(2 * SECOND)
     few = {THEIRS["RLS"]: 20 if quick else 100, THEIRS["NLMS"]: 1000, OURS["RLS"]: 1000 if quick else 4000}
     taps = Lags(x=TAPS).run(far[:, None])

@@ -62,7 +62,7 @@ def make(folder: Path, rows: int, wabbit: bool) -> None:
 
 @dataclass
 class Case:
-    """A command, and what its runs took."""
+    """A command, and the time and memory of its runs."""
 
     label: str
     command: list[str]
@@ -71,7 +71,7 @@ class Case:
     outcomes: list[dict[str, float]] = field(default_factory=list)
 
     def once(self) -> None:
-        """Runs it, from the start of its process to the end."""
+        """Runs the command once, and times the whole process."""
         began = perf_counter()
         with subprocess.Popen(self.command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
             assert process.stdout is not None
@@ -119,7 +119,7 @@ def table_of(measured: list[Case], rows: int) -> Table:
 
 
 def endless_line(folder: Path, size: int) -> Case:
-    """A line of so many bytes, which is refused."""
+    """Runs the command line on a line of this many bytes, which is refused."""
     path = folder / "line.csv"
     with open(path, "wb") as file:
         for _ in range(size // 2**20):
@@ -134,7 +134,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=5_000_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--make", type=Path, help="only make the files, in this folder")
-    parser.add_argument("--line", type=int, default=1024, help="MB of the line without an end")
+    parser.add_argument("--line", type=int, default=1024, help="MB of the endless line")
     options = parser.parse_args()
     wabbit = find_spec("vowpalwabbit") is not None
     if options.make is not None:
@@ -143,7 +143,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         command = [sys.executable, "-m", "benchmarks.files", "--make", name, "--rows", str(options.rows)]
-        subprocess.run(command, check=True)  # a process of its own: what a process began with counts as its children's
+        subprocess.run(command, check=True)  # in a separate process, because children inherit the memory of their parent
         measured = cases(folder, wabbit)
         for _ in range(options.rounds):
             for case in measured:

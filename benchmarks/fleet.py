@@ -58,7 +58,7 @@ def measure(quick: bool) -> Report:
 
 
 def _alarms(quick: bool) -> tuple[Table, list[Verdict]]:
-    """Changes the weights of some keys half-way: how many of them are named, and what that costs."""
+    """Changes the weights of some keys half-way, and measures how many of them raise an alarm, and the cost."""
     count = ALARM_ROWS // 10 if quick else ALARM_ROWS
     rows, verdicts = [], []
     for keys_count in ALARM_KEYS:
@@ -107,7 +107,7 @@ def keyed_rows(keys_count: int, count: int) -> tuple[Array, Array, Array]:
 
 
 def _dictionary(make: Callable[[], Any], keys: Array, xs: list[Any], y: Array) -> Callable[[], None]:
-    """What is written without a fleet: a model a key, made when its first row comes."""
+    """The same without a fleet: a dictionary of models, each created with the first row of its key."""
     models: defaultdict[int, Any] = defaultdict(make)
     listed, labels = keys.tolist(), y.tolist()
 

@@ -39,7 +39,7 @@ def stream(rows: int, seed: int = 0) -> tuple[sp.csr_array, Array]:
 
 
 def measure(quick: bool) -> Report:
-    """Speed in one run, cases in turns, then the memory of each in a process of its own."""
+    """Speed in one run with interleaved cases, then the memory of each in a separate process."""
     many, few = (4000, 200) if quick else (20_000, 2000)
     X, y = stream(many)
     cases = []
@@ -72,7 +72,7 @@ def _anew(follower: Follower, prepared: Any) -> None:
 
 
 def probe(rows: int, name: str, size: int = 1000) -> float:
-    """The peak of the resident memory, in MB, after a learner, or none, took so many rows in blocks (Linux)."""
+    """The peak of the resident memory, in MB, after a learner, or none, processed this many rows in blocks (Linux)."""
     follower = FOLLOWERS.get(name, Follower(lambda X, y: (X, y), lambda: lambda rows: None))
     follow = follower.start()
     for start in range(0, rows, size):

@@ -14,7 +14,7 @@ from benchmarks.data import Array
 
 
 class Follower(NamedTuple):
-    """A learner in its own terms.
+    """A learner behind a common interface.
 
     Attributes:
         prepare: rows in the form that the learner takes, made before the clock starts.
@@ -84,7 +84,7 @@ def _lines(X: sp.csr_array, y: Array) -> list[str]:
 
 
 def _start_wabbit() -> Callable[[Any], object]:
-    """An example knows the prediction that was made before it was learned."""
+    """The example stores the prediction made before it was learned."""
     from vowpalwabbit import Workspace
 
     model = Workspace("--quiet -b 20")

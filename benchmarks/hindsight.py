@@ -20,7 +20,7 @@ VERSION = 1
 
 
 def grid() -> Iterator[tuple[str, Callable[[], dl.Learner]]]:
-    """Learners by a name that says their hyper-parameters."""
+    """Learners, by a name that lists their hyperparameters."""
     for rate, eps in itertools.product((0.003, 0.01, 0.03, 0.1, 0.2, 0.4, 0.7, 1.0, 1.3), (1e-6, 1.0)):
         yield f"NLMS rate={rate:g} eps={eps:g}", lambda rate=rate, eps=eps: dl.NLMS(rate=rate, eps=eps)
     for memory, ridge in itertools.product(MEMORIES, RIDGES):
@@ -45,7 +45,7 @@ def grid() -> Iterator[tuple[str, Callable[[], dl.Learner]]]:
 
 
 def with_lags(X: Array, y: Array) -> Array:
-    """The last two labels beside each row; 0 before there are any."""
+    """Rows with the last two labels appended; 0 before there are any."""
     before = np.concatenate([[0.0, 0.0], y])
     return np.column_stack([X, before[1:-1], before[:-2]])
 
@@ -73,7 +73,7 @@ def inputs(X: Array, y: Array) -> Iterator[tuple[str, Array]]:
 
 
 def losses(X: Array, y: Array) -> dict[str, float]:
-    """The cumulative squared loss of every competitor; infinite where it refused or diverged."""
+    """The cumulative squared loss of every competitor; infinite if it refused a row or diverged."""
     found = {"last value": float(np.sum(np.square(np.diff(y, prepend=0.0))))}
     for kind, table in inputs(X, y):
         for name, make in grid():
@@ -87,7 +87,7 @@ def losses(X: Array, y: Array) -> dict[str, float]:
 
 
 def best(X: Array, y: Array, cache: Path | None) -> tuple[str, float]:
-    """The best competitor and its loss; from the cache where this very stream was seen before."""
+    """The best competitor and its loss; from the cache if it has this stream."""
     if cache is None:
         return min(losses(X, y).items(), key=lambda item: item[1])
     key = hashlib.sha256(b"%d" % VERSION + np.ascontiguousarray(X).tobytes() + y.tobytes()).hexdigest()[:24]

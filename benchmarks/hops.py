@@ -38,7 +38,7 @@ def hops(call: Callable[[], Any]) -> list[tuple[str, str]]:
 
 
 def calls(folder: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """The calls, in an order in which each finds the models that it needs, and imports are done before."""
+    """The calls to count, in an order in which the models they need exist and imports are done."""
     X = np.random.default_rng(0).standard_normal((500, 3))
     y, keys = X @ [1.0, 2.0, 3.0], np.arange(500) % 4
     model, named, other, fleet = dl.RLS(), dl.RLS(), dl.RLS(), dl.Fleet(dl.RLS(), 4)
@@ -71,7 +71,7 @@ def _follow(path: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.hops", description=__doc__)
-    parser.add_argument("--trace", metavar="CALL", help="list what this call passes")
+    parser.add_argument("--trace", metavar="CALL", help="list the functions that this call passes through")
     traced = parser.parse_args().trace
     with tempfile.TemporaryDirectory() as folder:
         for name, call in calls(Path(folder)):

@@ -41,7 +41,7 @@ def measure(quick: bool) -> Report:
 
 
 def _per_row(program: Path, kind: str, d: int) -> int:
-    """Three times less once: what starting up and making the rows costs is in both."""
+    """The count for three passes minus that for one, because both include starting up and creating the rows."""
     return round((_count(program, kind, d, 3) - _count(program, kind, d, 1)) / (2 * ROWS))
 
 

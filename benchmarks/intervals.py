@@ -20,13 +20,13 @@ from benchmarks.report import Cell, Report, Table, Verdict
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
 WINDOW, D = 2000, 5
 TARGET = 0.03
-FADED = 1000  # rows of River's own window
+FADED = 1000  # rows of River's window
 Quantile = Callable[[float], float]
 
 
 @dataclass(frozen=True)
 class Stream:
-    """Rows, and what an oracle knows: the size of each row's noise and the law of the noise over its size."""
+    """Rows, and the knowledge of an oracle: the scale of each row's noise, and the distribution relative to it."""
 
     name: str
     X: Array

@@ -32,7 +32,7 @@ def smooth(rows: int, seed: int = 0) -> tuple[Array, Array]:
 
 
 def walk(rows: int, step: float = 0.3) -> tuple[Array, Array]:
-    """Two inputs that wander off by steps that are large for a kernel of width 1, and a target without noise."""
+    """Two inputs that wander away in steps that are large for a kernel of width 1, and a noiseless target."""
     X = np.cumsum(step * np.random.default_rng(0).standard_normal((rows, 2)), axis=0)
     return X, np.sin(X[:, 0]) + np.cos(X[:, 1])
 
@@ -46,7 +46,7 @@ def silverbox(folder: Path, rows: int, start: int, lags: int = 3) -> tuple[Array
 
 
 def measure(quick: bool, folder: Path | None = None) -> Report:
-    """Errors, then speed in one run with cases in turns, then memory in a process of its own."""
+    """Errors, then speed in one run with interleaved cases, then memory in a separate process."""
     rows = 1000 if quick else 3000
     enough = {"smooth": (*smooth(rows), dl.AROWR(noise=0.01), 0.25)}
     scarce = {"inputs that wander": (*walk(rows), dl.AROWR(noise=0.01), 1.0)}

@@ -12,17 +12,17 @@ from driftline.storage import atomic
 
 
 class Ledger:
-    """The figures as JSON, the tables as Markdown, and the pictures, side by side.
+    """The stored figures (JSON), tables (Markdown) and pictures.
 
     Args:
-        stem: their path, without what comes after the name.
+        stem: the common part of their paths.
     """
 
     def __init__(self, stem: Path) -> None:
         self.stem = stem
 
     def enter(self, name: str, report: Report, facts: dict[str, str]) -> None:
-        """Writes a report down. Reports of another machine are not kept beside it."""
+        """Stores a report. Reports of other machines are removed."""
         here = machine.machine()
         kept = self._read()
         reports: dict[str, Any] = kept["reports"] if kept and kept["machine"] == here else {}
@@ -37,7 +37,7 @@ class Ledger:
         try:
             kept = json.loads(self._path(".json").read_text())
             return {"machine": kept["machine"], "reports": dict(kept["reports"])}
-        except (OSError, ValueError, KeyError, TypeError):  # none yet, or of another kind
+        except (OSError, ValueError, KeyError, TypeError):  # no file yet, or of another format
             return {}
 
     def _path(self, ending: str) -> Path:

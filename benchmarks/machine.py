@@ -26,7 +26,7 @@ PACKAGES = ("driftline", "numpy", "scipy", "mpmath", *PEERS)
 
 
 def machine() -> dict[str, str]:
-    """What all measurements share that may stand beside each other."""
+    """Describes the machine; only measurements of the same machine are comparable."""
     return {
         "processor": f"{_processor()}, {os.cpu_count()} cores, caches {_caches()}",
         "memory": _memory(),
@@ -35,12 +35,12 @@ def machine() -> dict[str, str]:
 
 
 def load() -> str:
-    """Processes that wanted a core in the last minute, on average."""
+    """The average number of processes that wanted a core in the last minute."""
     return f"{os.getloadavg()[0]:.1f}"
 
 
 def circumstances() -> dict[str, str]:
-    """Of one measurement."""
+    """The circumstances of one measurement."""
     return {
         "date": date.today().isoformat(),
         "versions": ", ".join(f"{package} {version}" for package, version in _versions().items()),
@@ -56,7 +56,7 @@ def _versions() -> dict[str, str]:
 
 
 def commit() -> str:
-    """Of the checkout that the benchmarks are in, with a + where more was changed since than what they write themselves."""
+    """The commit of the checkout, with a + if files other than the results have changed since."""
     try:
         changed = _git("diff", "--name-only", "HEAD", "--", ".", ":(exclude)docs/_static")
         return _git("rev-parse", "--short", "HEAD") + ("+" if changed else "")
@@ -78,7 +78,7 @@ def _processor() -> str:
 
 
 def _caches() -> str:
-    """Of the first core, from the smallest to the largest."""
+    """The caches of the first core, from the smallest to the largest."""
     sizes = []
     for folder in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
         kind, level, size = ((folder / name).read_text().strip() for name in ("type", "level", "size"))

@@ -31,7 +31,7 @@ def run_memory(rows: int, d: int) -> dict[str, int]:
 
 
 def _allocated(call: Callable[[], object]) -> int:
-    """Bytes that NumPy and Python allocated in all, freed ones too.
+    """All bytes that NumPy and Python allocated, including freed ones.
 
     Summed over the pieces between two calls or returns of functions: how far memory rose in the piece above its
     beginning. The peak alone would not see a temporary that is gone before the outputs are made.

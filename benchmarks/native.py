@@ -12,12 +12,12 @@ BUILD = FOLDER.parent / "build" / "benchmarks"
 
 
 def compiler() -> str | None:
-    """A C++ compiler, where there is one."""
+    """A C++ compiler, if there is one."""
     return shutil.which(os.environ.get("CXX", "c++"))
 
 
 def compile_native(source: str, *options: str) -> Path:
-    """Compiles a file of this folder; the result lies beside those of earlier calls."""
+    """Compiles a file of this folder into a common folder."""
     BUILD.mkdir(parents=True, exist_ok=True)
     out = BUILD / Path(source).with_suffix(".so" if "-shared" in options else "").name
     command = [compiler() or "c++", "-std=c++20", "-O3", *options, str(FOLDER / source), "-o", str(out)]

@@ -62,7 +62,7 @@ def _compare(d: int, rounds: int) -> Timings:
 
 
 def _case(peer: Peer, X: Array, labels: list[float]) -> Case:
-    """As many rows as fit in a slice of time, by a new model, so that slow peers do not stretch a round."""
+    """A case with as many rows as fit into a time slice, so that slow libraries do not prolong a round."""
     xs = peer.rows(X)
     count = rows_for(SECONDS, lambda n: peer.make()(xs[:n], labels[:n]), most=len(xs))
     slice_xs, slice_labels = xs[:count], labels[:count]

@@ -45,7 +45,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A measurement and the most that it should be. It is printed, never asserted."""
+    """A measurement and its upper limit, which is printed but never asserted."""
 
     what: str
     measured: float
@@ -62,10 +62,10 @@ class Report:
     tables: Sequence[Table]
     verdicts: Sequence[Verdict] = field(default_factory=tuple)
     failures: Sequence[str] = field(default_factory=tuple)
-    pictures: Mapping[str, Callable[[Path], None]] = field(default_factory=dict)  # each writes itself to a path
+    pictures: Mapping[str, Callable[[Path], None]] = field(default_factory=dict)  # each is a function that writes to a path
 
     def figures(self) -> dict[str, Any]:
-        """All but the pictures, as JSON knows it."""
+        """Everything except the pictures, as JSON."""
         return {
             "tables": [asdict(table) for table in self.tables],
             "verdicts": [asdict(verdict) for verdict in self.verdicts],
@@ -73,7 +73,7 @@ class Report:
         }
 
     def verdict_lines(self) -> str:
-        """A line for each measurement beside its target."""
+        """One line for each measurement, with its target."""
         return "\n".join(f"{v.what}: {v.measured:.3g} of at most {v.target:g} {v.unit}, {v.word}" for v in self.verdicts)
 
     def text(self) -> str:

@@ -21,11 +21,11 @@ def status(name: str) -> int:
 
 
 def peak() -> float:
-    """The most that was resident of this process so far, in MB. (getrusage would give the parent's where that is higher.)"""
+    """The peak of the resident memory of this process, in MB. (getrusage would give the parent's where that is higher.)"""
     return status("VmHWM") / 2**20
 
 
 def probed(module: str, *arguments: object) -> Any:
-    """What ``python -m module --probe arguments`` prints as JSON, in a process of its own."""
+    """The JSON output of ``python -m module --probe arguments``, run in a separate process."""
     command = [sys.executable, "-m", module, "--probe", *map(str, arguments)]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)

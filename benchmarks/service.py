@@ -50,7 +50,7 @@ FEATURES = 5
 
 @dataclass
 class Load:
-    """What a round of calls took."""
+    """The time of a round of calls."""
 
     processor: float  # seconds of the server for each call
     rate: float
@@ -58,7 +58,7 @@ class Load:
 
 
 class Server:
-    """A server in a process of its own, ended with the ``with`` block."""
+    """A server in its own process, which ends with the ``with`` block."""
 
     def __init__(self, code: str, *arguments: str) -> None:
         command = [sys.executable, "-c", code, *arguments]
@@ -86,7 +86,7 @@ class Server:
 
 
 async def client(port: int, request: bytes, count: int, latencies: list[float]) -> None:
-    """Sends a request as often as asked, each after the answer to the one before."""
+    """Sends a request repeatedly, each time after the previous answer."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     for _ in range(count):
         start = time.perf_counter()
@@ -183,7 +183,7 @@ def soak(rows: int, streams: int) -> list[list[Cell]]:
             lines.append([f"{(number + 1) * rows // 10:,} rows", *state(service)])
         for writer in opened:
             writer.close()
-        await asyncio.sleep(20)  # streams notice at their next sign of life
+        await asyncio.sleep(20)  # streams notice at their next keep-alive
         lines.append(["streams closed", *state(service)])
 
     def state(service: Server) -> tuple[float, int]:
@@ -209,7 +209,7 @@ def main() -> None:
         return
     lines = measure(options.connections, options.calls, options.rounds, options.learner)
     header = ("call", "connections", "empty route, us", "durable, us", "ratio", "calls/s", "p50, ms", "p99, ms")
-    print(Table(f"A durable call beside an empty route ({options.learner}, {FEATURES} features)", header, lines).text())
+    print(Table(f"A durable call and an empty route ({options.learner}, {FEATURES} features)", header, lines).text())
 
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ def soak(rows: int) -> Report:
 
 
 def chunks(rows: int, size: int) -> Iterator[tuple[Array, Array]]:
-    """Weights that wander; in a cycle of chunks, eight tenths are fresh input, one tenth constant, one tenth zero."""
+    """Drifting weights; in a cycle of chunks, eight tenths have new input, one tenth constant and one tenth zero input."""
     phases = np.arange(D)
     for number in range(rows // size):
         rng = np.random.default_rng((7, number))
@@ -83,7 +83,7 @@ def chunks(rows: int, size: int) -> Iterator[tuple[Array, Array]]:
 
 
 def _inspect(place: str, model: Any, errors: Array, seen: Worst) -> list[str]:
-    """Note and print the figures; what is wrong with the state, if anything."""
+    """Records and prints the figures; returns what is wrong with the state, if anything."""
     error = float(np.sqrt(np.mean(errors**2)))
     S = model.covariance_
     finite = bool(np.isfinite(S).all() and np.isfinite(model.coef_).all())
@@ -103,9 +103,9 @@ def _inspect(place: str, model: Any, errors: Array, seen: Worst) -> list[str]:
 
 
 def _definite(model: Any, smallest: float, largest: float) -> bool:
-    """By D where the state is S = U D U': S itself, rounded, loses what is d eps below its largest part.
+    """Judges by D if the state is S = U D U', because S itself loses everything below d eps of its largest part to rounding.
 
-    A state that is kept as S exports zeros for D.
+    A state that stores S exports zeros for D.
     """
     diagonal = model.__getstate__()["core"]["diagonal"][:D]
     if not diagonal.any():

@@ -24,7 +24,7 @@ from driftline.spark.rows import columns_of, output_schema
 
 D, HISTORY, HISTORY_KEYS, KEYS_A_BUCKET = 8, 2_000_000, 5000, 1000
 STREAMS = {2.5: (64_000, 4), 100.0: (5000, 3), 500.0: (2000, 2)}  # rows a key and batch -> keys, batches
-BY_KEY = (2.5, 2000, 3)  # the same with one state a key, of fewer keys because it takes so long
+BY_KEY = (2.5, 2000, 3)  # the same with one state a key; fewer keys, because it is slow
 FEATURES = [f"x{j}" for j in range(D)]
 COLUMNS: dict[str, Any] = {"key": "key", "order": "t", "features": FEATURES, "label": "y"}
 TARGETS = {"replay": 250_000.0, 100.0: 120_000.0, 2.5: 50_000.0}
@@ -42,7 +42,7 @@ def measure(quick: bool) -> Report:
         history = _written(spark, Path(folder) / "history", HISTORY_KEYS, [count])
         plans = {"replay without learning": lambda: _idle(history), "replay": lambda: replay(history, learner, **COLUMNS)}
         for label, plan in plans.items():
-            _drained(plan())  # Java compiles what is used
+            _drained(plan())  # warm-up, for Java's compiler
             rows.append((label, count / _cpu_seconds(lambda plan=plan: _drained(plan()))))  # type: ignore[misc]
         verdicts.append(Verdict("rows per CPU-second that replay lacks", TARGETS["replay"] - rows[-1][1], 0, "rows/s"))
         _followed(spark, Path(folder) / "warm", learner, 2.5, 1000, 2)
@@ -71,7 +71,7 @@ _ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvid
 
 
 def _written(spark: SparkSession, folder: Path, keys: int, counts: list[int]) -> DataFrame:
-    """Files of as many rows, each of which is a batch."""
+    """Writes files with equal numbers of rows; each is a batch."""
     folder.mkdir(parents=True)
     rng, start = np.random.default_rng(0), 0
     for number, count in enumerate(counts):
@@ -85,7 +85,7 @@ def _written(spark: SparkSession, folder: Path, keys: int, counts: list[int]) ->
 
 
 def _idle(df: DataFrame) -> DataFrame:
-    """The plan of replay, with the label in the place of a prediction."""
+    """The plan of replay, with the label instead of a prediction."""
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -107,7 +107,7 @@ Way = Callable[[DataFrame, dl.Learner], DataFrame]
 def _followed(
     spark: SparkSession, folder: Path, learner: dl.Learner, share: float, keys: int, batches: int, way: Way | None = None
 ) -> float:
-    """Rows per CPU-second, by ``follow`` unless there is another way."""
+    """Rows per CPU-second of ``follow``, or of another function."""
     counts = [int(share * keys)] * batches
     _written(spark, folder / "in", keys, counts)
     buckets = max(keys // KEYS_A_BUCKET, 1)
@@ -119,7 +119,7 @@ def _followed(
 
 
 def _learned(learner: dl.Learner, state: Any, rows: Iterator[pd.DataFrame]) -> tuple[pd.DataFrame, bytes]:
-    """The rows of one key with predictions, and the model after them, given its bytes from before, if any."""
+    """The rows of one key with predictions, and the model after them, from its earlier bytes, if any."""
     table = pd.concat(list(rows)).sort_values("t", ignore_index=True)
     model = dl.from_bytes(bytes(state)) if state is not None else learner.clone()
     run = model.run(table[FEATURES], table["y"])
@@ -161,9 +161,9 @@ WAYS: dict[str, Way] = {"one state a key": _one_state_a_key, "applyInPandasWithS
 
 
 def _cpu_seconds(work: Callable[[], object]) -> float:
-    """CPU time of this process and all that it started, Java's and Python's workers among them."""
+    """CPU time of this process and its children, including the workers of Java and Python."""
     before, done = _ticks(), Event()
-    seen = dict(before)  # ticks by process, as they were when it was last there
+    seen = dict(before)  # the last known ticks of each process
 
     def look() -> None:
         while not done.wait(0.1):
@@ -181,7 +181,7 @@ def _cpu_seconds(work: Callable[[], object]) -> float:
 
 
 def _ticks() -> dict[tuple[int, int], int]:
-    """Of each process of the family, known by its number and its start: the time that it took itself."""
+    """The ticks of each process of the family, identified by its number and start time."""
     children: dict[int, list[int]] = {}
     found: dict[int, tuple[int, int]] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):

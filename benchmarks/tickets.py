@@ -52,7 +52,7 @@ def one_row(make: Callable[[], dl.Learner], d: int, rounds: int) -> tuple[float,
 
 
 def forecasting(make: Callable[[], dl.Learner], X: Array, y: Array, rounds: int) -> float:
-    """Rows of the learner's own run that a row costs a step."""
+    """The cost of a row for each step, relative to a row of the learner's run."""
     least = [np.inf, np.inf]
     for _ in range(rounds):
         least[0] = min(least[0], _seconds(lambda: make().run(X, y, level=0.9)))

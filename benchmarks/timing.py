@@ -54,7 +54,7 @@ def pin() -> None:
 
 
 def on_all_cores(call: Callable[[], object]) -> None:
-    """For what is about threads: everything else runs on the one core of :func:`pin`."""
+    """Allows all cores, for benchmarks of threads; everything else runs on the one core of :func:`pin`."""
     if not hasattr(os, "sched_setaffinity"):
         call()
         return
@@ -67,7 +67,7 @@ def on_all_cores(call: Callable[[], object]) -> None:
 
 
 def compare(cases: Sequence[Case], rounds: int, clock: Callable[[], float] = perf_counter) -> Timings:
-    """Time the cases ``rounds`` times, after one untimed call of each.
+    """Times the cases ``rounds`` times, after one untimed call of each.
 
     A disturbance of the machine hits neighbours in time alike, so ratios are taken within a round; the order rotates
     so that no case always follows the same one. ``process_time`` as the clock leaves out what other processes take; it is

@@ -27,7 +27,7 @@ STREAMS: dict[str, Callable[[int], Any]] = {
 
 @dataclass(frozen=True)
 class Contender:
-    """A kind of model, and the values of its one parameter that are tried."""
+    """A kind of model, and the values to try for its one parameter."""
 
     label: str
     make: Callable[..., Any]
@@ -38,7 +38,7 @@ class Contender:
 
     def error(self, settings: dict[str, float], rows: Rows) -> float:
         X, y = rows
-        with np.errstate(over="ignore"):  # of a rate that is too large
+        with np.errstate(over="ignore"):  # from a rate that is too large
             return float(np.mean((y - self.run(self.make(**settings), self.prepare(X), y)) ** 2))
 
     def tuned(self, rows: Rows) -> dict[str, float]:
@@ -117,7 +117,7 @@ def _spell(settings: list[dict[str, float]]) -> str:
 
 
 def draw(path: Path, cost: dict[str, float], errors: dict[str, list[float]]) -> None:
-    """One plot a stream; what is cheap is to the left, what is accurate is low."""
+    """One plot for each stream: fast learners on the left, accurate ones at the bottom."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10, 4.5), layout="constrained")

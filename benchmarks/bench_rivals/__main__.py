@@ -17,10 +17,10 @@ from benchmarks.timing import pin
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bench_rivals", description=__doc__)
     parser.add_argument("folder", type=Path, metavar="DIR", help="a folder of files, with an INDEX.md that lists them")
-    parser.add_argument("--keep", type=Path, default=Path("build/bench_rivals"), help="where what is measured is kept")
+    parser.add_argument("--keep", type=Path, default=Path("build/bench_rivals"), help="where results are stored")
     parser.add_argument("--only", nargs="*", default=[], metavar="METHOD", help="methods to measure; all by default")
-    parser.add_argument("--ahead", type=int, nargs="*", default=[1, 12, 24, 96], help="rows to the last label known")
-    parser.add_argument("--again", action="store_true", help="measure what is kept, too")
+    parser.add_argument("--ahead", type=int, nargs="*", default=[1, 12, 24, 96], help="rows since the last known label")
+    parser.add_argument("--again", action="store_true", help="measure stored results again")
     parser.add_argument("--docs", action="store_true", help="write the tables and the picture to docs/_static")
     options = parser.parse_args()
     pin()  # before NumPy is imported

@@ -17,7 +17,7 @@ ORDER = 24
 def run(task: Task, every: int) -> Array:
     """The predictions; the newest label known until there are twice as many rows as weights.
 
-    A row ahead of the first unknown one is predicted by way of those between, whose features are known by then.
+    A row beyond the first unknown one is predicted through the rows in between, whose features are known by then.
     """
     from statsmodels.tools.sm_exceptions import SingularMatrixWarning
     from statsmodels.tsa.ar_model import AutoReg

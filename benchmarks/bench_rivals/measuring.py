@@ -18,7 +18,7 @@ from benchmarks.data import Array
 
 
 def score(task: Task, answer: Answer) -> dict[str, float]:
-    """Errors from the first row that is scored on, and of intervals their score and their coverage."""
+    """Errors of the scored rows, and the score and coverage of the intervals, if any."""
     rows = slice(task.start, None)
     y, errors = task.y[rows], (task.y - answer.predictions)[rows]
     found = {"mse": float(np.mean(np.square(errors))), "mae": float(np.mean(np.abs(errors)))}
@@ -30,13 +30,13 @@ def score(task: Task, answer: Answer) -> dict[str, float]:
 
 
 def interval_score(y: Array, lower: Array, upper: Array) -> Array:
-    """An interval's width, and what a label lies outside of it times 2 / (1 - level) (Gneiting and Raftery 2007)."""
+    """An interval's width plus 2 / (1 - level) times the distance of a label outside (Gneiting and Raftery 2007)."""
     outside = np.maximum(lower - y, 0) + np.maximum(y - upper, 0)
     return np.asarray(upper - lower + 2 / (1 - LEVEL) * outside)
 
 
 def measure(method: Method, task: Task, commit: str) -> tuple[dict[str, Any], Array]:
-    """What is kept of a method's run on a task, and its predictions."""
+    """The figures of a method on a task, and its predictions."""
     call = method.prepare(task)
     begun = time.process_time()
     answer = call()
@@ -53,7 +53,7 @@ def measure(method: Method, task: Task, commit: str) -> tuple[dict[str, Any], Ar
 
 
 def run(folder: Path, keep: Path, only: Sequence[str], ahead: Sequence[int], again: bool) -> None:
-    """Measures the methods on all tasks of a folder, and what is kept only where that is asked for."""
+    """Measures the methods on all tasks of a folder, except stored results, unless ``again``."""
     if unknown := set(only) - METHODS.keys():
         raise SystemExit(f"bench_rivals: no method {', '.join(sorted(unknown))}; there are {', '.join(METHODS)}")
     warnings.filterwarnings("ignore", message="X does not have valid feature names")

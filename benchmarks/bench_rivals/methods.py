@@ -24,7 +24,7 @@ RIDGE_LAGS = tuple(lag for lag in MANY if lag <= 24)
 
 @dataclass(frozen=True)
 class Answer:
-    """Predictions, and the ends of intervals where a method has them."""
+    """Predictions, and the ends of intervals if a method has them."""
 
     predictions: Array
     lower: Array | None = None
@@ -33,7 +33,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Method:
-    """A method as it is shown, what prepares it for a task before the clock starts, and whether late labels are tried."""
+    """A method: its name, its preparation before the clock starts, and whether it is run with late labels."""
 
     words: str
     prepare: Callable[[Task], Call]
@@ -41,7 +41,7 @@ class Method:
 
 
 class Change:
-    """A regressor of the label's change from the newest label, from which the others are counted, too.
+    """Predicts the label's change from the newest label; other labels are also given relative to it.
 
     It follows scikit-learn's conventions: :class:`driftline.Refit` takes it. The labels are the last ``labels`` inputs, the
     newest of them first.
@@ -70,7 +70,7 @@ class Change:
 
 
 def boosting() -> Any:
-    """LightGBM as it is used most: 100 trees of 31 leaves, rate 0.1; one thread, so that time can be compared."""
+    """LightGBM with common settings: 100 trees of 31 leaves, rate 0.1; one thread, so that times are comparable."""
     from lightgbm import LGBMRegressor
 
     return LGBMRegressor(n_jobs=1, verbose=-1)
@@ -78,12 +78,12 @@ def boosting() -> Any:
 
 @cache
 def chosen(task: Task) -> Form:
-    """The best form for LightGBM by the first tenth of a task."""
+    """The best inputs for LightGBM on the first tenth of a task."""
     return refitted.best_form(boosting, task)
 
 
 def replayed(learner: dl.Learner, task: Task) -> Answer:
-    """What a learner of this library predicts along a task."""
+    """The predictions of a learner of this library on a task."""
     if task.ahead == 1:
         run = learner.run(task.X, task.y, level=LEVEL)
         return Answer(run.predictions, run.lower, run.upper)
@@ -97,7 +97,7 @@ def auto(task: Task) -> Call:
 
 
 def refit(task: Task, every: int) -> dl.Refit:
-    """LightGBM in its best form, without the row before, as a learner."""
+    """LightGBM with its best inputs, without the previous row, as a learner."""
     form = chosen(task)
     estimator = Change(boosting(), len(form.lags)) if form.change else boosting()
     return dl.Refit(estimator, every=task.every(every), window=WINDOW, lags=form.lags)

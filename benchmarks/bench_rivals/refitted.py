@@ -19,12 +19,12 @@ FEW, MANY = (1, 2, 24), (*range(1, 9), 12, 24, 48, 96, 144, 168, 336)
 
 @dataclass(frozen=True)
 class Form:
-    """What a regressor is given.
+    """The inputs and the target of a regressor.
 
     Attributes:
-        lags: how many rows back the labels lie that are inputs.
-        row_before: so are the features of the row before.
-        change: what is learned is the label's change from the newest one known, which the labels are counted from, too.
+        lags: the lags of the labels among the inputs.
+        row_before: whether the features of the previous row are inputs.
+        change: whether the target and the lagged labels are relative to the newest known label.
     """
 
     name: str
@@ -33,13 +33,13 @@ class Form:
     change: bool = False
 
     def features(self, task: Task) -> Array:
-        """The inputs besides labels."""
+        """The inputs without the labels."""
         if not self.row_before:
             return task.X
         return np.column_stack([task.X, np.concatenate([task.X[:1], task.X[:-1]])])
 
     def inputs(self, task: Task) -> Array:
-        """All inputs; NaN where a label is older than the stream."""
+        """All inputs; NaN for labels before the start of the stream."""
         labels = [shifted(task.y, lag) for lag in places(self.lags, task.ahead)]
         if self.change:
             labels = [labels[0], *(label - labels[0] for label in labels[1:])]
@@ -55,9 +55,9 @@ FORMS = (
 
 
 def places(lags: Sequence[int], ahead: int) -> list[int]:
-    """How many rows back the labels lie, as for :class:`driftline.features.Lags`.
+    """The effective lags, as for :class:`driftline.features.Lags`.
 
-    Where labels are not known yet, lags 1, 2, ... stand for the newest ones known, and others for the next multiple.
+    If labels are not known yet, lags 1, 2, ... mean the newest known ones, and other lags become their next multiple.
     """
     return [
         lag if lag >= ahead else lag + ahead - 1 if lag == k + 1 else -(-ahead // lag) * lag for k, lag in enumerate(lags)
@@ -87,9 +87,9 @@ def run(make: Callable[[], Any], form: Form, task: Task, every: int, stop: int |
 
 
 def best_form(make: Callable[[], Any], task: Task) -> Form:
-    """The form with the least squared error by the first tenth of the rows, refitted every 50 rows there.
+    """The form with the smallest squared error on the first tenth of the rows, with a fit every 50 rows.
 
-    The second half of that tenth counts: before, all forms have seen too little.
+    Only the second half of that tenth counts, because all forms need some rows first.
     """
     stop = max(len(task.y) // 10, task.start if task.ahead == 1 else 0)
     scored = slice(stop // 2, stop)

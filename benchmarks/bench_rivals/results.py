@@ -13,14 +13,14 @@ from benchmarks.bench_rivals.methods import METHODS
 from benchmarks.bench_rivals.task import AHEAD, SHORT
 from benchmarks.report import Cell, Table, Verdict, verdict_table
 
-AHEAD_OF = 0.99  # of a rival's error over Auto's: below it the rival is ahead
+AHEAD_OF = 0.99  # ratio of a rival's error to Auto's below which the rival is ahead
 MOST_AHEAD = {(1, "lightgbm_500"): 1, (1, "lightgbm_100"): 2} | {(ahead, "lightgbm_500"): 2 for ahead in AHEAD[1:]}
 PAIRS = (("auto_refit_500", "lightgbm_500"), ("auto_refit_100", "lightgbm_100"))
 Kept = dict[str, dict[int, dict[str, dict[str, Any]]]]  # file -> lateness -> method -> figures
 
 
 def read(folder: Path) -> Kept:
-    """All that is kept."""
+    """All stored results."""
     found: Kept = {}
     for path in sorted(folder.glob("*/*/*.json")):
         if path.stem in METHODS:
@@ -30,7 +30,7 @@ def read(folder: Path) -> Kept:
 
 
 def ratios(kept: Kept, ahead: int, method: str, figure: str = "mse", base: str = "auto") -> dict[str, float]:
-    """By file, a method's figure over another one's, where both are there."""
+    """The ratio of two methods' figures by file, where both exist."""
     pairs = {name: by_ahead.get(ahead, {}) for name, by_ahead in kept.items()}
     return {
         name: own[method][figure] / own[base][figure]
@@ -40,7 +40,7 @@ def ratios(kept: Kept, ahead: int, method: str, figure: str = "mse", base: str =
 
 
 def by_file(kept: Kept, ahead: int, figure: str) -> Table:
-    """Every method's figure over Auto's, a line for each file, and the geometric mean."""
+    """Every method's figure relative to Auto's, a line for each file, and the geometric mean."""
     columns = {method: ratios(kept, ahead, method, figure) for method in METHODS if method != "auto"}
     columns = {method: column for method, column in columns.items() if column}
     names = sorted({name for column in columns.values() for name in column})
@@ -52,7 +52,7 @@ def by_file(kept: Kept, ahead: int, figure: str) -> Table:
 
 
 def summary(kept: Kept) -> Table:
-    """Geometric means over the files of squared and absolute errors over Auto's, by lateness."""
+    """Geometric means over the files of squared and absolute errors relative to Auto's, by delay."""
     columns = [(ahead, figure) for figure in ("mse", "mae") for ahead in AHEAD]
     lines: list[list[Cell]] = []
     for method in METHODS:
@@ -64,7 +64,7 @@ def summary(kept: Kept) -> Table:
 
 
 def speeds(kept: Kept) -> Table:
-    """Rows a second of processor time over all files, labels at once, and how Auto's compare with them."""
+    """Rows per CPU-second over all files with immediate labels, and Auto's relative to them."""
     lines: list[list[Cell]] = []
     for method, own in METHODS.items():
         runs = [by_ahead[1] for by_ahead in kept.values() if {method, "auto"} <= by_ahead.get(1, {}).keys()]
@@ -90,7 +90,7 @@ def intervals(kept: Kept) -> Table:
 
 
 def verdicts(kept: Kept) -> list[Verdict]:
-    """The measurements beside their targets."""
+    """The measurements with their targets."""
     found = []
     for (ahead, method), most in MOST_AHEAD.items():
         own = ratios(kept, ahead, method)
@@ -114,7 +114,7 @@ def verdicts(kept: Kept) -> list[Verdict]:
 
 
 def draw(kept: Kept, path: Path) -> None:
-    """LightGBM's squared error over Auto's, with and without Refit among the experts, a line for each file."""
+    """Draws LightGBM's squared error relative to Auto's, with and without Refit among the experts, a line for each file."""
     import matplotlib as mpl
 
     mpl.use("Agg")

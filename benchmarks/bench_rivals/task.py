@@ -15,7 +15,7 @@ from benchmarks import auto_streams
 from benchmarks.data import Array
 
 AHEAD = (1, 12, 24, 96)
-MOST_ROWS, MOST_ROWS_LATE = 8000, 4000  # of a file, where rivals.json says nothing else
+MOST_ROWS, MOST_ROWS_LATE = 8000, 4000  # rows of a file, unless rivals.json says otherwise
 LEAST_ROWS_LATE = 2000  # shorter files are not run with late labels
 SHORT = 2500  # rows, below which a file is refitted more often
 
@@ -25,10 +25,10 @@ class Task:
     """A stream on which every row is predicted when the labels through ``ahead`` rows before it are known.
 
     Attributes:
-        name: of the file.
-        X: the features, without rows that lack a value.
+        name: the name of the file.
+        X: the features; rows with a missing value are left out.
         y: the labels.
-        ahead: 1: labels come at once.
+        ahead: 1 for immediate labels.
         start: the first row that is scored.
     """
 
@@ -45,23 +45,23 @@ class Task:
 
     @cached_property
     def bounds(self) -> tuple[Array, Array]:
-        """Half a range outside the labels known at each row: predictions are cut off there."""
+        """The range of the labels known at each row, extended by half its width: predictions are clipped to it."""
         low, high = np.minimum.accumulate(self.y), np.maximum.accumulate(self.y)
         reach, newest = 0.5 * (high - low), self.known - 1
-        low, high = np.append(low - reach, -np.inf), np.append(high + reach, np.inf)  # the last: no label is known
+        low, high = np.append(low - reach, -np.inf), np.append(high + reach, np.inf)  # the last entry: no label is known
         return low[newest], high[newest]
 
     def cut(self, predictions: Array) -> Array:
-        """Predictions that stay within the bounds; 0 in place of what is no number."""
+        """Predictions clipped to the bounds; 0 instead of NaN."""
         return np.clip(np.nan_to_num(predictions), *self.bounds)
 
     def every(self, rows: int) -> int:
-        """Rows between two fits that are ``rows`` apart on long files."""
+        """Rows between two fits; ``rows`` on long files, fewer on short ones."""
         return rows if len(self.y) >= SHORT else max(rows // 5, 50)
 
 
 def tasks(folder: Path, late: Sequence[int] = AHEAD) -> Iterator[Task]:
-    """All tasks of a folder. ``rivals.json``, where there is one, says how many rows of a file count, and from where on."""
+    """All tasks of a folder. ``rivals.json``, if it exists, gives the rows to use and to score of each file."""
     known = folder / "rivals.json"
     figures: dict[str, Any] = json.loads(known.read_text()) if known.exists() else {}
     for name, (X, y) in auto_streams.files(folder):

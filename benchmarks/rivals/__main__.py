@@ -17,10 +17,10 @@ from benchmarks.rivals.methods import ORDER
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.rivals", description=__doc__)
     parser.add_argument("folder", type=Path, help="a directory of data files")
-    parser.add_argument("--keep", type=Path, default=Path("build/rivals"), help="where what is measured is kept")
+    parser.add_argument("--keep", type=Path, default=Path("build/rivals"), help="where results are stored")
     parser.add_argument("--only", nargs="*", default=[], help="methods to measure")
     parser.add_argument("--task", choices=list(ORDER), nargs="*", default=list(ORDER))
-    parser.add_argument("--gather", action="store_true", help="measure nothing; write what the library comes with")
+    parser.add_argument("--gather", action="store_true", help="measure nothing; write the file that the library ships")
     options = parser.parse_args()
     if options.gather:
         gathering.write(options.keep)

@@ -26,7 +26,7 @@ def predictions(X: Array, y: Array, seed: int) -> Array:
 
 @compiled
 def drawn_index(share: float, weights: Array) -> int:
-    """The index that a number in [0, 1) draws by the weights."""
+    """The index that a number in [0, 1) selects, with probabilities given by the weights."""
     left = share * weights.sum()
     for i in range(weights.size - 1):
         left -= weights[i]

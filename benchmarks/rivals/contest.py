@@ -30,14 +30,14 @@ MODULES = {"scikit-learn": "sklearn"}
 
 
 def chosen(rows: int, inputs: int, method: Method) -> list[int]:
-    """The subsets that a method is run on: as many as its budget allows, spread over all of them."""
+    """The subsets that a method is run on: as many as its budget allows, evenly spread."""
     affordable = method.budget / (1 + inputs / 20) / (4 * rows / 5)
     count = int(min(SUBSETS, max(LEAST, affordable)))
     return sorted({round(i) for i in np.linspace(0, SUBSETS - 1, count).tolist()})
 
 
 def score(task: str, predictions: Array, y: Array) -> float | None:
-    """The share of right labels, or the mean squared error; None where predictions are not finite."""
+    """The share of correct labels, or the mean squared error; None if a prediction is not finite."""
     if not np.isfinite(predictions).all():
         return None
     if task == CLASSIFICATION:
@@ -72,18 +72,18 @@ def measure(task: str, method: Method, X: Array, y: Array) -> dict[str, Any]:
 
 
 def version(library: str) -> str:
-    """Of a package that is installed, or of driftline, wherever it is imported from."""
+    """The version of an installed package, or of the imported driftline."""
     return driftline.__version__ if library == "driftline" else metadata.version(library)
 
 
 def installed(method: Method) -> bool:
-    """Whether this environment has what a method needs."""
+    """Whether this environment has the package that a method needs."""
     return importlib.util.find_spec(MODULES.get(method.library, method.library)) is not None
 
 
 def run(task: str, sets: Iterator[tuple[str, Array, Array]], keep: Path, only: list[str]) -> None:
-    """Measures what has not been kept yet."""
-    warnings.simplefilter("ignore", DriftlineWarning)  # memories of a few rows are in the grids on purpose
+    """Measures everything without a stored result."""
+    warnings.simplefilter("ignore", DriftlineWarning)  # the grids contain very short memories on purpose
     for label, X, y in sets:
         folder = keep / task / label
         folder.mkdir(parents=True, exist_ok=True)

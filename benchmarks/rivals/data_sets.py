@@ -21,7 +21,7 @@ FURTHER = (
 
 
 def data_sets(task: str, folder: Path, seed: int = 0) -> Iterator[tuple[str, Array, Array]]:
-    """Name, rows and labels of each; a file takes the place of a stream of the same name."""
+    """Name, rows and labels of each data set; a file replaces a stream of the same name."""
     context = Context(data=folder, seed=seed)
     if task == CLASSIFICATION:
         for dataset in each_once(made_here(context), from_files(context)):

@@ -37,13 +37,13 @@ def limit(p: float) -> float:
 
 @compiled
 def spread(p: float, rows: int, weight: float) -> float:
-    """The deviation of Z after so many rows."""
+    """The deviation of Z after this many rows."""
     return math.sqrt(p * (1.0 - p) * weight / (2.0 - weight) * (1.0 - (1.0 - weight) ** (2 * rows)))
 
 
 @compiled
 def _learn(count, mean, S, x, label, k):  # type: ignore[no-untyped-def]
-    """A row moves the mean of its class, and the scatter by n / (n + 1) times its square off the mean."""
+    """Updates the mean of the row's class, and the scatter by n / (n + 1) times the squared deviation from it."""
     n = count[label]
     off = x - mean[label]
     mean[label] += off / (n + 1.0)

@@ -40,7 +40,7 @@ def hidden(nodes: Array, x: Array, out: Array) -> None:
 
 @compiled
 def learn(S: Array, weights: Array, h: Array, y: float, times: float) -> None:
-    """Recursive least squares by a row that counts so many times."""
+    """A step of recursive least squares with a row that counts ``times`` times."""
     k = S @ h
     gain = times / (1.0 + times * (h @ k))
     error = y - weights @ h

@@ -25,14 +25,14 @@ from driftline.reproduce.rivals import BASELINE, CLASSIFICATION, OURS, PAPER, RE
 
 
 class Method(NamedTuple):
-    """A method as it is run.
+    """A method.
 
     Attributes:
         run: predicts each row before it learns it; a function of rows, labels and a seed.
-        origin: whose it is.
+        origin: where it comes from.
         library: the package it needs.
-        words: what is to be known of it, in a line.
-        budget: rows of a data set to spend at most, over its subsets, fewer with many inputs; at least two subsets are run.
+        words: a one-line description.
+        budget: the most rows of a data set to use, over its subsets, fewer with many inputs; at least two subsets are run.
         longest: rows of a data set beyond which the method is left out.
     """
 
@@ -108,7 +108,7 @@ _WORDS = {
     "Kalman": "the best of 9 drifts on the first tenth of the rows",
 }
 _ORIGINS = {"DFOP": PAPER, "RLS": PAPER, "the label before": BASELINE}
-LABELS = ("the label before", "DFOP, 3 labels")  # what earlier labels alone are worth
+LABELS = ("the label before", "DFOP, 3 labels")  # baselines that use only earlier labels
 ORDER = {
     CLASSIFICATION: ["DFOP", "RLS", *CLASSIFIERS, *("Auto", "Classifier(Auto())", "ARCOR", "Kalman", *LABELS)],
     REGRESSION: ["DFOP", "DFOP, tuned", "RLS", *REGRESSORS, *("Auto", "ARCOR", "Kalman", *LABELS)],
@@ -116,7 +116,7 @@ ORDER = {
 
 
 def methods(task: str, name: str, X: Array, y: Array) -> dict[str, Method]:
-    """All methods, as they are run on a data set."""
+    """All methods for a data set."""
     made = ours.classifiers if task == CLASSIFICATION else ours.regressors
     own = {
         method: Method(run, _ORIGINS.get(method, OURS), "driftline", _WORDS[method])

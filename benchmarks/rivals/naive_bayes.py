@@ -18,7 +18,7 @@ from benchmarks.rivals.compiled import compiled
 
 
 def binary_columns(X: Array) -> Array:
-    """Which inputs are yes or no: a matter of how the data are declared."""
+    """Which inputs are binary."""
     return np.all((X == 0) | (X == 1), axis=0)
 
 

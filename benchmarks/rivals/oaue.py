@@ -30,7 +30,7 @@ def predictions(X: Array, y: Array, seed: int) -> Array:
 
 @compiled
 def _run(X, y, nodes, block, ridge):  # type: ignore[no-untyped-def]
-    """The candidate, which learns the current block, votes while it is alone; later it has no vote until it joins."""
+    """The candidate learns the current block. It votes while it is alone, and after it has joined."""
     slots, size = nodes.shape[:2]
     S, weights, h = np.zeros((slots, size, size)), np.zeros((slots, size)), np.zeros((slots, size))
     for m in range(slots):

@@ -45,7 +45,7 @@ def mistakes(predictions: Array, y: Array) -> float:
 
 
 def best(runs: Iterable[Run], X: Array, y: Array, loss: Callable[[Array, Array], float]) -> Run:
-    """The one with the least loss on the first tenth of the rows."""
+    """The learner with the smallest loss on the first tenth of the rows."""
     first = max(2, int(TUNED_ON * len(y)))
     return min(runs, key=lambda run: loss(run(X[:first], y[:first], 0), y[:first]))
 
@@ -55,12 +55,12 @@ def of(make: Make) -> Run:
 
 
 def label_before(X: Array, y: Array, seed: int) -> Array:
-    """No method at all; the first prediction is 0."""
+    """A baseline: the previous label, 0 at first."""
     return np.concatenate([[0.0], y[:-1]])
 
 
 def with_labels(run: Run) -> Run:
-    """The same with the last three labels as further inputs, which Auto uses and the paper's methods do not."""
+    """Rows with the last three labels appended; Auto uses such inputs, the paper's methods do not."""
 
     def wider(X: Array, y: Array, seed: int) -> Array:
         before = np.concatenate([np.zeros(LAGS), y])
@@ -71,7 +71,7 @@ def with_labels(run: Run) -> Run:
 
 
 def classifiers(name: str, X: Array, y: Array) -> dict[str, Run]:
-    """By method, a function of rows, labels and a seed; the data set's name and rows are for its parameters."""
+    """Functions of rows, labels and a seed, by method; the data set's name and rows determine the parameters."""
 
     def by_classifier(X: Array, y: Array, seed: int) -> Array:
         return np.array([label or 1.0 for label in dl.Classifier(dl.Auto()).run(X, y).predictions])
@@ -90,7 +90,7 @@ def classifiers(name: str, X: Array, y: Array) -> dict[str, Run]:
 
 
 def regressors(name: str, X: Array, y: Array) -> dict[str, Run]:
-    """Likewise. DFOP and RLS have no intercept, as in the paper; "DFOP, tuned" may have one."""
+    """The same for regression. DFOP and RLS have no intercept, as in the paper; "DFOP, tuned" may have one."""
     rates = [rate_of(name)] if name == "hyperplane" else list(RATES[1:])
     plain, free = (
         [of(lambda r=r, i=i: dl.DFOP(forget_rate=r, prior=PRIOR, intercept=i)) for r in rates for i in also]  # type: ignore[misc]

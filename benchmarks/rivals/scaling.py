@@ -12,7 +12,7 @@ from benchmarks.hindsight import online
 def scaled(run: Callable[[Array, Array], Array], X: Array, y: Array) -> Array:
     """Predictions of a regressor that gets rows and labels scaled by the mean and deviation so far.
 
-    A prediction is turned back by those of the labels before its own.
+    A prediction is scaled back by the statistics of the labels before it.
     """
     offset, unit = before(y)
     return offset + unit * run(online(X), online(y[:, None])[:, 0])

@@ -49,7 +49,7 @@ def adaptive(X: Array, y: Array, seed: int) -> Array:
 
 
 def _fitted_every(X: Array, y: Array, every: int, fitted: Any) -> Array:
-    """Predictions by the model of the rows before each block; the class with more rows before the first model."""
+    """Predictions by a model of the rows before each block; before the first model, the more frequent class."""
     found = np.ones(len(y))
     for t in range(0, len(y), every):
         if t >= min(every, 10) and len(np.unique(y[:t])) == 2:
@@ -60,7 +60,7 @@ def _fitted_every(X: Array, y: Array, every: int, fitted: Any) -> Array:
 
 
 class _Constant:
-    """What is left of a window with one class."""
+    """The model of a window with only one class."""
 
     def __init__(self, label: float) -> None:
         self.label = label
@@ -103,7 +103,7 @@ class _Scaled:
 
 
 def fit(X: Array, y: Array, start: int, stop: int, kernel: str) -> Any:
-    """A machine of the rows from ``start``, or the first row, to ``stop``."""
+    """A machine fitted on the rows from ``start``, or the first row, to ``stop``."""
     start = max(0, start)
     labels = y[start:stop]
     if (labels == labels[0]).all():
