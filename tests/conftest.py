@@ -1,4 +1,4 @@
-"""Fixtures and settings that all tests share: every learner at its defaults, variants of them, a stream."""
+"""Fixtures and settings for all tests: every learner with its defaults, variants of them, a stream."""
 
 import math
 import os

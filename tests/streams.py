@@ -1,4 +1,4 @@
-"""Seeded streams, and learners to set on them, that the tests share."""
+"""Seeded streams, and learners to run on them, for all tests."""
 
 from __future__ import annotations
 

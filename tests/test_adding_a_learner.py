@@ -1,4 +1,4 @@
-"""The example of docs/adding_a_learner.md is a learner that agrees with its own reference."""
+"""The example of docs/adding_a_learner.md agrees with its own reference."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""The benchmark beside LightGBM: what its methods may know, and what is made of their figures.
+"""The comparison with LightGBM: the labels that its methods may use, and the tables of their figures.
 
 Methods of packages that are not installed are skipped; ``make bench-rivals`` runs them all.
 """

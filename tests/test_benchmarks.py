@@ -1,4 +1,4 @@
-"""What benchmarks write down: each measurement in the place of its own earlier one, and of no other."""
+"""Stored measurements: a new one replaces the earlier one of the same name, and no other."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The page of guarantees names the tests that hold them."""
+"""The page of guarantees names existing tests."""
 
 import re
 from pathlib import Path

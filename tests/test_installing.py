@@ -1,4 +1,4 @@
-"""What a newcomer copies: every install line of the documents names extras that there are, and every message does."""
+"""Every install line in the documents, and every message, names existing extras."""
 
 import re
 import tomllib

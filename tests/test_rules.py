@@ -1,4 +1,4 @@
-"""Rules: what each kind accepts, and the one form of a refusal."""
+"""Rules: the values that each kind accepts, and the single form of an error."""
 
 import math
 import re

@@ -1,6 +1,6 @@
 """Attacks the library for a while: ``python -m tests.attack --seconds 600 --seed 0``, or ``make attack``.
 
-Each part has its share of the time, and a seed that repeats it. A part that finds something prints it, and the others go on.
+Each part has its share of the time, and a seed that repeats it. A part that finds a defect prints it; the others continue.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""``driftline run`` in processes that are killed, or that want the same files: what comes out is that of one quiet run."""
+"""Kills ``driftline run``, and starts it twice on the same files: the result must be that of one undisturbed run."""
 
 import random
 import subprocess

@@ -1,4 +1,4 @@
-"""Altered and forged model files, in processes of their own: a crash is an exit code."""
+"""Altered and forged model files, read in separate processes, so that a crash is an exit code."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Wild finite numbers for every learner: whatever it takes, it can save and load; whatever it refuses leaves no trace."""
+"""Extreme finite numbers for every learner: an accepted row can be saved and loaded, a rejected one leaves no trace."""
 
 import contextlib
 import tempfile

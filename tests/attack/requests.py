@@ -1,4 +1,4 @@
-"""A service that is sent damaged requests over sockets: no answer of 5xx, and only what it acknowledges is learned."""
+"""Sends damaged requests to a service over sockets: no answer is a 5xx, and only acknowledged labels are learned."""
 
 import json
 import random

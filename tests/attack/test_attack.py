@@ -1,4 +1,4 @@
-"""Each part of the attack does something, and finds nothing, in its shortest form."""
+"""Each part of the attack runs, and finds nothing, in its shortest form."""
 
 import re
 

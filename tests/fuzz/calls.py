@@ -1,7 +1,7 @@
 """Random calls: ``python -m tests.fuzz.calls 100000 0`` makes 100,000 with the seed 0.
 
-Whatever is called with whatever: a clear exception and an unchanged state, or success and a finite state. It runs in a
-process of its own, so that a crash of the interpreter is seen for what it is.
+Every call must end with a clear exception and an unchanged state, or with success and a finite state. The calls run in a
+separate process, so that a crash of the interpreter is noticed.
 """
 
 import collections

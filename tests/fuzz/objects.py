@@ -1,4 +1,4 @@
-"""Random things to throw at a learner: some right, most of them wrong, a few hostile."""
+"""Random arguments for learners: some valid, most invalid, a few hostile."""
 
 import array
 import collections

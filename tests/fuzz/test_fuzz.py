@@ -1,4 +1,4 @@
-"""30,000 random calls and files, in processes of their own: a crash of the interpreter is an exit code."""
+"""30,000 random calls and files in separate processes, so that a crash of the interpreter is an exit code."""
 
 import os
 import subprocess

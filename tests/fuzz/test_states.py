@@ -1,4 +1,4 @@
-"""Every part of a state with numbers in it that no learning leads to: refused, or lived with."""
+"""Exported states with numbers that learning cannot produce: rejected, or handled."""
 
 import numpy as np
 import pytest

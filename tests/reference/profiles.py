@@ -1,4 +1,4 @@
-"""Auto's profiles again, plainly: tables as dictionaries, and everything that was seen kept."""
+"""A plain version of Auto's profiles: tables as dictionaries, and every row kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plain version of the experts besides Auto's linear core: full matrices and loops over the whole past."""
+"""A plain version of Auto's experts outside the linear core: full matrices and loops over the whole past."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Auto's trees again, plainly: a tree is three lists, and the rows that it was fitted on are looked up one by one."""
+"""A plain version of Auto's trees: a tree is three lists, and rows are looked up one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls that are interrupted anywhere, or cut off by a fork, leave the model whole and free."""
+"""Calls that are interrupted anywhere, or cut off by a fork, leave the model consistent and unlocked."""
 
 import contextlib
 import copy

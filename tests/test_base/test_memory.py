@@ -1,4 +1,4 @@
-"""How many rows the weights rest on."""
+"""The number of rows that the weights are based on."""
 
 import copy
 

@@ -1,4 +1,4 @@
-"""Threads: different models run side by side, and one model is never used by two at once."""
+"""Threads: different models run in parallel, and two threads never use one model at once."""
 
 import contextlib
 import copy

@@ -1,4 +1,4 @@
-"""Runs ``driftline run`` in processes that are killed at random, and started again with --resume, until one ends well.
+"""Runs ``driftline run`` in processes that are killed at random and restarted with --resume, until one finishes.
 
 Processes are forked from this one, which has everything imported, so that a kill costs milliseconds.
 """

@@ -1,4 +1,4 @@
-"""Files that no rows can be made of, each with the words that its message must have."""
+"""Files that cannot be read as rows, each with the words that its message must contain."""
 
 import gzip
 import io

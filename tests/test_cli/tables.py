@@ -1,4 +1,4 @@
-"""A table with everything in it that a file may hold, and ways to write it."""
+"""A table with every kind of column, and functions that write it."""
 
 import gzip
 import io

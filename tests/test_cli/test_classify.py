@@ -1,4 +1,4 @@
-"""run --task classify: classes as text, the bits of Python, states that go on, and what does not go with it."""
+"""run --task classify: text classes, the bits of Python, resuming, and options that cannot be combined with it."""
 
 import numpy as np
 import pytest

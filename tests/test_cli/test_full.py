@@ -1,4 +1,4 @@
-"""A disk or a standard output that is full, closed or left: one line, an exit code, and nothing half-written."""
+"""A full disk, or a full or closed standard output: one line, an exit code, and no half-written file."""
 
 import resource
 import subprocess

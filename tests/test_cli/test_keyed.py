@@ -1,4 +1,4 @@
-"""``run --key``: a model for each value of a column, beside one model a key by hand."""
+"""``run --key``: a model for each value of a column, compared with separate models."""
 
 import html
 import json

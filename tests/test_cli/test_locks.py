@@ -1,4 +1,4 @@
-"""Two processes on one file: the second is refused, and says who holds it; a killed one holds nothing."""
+"""Two processes on one file: the second is refused and names the first; a killed process holds no lock."""
 
 import errno
 import json

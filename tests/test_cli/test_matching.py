@@ -1,4 +1,4 @@
-"""``run --id``: labels that come in rows or in a file of their own, beside a plain loop of a Pending."""
+"""``run --id``: labels in rows or in a separate file, compared with a plain loop over a Pending."""
 
 import functools
 import json

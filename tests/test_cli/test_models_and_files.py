@@ -1,4 +1,4 @@
-"""predict, inspect, compare, models and bench."""
+"""predict, inspect, compare and models."""
 
 import json
 import re

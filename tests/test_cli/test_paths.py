@@ -1,4 +1,4 @@
-"""Files that a command is given: each is a file of its own, and nothing else is touched."""
+"""The paths given to a command must be distinct files; nothing else is touched."""
 
 import os
 import subprocess

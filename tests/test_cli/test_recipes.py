@@ -1,4 +1,4 @@
-"""Every command and every line of Python on the page of recipes, in their order."""
+"""Runs every command and every line of Python on the page of recipes, in order."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""What the command line says of a learner whose predictions ran away: in words, in JSON and in the report."""
+"""The warnings of the command line about predictions that ran away: in text, in JSON and in the report."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The clients against a real service: every verb, connections that drop, kill -9, a takeover."""
+"""The clients against a real service: every method, dropped connections, kill -9, a takeover."""
 
 import asyncio
 import inspect

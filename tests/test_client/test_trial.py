@@ -1,4 +1,4 @@
-"""When a call is sent again, without a service."""
+"""When a call is retried; without a service."""
 
 import pytest
 

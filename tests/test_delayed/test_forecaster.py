@@ -1,4 +1,4 @@
-"""Forecasts: each step is a learner that had just the labels it would have had."""
+"""Forecasts: the model of each step equals a learner that had only the labels known at that step."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Features that come later, rows without features, and forecasters that were loaded."""
+"""New features, rows without features, and loaded forecasters."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Tickets that are refused, forged or interrupted: the model and the ticket stay whole."""
+"""Tickets that are refused, forged or interrupted: the model and the ticket stay consistent."""
 
 import copy
 from functools import partial

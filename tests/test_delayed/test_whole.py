@@ -1,4 +1,4 @@
-"""Copies, threads and interrupts: forecasters and pending rows are whole, and each copy is its own."""
+"""Forecasters and pending rows under copying, threads and interrupts: always consistent, and copies are independent."""
 
 import copy
 import pickle

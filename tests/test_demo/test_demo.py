@@ -1,4 +1,4 @@
-"""The demonstration: its stream is what it says, and its commands end with a report."""
+"""The demonstration: its stream, and its commands, which end with a report."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Auto: against its plain form, under changes of unit, on hostile streams, and what it says about itself."""
+"""Auto: against its plain form, under changes of units, on hostile streams, and its explanations."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""A second thread for the experts beside the linear core: the same bits, and nothing left behind."""
+"""A second thread for the experts outside the linear core: the same bits, and no thread left behind."""
 
 import subprocess
 import sys

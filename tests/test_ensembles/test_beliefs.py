@@ -1,4 +1,4 @@
-"""What Auto says about streams whose truth is known, and about the numbers that it prints."""
+"""The explanations of Auto, on streams whose truth is known and against the numbers it prints."""
 
 import re
 

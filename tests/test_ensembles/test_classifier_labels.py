@@ -1,4 +1,4 @@
-"""What comes to a classifier: rows that are not whole, labels of every kind and none, and states that do not fit."""
+"""Inputs of a classifier: incomplete rows, labels of every kind and missing ones, and invalid states."""
 
 import pickle
 from decimal import Decimal

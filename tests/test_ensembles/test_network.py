@@ -1,4 +1,4 @@
-"""The network: its parts by themselves, its bound, its nested parameters and files, its threads."""
+"""The network: its parts alone, its bound, its nested parameters and files, its threads."""
 
 import copy
 

@@ -1,4 +1,4 @@
-"""Auto(experts=[...]): learners of the user's own among Auto's."""
+"""Auto(experts=[...]): the user's learners among Auto's experts."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""Refit: a scikit-learn regressor as a learner, against the loop that it stands for."""
+"""Refit: a scikit-learn regressor as a learner, against the equivalent loop."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""Refit with LightGBM itself, which ``make bench-rivals`` brings: every verb, labels that come late, and Auto around it."""
+"""Refit with LightGBM, which ``make bench-rivals`` installs: every method, late labels, and Auto around it."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""Who had the say when: the weights of the experts along a run, and on the page."""
+"""The weights of the experts along a run, and on the page."""
 
 import re
 

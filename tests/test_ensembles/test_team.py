@@ -1,4 +1,4 @@
-"""The experts beside Auto's linear core: against their plain forms, and what they may not know."""
+"""Auto's experts outside the linear core: against their plain forms, and without knowledge of later labels."""
 
 import numpy as np
 import pytest

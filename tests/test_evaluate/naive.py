@@ -1,4 +1,4 @@
-"""Metrics by their definitions, one row at a time: what the fast sums are tested against."""
+"""Metrics by their definitions, one row at a time, as a reference for the fast sums."""
 
 from __future__ import annotations
 

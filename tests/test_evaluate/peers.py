@@ -1,4 +1,4 @@
-"""Learners of another library, as it were: in a module of their own, so that worker processes find them."""
+"""Learners that imitate another library, in their own module, so that worker processes can import them."""
 
 
 class Zero:

@@ -1,4 +1,4 @@
-"""Scores beside baselines: right by formulas of their own, the same however the rows are cut, and resumable."""
+"""Scores and baselines: correct by independent formulas, independent of the cut into blocks, and resumable."""
 
 import json
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""Forecasts measured at every step, beside a forecaster of its own and plain formulas."""
+"""Forecasts measured at every step, compared with a separate forecaster and plain formulas."""
 
 import json
 

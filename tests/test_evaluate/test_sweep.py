@@ -1,4 +1,4 @@
-"""Sweeps: each setting is what its own run gives."""
+"""Sweeps: each setting gives the result of a separate run."""
 
 import math
 import os

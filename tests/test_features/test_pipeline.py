@@ -1,4 +1,4 @@
-"""Transformers in front of a learner: the same as transforming by hand, whatever the way, in any place."""
+"""Transformers in front of a learner give the results of transforming by hand, in every method and nesting."""
 
 import copy
 import pickle

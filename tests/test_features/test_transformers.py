@@ -1,4 +1,4 @@
-"""Transformers by themselves: numbers from plain formulas and from scikit-learn, states, and what they refuse."""
+"""Transformers alone: values from plain formulas and from scikit-learn, states, and refusals."""
 
 import copy
 import pickle

@@ -1,4 +1,4 @@
-"""What columns become does not depend on how the rows are cut, nor on the format."""
+"""The encoding of columns depends neither on the cut into blocks nor on the format."""
 
 import json
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""JSON lines that are nested deeply: refused before a parser that recurses sees them."""
+"""Deeply nested JSON lines are refused before a recursive parser sees them."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Options of reading: one object from the command line to the reader, into a state and back."""
+"""Reading options: one object from the command line to the reader, into a state and back."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Readers: every format gives the same rows, wherever it is cut, and says what it cannot read."""
+"""Readers: every format gives the same rows, however it is cut, and errors name what cannot be read."""
 
 import gzip
 from contextlib import closing

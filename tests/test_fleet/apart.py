@@ -1,4 +1,4 @@
-"""What a fleet stands for: a dictionary of learners, each given the rows of its key."""
+"""The reference for a fleet: a dictionary of learners, each given the rows of its key."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""A fleet in one file: it comes back bit for bit, or is refused by a clear error."""
+"""A fleet in one file: it is restored bit for bit, or refused with a clear error."""
 
 import numpy as np
 import pytest

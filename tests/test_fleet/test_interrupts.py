@@ -1,4 +1,4 @@
-"""Interrupts: heeded between stretches of rows, after which the fleet knows exactly what it has learned."""
+"""Interrupts: handled between stretches of rows, after which the fleet knows exactly what it has learned."""
 
 import signal
 import sys

@@ -1,4 +1,4 @@
-"""Keys: numbers that are slots, or names that get one."""
+"""Keys: numbers that are slots, or names that get slots."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Fleets taken apart by key and put together again; keys that are let go; a table of all keys."""
+"""Fleets split by key and merged again; dropped keys; a table of all keys."""
 
 import datetime
 import decimal

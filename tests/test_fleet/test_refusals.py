@@ -1,4 +1,4 @@
-"""What a fleet refuses, and that a refusal changes nothing."""
+"""Calls that a fleet refuses, without a change."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""A fleet gives, bit for bit, what as many separate learners give."""
+"""A fleet gives the results of separate learners, bit for bit."""
 
 import copy
 import pickle

@@ -1,4 +1,4 @@
-"""Learners without a fixed size: each key has a learner of its own, and a call changes all of them or none."""
+"""Learners without a fixed size: each key has its own learner, and a call changes all of them or none."""
 
 import copy
 import pickle

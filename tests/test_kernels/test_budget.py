@@ -1,4 +1,4 @@
-"""Kernel within a budget: the plain recursion on function values, points that give way, near duplicates, bounded memory."""
+"""Kernel with a budget: the plain recursion on function values, replaced points, near duplicates, bounded memory."""
 
 import numpy as np
 import pytest

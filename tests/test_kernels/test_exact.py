@@ -1,4 +1,4 @@
-"""Kernel without a budget is the learner itself, Gaussian-process regression, and plain forms in feature space."""
+"""Kernel without a budget equals the linear learner, Gaussian-process regression, and plain forms in feature space."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Rates above the stable one: the learner says so, names a rate that is stable, and has learned nothing of the call."""
+"""Rates above the stable one: the error names a stable rate, and nothing is learned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values at the ends of the range: learned exactly, tamed, or said; and a state that can always be saved and loaded."""
+"""Values at the ends of the range: learned exactly, or clipped and reported; the state can always be saved and loaded."""
 
 from __future__ import annotations
 

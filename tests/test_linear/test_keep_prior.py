@@ -1,4 +1,4 @@
-"""Forgetting that keeps the prior: S stays near its start or below, whatever the rows are, and all else holds as ever."""
+"""Forgetting that keeps the prior: S stays near or below its start, whatever the rows contain."""
 
 from __future__ import annotations
 

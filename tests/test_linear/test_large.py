@@ -1,4 +1,4 @@
-"""Matrices that do not fit in a core's cache: rows go through in blocks, on two threads, and give what they always give."""
+"""Matrices that do not fit in a core's cache: blocks of rows on two threads give the usual results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws that hold on any stream: ways of learning that agree, learners that are one another, symmetries."""
+"""Laws that hold on any stream: equivalent ways of learning, equivalent learners, symmetries."""
 
 from __future__ import annotations
 

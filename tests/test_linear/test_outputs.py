@@ -1,4 +1,4 @@
-"""Several labels a row: as many separate learners, with one S for all."""
+"""Several labels a row equal separate learners, with one S for all."""
 
 import copy
 import pickle

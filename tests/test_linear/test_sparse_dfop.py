@@ -1,4 +1,4 @@
-"""Sparse-DFOP: its matrix, its ways in, features that appear, and sparse weights recovered."""
+"""Sparse-DFOP: its matrix, its input formats, new features, and recovered sparse weights."""
 
 from __future__ import annotations
 

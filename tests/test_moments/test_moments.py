@@ -1,4 +1,4 @@
-"""Moments: chunks merged in any tree give the model that learned all rows one by one."""
+"""Moments: chunks merged in any order of operations give the model that learned all rows one by one."""
 
 import functools
 import pickle

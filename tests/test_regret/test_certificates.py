@@ -1,4 +1,4 @@
-"""What ``certificate()`` says live: identities and bounds are tested beside the functions, here the words and the limits."""
+"""The words and limits of ``certificate()``; other tests check its identities and bounds."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Conditions are noticed when they fail, and said in words."""
+"""Conditions that fail are noticed, and reported in words."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What the features do to predictions and explain of labels, against formulas written out."""
+"""The effects of features on predictions, and their share of the labels' variance, against explicit formulas."""
 
 import numpy as np
 import pytest

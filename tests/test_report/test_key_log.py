@@ -1,4 +1,4 @@
-"""The log of a run by key, beside plain sums."""
+"""The log of a run by key, compared with plain sums."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What runs and learners show of themselves: reports, figures, notebooks."""
+"""How runs and learners display themselves: reports, figures, notebooks."""
 
 import re
 import subprocess

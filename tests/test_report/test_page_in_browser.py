@@ -1,4 +1,4 @@
-"""The page as a reader meets it, in a real browser."""
+"""The page in a real browser."""
 
 import json
 

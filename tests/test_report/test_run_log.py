@@ -1,4 +1,4 @@
-"""What a run log keeps: the same however the stream was cut, bounded, and right by formulas of its own."""
+"""The run log: independent of the cut into blocks, bounded, and correct by independent formulas."""
 
 import re
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""What the page shows at every zoom, against the rows of the run."""
+"""The page at every zoom level, against the rows of the run."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Data files as a user has them."""
+"""Data files like those of a user."""
 
 import gzip
 

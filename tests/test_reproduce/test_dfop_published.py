@@ -1,4 +1,4 @@
-"""The paper's numbers add up to what the paper says about them elsewhere, so that a slip of the pen shows."""
+"""The paper's numbers agree with its statements about them elsewhere, which reveals typing errors."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""driftline.reproduce is a user of the library like any other: it knows public names alone, and nothing knows it."""
+"""driftline.reproduce uses only public names, and no other module imports it."""
 
 import ast
 import functools

@@ -1,4 +1,4 @@
-"""Rivals that were measured elsewhere: how their scores are read, matched with rows, tested against DFOP and shown."""
+"""Stored results of rivals: reading them, matching them with rows, tests against DFOP, and tables."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The methods once more, plain and slow: members keep their rows, and are fitted anew for each prediction."""
+"""Plain, slow versions of the methods: members keep their rows, and are refitted for each prediction."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The protocol of the rivals, and what is kept of it."""
+"""The protocol of the rivals, and its stored results."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Every rival against its paper's statement, done slowly; and that no prediction knows its own label."""
+"""Every rival against a slow version of its paper; no prediction depends on its own label."""
 
 import importlib.util
 import math

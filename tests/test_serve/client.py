@@ -1,4 +1,4 @@
-"""A client that calls the application itself, without a socket."""
+"""A client that calls the application directly, without a socket."""
 
 import asyncio
 import json

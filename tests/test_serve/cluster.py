@@ -1,4 +1,4 @@
-"""A PostgreSQL server of the tests' own: an ordinary user's, on a socket in a folder of its own."""
+"""A PostgreSQL server for the tests, run by an ordinary user, on a socket in its own folder."""
 
 import glob
 import os

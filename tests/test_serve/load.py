@@ -1,4 +1,4 @@
-"""Clients that load a service while it is killed, and the account that must come out."""
+"""Clients that load a service while it is killed, and checks that no acknowledged call is lost."""
 
 import http.client
 import random

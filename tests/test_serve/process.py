@@ -1,4 +1,4 @@
-"""A service in a process of its own, and clients that speak HTTP to it over a socket."""
+"""A service in its own process, and clients that speak HTTP to it over a socket."""
 
 import http.client
 import json

@@ -1,4 +1,4 @@
-"""The page about the service: its commands run, one after the other, in an empty folder, and its figures are the code's."""
+"""Runs the commands of the page about the service, in order, in an empty folder, and checks its figures."""
 
 import inspect
 import json

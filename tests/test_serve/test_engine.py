@@ -1,4 +1,4 @@
-"""What calls mean to the models, without HTTP."""
+"""The effects of calls on the models, without HTTP."""
 
 import numpy as np
 import pytest

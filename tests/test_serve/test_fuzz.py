@@ -1,4 +1,4 @@
-"""Thousands of requests that are nearly right, or not at all: no answer of 5xx, and nothing learned by a refused one."""
+"""Thousands of requests that are nearly or completely invalid: no 5xx status, and no rejected request is learned."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The service as a process: kill -9 under load, graceful stops, what it says when it cannot start."""
+"""The service as a process: kill -9 under load, graceful stops, and messages when it cannot start."""
 
 import json
 import os

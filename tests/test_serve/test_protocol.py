@@ -1,4 +1,4 @@
-"""What the service keeps in memory for clients that do not read."""
+"""The memory that the service uses for clients that do not read."""
 
 import asyncio
 import socket

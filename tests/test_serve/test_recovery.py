@@ -1,4 +1,4 @@
-"""What the log and its snapshots bring back: after kills, damage, a full disk, and on another processor."""
+"""Recovery from the log and its snapshots: after kills, damage, a full disk, and on another processor."""
 
 import sqlite3
 import threading

@@ -1,4 +1,4 @@
-"""Batches as tables: when they are one, and what is in it."""
+"""Batches that are read as tables."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""An engine without HTTP around it, and the library's own account of the same calls."""
+"""An engine without HTTP, and the same calls made directly to the library."""
 
 import asyncio
 import json

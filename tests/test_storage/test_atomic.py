@@ -1,4 +1,4 @@
-"""Temporary files: unpredictable, exclusive, never through a link, and none that a killed writer left stays for ever."""
+"""Temporary files: unpredictable, exclusive, never written through a link, and cleaned up after a killed writer."""
 
 import os
 import subprocess

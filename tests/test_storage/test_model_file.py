@@ -1,4 +1,4 @@
-"""Saved models: they come back bit for bit, or are refused by a clear error; nothing in them is ever run."""
+"""Saved models are restored bit for bit, or refused with a clear error; no code in a file is ever run."""
 
 import json
 import os

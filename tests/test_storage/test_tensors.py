@@ -1,4 +1,4 @@
-"""Arrays piece by piece: what safetensors itself reads."""
+"""Arrays written piece by piece, as safetensors reads them."""
 
 import numpy as np
 import pytest

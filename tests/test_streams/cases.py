@@ -1,4 +1,4 @@
-"""One stream of every kind, small enough to take whole, for the laws that all of them keep."""
+"""A small stream of every kind, for the laws that all of them obey."""
 
 from driftline.streams import (
     SEA,

@@ -1,4 +1,4 @@
-"""Checks of samples against closed forms: five standard errors, which a right sampler exceeds once in 1.7 million times."""
+"""Checks of samples against closed forms: five standard errors, exceeded by chance once in 1.7 million times."""
 
 import numpy as np
 from scipy import stats

@@ -1,4 +1,4 @@
-"""The laws that every stream keeps."""
+"""The laws that every stream obeys."""
 
 import copy
 import dataclasses

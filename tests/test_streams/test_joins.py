@@ -1,4 +1,4 @@
-"""Streams put together: the right rows at the right places."""
+"""Combined streams: the right rows in the right places."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Every parameter of every stream is checked, and the message says who, what, the rule and the value."""
+"""Every parameter of every stream is checked, and the message names the stream, the parameter, the rule and the value."""
 
 import math
 

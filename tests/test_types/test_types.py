@@ -1,4 +1,4 @@
-"""What type checkers and editors are told."""
+"""The types that type checkers and editors see."""
 
 import inspect
 import re

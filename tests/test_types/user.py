@@ -1,4 +1,4 @@
-"""A user's program that names everything that is public. Type checkers hold it to ``assert_type``; a test runs it."""
+"""A user's program that uses the public names. Type checkers check its ``assert_type``; a test runs it."""
 
 import contextlib
 import tempfile
