@@ -10,7 +10,7 @@ import driftline as dl
 from driftline.serve.engine import Engine
 from driftline.serve.problems import Problem, StoreError
 from driftline.serve.sqlite import FILE, SqliteStore, backup
-from driftline.serve.store import Entry, FullError, LostError
+from driftline.serve.store import FullError, LogEntry, LostError
 from tests import patience
 from tests.test_serve.tools import Direct, copy_of, drive, library_account, same_bits
 
@@ -192,7 +192,7 @@ def test_a_log_of_another_processor_is_replayed_and_its_answers_stay(tmp_path, c
     other = repr(float(np.nextafter(answer[0], 2)))
     with sqlite3.connect(killed / FILE) as database:
         row = database.execute("SELECT number, model, kind, at, body, note FROM log WHERE kind = 'predict'").fetchone()
-        entry = Entry(*row[:5], row[5].replace(given.encode(), other.encode()))
+        entry = LogEntry(*row[:5], row[5].replace(given.encode(), other.encode()))
         assert entry.note != row[5]
         database.execute("UPDATE log SET note = ?, checksum = ? WHERE number = ?", (entry.note, entry.checksum(), row[0]))
     database.close()

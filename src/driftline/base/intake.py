@@ -18,7 +18,7 @@ from driftline.errors import ModelFileError
 from driftline.tables import cells, inputs, kinds
 from driftline.tables.cells import Filled, Given, Row
 from driftline.tables.columns import CATEGORIES, MEAN, SKIP, VALUE, Categories, Numbers, Unknown
-from driftline.tables.encoder import Encoder, Growth
+from driftline.tables.encoder import ColumnEncoder, Growth
 from driftline.tables.inputs import Array, Name, Table
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ FILL = "fill"
 _UNKNOWN = Unknown("")
 
 
-class Intake(Encoder):
+class Intake(ColumnEncoder):
     """What a learner knows about the columns of its rows.
 
     Args:

@@ -25,7 +25,7 @@ LEVEL = 0.05  # significance level
 
 
 @dataclass
-class Entry:
+class Competitor:
     """A learner in the comparison."""
 
     name: str
@@ -62,10 +62,10 @@ class ComparisonResult:
 
     source: str
     rows: int
-    entries: list[Entry]
+    entries: list[Competitor]
     losses: LossesByStretch
 
-    def ranked(self) -> list[Entry]:
+    def ranked(self) -> list[Competitor]:
         """The learners, the best first."""
         return sorted(self.entries, key=lambda entry: entry.loss)
 
@@ -112,7 +112,9 @@ def compare(source: str, options: Options, models: dict[str, Learner], *, delay:
     """Lets learners predict and learn the same rows. A learner that refuses a row drops out."""
     rows = Rows(source, options)
     measure = WrongClasses(delay) if options.task == CLASSIFY else Errors(delay)
-    entries = [Entry(name, model, Follower(model, delay=delay), measure, measure.scorer()) for name, model in models.items()]
+    entries = [
+        Competitor(name, model, Follower(model, delay=delay), measure, measure.scorer()) for name, model in models.items()
+    ]
     first, done, losses = entries[0], 0, LossesByStretch(len(entries))
     with Progress(rows.count, show=show) as bar, warnings.catch_warnings():
         warnings.simplefilter("ignore", DriftlineWarning)  # reported at the end

@@ -12,7 +12,7 @@ import typer
 
 from driftline.base.learner import Learner
 from driftline.cli.arguments import for_task, make_model, regressor, value_of
-from driftline.cli.comparing import LEVEL, ComparisonResult, Entry
+from driftline.cli.comparing import LEVEL, ComparisonResult, Competitor
 from driftline.cli.measures import WrongClasses
 from driftline.cli.scoring import figures
 from driftline.errors import closest
@@ -110,7 +110,7 @@ class Tuning:
     settings: list[Params]
     comparison: ComparisonResult
 
-    def _entry(self, setting: Params) -> Entry:
+    def _entry(self, setting: Params) -> Competitor:
         return next(entry for entry in self.comparison.entries if entry.name == _spelled(setting))
 
     @property

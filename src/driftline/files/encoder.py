@@ -58,7 +58,7 @@ class Block:
         return encoder.spans(self.growth, self.width_before, len(self.X))
 
 
-class Encoder(encoder.Encoder):
+class Encoder(encoder.ColumnEncoder):
     """Turns blocks of a file's columns into blocks of rows.
 
     Args:

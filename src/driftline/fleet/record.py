@@ -11,7 +11,7 @@ import numpy as np
 from driftline.base.alarm import Alarm
 from driftline.errors import ModelFileError
 from driftline.fleet.packed import Options
-from driftline.fleet.separate import Entry
+from driftline.fleet.separate import KeyedModel
 from driftline.storage import codec, model_file
 from driftline.storage.model_file import Record
 from driftline.tables.inputs import Array
@@ -56,7 +56,7 @@ def state_in(record: Record) -> dict[str, Any]:
 # Separate models: the bytes of each, one after another.
 
 
-def _encode_entries(slots: Array, entries: list[Entry]) -> dict[str, Array]:
+def _encode_entries(slots: Array, entries: list[KeyedModel]) -> dict[str, Array]:
     texts = [entry.model.to_bytes() for entry in entries]
     arrays = {
         "slots": slots,
@@ -86,7 +86,7 @@ def _decode_entries(arrays: dict[str, Array], kind: dict[str, Any]) -> dict[str,
         if states:
             alarm = Alarm()
             alarm.__setstate__({name: array[place] for name, array in states.items()})
-        entries.append(Entry(model, alarm, **dict(zip(_COUNTS, counts[place].tolist(), strict=True))))
+        entries.append(KeyedModel(model, alarm, **dict(zip(_COUNTS, counts[place].tolist(), strict=True))))
     return {"slots": arrays["slots"], "entries": entries}
 
 

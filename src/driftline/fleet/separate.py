@@ -26,7 +26,7 @@ _ALARM_BYTES = sum(np.asarray(value).nbytes for value in Alarm().__getstate__().
 
 
 @dataclass(frozen=True, eq=False)
-class Entry:
+class KeyedModel:
     """A model with its alarm and counts. Entries are immutable: a call that learns creates new ones.
 
     Attributes:
@@ -57,7 +57,7 @@ class Separate:
 
     def __init__(self, learner: Learner, options: Options) -> None:
         self.learner, self._options = learner, options
-        self.entries: dict[int, Entry] = {}
+        self.entries: dict[int, KeyedModel] = {}
         self._warned: frozenset[str] = frozenset()  # once for the whole fleet
 
     # Reading rows. The models do this themselves; checked here are errors whose message must name the row.
@@ -148,7 +148,7 @@ class Separate:
         if rows.level is not None:
             levels.as_level(rows.level, rows.where)
         part = None if rows.one else self._parts(rows)
-        fresh: dict[int, Entry] = {}
+        fresh: dict[int, KeyedModel] = {}
         found = []
         for slot, mine in _groups(rows.slots):
             with _named(rows, slot):
@@ -170,12 +170,12 @@ class Separate:
             raise
         return answer
 
-    def _learned(self, entry: Entry, rows: CallRows, X: Any, mine: Array) -> Answer:
+    def _learned(self, entry: KeyedModel, rows: CallRows, X: Any, mine: Array) -> Answer:
         weight = None if rows.weight is None else rows.weight[mine]
         run: Run = entry.model.run(X, rows.labels[mine], sample_weight=weight, level=rows.level)
         return Answer(run.predictions, run.errors, run.lower, run.upper, run.resets, skipped=run.skipped)
 
-    def _learned_one(self, entry: Entry, rows: CallRows) -> Answer:
+    def _learned_one(self, entry: KeyedModel, rows: CallRows) -> Answer:
         error: Any = np.nan
         if entry.alarm is not None:
             said = entry.model.predict_one(rows.source)
@@ -187,11 +187,11 @@ class Separate:
 
     # What was learned.
 
-    def _entry(self, slot: int) -> Entry:
+    def _entry(self, slot: int) -> KeyedModel:
         found = self.entries.get(slot)
-        return found or Entry(self.learner.clone(), Alarm() if self._options.alarms else None)
+        return found or KeyedModel(self.learner.clone(), Alarm() if self._options.alarms else None)
 
-    def _copy(self, slot: int) -> Entry:
+    def _copy(self, slot: int) -> KeyedModel:
         entry = self._entry(slot)
         if slot in self.entries:
             entry = replace(entry, model=copy.copy(entry.model), alarm=copy.copy(entry.alarm))
@@ -258,7 +258,7 @@ def _groups(slots: Array) -> Iterator[tuple[int, Array]]:
         yield int(slots[mine[0]]), mine
 
 
-def _watched(entry: Entry, answer: Answer, rows: CallRows, mine: Array) -> tuple[Entry, Answer]:
+def _watched(entry: KeyedModel, answer: Answer, rows: CallRows, mine: Array) -> tuple[KeyedModel, Answer]:
     """The entry with its counts, and the answer with the rows that raised the alarm."""
     if answer.lower is not None and answer.upper is not None and answer.errors is not None:
         y = np.asarray(rows.labels[mine], dtype=np.float64)

@@ -37,7 +37,7 @@ class Answer(Protocol):
         """Sends it."""
 
 
-Verbs = dict[str, tuple[str | None, Callable[["Call"], Awaitable[Answer]]]]  # the scope that a method needs, and its handler
+Verbs = dict[str, tuple[str | None, Callable[["HttpCall"], Awaitable[Answer]]]]  # by method: its scope and handler
 
 
 class Api:
@@ -77,17 +77,17 @@ class Api:
 
     # Models.
 
-    async def _list(self, _: Call) -> Answer:
+    async def _list(self, _: HttpCall) -> Answer:
         return _Json({"models": await self.engine.call(self._statuses)})
 
     def _statuses(self) -> list[dict[str, Any]]:
         return [model.status() for model in self.engine.models.values()]
 
-    async def _get(self, call: Call) -> Answer:
+    async def _get(self, call: HttpCall) -> Answer:
         name, key = call.name, call.key
         return _Json(await self.engine.call(lambda: self.engine.model(name).status(key)))
 
-    async def _put(self, call: Call) -> Answer:
+    async def _put(self, call: HttpCall) -> Answer:
         name = call.name
         most = self.engine.limits.text
         if len(name) > most or not self._name.fullmatch(name):
@@ -96,11 +96,11 @@ class Api:
         made, status = await self.engine.call(self.engine.put, name, config)
         return _Json(status, 201 if made else 200)
 
-    async def _delete(self, call: Call) -> Answer:
+    async def _delete(self, call: HttpCall) -> Answer:
         await self.engine.call(self.engine.delete, call.name)
         return Response(status_code=204)
 
-    async def _export(self, call: Call) -> Answer:
+    async def _export(self, call: HttpCall) -> Answer:
         name, key = call.name, call.key
         data = await self.engine.call(lambda: self.engine.model(name).export(key))
         file = {"content-disposition": f'attachment; filename="{name}.drift"'}
@@ -108,30 +108,30 @@ class Api:
 
     # Rows.
 
-    async def _predict(self, call: Call) -> Answer:
+    async def _predict(self, call: HttpCall) -> Answer:
         rows, batch, body = await self._rows("predict", call)
         if self.tokens is not None and any(row.id is not None for row in rows):
             self.tokens.require(call.header(b"authorization"), "write")  # rows that wait are changes
         answers = await self.engine.call(self.engine.predict, call.name, rows, body)
         return _answers(rows, answers, batch)
 
-    async def _learn(self, call: Call) -> Answer:
+    async def _learn(self, call: HttpCall) -> Answer:
         rows, _, body = await self._rows("learn", call)
         return _Json(await self.engine.call(self.engine.learn, call.name, rows, body))
 
-    async def _forecast(self, call: Call) -> Answer:
+    async def _forecast(self, call: HttpCall) -> Answer:
         rows, _, _ = await self._rows("forecast", call)
         name = call.name
         answers = await self.engine.call(lambda: self.engine.model(name).forecast(rows))
         return _answers(rows, answers, True)
 
-    async def _rows(self, kind: str, call: Call) -> tuple[Sequence[Row], bool, bytes]:
+    async def _rows(self, kind: str, call: HttpCall) -> tuple[Sequence[Row], bool, bytes]:
         body = await self._body(call)
         if call.media_type == arrow.TYPE:
             body = arrow.as_json(body, self.engine.limits.rows)
         return *self.requests.read_rows(kind, body), body
 
-    async def _body(self, call: Call) -> bytes:
+    async def _body(self, call: HttpCall) -> bytes:
         limits = self.engine.limits
         if call.media_type not in (
             "application/json",
@@ -145,20 +145,20 @@ class Api:
 
     # Watching.
 
-    async def _stream(self, call: Call) -> Answer:
+    async def _stream(self, call: HttpCall) -> Answer:
         stream = await self.events.open(call.name, call.key)
         return StreamingResponse(stream, media_type="text/event-stream", headers={"cache-control": "no-store"})
 
-    async def _metrics(self, _: Call) -> Answer:
+    async def _metrics(self, _: HttpCall) -> Answer:
         models = await self.engine.call(self._statuses)
         gauges = {"event_streams": self.events.count, "log_entries": self.engine.log_length, "full": int(self.engine.full)}
         text = metrics.text(self.engine.counts, models, self.statuses, gauges)
         return Response(text, media_type="text/plain; version=0.0.4")
 
-    async def _healthy(self, _: Call) -> Answer:
+    async def _healthy(self, _: HttpCall) -> Answer:
         return _Json({"status": "ok"})
 
-    async def _ready(self, _: Call) -> Answer:
+    async def _ready(self, _: HttpCall) -> Answer:
         if not self.engine.alive:
             raise Problem(503, "the service is stopping, or has failed")
         if not self.engine.leading:
@@ -167,14 +167,14 @@ class Api:
             raise Problem(503, "the disk is full")
         return _Json({"status": "ready"})
 
-    async def _openapi(self, _: Call) -> Answer:
+    async def _openapi(self, _: HttpCall) -> Answer:
         return Response(self._contract, media_type="application/json")
 
-    async def _page(self, _: Call) -> Answer:
+    async def _page(self, _: HttpCall) -> Answer:
         return Response(page.HTML, media_type="text/html", headers=page.HEADERS)
 
 
-class Call:
+class HttpCall:
     """The parts of a request that the service uses."""
 
     __slots__ = ("_headers", "_receive", "_scope", "media_type")
@@ -228,7 +228,7 @@ class Resource:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves a request."""
-        call, api = Call(scope, receive), self._api
+        call, api = HttpCall(scope, receive), self._api
         try:
             if api.tokens is None:
                 _require_loopback(call.header(b"host") or "")
@@ -246,7 +246,7 @@ class Resource:
         api.statuses[answer.status_code] += 1
         await answer(scope, receive, send)
 
-    def _verb(self, method: str) -> tuple[str | None, Callable[[Call], Awaitable[Answer]]]:
+    def _verb(self, method: str) -> tuple[str | None, Callable[[HttpCall], Awaitable[Answer]]]:
         found = self.verbs.get("GET" if method == "HEAD" else method)
         if found is not None:
             return found

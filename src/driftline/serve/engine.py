@@ -12,13 +12,13 @@ from itertools import islice
 from typing import Any
 
 from driftline.errors import ModelFileError
-from driftline.serve.jobs import Job, Jobs, deliver, refuse
+from driftline.serve.call_queue import CallQueue, QueuedCall, deliver, refuse
 from driftline.serve.limits import Limits
 from driftline.serve.models import Model, Told
 from driftline.serve.problems import Problem, StoreError
 from driftline.serve.requests import Row, rows_of
 from driftline.serve.scores import Answer
-from driftline.serve.store import Entry, FullError, Group, LostError, Snapshot, Store, setting
+from driftline.serve.store import FullError, Group, LogEntry, LostError, Snapshot, Store, setting
 from driftline.serve.unit import Unit
 
 _log = logging.getLogger("driftline.serve")
@@ -43,7 +43,7 @@ class Engine:
         self.counts = {"commits": 0, "entries": 0, "learned": 0, "snapshots": 0, "refused_full": 0}
         self.full = False
         self._looked = 0.0
-        self._jobs = Jobs(limits.queue)
+        self._queue = CallQueue(limits.queue)
         self._thread = threading.Thread(target=self._work, name="driftline-engine", daemon=True)
         self._probed = 0.0
         self.last = self._cut = 0
@@ -97,7 +97,7 @@ class Engine:
             store.settle()
         self._checked = self.last
 
-    def _replay(self, entry: Entry, moved: bool) -> int:
+    def _replay(self, entry: LogEntry, moved: bool) -> int:
         """Applies a log entry. Returns the number of answers that differ from those given."""
         self.last = entry.number
         model = self._numbered.get(entry.model)
@@ -205,7 +205,7 @@ class Engine:
     def _append(self, model: Model, kind: str, at: float, body: bytes, note: dict[str, Any]) -> None:
         self.last += 1
         text = json.dumps(note).encode() if note else b""
-        self._group.entries.append(Entry(self.last, model.number, kind, at, body, text))
+        self._group.entries.append(LogEntry(self.last, model.number, kind, at, body, text))
         self._mark(model, self.last)
 
     def _room(self) -> None:
@@ -223,7 +223,7 @@ class Engine:
         """Runs a function, usually a method of this class, in the thread, and waits until its changes are on disk."""
         if not self._thread.is_alive():
             raise Problem(503, "the service is stopping, or has failed")
-        return await self._jobs.submit(work, *arguments)
+        return await self._queue.submit(work, *arguments)
 
     def start(self) -> None:
         """Starts the thread."""
@@ -231,7 +231,7 @@ class Engine:
 
     def stop(self) -> None:
         """Finishes pending calls, saves what changed, and closes the store."""
-        self._jobs.end()
+        self._queue.end()
         self._thread.join()
 
     @property
@@ -245,13 +245,13 @@ class Engine:
         return self._thread.is_alive()
 
     def _work(self) -> None:
-        jobs: list[Job] = []
+        calls: list[QueuedCall] = []
         try:
             going = True
             while going:
-                jobs, going = self._jobs.take()
+                calls, going = self._queue.take()
                 try:
-                    self._turn(jobs)
+                    self._turn(calls)
                 except LostError as error:
                     _log.error("%s; this service follows until it leads again", error)
                     self.leading = False
@@ -259,20 +259,20 @@ class Engine:
                 self._save(seconds=30.0)
         except BaseException:
             _log.critical("the engine failed; the log holds all that was acknowledged", exc_info=True)
-            refuse(jobs, Problem(504, _UNSURE))
+            refuse(calls, Problem(504, _UNSURE))
             raise
         finally:
             self.store.close()
-            refuse(self._jobs.rest(), Problem(503, "the service has stopped"))
+            refuse(self._queue.rest(), Problem(503, "the service has stopped"))
 
-    def _turn(self, jobs: list[Job]) -> None:
+    def _turn(self, calls: list[QueuedCall]) -> None:
         """Serves calls if this service leads, otherwise tries to take the lead."""
         now = time.monotonic()
         due = now - self._looked > _LOOK
         if due:
             self._looked = now
         if not self.leading:
-            refuse(jobs, Problem(503, "another service leads, or the store cannot be reached"))
+            refuse(calls, Problem(503, "another service leads, or the store cannot be reached"))
             self.leading = due and self._lead()
             if self.leading:
                 _log.info("this service leads now", extra={"more": {"entries": self.last}})
@@ -280,23 +280,23 @@ class Engine:
         try:
             if due:  # a service that only answers questions must also notice that it lost the lead
                 self.store.check()
-            if jobs:
-                self._take(jobs)
+            if calls:
+                self._take(calls)
             try:
-                self._keep_short() if jobs else self._tidy()
+                self._keep_short() if calls else self._tidy()
             except FullError as error:  # the calls are done, and this will be retried
                 _log.error("the store cannot be kept short: %s", error)
         except LostError:
-            refuse(jobs, Problem(504, _UNSURE))  # calls that were already answered stay answered
+            refuse(calls, Problem(504, _UNSURE))  # calls that were already answered stay answered
             raise
 
-    def _take(self, jobs: list[Job]) -> None:
+    def _take(self, calls: list[QueuedCall]) -> None:
         """Applies calls, commits them and answers."""
-        done = [(job, job.outcome()) for job in jobs]
+        done = [(call, call.outcome()) for call in calls]
         if self._group:
             self._commit()
             if self.full:
-                done = [(job, job.outcome()) for job in jobs]  # questions get answers; changes are refused
+                done = [(call, call.outcome()) for call in calls]  # questions get answers; changes are refused
         deliver(done)
 
     def _commit(self) -> None:

@@ -20,7 +20,7 @@ from driftline.serve.problems import Problem
 from driftline.serve.recent import KEPT, Chunk, Recent
 from driftline.serve.requests import BatchTable, Row
 from driftline.serve.scores import Answer, ScoredLabel, Scores, summary
-from driftline.serve.unit import Unit, Waiting
+from driftline.serve.unit import Unit, WaitingRow
 
 _REFUSALS = (RowRefusedError, ValueError, TypeError, FloatingPointError)
 _SHOWN = 12  # weights for the live page
@@ -129,7 +129,7 @@ class Model:
                 new.append(index)
         return new
 
-    def waiting(self, id: str) -> Waiting | None:
+    def waiting(self, id: str) -> WaitingRow | None:
         """The row that waits under an id."""
         key = self.ids.get(id)
         return None if key is None else self.units[key].waiting[id]
@@ -166,7 +166,7 @@ class Model:
             unit = self._unit(row.key, made)
             if unit.place < entry:
                 ticket, answer = self._asked(unit, row, index)
-                waiting = Waiting(ticket, row.digest(), answer, unit.scores.naive(), (entry, index))
+                waiting = WaitingRow(ticket, row.digest(), answer, unit.scores.naive(), (entry, index))
                 found.append((row.id or "", unit, waiting))
         self.units |= made
         for id, unit in gone:
@@ -258,7 +258,7 @@ class Model:
             self.recent.add(Chunk(self.learned, first, key, of_unit))
             self.learned += len(of_unit)
 
-    def _learned(self, unit: Unit, row: Row, index: int, waiting: Waiting | None) -> tuple[ScoredLabel, Any, bytes]:
+    def _learned(self, unit: Unit, row: Row, index: int, waiting: WaitingRow | None) -> tuple[ScoredLabel, Any, bytes]:
         y = row.y
         assert y is not None
         if waiting is None:

@@ -38,7 +38,7 @@ CREATE TABLE IF NOT EXISTS room (filler BLOB)
 
 
 @dataclass(slots=True)
-class Entry:
+class LogEntry:
     """One call in the log.
 
     Attributes:
@@ -67,7 +67,7 @@ class Entry:
 class Group:
     """Entries that are committed together."""
 
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[LogEntry] = field(default_factory=list)
     told: list[tuple[int, int, Told]] = field(default_factory=list)  # the model, and the label's number in it
     created: list[tuple[int, str, dict[str, Any], float]] = field(default_factory=list)
     deleted: list[int] = field(default_factory=list)
@@ -170,13 +170,13 @@ class Store(ABC):
         for row in self._stream("SELECT model, key, place, data FROM snapshots"):
             yield Snapshot(*row)
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[LogEntry]:
         """The entries of the log; raises StoreError for the first that is damaged or missing."""
         expected = self.cut() + 1
         for *fields, checksum in self._stream(
             "SELECT number, model, kind, at, body, note, checksum FROM log ORDER BY number"
         ):
-            entry = Entry(*fields)
+            entry = LogEntry(*fields)
             if entry.number != expected:
                 raise StoreError(f"{self.where}: entry {expected} of the log is missing; the next is {entry.number}")
             if not isinstance(entry.body, bytes) or not isinstance(entry.note, bytes) or entry.checksum() != checksum:

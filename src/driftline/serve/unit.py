@@ -27,7 +27,7 @@ _ROW_BY_ROW = 64  # features up to which every learner replays a table row by ro
 
 
 @dataclass(slots=True)
-class Waiting:
+class WaitingRow:
     """A row that was predicted under an id.
 
     Attributes:
@@ -57,7 +57,7 @@ class Unit:
     def __init__(self, key: str, learner: Learner | Forecaster, level: float) -> None:
         self.key, self.learner, self.level = key, learner, level
         self._place = as_level(level, "Unit")
-        self.waiting: dict[str, Waiting] = {}
+        self.waiting: dict[str, WaitingRow] = {}
         self.scores = Scores()
         self.dropped = self.place = 0
 
@@ -172,13 +172,13 @@ def _read(record: Record) -> Unit:
     return unit
 
 
-def _read_waiting(rows: dict[str, Any], numbers: Array, forecasts: bool) -> dict[str, Waiting]:
+def _read_waiting(rows: dict[str, Any], numbers: Array, forecasts: bool) -> dict[str, WaitingRow]:
     tickets: list[Ticket] = rows["tickets"] if forecasts else packed.unpack(rows["tickets"], numbers)
     parts = zip(rows["ids"], tickets, rows["digests"], codec.read_infinities(rows["answers"]), rows["asked"], strict=True)
     found = {}
     for id, ticket, digest, (prediction, lower, upper, last, mean), asked in parts:
         naive = (_nan_if_none(last), _nan_if_none(mean))
-        found[id] = Waiting(ticket, bytes.fromhex(digest), (prediction, lower, upper), naive, (asked[0], asked[1]))
+        found[id] = WaitingRow(ticket, bytes.fromhex(digest), (prediction, lower, upper), naive, (asked[0], asked[1]))
     return found
 
 

@@ -18,7 +18,7 @@ CACHED = 2**15  # numbers
 Growth = list[tuple[int, int]]  # (row, features from this row on)
 
 
-class Encoder:
+class ColumnEncoder:
     """Turns columns into rows of numbers. Its state depends on the rows alone, not on how they were cut into blocks.
 
     Args:

@@ -16,7 +16,7 @@ _TOGETHER = 1_000  # the most calls that are committed together
 _IDLE = 0.5  # seconds without a call after which the thread does other work
 
 
-class Job(NamedTuple):
+class QueuedCall(NamedTuple):
     """A call, and the future that waits for it."""
 
     loop: asyncio.AbstractEventLoop
@@ -37,7 +37,7 @@ class Job(NamedTuple):
             return Problem(500, "this should not have happened; nothing was changed")
 
 
-class Jobs:
+class CallQueue:
     """The calls that wait for the thread.
 
     Args:
@@ -46,7 +46,7 @@ class Jobs:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[QueuedCall | None] = queue.SimpleQueue()
 
     async def submit(self, work: Callable[..., Any], *arguments: Any) -> Any:
         """Waits until the thread has done the work."""
@@ -54,45 +54,45 @@ class Jobs:
             raise Problem(503, f"{self._most} calls are already waiting")
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
-        self._queue.put(Job(loop, future, work, arguments))
+        self._queue.put(QueuedCall(loop, future, work, arguments))
         return await future
 
     def end(self) -> None:
         """Accepts no more calls."""
         self._queue.put(None)
 
-    def take(self) -> tuple[list[Job], bool]:
+    def take(self) -> tuple[list[QueuedCall], bool]:
         """The waiting calls, or none after half a second without a call; and whether more may follow."""
-        jobs: list[Job] = []
+        calls: list[QueuedCall] = []
         try:
-            job = self._queue.get(timeout=_IDLE)
-            while job is not None:
-                jobs.append(job)
-                if len(jobs) == _TOGETHER:
-                    return jobs, True
-                job = self._queue.get_nowait()
+            call = self._queue.get(timeout=_IDLE)
+            while call is not None:
+                calls.append(call)
+                if len(calls) == _TOGETHER:
+                    return calls, True
+                call = self._queue.get_nowait()
         except queue.Empty:
-            return jobs, True
-        return jobs, False
+            return calls, True
+        return calls, False
 
-    def rest(self) -> list[Job]:
+    def rest(self) -> list[QueuedCall]:
         """The calls that were never taken."""
-        jobs = []
+        calls = []
         while not self._queue.empty():
-            jobs.append(self._queue.get())
-        return [job for job in jobs if job is not None]
+            calls.append(self._queue.get())
+        return [call for call in calls if call is not None]
 
 
-def refuse(jobs: Iterable[Job], problem: Problem) -> None:
+def refuse(calls: Iterable[QueuedCall], problem: Problem) -> None:
     """Answers calls with a problem, unless they were already answered."""
-    deliver([(job, problem) for job in jobs])
+    deliver([(call, problem) for call in calls])
 
 
-def deliver(done: list[tuple[Job, Any]]) -> None:
+def deliver(done: list[tuple[QueuedCall, Any]]) -> None:
     """Hands outcomes to their event loops, with one wake-up for each."""
     loops: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Any]]] = {}
-    for job, outcome in done:
-        loops.setdefault(job.loop, []).append((job.future, outcome))
+    for call, outcome in done:
+        loops.setdefault(call.loop, []).append((call.future, outcome))
     for loop, pairs in loops.items():
         try:
             loop.call_soon_threadsafe(_settle, pairs)
