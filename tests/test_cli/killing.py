@@ -20,7 +20,7 @@ import driftline.files.delimited
 import driftline.files.json_lines
 import driftline.report.page  # noqa: F401
 from driftline import cli
-from driftline.cli import app, commands, running  # noqa: F401
+from driftline.cli import app, combinations, running  # noqa: F401
 
 
 def start(arguments):

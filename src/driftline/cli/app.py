@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from json import dumps
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,10 +10,14 @@ import typer
 from typer.core import TyperGroup
 
 import driftline
-from driftline.cli import completion, options, standard_output
+from driftline.cli import completion, errors, options, standard_output
+from driftline.cli.options import FORMATS, STDOUT
+from driftline.cli.paths import PICTURES, check_distinct, check_file
 from driftline.cli.plugins import add_commands
 
 DEFAULT_FIELD = "auto,kalman,rls,ridge,nlms"
+FORECAST_LEVEL = 0.9  # default coverage of a forecast's intervals
+LAYOUT = ("delimiter",)  # reading options for a command whose model brings the others
 
 
 class Commands(TyperGroup):
@@ -69,7 +74,7 @@ def run(
         int | None, typer.Option(min=1, metavar="ROWS", help="Save the state every ROWS rows; by default every 5 seconds.")
     ] = None,
     json: options.Json = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")] = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Predict each row of a file or pipe, then learn it.
 
@@ -87,27 +92,48 @@ def run(
       driftline run past.csv -t load --steps 48 --known holiday --time when --state model.drift
       driftline run mail.parquet -t folder --task classify --model rls --state model.drift
     """
-    from driftline.cli import commands
+    from driftline.base.run import PAGES
+    from driftline.cli import arguments, combinations, running, summary
 
-    commands.run(
-        source,
-        reading,
-        model=model,
-        settings=settings or [],
+    combinations.check_level(level)
+    check_file("--out", out, FORMATS)
+    check_file("--report", report, PAGES)
+    check_file("--state", state)
+    if resume and state is None:
+        raise typer.BadParameter("--resume needs --state, the file to continue from")
+    check_distinct({"SOURCE": source, "--labels": labels, "--out": out, "--report": report, "--state": state})
+    flags = {"--labels": labels, "--steps": steps, "--delay": delay, "--level": level, "--report": report}
+    fields = combinations.checked(arguments.reading_of(reading), flags)
+    ahead = combinations.known_ahead(known, steps, fields)
+    level = FORECAST_LEVEL if steps is not None and level is None else level
+    kept = {"delay": delay, "level": level, "model": model, "set": sorted(settings or []), "steps": steps}
+    kept |= {"known": None if ahead is None else list(ahead), "out": None if out is None else Path(out).suffix.lower()}
+    request = running.Request(
+        source=source,
+        options=fields,
+        model=arguments.make_model(model, settings or [], task=fields.task),
+        settings=fields.plain() | kept,
         delay=delay,
         level=level,
         steps=steps,
-        known=known,
+        known=ahead,
         labels=labels,
         out=out,
         report=report,
         state=state,
         resume=resume,
         save_every=save_every,
-        as_json=json,
-        quiet=quiet,
-        command=context.obj or [],
+        command=[argument for argument in context.obj or [] if argument != "--resume"],
+        show=not (quiet or json),
     )
+    with errors.told("run"):
+        result = running.run(request)
+    files = {"Predictions": out, "Report": report, "State": state}
+    there = {what: path for what, path in files.items() if path is not None and path != STDOUT}
+    if json:
+        typer.echo(dumps(summary.as_plain(result, there)), err=out == STDOUT)
+    elif not quiet:
+        typer.echo(summary.in_words(result, there), err=out == STDOUT)
 
 
 @app.command()
@@ -117,7 +143,7 @@ def predict(
     out: options.Out = "-",
     level: options.Level = None,
     delimiter: options.Delimiter = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")] = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Predict rows with a trained model. Nothing is learned.
 
@@ -130,9 +156,17 @@ def predict(
       driftline predict model.drift tomorrow.csv --out predictions.csv
       driftline predict model.drift - --level 0.9 < rows.jsonl
     """
-    from driftline.cli import commands
+    from driftline.cli import combinations, predicting
 
-    commands.predict(model, source, out=out or "-", level=level, delimiter=delimiter, quiet=quiet)
+    combinations.check_level(level)
+    check_file("--out", out, FORMATS)
+    check_distinct({"MODEL": model, "SOURCE": source, "--out": out})
+    with errors.told("predict", LAYOUT):
+        count = predicting.predict(model, source, out=out or STDOUT, level=level, delimiter=delimiter, show=not quiet)
+    if not quiet and out != STDOUT:
+        typer.echo(f"{count:,} predictions: {out}")
+    if not quiet and level is not None and count > 1:
+        typer.echo(f"driftline predict: {predicting.FURTHER_AHEAD}", err=True)
 
 
 @app.command()
@@ -145,9 +179,9 @@ def forecast(
     out: options.Out = "-",
     level: Annotated[
         float, typer.Option(metavar="SHARE", help="The share of labels that the intervals should contain.")
-    ] = 0.9,
+    ] = FORECAST_LEVEL,
     delimiter: options.Delimiter = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")] = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Forecast the next rows with a model from run --steps. Nothing is learned.
 
@@ -159,9 +193,17 @@ def forecast(
       driftline run past.csv -t load --steps 48 --state model.drift
       driftline forecast model.drift future.csv --level 0.9 --out forecast.csv
     """
-    from driftline.cli import commands
+    from driftline.cli import combinations, forecasting
 
-    commands.forecast(model, source, out=out or "-", level=level, delimiter=delimiter, quiet=quiet)
+    combinations.check_level(level)
+    check_file("--out", out, FORMATS)
+    check_distinct({"MODEL": model, "SOURCE": source, "--out": out})
+    with errors.told("forecast", LAYOUT):
+        count, warning = forecasting.forecast(model, source, out=out or STDOUT, level=level, delimiter=delimiter)
+    if not quiet and out != STDOUT:
+        typer.echo(f"{count:,} row{'' if count == 1 else 's'} ahead: {out}")
+    if not quiet and warning is not None:
+        typer.echo(f"driftline forecast: Warning: {warning}", err=True)
 
 
 @app.command(short_help="Show the contents of a model file.")
@@ -177,9 +219,11 @@ def inspect(
       driftline inspect model.drift
       driftline inspect model.drift --json
     """
-    from driftline.cli import commands
+    from driftline.cli import inspecting
 
-    commands.inspect(model, top=top, as_json=json)
+    with errors.told("inspect"):
+        found = inspecting.describe(model)
+    typer.echo(dumps(found, indent=2) if json else inspecting.in_words(found, top))
 
 
 @app.command(short_help="Compare several learners on the same rows.")
@@ -205,9 +249,23 @@ def compare(
       driftline compare load.parquet -t load --models auto,rls -s rls.forgetting=0.99
       driftline compare mail.parquet -t folder --task classify --models auto,rls
     """
-    from driftline.cli import commands
+    from driftline.base.stability import concerns
+    from driftline.cli import arguments, combinations, comparing
 
-    commands.compare(source, reading, models=models or [DEFAULT_FIELD], settings=settings or [], delay=delay, as_json=json)
+    fields = arguments.reading_of(reading)
+    combinations.refuse_ids(fields, "compare")
+    if fields.key is not None:
+        raise typer.BadParameter("--key: compare uses one model for all keys. --drop leaves the column out")
+    learners = arguments.make_models(models or [DEFAULT_FIELD], settings or [], fields.task)
+    with errors.told("compare"):
+        comparison = comparing.compare(source, fields, learners, delay=delay, show=not json)
+    table = comparison.table()
+    typer.echo(table.to_json().rstrip() if json else f"{table}\n{comparison.verdict()}".rstrip())
+    for entry in comparison.entries:
+        if entry.failure:
+            typer.echo(f"driftline compare: {entry.name} dropped out: {entry.failure}", err=True)
+        for words in [] if entry.failure else concerns(entry.model):
+            typer.echo(f"driftline compare: {entry.name}: {words}", err=True)
 
 
 @app.command(short_help="Try settings of a learner on the same rows.")
@@ -245,19 +303,23 @@ def tune(
       driftline tune load.parquet -t load -m kalman -g drift=1e-4,1e-3,1e-2 --picture errors.svg
       driftline tune mail.parquet -t folder --task classify -g forgetting=0.99,0.999,1
     """
-    from driftline.cli import commands
+    from driftline.cli import arguments, combinations, comparing, tuning
 
-    commands.tune(
-        source,
-        reading,
-        model=model,
-        grid=grid or [],
-        settings=settings or [],
-        delay=delay,
-        top=top,
-        picture=picture,
-        as_json=json,
-    )
+    fields = arguments.reading_of(reading)
+    combinations.refuse_ids(fields, "tune")
+    check_file("--picture", picture, PICTURES)
+    tried, learners = tuning.learners_of(model, tuning.grid_of(model, grid or []), settings or [], fields.task)
+    with errors.told("tune"):
+        comparison = comparing.compare(source, fields, learners, delay=delay, show=not json)
+        found = tuning.Tuning(model, tried, comparison)
+        if picture is not None:
+            found.sweep().plot(path=picture)
+    if json:
+        typer.echo(found.table().to_json().rstrip())
+        return
+    typer.echo(f"{found.table(top)}\n{found.advice()}")
+    if picture is not None:
+        typer.echo(f"Picture: {picture}")
 
 
 @app.command(short_help="Write the report of a saved run.")
@@ -274,9 +336,14 @@ def report(
       driftline run sales.csv --target sales --report page.html --state model.drift
       driftline report model.drift --out page.html
     """
-    from driftline.cli import commands
+    from driftline.base.run import PAGES
+    from driftline.cli import reporting
 
-    commands.report(state, out=out)
+    check_file("--out", out, PAGES)
+    check_distinct({"STATE": state, "--out": out})
+    with errors.told("report"):
+        rows = reporting.write(state, out)
+    typer.echo(f"{rows:,} rows: {out}")
 
 
 @app.command()

@@ -55,6 +55,17 @@ def make_model(name: str, settings: Iterable[str], task: str = REGRESS) -> Learn
     return for_task(_regressor(name, settings), task)
 
 
+def make_models(names: Iterable[str], settings: Iterable[str], task: str) -> dict[str, Learner]:
+    """Several learners by name, with parameters given as ``model.name=value``."""
+    given: dict[str, list[str]] = {name: [] for name in names_in(names)}
+    for setting in settings:
+        name, dot, rest = setting.partition(".")
+        if not dot or name not in given:
+            raise typer.BadParameter(f"--set takes model.name=value, with one of {', '.join(given)}, got {setting!r}")
+        given[name].append(rest)
+    return {name: make_model(name, values, task) for name, values in given.items()}
+
+
 def for_task(learner: Learner, task: str) -> Learner:
     """The learner itself, or the classifier that is made of it."""
     if task == REGRESS:

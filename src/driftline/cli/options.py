@@ -121,6 +121,7 @@ Settings = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]
 ModelFile = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A model file: from run --state, or from a learner's save.")
 ]

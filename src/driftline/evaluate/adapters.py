@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Container, Hashable, Mapping, Sequence
+from itertools import chain, count
 from typing import Any
 
 import numpy as np
@@ -203,12 +204,12 @@ def names_of(learners: Any, where: str) -> dict[str, Any]:
         named = {}
         for learner in learners if isinstance(learners, (list, tuple)) else [learners]:
             inner = learner.model if isinstance(learner, (PartialFit, Mapped)) else learner
-            base = getattr(inner, "__name__", type(inner).__name__)
-            count, name = 1, base
-            while name in named:
-                count += 1
-                name = f"{base} {count}"
-            named[name] = learner
+            named[unused(getattr(inner, "__name__", type(inner).__name__), named)] = learner
     if not named:
         raise ValueError(f"{where}: there are no learners")
     return named
+
+
+def unused(name: str, taken: Container[str]) -> str:
+    """The name, with the smallest number that makes it unused if it is taken."""
+    return next(each for each in chain([name], (f"{name} {n}" for n in count(2))) if each not in taken)

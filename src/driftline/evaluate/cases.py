@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from driftline.base.rules import PROBABILITY, Rule, choice
+from driftline.evaluate.adapters import unused
 from driftline.evaluate.sources import Pair, Source, as_arrays, cut, is_dataset
 
 PROTOCOLS = ("repeats", "subsets")
@@ -150,12 +151,7 @@ def _named(streams: Any) -> dict[str, Any]:
         named = {}
         several = isinstance(streams, list) or (isinstance(streams, tuple) and not _are_rows(streams))
         for data in streams if several else [streams]:
-            base = "rows" if isinstance(data, tuple) else _name(data)
-            count, name = 1, base
-            while name in named:
-                count += 1
-                name = f"{base} {count}"
-            named[name] = data
+            named[unused("rows" if isinstance(data, tuple) else _name(data), named)] = data
     if not named:
         raise ValueError("compare: there are no streams")
     return named

@@ -1,0 +1,79 @@
+"""Checks which options of a command can be combined."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import typer
+
+from driftline.base.rules import PROBABILITY
+from driftline.cli.arguments import names_in
+from driftline.files import Options
+from driftline.files.options import CLASSIFY
+from driftline.tables.columns import SKIP
+
+
+def check_level(level: float | None) -> None:
+    """Refuses a level that is not a probability."""
+    if level is not None and not PROBABILITY.accepts(level):
+        raise typer.BadParameter(f"--level must be {PROBABILITY.words}, got {level:g}")
+
+
+def refuse_ids(options: Options, command: str) -> None:
+    """Refuses labels that come by id."""
+    if options.id is not None:
+        raise typer.BadParameter(f"--id: {command} needs each label in its own row. --drop leaves the column out")
+
+
+def checked(options: Options, flags: Mapping[str, object]) -> Options:
+    """The reading options of a run, completed and checked with its other options, ``flags``."""
+    labels, delay = flags["--labels"], flags["--delay"]
+    if labels is not None and options.id is None:
+        raise typer.BadParameter("--labels needs --id, the column that says which row a label belongs to")
+    if labels is not None and options.time is None:
+        raise typer.BadParameter("--labels needs --time, a column of both files: it tells which labels were known when")
+    flags = {"--id": options.id, **flags}
+    if options.id is not None:
+        _refuse(flags, "--id", "--steps", "--delay", "--report")
+    if options.key is not None:
+        _refuse(flags, "--key", "--id", "--labels", "--steps", "--delay")
+        options = replace(options, missing=_skipping(options.missing))
+    if options.task == CLASSIFY:
+        _refuse(flags, "--task classify", "--level", "--steps", "--id", "--report")
+    if flags["--steps"] is not None and delay:
+        raise typer.BadParameter(
+            f"--delay cannot be combined with --steps: if labels come {delay} rows late, add {delay} to --steps"
+        )
+    return options if labels is None else replace(options, target_needed=False)
+
+
+def _refuse(flags: Mapping[str, object], option: str, *others: str) -> None:
+    for other in others:
+        if flags[other]:
+            raise typer.BadParameter(f"{other} cannot be combined with {option}")
+
+
+def _skipping(missing: Mapping[str, str]) -> dict[str, str]:
+    """How models by key treat missing numbers: they are not filled in, because the row above may have another key."""
+    for policy in missing.values():
+        if policy != SKIP:
+            raise typer.BadParameter(
+                f"--missing {policy} cannot be combined with --key: it would use values of other keys. skip is the default"
+            )
+    return {"": SKIP}
+
+
+def known_ahead(known: list[str] | None, steps: int | None, options: Options) -> tuple[str, ...] | None:
+    """The columns known ahead; None for all."""
+    if known is None:
+        return None
+    if steps is None:
+        raise typer.BadParameter("--known needs --steps: it names the columns known ahead")
+    names = names_in(known)
+    for name in names:
+        if name == options.target:
+            raise typer.BadParameter(f"{name} is the target: it cannot be among --known")
+        if not options.is_feature(name):
+            raise typer.BadParameter(f"{name} is among --known, but --features or --drop leave it out")
+    return names
