@@ -64,7 +64,7 @@ def findings_of(log):
     return " ".join(headline(Facts(log), lines_of(log)))
 
 
-@pytest.mark.parametrize(("until", "said"), [(JUMP + 300, "It is back to"), (None, "It has not come back to")])
+@pytest.mark.parametrize(("until", "said"), [(JUMP + 300, "It has recovered"), (None, "It has not recovered")])
 def test_whether_it_still_is_worse(until, said):
     errors = jumping(until=until)
     log = log_of(errors)
@@ -77,15 +77,16 @@ def test_whether_it_still_is_worse(until, said):
         f"The error rose once, at {line.since}, from {line.before:.3g} to {line.during:.3g}. Why: {line.causes[0]} {said}"
         in found
     )
-    assert f"{said} what it was: {lately:.3g} in the last 500 rows, {line.before:.3g} before." in found
+    assert f"{said}: {lately:.3g} in the last 500 rows, {line.before:.3g} before." in found
     if until is None:
         assert line.back is None
-        assert line.outcome == f"Yes, ever since: now {line.now:.1f} times the error before."
+        assert line.outcome == f"Yes, ever since: now {line.now:.1f} times the earlier error."
     else:
         assert line.back == pytest.approx(until, abs=8)
         lasted = f"{line.back - line.row:,.0f} rows"
         assert (
-            line.outcome == f"No: back at row {line.back:,.0f}, after {lasted}; now {line.now:.1f} times the error before."
+            line.outcome
+            == f"No, recovered at row {line.back:,.0f}, after {lasted}: now {line.now:.1f} times the earlier error."
         )
 
 
@@ -93,9 +94,9 @@ def test_an_error_that_came_back_and_rose_again_unnoticed_is_no_recovery():
     errors = np.concatenate([jumping(until=JUMP + 300), 1.5 * np.random.default_rng(1).normal(size=600)])
     first, *_ = lines_of(log_of(errors))
     assert first.back == pytest.approx(JUMP + 300, abs=8)
-    assert first.outcome.startswith(f"It came back at row {first.back:,.0f}, after ")
+    assert first.outcome.startswith(f"It recovered at row {first.back:,.0f}, after ")
     assert first.outcome.endswith(
-        f" and rose again later: now {np.sqrt(np.mean(errors[-500:] ** 2)) / first.before:.1f} times the error before."
+        f" but rose again: now {np.sqrt(np.mean(errors[-500:] ** 2)) / first.before:.1f} times the earlier error."
     )
 
 
@@ -125,14 +126,14 @@ def test_after_a_quiet_stretch_the_usual_error_counts(rows):
     assert line.before == pytest.approx(0.1, rel=0.1)
     assert line.level == pytest.approx(usual, rel=0.01)
     assert line.causes[0] == f"A quiet stretch ended: the error is usually {line.level:.3g}."
-    assert line.outcome.startswith("No: back at row ")
+    assert line.outcome.startswith("No, recovered at row ")
     assert line.outcome.endswith("now 1.0 times the usual error.")
     assert findings_of(log).endswith(f"rows, usually {line.level:.3g}.")
-    assert "It is back to what is usual: " in findings_of(log)
+    assert "It has recovered: " in findings_of(log)
 
 
 @pytest.mark.parametrize(
-    ("more", "said"), [(30, "Too early to say: now "), (120, "Yes, ever since: now "), (900, "No: back ")]
+    ("more", "said"), [(30, "Too early to say: now "), (120, "Yes, ever since: now "), (900, "No, recovered ")]
 )
 def test_it_may_be_too_early_to_say(more, said):
     (alarm,) = log_of(jumping()).alarms.records()
@@ -153,15 +154,15 @@ def test_an_error_that_rose_twice_is_compared_with_what_it_was_at_first():
     )  # the second time it came back to the larger error
     assert (first.worse, second.worse) == (True, False)
     lately = np.sqrt(np.mean(errors[-500:] ** 2))
-    said = f"It has not come back to what it was: {lately:.3g} in the last 500 rows, {first.before:.3g} before."
+    said = f"It has not recovered: {lately:.3g} in the last 500 rows, {first.before:.3g} before."
     assert said in findings_of(log)
 
 
 def test_durations_are_times_where_rows_have_them():
     times = np.datetime64("2024-01-01") + np.arange(2_500) * np.timedelta64(1, "h")
     (line,) = lines_of(log_of(jumping(until=JUMP + 240), times=times))
-    assert line.outcome.startswith("No: back on 1")
-    assert ", after 10 days; now 1.0 times the error before." in line.outcome
+    assert line.outcome.startswith("No, recovered on 1")
+    assert ", after 10 days: now 1.0 times the earlier error." in line.outcome
     assert line.since.startswith("3 Mar 2024, 1")
 
 

@@ -138,7 +138,7 @@ def test_a_few_bad_rows_are_named_with_what_was_odd_about_them(seed):
     usual = np.sort(before)[::-1][: round(3 / 64 * 1024)].sum() / 1024
     share = (squares[:3].sum() / 64 - usual) / (squares.mean() - before.mean())
     odd = f"There, sun was 100, before {lowest:.3g} to {highest:.3g}.".replace("-", "−")
-    made = f"make {100 * share:.0f} % of the rise of the squared error"
+    made = f"account for {100 * share:.0f} % of the rise in the squared error"
     assert line.causes[0] == f"3 bad rows, the worst of them row 2,003, {made}. {odd}"
 
 

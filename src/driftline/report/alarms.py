@@ -156,15 +156,15 @@ def _lately(facts: Facts, onset: int) -> float:
 
 def _outcome(facts: Facts, record: AlarmRecord, back: float | None, now: float, quiet: bool) -> str:
     """Whether the error is still larger or since when it has recovered, and the current factor."""
-    level = "the usual error" if quiet else "the error before"
+    level = "the usual error" if quiet else "the earlier error"
     factor = f"now {words.factor(now)} {level}" if np.isfinite(now) else f"{level} was 0"
     if back is not None:
-        lasted = f"back {'on' if facts.by_date else 'at'} {facts.moment(back)}, after {_duration(facts, record.onset, back)}"
-        return f"No: {lasted}; {factor}." if now <= NEAR else f"It came {lasted}, and rose again later: {factor}."
+        when = f"{'on' if facts.by_date else 'at'} {facts.moment(back)}, after {_duration(facts, record.onset, back)}"
+        return f"No, recovered {when}: {factor}." if now <= NEAR else f"It recovered {when}, but rose again: {factor}."
     rows = facts.log.rows - record.row - 1
     if rows < AFTER:
         return f"Too early to say: {factor}, {words.count(rows, 'row')} after the alarm."
-    return f"Perhaps not: {factor}, but not for long yet." if now <= NEAR else f"Yes, ever since: {factor}."
+    return f"Perhaps not: {factor}, but only recently." if now <= NEAR else f"Yes, ever since: {factor}."
 
 
 def _duration(facts: Facts, first: float, last: float) -> str:

@@ -50,7 +50,7 @@ def _memory(facts: Facts) -> list[str]:
     usual, now = facts.memory
     if now >= 0.95 * facts.sums["counted"]:
         return ["The model’s memory is the whole stream so far."]
-    lately = f", at the end {words.about(now):,.0f}" if not 2 / 3 < now / usual < 1.5 else ""
+    lately = f", and {words.about(now):,.0f} at the end" if not 2 / 3 < now / usual < 1.5 else ""
     return [f"The model’s memory is about {words.count(words.about(usual), 'row')}{lately}."]
 
 
@@ -72,20 +72,21 @@ def _alarms(facts: Facts, alarms: Sequence[AlarmLine]) -> list[str]:
     if count == 1:
         rises = [f"The error rose once, {_rise(facts, last)}"]
     elif largest is last:
-        rises = [f"The error rose {words.times(count)}, most and last {_rise(facts, last)}"]
+        rises = [f"The error rose {words.times(count)}, most recently and most strongly {_rise(facts, last)}"]
     else:
-        rises = [f"The error rose {words.times(count)}, most {_rise(facts, largest)}", f"It last rose {_rise(facts, last)}"]
+        rises = [
+            f"The error rose {words.times(count)}, most strongly {_rise(facts, largest)}",
+            f"It last rose {_rise(facts, last)}",
+        ]
     (error, rows), line = facts.lately, _measure(alarms)
-    known, level = ("what is usual", "usually") if line.quiet else ("what it was", "before")
-    is_back = error <= NEAR * line.level
-    way = "is back" if is_back else "has not come back"
+    recovered = error <= NEAR * line.level
     now = f"{words.number(error, 3)} in the last {words.count(rows, 'row')}"
-    than = f"{level} {words.number(line.level, 3)}" if line.quiet else f"{words.number(line.level, 3)} {level}"
+    than = f"usually {words.number(line.level, 3)}" if line.quiet else f"{words.number(line.level, 3)} before"
     first = alarms[0]
     rest = ""
-    if is_back and not first.quiet and first.now > NEAR:
+    if recovered and not first.quiet and first.now > NEAR:
         rest = f" That is {words.factor(first.now)} the error before the first rise, {words.number(first.before, 3)}."
-    return [*rises, f"It {way} to {known}: {now}, {than}.{rest}"]
+    return [*rises, f"It has {'' if recovered else 'not '}recovered: {now}, {than}.{rest}"]
 
 
 def _rise(facts: Facts, line: AlarmLine) -> str:
@@ -94,7 +95,7 @@ def _rise(facts: Facts, line: AlarmLine) -> str:
 
 
 def _measure(alarms: Sequence[AlarmLine]) -> AlarmLine:
-    """The last alarm, or the first of several after which the error did not come back."""
+    """The last alarm, or the first of several after which the error did not recover."""
     first = len(alarms) - 1
     while first > 0 and not (alarms[first - 1].back or np.inf) <= alarms[first].row:
         first -= 1
