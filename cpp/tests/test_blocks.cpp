@@ -1,5 +1,5 @@
-// Rows in blocks, on one thread and on two, give the results of single rows: the same bits, or up to rounding if the order of
-// sums differs.
+// Rows in blocks, on one thread and on two, give the results of single rows: the same bits, or up to rounding if the order
+// of sums differs.
 #include "driftline/linear/factor_blocks.hpp"
 
 #include "check.hpp"
