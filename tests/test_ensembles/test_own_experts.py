@@ -83,7 +83,7 @@ def test_growth_copies_words_and_refusals():
         model.learn_one({"a": t % 3} if t < 50 else {"a": t % 3, "b": t % 2}, float(t % 3 + t % 2))
     assert "Weight by learner: Auto " in model.explain()
     assert model.clone().experts[0].get_params() == dl.RLS().get_params()
-    with pytest.raises(ValueError, match="^Auto: experts must be a list of learners"):
+    with pytest.raises(ValueError, match=r"^Auto: experts must be a list of learners"):
         dl.Auto(experts=[3])
     with pytest.raises(ValueError, match=r"^Auto\.learn_one: y is NaN"):
         model.learn_one({"a": 0, "b": 0}, np.nan)
