@@ -1,4 +1,4 @@
-# The verbs of driftline. Every one of them sets up what it needs.
+# The targets of driftline. Each sets up what it needs.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -10,31 +10,31 @@ NATIVE := $(wildcard cpp/*/*.cpp cpp/*/*.hpp cpp/include/driftline/*.hpp cpp/inc
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
-demo: $(VENV)/core  ## the commands on a drifting stream, with a report; then learners side by side: all in demo/
+demo: $(VENV)/core  ## run every command on a drifting stream, and compare learners; output goes to demo/
 	$(BIN)/driftline demo
 	$(BIN)/python -m driftline.demo.tracking
 	$(BIN)/python -m driftline.demo.forecasting
 
-pictures: $(VENV)/test demo  ## the pictures of README and docs that the demonstrations draw; the report's needs Chromium
+pictures: $(VENV)/test demo  ## redraw the pictures of README and docs; the one of the report needs Chromium
 	$(BIN)/python -m tests.test_report.photograph demo/report.html docs/_static/report.png
 	cp demo/tracking.png demo/forecast.png docs/_static
 
 test: $(VENV)/test test-native  ## the whole test suite
 	$(BIN)/python -m pytest
 
-test-native: $(VENV)/test  ## the native core's own tests, under address and undefined-behaviour sanitizers
+test-native: $(VENV)/test  ## the tests of the native core, under address and undefined-behaviour sanitizers
 	cmake -S . -B build/native -DDRIFTLINE_TESTS=ON -DDRIFTLINE_SANITIZE=ON > build/native.log || (cat build/native.log; false)
 	cmake --build build/native --parallel 2 >> build/native.log || (cat build/native.log; false)
 	ctest --test-dir build/native --parallel 2 --output-on-failure
 
-test-spark: .venv-spark/ready  ## driftline.spark on a local Spark; it needs Java 17, and is skipped where none can be had
+test-spark: .venv-spark/ready  ## the tests of driftline.spark on a local Spark; skipped if Java 17 cannot be installed
 	java -version 2> build/java.log || apt-get install -y --no-install-recommends openjdk-17-jre-headless > build/java.log 2>&1 || true
 	if java -version 2> build/java.log; then .venv-spark/bin/python -m pytest -o addopts="" -q tests/test_spark; else echo "skipped: Spark needs Java, which is not here"; fi
 
-wheels:  ## an sdist and wheels for the Pythons that are here, in dist/, each tried without compiler, npm and network; minutes
+wheels:  ## an sdist and wheels for the installed Pythons, in dist/, each tested without compiler, npm and network; minutes
 	$(PYTHON) packaging/wheels.py $(PYTHONS)
 
-attack: $(VENV)/test  ## ten minutes of interrupts, forged files, kills, rival processes, wild numbers and damaged requests; SEED=1 for others
+attack: $(VENV)/test  ## ten minutes of interrupts, forged files, killed and competing processes, extreme numbers and damaged requests; SEED=1
 	$(BIN)/python -m tests.attack --seconds 600 --seed $(or $(SEED),0)
 
 lint: $(VENV)/lint  ## ruff, mypy, import-linter and clang-format
@@ -45,35 +45,35 @@ lint: $(VENV)/lint  ## ruff, mypy, import-linter and clang-format
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/clang-format --dry-run --Werror $(filter %.cpp %.hpp,$(NATIVE) $(wildcard cpp/tests/*))
 
-format: $(VENV)/lint  ## put the sources in the house style
+format: $(VENV)/lint  ## format the sources
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(filter %.cpp %.hpp,$(NATIVE) $(wildcard cpp/tests/*))
 
-bench: .venv-peers/ready  ## speed, memory, soak and accuracy, beside other libraries; about an hour
+bench: .venv-peers/ready  ## speed, memory, endurance and accuracy compared with other libraries; about an hour
 	.venv-peers/bin/python -m benchmarks
 	if java -version 2> build/java.log; then $(MAKE) bench-capymoa; else echo "CapyMOA needs Java, which is not here"; fi
 
-bench-capymoa: .venv-capymoa/ready  ## what a row costs in CapyMOA, which needs Java 17 or later
+bench-capymoa: .venv-capymoa/ready  ## the cost of a row in CapyMOA, which needs Java 17 or later
 	.venv-capymoa/bin/python -m benchmarks capymoa_rows
 
 bench-quick: .venv-peers/ready  ## the same in a few minutes
 	.venv-peers/bin/python -m benchmarks --quick
 
-bench-auto: $(VENV)/core  ## Auto beside the best learner in hindsight, on generated streams; minutes, then from build/hindsight
+bench-auto: $(VENV)/core  ## Auto compared with the best learner in hindsight on generated streams; minutes, less once build/hindsight exists
 	$(BIN)/python -m benchmarks.auto --cache build/hindsight
 	$(BIN)/python -m benchmarks.auto --cache build/hindsight --held-out
 	$(BIN)/python -m benchmarks.auto --cost
 
-bench-auto-peers: .venv-peers/ready .venv-capymoa/ready  ## Auto beside River and CapyMOA on the files of DATA=DIR; hours
+bench-auto-peers: .venv-peers/ready .venv-capymoa/ready  ## Auto, River and CapyMOA on the files of DATA=DIR; hours
 	.venv-peers/bin/python -m benchmarks.auto_peers $(DATA)
 	.venv-capymoa/bin/python -m benchmarks.auto_peers $(DATA)
 
-bench-rivals: .venv-lightgbm/ready  ## Auto beside LightGBM, ridge, AutoReg and River on the files of DATA=DIR, kept in build/bench_rivals; about an hour
+bench-rivals: .venv-lightgbm/ready  ## Auto, LightGBM, ridge, AutoReg and River on the files of DATA=DIR; about an hour; results in build/bench_rivals
 	.venv-lightgbm/bin/python -m pytest -o addopts="" -q tests/test_bench_rivals.py tests/test_ensembles/test_refit_lightgbm.py
 	.venv-lightgbm/bin/python -m benchmarks.bench_rivals $(DATA)
 
-rivals: .venv-rivals/ready .venv-capymoa/ready  ## the DFOP paper's rivals on the files of DATA=DIR, kept in build/rivals; an hour or two
+rivals: .venv-rivals/ready .venv-capymoa/ready  ## the DFOP paper's rivals on the files of DATA=DIR; an hour or two; results in build/rivals
 	.venv-rivals/bin/python -m benchmarks.rivals $(DATA)
 	if java -version 2> build/java.log; then .venv-capymoa/bin/python -m benchmarks.rivals $(DATA); else echo "CapyMOA needs Java, which is not here"; fi
 	.venv-rivals/bin/python -m benchmarks.rivals $(DATA) --gather
@@ -82,7 +82,7 @@ docs: $(VENV)/docs  ## the documentation, in docs/_build/html
 	$(BIN)/python -m sphinx -q -W -b doctest docs docs/_build/doctest
 	$(BIN)/python -m sphinx -q -W -b html docs docs/_build/html
 
-clean:  ## remove what the other verbs made
+clean:  ## remove everything that the other targets created
 	rm -rf src/driftline/report/vendor .venv .venv-peers .venv-lightgbm .venv-rivals .venv-capymoa .venv-spark build dist demo docs/_build docs/cli docs/learners
 
 $(VENV)/made:
@@ -90,7 +90,7 @@ $(VENV)/made:
 	$(PIP) install "pip>=24"
 	touch $@
 
-# The package itself is installed once for each change of the native core; its Python files are used where they lie.
+# The package itself is installed once for each change of the native core; its Python files are used in place.
 $(VENV)/core: $(VENV)/made pyproject.toml $(NATIVE)
 	$(PIP) install "scikit-build-core>=0.11" "nanobind>=2.4" "numpy>=2.0" cmake ninja
 	$(PIP) install --no-build-isolation --editable ".[all]"
@@ -136,6 +136,6 @@ endef
 .venv-spark/ready: build/wheel/ready
 	$(call environment,.venv-spark,"driftline[spark]" hypothesis pytest)
 
-# CapyMOA needs Java 17 or later, which pip does not bring.
+# CapyMOA needs Java 17 or later, which pip does not install.
 .venv-capymoa/ready: build/wheel/ready benchmarks/requirements-capymoa.txt
 	$(call environment,.venv-capymoa,-r benchmarks/requirements-capymoa.txt driftline)
