@@ -1,6 +1,8 @@
-"""One Spark session for all tests: starting it takes longer than any of them."""
+"""One Spark session for all tests, because starting it takes longer than any of them; other processes run beside it."""
 
+import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -27,3 +29,44 @@ def frame(spark, rows):
     from .session import SCHEMA
 
     return spark.createDataFrame(rows.sample(frac=1, random_state=0), SCHEMA).repartition(3)
+
+
+@pytest.fixture(scope="session")
+def beside():
+    """One job at a time: the tests keep the other core busy."""
+    with ThreadPoolExecutor(1) as pool:
+        yield pool
+
+
+@pytest.fixture(scope="session")
+def killed(beside, rows, tmp_path_factory):
+    """The folder of a stream that was killed twice, as a future."""
+    from .killing import kill_twice
+    from .session import write_parts
+
+    folder = tmp_path_factory.mktemp("killed")
+    write_parts(rows, folder / "in", 4)
+    return beside.submit(kill_twice, folder)
+
+
+@pytest.fixture(scope="session")
+def cluster(beside, tmp_path_factory):
+    """The folder of what a cluster has done, as a future."""
+    from tests import patience
+
+    folder = tmp_path_factory.mktemp("cluster")
+    command = [sys.executable, "-m", "tests.test_spark.cluster", str(folder)]
+
+    def run():
+        subprocess.run(command, check=True, timeout=patience.SECONDS)
+        return folder
+
+    return beside.submit(run)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _early(request):
+    """What runs in other processes starts before the first test, and is awaited by the last ones."""
+    for name in ("killed", "cluster"):
+        if any(name in item.fixturenames for item in request.session.items):
+            request.getfixturevalue(name)

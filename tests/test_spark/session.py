@@ -10,12 +10,17 @@ SCHEMA = "sensor string, t long, a double, b double, y double"
 COLUMNS = {"key": "sensor", "order": "t", "features": ["a", "b"], "label": "y"}
 
 
+QUICK_TO_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # these processes end before better code would pay
+
+
 def make_session(master, python):
     os.environ["PYSPARK_PYTHON"] = python
     session = (
         SparkSession.builder.master(master)
         .config("spark.ui.enabled", "false")
-        .config("spark.sql.shuffle.partitions", "3")
+        .config("spark.driver.extraJavaOptions", QUICK_TO_START)
+        .config("spark.executor.extraJavaOptions", QUICK_TO_START)
+        .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.execution.arrow.maxRecordsPerBatch", "700")
         .config("spark.driver.memory", "1g")
         .config("spark.python.authenticate.socketTimeout", "300s")  # workers start slowly where the machine is busy
@@ -30,6 +35,14 @@ def sensor_rows(count=4000, sensors=30, seed=0):
     rows = pd.DataFrame({"sensor": [f"s{i}" for i in rng.integers(0, sensors, count)], "t": np.arange(count)})
     rows["a"], rows["b"] = rng.standard_normal((2, count))
     rows["y"] = 2 * rows["a"] - rows["b"] + 0.1 * rng.standard_normal(count)
+    return rows
+
+
+def drifting_rows():
+    """Two of ten sensors get another slope."""
+    rows = sensor_rows(6000, sensors=10, seed=3)
+    drifted = rows["sensor"].isin(["s3", "s8"]) & (rows["t"] >= 3000)
+    rows.loc[drifted, "y"] += 6 * rows.loc[drifted, "a"]
     return rows
 
 

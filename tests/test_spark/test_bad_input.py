@@ -5,6 +5,8 @@ from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructType
@@ -99,12 +101,17 @@ def with_hole(frame, column, value=None):
 
 
 @pytest.mark.parametrize("column", ["sensor", "t", "a", "y"])
-def test_nulls_are_named(frame, column):
-    with pytest.raises(Exception, match=rf"spark\.replay: the column '{column}' has 1 null values among"):
-        replay(with_hole(frame, column), dl.RLS(), **COLUMNS).count()
+def test_nulls_are_named(rows, column):
+    table = pa.Table.from_pandas(rows[:10], preserve_index=False)
+    holes = pc.if_else(pc.equal(table["t"], 7), None, table[column])
+    batch = table.set_column(table.schema.get_field_index(column), column, holes).combine_chunks().to_batches()[0]
+    with pytest.raises(ValueError, match=rf"^spark\.replay: the column '{column}' has 1 null values among 10 rows"):
+        columns_of("spark.replay", **COLUMNS).features_of(batch, dl.RLS())
 
 
-def test_nan_and_infinity_are_named_with_their_row(frame, rows):
+def test_nulls_nan_and_infinity_are_named_on_the_driver(frame, rows):
+    with pytest.raises(Exception, match=r"spark\.replay: the column 'sensor' has 1 null values among"):
+        replay(with_hole(frame, "sensor"), dl.RLS(), **COLUMNS).count()
     sensor = rows["sensor"][100]
     with pytest.raises(
         Exception, match=rf"spark\.replay: the column 'a' holds inf in the row with sensor = '{sensor}', t = 100"
@@ -145,14 +152,14 @@ def settings(learner=None, features=("a", "b"), key_type="string", **options):
     ],
 )
 def test_another_call_cannot_go_on_with_a_checkpoint(change, words):
-    kept = json.dumps(settings()).encode()
+    kept = json.dumps(settings())
     require_same("spark.follow", kept, settings())
     with pytest.raises(ValueError, match=rf"^spark\.follow: the checkpoint {words}"):
         require_same("spark.follow", kept, settings(**change))
 
 
 def test_a_checkpoint_in_another_format_is_refused():
-    kept = json.dumps({**settings(), "format": 2}).encode()
+    kept = json.dumps({**settings(), "format": 2})
     with pytest.raises(ValueError, match="the checkpoint has models in format 2; this driftline reads format"):
         require_same("spark.follow", kept, settings())
 

@@ -1,11 +1,5 @@
 """Spark gives, bit for bit, what one fleet gives, each row once, even where it is killed."""
 
-import os
-import signal
-import subprocess
-import sys
-import time
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,10 +7,9 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import driftline as dl
 from driftline.spark import fit, replay
-from tests import patience
 
 from .killed import start
-from .session import COLUMNS, SCHEMA, in_order, sensor_rows, write_parts
+from .session import COLUMNS, SCHEMA, drifting_rows, in_order, write_parts
 
 
 @pytest.mark.parametrize("learner", [dl.RLS(), dl.Averaged(dl.RLS())], ids=repr)
@@ -48,43 +41,6 @@ def test_fit_is_one_learner_of_the_whole_history(frame, rows, learner):
     assert np.abs(model.predict(rows[["a", "b"]]) - expected.predict(rows[["a", "b"]])).max() < 1e-12 * rows["y"].std()
 
 
-def follow_until_killed(folder, batch, pause):
-    """Kills the process that follows a stream, a while after a batch began; whether it had not ended before."""
-    command = [sys.executable, "-m", "tests.test_spark.killed", str(folder)]
-    process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + patience.SECONDS
-    while not (folder / "checkpoint" / "offsets" / str(batch)).exists() and process.poll() is None:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    time.sleep(pause)
-    alive = process.poll() is None
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    return alive
-
-
-def test_a_stream_that_is_killed_gives_every_row_once(spark, rows, tmp_path):
-    write_parts(rows, tmp_path / "in", 4)
-    rng = np.random.default_rng(0)  # how far into a batch: its reading, the state, the sink's files and the commit
-    for batch in (0, 2):
-        assert follow_until_killed(tmp_path, batch, rng.uniform(0, 0.6))
-    assert not (tmp_path / "checkpoint" / "commits" / "3").exists()
-    start(spark, tmp_path).awaitTermination()
-    found = in_order(spark.read.parquet(str(tmp_path / "out")))
-    run = dl.Fleet(dl.RLS(), named=True).run(rows["sensor"], rows[["a", "b"]], rows["y"])
-    pd.testing.assert_frame_equal(found[rows.columns.tolist()], rows)
-    assert np.array_equal(found["prediction"], run.predictions)
-
-
-def test_a_cluster_gives_the_bits_of_one_machine(spark, rows, tmp_path):
-    """Executors are processes of their own here: they get the learner and the package as on any cluster."""
-    subprocess.run([sys.executable, "-m", "tests.test_spark.cluster", str(tmp_path)], check=True, timeout=patience.SECONDS)
-    run = dl.Fleet(dl.RLS(), named=True).run(rows["sensor"], rows[["a", "b"]], rows["y"])
-    for name in ("replayed", "out"):
-        found = in_order(spark.read.parquet(str(tmp_path / name)))
-        assert np.array_equal(found["prediction"], run.predictions)
-
-
 LATE = SCHEMA + ", order string"
 
 
@@ -110,28 +66,12 @@ def pending_predictions(late):
     return expected
 
 
-def test_labels_that_come_later_are_learned_as_by_a_pending_for_each_key(spark, rows, tmp_path):
-    late = late_rows(rows)
-    write_parts(late, tmp_path / "in", 3)
-    start(spark, tmp_path, schema=LATE, id="order").awaitTermination()
-    found = in_order(spark.read.parquet(str(tmp_path / "out")))
-    assert np.array_equal(found["prediction"], pending_predictions(late))
-    assert found["y"].notna().sum() == len(rows)
-
-
-def test_ids_that_do_not_fit_are_named(spark, rows, tmp_path):
+def test_an_id_that_does_not_fit_ends_the_query(spark, rows, tmp_path):
     late = late_rows(rows[:40])
     twice = pd.concat([late[:1], late[:1].assign(t=len(late))], ignore_index=True)
-    alone = late[late["y"].notna()][:1]
-    nameless = late.assign(order=None).astype({"order": "string"})
-    for number, (table, words) in enumerate(
-        ((twice, "is already waiting"), (alone, "the column 'a' is null for the id"), (nameless, "the column 'order' has"))
-    ):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        write_parts(table, folder / "in", 1)
-        with pytest.raises(Exception, match=rf"spark\.follow: .*{words}"):
-            start(spark, folder, schema=LATE, id="order").awaitTermination()
+    write_parts(twice, tmp_path / "in", 1)
+    with pytest.raises(Exception, match=r"spark\.follow: the id 'o0' of the key '.*' is already waiting"):
+        start(spark, tmp_path, schema=LATE, id="order").awaitTermination()
 
 
 def test_keys_that_come_no_more_are_let_go_and_start_anew(spark, rows, tmp_path):
@@ -153,23 +93,8 @@ def test_keys_that_come_no_more_are_let_go_and_start_anew(spark, rows, tmp_path)
     assert set(some["sensor"][np.array(expected) != kept]) == {"s0"}
 
 
-def test_alarms_are_rows_of_their_own(spark, tmp_path):
-    rows = sensor_rows(6000, sensors=10, seed=3)
-    drifted = rows["sensor"].isin(["s3", "s8"]) & (rows["t"] >= 3000)
-    rows.loc[drifted, "y"] += 6 * rows.loc[drifted, "a"]
-    write_parts(rows, tmp_path / "in", 3)
-    start(spark, tmp_path, alarms=True).awaitTermination()
-    found = spark.read.parquet(str(tmp_path / "out")).toPandas().sort_values("t", ignore_index=True)
-    once = found[~found["alarm"]].drop(columns="alarm").reset_index(drop=True)
-    run = dl.Fleet(dl.RLS(), named=True, alarms=True).run(rows["sensor"], rows[["a", "b"]], rows["y"])
-    pd.testing.assert_frame_equal(once, rows.assign(prediction=run.predictions))
-    raised = found[found["alarm"]].drop(columns="alarm").reset_index(drop=True)
-    pd.testing.assert_frame_equal(raised, once.iloc[run.alarms].reset_index(drop=True))
-    assert set(raised["sensor"]) == {"s3", "s8"}
-
-
-def test_another_number_of_buckets_starts_from_the_models_of_an_old_checkpoint(spark, rows, tmp_path):
-    """Rows that wait go along: half of the labels come after the change."""
+def test_late_labels_are_learned_as_by_a_pending_for_each_key_also_in_another_number_of_buckets(spark, rows, tmp_path):
+    """The second query starts from the models of the first, and from its rows that wait: half of the labels come later."""
     late = late_rows(rows)
     old, new = tmp_path / "old", tmp_path / "new"
     options = {"schema": LATE, "id": "order", "idle": 5000}
@@ -183,3 +108,27 @@ def test_another_number_of_buckets_starts_from_the_models_of_an_old_checkpoint(s
     found = pd.concat([spark.read.parquet(str(folder / "out")).toPandas() for folder in (old, new)])
     found = found.sort_values("t", ignore_index=True)
     assert np.array_equal(found["prediction"], pending_predictions(late))
+    assert found["y"].notna().sum() == len(rows)
+
+
+def test_a_stream_that_is_killed_gives_every_row_once(spark, rows, killed):
+    folder = killed.result()
+    assert not (folder / "checkpoint" / "commits" / "3").exists()
+    start(spark, folder).awaitTermination()
+    found = in_order(spark.read.parquet(str(folder / "out")))
+    run = dl.Fleet(dl.RLS(), named=True).run(rows["sensor"], rows[["a", "b"]], rows["y"])
+    pd.testing.assert_frame_equal(found[rows.columns.tolist()], rows)
+    assert np.array_equal(found["prediction"], run.predictions)
+
+
+def test_a_cluster_gives_the_bits_of_one_machine_and_alarms_as_rows_of_their_own(spark, cluster):
+    """Executors are processes of their own here: they get the learner and the package as on any cluster."""
+    folder, rows = cluster.result(), drifting_rows()
+    run = dl.Fleet(dl.RLS(), named=True, alarms=True).run(rows["sensor"], rows[["a", "b"]], rows["y"])
+    assert np.array_equal(in_order(spark.read.parquet(str(folder / "replayed")))["prediction"], run.predictions)
+    found = spark.read.parquet(str(folder / "out")).toPandas().sort_values("t", ignore_index=True)
+    once = found[~found["alarm"]].drop(columns="alarm").reset_index(drop=True)
+    pd.testing.assert_frame_equal(once, rows.assign(prediction=run.predictions))
+    raised = found[found["alarm"]].drop(columns="alarm").reset_index(drop=True)
+    pd.testing.assert_frame_equal(raised, once.iloc[run.alarms].reset_index(drop=True))
+    assert set(raised["sensor"]) == {"s3", "s8"}

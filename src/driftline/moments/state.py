@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from driftline import _core
 from driftline.base.learner import Learner
@@ -25,6 +24,8 @@ def factors(triangle: Array, largest: Array, start: float | None) -> tuple[Array
         start: the initial D, if rows are forgotten. Directions that no recent row excites are then capped as in the
             recursion: at ``start``, or at the resolution of rounding if that is more.
     """
+    from scipy.linalg import solve_triangular
+
     triangle, width, any_held = triangle.copy(), len(triangle) - 1, False
     unit, scale = np.eye(width), np.empty(width)
     rows = np.eye(width)  # rows of R, each divided by its diagonal

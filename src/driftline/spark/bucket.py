@@ -1,23 +1,28 @@
-"""Runs the rows of one bucket of a stream through its fleet."""
+"""One bucket of a stream: the models of its keys, and what is kept about the keys between two batches."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 
 from driftline.base.learner import Learner
 from driftline.fleet import Fleet
-from driftline.spark.rows import Columns, added_columns, new_fleet, run
+from driftline.spark.packing import HASH, as_bytes, as_text
+from driftline.spark.rows import Columns, added_columns, new_fleet
 from driftline.spark.settings import Settings
-from driftline.spark.state import State
+from driftline.storage.model_file import from_bytes
 from driftline.tables.inputs import Array
 
-HASH = "__driftline_hash"  # the column of the keys' hashes
+PARTS = ("fleet", "rest")
+
+Parts = tuple[str, str]
+WaitingRow = list[float]  # the features, and then the prediction
+Places = list[tuple[int, WaitingRow]]  # of rows in a batch
 
 
 @dataclass(frozen=True)
@@ -33,120 +38,140 @@ class Task:
     idle: float | None = None  # in units of the order, which are seconds for times
     alarms: bool = False
 
-    def new_fleet(self) -> Fleet:
-        """Rows that wait go through a fleet without a label: its models must skip them."""
+    def new_bucket(self) -> Bucket:
+        """Without models. Waiting rows go through the fleet without a label: its models must skip them."""
         learner = self.learner.clone().set_params(missing="skip") if self.id else self.learner
-        return new_fleet(learner, self.level, self.alarms)
+        return Bucket(new_fleet(learner, self.level, self.alarms))
 
 
+@dataclass
 class Bucket:
     """The keys whose hashes have one remainder.
 
-    Args:
-        task: what to do.
-        state: after the last batch; None before the first one.
+    Attributes:
+        fleet: the models.
+        hashes: Spark's hash of each key, in the order of the fleet.
+        seen: the order of the last row of each key; empty without ``idle``.
+        waiting: the rows that wait for their labels, by key and id as text.
     """
 
-    def __init__(self, task: Task, state: State | None) -> None:
-        self._task = task
-        self.state = State(task.new_fleet()) if state is None else state
+    fleet: Fleet
+    hashes: list[int] = field(default_factory=list)
+    seen: list[float] = field(default_factory=list)
+    waiting: dict[tuple[str, str], WaitingRow] = field(default_factory=dict)
 
-    def run(self, batch: pa.RecordBatch) -> pa.Table:
-        """Predicts and learns rows in their order; returns them with what is added, and after them those of alarms."""
-        task, columns = self._task, self._task.columns
-        hashes = batch.column(HASH)
+    @classmethod
+    def of(cls, parts: Sequence[str]) -> Bucket:
+        """The bucket that ``parts`` were made of."""
+        rest = json.loads(parts[1])
+        waiting = {(key, name): row for key, name, row in rest.pop("waiting")}
+        return cls(from_bytes(as_bytes(parts[0])), waiting=waiting, **rest)
+
+    def parts(self) -> Parts:
+        """As text, in the order of ``PARTS``."""
+        waiting = [(*place, row) for place, row in self.waiting.items()]
+        rest = {"hashes": self.hashes, "seen": self.seen, "waiting": waiting}
+        return as_text(self.fleet.to_bytes()), json.dumps(rest)
+
+    def run(self, task: Task, batch: pa.RecordBatch) -> pa.Table:
+        """Predicts and learns rows in their order; returns them with the added columns, and after them those of alarms."""
+        columns, learner = task.columns, self.fleet._learner
+        keys, hashes = (batch.column(name).to_pylist() for name in (columns.key, HASH))
         batch = batch.drop_columns([HASH])
-        answered = {} if task.id is None else self._match(batch)
-        found = run(self.state.fleet, self._with_features(batch, answered), columns, task.level)
-        self._note(batch, hashes)
+        X, labels = columns.features_of(batch, learner), columns.labels(batch, learner)
+        asked, answered = self._match(task, batch, X, labels) if task.id is not None else ([], [])
+        found = self.fleet.run(keys, columns.table(X), labels, level=task.level)
+        self._note(keys, hashes)
         added = added_columns(found, task.level)
         if task.id is not None:
-            added["prediction"] = pa.array(self._settle(batch, found.predictions.copy(), answered))
+            added["prediction"] = pa.array(_settled(found.predictions.copy(), asked, answered))
         if task.idle is not None:
-            self._let_go(batch)
+            self._let_go(dict(zip(keys, _as_numbers(batch.column(columns.order)), strict=True)), task.idle)
         out = pa.table({**dict(zip(batch.schema.names, batch.columns, strict=True)), **added})
         if not task.alarms:
             return out
         both = pa.concat_tables([out, out.take(pa.array(found.alarms))])
         return both.append_column("alarm", pa.array(np.arange(len(both)) >= len(out)))
 
-    def _note(self, batch: pa.RecordBatch, hashes: Any) -> None:
-        """The hashes of keys that are new."""
-        new = self.state.fleet.keys_[len(self.state.hashes) :]
-        if new:
-            known = dict(zip(batch.column(self._task.columns.key).to_pylist(), hashes.to_pylist(), strict=True))
-            self.state.hashes = np.concatenate([self.state.hashes, np.array([known[key] for key in new], dtype=np.int32)])
+    def _note(self, keys: list[Any], hashes: list[int]) -> None:
+        """The hashes of new keys."""
+        if new := self.fleet.keys_[len(self.hashes) :]:
+            known = dict(zip(keys, hashes, strict=True))
+            self.hashes += [known[key] for key in new]
 
-    # Labels that come later.
-
-    def _match(self, batch: pa.RecordBatch) -> dict[int, list[float]]:
-        """The rows that bring the label of one that waits, with the features and the prediction of that one."""
-        columns, waiting = self._task.columns, dict(self.state.waiting)
-        missing, features = self._labels_and_features(batch)
-        answered = {}
-        for row, place in enumerate(self._places(batch)):
-            if missing[row]:
-                if place in waiting:
-                    raise ValueError(f"{columns.where}: the id {place[1]!r} of the key {place[0]!r} is already waiting")
-                waiting[place] = [*features[row].tolist(), np.nan]  # its prediction is not made yet
-            elif place in waiting:
-                answered[row] = waiting.pop(place)
+    def _match(self, task: Task, batch: pa.RecordBatch, X: Array, labels: Array) -> tuple[Places, Places]:
+        """The rows that begin to wait, and those that supply the label of a waiting row and get its features in ``X``."""
+        where, names = task.columns.where, (task.columns.key, task.id)
+        if nulls := batch.column(task.id).null_count:
+            raise ValueError(f"{where}: the column {task.id!r} has {nulls} null values among {len(batch)} rows")
+        asked, answered = [], []
+        unusable = ~np.isfinite(X) if task.learner.missing == "raise" else np.zeros(X.shape, dtype=bool)
+        places = zip(*(map(str, batch.column(name).to_pylist()) for name in names), strict=True)
+        for row, (place, is_asked) in enumerate(zip(places, np.isnan(labels), strict=True)):
+            if not is_asked and place in self.waiting:
+                answered.append((row, self.waiting.pop(place)))
+                X[row] = answered[-1][1][:-1]
                 continue
-            if self._task.learner.missing == "raise" and np.isnan(features[row]).any():
-                name = columns.features[int(np.isnan(features[row]).argmax())]
-                raise ValueError(f"{columns.where}: the column {name!r} is null for the id {place[1]!r}, which did not wait")
-        return answered
+            if unusable[row].any():
+                name = task.columns.features[int(unusable[row].argmax())]
+                raise ValueError(
+                    f"{where}: the column {name!r} is null or not finite for the id {place[1]!r}, which did not wait"
+                )
+            if is_asked:
+                if place in self.waiting:
+                    raise ValueError(f"{where}: the id {place[1]!r} of the key {place[0]!r} is already waiting")
+                self.waiting[place] = [*X[row].tolist(), np.nan]
+                asked.append((row, self.waiting[place]))
+        return asked, answered
 
-    def _with_features(self, batch: pa.RecordBatch, answered: dict[int, list[float]]) -> pa.RecordBatch:
-        """The rows with the features of those that waited."""
-        rows, numbers = list(answered), np.array(list(answered.values()))
-        for j, name in enumerate(self._task.columns.features if answered else ()):
-            column = batch.column(name).to_numpy(zero_copy_only=False).astype(float)
-            column[rows] = numbers[:, j]
-            batch = batch.set_column(batch.schema.get_field_index(name), name, pa.array(column, from_pandas=True))
-        return batch
+    def _let_go(self, latest: dict[Any, float], idle: float) -> None:
+        """Drops the keys whose last row is too far behind the newest; ``latest`` is the order of each key of the batch."""
+        keys = self.fleet.keys_
+        seen = [*self.seen, *[-np.inf] * (len(keys) - len(self.seen))]
+        self.seen = [max(before, latest.get(key, before)) for key, before in zip(keys, seen, strict=True)]
+        newest = max(self.seen, default=-np.inf)
+        self.keep([last >= newest - idle for last in self.seen])
 
-    def _settle(self, batch: pa.RecordBatch, predictions: Array, answered: dict[int, list[float]]) -> Array:
-        """Rows that brought a label get the prediction of the row that waited; rows without one wait."""
-        missing, features = self._labels_and_features(batch)
-        for row, place in enumerate(self._places(batch)):
-            if missing[row]:
-                self.state.waiting[place] = [*features[row].tolist(), float(predictions[row])]
-            elif row in answered:
-                predictions[row] = self.state.waiting.pop(place)[-1]
-        return predictions
-
-    def _labels_and_features(self, batch: pa.RecordBatch) -> tuple[Array, Array]:
-        """Which labels are missing, and the features of all rows."""
-        columns = self._task.columns
-        missing = np.isnan(batch.column(columns.label).to_numpy(zero_copy_only=False).astype(float))
-        features = [batch.column(name).to_numpy(zero_copy_only=False).astype(float) for name in columns.features]
-        return missing, np.column_stack(features)
-
-    def _places(self, batch: pa.RecordBatch) -> Iterator[tuple[str, str]]:
-        columns = self._task.columns
-        places = [batch.column(name) for name in (columns.key, self._task.id)]
-        for name, column in zip((columns.key, self._task.id), places, strict=True):
-            if nulls := column.null_count:
-                raise ValueError(f"{columns.where}: the column {name!r} has {nulls} null values among {len(batch)} rows")
-        return zip(*(map(str, column.to_pylist()) for column in places), strict=True)
-
-    # Keys that come no more.
-
-    def _let_go(self, batch: pa.RecordBatch) -> None:
-        assert self._task.idle is not None
-        columns = self._task.columns
-        order, key = (batch.column(name).to_pandas() for name in (columns.order, columns.key))
-        keys = self.state.fleet.keys_
-        seen = np.concatenate([self.state.seen, np.full(len(keys) - len(self.state.seen), -np.inf)])
-        seen = np.fmax(seen, _as_numbers(order).groupby(key).max().reindex(keys).to_numpy(dtype=float))
-        stay = seen >= seen.max(initial=-np.inf) - self._task.idle
-        self.state.seen = seen
-        self.state.keep(stay)
+    def keep(self, stay: Sequence[bool]) -> None:
+        """Drops all keys but these, with their waiting rows."""
+        gone = [key for key, stays in zip(self.fleet.keys_, stay, strict=True) if not stays]
+        self.fleet.drop(gone)
+        self.hashes = [hashed for hashed, stays in zip(self.hashes, stay, strict=True) if stays]
+        self.seen = [last for last, stays in zip(self.seen, stay, strict=False) if stays]
+        texts = {str(key) for key in gone}
+        self.waiting = {place: row for place, row in self.waiting.items() if place[0] not in texts}
 
 
-def _as_numbers(order: pd.Series) -> pd.Series:
+def divided(parts: Sequence[str], buckets: int) -> Iterator[tuple[int, Parts]]:
+    """Divides the keys of a bucket among new ones: the number and the parts of each that gets any."""
+    numbers = [hashed % buckets for hashed in Bucket.of(parts).hashes]
+    for number in sorted(set(numbers)):
+        bucket = Bucket.of(parts)
+        bucket.keep([other == number for other in numbers])
+        yield number, bucket.parts()
+
+
+def merged(buckets: Sequence[Bucket]) -> Bucket:
+    """One bucket of several that have no key in common."""
+    return Bucket(
+        Fleet.merge(bucket.fleet for bucket in buckets),
+        [hashed for bucket in buckets for hashed in bucket.hashes],
+        [last for bucket in buckets for last in bucket.seen],
+        {place: row for bucket in buckets for place, row in bucket.waiting.items()},
+    )
+
+
+def _settled(predictions: Array, asked: Places, answered: Places) -> Array:
+    """Notes the predictions of rows that wait; rows that supply a label get the prediction of the row that waited."""
+    for row, waiting in asked:
+        waiting[-1] = float(predictions[row])
+    for row, waited in answered:
+        predictions[row] = waited[-1]
+    return predictions
+
+
+def _as_numbers(order: pa.Array) -> list[float]:
     """Numbers as they are, times in seconds."""
-    if pd.api.types.is_datetime64_any_dtype(order):
-        order = (order - pd.Timestamp(0, tz=order.dt.tz)) / pd.Timedelta(1, "s")
-    return order.astype(float)
+    if pa.types.is_timestamp(order.type):
+        return [1e-6 * ticks for ticks in order.cast(pa.timestamp("us", order.type.tz)).cast(pa.int64()).to_pylist()]
+    return [float(value) for value in order.to_pylist()]

@@ -69,7 +69,7 @@ def _work(
         for batch in batches:
             if not len(batch):
                 continue
-            moments.learn_many(columns.table(batch, learner), columns.labels(batch, learner))
+            moments.learn_many(columns.table(columns.features_of(batch, learner)), columns.labels(batch, learner))
             first = batch.column(columns.order)[:1] if first is None else first
         if first is not None:
             yield pa.RecordBatch.from_arrays([first, pa.array([moments.to_bytes()])], names=["first", "moments"])

@@ -26,16 +26,14 @@ from pyspark.sql.types import (
 from driftline.base.learner import Learner
 from driftline.base.rules import BOOLEAN, number, whole
 from driftline.fleet.core import has_fixed_size
-from driftline.spark import state
-from driftline.spark.bucket import HASH, Bucket, Task
-from driftline.spark.packing import BUCKET, NUMBER, PACKED, SETTINGS, in_order, pack, to_value, unpack
+from driftline.spark.bucket import PARTS, Bucket, Task, divided, merged
+from driftline.spark.packing import BUCKET, HASH, NUMBER, PACKED, SETTINGS, in_order, pack, to_value, unpack
 from driftline.spark.rows import Columns, columns_of, output_schema
 from driftline.spark.settings import require_same, settings_of
-from driftline.spark.state import PARTS, State
 
 _STORE = "spark.sql.streaming.stateStore.providerClass"
 _ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-_STATE = StructType([StructField(name, BinaryType()) for name in ("settings", *PARTS)])
+_STATE = StructType([StructField(name, StringType()) for name in ("settings", *PARTS)])
 _NUMBER = StructField(NUMBER, IntegerType())
 _MOST = 2**31 - 1  # buckets, which Spark numbers with 32 bits
 _AT_ONCE = 1 << 16  # rows in one value that leaves a bucket
@@ -120,16 +118,14 @@ def _states(spark: SparkSession, checkpoint: str, task: Task) -> Any:
     except Exception as error:
         raise ValueError(f"{where}: start is {checkpoint!r}, which is no checkpoint of follow: {error}") from error
     for row in kept:
-        require_same(where, bytes(row[0]), task.settings, apart_from=["buckets"])
+        require_same(where, row[0], task.settings, apart_from=["buckets"])
 
     def divide(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for row in batch.to_pylist():
-                found = list(state.divided([row[name] for name in PARTS], buckets))
-                rows = [{NUMBER: number, **dict(zip(PARTS, parts, strict=True))} for number, parts in found]
-                yield pa.RecordBatch.from_pylist(
-                    rows, pa.schema([(NUMBER, pa.int32()), *((name, pa.binary()) for name in PARTS)])
-                )
+                for new, parts in divided([row[name] for name in PARTS], buckets):
+                    values = [pa.array([new], pa.int32()), *(pa.array([part]) for part in parts)]
+                    yield pa.RecordBatch.from_arrays(values, names=[NUMBER, *PARTS])
 
     models = old.where(F.col(f"key.{NUMBER}") != SETTINGS).select(*(f"value.{name}" for name in PARTS))
     return models.mapInArrow(divide, StructType([_NUMBER, *(_STATE[name] for name in PARTS)])).groupBy(NUMBER)
@@ -165,10 +161,10 @@ class _Follower(StatefulProcessor):
     """Takes the rows of one bucket through its fleet."""
 
     def __init__(self, task: Task) -> None:
-        self._task, self._settings = task, json.dumps(task.settings).encode()
+        self._task, self._settings = task, json.dumps(task.settings)
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Opens the state: the settings, and the parts of a bucket as bytes."""
+        """Opens the state: the settings, and the parts of a bucket."""
         self._state = handle.getValueState("fleet", _STATE)
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802
@@ -176,35 +172,31 @@ class _Follower(StatefulProcessor):
 
         A bucket that is new cannot know that a checkpoint has other settings: one that every batch visits does.
         """
-        kept = self._kept()
+        bucket = self._kept() or self._task.new_bucket()
         if key[0] == SETTINGS:
-            self._state.update((self._settings, *[b""] * len(PARTS)))
+            self._state.update((self._settings, *[""] * len(PARTS)))
             return
         batch = in_order((value for part in rows for value in part[PACKED]), self._task.columns.order)
-        bucket = Bucket(self._task, kept)
-        found = bucket.run(batch)
-        self._keep(bucket.state)
+        found = bucket.run(self._task, batch)
+        self._state.update((self._settings, *bucket.parts()))
         for start in range(0, len(found), _AT_ONCE):
             yield pd.DataFrame({PACKED: [to_value(found.slice(start, _AT_ONCE))]})
 
     def handleInitialState(self, key: Any, initialState: pd.DataFrame, timerValues: Any) -> None:  # noqa: N802
         """Puts together the parts that earlier buckets have for this one."""
-        parts = [State.of([bytes(part) for part in row]) for row in initialState[list(PARTS)].itertuples(index=False)]
+        buckets = [Bucket.of(parts) for parts in initialState[list(PARTS)].itertuples(index=False)]
         kept = self._kept()
-        self._keep(state.merged(parts if kept is None else [kept, *parts]))
+        self._state.update((self._settings, *merged(buckets if kept is None else [kept, *buckets]).parts()))
 
-    def _kept(self) -> State | None:
+    def _kept(self) -> Bucket | None:
         """What the last batch left; raises where that was with other settings."""
         found = self._state.get()  # None before the first batch; exists() would read the whole state a second time
         if found is None:
             return None
-        settings, *parts = map(bytes, found)
+        settings, *parts = found
         if settings != self._settings:
             require_same(self._task.columns.where, settings, self._task.settings)
-        return State.of(parts) if any(parts) else None
-
-    def _keep(self, after: State) -> None:
-        self._state.update((self._settings, *after.parts()))
+        return Bucket.of(parts) if any(parts) else None
 
     def close(self) -> None:
         """Nothing is left open."""

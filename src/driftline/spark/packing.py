@@ -1,7 +1,8 @@
-"""Packs the rows of a bucket into one value.
+"""The forms in which rows and models pass through Spark.
 
 Spark takes rows one by one to a stateful operator in Python, which costs far more than learning them. So the rows of a
-bucket are put into one binary value before, in Arrow's format, and taken out of it after.
+bucket are put into one binary value before, in Arrow's format, and taken out of it after. The state is text, because Spark
+takes bytes to Python one by one, and text as a whole.
 """
 
 from __future__ import annotations
@@ -12,11 +13,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-BUCKET = "__driftline_bucket"  # the column of the rows that says where they go
+from driftline.tables.inputs import Array
+
+BUCKET, HASH = "__driftline_bucket", "__driftline_hash"  # columns of the rows: where they go, and the hash of the key
 NUMBER, PACKED = "bucket", "rows"  # no underscores: Spark names such columns anew on their way to a stateful operator
 SETTINGS = -1  # the number of a bucket without rows, which every batch visits
 
 _AT_ONCE = 1 << 18  # rows that a task holds before it passes them on
+_BITS = np.arange(7, dtype=np.uint8)[:, None]
 
 
 def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -65,3 +69,20 @@ def in_order(values: Iterable[bytes], order: str) -> pa.RecordBatch:
     table = pa.concat_tables(pa.ipc.open_stream(value).read_all() for value in values)
     table = table.take(pc.sort_indices(table, sort_keys=[(order, "ascending")])).combine_chunks()
     return table.to_batches()[0]
+
+
+def as_text(data: bytes) -> str:
+    """Bytes as ASCII: the low seven bits of each, and then the high bits of seven bytes in one character."""
+    values = np.frombuffer(data, np.uint8)
+    padded = np.zeros((7, -(-len(values) // 7)), np.uint8)
+    padded.ravel()[: len(values)] = values >> 7
+    high = np.bitwise_or.reduce(padded << _BITS, axis=0)
+    return np.concatenate([values & 127, high]).tobytes().decode("ascii")
+
+
+def as_bytes(text: str) -> bytes:
+    """The bytes that ``as_text`` was given."""
+    values = np.frombuffer(text.encode("ascii"), np.uint8)
+    count = len(values) * 7 // 8
+    high: Array = (values[count:] >> _BITS << 7).ravel()[:count]
+    return (values[:count] | high).tobytes()

@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from driftline.base.learner import Learner
-from driftline.spark.rows import Columns, added_columns, columns_of, new_fleet, output_schema, run
+from driftline.spark.rows import Columns, added_columns, columns_of, new_fleet, output_schema
 
 
 def replay(
@@ -50,9 +50,10 @@ def _work(
         for batch in batches:
             if not len(batch):
                 continue
-            added = added_columns(run(fleet, batch, columns, level), level)
+            keys, X = batch.column(columns.key).to_pylist(), columns.table(columns.features_of(batch, learner))
+            found = fleet.run(keys, X, columns.labels(batch, learner), level=level)
+            added = added_columns(found, level)
             yield pa.RecordBatch.from_arrays([*batch.columns, *added.values()], names=[*batch.schema.names, *added])
-            last = batch.column(columns.key)[-1].as_py()  # rows are sorted by key: no other key comes again
-            fleet.drop([name for name in fleet.keys_ if name != last])
+            fleet.drop([key for key in fleet.keys_ if key != keys[-1]])  # rows are sorted by key: no other key comes again
 
     return work

@@ -64,7 +64,7 @@ class Columns:
         if self.label in self.features:
             raise ValueError(f"{where}: the label {self.label!r} is one of the features")
 
-    def table(self, batch: pa.RecordBatch, learner: Learner) -> Table:
+    def features_of(self, batch: pa.RecordBatch, learner: Learner) -> Array:
         """The features of a batch. Nulls are NaN; they and infinities are refused here unless the learner skips them."""
         strict = learner.missing == "raise"
         for name in (self.key, self.order, *((*self.features, self.label) if strict else ())):
@@ -73,7 +73,11 @@ class Columns:
         values = np.column_stack([_numbers(batch.column(name)) for name in self.features])
         if strict:
             self._require_finite(batch, self.features, values)
-        return Table(values, len(batch), len(self.features), list(self.features), self.where)
+        return values
+
+    def table(self, features: Array) -> Table:
+        """Features with their names."""
+        return Table(features, len(features), len(self.features), list(self.features), self.where)
 
     def _require_finite(self, batch: pa.RecordBatch, names: Sequence[str], values: Array) -> None:
         """Raises for NaN and infinity, with the column and the row's place."""
@@ -126,14 +130,6 @@ def output_schema(
 def new_fleet(learner: Learner, level: float | None, alarms: bool = False) -> Fleet:
     """A fleet as a task has it: tasks are the threads."""
     return Fleet(learner, named=True, jobs=1, intervals=level is not None, alarms=alarms)
-
-
-def run(fleet: Fleet, batch: pa.RecordBatch, columns: Columns, level: float | None) -> FleetRun:
-    """Predicts and learns a batch."""
-    learner = fleet._learner
-    assert columns.key is not None
-    keys = batch.column(columns.key).to_pylist()
-    return fleet.run(keys, columns.table(batch, learner), columns.labels(batch, learner), level=level)
 
 
 def added_columns(found: FleetRun, level: float | None) -> dict[str, Any]:

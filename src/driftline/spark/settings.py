@@ -44,7 +44,7 @@ def settings_of(learner: Learner, columns: Columns, types: StructType, **options
     }
 
 
-def require_same(where: str, kept: bytes, settings: Settings, apart_from: Collection[str] = ()) -> None:
+def require_same(where: str, kept: str, settings: Settings, apart_from: Collection[str] = ()) -> None:
     """Raises ValueError where a checkpoint has other settings, and says which."""
     was = json.loads(kept)
     for name, now in settings.items():
