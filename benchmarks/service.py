@@ -153,6 +153,29 @@ def measure(connections: list[int], calls: int, rounds: int, learner: str) -> li
     return lines
 
 
+def resident(service: Server) -> int:
+    """Bytes of memory."""
+    return int(Path(f"/proc/{service.process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def memory_of_keys(count: int, learner: str) -> list[list[Cell]]:
+    """Memory that keys take in a service, each of which has learned five rows."""
+
+    async def taken_by_all(service: Server) -> int:
+        await client(service.port, request("PUT", "/v1/models/m", {"learner": learner, "keyed": True}), 1, [])
+        before = resident(service)
+        for start in range(0, count, 500):
+            x = {f"x{j}": 0.1 * j for j in range(FEATURES)}
+            rows = [{"key": f"k{key}", "x": x, "y": 1.0} for key in range(start, min(start + 500, count))]
+            for _ in range(5):
+                await client(service.port, request("POST", "/v1/models/m/learn", {"rows": rows}), 1, [])
+        return resident(service) - before
+
+    with tempfile.TemporaryDirectory() as folder, Server(SERVE, folder) as service:
+        taken = asyncio.run(taken_by_all(service))
+    return [[f"{count:,} keys", taken / 1e6, taken / 1e3 / count]]
+
+
 def soak(rows: int, streams: int) -> list[list[Cell]]:
     """Memory and open files of a service over many rows by id, with event streams that listen and then leave."""
     lines: list[list[Cell]] = []
@@ -187,8 +210,7 @@ def soak(rows: int, streams: int) -> list[list[Cell]]:
         lines.append(["streams closed", *state(service)])
 
     def state(service: Server) -> tuple[float, int]:
-        pages = int(Path(f"/proc/{service.process.pid}/statm").read_text().split()[1])
-        return pages * os.sysconf("SC_PAGE_SIZE") / 2**20, len(os.listdir(f"/proc/{service.process.pid}/fd"))
+        return resident(service) / 2**20, len(os.listdir(f"/proc/{service.process.pid}/fd"))
 
     with tempfile.TemporaryDirectory() as folder, Server(SERVE, folder) as service:
         asyncio.run(all_of_it(service))
@@ -203,7 +225,11 @@ def main() -> None:
     parser.add_argument("--learner", default="rls")
     parser.add_argument("--soak", type=int, metavar="ROWS", help="measure memory and open files over this many rows instead")
     parser.add_argument("--streams", type=int, default=1000, help="of events, open during the soak")
+    parser.add_argument("--keys", type=int, help="measure the memory of this many keys instead")
     options = parser.parse_args()
+    if options.keys:
+        print(Table("Memory of keys", ("after", "MB", "kB a key"), memory_of_keys(options.keys, options.learner)).text())
+        return
     if options.soak:
         print(Table("A soak", ("after", "resident, MiB", "open files"), soak(options.soak, options.streams)).text())
         return

@@ -148,7 +148,7 @@ def settings(learner=None, features=("a", "b"), key_type="string", **options):
         ({"key_type": "long"}, "was made with keys of the type 'string', not 'bigint'"),
         ({"level": 0.9}, "was made without level"),
         ({"alarms": True}, "was made without alarms"),
-        ({"buckets": 7}, "has 5 buckets, not 7; start= changes their number"),
+        ({"buckets": 7}, "was made with the number of buckets 5, not 7; start= changes it"),
     ],
 )
 def test_another_call_cannot_go_on_with_a_checkpoint(change, words):
@@ -159,24 +159,20 @@ def test_another_call_cannot_go_on_with_a_checkpoint(change, words):
 
 
 def test_a_checkpoint_in_another_format_is_refused():
-    kept = json.dumps({**settings(), "format": 2})
-    with pytest.raises(ValueError, match="the checkpoint has models in format 2; this driftline reads format"):
+    kept = json.dumps({**settings(), "models in format": 2})
+    with pytest.raises(ValueError, match="the checkpoint was made with models in format 2, not "):
         require_same("spark.follow", kept, settings())
 
 
-def test_a_checkpoint_stays_usable_after_calls_that_do_not_fit(spark, rows, tmp_path):
+def test_a_checkpoint_stays_usable_after_a_call_that_does_not_fit(spark, rows, tmp_path):
     """With 64 buckets the rows of the one key reach a bucket that is new, and the settings alone tell."""
     one = rows[rows["sensor"] == "s3"].reset_index(drop=True)
     write_parts(one[:60], tmp_path / "in", 1)
     start(spark, tmp_path, buckets=1).awaitTermination()
     write_parts(one[60:], tmp_path / "more", 1)
     (tmp_path / "more" / "0.parquet").rename(tmp_path / "in" / "9.parquet")
-    for options, words in (
-        ({"buckets": 64}, "the checkpoint has 1 buckets, not 64"),
-        ({"features": ["b", "a"]}, "the checkpoint was made with the features"),
-    ):
-        with pytest.raises(Exception, match=rf"spark\.follow: {words}"):
-            start(spark, tmp_path, **{"buckets": 1, **options}).awaitTermination()
+    with pytest.raises(Exception, match=r"spark\.follow: the checkpoint was made with the number of buckets 1, not 64"):
+        start(spark, tmp_path, buckets=64).awaitTermination()
     start(spark, tmp_path, buckets=1).awaitTermination()
     found = in_order(spark.read.parquet(str(tmp_path / "out")))
     run = dl.RLS().run(one[["a", "b"]], one["y"])

@@ -66,14 +66,6 @@ def pending_predictions(late):
     return expected
 
 
-def test_an_id_that_does_not_fit_ends_the_query(spark, rows, tmp_path):
-    late = late_rows(rows[:40])
-    twice = pd.concat([late[:1], late[:1].assign(t=len(late))], ignore_index=True)
-    write_parts(twice, tmp_path / "in", 1)
-    with pytest.raises(Exception, match=r"spark\.follow: the id 'o0' of the key '.*' is already waiting"):
-        start(spark, tmp_path, schema=LATE, id="order").awaitTermination()
-
-
 def test_keys_that_come_no_more_are_let_go_and_start_anew(spark, rows, tmp_path):
     """s0 is away for 2,000 rows, longer than idle; s1 for 400, which is shorter."""
     sensor, t = rows["sensor"], rows["t"]

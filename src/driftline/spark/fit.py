@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +13,7 @@ from driftline.base.learner import Learner
 from driftline.linear.ridge import Ridge
 from driftline.linear.rls import RLS
 from driftline.moments import Moments
-from driftline.spark.rows import Columns, columns_of
+from driftline.spark.rows import columns_of
 from driftline.storage.model_file import from_bytes
 
 
@@ -35,7 +35,19 @@ def fit(df: DataFrame, learner: Learner, *, order: str, features: Sequence[str],
     empty, ridge = _moments_for(learner)
     used = df.select(*dict.fromkeys((order, *columns.features, label))).orderBy(order)
     schema = StructType([StructField("first", df.schema[order].dataType), StructField("moments", BinaryType())])
-    parts = used.mapInArrow(_work(empty, learner.clone(), columns), schema).collect()
+    learner, forgetting, intercept = learner.clone(), empty.forgetting, empty.intercept
+
+    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        moments, first = Moments(forgetting=forgetting, intercept=intercept), None
+        for batch in batches:
+            if not len(batch):
+                continue
+            moments.learn_many(columns.table(columns.features_of(batch, learner)), columns.labels(batch, learner))
+            first = batch.column(order)[:1] if first is None else first
+        if first is not None:
+            yield pa.RecordBatch.from_arrays([first, pa.array([moments.to_bytes()])], names=["first", "moments"])
+
+    parts = used.mapInArrow(work, schema).collect()
     if not parts:
         raise ValueError(f"{columns.where}: there are no rows")
     whole = empty
@@ -57,21 +69,3 @@ def _moments_for(learner: Learner) -> tuple[Moments, float]:
     if learner.missing != "raise":
         raise ValueError("spark.fit: missing must be 'raise'; drop rows with missing values first")
     return Moments(forgetting=float(forgetting), intercept=bool(learner.intercept)), float(learner.ridge)
-
-
-def _work(
-    empty: Moments, learner: Learner, columns: Columns
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    forgetting, intercept = empty.forgetting, empty.intercept
-
-    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        moments, first = Moments(forgetting=forgetting, intercept=intercept), None
-        for batch in batches:
-            if not len(batch):
-                continue
-            moments.learn_many(columns.table(columns.features_of(batch, learner)), columns.labels(batch, learner))
-            first = batch.column(columns.order)[:1] if first is None else first
-        if first is not None:
-            yield pa.RecordBatch.from_arrays([first, pa.array([moments.to_bytes()])], names=["first", "moments"])
-
-    return work

@@ -118,7 +118,7 @@ def _states(spark: SparkSession, checkpoint: str, task: Task) -> Any:
     except Exception as error:
         raise ValueError(f"{where}: start is {checkpoint!r}, which is no checkpoint of follow: {error}") from error
     for row in kept:
-        require_same(where, row[0], task.settings, apart_from=["buckets"])
+        require_same(where, row[0], task.settings, apart_from=["the number of buckets"])
 
     def divide(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

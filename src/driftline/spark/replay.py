@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from driftline.base.learner import Learner
-from driftline.spark.rows import Columns, added_columns, columns_of, new_fleet, output_schema
+from driftline.spark.rows import added_columns, columns_of, new_fleet, output_schema
 
 
 def replay(
@@ -38,22 +38,16 @@ def replay(
     """
     columns = columns_of("spark.replay", key, order, features, label)
     columns.require(df, learner)
-    schema = output_schema(df, columns, learner, level)
-    return df.repartition(key).sortWithinPartitions(key, order).mapInArrow(_work(learner.clone(), columns, level), schema)
+    schema, learner = output_schema(df, columns, learner, level), learner.clone()
 
-
-def _work(
-    learner: Learner, columns: Columns, level: float | None
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         fleet = new_fleet(learner, level)
         for batch in batches:
             if not len(batch):
                 continue
-            keys, X = batch.column(columns.key).to_pylist(), columns.table(columns.features_of(batch, learner))
-            found = fleet.run(keys, X, columns.labels(batch, learner), level=level)
-            added = added_columns(found, level)
+            keys, X = batch.column(key).to_pylist(), columns.table(columns.features_of(batch, learner))
+            added = added_columns(fleet.run(keys, X, columns.labels(batch, learner), level=level), level)
             yield pa.RecordBatch.from_arrays([*batch.columns, *added.values()], names=[*batch.schema.names, *added])
-            fleet.drop([key for key in fleet.keys_ if key != keys[-1]])  # rows are sorted by key: no other key comes again
+            fleet.drop([name for name in fleet.keys_ if name != keys[-1]])  # rows are sorted by key: no other comes again
 
-    return work
+    return df.repartition(key).sortWithinPartitions(key, order).mapInArrow(work, schema)

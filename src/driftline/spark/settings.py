@@ -15,13 +15,12 @@ from driftline.storage.model_file import VERSION
 
 Settings = dict[str, Any]
 
-_WORDS = {"key": "keys of the type", "order": "an order of the type", "label": "classes of the type"}
-
 
 def settings_of(learner: Learner, columns: Columns, types: StructType, **options: Any) -> Settings:
-    """Plain values for JSON. A level and ``idle`` may take other values in a later call, but not come or go.
+    """Plain values for JSON, by the names that an error has for them.
 
-    ``options`` are those of :func:`driftline.spark.follow`.
+    ``options`` are those of :func:`driftline.spark.follow`. A level and ``idle`` may take other values in a later call, but
+    not come or go.
     """
     assert columns.key is not None
     try:
@@ -30,17 +29,17 @@ def settings_of(learner: Learner, columns: Columns, types: StructType, **options
         raise ValueError(f"{columns.where}: a checkpoint cannot hold this learner: {error}") from None
     is_classifier = learner._estimator_type == "classifier"
     return {
-        "format": VERSION,
-        "learner": kind,
-        "features": list(columns.features),
-        "key": types[columns.key].dataType.simpleString(),
-        "order": None if options["idle"] is None else types[columns.order].dataType.simpleString(),
-        "label": types[columns.label].dataType.simpleString() if is_classifier else None,
+        "models in format": VERSION,
+        "the learner": kind,
+        "the features": list(columns.features),
+        "keys of the type": types[columns.key].dataType.simpleString(),
+        "an order of the type": None if options["idle"] is None else types[columns.order].dataType.simpleString(),
+        "classes of the type": types[columns.label].dataType.simpleString() if is_classifier else None,
         "level": options["level"] is not None,
         "id": options["id"] is not None,
         "idle": options["idle"] is not None,
         "alarms": options["alarms"],
-        "buckets": options["buckets"],
+        "the number of buckets": options["buckets"],
     }
 
 
@@ -52,9 +51,6 @@ def require_same(where: str, kept: str, settings: Settings, apart_from: Collecti
             continue
         if isinstance(now, bool):
             raise ValueError(f"{where}: the checkpoint was made {'without' if now else 'with'} {name}")
-        if name == "buckets":
-            raise ValueError(f"{where}: the checkpoint has {was[name]} buckets, not {now}; start= changes their number")
-        if name == "format":
-            raise ValueError(f"{where}: the checkpoint has models in format {was[name]}; this driftline reads format {now}")
-        then, this = (codec.decode(value) if name == "learner" else value for value in (was[name], now))
-        raise ValueError(f"{where}: the checkpoint was made with {_WORDS.get(name, 'the ' + name)} {then!r}, not {this!r}")
+        then, this = (codec.decode(value) if name == "the learner" else value for value in (was.get(name), now))
+        hint = "; start= changes it" if name == "the number of buckets" else ""
+        raise ValueError(f"{where}: the checkpoint was made with {name} {then!r}, not {this!r}{hint}")
