@@ -157,7 +157,8 @@ class Trees:
 def run(X: Array, y: Array, said: Array, ahead: int) -> Array:
     """What the three ensembles say about each row, (rows, 3), where ``said`` is what the core and the other experts do.
 
-    If labels come at once, trees on the features alone are fitted half as often, and a 16th while they are far behind.
+    If labels come at once, trees on the features alone are fitted half as often, and a 16th while they are far behind. If
+    labels are late, they also learn the rows that were predicted before 16 labels were known.
     """
     d = X.shape[1]
     label, residual, level = Trees(42 + 2 * d, 2048, 0.25, 0.2), Trees(5 + 2 * d, 4096, 0.5, 0.1), Trees(d, 4096, 1.0, 0.1)
@@ -193,6 +194,9 @@ def run(X: Array, y: Array, said: Array, ahead: int) -> Array:
         if t >= ahead - 1:
             at = t - ahead + 1
             inputs, bases, count = waiting[at]
+            bases = *bases[:2], y[:at].mean() if at else 0.0
+            if ahead > 1 and 0 < at and count < 16:
+                level.learn(inputs[2], y[at] - bases[2], 1)
             if count >= 16:
                 for k, trees in enumerate((label, residual, level)):
                     behind = level.error() > 2 * residual.error()

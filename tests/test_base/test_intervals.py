@@ -122,8 +122,8 @@ def test_a_late_label_is_judged_by_the_bounds_issued_with_its_prediction(late, z
 def test_tickets_of_the_largest_debts_survive_bytes():
     """Errors that outgrow their intervals all the time, with labels so late that debts count twice."""
     y = np.exp(np.arange(600.0))
-    tickets, inside, _ = late_intervals(dl.NLMS(intercept=False), np.zeros((600, 1)), y, 60, 0.8)
-    assert not inside[300:].any()
+    tickets = asked_and_told(dl.NLMS(intercept=False), np.zeros((600, 1)), y, 60)
+    assert not judged(tickets, y, 0.8)[0][300:].any()
     assert max(tickets[-1].numbers[22:38]) > coverage.MOST_DEBT
     np.testing.assert_array_equal(dl.Ticket.from_bytes(tickets[-1].to_bytes()).numbers, tickets[-1].numbers)
 

@@ -177,3 +177,35 @@ def test_forged_numbers_of_trees_and_tables_are_refused_or_predict_finitely():
             continue
         assert np.isfinite(other.run(X, y).predictions).all()
     assert refused > 20
+
+
+@pytest.mark.parametrize("rows", [90, 400, 4200])
+def test_trees_that_began_before_the_others_survive_bytes(rows):
+    """Beyond 4,096 rows, those that only the trees on the features have learned are no longer kept."""
+    X, y = seasonal(rows + 100, seed=5)
+    model, tickets = dl.Auto(), []
+    for t in range(rows):
+        tickets.append(model.ask(X[t], ahead=50))
+        if t >= 50:
+            model.tell(tickets[t - 50], y[t - 50])
+    loaded = dl.from_bytes(model.to_bytes())
+    for t in range(rows, rows + 100):
+        assert loaded.predict_one(X[t]) == model.predict_one(X[t])
+        for one in (model, loaded):
+            one.learn_one(X[t], y[t])
+    assert loaded.to_bytes() == model.to_bytes()
+
+
+def test_a_row_from_before_the_first_label_may_be_told_after_all_others():
+    X, y = seasonal(200, seed=6)
+    model = dl.Auto()
+    early = [model.ask(x, ahead=30) for x in X[:3]]
+    model.tell(early[0], y[0])
+    for x, label in zip(X[3:], y[3:], strict=True):
+        model.learn_one(x, label)
+    model.tell(early[1], y[1])
+    loaded = dl.from_bytes(model.to_bytes())
+    for one in (model, loaded):
+        one.tell(dl.Ticket.from_bytes(early[2].to_bytes()), y[2])
+        one.learn_one(X[0], y[0])
+    assert loaded.to_bytes() == model.to_bytes()

@@ -76,6 +76,12 @@ class Mixtures {
         weigh();
     }
 
+    void swap_prior(Index one, Index other) {
+        for (Index r = 0; r < rates(); ++r)
+            std::swap(prior_[r * count_ + one], prior_[r * count_ + other]);
+        weigh();
+    }
+
     template <class Act> void visit(Act&& act) {
         act(rows_.data(), rates());
         act(&least_, 1);

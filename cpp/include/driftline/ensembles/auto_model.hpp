@@ -94,7 +94,7 @@ template <class T> class AutoModel {
         show_experts(x);
         if (is_outlier(x, y))
             return overlook(x, y, 0, 0);
-        team_.remember(x, y);
+        team_.learn_first(x, y, weight);
         take_in(x, y, weight, 0);
     }
     double learn(const double* x, double y, double weight) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "driftline/base/range.hpp"
@@ -51,6 +52,11 @@ class Bernstein {
     template <class Act> void visit(Act&& act) {
         act(&rows_, 1);
         act(reinterpret_cast<double*>(parts_.data()), 3 * count());
+    }
+    void swap_prior(Index one, Index other) {
+        std::swap(prior_[one], prior_[other]);
+        std::swap(surprise_[one], surprise_[other]);
+        weigh();
     }
     // Recomputes the weights after a state was loaded.
     void weigh() {

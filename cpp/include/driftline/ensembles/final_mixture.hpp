@@ -30,6 +30,13 @@ class FinalMixture {
         cautious_.learn(said, layer[layers - 1], y, weight, ahead);
         last_.learn(layer, mixed, y, weight, ahead);
     }
+    // Gives the core's prior weight to another member.
+    void move_head_start(Index to) {
+        likely_.swap_prior(0, to);
+        keep_head_start(to);
+    }
+    // Does so in a loaded state, which holds the priors of the likelihood mixtures alone.
+    void keep_head_start(Index to) { cautious_.swap_prior(0, to); }
     void shares(double* out) const {
         for (Index k = 0; k < count_; ++k) {
             out[k] = last_.weights()[layers - 1] * cautious_.weights()[k];

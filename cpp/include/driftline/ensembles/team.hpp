@@ -95,6 +95,12 @@ class Team {
     Index record_size() const { return record_size(features_); }
     Index record_size(Index features) const { return RecordLayout{features, lags_}.size(); }
 
+    // Learns the label of a row predicted before the first label.
+    void learn_first(const double* x, double y, double weight) {
+        if (history_.count() > 0)
+            teach_feature_trees_early(x, y, weight);
+        remember(x, y);
+    }
     // Learns the label of a row. If the record predates a new feature, only the members that do not depend on features
     // learn.
     void learn(const double* record, Index features_then, const double* x, double y, double weight) {
@@ -103,6 +109,8 @@ class Team {
             teach_trees(record, y, weight);
             teach_residual_trees(record, y, weight);
             teach_feature_trees(record, y, weight);
+            if (const RecordFields fields = view(record); fields.known() < near_labels && fields.ahead() > 1)
+                teach_feature_trees_early(x, y, weight);
         }
         teach_linear(record, features_then, x, y, weight);
     }
@@ -140,7 +148,19 @@ class Team {
             return;
         const bool behind = feature_trees_.recent_error() > 2 * residual_trees_.recent_error();
         const Index pace = fields.ahead() > 1 ? 1 : behind ? 16 : 2; // labels that come at once tell the others more
-        feature_trees_.learn(features_of(fields), held(y) - fields.mean(), weight, pace);
+        const double mean = fields.ahead() > 1 ? history_.overall_mean() : fields.mean(); // equal if labels come at once
+        feature_trees_.learn(features_of(fields), held(y) - mean, weight, pace);
+    }
+    // If labels are late, many rows are predicted before there are enough labels for the other ensembles. These trees need
+    // none: until the others begin, they learn such rows, and the core's head start is theirs.
+    void teach_feature_trees_early(const double* x, double y, double weight) {
+        if (features_ == 0 || residual_trees_.rows() > 0)
+            return;
+        if (feature_trees_.rows() == 0)
+            final_.move_head_start(at(Member::feature_trees));
+        for (Index j = 0; j < features_; ++j)
+            residual_row_[j] = static_cast<float>(saturate(x[j], 1e30));
+        feature_trees_.learn(residual_row_.data(), held(y) - history_.overall_mean(), weight);
     }
     void teach_final_mixture(const double* record, double y, double weight) {
         const RecordFields fields = view(record);
@@ -209,9 +229,9 @@ class Team {
         differences_.visit(act);
         profiles_.visit(act);
         usual_.visit(act);
-        trees_.visit(act, tree_columns); // the features' columns are those of the residual trees
-        residual_trees_.visit(act, residual_trees_.columns());
-        feature_trees_.visit(act, 0);
+        trees_.visit(act, tree_columns, residual_trees_.kept()); // the features' columns are those of the residual trees
+        residual_trees_.visit(act, residual_trees_.columns(), 0);
+        feature_trees_.visit(act, 0, residual_trees_.kept());
         stack_.visit(act);
         final_.visit(act);
     }
@@ -219,10 +239,15 @@ class Team {
     bool complete(double rows) {
         usual_.weigh();
         final_.weigh();
-        return history_.count() == rows && range_.count() == rows && profiles_.good(rows) &&
-               trees_.rows() == residual_trees_.rows() && trees_.copy_features(residual_trees_) &&
-               feature_trees_.copy_features(residual_trees_) && trees_.complete() && residual_trees_.complete() &&
-               feature_trees_.complete();
+        const bool aligned =
+            trees_.rows() == residual_trees_.rows() && (features_ == 0 || feature_trees_.rows() >= residual_trees_.rows());
+        if (!aligned || history_.count() != rows || range_.count() != rows || !profiles_.good(rows))
+            return false;
+        if (feature_trees_.rows() > residual_trees_.rows())
+            final_.keep_head_start(at(Member::feature_trees));
+        trees_.copy_features(residual_trees_);
+        feature_trees_.copy_features(residual_trees_);
+        return trees_.complete() && residual_trees_.complete() && feature_trees_.complete();
     }
     // Calls act with every second-order model.
     template <class Act> void each_model(Act&& act) {

@@ -38,6 +38,7 @@ class Trees {
 
     Index columns() const { return columns_; }
     double rows() const { return rows_; } // learned so far
+    Index kept() const { return std::min(static_cast<Index>(rows_), kind_.ring); }
     Index planted() const { return static_cast<Index>(trees_.size()); }
     bool ready() const { return planted() > 0; }
     double recent_error() const { return errors_ / at_least(1, count_); } // mean square
@@ -133,8 +134,9 @@ class Trees {
         weights_.resize(y_.size());
         return from;
     }
-    // Visits only the first `own` columns of the rows; if some are left out, the rows' weights are, too.
-    template <class Act> void visit(Act&& act, Index own) {
+    // Visits only the first `own` columns of the newest `shared` rows, whose other columns and weights another ensemble
+    // keeps, and the earlier rows in full.
+    template <class Act> void visit(Act&& act, Index own, Index shared) {
         act(&next_, 1);
         act(&errors_, 1);
         act(&count_, 1);
@@ -143,28 +145,26 @@ class Trees {
             visit_edges(act, j);
         for (Tree& tree : trees_)
             tree.visit(act, columns_ <= 256);
-        for (Index t = 0; t < kept(); ++t)
-            visit_row(act, x_.data() + t * columns_, own);
-        act(y_.data(), static_cast<Index>(y_.size()));
-        if (own == columns_)
-            act(weights_.data(), static_cast<Index>(weights_.size()));
-    }
-    // Copies the features' columns and the weights from an ensemble that keeps at least the same rows. Returns false if it
-    // does not.
-    bool copy_features(const Trees& other) {
-        if (other.rows_ < rows_ || other.kind_.ring < kind_.ring || other.kind_.each < kind_.each)
-            return false;
-        const Index features = (columns_ - kind_.labels) / kind_.each, rows = static_cast<Index>(rows_);
-        const Index earlier = static_cast<Index>(other.rows_) - rows; // rows that only the other ensemble has learned
+        const Index rows = static_cast<Index>(rows_);
         for (Index i = rows - kept(); i < rows; ++i) {
-            const Index there = (i + earlier) % other.kind_.ring, here = i % kind_.ring;
+            const Index at = i % kind_.ring;
+            visit_row(act, x_.data() + at * columns_, i < rows - shared ? columns_ : own);
+            if (i < rows - shared)
+                act(&weights_[at], 1);
+        }
+        act(y_.data(), static_cast<Index>(y_.size()));
+    }
+    // Copies the features' columns and the weights of the newest rows from an ensemble that has learned the same rows last.
+    void copy_features(const Trees& other) {
+        const Index features = (columns_ - kind_.labels) / kind_.each, rows = static_cast<Index>(rows_);
+        for (Index i = rows - std::min(kept(), other.kept()); i < rows; ++i) {
+            const Index there = (i + static_cast<Index>(other.rows_) - rows) % other.kind_.ring, here = i % kind_.ring;
             const float* from = other.x_.data() + there * other.columns_ + other.kind_.labels;
             float* to = x_.data() + here * columns_ + kind_.labels;
             weights_[here] = other.weights_[there];
             for (Index j = 0; j < features; ++j)
                 std::copy_n(from + j * other.kind_.each, kind_.each, to + j * kind_.each);
         }
-        return true;
     }
     // Completes a loaded state. Returns false if learning cannot lead to it.
     bool complete() {
@@ -223,7 +223,6 @@ class Trees {
             row[j] = kind_.is_rounded(j) ? from_half(*half++) : *from++;
     }
     static bool is_count(double value, double most) { return value >= 0 && value <= most && value == std::floor(value); }
-    Index kept() const { return std::min(static_cast<Index>(rows_), kind_.ring); }
     std::size_t bins_room() const { return static_cast<std::size_t>(round_up(kept(), bytes_at_once)); }
     void make_room(Index at) {
         if (at < static_cast<Index>(y_.size()))
