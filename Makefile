@@ -5,6 +5,9 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 NATIVE := $(wildcard cpp/*/*.cpp cpp/*/*.hpp cpp/include/driftline/*.hpp cpp/include/driftline/*/*.hpp) CMakeLists.txt
 
+# Tests and commands start Python hundreds of times: without compiled files each start takes twice as long.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help demo pictures test wheels test-native test-spark attack lint format bench bench-quick bench-capymoa bench-auto bench-auto-peers bench-rivals rivals docs clean
 
 help:  ## this list
