@@ -118,6 +118,12 @@ def test_the_certificate_sums_over_the_outputs():
     np.testing.assert_allclose(certificate.loss, run.losses.sum(), rtol=1e-12)
     assert certificate.bound is None
     assert certificate.conditions["there is one label a row"] is False
+    several, alone = dl.RLS(forgetting=0.9), [dl.RLS(forgetting=0.9) for _ in range(3)]
+    several.run(X, Y)
+    for j, model in enumerate(alone):
+        model.run(X, Y[:, j])
+    found = several.certificate().comparator
+    np.testing.assert_allclose(found, sum(model.certificate().comparator for model in alone), rtol=1e-9)
 
 
 @given(seed=st.integers(0, 2**32 - 1))
