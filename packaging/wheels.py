@@ -125,6 +125,7 @@ def try_out(python: Path, wheel: Path) -> None:
     trial.mkdir()
     shutil.copytree(ROOT / "tests", trial / "tests", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", trial)
+    shutil.copy(ROOT / "conftest.py", trial)
     alone = {"PATH": str(fresh.parent), "HOME": str(trial), "LANG": "C.UTF-8"}
     offline = without_network()
 
