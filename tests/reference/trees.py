@@ -195,7 +195,7 @@ def run(X: Array, y: Array, said: Array, ahead: int) -> Array:
             at = t - ahead + 1
             inputs, bases, count = waiting[at]
             bases = *bases[:2], y[:at].mean() if at else 0.0
-            if ahead > 1 and 0 < at and count < 16:
+            if ahead > 1 and at > 0 and count < 16:
                 level.learn(inputs[2], y[at] - bases[2], 1)
             if count >= 16:
                 for k, trees in enumerate((label, residual, level)):
