@@ -57,7 +57,7 @@ def follow(
     """Predicts the rows of a stream and then learns them as they arrive; returns them with ``prediction``.
 
     Each key has its own model, and predictions equal those of one :class:`driftline.Fleet` bit for bit. Spark's hash divides
-    the keys into buckets, and the state of a bucket is one fleet as bytes, which is read and written in every batch that has
+    the keys into buckets, and the state of a bucket is one fleet, which is read and written as a whole in every batch with
     rows for it; so the cost per row is lower if a batch has more rows per key. Sets the session's state store to RocksDB,
     which this kind of state needs.
 
