@@ -219,14 +219,14 @@ void trees_that_were_read_go_on_as_if_never_stopped() {
         std::vector<double> layout, numbers;
         trees.layout(layout);
         CHECK(again.set_layout(layout.data(), layout.data() + layout.size()) == layout.data() + layout.size());
-        trees.visit([&](auto* from, Index count) { numbers.insert(numbers.end(), from, from + count); }, columns);
+        trees.visit([&](auto* from, Index count) { numbers.insert(numbers.end(), from, from + count); }, columns, 0);
         const double* from = numbers.data();
         again.visit(
             [&](auto* to, Index count) {
                 for (Index i = 0; i < count; ++i)
                     to[i] = static_cast<std::remove_reference_t<decltype(*to)>>(*from++);
             },
-            columns);
+            columns, 0);
         CHECK(from == numbers.data() + numbers.size() && again.complete());
         for (Index t = 0; t < 200; ++t) {
             const double y = next(row);
@@ -242,31 +242,30 @@ void a_split_below_none_is_refused() {
     CHECK(!tree.set_shape(0b1001));
 }
 void features_that_others_keep_are_copied() {
-    const TreesKind narrow_kind{64, 1, 0.1, 1, 2}, alone_kind{32, 1, 0.1};
+    const TreesKind narrow_kind{64, 1, 0.1, 1, 2}, alone_kind{128, 1, 0.1};
     Trees narrow(3, narrow_kind), wide(4, {128, 1, 0.1, 2, 2}), alone(1, alone_kind);
     for (Index t = 0; t < 200; ++t) {
         const double feature = normal(), change = normal(), one[] = {normal(), feature, change};
-        const double other[] = {1, 2, feature, change};
+        const double other[] = {1, 2, feature, change}, weight = 1 + t % 3;
         float row[4];
         narrow.narrow(one, row);
         CHECK(row[0] == static_cast<float>(one[0]));
         CHECK(row[1] == static_cast<float>(feature) && row[2] == rounded_to_half(static_cast<float>(change)));
-        narrow.learn(row, 0, 1);
-        if (t >= 150) // it starts later
-            alone.learn(row + 1, 0, 1);
-        if (t == 100)
-            CHECK(!narrow.copy_features(wide)); // which is a row behind
+        alone.learn(row + 1, 0, weight);
+        if (t < 120) // the others begin later
+            continue;
+        narrow.learn(row, 0, weight);
         wide.narrow(other, row);
-        wide.learn(row, 0, 1);
+        wide.learn(row, 0, weight);
     }
-    const auto numbers_of = [](Trees& trees, Index columns) {
+    const auto numbers_of = [](Trees& trees, Index columns, Index shared) {
         std::vector<double> out;
-        trees.visit([&](auto* from, Index count) { out.insert(out.end(), from, from + count); }, columns);
+        trees.visit([&](auto* from, Index count) { out.insert(out.end(), from, from + count); }, columns, shared);
         return out;
     };
     const auto check = [&](Trees& trees, TreesKind kind) {
         Trees again(trees.columns(), kind);
-        std::vector<double> layout, kept = numbers_of(trees, kind.labels);
+        std::vector<double> layout, kept = numbers_of(trees, kind.labels, wide.kept());
         trees.layout(layout);
         again.set_layout(layout.data(), layout.data() + layout.size());
         const double* from = kept.data();
@@ -275,9 +274,10 @@ void features_that_others_keep_are_copied() {
                 for (Index i = 0; i < count; ++i)
                     to[i] = static_cast<std::remove_reference_t<decltype(*to)>>(*from++);
             },
-            kind.labels);
-        CHECK(again.copy_features(wide));
-        CHECK(numbers_of(again, again.columns()) == numbers_of(trees, trees.columns()));
+            kind.labels, wide.kept());
+        again.copy_features(wide);
+        CHECK(from == kept.data() + kept.size());
+        CHECK(numbers_of(again, again.columns(), 0) == numbers_of(trees, trees.columns(), 0));
     };
     check(narrow, narrow_kind);
     check(alone, alone_kind);
