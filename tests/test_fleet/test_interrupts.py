@@ -131,6 +131,12 @@ def test_stretches_change_nothing(short_stretches):
             require_same(fleet[key], model)
 
 
+def test_skipped_rows_are_counted_over_all_stretches(short_stretches):
+    keys, X, y = keyed_rows(keys=40, count=1000)
+    X[::7, 0] = np.nan
+    assert dl.Fleet(dl.RLS(missing="skip"), 40).run(keys, X, y).skipped == len(X[::7])
+
+
 def test_an_interrupt_as_a_call_ends_leaves_the_fleet_to_whoever_handles_it(tmp_path):
     """A trace raises where the call lets go of the fleet, if that is done in Python at all."""
     keys, X, y = keyed_rows(40, 60)
