@@ -54,16 +54,16 @@ class Bounds:
         return [max(own[: k + 1]) for k in range(len(own))]
 
     def urgency(self):
-        """Debts count up to twice if labels are later than 24 rows."""
-        return clamp(self.late / 24, 1, 2)
+        """Debts count up to four times if labels are later than 24 rows."""
+        return clamp(self.late / 24, 1, 4)
 
     def urgent_debts(self):
-        """By level, as a ticket keeps them."""
+        """By level, in single precision, as a ticket keeps them."""
         return [float(np.float32(debt * self.urgency())) for debt in self.debt]
 
-    def shares(self, debts):
-        """The misses expected of intervals issued with these debts, by level."""
-        return [share_aimed_at(level, debt) for level, debt in zip(LEVELS, debts, strict=True)]
+    def shares(self):
+        """The misses expected of intervals that wait for late labels, by level."""
+        return [share_aimed_at(level, debt) for level, debt in zip(LEVELS, self.urgent_debts(), strict=True)]
 
     def take(self, score):
         """Takes a score whose label came at once."""
@@ -75,7 +75,7 @@ class Bounds:
 
     def take_late(self, score, issued, shares, late):
         """Takes a score by the bounds and expected misses issued ``late`` labels ago; one interval was issued since."""
-        aimed = self.shares([debt * self.urgency() for debt in self.debt])
+        aimed = self.shares()
         for k, level in enumerate(LEVELS):
             if self.base[k] > 0:
                 self.debt[k] += aimed[k] - (1 - level)
@@ -88,14 +88,14 @@ class Bounds:
             self.log_factor = [self._late_log_factor(k) for k in range(len(LEVELS))]
 
     def _late_log_factor(self, k):
-        debt = self.debt[k] * self.urgency()
+        debt = self.urgent_debts()[k]
         share = share_aimed_at(LEVELS[k], debt)
         beyond = share - (1 - LEVELS[k] - REPAID * debt)  # what no share within the limits repays
         if share < 1 - LEVELS[-1]:
             quantile = self.base[-1] * math.sqrt((1 - LEVELS[-1]) / share)
         else:
             quantile = float(np.interp(1 - share, LEVELS, self.base))
-        growth = min(MOST_GROWTH, max(72 / self.late**2, 1 / self.late)) * beyond / (REPAID * self.urgency())
+        growth = min(MOST_GROWTH, max(72 / self.late**2, 2 / self.late)) * beyond / (REPAID * self.urgency())
         return clamp(math.log(quantile / self.base[k]) + growth, math.log(1e-6), math.log(1e12))
 
     def _count(self, score):

@@ -71,12 +71,11 @@ struct CoverageSteps {
 };
 inline constexpr CoverageSteps coverage_steps;
 
-// Of a debt, `repaid` is aimed to be repaid by each row, up to twice as much with labels twice as late as `usual_late` or
-// more, and `forgotten` is let go. Beyond the largest and the smallest share aimed at, each miss of the debt moves the bound
-// by a factor of its own, which is smaller for longer delays.
-inline constexpr double repaid = 0.05, usual_late = 24, most_urgency = 2, forgotten = 1 / 3000.0;
-inline constexpr double least_debt = -30, most_debt = 200;
-inline constexpr double most_growth = 0.15;
+// Of a debt, `repaid` is aimed to be repaid by each row, up to `most_urgency` times as much if labels are later than
+// `usual_late`, and `forgotten` is let go. Beyond the largest and the smallest share aimed at, each miss of the debt moves
+// the bound by a factor of its own, which is smaller for longer delays.
+inline constexpr double repaid = 0.05, forgotten = 1 / 3000.0, least_debt = -30, most_debt = 200, most_growth = 0.15;
+inline constexpr float usual_late = 24, most_urgency = 4;
 struct LateShares {
     double outside[level_count] = {}, least[level_count] = {}, most[level_count] = {};
     constexpr LateShares() {
@@ -216,16 +215,16 @@ DRIFTLINE_INLINE void note(Coverage& c, double score) {
 // The basis of an interval. It is kept with the prediction, and scored when the label comes.
 struct IntervalBasis {
     double bound[level_count] = {}; // a score above it is a miss of the level
-    float debt[level_count] = {};   // urgent_debt, by which the share of such intervals expected to be missed was chosen
+    float debt[level_count] = {};   // times its urgency; the share of such intervals expected to be missed follows from it
     double variance = 1;            // of the label, from the model; a score is a squared error divided by it
     double largest_loss = 0;        // largest squared error so far
     Index labels = 0;               // labels known so far
 };
 // A debt weighs more if labels are very late, because corrections are few.
-inline double urgency(const Coverage& c) {
-    return at_most(at_least(1, static_cast<double>(c.late) / usual_late), most_urgency);
+inline float urgency(const Coverage& c) {
+    const auto late = static_cast<float>(c.late);
+    return late <= usual_late ? 1 : late >= most_urgency * usual_late ? most_urgency : late / usual_late;
 }
-inline double urgent_debt(const Coverage& c, Index k) { return c.debt[k] * urgency(c); }
 // The share of misses with which level k would repay an urgent debt.
 inline double share_aimed_at(Index k, double debt) {
     return at_most(at_least(shares.least[k], shares.outside[k] - repaid * debt), shares.most[k]);
@@ -239,8 +238,9 @@ inline IntervalBasis basis_of_interval(Coverage& c, double variance, double larg
     catch_up(c);
     IntervalBasis out;
     issue(c, out.bound);
+    const float urgent = urgency(c);
     for (Index k = 0; k < level_count; ++k)
-        out.debt[k] = static_cast<float>(urgent_debt(c, k));
+        out.debt[k] = urgent * c.debt[k];
     out.variance = variance;
     out.largest_loss = at_least(largest_loss, c.largest_loss);
     out.labels = c.noted;
@@ -268,8 +268,8 @@ inline double exceeded_by(const Coverage& c, double share, Index k) {
     const double part = (shares.outside[k] - share) / (shares.outside[k] - shares.outside[k + 1]);
     return c.base[k] + (c.base[k + 1] - c.base[k]) * at_least(0, part);
 }
-inline double late_bound(const Coverage& c, Index k, double growth) {
-    const double debt = urgent_debt(c, k), wanted = shares.outside[k] - repaid * debt, share = share_aimed_at(k, debt);
+inline double late_bound(const Coverage& c, Index k, double debt, double growth) {
+    const double wanted = shares.outside[k] - repaid * debt, share = share_aimed_at(k, debt);
     double bound = exceeded_by(c, share, k);
     if (share != wanted) [[unlikely]]
         bound *= std::exp(growth * (share - wanted) / repaid);
@@ -284,9 +284,10 @@ inline void judge(Coverage& c, double square, const IntervalBasis& basis) {
     const bool beyond = square > 100 * basis.largest_loss; // see half_width
     const double score = at_most(square / basis.variance, most_score);
     const double miss = beyond ? HUGE_VAL : score;
+    const float before = urgency(c);
     for (Index k = 0; k < level_count; ++k) {
         double debt = c.debt[k];
-        const double issued = share_aimed_at(k, urgent_debt(c, k)) - shares.outside[k];
+        const double issued = share_aimed_at(k, before * c.debt[k]) - shares.outside[k];
         const double known = (miss > basis.bound[k] ? 1 : 0) - share_aimed_at(k, basis.debt[k]);
         debt += c.bound[k] > 0 ? issued : 0;
         debt += basis.bound[k] > 0 ? known : 0;
@@ -298,9 +299,10 @@ inline void judge(Coverage& c, double square, const IntervalBasis& basis) {
     if (reading_is_due(c.taken))
         read_bins(c, score);
     const double late = static_cast<double>(c.late);
-    const double growth = at_most(most_growth, at_least(1, 3 * usual_late / late) / late);
+    const double growth = at_most(most_growth, at_least(2, 3 * usual_late / late) / late);
+    const float urgent = urgency(c);
     for (Index k = 0; k < level_count; ++k)
-        c.bound[k] = late_bound(c, k, growth / urgency(c));
+        c.bound[k] = late_bound(c, k, urgent * c.debt[k], growth / urgent);
 }
 
 } // namespace DRIFTLINE_ISA
