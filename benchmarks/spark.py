@@ -24,7 +24,7 @@ from driftline.spark import follow, replay
 from driftline.spark.rows import columns_of, output_schema
 
 D, HISTORY, HISTORY_KEYS, KEYS_A_BUCKET = 8, 2_000_000, 5000, 1000
-# Rows a key and batch, keys, batches before the clock starts and after. The last, with one bucket, shows a batch's fixed cost.
+# Rows a key and batch, keys, batches before the clock starts and after. The last shows the fixed cost of a batch.
 STREAMS = [(2.5, 64_000, 10, 10), (100.0, 5000, 4, 4), (500.0, 2000, 3, 3), (2.5, 1000, 15, 15)]
 BY_KEY = (2.5, 2000, 1, 2)  # the same with one state a key, of fewer keys because it takes so long
 FEATURES = [f"x{j}" for j in range(D)]
