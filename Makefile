@@ -72,7 +72,7 @@ bench-auto-peers: .venv-peers/ready .venv-capymoa/ready  ## Auto, River and Capy
 	.venv-peers/bin/python -m benchmarks.auto_peers $(DATA)
 	.venv-capymoa/bin/python -m benchmarks.auto_peers $(DATA)
 
-bench-rivals: .venv-lightgbm/ready  ## Auto, LightGBM, ridge, AutoReg and River on the files of DATA=DIR; about an hour; results in build/bench_rivals
+bench-rivals: .venv-lightgbm/ready  ## Auto, LightGBM, ridge, AutoReg and River on the files of DATA=DIR; half an hour; results in build/bench_rivals
 	.venv-lightgbm/bin/python -m pytest -o addopts="" -q tests/test_bench_rivals.py tests/test_ensembles/test_refit_lightgbm.py
 	.venv-lightgbm/bin/python -m benchmarks.bench_rivals $(DATA)
 
