@@ -139,7 +139,7 @@ def draw(kept: Kept, path: Path) -> None:
         panel.minorticks_off()
         panel.set_title(f"labels {_late(ahead)}", fontsize=10)
         panel.tick_params(labelsize=7)
-    axes[1].legend(loc="lower right", fontsize=8)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="lower left", ncols=2, fontsize=8, frameon=False)
     figure.supxlabel(
         "LightGBM's squared error, refitted every 500 rows, over that of Auto: right of 1, Auto is ahead", fontsize=9
     )
