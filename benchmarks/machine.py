@@ -30,7 +30,7 @@ def machine() -> dict[str, str]:
     return {
         "processor": f"{_processor()}, {os.cpu_count()} cores, caches {_caches()}",
         "memory": _memory(),
-        "system": f"{platform.system()} {platform.release()}",
+        "system": f"{platform.system()} {platform.release().partition('-')[0]}",  # not which build
     }
 
 
