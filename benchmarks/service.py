@@ -159,7 +159,7 @@ def resident(service: Server) -> int:
 
 
 def memory_of_keys(count: int, learner: str) -> list[list[Cell]]:
-    """Memory that keys take in a service, each of which has learned five rows."""
+    """The memory of a service's keys; each key has learned five rows."""
 
     async def taken_by_all(service: Server) -> int:
         await client(service.port, request("PUT", "/v1/models/m", {"learner": learner, "keyed": True}), 1, [])

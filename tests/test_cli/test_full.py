@@ -57,7 +57,7 @@ def test_what_cannot_be_printed_is_one_line_and_a_code(folder, what):
 
 @pytest.mark.parametrize("what", ["a summary", "predictions of a run", "help"])
 def test_so_is_what_a_closed_output_cannot_take(folder, what):
-    """One piece of code opens something in its place for all commands, which then print as to any file."""
+    """All commands share the code that replaces a closed output, so one command of each kind is enough."""
     require_one_line(shell(folder, f"{COMMANDS[what]} >&-"), "Bad file descriptor")
 
 

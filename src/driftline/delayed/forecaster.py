@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self, TypeVar
@@ -32,7 +31,7 @@ R = TypeVar("R")
 _STEPS = whole(1, 10_000)
 
 
-class Forecaster:
+class Forecaster(model_file.Saved):
     r"""Forecasts the next rows, with one model for each step ahead.
 
     The model for step k predicts row t from what is known k rows earlier: the labels through row t - k, the features that
@@ -348,14 +347,6 @@ class Forecaster:
         if self._rows:
             self._known.check(self._past.shape[1], self._names, "Forecaster")
         self._ready = [None] * self._steps
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the forecaster to a file, atomically; :func:`driftline.load` reads it back."""
-        model_file.save(self._record(), path)
-
-    def to_bytes(self) -> bytes:
-        """The bytes that :meth:`save` would write; :func:`driftline.from_bytes` reads them back."""
-        return model_file.to_bytes(self._record())
 
     def _record(self) -> Record:
         with self._guard.claim(only=True):

@@ -84,6 +84,7 @@ class Fleet:
         if intervals and learner._estimator_type == "classifier":
             raise ValueError("Fleet: intervals=True needs a regressor: classes have no intervals")
         self._set_up(options)
+        self._undecided = named is None
         self._guard = Guard("Fleet")
 
     def _set_up(self, options: Options) -> None:
@@ -92,14 +93,12 @@ class Fleet:
         self._models: Packed | Separate = kind(self._learner, options)
         self._keys: Numbers | Names = (Names if options.named else Numbers)(options.n)
         self._options = options
-        self._undecided = options.named is None
 
     def _decide(self, keys: Any) -> None:
-        """Chooses the kind of keys by the first ones, again until a row is learned."""
+        """Chooses between numbered and named keys by the keys of the first row that is learned."""
+        self._undecided = self._undecided and self._models.state()[1] is None
         if self._undecided:
-            if self._models.state()[1] is None:
-                self._set_up(replace(self._options, named=not are_numbers(keys)))
-            self._undecided = self._models.state()[1] is None
+            self._set_up(replace(self._options, named=not are_numbers(keys)))
 
     # Learning and predicting.
 

@@ -63,7 +63,7 @@ class Events:
             self._listeners.get(place, set()).discard(queue)
 
     async def _watch(self, place: tuple[str, str | None], seen: int) -> None:
-        """Sends changes to the listeners of a model, until there are none."""
+        """Sends changes to the listeners of a model until the last one leaves."""
         told: dict[str, Any] | None = None
         try:
             while self._listeners[place] and not self._ending():
