@@ -254,3 +254,13 @@ def test_bad_input_is_named():
     assert len(forecaster.forecast([])) == 0
     with pytest.raises(TypeError, match="known must be a list"):
         dl.Forecaster(dl.RLS(), 1, known="wave")
+
+
+def test_filled_rows_are_learned_in_pieces_as_in_one_run():
+    X, y = stream(40)
+    X[[0, 3, 9], 0] = np.nan
+    whole = dl.Forecaster(dl.RLS(missing="fill"), 4).run(X, y)
+    cut = dl.Forecaster(dl.RLS(missing="fill"), 4)
+    said = np.concatenate([cut.run(X[t : t + 1], y[t : t + 1]).predictions for t in range(40)])
+    np.testing.assert_allclose(said, whole.predictions, rtol=1e-12)
+    assert whole.uninformed.tolist() == [1, 2, 3, 4]

@@ -209,3 +209,19 @@ def test_a_row_from_before_the_first_label_may_be_told_after_all_others():
         one.tell(dl.Ticket.from_bytes(early[2].to_bytes()), y[2])
         one.learn_one(X[0], y[0])
     assert loaded.to_bytes() == model.to_bytes()
+
+
+@pytest.mark.parametrize("rows", [10, 17, 60])
+def test_a_first_feature_that_comes_late_survives_bytes(rows):
+    """Without features, the trees on the features alone learn nothing, but the others do."""
+    model = dl.Auto()
+    for t in range(rows):
+        model.learn_one({}, float(t % 7))
+    for t in range(40):
+        model.learn_one({"wind": float(t % 5)}, float(t % 7))
+    loaded = dl.from_bytes(model.to_bytes())
+    for t in range(20):
+        assert loaded.predict_one({"wind": float(t)}) == model.predict_one({"wind": float(t)})
+        for one in (model, loaded):
+            one.learn_one({"wind": float(t)}, 1.0)
+    assert loaded.to_bytes() == model.to_bytes()

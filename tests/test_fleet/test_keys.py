@@ -262,3 +262,9 @@ def test_one_row_at_a_time_is_many_rows():
         nameless.predict_one(2, {"a": 1.0})
     with pytest.raises(AttributeError, match="the features have no names"):
         _ = nameless.feature_names_in_
+
+
+def test_tuples_of_different_lengths_are_names():
+    fleet = dl.Fleet(dl.RLS())
+    fleet.learn_many([("a",), ("a", "b")], np.ones((2, 1)), [1.0, 2.0])
+    assert fleet.keys_ == [("a",), ("a", "b")]

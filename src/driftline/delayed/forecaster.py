@@ -10,6 +10,7 @@ import numpy as np
 
 from driftline._core import Guard
 from driftline.base import late, levels
+from driftline.base.intake import FILL
 from driftline.base.late import NOTHING, Waiting
 from driftline.base.learner import Learner
 from driftline.base.processors import cores
@@ -208,7 +209,7 @@ class Forecaster(model_file.Saved):
                 level=place, names=names, where=where, start=None if start is None else start + begin,
             )  # fmt: skip
             said, ends = np.full(len(rows), np.nan), np.full((2, len(rows)), np.nan)
-            earliest = min(max(begin, ahead - 1 - self._rows), len(rows))  # forecast before the stream's first label
+            earliest = min(max(begin, ahead - 1 - self._rows), len(rows))  # rows before it were due before the stream began
             said[earliest:] = out.predictions[earliest - begin :]
             if place is not None:
                 ends[:, earliest:] = out.lower[earliest - begin :], out.upper[earliest - begin :]
@@ -368,8 +369,10 @@ def _first_informed(model: Learner, rows: Array, y: Array, ahead: int, waiting: 
     if model.n_seen_:
         return 0
     door = model._door
-    whole = [door.is_whole(late.array_of(model, ticket)) for ticket in waiting.tickets]
-    learned = np.append(whole, door.whole_rows(rows)) * (np.abs(np.append(waiting.labels, y)) <= door.largest)
+    learned = np.abs(np.append(waiting.labels, y)) <= door.largest
+    if model.missing != FILL:  # which learns rows with missing features
+        whole = [door.is_whole(late.array_of(model, ticket)) for ticket in waiting.tickets]
+        learned &= np.append(whole, door.whole_rows(rows)).astype(bool)
     return min(max(int(learned.argmax()) + ahead - len(waiting), 0), len(rows)) if learned.any() else len(rows)
 
 

@@ -16,11 +16,11 @@ _MOST = 2**62  # beyond what any memory could hold
 
 
 def are_numbers(keys: Any) -> bool:
-    """Whether keys are numbers of any kind, or no array: :class:`Numbers` refuses all but whole numbers."""
+    """Whether the keys form one column of numbers; :class:`Numbers` then refuses all but whole ones."""
     try:
         array = np.asarray(keys)
     except (TypeError, ValueError):
-        return True
+        return False
     return array.ndim < 2 and array.dtype.kind in "iufcb"  # tuples of numbers would make two dimensions
 
 

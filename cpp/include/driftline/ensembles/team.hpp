@@ -239,8 +239,7 @@ class Team {
     bool complete(double rows) {
         usual_.weigh();
         final_.weigh();
-        const bool aligned =
-            trees_.rows() == residual_trees_.rows() && (features_ == 0 || feature_trees_.rows() >= residual_trees_.rows());
+        const bool aligned = trees_.rows() == residual_trees_.rows() && (features_ > 0 || feature_trees_.rows() == 0);
         if (!aligned || history_.count() != rows || range_.count() != rows || !profiles_.good(rows))
             return false;
         if (feature_trees_.rows() > residual_trees_.rows())
