@@ -4,7 +4,9 @@ Every row is asked, and its ticket told ``--late`` rows later. Only rows with a 
 of labels inside the interval. Winkler's interval score is the mean of the width plus 2 / (1 - level) times the distance of a
 label outside. A file is used if it has at least 20 times as many rows as the delay. From 96 rows late on, the table also has
 an oracle: its intervals are quantiles of the learner's own errors around the newest known label, as many as labels are late;
-half of them belong to labels that have not arrived. Needs only driftline.
+half of them belong to labels that have not arrived. A surprise is a case beyond its limit in which the misses of as many
+successive rows as labels are late exceed those expected by more than a window may: they are all issued before the first is
+known. Needs only driftline.
 """
 
 from __future__ import annotations
@@ -49,6 +51,7 @@ class Figures:
     deviation: float
     worst_window: float | None
     oracle_window: float | None
+    surprise: float  # the largest share of a window that the misses in excess within the delay make up
     winkler: float
     width: float
 
@@ -83,6 +86,12 @@ def worst_window(inside: Array, level: float) -> float | None:
     return float(windows[np.abs(windows).argmax()])
 
 
+def surprise(inside: Array, level: float, late: int) -> float:
+    """The most misses in excess of those expected, in as many rows as labels are late, as a share of a window."""
+    excess = np.cumsum(np.append(0.0, level - inside))
+    return float((excess[late:] - excess[: len(excess) - late]).max(initial=0.0)) / WINDOW
+
+
 def oracle(sizes: Array, late: int) -> Array:
     """By level, which errors an oracle's intervals would have covered."""
     around = np.lib.stride_tricks.sliding_window_view(sizes, late)[: -1 - (late + 1) // 2]
@@ -115,6 +124,7 @@ def figures(name: str, learner: str, X: Array, y: Array, late: int) -> Iterator[
             float(inside.mean() - level),
             worst_window(inside, level),
             worst_window(seen, level),
+            surprise(inside, level, late),
             float(np.mean(width + 2 / (1 - level) * np.maximum(0, error - width / 2))),
             float(width.mean()),
         )
@@ -126,6 +136,10 @@ def line(late: int, learner: str, these: list[Figures]) -> tuple[Cell, ...]:
     windowed = [one for one in these if one.worst_window is not None]
     worst = max(windowed, key=lambda one: abs(one.worst_window or 0.0), default=None)
 
+    surprised = sum(
+        abs(one.worst_window or 0.0) > in_a_window(late) and one.surprise > in_a_window(late) for one in windowed
+    )
+
     def beyond(windows: list[float | None]) -> str:
         known = [window for window in windows if window is not None]
         return f"{sum(abs(window) > in_a_window(late) for window in known)} of {len(known)}" if known else ""
@@ -136,6 +150,7 @@ def line(late: int, learner: str, these: list[Figures]) -> tuple[Cell, ...]:
         f"{sum(abs(one.deviation) > OVERALL for one in these)} of {len(these)}",
         f"{100 * overall.deviation:+.1f} ({overall.stream}, {overall.level})",
         beyond([one.worst_window for one in windowed]),
+        surprised if windowed else "",
         "" if worst is None else f"{100 * (worst.worst_window or 0.0):+.1f} ({worst.stream}, {worst.level})",
         beyond([one.oracle_window for one in windowed]),
     )
@@ -149,7 +164,16 @@ def table(found: list[Figures], title: str) -> Table:
             if these := [one for one in at if one.learner == learner]:
                 rows.append(line(late, learner, these))
         rows.append(line(late, "all", at))
-    header = ("rows late", "learner", "off by > 2 points", "worst", "a window beyond its limit", "worst window", "oracle")
+    header = (
+        "rows late",
+        "learner",
+        "off by > 2 points",
+        "worst",
+        "a window beyond its limit",
+        "surprises",
+        "worst window",
+        "oracle",
+    )
     return Table(title, header, rows, f"Deviations in points. Windows of {WINDOW:,} rows: 3 points up to 24 late, then 5.")
 
 

@@ -78,6 +78,15 @@ def loop(model: Any, X: Array, y: Array) -> tuple[Array, Array]:
     return np.array(predictions), np.array(weights)
 
 
+def looped(model: Any, rows: Any, labels: Array) -> list[Any]:
+    """Predictions by predict_one, each before learn_one; rows may be mappings."""
+    found = []
+    for row, label in zip(rows, labels.tolist(), strict=True):
+        found.append(model.predict_one(row))
+        model.learn_one(row, label)
+    return found
+
+
 def weights_of(model: Any) -> Array:
     """All weights, the intercept's last where there is one."""
     return np.append(model.coef_, model.intercept_) if model.intercept else model.coef_

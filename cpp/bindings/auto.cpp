@@ -58,7 +58,7 @@ template <class T> struct AutoCore : Guarded {
             return Status::done;
         });
     }
-    // A row that cannot be learned; `whole`: its features are those read last.
+    // Takes note of a row that cannot be learned. If it is `whole`, its features are those read last.
     void pass_over(bool whole, double label) { model->pass_over(whole ? wide_.data() : nullptr, label); }
     // Reads row t of a batch; returns false if a value is out of range.
     bool take(const Batch& batch, Index t) { return driftline::read_row<T>(batch, t, features(), wide_.data()); }
@@ -128,7 +128,7 @@ template <class T> nb::dict get_state(AutoCore<T>& self) {
     return out;
 }
 
-// An expert's sums are used to count rows, and must not ask for what it has no memory for.
+// An expert's sums must hold a count of rows and no pending reset, for which it has no memory.
 template <class T> void check_expert(const SecondOrderState<T>& state) {
     check_matrix(state);
     const double rows = state.sums.rows;

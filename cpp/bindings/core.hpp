@@ -19,7 +19,7 @@
 #include "guard.hpp"
 #include "one_row.hpp"
 #include "sparse.hpp"
-#include "ticket.hpp"
+#include "late_replay.hpp"
 
 #include "driftline/engine.hpp"
 

@@ -9,8 +9,8 @@
 namespace driftline::bindings {
 
 // The saved form: bounds, quantiles, debts, bins, the weight of the zeros, the key of the first bin, the largest loss and
-// two counts. The last score is taken in first.
-inline constexpr Index coverage_size = 3 * level_count + bin_count + 5;
+// five counts. Scores that wait are taken in first.
+inline constexpr Index coverage_size = 3 * level_count + bin_count + 8;
 
 inline nb::object copy_coverage(Coverage& c) {
     catch_up(c);
@@ -20,8 +20,10 @@ inline nb::object copy_coverage(Coverage& c) {
     to = std::copy(std::begin(c.base), std::end(c.base), to);
     to = std::copy(std::begin(c.debt), std::end(c.debt), to);
     to = std::copy(std::begin(c.weight), std::end(c.weight), to);
-    const double rest[] = {static_cast<double>(c.weight_of_zeros), static_cast<double>(c.first_key), c.largest_loss,
-                           static_cast<double>(c.noted), static_cast<double>(c.late)};
+    const double rest[] = {
+        static_cast<double>(c.weight_of_zeros), static_cast<double>(c.first_key), c.largest_loss,
+        static_cast<double>(c.noted),           static_cast<double>(c.late),      static_cast<double>(c.origin),
+        static_cast<double>(c.batch),           static_cast<double>(c.last_batch)};
     std::copy(std::begin(rest), std::end(rest), to);
     return out;
 }
@@ -40,14 +42,17 @@ inline void set_coverage(const nb::dict& from, Coverage& c) {
     bool good = true;
     for (const double* bound = flat; bound < debts; ++bound)
         good = good && *bound >= 0 && *bound <= most_factor * most_score;
+    const double rows_at_once = at_least(rest[6], rest[7]), widest = at_least(1, repaid / 0.5 * rows_at_once) * (1 + 1e-6);
     for (const double* debt = debts; debt < weights; ++debt)
-        good = good && *debt >= least_debt && *debt <= most_debt;
+        good = good && *debt >= widest * least_debt && *debt <= widest * most_debt;
     for (const double* weight = weights; weight <= rest; ++weight) { // the last is that of the zeros
         good = good && *weight >= 0 && *weight == std::floor(*weight);
         total += *weight;
     }
     good = good && total <= most_weight && is_first_key(key) && (key > 0 || total == rest[0]);
     good = good && rest[2] >= 0 && noted >= 0 && noted < 9e15 && late >= 0 && late <= noted;
+    for (const double* count = rest + 5; count < rest + 8; ++count)
+        good = good && *count >= 0 && *count <= noted && *count == std::floor(*count);
     if (!good)
         throw nb::value_error("the state's coverage is out of range");
     std::copy_n(flat, level_count, c.bound);
@@ -59,6 +64,9 @@ inline void set_coverage(const nb::dict& from, Coverage& c) {
     c.largest_loss = rest[2];
     c.taken = c.noted = static_cast<Index>(noted);
     c.late = static_cast<Index>(late);
+    c.origin = static_cast<Index>(rest[5]);
+    c.batch = static_cast<Index>(rest[6]);
+    c.last_batch = static_cast<Index>(rest[7]);
 }
 
 // Sums must not be negative, and counts must be whole; `counts` lists their places.

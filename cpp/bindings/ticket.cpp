@@ -1,10 +1,10 @@
 // driftline._core.Ticket and LateRows.
-#include "ticket.hpp"
+#include "late_replay.hpp"
 
 namespace driftline::bindings {
 namespace {
 
-// What was said, as numbers: six of their own, the bounds and debts of all levels, and the model's own record.
+// A ticket as numbers: six of its own, the bounds and debts of all levels, and the model's record.
 constexpr Index own_numbers = 6, said_numbers = own_numbers + 2 * level_count;
 
 nb::object numbers_of(const Ticket& self) {
@@ -76,7 +76,7 @@ nb::object copy_of(nb::handle self) {
 nb::list tickets_of(LateRows& self, nb::object x, std::uint64_t mark, nb::handle kind) {
     nb::list out;
     for (Index t = self.told; t < self.asked; ++t) {
-        nb::object made = new_ticket(kind, nb::object(), mark, self.said[static_cast<std::size_t>(t - self.told)]);
+        nb::object made = new_ticket(kind, nb::object(), mark, self.said[t - self.told]);
         keep_row(*nb::inst_ptr<Ticket>(made), copy_row(x[t]));
         out.append(made);
     }
@@ -154,7 +154,7 @@ void bind_ticket(nb::module_& m) {
             [](LateRows* self, const std::vector<const Ticket*>& tickets) {
                 new (self) LateRows{};
                 for (const Ticket* ticket : tickets)
-                    self->said.push_back(ticket->asked);
+                    self->said.push() = ticket->asked;
                 self->asked = self->carried = static_cast<Index>(tickets.size());
             },
             arg("tickets"))

@@ -2,11 +2,17 @@
 #include <vector>
 
 #include "check.hpp"
-#include "driftline/base/coverage.hpp"
+#include "driftline/base/late_coverage.hpp"
 
 namespace {
 
 using namespace driftline;
+
+IntervalBasis basis_of_interval(Coverage& c, double variance, double largest_loss) {
+    IntervalBasis basis;
+    base_interval(c, variance, largest_loss, basis);
+    return basis;
+}
 
 // Numbers from 0 to 1, the same on every machine.
 double uniform(Index i) {

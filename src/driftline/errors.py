@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import sys
+import warnings
 from collections.abc import Iterable
 
 
@@ -15,15 +17,23 @@ class DivergenceError(RowRefusedError, FloatingPointError):
 
 
 class DriftlineWarning(UserWarning):
-    """Predictions are not to be trusted: rows in memory do not determine the weights, or predictions ran away."""
+    """Predictions may be wrong: the rows in memory do not determine the weights, or predictions diverged."""
 
 
 class ModelFileError(ValueError):
-    """A file is not a saved model, or not a sound one."""
+    """A file is not a saved model, or it is damaged."""
+
+
+def warn(words: str, category: type[Warning] = DriftlineWarning) -> None:
+    """Issues a warning that points at the line that called driftline."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("driftline."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(words, category, stacklevel=level)
 
 
 def not_fitted(message: str) -> Exception:
-    """scikit-learn's NotFittedError where scikit-learn is installed, else one that is caught the same ways."""
+    """scikit-learn's NotFittedError if scikit-learn is installed, otherwise a stand-in with the same base classes."""
     try:
         from sklearn.exceptions import NotFittedError
     except ImportError:
@@ -35,18 +45,18 @@ def missing_extra(what: str, packages: str, extra: str) -> ImportError:
     """The error for packages that an extra would install.
 
     >>> missing_extra("reports need", "jinja2", "report")
-    ImportError('reports need jinja2. The extra "report" brings it: pip install "driftline[report]"')
+    ImportError('reports need jinja2. The extra "report" installs it: pip install "driftline[report]"')
     """
     them = "them" if " and " in packages else "it"
-    return ImportError(f'{what} {packages}. The extra "{extra}" brings {them}: pip install "driftline[{extra}]"')
+    return ImportError(f'{what} {packages}. The extra "{extra}" installs {them}: pip install "driftline[{extra}]"')
 
 
 class MissingFitError(ValueError, AttributeError):
-    """Stands in for scikit-learn's NotFittedError where scikit-learn is not installed."""
+    """Stands in for scikit-learn's NotFittedError if scikit-learn is not installed."""
 
 
 def ordinal(number: int) -> str:
-    """A number that says a place in an order.
+    """An ordinal number in English.
 
     >>> [ordinal(number) for number in (1, 2, 3, 4, 11, 12, 13, 21, 102, 111, 1013)]
     ['1st', '2nd', '3rd', '4th', '11th', '12th', '13th', '21st', '102nd', '111th', '1013th']
@@ -56,7 +66,7 @@ def ordinal(number: int) -> str:
 
 
 def closest(word: str, known: Iterable[str]) -> str:
-    """A question that names what may have been meant; empty where nothing is close.
+    """Suggests known words that resemble a misspelt one; empty if there are none.
 
     >>> closest("temprature", ["temperature", "wind"])
     ' Did you mean temperature?'

@@ -1,7 +1,7 @@
 """Losses for :class:`driftline.GD` and :class:`driftline.EG`.
 
-A loss has ``value(y, prediction)`` and ``gradient(y, prediction)``, its derivative by the prediction. The ones here run
-in native code; any other object with the two methods is called from Python, row by row.
+A loss has ``value(y, prediction)`` and ``gradient(y, prediction)``, its derivative with respect to the prediction.
+The ones here run in native code; any other object with the two methods is called from Python, row by row.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from driftline.storage.codec import storable
 
 @runtime_checkable
 class Loss(Protocol):
-    """What :class:`driftline.GD` and :class:`driftline.EG` need of a loss."""
+    """The methods that :class:`driftline.GD` and :class:`driftline.EG` need."""
 
     def value(self, y: float, prediction: float) -> float:
-        """The loss of predicting ``prediction`` when ``y`` came."""
+        """The loss of predicting ``prediction`` when the label is ``y``."""
 
     def gradient(self, y: float, prediction: float) -> float:
-        """The derivative of ``value`` by ``prediction``."""
+        """The derivative of ``value`` with respect to ``prediction``."""
 
 
 @storable
@@ -32,11 +32,11 @@ class Squared:
     """(prediction - y)^2."""
 
     def value(self, y: float, prediction: float) -> float:
-        """The loss of predicting ``prediction`` when ``y`` came."""
+        """The loss of predicting ``prediction`` when the label is ``y``."""
         return (prediction - y) ** 2
 
     def gradient(self, y: float, prediction: float) -> float:
-        """The derivative of ``value`` by ``prediction``."""
+        """The derivative of ``value`` with respect to ``prediction``."""
         return 2 * (prediction - y)
 
 
@@ -46,11 +46,11 @@ class Absolute:
     """``|prediction - y|``, with gradient 0 where the two agree."""
 
     def value(self, y: float, prediction: float) -> float:
-        """The loss of predicting ``prediction`` when ``y`` came."""
+        """The loss of predicting ``prediction`` when the label is ``y``."""
         return abs(prediction - y)
 
     def gradient(self, y: float, prediction: float) -> float:
-        """The derivative of ``value`` by ``prediction``."""
+        """The derivative of ``value`` with respect to ``prediction``."""
         return float(prediction > y) - float(prediction < y)
 
 
@@ -62,14 +62,14 @@ class Huber(Checked):
     threshold: Positive = 1.0
 
     def value(self, y: float, prediction: float) -> float:
-        """The loss of predicting ``prediction`` when ``y`` came."""
+        """The loss of predicting ``prediction`` when the label is ``y``."""
         error = abs(prediction - y)
         if error <= self.threshold:
             return 0.5 * error**2
         return self.threshold * (error - 0.5 * self.threshold)
 
     def gradient(self, y: float, prediction: float) -> float:
-        """The derivative of ``value`` by ``prediction``."""
+        """The derivative of ``value`` with respect to ``prediction``."""
         return min(max(prediction - y, -self.threshold), self.threshold)
 
 
@@ -81,12 +81,12 @@ class Pinball(Checked):
     level: Annotated[float, PROBABILITY] = 0.5
 
     def value(self, y: float, prediction: float) -> float:
-        """The loss of predicting ``prediction`` when ``y`` came."""
+        """The loss of predicting ``prediction`` when the label is ``y``."""
         error = y - prediction
         return max(self.level * error, (self.level - 1) * error)
 
     def gradient(self, y: float, prediction: float) -> float:
-        """The derivative of ``value`` by ``prediction``."""
+        """The derivative of ``value`` with respect to ``prediction``."""
         return (1 - self.level) * float(prediction > y) - self.level * float(prediction < y)
 
 
@@ -96,12 +96,12 @@ class Logistic:
     """log(1 + exp(-y prediction)) for labels -1 and +1."""
 
     def value(self, y: float, prediction: float) -> float:
-        """The loss of predicting ``prediction`` when ``y`` came."""
+        """The loss of predicting ``prediction`` when the label is ``y``."""
         margin = -y * prediction
         return max(margin, 0.0) + math.log1p(math.exp(-abs(margin)))
 
     def gradient(self, y: float, prediction: float) -> float:
-        """The derivative of ``value`` by ``prediction``."""
+        """The derivative of ``value`` with respect to ``prediction``."""
         margin = y * prediction
         return -y * (math.exp(-margin) if margin > 0 else 1.0) / (1 + math.exp(-abs(margin)))
 
@@ -116,7 +116,7 @@ BY_NAME: dict[str, type[Squared | Absolute | Huber | Pinball | Logistic]] = {
 
 
 def _has_methods(value: Any) -> bool:
-    # A number is refused even if it has the methods: a parameter reads it as a plain one, which lacks them.
+    # Refuses a number even if it has the methods: a parameter converts it to a plain number, which lacks them.
     return isinstance(value, Loss) and not isinstance(value, (str, type, numbers.Real))
 
 

@@ -47,6 +47,12 @@ class Bounds:
         self.log_factor = [0.0] * len(LEVELS)
         self.debt = [0.0] * len(LEVELS)
         self.late = 0  # the last label
+        self.origin = self.batch = self.last_batch = 0  # rows that were asked at one origin
+
+    def rows_at_once(self):
+        """How many rows are asked between two labels, if labels come in batches of four or more."""
+        rows = max(self.batch, self.last_batch)
+        return rows if rows >= 4 else 1
 
     def issued(self):
         """The bounds as issued: those of higher levels are no lower than those of lower levels."""
@@ -54,12 +60,15 @@ class Bounds:
         return [max(own[: k + 1]) for k in range(len(own))]
 
     def urgency(self):
-        """Debts count up to four times if labels are later than 24 rows."""
-        return clamp(self.late / 24, 1, 4)
+        """Debts count up to four times if labels are later than 24 rows, less if the rows of a batch repay half together."""
+        return min(clamp(self.late / 24, 1, 4), 0.5 / REPAID / self.rows_at_once())
 
     def urgent_debts(self):
         """By level, in single precision, as a ticket keeps them."""
-        return [float(np.float32(debt * self.urgency())) for debt in self.debt]
+        return [self.urgent_debt(k) for k in range(len(LEVELS))]
+
+    def urgent_debt(self, k):
+        return float(np.float32(self.debt[k] * self.urgency()))
 
     def shares(self):
         """The misses expected of intervals that wait for late labels, by level."""
@@ -67,7 +76,7 @@ class Bounds:
 
     def take(self, score):
         """Takes a score whose label came at once."""
-        today = self.issued()
+        today, self.late = self.issued(), 0
         for k, level in enumerate(LEVELS):
             if today[k] > 0:
                 self.log_factor[k] += STEP * ((score > today[k]) - (1 - level))
@@ -75,20 +84,23 @@ class Bounds:
 
     def take_late(self, score, issued, shares, late):
         """Takes a score by the bounds and expected misses issued ``late`` labels ago; one interval was issued since."""
-        aimed = self.shares()
+        if self.origin != self.rows - late:
+            self.origin, self.last_batch, self.batch = self.rows - late, self.batch, 0
+        self.batch += self.origin > 0  # before the first label, rows wait however labels come
+        aimed, in_batches, scale = self.shares(), self.rows_at_once() > 1, max(1, self.rows_at_once() * REPAID / 0.5)
         for k, level in enumerate(LEVELS):
-            if self.base[k] > 0:
+            if self.base[k] > 0 and not in_batches:
                 self.debt[k] += aimed[k] - (1 - level)
             if issued[k] > 0:
-                self.debt[k] += (score > issued[k]) - shares[k]
-            self.debt[k] = float(np.float32(clamp(self.debt[k] * (1 - FORGOTTEN), LEAST_DEBT, MOST_DEBT)))
+                self.debt[k] += (score > issued[k]) - (1 - level if in_batches else shares[k])
+            self.debt[k] = float(np.float32(clamp(self.debt[k] * (1 - FORGOTTEN), scale * LEAST_DEBT, scale * MOST_DEBT)))
         self.late = late
         self._count(score)
         if self.base[0] > 0:
             self.log_factor = [self._late_log_factor(k) for k in range(len(LEVELS))]
 
     def _late_log_factor(self, k):
-        debt = self.urgent_debts()[k]
+        debt = self.urgent_debt(k)
         share = share_aimed_at(LEVELS[k], debt)
         beyond = share - (1 - LEVELS[k] - REPAID * debt)  # what no share within the limits repays
         if share < 1 - LEVELS[-1]:

@@ -140,7 +140,7 @@ class Profiles:
 
 
 def run(X: Array, y: Array, core: Array, ahead: int) -> tuple[Array, Array]:
-    """What profiles, and what is usual, say about each row; the core's prediction where they say nothing."""
+    """The predictions of the profiles and of the baselines for each row; the core's where they have none."""
     d = X.shape[1]
     tables, fit, likely = Profiles(d), Fit(2 * SLOTS + 4 + d, 0.999, 1.0), Likely(np.zeros(2 * SLOTS + 9), 0.998)
     by_fit, by_usual, mean, waiting = core.copy(), core.copy(), 0.0, []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from .profiles import SEASONS, Profiles
@@ -26,11 +28,17 @@ class Tree:
         self.threshold = np.full(2**DEPTH - 1, np.finfo(np.float32).max, dtype=np.float32)
         self.leaf = np.zeros(2**DEPTH, dtype=np.float32)
 
-    def find_one(self, row: Array) -> int:
+    def find_one(self, row: list[float]) -> int:
         node = 0
         for _ in range(DEPTH):
-            node = 2 * node + 1 + int(row[self.feature[node]] > self.threshold[node])
+            feature, threshold = self.splits[node]
+            node = 2 * node + 1 + (row[feature] > threshold)
         return node - (2**DEPTH - 1)
+
+    @cached_property
+    def splits(self) -> list[tuple[int, float]]:
+        """The splits as Python's numbers, which are compared faster; first asked for when they are found."""
+        return list(zip(self.feature.tolist(), self.threshold.tolist(), strict=True))
 
     def find(self, X: Array) -> Array:
         node = np.zeros(len(X), dtype=int)
@@ -62,10 +70,12 @@ class Trees:
         self.part = min(columns, max(4, int(part * columns)), 32)
         self.X, self.y = np.zeros((ring, columns), dtype=np.float32), np.zeros(ring, dtype=np.float32)
         self.trees: list[Tree] = []
+        self.places = np.zeros((TREES, ring), dtype=int)  # the leaf of each row in each tree
         self.rows, self.next, self.errors, self.count = 0, 0, 0.0, 0.0
 
     def predict(self, row: Array) -> float:
-        return sum(float(tree.leaf[tree.find_one(row)]) for tree in self.trees)
+        values = row.tolist()
+        return sum(float(tree.leaf[tree.find_one(values)]) for tree in self.trees)
 
     def learn(self, row: Array, y: float, pace: int) -> None:
         if self.trees:
@@ -86,7 +96,9 @@ class Trees:
         return self.X[: min(self.rows, self.ring)]
 
     def _correct(self, row: Array, y: float) -> None:
-        places, error = [tree.find_one(row) for tree in self.trees], y
+        values, error = row.tolist(), y
+        places = [tree.find_one(values) for tree in self.trees]
+        self.places[: len(places), self.rows % self.ring] = places
         for tree, place in zip(self.trees, places, strict=True):
             error -= float(tree.leaf[place])
         if self.count > 20:
@@ -117,8 +129,9 @@ class Trees:
         left = self.y[who].astype(float)
         for k, tree in enumerate(self.trees):
             if k != at:
-                left -= tree.leaf[tree.find(self.X[who])]
+                left -= tree.leaf[self.places[k, who]]
         self.trees[at] = self._fitted(self.X[who], left, columns[: self.part])
+        self.places[at, :n] = self.trees[at].find(self._kept())
 
     def _fitted(self, X: Array, y: Array, columns: list[int]) -> Tree:
         tree, node = Tree(), np.zeros(len(y), dtype=int)

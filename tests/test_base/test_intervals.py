@@ -86,6 +86,18 @@ def test_the_half_width_is_the_tracked_quantile_times_the_variance(seed, level):
     assert run.predictions - run.lower == pytest.approx(run.upper - run.predictions, rel=1e-9, abs=1e-12)
 
 
+def test_half_an_interval_is_at_most_ten_times_the_largest_error():
+    """Far outside the rows so far, where the variance is a million times the usual."""
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((100, 3))
+    y = X @ np.ones(3) + rng.standard_normal(100)
+    model = dl.AROWR(intercept=False)
+    errors = model.run(X, y).errors
+    far = [1e5, 0.0, 0.0]
+    for lower, upper in (model.predict_interval(far, level=0.9), model.ask(far).interval(0.9)):
+        assert (upper - lower) / 2 == pytest.approx(10 * np.abs(errors).max(), rel=1e-9)
+
+
 def asked_and_told(model, X, y, late):
     """Asks for each row, and tells its ticket `late` rows later; returns the tickets."""
     tickets = []
@@ -109,14 +121,84 @@ def test_a_late_label_is_judged_by_the_bounds_issued_with_its_prediction(late, z
     rng = np.random.default_rng(late)
     y = rng.standard_t(3, 1500) * np.exp(2 * np.sin(np.arange(1500) / 200)) * (rng.random(1500) >= zeros)
     tickets = asked_and_told(dl.NLMS(intercept=False), np.zeros((1500, 1)), y, late)
+    bounds, issued, debts = coverage.Bounds(), [], []
+    for t in range(1500):
+        issued.append((bounds.issued(), bounds.shares()))
+        debts.append(bounds.urgent_debts())
+        if t >= late:
+            bounds.take_late(y[t - late] ** 2, *issued[t - late], late)
+    assert not any(ticket.prediction for ticket in tickets)
+    numbers = np.array([ticket.numbers[6:38] for ticket in tickets])
+    np.testing.assert_allclose(numbers[:, :16], [bound for bound, _ in issued], rtol=1e-9)
+    np.testing.assert_allclose(numbers[:, 16:], debts, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("batch", [2, 4, 24, 96])
+def test_labels_in_batches_are_judged_by_the_plain_formula(batch):
+    """All rows of a batch are asked before the first of its labels, which comes at once for the first row."""
+    rng = np.random.default_rng(batch)
+    y = rng.standard_t(3, 1500) * np.exp(2 * np.sin(np.arange(1500) / 200))
+    model, bounds, waiting = dl.NLMS(intercept=False), coverage.Bounds(), []
+    for t in range(1500):
+        waiting.append((model.ask([0.0]), y[t], bounds.issued(), bounds.shares()))
+        assert waiting[-1][0].numbers[6:22] == pytest.approx(waiting[-1][2], rel=1e-9)
+        assert waiting[-1][0].numbers[22:38] == pytest.approx(bounds.urgent_debts(), rel=1e-6, abs=1e-6)
+        if len(waiting) == batch:
+            for late, (ticket, label, *issued) in enumerate(waiting):
+                model.tell(ticket, label)
+                if late:
+                    bounds.take_late(label**2, *issued, late)
+                else:
+                    bounds.take(label**2)
+            model, waiting = dl.from_bytes(model.to_bytes()), []
+
+
+@pytest.mark.parametrize("batch", [12, 96, 200])
+@pytest.mark.parametrize("make", [dl.RLS, dl.Kalman, dl.Auto])
+def test_coverage_holds_when_labels_come_in_batches(make, batch):
+    """Steps that each row of a batch takes to repay the same misses would overshoot."""
+    rng = np.random.default_rng(batch)
+    X = rng.standard_normal((7000, 3))
+    y = X.sum(axis=1) + 0.5 * rng.standard_t(4, 7000)
+    model, tickets = make(), []
+    for start in range(0, 7000, batch):
+        asked = [model.ask(x) for x in X[start : start + batch]]
+        for ticket, label in zip(asked, y[start : start + batch], strict=True):
+            model.tell(ticket, label)
+        tickets += asked
+    for level in (0.8, 0.9, 0.95):
+        inside, _ = judged(tickets, y, level)
+        windows = np.convolve(inside[1000:], np.full(2000, 1 / 2000), "valid")
+        assert np.abs(windows - level).max() < 0.03
+
+
+@pytest.mark.parametrize("late", [2, 30, 100])
+def test_a_row_asked_before_the_first_label_counts_by_the_larger_of_two_scores(late):
+    """One uses the variance of a model that had learned nothing; the other is that of the model when the label came."""
+    rng = np.random.default_rng(late)
+    X = 50 + rng.standard_normal((1000, 2))
+    y = X @ [1, -2] + rng.standard_normal(1000)
+    tickets, at_once = (asked_and_told(dl.RLS(), X, y, rows) for rows in (late, 0))
+
+    def score(ticket, label):
+        return (label - ticket.prediction) ** 2 / ticket.numbers[3]
+
     bounds, issued = coverage.Bounds(), []
     for t, ticket in enumerate(tickets):
         issued.append((bounds.issued(), bounds.shares()))
-        assert ticket.prediction == 0
         assert ticket.numbers[6:22] == pytest.approx(issued[-1][0], rel=1e-9)
-        assert ticket.numbers[22:38] == pytest.approx(bounds.urgent_debts(), rel=1e-6, abs=1e-6)
-        if t >= late:
-            bounds.take_late(y[t - late] ** 2, *issued[t - late], late)
+        if (told := t - late) >= 0:
+            ways = [score(tickets[told], y[told]), score(at_once[told], y[told])]
+            bounds.take_late(max(ways) if told <= late else ways[0], *issued[told], late)
+
+
+def test_coverage_holds_from_the_start_if_a_model_without_labels_expects_large_errors():
+    rng = np.random.default_rng(3)
+    X = 50 + rng.standard_normal((4000, D))
+    y = X.sum(axis=1) + 30 * rng.standard_normal(4000)
+    inside, earned = judged(asked_and_told(dl.RLS(), X, y, 200), y, 0.9)
+    share = np.convolve(inside[earned], np.ones(WINDOW) / WINDOW, mode="valid")
+    assert np.abs(share - 0.9).max() < 0.03
 
 
 def test_tickets_of_the_largest_debts_survive_bytes():

@@ -167,5 +167,6 @@ def test_feature_names_are_checked_as_in_scikit_learn(rows):
     named = dl.RLS().fit(frame, y)
     with pytest.warns(UserWarning, match="X does not have valid feature names, but RLS was fitted with feature names"):
         named.predict(X)
-    with pytest.warns(UserWarning, match="X has feature names, but RLS was fitted without feature names"):
+    with pytest.warns(UserWarning, match="X has feature names, but RLS was fitted without feature names") as caught:
         dl.RLS().fit(X, y).predict(frame)
+    assert caught[0].filename == __file__

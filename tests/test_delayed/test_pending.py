@@ -6,6 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import driftline as dl
+from driftline.delayed import packed
+from driftline.errors import ModelFileError
 
 
 def stream(rows=60):
@@ -41,7 +43,7 @@ def test_an_id_asked_again_gives_the_same_answer_and_with_another_row_an_error()
     pending.learn_one("b", 5.0)
     assert pending.learner.predict_one(X[0]) != first
     assert pending.predict_one("a", X[0]) == first
-    with pytest.raises(ValueError, match="'a' waits with another row"):
+    with pytest.raises(ValueError, match="'a' belongs to a different row"):
         pending.predict_one("a", X[1])
     assert len(pending) == 1
 
@@ -64,7 +66,7 @@ def test_unknown_and_told_ids_are_errors_and_nothing_is_learned():
     for verb in (pending.learn_one, pending.hold_one):
         with pytest.raises(ValueError, match="'a' already has its label"):
             verb("a", y[0])
-        with pytest.raises(ValueError, match="'z' is not known"):
+        with pytest.raises(ValueError, match="no row with the id 'z' is waiting"):
             verb("z", y[0])
     with pytest.raises(ValueError, match="'a' already has its label"):
         pending.predict_one("a", X[0])
@@ -87,7 +89,7 @@ def test_the_oldest_are_let_go_and_counted():
     for number in range(5):
         pending.predict_one(number, X[number])
     assert (len(pending), pending.n_dropped_, list(pending)) == (3, 2, [2, 3, 4])
-    with pytest.raises(ValueError, match="1 is not known"):
+    with pytest.raises(ValueError, match="no row with the id 1 is waiting"):
         pending.learn_one(1, y[1])
     pending.learn_one(3, y[3])
     again = dl.from_bytes(pending.to_bytes())
@@ -193,7 +195,7 @@ def test_a_row_that_misses_a_value_may_be_asked_again(row):
 def test_a_row_with_and_without_names_is_not_the_same():
     pending = dl.Pending(dl.RLS())
     pending.predict_one("a", {"x": 1.0})
-    with pytest.raises(ValueError, match="'a' waits with a row whose features have names, and now they have none"):
+    with pytest.raises(ValueError, match="'a' belongs to a waiting row whose features have names, but now they have none"):
         pending.predict_one("a", [1.0])
 
 
@@ -216,6 +218,15 @@ def test_ids_are_forgotten_after_as_many_as_may_wait():
     pending.predict_one(0, [1.0])
     with pytest.raises(ValueError, match="1 already has its label"):
         pending.predict_one(1, [1.0])
+
+
+@pytest.mark.parametrize("damage", [lambda n: n[:-1], lambda n: np.append(n, 1.0)], ids=["too few", "too many"])
+def test_tickets_need_exactly_their_numbers(damage):
+    model = dl.RLS()
+    heads, numbers = packed.pack([model.ask([1.0, 2.0]), model.ask([3.0, 4.0])])
+    assert [ticket.x.tolist() for ticket in packed.unpack(heads, numbers)] == [[1.0, 2.0], [3.0, 4.0]]
+    with pytest.raises(ModelFileError, match="the tickets do not agree with their numbers"):
+        packed.unpack(heads, damage(numbers))
 
 
 def test_bad_arguments():

@@ -57,7 +57,7 @@ def test_text_and_times_are_the_features_written_by_hand(known):
 
 @pytest.mark.parametrize("learner", [dl.RLS(forgetting=0.98), dl.Auto()], ids=["RLS", "Auto"])
 def test_a_run_is_the_loop_of_single_rows(learner):
-    X, y = frame(120)
+    X, y = frame(121)
     whole, loop, cut = (dl.Forecaster(learner.clone(), steps=2) for _ in range(3))
     whole.run(X, y)
     for x, label in zip(X.to_dict("records"), y, strict=True):
@@ -120,3 +120,34 @@ def test_missing_values_are_refused_or_skipped():
         X.assign(price=np.where(X["shop"].isna(), np.nan, X["price"]), shop=X["shop"].fillna("north")), y
     )
     np.testing.assert_allclose(run.predictions, whole.predictions, rtol=1e-9)
+
+
+@pytest.mark.parametrize("known", [None, ["shop", "when"]], ids=["all known ahead", "some known ahead"])
+@pytest.mark.parametrize("make", [dl.RLS, dl.NLMS, dl.Auto], ids=lambda make: make.__name__)
+def test_rows_with_text_are_filled_in_as_the_learner_does(make, known):
+    """One step ahead, each row is learned before the next, so that the learner by itself says the same."""
+    X, y = frame(121)
+    X.loc[::7, "price"] = np.nan
+    rows = X.to_dict("records")
+    forecaster, alone = dl.Forecaster(make(missing="fill"), steps=2, known=known), make(missing="fill")
+    predictions = []
+    for x, label in zip(rows, y, strict=True):
+        predictions.append(alone.predict_one(x))
+        alone.learn_one(x, label)
+        forecaster.learn_one(x, label)
+    whole = dl.Forecaster(make(missing="fill"), steps=2, known=known)
+    run = whole.run(X, y)
+    assert whole.to_bytes() == forecaster.to_bytes()
+    if known is None:
+        assert run.predictions[:, 0] == pytest.approx(predictions, rel=1e-6, abs=1e-6)
+    assert np.isfinite(forecaster.forecast(rows[1:3]).predictions).all()
+
+
+def test_no_column_needs_to_be_known_ahead():
+    forecaster = dl.Forecaster(dl.RLS(), steps=2, known=[])
+    for t in range(10):
+        forecaster.learn_one({"size": float(t), "shop": "north" if t % 2 else "south"}, float(t))
+    forecast, ignored = forecaster.forecast([{}, {}]), {"size": 5.0, "shop": "west"}
+    assert len(forecast.predictions) == 2
+    assert np.array_equal(forecaster.forecast([ignored, ignored]).predictions, forecast.predictions)
+    assert np.array_equal(forecaster.forecast(pd.DataFrame(index=range(2))).predictions, forecast.predictions)

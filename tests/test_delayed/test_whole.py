@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 
 import driftline as dl
+from driftline.base import late
+from driftline.delayed import undo
+from driftline.delayed.parallel import in_parallel
 from driftline.features import Lags, Standardize
 from tests import patience
 from tests.test_base.test_guard import interrupted_at, landmarks
@@ -38,6 +41,16 @@ def pending(name):
     for number in range(3):
         made.learn_one(number, Y[number])
     made.hold_one(4, 1.0)
+    return made
+
+
+def pending_with_texts(name):
+    """The last row has no new text: its label is learned before its ticket, which holds another, is marked."""
+    made = dl.Pending(LEARNERS[name](), most=8)
+    for number, color in enumerate(["red", "blue", "red"]):
+        made.predict_one(number, {"color": color, "size": float(number)})
+    for number in range(2):
+        made.learn_one(number, Y[number])
     return made
 
 
@@ -133,6 +146,7 @@ CALLS = {
     "forecaster learns": (forecaster, LEARN["forecaster"]),
     "forecaster runs": (forecaster, lambda model: model.run(X[20:23], Y[20:23])),
     "pending learns": (pending, LEARN["pending"]),
+    "pending learns a row with texts": (pending_with_texts, lambda model: model.learn_one(2, Y[2])),
     "pending withdraws": (pending, lambda model: model.withdraw_one(4)),
     "pending asks": (pending, lambda model: [model.predict_one(number, X[number]) for number in range(8, 12)][:0]),
 }
@@ -142,7 +156,7 @@ CALLS = {
 @pytest.mark.parametrize("call", CALLS)
 def test_an_interrupt_at_any_line_leaves_it_whole_and_free(call, name, monkeypatch):
     """All of a call is done then, or nothing; what was asked before an interrupt may stay asked."""
-    monkeypatch.setattr("driftline.delayed.forecaster.cores", lambda: 1)  # a trace sees one thread
+    monkeypatch.setattr("driftline.delayed.parallel.cores", lambda: 1)  # a trace sees one thread
     make, act = CALLS[call]
     start, done = make(name), make(name)
     act(done)
@@ -158,3 +172,68 @@ def test_an_interrupt_at_any_line_leaves_it_whole_and_free(call, name, monkeypat
         model = copy.copy(start)
         assert interrupted_at(place, partial(act, model))
         assert model.to_bytes() in whole, f"line {place}"
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("calls", [0, 3, undo.MOST_CALLS, undo.MOST_CALLS + 2])
+def test_a_call_that_fails_between_two_steps_is_undone(calls, name, monkeypatch):
+    """The calls since the last export are repeated; with other models, or in another order, the bytes would differ."""
+    model, quiet = forecaster(name), forecaster(name)
+    for t in range(calls):
+        for each in (model, quiet):
+            each.learn_one(X[t % 40], Y[t % 40])
+    run, steps = late.run, []
+
+    def failing(learner, *arguments, **options):
+        steps.append(learner)
+        if len(steps) == 2:
+            raise KeyboardInterrupt
+        return run(learner, *arguments, **options)
+
+    monkeypatch.setattr(late, "run", failing)
+    with pytest.raises(KeyboardInterrupt):
+        LEARN["forecaster"](model)
+    assert len(steps) > 1
+    assert model.to_bytes() == quiet.to_bytes()
+    LEARN["forecaster"](model)
+    LEARN["forecaster"](quiet)
+    assert model.to_bytes() == quiet.to_bytes()
+
+
+def test_an_interrupt_while_threads_start_leaves_none_running(monkeypatch):
+    """An executor does not know the thread that is being started, and it would go on learning."""
+    monkeypatch.setattr("driftline.delayed.parallel.cores", lambda: 2)
+    start, threads = threading.Thread.start, []
+
+    def interrupted(thread):
+        threads.append(thread)
+        start(thread)
+        raise KeyboardInterrupt
+
+    model = forecaster("auto")
+    before = model.to_bytes()
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.run(X[20:], Y[20:])
+    monkeypatch.undo()
+    assert model.to_bytes() == before
+    for thread in threads:
+        thread.join(patience.SECONDS)
+    assert model.to_bytes() == before
+    other = forecaster("auto")
+    assert np.array_equal(model.run(X[20:], Y[20:]).predictions, other.run(X[20:], Y[20:]).predictions, equal_nan=True)
+
+
+def test_an_error_in_one_thread_ends_the_others():
+    ended = []
+
+    def work(number):
+        if number == 1:
+            raise ValueError("the second")
+        ended.append(number)
+        return number
+
+    with pytest.raises(ValueError, match="the second"):
+        in_parallel(work, 1000)
+    assert len(ended) < 999
+    assert in_parallel(lambda number: number * number, 50) == [number**2 for number in range(50)]

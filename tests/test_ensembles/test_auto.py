@@ -8,6 +8,7 @@ import pytest
 import driftline as dl
 from driftline import _core
 from tests.reference.auto import auto
+from tests.streams import looped
 
 
 def drifting(rows, d, seed, noise=0.3):
@@ -160,12 +161,7 @@ def test_outliers_row_by_row_and_in_blocks(dtype):
     X, y = drifting(700, 3, seed=20)
     y[[100, 300, 301, 302, 513, 690]] += [1e3, 1e5, 1e5, 1e5, -1e9, 1e12]
     whole, loop = dl.Auto(dtype=dtype), dl.Auto(dtype=dtype)
-    wanted = whole.run(X, y).predictions
-    got = []
-    for x, label in zip(X, y, strict=True):
-        got.append(loop.predict_one(x))
-        loop.learn_one(x, label)
-    assert np.array_equal(got, wanted)
+    assert np.array_equal(looped(loop, X, y), whole.run(X, y).predictions)
     assert whole.certificate().events["outliers"] == 4
     assert dl.checks.tools.same(whole.__getstate__(), loop.__getstate__())
 

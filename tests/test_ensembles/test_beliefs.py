@@ -175,10 +175,10 @@ def test_nothing_is_said_too_early():
         assert rows > 1 or "Trees split" not in "\n".join(words)
 
 
-def test_it_says_whether_the_past_helps_and_which_labels_did_not_count():
+def test_it_says_whether_the_past_helps_and_how_many_labels_were_not_learned():
     assert "\nEarlier labels and rows help a lot: " in "\n".join(in_words(wave=5.0))
     assert "\nEarlier labels and rows help little: " in "\n".join(in_words())
-    assert in_words(outlier=1e4)[-1] == "1 label far from all others, which no expert explained, did not count."
+    assert in_words(outlier=1e4)[-1] == "1 outlying label, which no expert explained, was not learned."
 
 
 def test_it_says_what_the_experts_beside_the_core_found():

@@ -13,17 +13,9 @@ from sklearn.utils.estimator_checks import check_estimator
 import driftline as dl
 from driftline.checks import expected_failures
 from driftline.checks.tools import same
-from tests.streams import EVERY, WORDS, labelled, told_in_another_thread
+from tests.streams import EVERY, WORDS, labelled, looped, told_in_another_thread
 
 seeds = st.integers(0, 2**32 - 1)
-
-
-def looped(model, X, y):
-    said = []
-    for x, label in zip(X, y.tolist(), strict=True):
-        said.append(model.predict_one(x))
-        model.learn_one(x, label)
-    return said
 
 
 @given(seeds, st.integers(1, 6), st.sampled_from(["DFOP", "RLS", "AAR", "Kalman"]))

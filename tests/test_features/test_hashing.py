@@ -15,6 +15,7 @@ from sklearn.feature_extraction import FeatureHasher
 import driftline as dl
 from driftline.checks.tools import require_same_state, same
 from driftline.features import Hashing, Lags, Standardize
+from tests.streams import looped
 
 VALUES = st.one_of(st.floats(-10, 10), st.integers(-5, 5), st.text(max_size=5))
 MAPPINGS = st.lists(st.dictionaries(st.text(max_size=9), VALUES, max_size=6), min_size=1, max_size=5)
@@ -136,14 +137,10 @@ def visits():
 )
 def test_a_learner_behind_takes_any_names_in_fixed_memory(make, visits, tmp_path):
     rows, y = visits
-    model, looped = make(), make()
+    model, loop = make(), make()
     run = model.run(rows, y)
-    said = []
-    for row, label in zip(rows, y.tolist(), strict=True):
-        said.append(looped.predict_one(row))
-        looped.learn_one(row, label)
-    np.testing.assert_array_equal(run.predictions, said)
-    require_same_state(looped, model, "state")
+    np.testing.assert_array_equal(run.predictions, looped(loop, rows, y))
+    require_same_state(loop, model, "state")
     assert np.mean(run.losses[100:]) < 0.5 * np.var(y)
     assert model.n_features_in_ == 64
     model.save(tmp_path / "model")

@@ -16,7 +16,7 @@ import driftline as dl
 from driftline.checks.tools import require_same, require_same_state
 from driftline.features import Lags, Polynomial, RandomFourier, Standardize, Steps, UnitNorm
 from tests.reference import Array, Case, Outcome, Reference
-from tests.streams import with_ones
+from tests.streams import looped, with_ones
 from tests.test_linear import test_rls as rls
 
 
@@ -59,15 +59,11 @@ def test_a_pipeline_is_transforming_by_hand_and_the_learner(make, rows):
 
 def test_a_run_in_blocks_is_the_loop_to_the_last_bit(make, rows, monkeypatch):
     X, y = rows
-    whole, looped = make(), make()
+    whole, loop = make(), make()
     monkeypatch.setattr("driftline.features.pipeline._ELEMENTS", 64)
     run = whole.run(X, y, weights_every=7)
-    said = []
-    for x, label in zip(X, y.tolist(), strict=True):
-        said.append(looped.predict_one(x))
-        looped.learn_one(x, label)
-    np.testing.assert_array_equal(run.predictions, said)
-    require_same_state(whole, looped, "state")
+    np.testing.assert_array_equal(run.predictions, looped(loop, X, y))
+    require_same_state(whole, loop, "state")
     monkeypatch.undo()
     np.testing.assert_array_equal(make().run(X, y, weights_every=7).weights, run.weights)
 
@@ -164,6 +160,21 @@ def test_a_refused_row_leaves_the_transformers_as_they_were():
             except ValueError:
                 break
         require_same(model.__getstate__(), before, "after the row")
+
+
+@pytest.mark.parametrize("row", [{"b": 1e200}, {"a": 1e200, "color": "blue"}], ids=["name", "text"])
+def test_a_skipped_row_that_leaves_the_range_behind_a_transformer_brings_no_feature(row):
+    """Its values are finite, so that the model has grown and the transformers have learned before the row is skipped."""
+    by_row, by_table = ((Polynomial(2) | Standardize() | dl.RLS(missing="skip")) for _ in range(2))
+    for model in (by_row, by_table):
+        for x in (0.1, 0.4, -0.2):
+            model.learn_one({"a": x, "color": "red"}, 2 * x)
+    before = by_row.__getstate__()
+    by_row.learn_one(row, 1.0)
+    require_same(by_row.__getstate__(), {**before, "skipped": 1}, "after the row")
+    if row.keys() == {"a", "color"}:
+        by_table.run(pd.DataFrame([row, row]), [1.0, 1.0])
+        require_same(by_table.__getstate__(), {**before, "skipped": 2}, "after the table")
 
 
 def test_a_row_that_leaves_the_range_between_two_transformers_is_refused(tmp_path):

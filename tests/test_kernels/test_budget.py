@@ -165,7 +165,7 @@ def test_wind_up_is_capped_and_reported(learner):
     run = model.run(X, np.sin(X[:, 0]))
     cert = model.certificate()
     assert cert.events["capped"] > 0
-    assert cert.conditions["the growth of S was never held back"] is False
+    assert cert.conditions["the growth of S was never capped"] is False
     assert 1e3 < model.tau_ < 1e10
     assert np.abs(run.predictions).max() < 1e3
 
@@ -206,7 +206,7 @@ def test_parameters_of_the_learner_within_follow_and_those_of_the_kernel_stay():
     X, y = np.random.default_rng(2).normal(size=(2, 50, 1))
     model = dl.Kernel(dl.RLS(forgetting=0.9), gamma=1.0, budget=10).fit(X, y[:, 0])
     model.set_params(learner__forgetting=0.99)
-    assert model.certificate().conditions["every row was learned by itself, with these parameters"] is False
+    assert model.certificate().conditions["the rows were learned one by one, with these parameters"] is False
     for change in ({"gamma": 2.0}, {"kernel": "linear"}, {"budget": 20}, {"learner": dl.AROWR()}, {"intercept": False}):
         before = model.__getstate__()
         with pytest.raises(ValueError, match=r"Kernel: .* cannot change once the learner has learned"):

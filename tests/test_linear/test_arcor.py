@@ -45,8 +45,8 @@ def threshold(schedule: Schedule, i: int) -> float:
 def project(w: Array, sigma: Array, radius: float | None) -> Array:
     """Vaits & Crammer 2011, Eq. (5): the point of the ball nearest to w in the norm of sigma^-1.
 
-    It is (I + a sigma)^-1 w; a by the paper's binary search in [0, (|w|/R - 1)/lambda_min], here with 120 halvings in
-    extended precision.
+    It is (I + a sigma)^-1 w; a by the paper's binary search in [0, (|w|/R - 1)/lambda_min], here with up to 120
+    halvings in extended precision.
     """
     if radius is None or math.hypot(*w) <= radius:
         return w
@@ -55,6 +55,8 @@ def project(w: Array, sigma: Array, radius: float | None) -> Array:
     low, high = np.longdouble(0), max(np.sqrt(u @ u) / radius - 1, np.longdouble(0)) / spectrum[0]
     for _ in range(120):
         a = (low + high) / 2
+        if a in (low, high):
+            break
         if np.sum((u / (1 + a * spectrum)) ** 2) > np.longdouble(radius) ** 2:
             low = a
         else:

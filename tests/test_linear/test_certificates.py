@@ -295,7 +295,7 @@ def test_nothing_is_claimed_once_parameters_changed_on_the_way(model, change):
     assert certificate.bound is None
     assert certificate.comparator is None
     assert certificate.events["retuned"] == 1
-    assert certificate.conditions == {"every row was learned by itself, with these parameters": False}
+    assert certificate.conditions == {"the rows were learned one by one, with these parameters": False}
 
 
 @pytest.mark.parametrize(

@@ -354,7 +354,7 @@ def test_after_wind_up_no_comparator_is_claimed():
     model.run(np.ones((500, 2)), np.ones(500))
     certificate = model.certificate()
     assert certificate.comparator is None
-    assert certificate.conditions == {"the growth of S was never held back": False}
+    assert certificate.conditions == {"the growth of S was never capped": False}
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

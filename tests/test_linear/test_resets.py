@@ -140,6 +140,16 @@ def test_an_eigenvalue_at_the_threshold_is_not_below_it():
             assert run.resets.tolist() == expected
 
 
+@pytest.mark.parametrize("time", [None, dl.Add(0.0)], ids=["factor", "packed"])
+@pytest.mark.parametrize("noise", [0.5, 1.0, 3.0])
+def test_rounding_does_not_decide_a_tie(noise, time):
+    """A row of length 1 leaves an eigenvalue of 1 / (1 + 1 / noise), at the threshold; in any direction, it is rounded."""
+    for a, b, c in ((3, 4, 5), (5, 12, 13), (8, 15, 17), (7, 24, 25), (20, 21, 29), (9, 40, 41), (12, 35, 37)):
+        for row in ([a / c, b / c], [b / c, a / c], [-a / c, b / c], [0.0, a / c, b / c], [a / c, 0.0, b / c]):
+            model = dl.SecondOrder(noise=noise, time=time, reset=dl.Below([1 / (1 + 1 / noise)]), intercept=False)
+            assert model.run([row], [1.0]).resets.size == 0
+
+
 def test_a_threshold_of_one_or_more_resets_on_every_row_that_is_below():
     zeros, ones = np.zeros((3, 2)), np.ones((3, 2))
     assert dl.ARCOR(schedule=[1.0], intercept=False).run(zeros, np.ones(3)).resets.size == 0

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.linalg import eigvalsh, inv
 
 import driftline as dl
@@ -80,3 +81,20 @@ CASES = [
     Case(start=0.001, time=dl.Add(1e-5), noise="complement"),
 ]
 REFERENCE = Reference(plain, CASES, precise)
+
+
+@pytest.mark.parametrize("reset", [dl.Below([0.95, 0.9, 0.85]), dl.Below(1.0), dl.Every(4)], ids=str)
+@pytest.mark.parametrize("d", [1, 3, 20])
+def test_rows_after_a_reset_have_complement_noise_as_well(d, reset):
+    """A reset makes S = I, so rows are shorter than 1, and the short cut for a row that resets S again must not be taken."""
+    rng = np.random.default_rng(d)
+    X = rng.normal(size=(60, d))
+    X *= rng.uniform(0.2, 0.95, size=(60, 1)) / np.linalg.norm(X, axis=1, keepdims=True)
+    y = X.sum(axis=1) + 0.1 * rng.normal(size=60)
+    expected = plain(X, y, noise="complement", reset=reset)
+    model = dl.SecondOrder(noise="complement", reset=reset, intercept=False)
+    run = model.run(X, y, weights_every=1)
+    assert np.any(np.diff(expected.resets) == 1) or isinstance(reset, dl.Every)
+    np.testing.assert_array_equal(run.resets, expected.resets)
+    np.testing.assert_allclose(run.predictions, expected.predictions, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(run.weights, expected.weights, rtol=1e-10, atol=1e-12)

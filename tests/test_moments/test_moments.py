@@ -51,7 +51,7 @@ def test_the_model_is_the_one_that_learned_row_by_row(forgetting, ridge, interce
     assert model._sums()["value"] == pytest.approx(expected._sums()["value"], rel=1e-9)
     certificate = model.certificate()
     assert (certificate.comparator, certificate.bound) == (None, None)
-    assert certificate.conditions["every row was learned by itself, with these parameters"] is False
+    assert certificate.conditions["the rows were learned one by one, with these parameters"] is False
     assert model.coef_[-1] == expected.coef_[-1] == 0.0
     assert model.covariance_[4, 4] == pytest.approx(expected.covariance_[4, 4], rel=1e-9)
     again, labels = stream(seed=1)

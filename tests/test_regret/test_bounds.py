@@ -166,6 +166,26 @@ def test_arcor_against_labels_that_fight_it(seed: int):
         arcor_bounds(fresh, X, y, u)
 
 
+def test_arcor_charges_each_step_by_the_interval_of_its_row():
+    """The sum of Theorem 1 row by row: a row before which n resets were made lies in interval n + 1."""
+    rng = np.random.default_rng(8)
+    noise, radius, q, T, d = 0.7, 2.0, 2.5, 40, 3
+    X = rng.normal(size=(T, d))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    u = within(rng.normal(size=(T, d)), radius, T)
+    learner = dl.ARCOR(noise=noise, radius=radius, schedule=q, intercept=False)
+    resets = learner.clone().run(X, u[:, 0]).resets.tolist()
+    assert len(resets) > 3
+    charged, interval = 0.0, 1
+    for t in range(1, T):
+        interval += t - 1 in resets
+        charged += math.dist(u[t], u[t - 1]) * (interval ** (q - 1) + 1)
+    for repaired, factor in ((False, 2), (True, 4)):
+        bound = regret.arcor_theorem_1(learner, X, u[:, 0], u, repaired=repaired)
+        term = bound.terms[f"{factor} R noise sum |step| / threshold"]
+        assert term == pytest.approx(factor * radius * noise * charged, rel=1e-12)
+
+
 def test_arcor_counts_intervals_and_not_restarts():
     """One direction, so that every restart comes as early as it can: Lemma 1 is then met with equality."""
     for noise in (0.1, 1.0, 10.0, 100.0):

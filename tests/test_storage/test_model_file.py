@@ -42,7 +42,13 @@ def parts(path):
 def forge(path, arrays, head, kind="learner", **meta):
     """A file with a checksum that agrees: what someone who means harm would write."""
     text = head if isinstance(head, str) else json.dumps({"kind": kind, "model": head})
-    whole = {"format": "driftline", "version": "5", "model": text, "sha256": model_file._digest(arrays, text), **meta}
+    whole = {
+        "format": "driftline",
+        "version": str(model_file.VERSION),
+        "model": text,
+        "sha256": model_file._digest(arrays, text),
+        **meta,
+    }
     path.write_bytes(to_bytes(arrays, metadata=whole))
 
 
@@ -188,8 +194,9 @@ def test_foreign_files_are_refused(path):
 def test_a_later_version_is_named(model, path):
     model.save(path)
     arrays, _, head = parts(path)
-    forge(path, arrays, head, version="6")
-    refuse(path, "written in format version '6'; this driftline reads version 5")
+    later = model_file.VERSION + 1
+    forge(path, arrays, head, version=str(later))
+    refuse(path, f"written in format version '{later}'; this driftline reads version {model_file.VERSION}")
 
 
 def test_an_unknown_learner_is_named(model, path):

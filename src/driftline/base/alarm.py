@@ -16,16 +16,16 @@ class Alarm:
     """Watches errors and raises an alarm when they become larger.
 
     Each error is ranked, by size and with its sign, in a sample of up to 384 earlier errors. The sample leaves out the
-    first 24 errors, when the model knows nothing yet. Once it is full, one error in four replaces another. As long as the
+    first 24 errors, those of an untrained model. Once it is full, one error in four replaces another. As long as the
     errors are exchangeable, all ranks are equally likely, whatever the distribution. Large errors, or errors shifted to
     one side, add to the evidence, counted from the row at which it is strongest: a CUSUM of the bets of a conformal test
-    martingale. Errors that depend on each other come in stretches; the alarm measures how much more sums of
-    neighbouring ranks vary than independent ones would, and counts the evidence for as much less. Among the first 384
-    errors, where little is known of that, errors that become three times as large or more are found by a bet of their own.
+    martingale. Dependent errors come in clusters: the alarm measures how much more sums of neighbouring ranks vary than
+    sums of independent ones would, and discounts the evidence accordingly. Among the first 384 errors, when the dependence
+    is not yet known well, an additional bet finds errors that become three times as large or more.
 
-    An alarm means that the model fits worse than it did: the target jumped, or there is more noise. It changes nothing
-    in the learner. The first 64 errors raise no alarm, and neither do the 64 errors after an alarm. If these are larger
-    than the errors before, later errors are compared with them alone. NaN is ignored.
+    An alarm means that the model fits worse than before: the target jumped, or there is more noise. It does not change the
+    learner. The first 64 errors raise no alarm, and neither do the 64 errors after an alarm. If these are larger than the
+    errors before, later errors are compared with them alone. NaN is ignored.
 
     Args:
         false_every: the least average number of rows between two false alarms. For dependent errors this is measured, not

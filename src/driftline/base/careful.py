@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from operator import call
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +21,20 @@ from driftline.tables.inputs import Array, Name
 
 if TYPE_CHECKING:
     from driftline.base.learner import Learner
+
+
+def read(learner: Learner, x: Any, where: str, *, grow: bool) -> tuple[Any, list[Name] | None]:
+    """A row as an array or a sparse row, and the names of its features, if any."""
+    door = learner._door
+    if not grow and learner.missing != "skip":
+        door.refuse_bad_items(x, where)
+    return door.read(x, where, grow=grow)
+
+
+def fits(learner: Learner, row: Any) -> bool:
+    """Whether the core can take a row as it is, without growing."""
+    core = learner._core
+    return core is not None and bool((row.width if isinstance(row, SparseRows) else row.size) == core.features)
 
 
 def predict(learner: Learner, x: Any, where: str, out: Outputs) -> None:
@@ -90,15 +103,18 @@ def tell(learner: Learner, ticket: Any, y: Any, sample_weight: float | None) -> 
     if isinstance(checked, _Skipped):
         _pass_over(learner, checked, told)
         return
-    if checked.is_void or (known is None and learner._core is not None and _told(learner, inner, checked)):
+    core = learner._core
+    if checked is None or (core is not None and known is None and _step(learner, checked.batch, partial(core.tell, inner))):
         told()
         return
     attempt = copy.copy(inner)  # some parts may be told before another refuses
     with learner._guard.transaction(learner) as transaction:
-        learner._expect(checked.y)
+        learner._expect(checked.batch.y)
         learner._meet(checked.row, checked.names)
         learner._mark()
-        lost = 0 if _told(learner, attempt, checked) else learner._tell_block(attempt, checked.batch)
+        assert learner._core is not None
+        done = _step(learner, checked.batch, partial(learner._core.tell, attempt))
+        lost = 0 if done else learner._tell_block(attempt, checked.batch)
         _settle(learner, transaction.before, lost, known)
         stability.warn_of_memory(learner)
         _end(transaction, told)
@@ -135,47 +151,22 @@ def tell_part(learner: Learner, ticket: Ticket, y: float, weight: float | None, 
     checked = _checked_row(learner, _widened(learner, ticket.x), y, weight, where)
     if isinstance(checked, _Skipped):
         _keep_place(learner, checked)
-    elif not checked.is_void and not _told(learner, ticket, checked):
-        learner._tell_block(ticket, checked.batch)
+    elif checked is not None:
+        assert learner._core is not None
+        if not _step(learner, checked.batch, partial(learner._core.tell, ticket)):
+            learner._tell_block(ticket, checked.batch)
     ticket.told = True
 
 
-def _told(learner: Learner, ticket: Ticket, checked: _CheckedRow) -> bool:
-    """Learns a ticket's label in one step. Returns False if it needs a replay."""
-    core = learner._core
-    assert core is not None
-    weight = None if checked.weight is None else float(checked.weight[0])
-    while (status := core.tell(ticket, checked.y[0], weight)) is not Status.DONE:
-        if status is Status.UNREAD:
-            return False
-        learner._serve(status, checked.batch)
-    return True
-
-
-@dataclass(frozen=True)
-class _CheckedRow:
-    """A row to be learned, read and checked."""
+class _CheckedRow(NamedTuple):
+    """A row to be learned, read and checked; ``batch`` is the row as a block of one, with its label and weight."""
 
     row: Any
     names: list[Name] | None
-    y: Array
-    weight: Array | None
-    where: str
-    number: int | None = None
-
-    @property
-    def is_void(self) -> bool:
-        """Whether there is nothing to learn, because the weight is 0."""
-        return self.weight is not None and self.weight[0] == 0
-
-    @property
-    def batch(self) -> Batch:
-        """The row as a block of one."""
-        return Batch(_block(self.row), self.y, self.weight, self.where, self.number)
+    batch: Batch
 
 
-@dataclass(frozen=True)
-class _Skipped:
+class _Skipped(NamedTuple):
     """A row that is skipped, because a value is missing. It keeps its place if later rows look back on it."""
 
     row: Any
@@ -185,8 +176,8 @@ class _Skipped:
 
 def _checked_row(
     learner: Learner, x: Any, y: Any, sample_weight: float | None, where: str, number: int | None = None
-) -> _CheckedRow | _Skipped:
-    """Reads a row and its label."""
+) -> _CheckedRow | _Skipped | None:
+    """Reads a row and its label; None if there is nothing to learn, because the weight is 0."""
     label = replay.as_label(learner, y, where)
     weight = inputs.as_weights(sample_weight, 1, where, number=False)
     row, names = learner._read(x, where, grow=True)
@@ -198,7 +189,9 @@ def _checked_row(
         if dense:
             learner._door.refuse_bad(row, where, names)
         learner._door.refuse_bad_label(label, where, numbered(number, " in "))
-    return _CheckedRow(row, names, np.array([label]), weight, where, number)
+    if weight is not None and weight[0] == 0:
+        return None
+    return _CheckedRow(row, names, Batch(_block(row), np.array([label]), weight, where, number))
 
 
 def _pass_over(learner: Learner, skipped: _Skipped, *more: Callable[[], None]) -> None:
@@ -229,7 +222,10 @@ def learn(learner: Learner, x: Any, y: Any, sample_weight: float | None, status:
     if isinstance(checked, _Skipped):
         _pass_over(learner, checked)
         return
-    if checked.is_void or (known is None and learner._fits(checked.row) and _step(learner, checked.batch, status)):
+    if checked is None:
+        return
+    core, fits = learner._core, known is None and learner._fits(checked.row)
+    if core is not None and fits and _step(learner, checked.batch, partial(core.learn, checked.row), status):
         return
     with learner._guard.transaction(learner) as transaction:
         _absorb(learner, checked, known, transaction.before)
@@ -242,7 +238,7 @@ def learn_within(learner: Learner, x: Any, y: Any, weight: float | None, where: 
     checked = _checked_row(learner, x, y, weight, where, number)
     if isinstance(checked, _Skipped):
         _keep_place(learner, checked)
-    elif not checked.is_void:
+    elif checked is not None:
         _absorb(learner, checked, known, learner.__getstate__(), resets)
 
 
@@ -250,23 +246,20 @@ def _absorb(
     learner: Learner, checked: _CheckedRow, known: Intake | None, before: dict[str, Any], resets: Array | None = None
 ) -> None:
     """Learns a row, growing the model first if needed."""
-    learner._expect(checked.y)
+    learner._expect(checked.batch.y)
     learner._meet(checked.row, checked.names)
-    out = Outputs(replay.room(learner, 1), resets=resets if learner._can_reset else None)
+    out = Outputs(replay.room(learner, 1), resets=resets if resets is not None and learner._can_reset else None)
     lost = learner._replay_block(checked.batch, out)
     _settle(learner, before, lost, known)
 
 
-def _step(learner: Learner, batch: Batch, status: Status) -> bool:
-    """Learns the only row of a batch in one step. Returns False if it needs a replay."""
-    core, y = learner._core, batch.y
-    assert core is not None
-    assert y is not None
-    row = batch.x if isinstance(batch.x, SparseRows) else batch.x[0]
+def _step(learner: Learner, batch: Batch, take: Callable[[Any, Any], Status], status: Status = Status.UNREAD) -> bool:
+    """Passes the label and the weight of a row to the core's step. Returns False if the row needs a replay."""
+    assert batch.y is not None
     weight = None if batch.weight is None else float(batch.weight[0])
     if status is not Status.UNREAD:
         learner._serve(status, batch)
-    while (status := core.learn(row, y[0], weight)) is not Status.DONE:
+    while (status := take(batch.y[0], weight)) is not Status.DONE:
         if status is Status.UNREAD:
             return False
         learner._serve(status, batch)

@@ -28,7 +28,7 @@ _WORTH_THREADS = 2**17  # operations; for fewer, starting threads costs more tha
 
 
 def exclusive(method: Callable[Concatenate[C, P], R]) -> Callable[Concatenate[C, P], R]:
-    """Makes a method raise if a second thread calls it meanwhile."""
+    """Makes a method raise if a second thread calls it meanwhile: the cores of the parts would notice only one by one."""
 
     @wraps(method)
     def alone(self: C, /, *arguments: P.args, **options: P.kwargs) -> R:
@@ -82,7 +82,7 @@ class Composite:
     # Growth.
 
     def meet(self, row: Array) -> None:
-        """Takes the first row, which may settle a choice."""
+        """Passes the first row to the members, which may derive parameters from it."""
         for member in self.members:
             member._meet(row, self._names)
 
@@ -176,7 +176,7 @@ class Composite:
         raise NotImplementedError
 
     def update_by_row(self, x: Any, y: Any, weight: Any) -> Update | None:
-        """What learning a row does; None if that takes a transaction, or Python must read the row."""
+        """The update for a row; None if it takes a transaction, or Python must read the row."""
         raise NotImplementedError
 
     def replay(self, batch: Batch, out: Outputs) -> int:
@@ -188,7 +188,7 @@ class Composite:
         raise NotImplementedError
 
     def update_by_ticket(self, ticket: Ticket, y: Any, weight: Any) -> Update | None:
-        """What learning the label of a ticket that :meth:`takes` accepts does; None as for :meth:`update_by_row`."""
+        """The update for the label of a ticket that :meth:`takes` accepts; None as for :meth:`update_by_row`."""
         raise NotImplementedError
 
     def tell_parts(self, ticket: Ticket, batch: Batch) -> None:
@@ -208,7 +208,7 @@ class Composite:
         return in_one_go(self.update_told(ticket, y, weight))
 
     def update_told(self, ticket: Any, y: Any, weight: Any) -> Update | None:
-        """What telling a ticket does, including that it counts as told; None also if the ticket does not fit."""
+        """Like :meth:`update_by_ticket`, and marks the ticket as told; None also if the ticket does not fit."""
         update = self.update_by_ticket(ticket, y, weight) if self.takes(ticket) else None
         return together([update], [partial(setattr, ticket, "told", True)])
 
@@ -221,7 +221,7 @@ class Composite:
         return core
 
     def ask_each_member(self, x: Any, ahead: int | None, kind: type[Any]) -> list[Any] | None:
-        """The members' tickets for a row; None where Python must read the row or there is no mark yet."""
+        """The members' tickets for a row; None if Python must read the row or there is no mark yet."""
         parts = [self.marked(member).ask(x, ahead, kind) for member in self.members] if self.mark else [None]
         return None if None in parts else parts
 
@@ -231,7 +231,7 @@ class Composite:
         return fits and ticket.parts is not None and ticket.labels <= self.rows
 
     def telling(self, part: Learner, ticket: Ticket, y: Any, weight: Any) -> Update | None:
-        """What it does to a part to learn the label of its ticket."""
+        """The update by which a part learns the label of its ticket."""
         core = self.marked(part)
         if isinstance(core, Composite):
             return core.update_told(ticket, y, weight)
@@ -260,14 +260,14 @@ class Composite:
 
         Returns the predictions, (rows, members), the snapshots of the weights, and the number of rows skipped.
         """
-        said = np.empty((len(self.members), len(batch)))
+        predicted = np.empty((len(self.members), len(batch)))
         snapshots = [
             np.empty((len(batch) // every, len(core_of(member).weights()))) if every else None for member in self.members
         ]
 
         def work(number: int) -> int:
             own = Batch(batch.x, y[number], batch.weight, batch.where, batch.start, batch.names)
-            out = Outputs(said[number], weights=snapshots[number], every=every)
+            out = Outputs(predicted[number], weights=snapshots[number], every=every)
             return self.members[number]._replay_block(own, out)
 
         numbers = range(len(self.members))
@@ -278,7 +278,7 @@ class Composite:
                 skipped = list(pool.map(work, numbers))
         else:
             skipped = [work(number) for number in numbers]
-        return said.T, [part for part in snapshots if part is not None], skipped[0]
+        return predicted.T, [part for part in snapshots if part is not None], skipped[0]
 
 
 def core_of(learner: Learner) -> Any:
@@ -300,10 +300,10 @@ def tell_each(
 
 
 class Update:
-    """What learning a row does to a composite: steps, then native calls. Only the first step may refuse the row.
+    """How a composite learns a row: steps, then further native calls. Only the first step may refuse the row.
 
-    A step is a native call, and a verb for rows that this call leaves to Python. Composites within others contribute the
-    native steps of their own parts, so that all of them run in one go.
+    A step is a native call, with a Python function for rows that this call cannot read. Composites within others contribute
+    the native steps of their own parts, so that all of them run in one go.
     """
 
     __slots__ = ("steps", "then")
@@ -313,7 +313,7 @@ class Update:
 
 
 def learning(part: Learner, row: Any, y: Any, weight: Any = None) -> Update | None:
-    """What it does to a part to learn a row."""
+    """The update by which a part learns a row."""
     core = core_of(part)
     if isinstance(core, Composite):
         return core.update_by_row(row, y, weight)

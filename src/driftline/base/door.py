@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -11,6 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from driftline.base.batch import numbered
+from driftline.errors import warn
 from driftline.tables import inputs
 from driftline.tables.inputs import Array, Name, Table
 
@@ -48,8 +48,7 @@ class Door:
         items = inputs.as_items(x, where)
         names = self.known_names(where)
         if grow or self.features is None:
-            known = set(names)
-            names = names + [name for name in items if name not in known]
+            names = list(dict.fromkeys([*names, *items]))
         return np.array([items.get(name, 0.0) for name in names], dtype=np.float64), names
 
     def known_names(self, where: str) -> list[Name]:
@@ -88,7 +87,7 @@ class Door:
             text = f"X does not have valid feature names, but {self.owner} was fitted with feature names"
         else:
             text = f"X has feature names, but {self.owner} was fitted without feature names"
-        warnings.warn(text, stacklevel=5)
+        warn(text, UserWarning)
 
     # Bad values.
 

@@ -41,7 +41,7 @@ class Intake(ColumnEncoder):
         self.fill, self.named = fill, named
 
     def know_numbers(self, names: Iterable[Name]) -> None:
-        """Enters columns of numbers that are features already."""
+        """Adds columns of numbers whose features the learner already has."""
         for name in names:
             self.add(name, kinds.NUMBER).met = True
             self.features.append((name, VALUE))
@@ -53,7 +53,7 @@ class Intake(ColumnEncoder):
         Args:
             columns: the columns of some rows.
             where: the caller's name, for messages.
-            what: how messages call a column: a format string that takes its name.
+            what: how messages refer to a column: a format string that takes its name.
             learned: which rows are learned from; these may bring new columns.
         """
         direct = self._direct(columns)
@@ -322,8 +322,9 @@ class EncodedTable(Table):
         return ~np.concatenate([self.piece(at, min(at + inputs.BLOCK_ROWS, self.rows)).lost for at in pieces])
 
 
-def as_table(learner: Learner, table: Table, where: str) -> Table:
-    """The table, wrapped in an :class:`EncodedTable` if the learner's core cannot take it as it is."""
+def as_table(learner: Learner, X: Any, where: str) -> Table:
+    """Rows as a table: an :class:`EncodedTable` if the learner's core cannot take them as they are."""
+    table = inputs.as_table(X, where)
     if not learner._encodes or isinstance(table, EncodedTable):
         return table
     if learner.missing != FILL:

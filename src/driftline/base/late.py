@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from driftline._core import LateRows, Level, Outputs, Status
 from driftline.base.batch import Batch
+from driftline.base.intake import FILL
 from driftline.base.ticket import Ticket
 from driftline.tables.inputs import Array, Name
 
@@ -48,11 +49,12 @@ def run(
     names: list[Name] | None = None,
     where: str,
     start: int | None = 0,
+    undo: bool = True,
 ) -> tuple[Outputs, Waiting]:
     """Predicts each row when the labels through ``ahead`` rows before it are known.
 
     Args:
-        learner: learns all rows, or none if an error is raised.
+        learner: learns all rows.
         x: (rows, features).
         y: the rows' labels; NaN for labels that never come, if the learner skips missing values.
         ahead: how many rows behind the labels are; 1 means that each row is learned before the next is predicted.
@@ -61,6 +63,7 @@ def run(
         names: feature names.
         where: the caller's name, for messages.
         start: the number of the first row, for messages.
+        undo: whether the learner is as before after an error; otherwise the caller restores it.
 
     Returns:
         predictions and ends of the intervals, and the ``ahead`` - 1 rows that wait now.
@@ -69,18 +72,29 @@ def run(
     out = Outputs(np.empty(len(x)), lower=lower, upper=upper, level=level)
     if not len(x) and not len(waiting):
         return out, waiting
-    with learner._guard.transaction(learner):
-        if learner._core is None and learner.missing != "fill":
+    guard = learner._guard
+    with guard.transaction(learner) if undo else guard.claim(only=True):
+        if learner._core is None and learner.missing != FILL:
             learner._meet(_first_whole(learner, x, y), names)
         learner._mark()
-        if is_native(learner):
+        if learner._runs_late_natively and not (len(x) == 1 and x.size and np.isfinite(x).all()):
             return out, _natively(learner, x, y, ahead, waiting, out, names, where, start)
-    return out, _singly(learner, x, y, ahead, waiting, out)
+    before = learner.__getstate__() if undo else None  # one row, too, which takes less time
+    try:
+        return out, _singly(learner, x, y, ahead, waiting, out, names)
+    except BaseException:  # each tell is a transaction of its own
+        if before is not None:
+            learner._roll_back(before)
+            if not learner.n_seen_:
+                learner._forget()
+        raise
 
 
-def is_native(learner: Learner) -> bool:
-    """Whether a started learner replays late labels in native code; tickets then stay valid if a row is refused."""
-    return learner._runs_late_natively
+def row_for(learner: Learner, row: Array, names: list[Name] | None) -> Any:
+    """A row as ``learner.ask`` takes it. A learner that fills in missing values meets new features by their names."""
+    if not len(row):
+        return {}
+    return row if names is None or learner.missing != FILL else dict(zip(names, row.tolist(), strict=True))
 
 
 def _first_whole(learner: Learner, x: Array, y: Array) -> Array:
@@ -127,25 +141,20 @@ def array_of(learner: Learner, ticket: Ticket) -> Array:
     return np.concatenate([row, np.zeros(learner.n_features_in_ - len(row))])
 
 
-def _singly(learner: Learner, x: Array, y: Array, ahead: int, waiting: Waiting, out: Outputs) -> Waiting:
-    tickets = [copy.copy(ticket) for ticket in waiting.tickets]  # the originals stay valid if a label is refused
-    labels, told, before = [*waiting.labels.tolist(), *y.tolist()], 0, learner.__getstate__()
-    try:
-        for t in range(len(x) + 1):
-            while told < len(tickets) - ahead + 1:
-                learner.tell(tickets[told], labels[told])
-                told += 1
-            if t < len(x):
-                ticket = learner.ask(x[t] if x.shape[1] else {}, ahead)
-                out.predictions[t] = ticket.prediction
-                if out.lower is not None:
-                    out.lower[t], out.upper[t] = ticket.ends(out.level)
-                tickets.append(ticket)
-    except BaseException:  # each tell is a transaction of its own
-        learner._roll_back(before)
-        if not learner.n_seen_:
-            learner._forget()
-        raise
+def _singly(
+    learner: Learner, x: Array, y: Array, ahead: int, waiting: Waiting, out: Outputs, names: list[Name] | None
+) -> Waiting:
+    tickets, labels, told = list(waiting.tickets), [*waiting.labels.tolist(), *y.tolist()], 0
+    for t in range(len(x) + 1):
+        while told < len(tickets) - ahead + 1:
+            learner.tell(copy.copy(tickets[told]), labels[told])  # the original stays valid if the caller undoes this
+            told += 1
+        if t < len(x):
+            ticket = learner.ask(row_for(learner, x[t], names), ahead)
+            out.predictions[t] = ticket.prediction
+            if out.lower is not None:
+                out.lower[t], out.upper[t] = ticket.ends(out.level)
+            tickets.append(ticket)
     return Waiting(tickets[told:], np.array(labels[told:]))
 
 

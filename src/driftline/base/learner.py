@@ -8,12 +8,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from driftline import extensions
-from driftline._core import Outputs, SparseRows, Status
+from driftline._core import Outputs, Status
 from driftline.base import careful, growth, intake, levels, params, record, replay, sklearn, state, table_verbs
 from driftline.base.batch import Batch, numbered
 from driftline.base.certificate import Certificate
 from driftline.base.door import LARGEST, Door
-from driftline.base.intake import EncodedTable, Intake
+from driftline.base.intake import Intake
 from driftline.base.model import Model
 from driftline.base.native import Core
 from driftline.base.rules import whole
@@ -21,8 +21,7 @@ from driftline.base.run import Run
 from driftline.base.ticket import Ticket, mark_core
 from driftline.errors import not_fitted
 from driftline.storage.model_file import Saved
-from driftline.tables import inputs
-from driftline.tables.inputs import Array, Name, Table
+from driftline.tables.inputs import Array
 
 _AHEAD = whole(1, 10**15)  # a ticket keeps it as a float
 _DONE, _UNREAD = Status.DONE, Status.UNREAD  # enum members are slower to look up than a short row is to learn
@@ -190,21 +189,12 @@ class Learner(Model, Saved):
 
     @property
     def _runs_late_natively(self) -> bool:
-        """Whether the core can process whole tables whose labels come late."""
+        """Whether the core replays tables whose labels come late; tickets then stay valid if a row is refused."""
         return self._intake is None and hasattr(self._direct, "run_late")
 
     _mark = mark_core
-
-    def _read(self, x: Any, where: str, *, grow: bool) -> tuple[Any, list[Name] | None]:
-        """A row as an array or a sparse row, and the names of its features, if any."""
-        door = self._door
-        if not grow and self.missing != "skip":
-            door.refuse_bad_items(x, where)
-        return door.read(x, where, grow=grow)
-
-    def _fits(self, row: Any) -> bool:
-        """Whether the core can take a row as it is, without growing."""
-        return self._core is not None and (row.width if isinstance(row, SparseRows) else row.size) == self._core.features
+    _read = careful.read
+    _fits = careful.fits
 
     # Many rows at once.
 
@@ -226,28 +216,17 @@ class Learner(Model, Saved):
             return self._learn_table(X, y, sample_weight, f"{type(self).__name__}.run", weights_every, level)
 
     _learn_table = table_verbs.learn
+    _as_table = intake.as_table
+    _check_table = table_verbs.check
     _replay = replay.replay
     _replay_block = replay.replay_natively
     _tell_block = replay.tell_natively
-
-    def _as_table(self, X: Any, where: str) -> Table:
-        return intake.as_table(self, inputs.as_table(X, where), where)
-
-    def _check_table(self, table: Table, where: str) -> None:
-        if not isinstance(table, EncodedTable):  # which checks its columns itself
-            self._door.check(table, where, warn=True)
 
     # scikit-learn's verbs.
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Starts from scratch and learns the rows once, in order. An error leaves the learner unchanged."""
-        where = f"{type(self).__name__}.fit"
-        with self._guard.transaction(self):
-            self._forget()
-            self._skipped = 0
-            self._learn_table(X, y, sample_weight, where)
-            if self._core is None:
-                raise ValueError(f"{where}: nothing to learn: every row has zero sample_weight or a missing value")
+        table_verbs.fit(self, X, y, sample_weight)
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

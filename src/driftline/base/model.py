@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -68,8 +69,8 @@ class Model(river.Estimator):
         return as_objects(self._names)
 
 
-def as_objects(names: list[Name]) -> Array:
-    """Names as an array of objects."""
-    out = np.empty(len(names), dtype=object)
-    out[:] = names
+def as_objects(values: Sequence[Any]) -> Array:
+    """Values of any type as an array of objects."""
+    out = np.empty(len(values), dtype=object)
+    out[:] = values
     return out

@@ -1,4 +1,4 @@
-"""Many rows through a learner's core, block by block."""
+"""Runs many rows through a learner's core, block by block."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ def room(learner: Learner, rows: int) -> Array:
 
 
 def write_start(out: Outputs) -> None:
-    """Writes the predictions of a learner without a core, which knows nothing yet."""
+    """Writes the predictions of a learner that has no core yet: 0, with infinite intervals."""
     out.predictions[:] = 0.0
     if out.lower is not None:
         out.lower[:], out.upper[:] = -np.inf, np.inf
 
 
 def first_learned(learner: Learner, table: Table, y: Array, weight: Array | None) -> Array:
-    """The first row of a table that has all its values and a weight: the others decide nothing."""
+    """The first row of a table that will be learned: it has a label, a weight and all its values."""
     door = learner._door
     counts: Array = np.abs(y) <= door.largest
     counts = counts if counts.ndim == 1 else np.all(counts, axis=1)

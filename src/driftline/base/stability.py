@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 import sys
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from driftline.errors import DriftlineWarning
+from driftline.errors import warn
 from driftline.tables.inputs import Array
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ def concerns(learner: Learner) -> list[str]:
 
 def warn_of_memory(learner: Learner) -> None:
     """Warns of a memory that is too short, once for each model. Called when the core is made or grows."""
-    if "memory" not in learner._warned and _hasty(learner) is not None:
+    if "memory" not in learner._warned and _forgetful(learner) is not None:
         learner._next_look = 2 * learner.n_seen_  # the check takes O(d^3)
         if words := short_memory(learner):
             _warn(learner, "memory", words)
@@ -44,16 +43,8 @@ def warn_of_range(learner: Learner) -> None:
 
 
 def _warn(learner: Learner, kind: str, words: str) -> None:
-    issue(words)
+    warn(words)
     learner._warned = learner._warned | {kind}
-
-
-def issue(words: str) -> None:
-    """Issues a warning that points at the line that called driftline."""
-    level, frame = 1, sys._getframe()
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("driftline."):
-        level, frame = level + 1, frame.f_back
-    warnings.warn(words, DriftlineWarning, stacklevel=level)
 
 
 def short_memory(learner: Learner) -> str:
@@ -61,17 +52,17 @@ def short_memory(learner: Learner) -> str:
 
     Whether it does depends on the rows. Until there are twice as many as weights, the warning is about a risk.
     """
-    hasty = _hasty(learner)
-    if hasty is None:
+    forgetful = _forgetful(learner)
+    if forgetful is None:
         return ""
-    width, memory = hasty._weights.shape[-1], hasty._unbounded_memory()
-    if hasty.n_seen_ < 2 * width:
-        return risk_of_memory(hasty, width)
-    if _are_determined(hasty.covariance_):  # type: ignore[attr-defined]
+    width, memory = forgetful._weights.shape[-1], forgetful._unbounded_memory()
+    if forgetful.n_seen_ < 2 * width:
+        return risk_of_memory(forgetful, width)
+    if _are_determined(forgetful.covariance_):  # type: ignore[attr-defined]
         return ""
     return (
-        f"{type(hasty).__name__}: a memory of {memory:.3g} rows does not determine {width} weights: inputs are constant or "
-        f"collinear for longer than that, so predictions may run away. Remedies: {_REMEDIES}"
+        f"{type(forgetful).__name__}: a memory of {memory:.3g} rows does not determine {width} weights: inputs are constant "
+        f"or collinear for longer than that, so predictions may run away. Remedies: {_REMEDIES}"
     )
 
 
@@ -86,15 +77,15 @@ def risk_of_memory(learner: Learner, width: int) -> str:
     )
 
 
-def _hasty(learner: Learner) -> Learner | None:
-    """The learner, or the first within it, that remembers fewer rows than it has weights and does not bound them."""
+def _forgetful(learner: Learner) -> Learner | None:
+    """The learner, or the first within it, whose memory is shorter than its weights are many, with nothing to bound them."""
     if learner._core is None:
         return None
     for member in getattr(learner._core, "members", ()):
-        if (hasty := _hasty(member)) is not None:
-            return hasty
+        if (forgetful := _forgetful(member)) is not None:
+            return forgetful
     memory = learner._unbounded_memory()
-    return None if memory is None or memory >= learner._weights.shape[-1] else learner
+    return None if memory is None or memory >= learner._core.weights().shape[-1] else learner
 
 
 def _are_determined(covariance: Array) -> bool:
@@ -105,7 +96,7 @@ def _are_determined(covariance: Array) -> bool:
 
 
 def far_predictions(learner: Learner) -> str:
-    """A warning if predictions left the labels' range by far, or squares that of float64. O(1), from the sums."""
+    """A warning if predictions are far outside the labels' range, or squared errors overflow. O(1), from the sums."""
     if learner._core is None:
         return ""
     members: Sequence[Learner] = getattr(learner._core, "members", ())
@@ -115,15 +106,15 @@ def far_predictions(learner: Learner) -> str:
 
 
 def far(learner: Learner, sums: Mapping[str, float]) -> str:
-    """The same, given the sums of a learner like this one."""
+    """Like :func:`far_predictions`, from the sums of a learner like this one."""
     label, loss = sums.get("largest_label", 0.0), sums["largest_loss"]
-    name, error, held = type(learner).__name__, math.sqrt(loss), sums["loss"] >= _SQUARES
+    name, error, overflowed = type(learner).__name__, math.sqrt(loss), sums["loss"] >= _SQUARES
     if 0 < (_FAR + 1) * label < error and learner._may_run_away:
         return (
             f"{name}: predictions missed labels by {_size(error, loss)}, though no label is larger than {label:.3g}. "
             f"Remedies: {_remedies(learner)}"
         )
-    if held:
+    if overflowed:
         return (
             f"{name}: the sum of squared errors left the range of float64, so RMSE, R² and the certificate mean nothing. "
             f"The largest error is {_size(error, loss)}. Remedies: leave out rows with such labels, or scale the labels"

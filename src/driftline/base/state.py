@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def exported(learner: Learner) -> dict[str, Any]:
-    """Everything that a learner is, for pickles, files and transactions."""
+    """The complete state of a learner, for pickles, files and transactions."""
     state: dict[str, Any] = {
         "params": learner._given, "skipped": learner._skipped, "names": learner._names,
     }  # fmt: skip
@@ -50,7 +50,7 @@ def restore_core(learner: Learner, core: dict[str, Array], names: list[Name] | N
 
 
 def follow_params(learner: Learner, before: dict[str, Any], missing: str, changed: str) -> None:
-    """Tells the core about changed parameters; where it cannot follow, they are as before."""
+    """Passes changed parameters on to the core, or restores the old ones if it cannot adopt them."""
     try:
         intake.refuse_changed(missing, learner.missing)
         learner._refresh(before)

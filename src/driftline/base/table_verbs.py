@@ -1,4 +1,4 @@
-"""A table of rows through a learner: checked, encoded where it is more than numbers, and replayed."""
+"""Runs a table of rows through a learner: checks it, encodes text and times, and replays it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from driftline.base.encoded_run import EncodedRun
 from driftline.base.intake import EncodedTable
 from driftline.base.run import Run
 from driftline.tables import inputs
+from driftline.tables.inputs import Table
 
 if TYPE_CHECKING:
     from driftline._core import Outputs
@@ -46,8 +47,25 @@ def learn(
     return run
 
 
+def check(learner: Learner, table: Table, where: str) -> None:
+    """Raises ValueError unless a table has the learner's features, in their order."""
+    if not isinstance(table, EncodedTable):  # which checks its columns itself
+        learner._door.check(table, where, warn=True)
+
+
+def fit(learner: Learner, X: Any, y: Any, sample_weight: Any) -> None:
+    """Starts from scratch and learns every row, in a transaction."""
+    where = f"{type(learner).__name__}.fit"
+    with learner._guard.transaction(learner):
+        learner._forget()
+        learner._skipped = 0
+        learner._learn_table(X, y, sample_weight, where)
+        if learner._core is None:
+            raise ValueError(f"{where}: nothing to learn: every row has zero sample_weight or a missing value")
+
+
 def predict(learner: Learner, X: Any, verb: str, level: float | None = None) -> Outputs:
-    """Predicts every row as if it were the next one, with intervals where a level is given."""
+    """Predicts every row as if it were the next one, with intervals if a level is given."""
     where = f"{type(learner).__name__}.{verb}"
     place = None if level is None else levels.as_level(level, where)
     if place is not None and learner._outputs is not None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from driftline.base.learner import Learner
 from driftline.base.ticket import Ticket
-from driftline.checks.tools import fresh, require, require_refusal, require_same, require_same_state, stream
+from driftline.checks.tools import fresh, looped, require, require_refusal, require_same, require_same_state, stream
 from driftline.storage.model_file import from_bytes
 from driftline.tables.columns import CATEGORIES
 from driftline.tables.inputs import Array
@@ -45,23 +45,15 @@ def _frame(columns: dict[str, list[Any]]) -> Any:
     return None
 
 
-def _looped(learner: Learner, rows: list[dict[str, Any]], y: Array) -> tuple[Learner, Array]:
-    model, said = fresh(learner), []
-    for row, label in zip(rows, y.tolist(), strict=True):
-        said.append(model.predict_one(row))
-        model.learn_one(row, label)
-    return model, np.array(said)
-
-
 def text_and_times_are_the_same_in_tables_and_in_a_loop(learner: Learner) -> None:
     """Predictions and state are equal to the last bit, with texts that appear on the way."""
     columns, y = _columns()
-    model, said = _looped(learner, _rows(columns), y)
+    model, predicted = looped(fresh(learner), _rows(columns), y)
     for name in ("tree=oak", "tree=fir", "load", "open", "when: day sin"):
         require(name in model.feature_names_in_, f"there is no feature {name!r}")
     if (frame := _frame(columns)) is not None:
         many = fresh(learner)
-        require_same(many.run(frame, y).predictions, said, "predictions")
+        require_same(many.run(frame, y).predictions, predicted, "predictions")
         require_same_state(many, model, "state")
 
 
@@ -81,7 +73,7 @@ def a_text_is_a_feature_that_is_one(learner: Learner) -> None:
 def an_unknown_text_counts_for_nothing_until_it_is_learned(learner: Learner) -> None:
     """predict_one and ask do not add it."""
     columns, y = _columns()
-    model, _ = _looped(learner, _rows(columns), y)
+    model, _ = looped(fresh(learner), _rows(columns), y)
     before = model.__getstate__()
     require_same(model.predict_one({"tree": "yew", "load": 0.1}), model.predict_one({"load": 0.1}), "an unknown text")
     ticket = model.ask({"tree": "yew", "load": 0.1})
@@ -94,7 +86,7 @@ def tickets_of_text_are_rows_learned(learner: Learner) -> None:
     """Telling a ticket equals learning its row, also after a round trip through bytes once the features are known."""
     columns, y = _columns()
     rows = _rows(columns)
-    by_row, by_ticket = (_looped(learner, rows, y)[0] for _ in range(2))
+    by_row, by_ticket = (looped(fresh(learner), rows, y)[0] for _ in range(2))
     for row, label in zip(rows[:20], y.tolist(), strict=False):
         by_row.learn_one(row, label)
         by_ticket.tell(Ticket.from_bytes(by_ticket.ask(row, ahead=1).to_bytes()), label)
@@ -105,8 +97,8 @@ def columns_are_saved_with_the_model(learner: Learner) -> None:
     """A copy through bytes continues as if nothing had happened."""
     columns, y = _columns()
     rows = _rows(columns)
-    whole, _ = _looped(learner, rows, y)
-    begun, _ = _looped(learner, rows[:25], y[:25])
+    whole, _ = looped(fresh(learner), rows, y)
+    begun, _ = looped(fresh(learner), rows[:25], y[:25])
     try:
         copy = from_bytes(begun.to_bytes())
     except ValueError:  # a function among the parameters

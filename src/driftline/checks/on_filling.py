@@ -8,7 +8,7 @@ import numpy as np
 
 from driftline.base.learner import Learner
 from driftline.base.ticket import Ticket
-from driftline.checks.tools import fresh, names, require, require_refusal, require_same, require_same_state, stream
+from driftline.checks.tools import fresh, looped, names, require, require_refusal, require_same, require_same_state, stream
 from driftline.storage.model_file import from_bytes
 from driftline.tables.inputs import Array
 
@@ -21,29 +21,21 @@ def _holes() -> tuple[Array, Array]:
     return X, y
 
 
-def _looped(learner: Learner, X: Array, y: Array) -> tuple[Learner, Array]:
-    model, said = fresh(learner, missing="fill"), []
-    for x, label in zip(X, y.tolist(), strict=True):
-        said.append(model.predict_one(x))
-        model.learn_one(x, label)
-    return model, np.array(said)
-
-
 def filling_is_the_same_in_run_and_loop(learner: Learner) -> None:
     """Predictions and state are equal; a row without a label is predicted, and counted as skipped."""
     X, y = _holes()
-    one, said = _looped(learner, X, y)
-    many = fresh(learner, missing="fill")
-    require_same(many.run(X, y).predictions, said, "predictions")
+    one, many = fresh(learner, missing="fill"), fresh(learner, missing="fill")
+    _, predicted = looped(one, X, y)
+    require_same(many.run(X, y).predictions, predicted, "predictions")
     require_same_state(many, one, "state")
-    require(np.isfinite(said).all(), "a row was not predicted")
+    require(np.isfinite(predicted).all(), "a row was not predicted")
     require(many.n_skipped_ == 2 and many.n_seen_ == len(y) - 2, f"{many.n_skipped_} rows were counted as skipped")
 
 
 def filling_takes_the_mean_so_far_and_a_flag(learner: Learner) -> None:
     """The model equals one that learns rows with the means and flags already filled in."""
     X, y = _holes()
-    model, said = _looped(learner, X, y)
+    model, predicted = looped(fresh(learner, missing="fill"), X, y)
     by_hand = fresh(learner, missing="skip")
     sums, counts = np.zeros(3), np.zeros(3)
     flags: list[str] = []
@@ -56,7 +48,7 @@ def filling_takes_the_mean_so_far_and_a_flag(learner: Learner) -> None:
             name: value for name, value, there in zip(names(), filled.tolist(), known | (counts > 0), strict=True) if there
         }
         row |= {flag: float(flag in absent) for flag in [*flags, *new]}
-        require_same(by_hand.predict_one(row), float(said[t]), f"prediction of row {t}")
+        require_same(by_hand.predict_one(row), float(predicted[t]), f"prediction of row {t}")
         by_hand.learn_one(row, label)
         if np.isfinite(label):
             flags += new
@@ -68,7 +60,7 @@ def filling_takes_the_mean_so_far_and_a_flag(learner: Learner) -> None:
 def filled_tickets_are_rows_learned(learner: Learner) -> None:
     """Telling a ticket equals learning its row, also after a round trip of ticket and model through bytes."""
     X, y = _holes()
-    by_row, by_ticket = (_looped(learner, X, y)[0] for _ in range(2))
+    by_row, by_ticket = (looped(fresh(learner, missing="fill"), X, y)[0] for _ in range(2))
     with contextlib.suppress(ValueError):  # a function among the parameters
         by_ticket = from_bytes(by_ticket.to_bytes())
     for x, label in zip(X[:30], y.tolist(), strict=False):

@@ -7,7 +7,7 @@ import copy
 import numpy as np
 
 from driftline.base.learner import Learner
-from driftline.checks.tools import fresh, require, require_refusal, require_same, require_same_state, stream, trained
+from driftline.checks.tools import fresh, looped, require, require_refusal, require_same, require_same_state, stream, trained
 from driftline.tables.inputs import Array
 
 
@@ -42,11 +42,7 @@ def skipping_is_the_same_in_run_and_loop(learner: Learner) -> None:
     """Predictions, state and the count of skipped rows are equal."""
     X, y, _ = _with_holes()
     many, one = fresh(learner, missing="skip"), fresh(learner, missing="skip")
-    looped = []
-    for x, label in zip(X, y.tolist(), strict=True):
-        looped.append(one.predict_one(x))
-        one.learn_one(x, label)
-    require_same(many.run(X, y).predictions, np.array(looped), "predictions")
+    require_same(many.run(X, y).predictions, looped(one, X, y)[1], "predictions")
     require_same_state(many, one, "state")
 
 

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 
 from driftline.base.learner import Learner
-from driftline.checks.tools import fresh, names, require, require_same, require_same_state, stream, trained
+from driftline.checks.tools import fresh, looped, names, require, require_same, require_same_state, stream, trained
 
 
 def prediction_before_learning_is_that_of_the_start_weights(learner: Learner) -> None:
@@ -39,11 +39,7 @@ def run_equals_the_loop(learner: Learner) -> None:
     X, y = stream()
     for changes in ({}, {"intercept": False}, {"dtype": "float32"}):
         one, many = fresh(learner, **changes), fresh(learner, **changes)
-        looped = []
-        for x, label in zip(X, y.tolist(), strict=True):
-            looped.append(one.predict_one(x))
-            one.learn_one(x, label)
-        require_same(many.run(X, y).predictions, np.array(looped), f"predictions with {changes}")
+        require_same(many.run(X, y).predictions, looped(one, X, y)[1], f"predictions with {changes}")
         require_same_state(many, one, f"state with {changes}")
 
 

@@ -154,14 +154,16 @@ def late_rows_by_table(learner: Learner) -> None:
     X, y = stream(rows=60)
     by_ticket, by_table = fresh(learner), fresh(learner)
     waiting: list[Ticket] = []
-    said = []
+    predicted = []
     for t, x in enumerate(X):
         waiting.append(by_ticket.ask(x, ahead=_LATE))
-        said.append(waiting[-1].prediction)
+        predicted.append(waiting[-1].prediction)
         if len(waiting) == _LATE:
             by_ticket.tell(waiting.pop(0), y[t - _LATE + 1])
     first, then = late.run(by_table, X[:33], y[:33], _LATE, late.NOTHING, where="check")
     second, then = late.run(by_table, X[33:], y[33:], _LATE, then, where="check")
-    require_same(np.concatenate([first.predictions, second.predictions]), np.array(said), "predictions with late labels")
+    require_same(
+        np.concatenate([first.predictions, second.predictions]), np.array(predicted), "predictions with late labels"
+    )
     require_same_state(by_table, by_ticket, "the state after late labels")
     require(len(then) == len(waiting), "rows that wait")

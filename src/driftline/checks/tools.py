@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,15 @@ def trained(learner: Learner, /, **changes: Any) -> Learner:
     model = fresh(learner, **changes)
     model.run(*stream())
     return model
+
+
+def looped(model: Learner, rows: Iterable[Any], y: Array) -> tuple[Learner, Array]:
+    """Predicts and then learns row by row; returns the model and the predictions."""
+    predictions = []
+    for row, label in zip(rows, y.tolist(), strict=True):
+        predictions.append(model.predict_one(row))
+        model.learn_one(row, label)
+    return model, np.array(predictions)
 
 
 def same(a: Any, b: Any) -> bool:

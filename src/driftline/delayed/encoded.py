@@ -76,6 +76,8 @@ class Encoded:
     def next_rows(self, X_next: Any, known: Known, last: Array, where: str) -> Array:
         """The next rows: their known values, and the last row's values for the others."""
         columns = list(self.intake.columns) if self.ahead is None else self.ahead
+        if not columns:
+            return known.filled(np.zeros((len(X_next), len(last))), last, self.intake.names, where)
         if isinstance(X_next, (list, tuple)) and all(isinstance(inputs.named(x), Mapping) for x in X_next):
             parts = [cells.of_row(cells.of_mapping(inputs.named(x), where)) for x in X_next]
         else:

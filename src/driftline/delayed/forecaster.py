@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Self, TypeVar
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, Self
 
 import numpy as np
 
@@ -13,12 +13,13 @@ from driftline.base import late, levels
 from driftline.base.intake import FILL
 from driftline.base.late import NOTHING, Waiting
 from driftline.base.learner import Learner
-from driftline.base.processors import cores
 from driftline.base.rules import whole
 from driftline.delayed import record
 from driftline.delayed.encoded import Encoded, columns_of, joined, lost_rows, other_names
 from driftline.delayed.forecast import Forecast, ForecastRun
 from driftline.delayed.known import Known, is_featureless
+from driftline.delayed.parallel import in_parallel
+from driftline.delayed.undo import Undo
 from driftline.errors import not_fitted
 from driftline.storage import codec, model_file
 from driftline.storage.model_file import Record
@@ -26,8 +27,6 @@ from driftline.tables import inputs
 from driftline.tables.cells import Given
 from driftline.tables.encoder import spans
 from driftline.tables.inputs import Array, Name
-
-R = TypeVar("R")
 
 _STEPS = whole(1, 10_000)
 
@@ -40,8 +39,8 @@ class Forecaster(model_file.Saved):
     keep their level at that step. Label lags, in :class:`~driftline.Auto` and :class:`~driftline.features.Lags`, count from
     the predicted row: "the same hour yesterday" means the same at every step.
 
-    For each step, learning a row costs about two rows of the learner; ``run`` computes the steps in parallel. Before a
-    forecast, a copy of the model for step k learns the k - 1 latest labels; this is done once for each new label.
+    For each step, learning a row costs one to three rows of Auto, and more of a faster learner; ``run`` computes the steps
+    in parallel. Before a forecast, a copy of the model for step k learns the k - 1 latest labels, once for each new label.
 
     Args:
         learner: any regressor; each step gets an unfitted copy of it.
@@ -50,13 +49,13 @@ class Forecaster(model_file.Saved):
             used.
 
     >>> import driftline as dl
-    >>> hours = np.arange(2000)
+    >>> hours = np.arange(480)
     >>> load = 10 + 3 * np.sin(hours * np.pi / 12)
     >>> f = dl.Forecaster(dl.Auto(), steps=3)
     >>> for hour, y in zip(hours, load):
     ...     f.learn_one({"hour": hour % 24}, y)
-    >>> forecast = f.forecast([{"hour": hour % 24} for hour in (2000, 2001, 2002)])
-    >>> bool(np.abs(forecast.predictions - (10 + 3 * np.sin(np.arange(2000, 2003) * np.pi / 12))).max() < 0.1)
+    >>> forecast = f.forecast([{"hour": hour % 24} for hour in (480, 481, 482)])
+    >>> bool(np.abs(forecast.predictions - (10 + 3 * np.sin(np.arange(480, 483) * np.pi / 12))).max() < 0.1)
     True
     """
 
@@ -81,6 +80,7 @@ class Forecaster(model_file.Saved):
         self._past = np.empty((0, 0))  # the last rows, newest last, one for each step
         self._rows = 0
         self._ready: list[Learner | None] = [None] * self._steps  # models that have learned all labels
+        self._undo = Undo(self)
 
     @property
     def learner(self) -> Learner:
@@ -116,13 +116,15 @@ class Forecaster(model_file.Saved):
         """
         where = "Forecaster.learn_one"
         label = np.array([inputs.as_number(y, where, "y")])
-        with self._guard.transaction(self):
+        with self._guard.transaction(self._undo):
             columns = columns_of(x, self._encoded is not None, where)
             if columns is not None:
-                self._learn_columns(columns, label, None, where, start=None)
-                return
-            names, row = self._row(x, where)
-            self._learn_rows(row[None, :], label, names, None, where, start=None)
+                learn = partial(self._learn_columns, columns, label, None, where, start=None)
+            else:
+                names, row = self._row(x, where)
+                learn = partial(self._learn_rows, row[None, :], label, names, None, where, start=None)
+            learn()
+            self._undo.note(learn)
 
     def run(self, X: Any, y: Any, level: float | None = None) -> ForecastRun:
         """Forecasts each row once from each step ahead, then learns it.
@@ -133,14 +135,17 @@ class Forecaster(model_file.Saved):
             level: also return intervals at this level.
         """
         where = "Forecaster.run"
-        with self._guard.transaction(self):
+        with self._guard.transaction(self._undo):
             columns = columns_of(X, self._encoded is not None, where)
             if columns is not None:
                 labels = inputs.as_vector(y, next(iter(columns.values())).rows, where, "y")
-                return self._learn_columns(columns, labels, level, where, start=0)
-            names, rows = self._table(X, where)
-            labels = inputs.as_vector(y, len(rows), where, "y")
-            return self._learn_rows(rows, labels, names, level, where, start=0)
+                run = self._learn_columns(columns, labels, level, where, start=0)
+            else:
+                names, rows = self._table(X, where)
+                labels = inputs.as_vector(y, len(rows), where, "y")
+                run = self._learn_rows(rows, labels, names, level, where, start=0)
+            self._undo.forget()
+        return run
 
     def _learn_columns(
         self, columns: dict[Name, Given], y: Array, level: float | None, where: str, start: int | None
@@ -167,12 +172,13 @@ class Forecaster(model_file.Saved):
 
     def _grow(self, names: list[Name], known: Sequence[Name] | None) -> None:
         """Adds features after the others, with 0 for the rows so far; ``known`` are all features that are known ahead."""
-        with self._guard.transaction(self):
+        with self._guard.transaction(self._undo):
             self._grow_alone(names, known)
+            self._undo.forget()
 
     def _grow_alone(self, names: list[Name], known: Sequence[Name] | None) -> None:
         for model in self._models:
-            if model._core is not None and model._core.features < len(names):
+            if model._core is not None and model._core.features < len(names) and model.missing != FILL:
                 model._meet(np.zeros(len(names)), names)
         self._past = np.pad(self._past, ((0, 0), (0, len(names) - self._past.shape[1])))
         self._names, self._known = names, Known(known)
@@ -183,13 +189,16 @@ class Forecaster(model_file.Saved):
         self, rows: Array, y: Array, names: list[Name] | None, level: float | None, where: str, start: int | None
     ) -> ForecastRun:
         """Forecasts and learns rows whose features and names match the earlier ones; an error changes nothing."""
-        with self._guard.transaction(self):
-            return self._learn_rows(rows, y, names, level, where, start)
+        with self._guard.transaction(self._undo):
+            run = self._learn_rows(rows, y, names, level, where, start)
+            self._undo.forget()
+        return run
 
     def _learn_rows(
         self, rows: Array, y: Array, names: list[Name] | None, level: float | None, where: str, start: int | None
     ) -> ForecastRun:
         place = None if level is None else levels.as_level(level, where)
+        self._known.check(rows.shape[1], names, where)
         door = self._learner._door
         whole = door.whole_rows(rows) & (np.abs(y) <= door.largest)
         if self._learner.missing == "raise" and not whole.all():
@@ -199,13 +208,13 @@ class Forecaster(model_file.Saved):
         rows = np.where(np.abs(rows) <= door.largest, rows, np.nan)
         everything, first = np.concatenate([past, rows]), len(past)
 
-        def step(number: int) -> tuple[Array, Array, int]:
+        def step(number: int) -> tuple[Array, Array, int, Waiting]:
             ahead, model, waiting = number + 1, self._models[number], self._waiting[number]
             seen = self._known.seen(everything, first, ahead)
             begin = max(0, ahead - self._rows) if self._known.leaves_out(rows.shape[1]) else 0  # rows without an origin
             informed = begin + _first_informed(model, seen[begin:], y[begin:], ahead, waiting)
-            out, self._waiting[number] = late.run(
-                model, seen[begin:], y[begin:], ahead, waiting,
+            out, waiting = late.run(
+                model, seen[begin:], y[begin:], ahead, waiting, undo=False,
                 level=place, names=names, where=where, start=None if start is None else start + begin,
             )  # fmt: skip
             said, ends = np.full(len(rows), np.nan), np.full((2, len(rows)), np.nan)
@@ -213,16 +222,18 @@ class Forecaster(model_file.Saved):
             said[earliest:] = out.predictions[earliest - begin :]
             if place is not None:
                 ends[:, earliest:] = out.lower[earliest - begin :], out.upper[earliest - begin :]
-            return said, ends, informed
+            return said, ends, informed, waiting
 
-        results = _in_parallel(step, self._steps)
+        numbers = range(self._steps)
+        results = in_parallel(step, self._steps) if len(rows) > 1 else [step(number) for number in numbers]
+        self._waiting = [waiting for *_, waiting in results]
         self._names = names
         self._past = everything[-self._steps :].copy()
         self._rows += len(rows)
         self._ready = [None] * self._steps
-        predictions = np.column_stack([said for said, _, _ in results])
-        lower, upper = (np.column_stack([ends[end] for _, ends, _ in results]) for end in (0, 1))
-        uninformed = np.minimum([informed for _, _, informed in results], len(rows))
+        predictions = np.column_stack([said for said, *_ in results])
+        lower, upper = (np.column_stack([ends[end] for _, ends, *_ in results]) for end in (0, 1))
+        uninformed = np.minimum([informed for _, _, informed, _ in results], len(rows))
         with np.errstate(over="ignore"):
             errors = y[:, None] - predictions
         if place is None:
@@ -254,10 +265,11 @@ class Forecaster(model_file.Saved):
             raise ValueError(f"{where}: X_next has {len(rows)} rows, but the forecaster has {self._steps} steps")
 
         def step(number: int) -> tuple[float, float, float]:
-            ticket = self._current(number, where).ask(rows[number] if rows.shape[1] else {}, number + 1)
+            model = self._current(number, where)
+            ticket = model.ask(late.row_for(model, rows[number], self._names), number + 1)
             return (ticket.prediction, *ticket.ends(place))
 
-        predictions, lower, upper = np.array(_in_parallel(step, len(rows))).reshape(-1, 3).T
+        predictions, lower, upper = np.array(in_parallel(step, len(rows))).reshape(-1, 3).T
         return Forecast(predictions, lower, upper, float(level))
 
     def _current(self, number: int, where: str) -> Learner:
@@ -310,7 +322,6 @@ class Forecaster(model_file.Saved):
             raise ValueError(f"{where}: x has {width} features, expected {self._past.shape[1]}")
         if self._rows and names is not None and (self._names is None or set(names) != set(self._names)):
             raise ValueError(other_names(where, self._names, names))
-        self._known.check(width, names if not self._rows else self._names, where)
 
     # Keeping.
 
@@ -335,10 +346,15 @@ class Forecaster(model_file.Saved):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._learner, self._steps = state["learner"], state["steps"]
         self._models = [self._learner.clone() for _ in range(self._steps)]
-        self._roll_back(state)
+        self._undo = Undo(self)
+        self._restore(state)
 
     def _roll_back(self, state: dict[str, Any]) -> None:
         """Restores an exported state of this forecaster."""
+        self._undo.forget()
+        self._restore(state)
+
+    def _restore(self, state: dict[str, Any]) -> None:
         for model, inner in zip(self._models, state["models"], strict=True):
             model._roll_back(inner)
         self._names, self._rows = state["names"], state["rows"]
@@ -374,14 +390,6 @@ def _first_informed(model: Learner, rows: Array, y: Array, ahead: int, waiting: 
         whole = [door.is_whole(late.array_of(model, ticket)) for ticket in waiting.tickets]
         learned &= np.append(whole, door.whole_rows(rows)).astype(bool)
     return min(max(int(learned.argmax()) + ahead - len(waiting), 0), len(rows)) if learned.any() else len(rows)
-
-
-def _in_parallel(work: Callable[[int], R], count: int) -> list[R]:
-    """Does the work of each step, in threads if there are cores for them."""
-    if count < 2 or cores() < 2:
-        return [work(number) for number in range(count)]
-    with ThreadPoolExecutor(min(count, cores())) as pool:
-        return list(pool.map(work, range(count)))
 
 
 model_file.register("forecaster", Forecaster._read)

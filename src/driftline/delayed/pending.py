@@ -198,7 +198,7 @@ class Pending(Saved):
     def _ticket(self, id: Id, where: str) -> Ticket:
         self._refuse_settled(id, where)
         if id not in self._tickets:
-            raise ValueError(f"{where}: the id {id!r} is not known: no row waits under it")
+            raise ValueError(f"{where}: no row with the id {id!r} is waiting for its label")
         return self._tickets[id]
 
     def _refuse_settled(self, id: Id, where: str) -> None:
@@ -305,10 +305,10 @@ def _plain_label(learner: Learner, y: Any, where: str) -> Any:
 def _refuse_other_row(known: Any, given: Any, id: Id, where: str) -> None:
     known, given = _as_given(known), _as_given(given)
     if isinstance(known, Mapping) != isinstance(given, Mapping):
-        one, other = ("names", "none") if isinstance(known, Mapping) else ("no names", "some")
-        raise ValueError(f"{where}: the id {id!r} waits with a row whose features have {one}, and now they have {other}")
+        now = "names, but now they have none" if isinstance(known, Mapping) else "no names, but now they have some"
+        raise ValueError(f"{where}: the id {id!r} belongs to a waiting row whose features have {now}")
     if not _same_row(known, given):
-        raise ValueError(f"{where}: the id {id!r} waits with another row")
+        raise ValueError(f"{where}: the id {id!r} belongs to a different row, which is waiting for its label")
 
 
 def _same_value(one: Any, other: Any) -> bool:

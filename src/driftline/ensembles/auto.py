@@ -51,8 +51,8 @@ class AutoCore(NativeCore, Protocol):
 class Auto(Learner, init=False):
     r"""A mixture of experts that follows the target at whatever speed it moves, O(d²) a row.
 
-    There is nothing to tune. Auto runs some 25 second-order learners: with exponential forgetting, with random-walk weights,
-    and with resets when the errors suggest that the target jumped. Some see the features on one common scale, some
+    There is nothing to tune. Auto runs some twenty second-order learners: with exponential forgetting, with random-walk
+    weights, and with resets when the errors suggest that the target jumped. Some get the features on one common scale, some
     standardised, some also the last labels, earlier rows and squares. Their predictions are mixed by
 
     .. math:: p_k \propto L_k^{-n/2}, \quad L_k = \sum_i \alpha^{t-i} (y_i - f_{k,i})^2, \quad n = \sum_i \alpha^{t-i}

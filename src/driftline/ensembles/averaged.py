@@ -11,7 +11,6 @@ import numpy as np
 from driftline._core import Outputs
 from driftline.base import params
 from driftline.base.batch import Batch
-from driftline.base.by_errors import ByErrors, error_of, held
 from driftline.base.certificate import Certificate
 from driftline.base.composite import Composite, Update, exclusive, is_weight, learning, tell_each, together
 from driftline.base.learner import Learner
@@ -19,11 +18,11 @@ from driftline.base.meta import LINEAR, MetaLearner
 from driftline.base.registry import learner
 from driftline.base.rules import Rule
 from driftline.base.ticket import Ticket
+from driftline.ensembles.by_errors import ERRORS, ByErrors, clipped, error_of
 from driftline.linear.lms import LMS
 from driftline.tables.inputs import Array
 
 _DEFAULT = LMS()
-_ERRORS = LMS(intercept=False)  # predicts 0 on rows of 0, so it only tracks the errors
 
 
 @learner
@@ -64,11 +63,8 @@ class Averaged(MetaLearner):
     def _base_learners(self) -> list[Learner]:
         return [_DEFAULT if self.learner is None else self.learner]
 
-    def _top_learners(self) -> list[Learner]:
-        return [_ERRORS]
-
     def _copies_of_the_top(self) -> list[Learner]:
-        return [_ERRORS.clone()]
+        return [ERRORS.clone()]
 
     def _compose(self, members: list[Learner], above: list[Learner], features: int) -> Composite:
         return _Averaged(members, [(above[0], 1)], features, bool(self.intercept), self.dtype)
@@ -169,7 +165,7 @@ class _Averaged(ByErrors):
         return together(parts, self._adding(self.members[0]._weights))
 
     def tell_parts(self, ticket: Ticket, batch: Batch) -> None:
-        """Like tell, for a learner that may refuse."""
+        """Like :meth:`update_by_ticket`, for a learner that may refuse the row."""
         used = self.members[0]._weights
         tell_each(self.members, ticket.parts[:1], batch)
         assert batch.y is not None
@@ -180,17 +176,17 @@ class _Averaged(ByErrors):
     def _adding(self, used: Array) -> list[Callable[[], None]]:
         """The calls that add these weights to the mean."""
         with np.errstate(over="ignore"):
-            total = held(self._total + used)
+            total = clipped(self._total + used)
         return [partial(setattr, self, "_total", total), partial(setattr, self, "_count", self._count + 1)]
 
     def replay(self, batch: Batch, out: Outputs) -> int:
         """The learner processes all rows first, recording its weights at each."""
         member, y = self.members[0], batch.y
         first = member._weights.astype(np.float64)
-        said, kept, skipped = self.replay_members(batch, [y], every=0 if y is None else 1)
-        whole = ~np.isnan(said[:, 0])
+        predicted, kept, skipped = self.replay_members(batch, [y], every=0 if y is None else 1)
+        whole = ~np.isnan(predicted[:, 0])
         if y is None:
-            out.predictions[:] = np.where(whole, self._said(batch.x, self._mean()), np.nan)
+            out.predictions[:] = np.where(whole, self._from_means(batch.x, self._mean()), np.nan)
             self._note_errors(None, None, whole, out)
             return skipped
         learned = whole & (np.abs(y) <= member._largest)
@@ -198,17 +194,17 @@ class _Averaged(ByErrors):
             learned &= batch.weight > 0
         used = np.vstack([first, kept[0][:-1]])
         with np.errstate(over="ignore", invalid="ignore"):
-            totals = held(np.add.accumulate(np.vstack([self._total, np.where(learned[:, None], used, 0.0)]), axis=0))
+            totals = clipped(np.add.accumulate(np.vstack([self._total, np.where(learned[:, None], used, 0.0)]), axis=0))
         counts = self._count + np.append(0, np.cumsum(learned))
         means = np.where(counts[:, None] > 0, totals / np.maximum(counts, 1)[:, None], np.vstack([used, kept[0][-1:]]))
-        out.predictions[:] = np.where(whole, self._said(np.where(whole[:, None], batch.x, 0.0), means[:-1]), np.nan)
+        out.predictions[:] = np.where(whole, self._from_means(np.where(whole[:, None], batch.x, 0.0), means[:-1]), np.nan)
         self._note_errors(y, batch.weight, learned, out)
         if out.weights is not None:
             out.weights[:] = means[out.every :: out.every].astype(self.dtype)
         self._total, self._count = totals[-1].copy(), int(counts[-1])
         return skipped
 
-    def _said(self, block: Array, means: Array) -> Array:
+    def _from_means(self, block: Array, means: Array) -> Array:
         whole = np.abs(block) <= self.members[0]._largest
         return _products(self._with_constant(np.where(whole, block, 0.0)), means)
 

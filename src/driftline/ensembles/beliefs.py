@@ -53,12 +53,12 @@ TEAM = (
     "the linear core",
     "autoregression in differences",
     "profiles",
-    "what is usual",
+    "baselines",
     "trees",
-    "trees on what the core leaves",
+    "trees on the core's residual",
     "trees on the features alone",
-    "the linear core within the labels' range",
-    "a stack of them all",
+    "the linear core, clipped",
+    "a stack of all experts",
 )
 _TREES = slice(4, 7)  # the tree ensembles in TEAM
 
@@ -90,13 +90,14 @@ def in_words(experts: list[Expert], team: Team, rows: int, memory: float, drift:
     lines = [
         _weights(team, rows),
         *_findings(team),
-        _pace(experts, rows, max(round(memory), 1)),
+        _speed(experts, rows, max(round(memory), 1)),
         _shares(experts, drift),
         _past(sum(expert.share for expert in experts if expert.view in _LOOK_BACK)),
         "Its largest weights: " + "; ".join(f"{name_of(expert)} ({_percent(expert.share)})" for expert in ranked) + ".",
     ]
     if outliers := int(sums["outliers"]):
-        lines.append(f"{_count(outliers, 'label')} far from all others, which no expert explained, did not count.")
+        were = "was" if outliers == 1 else "were"
+        lines.append(f"{_count(outliers, 'outlying label')}, which no expert explained, {were} not learned.")
     return "\n".join(lines)
 
 
@@ -140,21 +141,21 @@ def _count(number: float, what: str) -> str:
     return f"{number:,.0f} {what}{'s' if round(number) != 1 else ''}"
 
 
-def _pace(experts: list[Expert], rows: int, memory: int) -> str:
+def _speed(experts: list[Expert], rows: int, memory: int) -> str:
     if rows < _FEW:
         return "The linear core cannot tell yet how fast the target moves."
-    begun = [expert for expert in experts if expert.reset > 0 and expert.memory < _SINCE_JUMP * rows]
-    anew = sum(expert.share for expert in begun)
+    restarted = [expert for expert in experts if expert.reset > 0 and expert.memory < _SINCE_JUMP * rows]
+    anew = sum(expert.share for expert in restarted)
     if anew > 0.5:
-        ago = max(expert.memory for expert in begun if expert.share >= 0.1 * anew)
-        pace = f"experts started over about {_count(ago, 'row')} ago, as after a jump; the target has been steady since"
+        ago = max(expert.memory for expert in restarted if expert.share >= 0.1 * anew)
+        verdict = f"experts started over about {_count(ago, 'row')} ago, as after a jump; the target has been steady since"
     elif _spread(experts) > math.log(10):
-        pace = "the experts disagree about how fast the target moves"
+        verdict = "the experts disagree about how fast the target moves"
     elif _PART * rows <= memory < _BANDS[0][0]:
-        pace = "there is no sign yet that the target moves"
+        verdict = "there is no sign yet that the target moves"
     else:
-        pace = next(says for least, _, _, says in _BANDS if memory >= least)
-    return f"The linear core remembers about {_count(memory, 'row')}: {pace}."
+        verdict = next(says for least, _, _, says in _BANDS if memory >= least)
+    return f"The linear core remembers about {_count(memory, 'row')}: {verdict}."
 
 
 def _spread(experts: list[Expert]) -> float:

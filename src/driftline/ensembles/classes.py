@@ -128,15 +128,15 @@ class ClassState(Composite):
     def _signs(self) -> Array:
         return np.ones(1) if len(self.members) == 1 else np.append(-1.0, np.ones(len(self.members) - 1))
 
-    def _decide(self, said: Array) -> Array:
+    def _decide(self, predicted: Array) -> Array:
         """The predicted class numbers from the members' predictions, (rows, members); -1 if no class is known."""
-        missing = np.isnan(said[:, 0])
+        missing = np.isnan(predicted[:, 0])
         if self.known == 0:
-            codes = np.full(len(said), -1.0)
+            codes = np.full(len(predicted), -1.0)
         elif len(self.members) > 1:
-            codes = np.argmax(np.where(missing[:, None], 0.0, said * self._signs), axis=1).astype(np.float64)
+            codes = np.argmax(np.where(missing[:, None], 0.0, predicted * self._signs), axis=1).astype(np.float64)
         else:
-            codes = ((said[:, 0] > 0) & (self.known == 2)).astype(np.float64)
+            codes = ((predicted[:, 0] > 0) & (self.known == 2)).astype(np.float64)
         codes[missing] = np.nan
         return codes
 
@@ -150,24 +150,24 @@ class ClassState(Composite):
         ]
 
     def _ask(self, x: Any) -> Array | None:
-        said = [core_of(member).predict(x) for member in self.members]
-        return None if None in said else np.array([said])
+        predicted = [core_of(member).predict(x) for member in self.members]
+        return None if None in predicted else np.array([predicted])
 
     @exclusive
     def predict(self, x: Any) -> Any:
         """The predicted class number, -1 if no class is known, or None if Python must read the row."""
-        said = self._ask(x)
-        return None if said is None else float(self._decide(said)[0])
+        predicted = self._ask(x)
+        return None if predicted is None else float(self._decide(predicted)[0])
 
     def update_by_row(self, x: Any, y: Any, weight: Any) -> Update | None:
         """Learns a row, unless its class is new or several members may refuse it."""
-        said = self._ask(x) if self._is_sure(y, weight) else None
-        if said is None:
+        predicted = self._ask(x) if self._is_sure(y, weight) else None
+        if predicted is None:
             return None
         code = np.array([y])
         targets = [float(target[0]) for target in self._targets(code)]
         parts = [learning(member, x, target, weight) for member, target in zip(self.members, targets, strict=True)]
-        return together([*parts, *self._curve_updates(said, targets)], [self._counting(self._decide(said), code)])
+        return together([*parts, *self._curve_updates(predicted, targets)], [self._counting(self._decide(predicted), code)])
 
     def _is_sure(self, y: Any, weight: Any) -> bool:
         """Whether the class is known and at most one member may refuse a row."""
@@ -189,13 +189,13 @@ class ClassState(Composite):
         if not self._is_sure(y, weight) or len(ticket.parts) != len(self.members):
             return None
         targets = [float(target[0]) for target in self._targets(np.array([y]))]
-        said = np.array([[part.prediction for part in ticket.parts]])
+        predicted = np.array([[part.prediction for part in ticket.parts]])
         parts = [self.telling(*own, weight) for own in zip(self.members, ticket.parts, targets, strict=True)]
         count = self._counting(ticket.numbers[:1], np.array([y]))
-        return together([*parts, *self._curve_updates(said, targets)], [count])
+        return together([*parts, *self._curve_updates(predicted, targets)], [count])
 
     def tell_parts(self, ticket: Ticket, batch: Batch) -> None:
-        """Like tell, for any class, and for a ticket older than some of the classes."""
+        """Like :meth:`update_by_ticket`, for any class and for a ticket older than some of the classes."""
         assert batch.y is not None
         y = float(batch.y[0])
         self._row = np.asarray(batch.x[0], dtype=np.float64)
@@ -216,25 +216,25 @@ class ClassState(Composite):
         return parts
 
     def _note_told(self, ticket: Ticket, parts: list[Ticket], y: float) -> None:
-        said, code = np.array([[part.prediction for part in parts]]), np.array([y])
-        self._take_note(said, code, self._targets(code), ticket.numbers[:1])
+        predicted, code = np.array([[part.prediction for part in parts]]), np.array([y])
+        self._take_note(predicted, code, self._targets(code), ticket.numbers[:1])
 
     def ask_members(self, batch: Batch) -> tuple[Array, int]:
         """The members' predictions, (rows, members), without learning, and the number of skipped rows."""
-        said, _, skipped = self.replay_members(batch, [None] * len(self.members))
-        return said, skipped
+        predicted, _, skipped = self.replay_members(batch, [None] * len(self.members))
+        return predicted, skipped
 
     @exclusive
     def scores(self, batch: Batch) -> tuple[Array, Array]:
         """Decision values and probabilities, (rows, classes); for two classes only the second's, (rows, 1)."""
-        said, _ = self.ask_members(batch)
-        return said * self._signs, self._probabilities(said)
+        predicted, _ = self.ask_members(batch)
+        return predicted * self._signs, self._probabilities(predicted)
 
     def replay(self, batch: Batch, out: Outputs) -> int:
         """Processes the rows in pieces that start at each new class."""
         if batch.y is None:
-            said, skipped = self.ask_members(batch)
-            out.predictions[:] = self._decide(said)
+            predicted, skipped = self.ask_members(batch)
+            out.predictions[:] = self._decide(predicted)
             return skipped
         counts = np.isfinite(batch.y) & (np.abs(batch.x) <= self.members[0]._largest).all(axis=1)
         if batch.weight is not None:
@@ -266,36 +266,36 @@ class ClassState(Composite):
     def _learn_piece(self, batch: Batch, predictions: Array) -> int:
         assert batch.y is not None
         targets = self._targets(batch.y)
-        said, _, skipped = self.replay_members(batch, targets)
-        predictions[:] = self._decide(said)
-        learned = ~np.isnan(said[:, 0]) & ~np.isnan(batch.y)
+        predicted, _, skipped = self.replay_members(batch, targets)
+        predictions[:] = self._decide(predicted)
+        learned = ~np.isnan(predicted[:, 0]) & ~np.isnan(batch.y)
         if batch.weight is not None:
             learned &= batch.weight > 0
         if learned.any():
-            self._take_note(said[learned], batch.y[learned], [one[learned] for one in targets], predictions[learned])
+            self._take_note(predicted[learned], batch.y[learned], [one[learned] for one in targets], predictions[learned])
         return skipped
 
-    def _take_note(self, said: Array, codes: Array, targets: list[Array], decided: Array) -> None:
+    def _take_note(self, predicted: Array, codes: Array, targets: list[Array], decided: Array) -> None:
         """Counts mistakes and updates the calibration curve."""
         self.mistakes += int(np.count_nonzero(decided != codes))
-        held = np.clip(said.reshape(-1, 1), -_KNOTS, _KNOTS)  # by row, and by member within a row
+        clipped = np.clip(predicted.reshape(-1, 1), -_KNOTS, _KNOTS)  # by row, and by member within a row
         aims = np.ascontiguousarray(np.column_stack(targets).reshape(-1))
-        self.above[0]._replay_block(Batch(held, aims, None, ""), Outputs(np.empty(len(aims))))
+        self.above[0]._replay_block(Batch(clipped, aims, None, ""), Outputs(np.empty(len(aims))))
 
-    def _curve_updates(self, said: Array, targets: list[float]) -> list[Update | None]:
+    def _curve_updates(self, predicted: Array, targets: list[float]) -> list[Update | None]:
         """The updates of the calibration curve by one row."""
-        held = np.clip(said.reshape(-1, 1), -_KNOTS, _KNOTS)
-        return [learning(self.above[0], row, aim) for row, aim in zip(held, targets, strict=True)]
+        clipped = np.clip(predicted.reshape(-1, 1), -_KNOTS, _KNOTS)
+        return [learning(self.above[0], row, aim) for row, aim in zip(clipped, targets, strict=True)]
 
     def _counting(self, decided: Array, code: Array) -> Callable[[], None]:
         """The call that counts a mistake, if the decision was wrong."""
         return partial(setattr, self, "mistakes", self.mistakes + int(decided[0] != code[0]))
 
-    def _probabilities(self, said: Array) -> Array:
+    def _probabilities(self, predicted: Array) -> Array:
         """The probability of each class, (rows, classes); with at most two classes only that of class 1, (rows, 1)."""
         heights = np.minimum(_KNOTS[:, None], _KNOTS) @ core_of(self.above[0]).weights()
         heights = np.maximum.accumulate(np.maximum(heights, 0.0)) + _LEAST * _KNOTS
-        f = said * self._signs
+        f = predicted * self._signs
         curve = np.copysign(np.interp(np.abs(f), np.append(0.0, _KNOTS), np.append(0.0, heights)), f)
         chances: Array = 1 / (1 + np.exp(-curve))
         return chances if len(self.members) == 1 else chances / chances.sum(axis=1, keepdims=True)

@@ -249,7 +249,7 @@ class Classifier(MetaLearner):
         predictions = self.predict(X)
         labels = as_labels(y, len(predictions), where)
         weights = inputs.as_weights(sample_weight, len(predictions), where)
-        right = np.array([said == label for said, label in zip(predictions.tolist(), labels, strict=True)])
+        right = np.array([predicted == label for predicted, label in zip(predictions.tolist(), labels, strict=True)])
         return float(np.average(right, weights=weights))
 
     @property

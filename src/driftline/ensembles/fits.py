@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from driftline.base.stability import issue
+from driftline.base.model import as_objects
+from driftline.errors import warn
 from driftline.tables.inputs import Array
 
 _FEWEST = 32  # minimal number of rows for a fit before the first regular one
@@ -26,7 +27,7 @@ class Fits:
     """
 
     def __init__(self, estimator: Any, every: int, window: int, lags: tuple[int, ...], features: int) -> None:
-        self._pattern, self._every, self._window, self._lags = estimator, every, window, lags
+        self._estimator, self._every, self._window, self._lags = estimator, every, window, lags
         self._takes_missing = _takes_missing(estimator)
         parts = (part * every >> half for half in range(2, every.bit_length() + 2) for part in (3, 2))
         self._early = [count for count in parts if count >= _FEWEST]  # early fits start after these row counts
@@ -35,23 +36,22 @@ class Fits:
         self.labels = np.empty(0)  # newest last, as many as the longest lag needs
         self._range = np.array([np.inf, -np.inf])  # of all labels
         self._count = 0
-        self.begun = self.failed = 0
+        self.started = self.failed = 0
         self._serving: Any = None
         self._next: Any = None  # a fitted estimator, an error message, or a future of either
         self._due = -1  # the row count at which it comes into use
 
     def get_state(self) -> dict[str, Array]:
         """Everything but the parameters. Waits for a fit in progress."""
-        estimators = np.empty(2, dtype=object)
-        estimators[:] = self._serving, self._fitted()
-        numbers = np.array([self._count, self.begun, self.failed, self._due], dtype=np.float64)
+        estimators = as_objects([self._serving, self._fitted()])
+        numbers = np.array([self._count, self.started, self.failed, self._due], dtype=np.float64)
         rows = {"rows": self._rows.copy(), "targets": self._targets.copy(), "labels": self.labels.copy()}
         return {"estimators": estimators, "numbers": numbers, "range": self._range.copy(), **rows}
 
     def set_state(self, state: dict[str, Array]) -> None:
         """Restores what :meth:`get_state` returned."""
         self._serving, self._next = state["estimators"]
-        self._count, self.begun, self.failed, self._due = (int(number) for number in state["numbers"])
+        self._count, self.started, self.failed, self._due = (int(number) for number in state["numbers"])
         names = ("rows", "targets", "labels", "range")
         self._rows, self._targets, self.labels, self._range = (state[name].copy() for name in names)
 
@@ -88,10 +88,10 @@ class Fits:
             return out
         estimator, low, high, width = self._serving
         features = width - len(self._lags)
-        said = estimator.predict(np.column_stack([rows[usable, :features], lagged[usable]]))
-        said = np.asarray(said, dtype=np.float64).reshape(-1)
+        predicted = estimator.predict(np.column_stack([rows[usable, :features], lagged[usable]]))
+        predicted = np.asarray(predicted, dtype=np.float64).reshape(-1)
         reach = 0.5 * (high - low)
-        out[usable] = np.clip(np.nan_to_num(said), low - reach, high + reach)
+        out[usable] = np.clip(np.nan_to_num(predicted), low - reach, high + reach)
         return out
 
     def add(self, rows: Array, lagged: Array, y: Array, learned: Array | bool = True) -> None:
@@ -129,12 +129,12 @@ class Fits:
         if len(y) < (1 if self._count >= self._every else _FEWEST):
             return
         self._serve(now=True)  # if fits start faster than they come into use
-        fresh = copy.deepcopy(self._pattern)
+        fresh = copy.deepcopy(self._estimator)
         pool = ThreadPoolExecutor(1)
         self._next = pool.submit(_fit, fresh, X, y)
         pool.shutdown(wait=False)
         self._due = self._count + min(self._count, self._every) // 10
-        self.begun += 1
+        self.started += 1
         self._serve()
 
     def _serve(self, now: bool = False) -> None:
@@ -145,7 +145,7 @@ class Fits:
             self._serving = fitted
             return
         self.failed += 1
-        issue(f"Refit: a fit failed, so the previous one stays in use: {fitted}")
+        warn(f"Refit: a fit failed, so the previous one stays in use: {fitted}")
 
     def _usable(self, lagged: Array) -> Array:
         """Which rows can be passed to the estimator, judged by their lagged labels, (rows, lags)."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from driftline.base.model import as_objects
 from driftline.base.rules import Rule
 from driftline.tables.inputs import Array, is_missing, warn_of_column
 
@@ -111,9 +112,7 @@ class Labels:
         """The labels for these numbers; None for NaN and for -1 (no class)."""
         missing = ~(codes >= 0)
         if missing.any():
-            found = np.empty(len(codes), dtype=object)
-            found[:] = [None if gone else self.known[int(code)] for code, gone in zip(codes, missing, strict=True)]
-            return found
+            return as_objects([None if gone else self.known[int(code)] for code, gone in zip(codes, missing, strict=True)])
         return self.array(self.known)[codes.astype(np.intp)]
 
     @staticmethod
@@ -121,6 +120,4 @@ class Labels:
         """Labels of a single type as an array of that type, others as an object array."""
         if len({type(label) for label in labels}) == 1 and isinstance(labels[0], (bool, int, float, str)):
             return np.array(labels)
-        found = np.empty(len(labels), dtype=object)
-        found[:] = labels
-        return found
+        return as_objects(labels)

@@ -28,8 +28,8 @@ _MEMBERS = sequence(REGRESSOR)
 _LEARNERS = Rule(
     lambda value: isinstance(value, (list, tuple)) and _MEMBERS.accepts(value), f"a list of learners, each {REGRESSOR.words}"
 )
-_ENDINGS = {  # events after which the theorem no longer covers the top, and the condition each violates
-    "capped": "the growth of the top's S was never held back",
+_CONDITIONS = {  # the theorem's conditions on the top, by the event that breaks them
+    "capped": "the growth of the top's S was never capped",
     "repaired": "the top's S never had to be repaired",
     "saturated": "every row of the top was within the range and the precision of its type",
     "retuned": "the top's parameters stayed as they were",
@@ -81,7 +81,7 @@ class Network(MetaLearner):
         return list(values["learners"] or ())
 
     def _of_the_learners(self, name: str) -> Any:
-        if name == "intercept" and any(pattern.intercept for pattern in self._top_learners()):
+        if name == "intercept" and self._top_learners()[0].intercept:
             return True
         return super()._of_the_learners(name)
 
@@ -90,7 +90,7 @@ class Network(MetaLearner):
 
     @property
     def _by_feature(self) -> bool:  # type: ignore[override]
-        return all(pattern._by_feature for pattern in self._base_learners())
+        return all(member._by_feature for member in self._base_learners())
 
     @property
     def learners_(self) -> list[Learner]:
@@ -116,7 +116,7 @@ class Network(MetaLearner):
     @property
     def _plain_intercept(self) -> bool:  # type: ignore[override]
         top = self._top_learners()[0]
-        return not top.intercept and all(pattern._plain_intercept for pattern in self._base_learners())
+        return not top.intercept and all(member._plain_intercept for member in self._base_learners())
 
     @property
     def _can_reset(self) -> bool:  # type: ignore[override]
@@ -129,7 +129,7 @@ class Network(MetaLearner):
         top = core.above[0]
         conditions = {
             NETWORK_CONDITION: noise is not None and is_network_top(top, noise),
-            **{words: False for name, words in _ENDINGS.items() if sums.get(name, 0)},
+            **{words: False for name, words in _CONDITIONS.items() if sums.get(name, 0)},
         }
         bound = None
         if all(conditions.values()) and noise is not None:
@@ -184,26 +184,26 @@ class _Network(Composite):
         return np.nan_to_num(total, nan=0.0, posinf=largest, neginf=-largest).clip(-largest, largest).astype(self.dtype)
 
     def _ask(self, x: Any) -> Array | None:
-        said = [core_of(member).predict(x) for member in self.members]
-        return None if None in said else self._held(said)
+        predicted = [core_of(member).predict(x) for member in self.members]
+        return None if None in predicted else self._clipped(predicted)
 
-    def _held(self, said: list[float]) -> Array:
+    def _clipped(self, predicted: list[float]) -> Array:
         largest = self.largest
-        return np.array([min(max(one, -largest), largest) for one in said])
+        return np.array([min(max(one, -largest), largest) for one in predicted])
 
     @exclusive
     def predict(self, x: Any) -> Any:
         """The prediction, or None if Python must read the row."""
         return self._said(self._ask(x))
 
-    def _said(self, said: Array | None) -> Any:
-        return None if said is None else self.above[0].predict_one(said) + 0.0  # no negative zero on any path
+    def _said(self, predicted: Array | None) -> Any:
+        return None if predicted is None else self.above[0].predict_one(predicted) + 0.0  # no negative zero on any path
 
     @exclusive
     def predict_interval(self, x: Any, level: Level) -> tuple[float, float] | None:
         """Both ends of the interval, or None if Python must read the row."""
-        said = self._ask(x)
-        return None if said is None else core_of(self.above[0]).predict_interval(said, level)
+        predicted = self._ask(x)
+        return None if predicted is None else core_of(self.above[0]).predict_interval(predicted, level)
 
     @property
     def plan(self) -> list[int]:
@@ -218,10 +218,10 @@ class _Network(Composite):
 
     def update_by_row(self, x: Any, y: Any, weight: Any) -> Update | None:
         """Every member learns the row, and the top learns from their predictions."""
-        said = self._ask(x) if self.plan and is_weight(weight) else None
-        if said is None:
+        predicted = self._ask(x) if self.plan and is_weight(weight) else None
+        if predicted is None:
             return None
-        parts, rows = [*self.members, *self.above], [x] * len(self.members) + [said]
+        parts, rows = [*self.members, *self.above], [x] * len(self.members) + [predicted]
         return together([learning(parts[number], rows[number], y, weight) for number in self.plan])
 
     @exclusive
@@ -230,8 +230,8 @@ class _Network(Composite):
         parts = self.ask_each_member(x, ahead, kind)
         if parts is None:
             return None
-        said = self._held([part.prediction for part in parts])
-        top = self.marked(self.above[0]).ask(said, ahead, kind)
+        predicted = self._clipped([part.prediction for part in parts])
+        top = self.marked(self.above[0]).ask(predicted, ahead, kind)
         return None if top is None else top.around(x, self.mark, [*parts, top])
 
     def update_by_ticket(self, ticket: Ticket, y: Any, weight: Any) -> Update | None:
@@ -242,7 +242,7 @@ class _Network(Composite):
         return together([self.telling(parts[number], ticket.parts[number], y, weight) for number in self.plan])
 
     def tell_parts(self, ticket: Ticket, batch: Batch) -> None:
-        """Like tell, if several may refuse."""
+        """Like :meth:`update_by_ticket`, if several learners may refuse the row."""
         tell_each([*self.members, *self.above], ticket.parts, batch)
 
     @exclusive
@@ -254,13 +254,13 @@ class _Network(Composite):
     def replay(self, batch: Batch, out: Outputs) -> int:
         """Members do not depend on the top, so they process the rows first."""
         every = 0 if out.weights is None else out.every
-        said, kept, skipped = self.replay_members(batch, [batch.y] * len(self.members), every)
+        predicted, kept, skipped = self.replay_members(batch, [batch.y] * len(self.members), every)
         top = self.above[0]
         mixed = np.empty((len(batch) // every, len(core_of(top).weights()))) if every else None
         own = Outputs(
             out.predictions, lower=out.lower, upper=out.upper, level=out.level, resets=out.resets, weights=mixed, every=every
         )
-        inner = Batch(np.clip(said, -self.largest, self.largest), batch.y, batch.weight, batch.where, batch.start)
+        inner = Batch(np.clip(predicted, -self.largest, self.largest), batch.y, batch.weight, batch.where, batch.start)
         top._replay_block(inner, own)
         out.predictions[:] += 0.0
         if mixed is not None:

@@ -11,7 +11,6 @@ from driftline import _core
 from driftline._core import Outputs
 from driftline.base import params
 from driftline.base.batch import Batch
-from driftline.base.by_errors import ByErrors, error_of, held
 from driftline.base.certificate import Certificate
 from driftline.base.composite import Composite, core_of, exclusive, tell_each
 from driftline.base.learner import Learner
@@ -19,11 +18,11 @@ from driftline.base.meta import REGRESSOR, MetaLearner
 from driftline.base.rules import Rule, sequence
 from driftline.base.ticket import Ticket
 from driftline.ensembles.auto import Auto
+from driftline.ensembles.by_errors import ERRORS, ByErrors, clipped, error_of
 from driftline.linear.lms import LMS
 from driftline.storage import codec
 from driftline.tables.inputs import Array
 
-_ERRORS = LMS(intercept=False)  # predicts 0 on rows of 0, so it only tracks the errors
 _EXPERTS = sequence(REGRESSOR)
 _BLENDS = {"a quarter of": 0.25, "three quarters of": 0.75}  # an expert's share; the rest is Auto's
 _LAYERS = 5  # number of values that the final mixture computes
@@ -66,11 +65,8 @@ class AutoWithExperts(MetaLearner):
     def _base_learners(self) -> list[Learner]:
         return [Auto(), *self.experts]
 
-    def _top_learners(self) -> list[Learner]:
-        return [_ERRORS, _ERRORS]
-
     def _copies_of_the_top(self) -> list[Learner]:
-        return [one.clone() for one in self._top_learners()]
+        return [ERRORS.clone(), ERRORS.clone()]
 
     def _compose(self, members: list[Learner], above: list[Learner], features: int) -> Composite:
         made = _count_of_blends(members) + _LAYERS  # values computed for a row, which the second one's tickets carry
@@ -126,26 +122,26 @@ class _Experts(ByErrors):
         self.mixture.set_state(state["mixture"])
 
     def _ask(self, x: Any) -> Array | None:
-        said = [core_of(member).predict(x) for member in self.members]
-        return None if None in said else held(np.array(said))
+        predicted = [core_of(member).predict(x) for member in self.members]
+        return None if None in predicted else clipped(np.array(predicted))
 
     @exclusive
     def predict(self, x: Any) -> Any:
         """The prediction, or None if Python must read the row."""
-        said = self._ask(x)
-        return None if said is None else float(self._make(said)[-1])
+        predicted = self._ask(x)
+        return None if predicted is None else float(self._make(predicted)[-1])
 
-    def _make(self, said: Array) -> Array:
+    def _make(self, predicted: Array) -> Array:
         """Combines the members' predictions: the blends, the final mixture's layers, and the prediction."""
-        blends = [(1 - share) * said[0] + share * said[1:] for share in _BLENDS.values()]
-        mean = held(np.sum(said / len(said)))
-        inputs = np.concatenate([said, *blends, [mean]])
-        return np.concatenate([inputs[len(said) :], self.mixture.mix(inputs)])
+        blends = [(1 - share) * predicted[0] + share * predicted[1:] for share in _BLENDS.values()]
+        mean = clipped(np.sum(predicted / len(predicted)))
+        inputs = np.concatenate([predicted, *blends, [mean]])
+        return np.concatenate([inputs[len(predicted) :], self.mixture.mix(inputs)])
 
-    def _judge(self, said: Array, made: Array, y: float, weight: float | None, ahead: int) -> None:
+    def _judge(self, predicted: Array, made: Array, y: float, weight: float | None, ahead: int) -> None:
         """The final mixture learns the label of a row, for which ``made`` was computed."""
         blends, mixed = np.split(made, [self._blends])
-        self.mixture.learn(np.concatenate([said, blends]), mixed, y, 1.0 if weight is None else weight, ahead)
+        self.mixture.learn(np.concatenate([predicted, blends]), mixed, y, 1.0 if weight is None else weight, ahead)
 
     def update_by_row(self, x: Any, y: Any, weight: Any) -> None:
         """Left to a replay of one row in a transaction, because several members may refuse."""
@@ -156,7 +152,7 @@ class _Experts(ByErrors):
         parts = self.ask_each_member(x, ahead, kind)
         if parts is None:
             return None
-        made = self._make(held(np.array([part.prediction for part in parts])))
+        made = self._make(clipped(np.array([part.prediction for part in parts])))
         return self.asked(x, made[-1], parts, ahead, kind, self.marked(self.above[1]).ask(made, ahead, kind))
 
     def update_by_ticket(self, ticket: Ticket, y: Any, weight: Any) -> None:
@@ -168,19 +164,19 @@ class _Experts(ByErrors):
         tell_each(self.members, ticket.parts[:count], batch)
         assert batch.y is not None
         y, weight = float(batch.y[0]), None if batch.weight is None else float(batch.weight[0])
-        said = held(np.array([part.prediction for part in ticket.parts[:count]]))
+        predicted = clipped(np.array([part.prediction for part in ticket.parts[:count]]))
         if ticket.labels > 0:
             made = np.asarray(ticket.parts[count + 1].x, dtype=np.float64)
-            self._judge(said, made, y, weight, ticket.ahead)
+            self._judge(predicted, made, y, weight, ticket.ahead)
         self.marked(self.above[0])
         self.above[0].tell(ticket.parts[count], error_of(y, ticket.prediction), sample_weight=weight)
 
     def replay(self, batch: Batch, out: Outputs) -> int:
         """Learners do not depend on the final mixture, so they process the rows first."""
         y = batch.y
-        said, _, skipped = self.replay_members(batch, [y] * len(self.members))
-        whole = ~np.isnan(said).any(axis=1)
-        said = held(np.ascontiguousarray(said))
+        predicted, _, skipped = self.replay_members(batch, [y] * len(self.members))
+        whole = ~np.isnan(predicted).any(axis=1)
+        predicted = clipped(np.ascontiguousarray(predicted))
         out.predictions[:] = np.nan
         learned: Array = np.array(whole)
         if y is not None:
@@ -189,11 +185,11 @@ class _Experts(ByErrors):
             learned &= batch.weight > 0
         rows = self.sums()["rows"]
         for t in np.flatnonzero(whole):
-            made = self._make(said[t])
+            made = self._make(predicted[t])
             out.predictions[t] = made[-1]
             if y is not None and learned[t]:
                 if rows > 0:
-                    self._judge(said[t], made, float(y[t]), None if batch.weight is None else float(batch.weight[t]), 1)
+                    self._judge(predicted[t], made, float(y[t]), None if batch.weight is None else float(batch.weight[t]), 1)
                 rows += 1
         self._note_errors(y, batch.weight, learned, out)
         return skipped

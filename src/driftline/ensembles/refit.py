@@ -14,7 +14,6 @@ import numpy as np
 from driftline._core import Outputs
 from driftline.base import params
 from driftline.base.batch import Batch
-from driftline.base.by_errors import ByErrors, error_of
 from driftline.base.certificate import Certificate
 from driftline.base.composite import (
     Composite,
@@ -30,14 +29,13 @@ from driftline.base.learner import Learner
 from driftline.base.meta import MetaLearner
 from driftline.base.rules import Rule
 from driftline.base.ticket import Ticket
+from driftline.ensembles.by_errors import ERRORS, ByErrors, error_of
 from driftline.ensembles.fits import Fits
-from driftline.linear.lms import LMS
 from driftline.linear.ridge import Ridge
 from driftline.storage import codec
 from driftline.tables.inputs import Array
 
 _FIRST = Ridge()  # predicts until the first fit is in use
-_ERRORS = LMS(intercept=False)  # predicts 0 on rows of 0, so it only tracks the errors
 _NONE = np.empty(0)
 _ESTIMATOR = Rule(
     lambda value: all(callable(getattr(value, name, None)) for name in ("fit", "predict", "get_params")),
@@ -103,16 +101,13 @@ class Refit(MetaLearner):
     def _base_learners(self) -> list[Learner]:
         return [_FIRST]
 
-    def _top_learners(self) -> list[Learner]:
-        return [_ERRORS, _ERRORS]
-
     def _copies_of_the_top(self) -> list[Learner]:
-        return [_ERRORS.clone(), _ERRORS.clone()]
+        return [ERRORS.clone(), ERRORS.clone()]
 
     def _compose(self, members: list[Learner], above: list[Learner], features: int) -> Composite:
         inputs = [(above[0], 1), (above[1], 1 + 2 * len(self.lags))]  # the second one's tickets carry the row's lags
         core = _Refit(members, inputs, features, bool(self.intercept), self.dtype)
-        core.plan(self.estimator, self.every, self.window, tuple(self.lags))
+        core.fits = Fits(self.estimator, self.every, self.window, tuple(self.lags), features)
         return core
 
     def _refresh(self, before: dict[str, Any]) -> None:
@@ -120,7 +115,7 @@ class Refit(MetaLearner):
 
     def _certify(self, sums: dict[str, float]) -> Certificate:
         fits: Fits = self._require_core("certificate").fits
-        return Certificate(sums["loss"], events={"fits": fits.begun, "failed_fits": fits.failed})
+        return Certificate(sums["loss"], events={"fits": fits.started, "failed_fits": fits.failed})
 
     def save(self, path: Any) -> NoReturn:
         """Refuses: no file holds an estimator safely."""
@@ -144,10 +139,7 @@ class _Refit(ByErrors):
     """The state: the stand-in, the fits and the errors."""
 
     by_feature = False
-
-    def plan(self, estimator: Any, every: int, window: int, lags: tuple[int, ...]) -> None:
-        """Sets the parameters."""
-        self.fits = Fits(estimator, every, window, lags, self.features)
+    fits: Fits
 
     def weights(self) -> Array:
         """There are no weights."""
@@ -220,7 +212,7 @@ class _Refit(ByErrors):
         return [partial(setattr, self, "fits", fits)]
 
     def tell_parts(self, ticket: Ticket, batch: Batch) -> None:
-        """Like update_by_ticket, for a stand-in that may refuse."""
+        """Like :meth:`update_by_ticket`, for a stand-in that may refuse the row."""
         tell_each(self.members, ticket.parts[:1], batch)
         assert batch.y is not None
         y, row = float(batch.y[0]), np.asarray(batch.x[0], dtype=np.float64)
@@ -230,13 +222,13 @@ class _Refit(ByErrors):
     def replay(self, batch: Batch, out: Outputs) -> int:
         """The stand-in processes the rows first; the estimator then predicts all rows between two fits at once."""
         y = batch.y
-        said, _, skipped = self.replay_members(batch, [y])
-        whole = ~np.isnan(said[:, 0])
+        predicted, _, skipped = self.replay_members(batch, [y])
+        whole = ~np.isnan(predicted[:, 0])
         rows = np.where(whole[:, None], batch.x, 0.0)
-        out.predictions[:] = said[:, 0]
+        out.predictions[:] = predicted[:, 0]
         if y is None:
             lagged = np.tile(self.fits.lagged(self.late + 1, self.fits.labels), (int(whole.sum()), 1))
-            first = np.clip(said[whole, 0], *self.fits.ranges(_NONE))
+            first = np.clip(predicted[whole, 0], *self.fits.ranges(_NONE))
             out.predictions[whole] = self.fits.predict(rows[whole], lagged, first)
             self._note_errors(None, None, whole, out)
             return skipped

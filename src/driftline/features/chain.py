@@ -60,14 +60,14 @@ class Chain:
         self._native.set_names(names)
 
     def names_out(self, names: list[Name], after: int = -1) -> list[Name]:
-        """The names of a transformed row's features, as the last transformer gives them or that of another number."""
+        """The names of a row's features after the transformer with index ``after``, by default the last one."""
         stop = range(len(self.stages))[after] + 1
         for transformer, stage in zip(self.transformers[:stop], self.stages[:stop], strict=True):
             names = transformer._names_out(names, stage)
         return names
 
     def left(self) -> tuple[int, Array]:
-        """For the row that last left the range: the number of the transformer after which it did, and its values there.
+        """For the row that last left the range: the index of the transformer that caused it, and the row after it.
 
         Between two transformers the range is that of float64, and values inside it are returned as 0.
         """
@@ -96,8 +96,8 @@ class Chain:
     ) -> tuple[Array, int]:
         """Transforms rows one by one, and learns each if it is ``learned``. Rows that are not ``whole`` become NaN.
 
-        A row with a missing value takes a place among those seen, unless it comes before the first of them; ``started`` says
-        that an earlier call had that first one.
+        A row with a missing value counts as a row of the stream, unless no complete row came before it; ``started`` says
+        that an earlier call had one.
 
         Returns the rows and the index of the first one that leaves the range (see :meth:`left`), or the number of rows if
         none does or such rows are to be skipped.
@@ -106,7 +106,7 @@ class Chain:
         rows = np.ascontiguousarray(block, dtype=np.float64)
         return out, int(self._native.run(rows, whole, learned, y, out, skip, alone, started))
 
-    # The way out and in.
+    # Exporting and importing the state.
 
     def get_state(self) -> dict[str, Array]:
         """The state as arrays, each transformer's under its number."""

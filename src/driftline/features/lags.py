@@ -17,7 +17,7 @@ _DEEPEST = 1_000_000
 
 def _lags_from(least: int) -> Rule:
     lags = sequence(whole(least, _DEEPEST))
-    words = f"a list of different ones of at least {least}"
+    words = f"a list of distinct whole numbers of at least {least}"
     return whole(0, _DEEPEST) | Rule(lambda value: lags.accepts(value) and len(set(value)) == len(value), words)
 
 

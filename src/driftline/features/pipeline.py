@@ -117,7 +117,7 @@ class Pipeline(MetaLearner):
     def _behind(self, transformers: list[Any]) -> Learner:
         return self.clone({"transformers": [*transformers, *self.parts]})
 
-    # Rows of any width, where they are hashed.
+    # Hashed rows, which may have any width.
 
     def _read(self, x: Any, where: str, *, grow: bool) -> tuple[Any, list[Name] | None]:
         hashing = self._hashing
@@ -224,7 +224,7 @@ class _Pipeline(Composite):
         return None if self._names is None else self.chain.names_out(self._names)
 
     def meet(self, row: Array) -> None:
-        """The first row, which may decide something."""
+        """Passes the first row to the learner, transformed."""
         first = self.chain.look(np.asarray(row, dtype=np.float64))
         self.members[0]._meet(np.zeros(self.chain.outputs) if first is None else first, self._names_within())
 
@@ -252,11 +252,11 @@ class _Pipeline(Composite):
         super().set_state(state)
 
     def sums(self) -> dict[str, float]:
-        """Those of the learner."""
+        """The learner's sums."""
         return self.members[0]._sums()
 
     def weights(self) -> Array:
-        """Those of the learner."""
+        """The learner's weights."""
         return self.members[0]._weights
 
     # One row.
@@ -315,7 +315,7 @@ class _Pipeline(Composite):
         return None if row is None else inner
 
     def tell_parts(self, ticket: Ticket, batch: Batch) -> None:
-        """The same, if the learner may reject the row."""
+        """Like :meth:`update_by_ticket`, for a learner that may reject the row."""
         inner = self._part_of(ticket, self.chain.look(batch.x[0], unknown_allowed=False))
         if inner is None:
             self._refuse_left(batch.where, None)

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 class Transformer(Model):
     """Base class for transformers, which turn rows into other rows and may learn from them.
 
-    ``a | b`` chains two transformers, and ``a | learner`` makes a learner: :doc:`/learners/pipeline`.
+    ``a | b`` chains two transformers, and ``a | learner`` makes a learner: :doc:`/learners/pipeline`. The methods of a
+    transformer alone are those that pipelines of scikit-learn and River call, and ``run``, which shows a learner's input.
     """
 
     _river_kind = "Transformer"
@@ -42,7 +43,7 @@ class Transformer(Model):
         super().__init_subclass__(**options)
         codec.register(cls, cls.__name__, methodcaller("get_params", deep=False))
 
-    # What a transformer says.
+    # For subclasses to define.
 
     def _stage(self, width: int) -> Any:
         """The native transformation of rows of ``width`` features."""
@@ -153,7 +154,7 @@ class Transformer(Model):
         return np.concatenate(pieces)
 
     def _transformed(self, chain: Chain, batch: Batch) -> Array:
-        """Transforms rows one after another; with labels, each is learned after it."""
+        """Transforms rows one after another; with labels, learns each before the next."""
         whole = self._door.whole_rows(batch.x)
         if not whole.all():
             row = int(whole.argmin())
@@ -188,7 +189,7 @@ class Transformer(Model):
             self._door.refuse_bad_label(labels[row], where, f" in row {row}")
         return labels
 
-    # Growing to what is met.
+    # The first row, and new features.
 
     def _chain_for(self, width: int) -> Chain:
         """The chain, or a temporary one if nothing was learned."""

@@ -92,7 +92,7 @@ class Descending(TakesSparse):
 
     @property
     def _runs_late_natively(self) -> bool:
-        return self._custom_loss() is None
+        return super()._runs_late_natively and self._custom_loss() is None
 
     def _replay_block(self, batch: Batch, out: Outputs) -> int:
         loss = self._custom_loss()

@@ -131,7 +131,7 @@ class Policy:
 
     @property
     def forgetting(self) -> Divide | None:
-        """The forgetting, where it changes from row to row."""
+        """The forgetting, if it changes from row to row; None otherwise."""
         return self.time if isinstance(self.time, Divide) and self.time.constant is None else None
 
     @property

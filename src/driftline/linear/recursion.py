@@ -20,13 +20,13 @@ from driftline.linear import schedules
 from driftline.linear.policies import Add, Divide, Policy
 from driftline.tables.inputs import Array, Name
 
-_ENDINGS = {  # events after which the running sum is not the comparator's value, and the condition that then fails
-    "capped": "the growth of S was never held back",
+_CONDITIONS = {  # under which the running sum is the comparator's value, by the event that breaks them
+    "capped": "the growth of S was never capped",
     "resets": "S was never reset",
     "projections": "the weights never left the ball",
     "repaired": "S never had to be repaired",
     "saturated": "every row was within the range and the precision of the type",
-    "retuned": "every row was learned by itself, with these parameters",
+    "retuned": "the rows were learned one by one, with these parameters",
 }
 
 
@@ -159,8 +159,8 @@ class Recursive(Learner):
     # Certificates.
 
     def _certify(self, sums: dict[str, float]) -> Certificate:
-        events = {name: int(sums[name]) for name in _ENDINGS if sums[name] > 0}
-        conditions = {words: False for name, words in _ENDINGS.items() if name in events}
+        events = {name: int(sums[name]) for name in _CONDITIONS if sums[name] > 0}
+        conditions = {words: False for name, words in _CONDITIONS.items() if name in events}
         if self._require_core("certificate").held_in_range:
             conditions[f"the start, the noise and the drift are within the range of {self.dtype}"] = False
         if max(sums["loss"], sums["value"]) >= sys.float_info.max:

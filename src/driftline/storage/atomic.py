@@ -116,7 +116,7 @@ def lock(handle: int) -> bool | None:
 
 
 def is_at(handle: int, path: Path) -> bool:
-    """Whether a path still leads to an open file."""
+    """Whether a path still refers to an open file."""
     try:
         return os.path.samestat(os.fstat(handle), os.lstat(path))
     except FileNotFoundError:

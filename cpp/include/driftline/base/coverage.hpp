@@ -4,10 +4,7 @@
 // scores times a factor. The factor responds to the intervals issued: it grows by exp(step * level) when a label falls
 // outside its interval, and shrinks by exp(-step * (1 - level)) when it falls inside. Over any n rows whose labels came at
 // once, the share outside then differs from 1 - level by log(last / first factor) / (step n), whatever the scores do.
-//
-// Where labels come late, steps of a factor overshoot: the intervals issued meanwhile do not count yet. The bound is then
-// the quantile of another level, which would repay the misses in excess, and intervals that wait for their label count as
-// the misses expected of them.
+// Labels that come late are scored in late_coverage.hpp.
 #pragma once
 
 #include <bit>
@@ -30,18 +27,23 @@ inline constexpr std::uint32_t row_weight = 1024, all_kept = 4096, most_weight =
 static_assert(most_weight <= UINT32_MAX / all_kept, "fading must not overflow");
 inline constexpr double least_score = 1e-290, most_score = 1e290, least_factor = 1e-6, most_factor = 1e12;
 
+// Scores are taken in a few at a time, which is faster; a power of two.
+inline constexpr Index most_waiting = 8;
+
 struct Coverage {
     alignas(32) double bound[level_count] = {}; // base times factor: scores above it are misses; 0: no error yet
     alignas(32) double base[level_count] = {};  // quantiles of the recent scores
     std::uint32_t weight[bin_count] = {};
     std::uint32_t weight_of_zeros = 0;
-    Index first_key = 0;          // of bin 0; see key_of
-    Index taken = 0;              // scores taken in: all but the last, perhaps; never, if no intervals are needed
-    Index noted = 0;              // all scores
-    double last = 0;              // score
-    Index late = 0;               // labels that came between the last row's prediction and its label
-    double largest_loss = 0;      // of the rows whose labels came late
-    float debt[level_count] = {}; // late labels: misses in excess, known or expected of the intervals that wait
+    Index first_key = 0;                      // of bin 0; see key_of
+    Index noted = 0;                          // scores
+    Index taken = 0;                          // of these, how many are taken in; never, if no intervals are needed
+    double waiting[most_waiting] = {};        // the others: score i is at i % most_waiting
+    Index late = 0;                           // labels that came between the last row's prediction and its label
+    Index origin = 0;                         // labels known when the last late row was asked
+    Index batch = 0, last_batch = 0;          // rows asked there, as far as they were told; and at the origin before
+    double largest_loss = 0;                  // of the rows whose labels came late
+    alignas(16) float debt[level_count] = {}; // late labels: misses in excess, known or expected of the intervals that wait
 };
 
 // Where a level lies among the tracked levels: bound[at]^(1 - share) bound[at + 1]^share factor.
@@ -70,23 +72,6 @@ struct CoverageSteps {
     }
 };
 inline constexpr CoverageSteps coverage_steps;
-
-// Of a debt, `repaid` is aimed to be repaid by each row, up to `most_urgency` times as much if labels are later than
-// `usual_late`, and `forgotten` is let go. Beyond the largest and the smallest share aimed at, each miss of the debt moves
-// the bound by a factor of its own, which is smaller for longer delays.
-inline constexpr double repaid = 0.05, forgotten = 1 / 3000.0, least_debt = -30, most_debt = 200, most_growth = 0.15;
-inline constexpr float usual_late = 24, most_urgency = 4;
-struct LateShares {
-    double outside[level_count] = {}, least[level_count] = {}, most[level_count] = {};
-    constexpr LateShares() {
-        for (Index k = 0; k < level_count; ++k) {
-            outside[k] = 1 - levels[k];
-            least[k] = outside[k] / 10;
-            most[k] = 10 * outside[k] < (1 + outside[k]) / 2 ? 10 * outside[k] : (1 + outside[k]) / 2;
-        }
-    }
-};
-inline constexpr LateShares shares;
 
 inline namespace DRIFTLINE_ISA {
 
@@ -178,131 +163,65 @@ DRIFTLINE_ONCE inline void read_bins(Coverage& c, double score) {
 
 // Intervals of higher levels contain those of lower ones, so a score is a miss of all levels before the first whose own
 // bound it does not exceed. It rarely exceeds a bound after that one.
-DRIFTLINE_ONCE inline void step_out_of_order(Coverage& c, Index missed) {
+DRIFTLINE_ONCE inline void step_out_of_order(Coverage& c, double score) {
+    Index missed = 0;
+    while (missed < level_count && score > c.bound[missed])
+        ++missed;
     for (Index k = 0; k < level_count; ++k)
         c.bound[k] *= k < missed ? coverage_steps.missed[k] : coverage_steps.covered[k];
 }
-DRIFTLINE_INLINE void take_in_last(Coverage& c) {
-    const Doubles score = all(c.last);
-    unsigned above = 0;
-    for (Index k = 0; k < level_count; k += lanes<double>)
-        above |= bits_of(score > wide(c.bound + k)) << k;
-    if (above & (above + 1)) [[unlikely]]
-        step_out_of_order(c, std::countr_one(above));
-    else
-        for (Index k = 0; k < level_count; k += lanes<double>) {
-            const Doubles bound = wide(c.bound + k);
-            store(c.bound + k, bound * (score > bound ? wide(coverage_steps.missed + k) : wide(coverage_steps.covered + k)));
-        }
-    count_score(c, c.last);
-    if (reading_is_due(++c.taken)) [[unlikely]]
-        read_bins(c, c.last);
+// Moves the bounds by the scores up to the first that is out of order or after which a reading is due.
+DRIFTLINE_INLINE void take_in_some(Coverage& c) {
+    constexpr Index groups = level_count / lanes<double>;
+    Doubles bound[groups]; // in registers
+    for (Index g = 0; g < groups; ++g)
+        bound[g] = wide(c.bound + g * lanes<double>);
+    bool in_order = true;
+    Index i = c.taken;
+    do {
+        const double score = c.waiting[i & (most_waiting - 1)];
+        unsigned above = 0;
+        for (Index g = 0; g < groups; ++g)
+            above |= bits_of(all(score) > bound[g]) << (g * lanes<double>);
+        in_order = (above & (above + 1)) == 0;
+        if (!in_order) [[unlikely]]
+            break;
+        for (Index g = 0; g < groups; ++g)
+            bound[g] *= all(score) > bound[g] ? wide(coverage_steps.missed + g * lanes<double>)
+                                              : wide(coverage_steps.covered + g * lanes<double>);
+        count_score(c, score);
+        ++i;
+    } while (i < c.noted && !reading_is_due(i));
+    for (Index g = 0; g < groups; ++g)
+        store(c.bound + g * lanes<double>, bound[g]);
+    c.taken = i;
+    if (!in_order) [[unlikely]] {
+        const double score = c.waiting[i & (most_waiting - 1)];
+        step_out_of_order(c, score);
+        count_score(c, score);
+        ++c.taken;
+    }
+}
+DRIFTLINE_ONCE inline void take_in(Coverage& c) {
+    while (c.taken < c.noted) {
+        take_in_some(c);
+        if (reading_is_due(c.taken))
+            read_bins(c, c.waiting[(c.taken - 1) & (most_waiting - 1)]);
+    }
 }
 
-// Takes in the last score. Until then the step of the next row need not wait for it, and `judge` may replace it.
+// Takes in all scores.
 DRIFTLINE_INLINE void catch_up(Coverage& c) {
     if (c.taken < c.noted)
-        take_in_last(c);
+        take_in(c);
 }
 
-// Notes the score of a row whose label came at once.
+// Notes the score of a row whose label came at once. It is not yet taken in, so `judge` may replace it.
 DRIFTLINE_INLINE void note(Coverage& c, double score) {
-    catch_up(c);
-    c.last = at_most(score, most_score);
+    if ((c.noted & (most_waiting - 1)) == 0) [[unlikely]]
+        catch_up(c);
+    c.waiting[c.noted & (most_waiting - 1)] = at_most(score, most_score);
     ++c.noted;
-}
-
-// The basis of an interval. It is kept with the prediction, and scored when the label comes.
-struct IntervalBasis {
-    double bound[level_count] = {}; // a score above it is a miss of the level
-    float debt[level_count] = {};   // times its urgency; the share of such intervals expected to be missed follows from it
-    double variance = 1;            // of the label, from the model; a score is a squared error divided by it
-    double largest_loss = 0;        // largest squared error so far
-    Index labels = 0;               // labels known so far
-};
-// A debt weighs more if labels are very late, because corrections are few.
-inline float urgency(const Coverage& c) {
-    const auto late = static_cast<float>(c.late);
-    return late <= usual_late ? 1 : late >= most_urgency * usual_late ? most_urgency : late / usual_late;
-}
-// The share of misses with which level k would repay an urgent debt.
-inline double share_aimed_at(Index k, double debt) {
-    return at_most(at_least(shares.least[k], shares.outside[k] - repaid * debt), shares.most[k]);
-}
-inline void issue(const Coverage& c, double* bound) {
-    double below = 0;
-    for (Index k = 0; k < level_count; ++k)
-        bound[k] = below = at_least(below, c.bound[k]);
-}
-inline IntervalBasis basis_of_interval(Coverage& c, double variance, double largest_loss) {
-    catch_up(c);
-    IntervalBasis out;
-    issue(c, out.bound);
-    const float urgent = urgency(c);
-    for (Index k = 0; k < level_count; ++k)
-        out.debt[k] = urgent * c.debt[k];
-    out.variance = variance;
-    out.largest_loss = at_least(largest_loss, c.largest_loss);
-    out.labels = c.noted;
-    return out;
-}
-// Half the width of the interval, at most ten times the largest error so far.
-inline double half_width(const IntervalBasis& basis, const Level& level) {
-    if (basis.labels < level.enough)
-        return HUGE_VAL;
-    double bound = basis.bound[level.at];
-    if (level.share > 0 && bound > 0)
-        bound *= std::pow(basis.bound[level.at + 1] / bound, level.share);
-    const double half = std::sqrt(bound * level.factor) * std::sqrt(at_most(basis.variance, DBL_MAX));
-    return at_most(half, 10 * std::sqrt(basis.largest_loss));
-}
-
-// The score that the given share of recent ones exceeds, between the quantiles of two levels. The search starts at level k.
-inline double exceeded_by(const Coverage& c, double share, Index k) {
-    while (k + 1 < level_count && shares.outside[k + 1] > share)
-        ++k;
-    while (k > 0 && shares.outside[k] < share)
-        --k;
-    if (k + 1 == level_count)
-        return c.base[k] * std::sqrt(shares.outside[k] / share);
-    const double part = (shares.outside[k] - share) / (shares.outside[k] - shares.outside[k + 1]);
-    return c.base[k] + (c.base[k + 1] - c.base[k]) * at_least(0, part);
-}
-inline double late_bound(const Coverage& c, Index k, double debt, double growth) {
-    const double wanted = shares.outside[k] - repaid * debt, share = share_aimed_at(k, debt);
-    double bound = exceeded_by(c, share, k);
-    if (share != wanted) [[unlikely]]
-        bound *= std::exp(growth * (share - wanted) / repaid);
-    return at_most(at_least(least_factor * c.base[k], bound), most_factor * c.base[k]);
-}
-
-// Scores a late label against the interval issued with its prediction. The model's step has noted a score of its own, which
-// does not count. For each label, an interval is taken to have been issued since the last one.
-inline void judge(Coverage& c, double square, const IntervalBasis& basis) {
-    --c.noted;
-    c.largest_loss = at_least(c.largest_loss, at_most(square, DBL_MAX));
-    const bool beyond = square > 100 * basis.largest_loss; // see half_width
-    const double score = at_most(square / basis.variance, most_score);
-    const double miss = beyond ? HUGE_VAL : score;
-    const float before = urgency(c);
-    for (Index k = 0; k < level_count; ++k) {
-        double debt = c.debt[k];
-        const double issued = share_aimed_at(k, before * c.debt[k]) - shares.outside[k];
-        const double known = (miss > basis.bound[k] ? 1 : 0) - share_aimed_at(k, basis.debt[k]);
-        debt += c.bound[k] > 0 ? issued : 0;
-        debt += basis.bound[k] > 0 ? known : 0;
-        c.debt[k] = static_cast<float>(at_most(at_least(least_debt, debt * (1 - forgotten)), most_debt));
-    }
-    c.late = c.noted > basis.labels ? c.noted - basis.labels : 0;
-    count_score(c, score);
-    c.taken = ++c.noted;
-    if (reading_is_due(c.taken))
-        read_bins(c, score);
-    const double late = static_cast<double>(c.late);
-    const double growth = at_most(most_growth, at_least(2, 3 * usual_late / late) / late);
-    const float urgent = urgency(c);
-    for (Index k = 0; k < level_count; ++k)
-        c.bound[k] = late_bound(c, k, urgent * c.debt[k], growth / urgent);
 }
 
 } // namespace DRIFTLINE_ISA

@@ -1,7 +1,7 @@
 // Input rows and output arrays, for first-order and second-order learners.
 #pragma once
 
-#include "driftline/base/coverage.hpp"
+#include "driftline/base/late_coverage.hpp"
 #include "driftline/base/panels.hpp"
 
 namespace driftline {
@@ -163,11 +163,13 @@ inline void write_ends(const IntervalBasis& made, const Level& level, double pre
 }
 // Writes the interval of row t around its prediction, for a label of the given variance; or what the interval is based on.
 inline void write_interval(const Outputs& out, Index t, Coverage& coverage, double variance, double largest_loss) {
-    const IntervalBasis made = basis_of_interval(coverage, variance, largest_loss);
-    if (out.interval_basis)
-        *out.interval_basis = made;
-    else
-        write_ends(made, out.level, out.predictions[t], out.lower[t], out.upper[t]);
+    if (out.interval_basis) {
+        base_interval(coverage, variance, largest_loss, *out.interval_basis);
+    } else {
+        IntervalBasis basis; // what the level does not need of it is not computed
+        base_interval(coverage, variance, largest_loss, basis);
+        write_ends(basis, out.level, out.predictions[t], out.lower[t], out.upper[t]);
+    }
 }
 DRIFTLINE_INLINE void write_no_interval(const Outputs& out, Index t) {
     if (out.lower)

@@ -50,6 +50,13 @@ template <class T> DRIFTLINE_INLINE Vec<Lane<T>, lanes<T>> lane_numbers() {
 template <class V, class T> DRIFTLINE_INLINE V load(const T* p) { return *reinterpret_cast<const V*>(p); }
 template <class V, class T> DRIFTLINE_INLINE void store(T* p, V v) { *reinterpret_cast<V*>(p) = v; }
 template <class T> DRIFTLINE_INLINE Wide<T> wide(const T* p) { return load<Wide<T>>(p); }
+// Without any alignment.
+template <class V> DRIFTLINE_INLINE V load_anywhere(const void* from) {
+    V value;
+    std::memcpy(&value, from, sizeof value);
+    return value;
+}
+template <class V> DRIFTLINE_INLINE void store_anywhere(void* to, V value) { std::memcpy(to, &value, sizeof value); }
 
 // `lanes<double>` elements as doubles, whatever the model's type.
 template <class T> DRIFTLINE_INLINE Doubles load_doubles(const T* p) {

@@ -1,5 +1,5 @@
 // Auto's experts besides the linear core: autoregression in differences, profiles, a regression on usual values, three tree
-// ensembles and a stack of them all; and the final mixture of their predictions.
+// ensembles and a stack of all experts; and the final mixture of their predictions.
 //
 // Experts learn a row from the inputs available when it was predicted, so those inputs are recorded then.
 #pragma once
@@ -84,7 +84,7 @@ class Team {
             fields.said_by(Member::cut) = range.hold(said[0], 0.1);
             for (Index k = 1; k < at(Member::cut); ++k)
                 said[k] = range.hold(said[k], 0.5);
-            if (!feature_trees_.ready()) // it stands for the core, then
+            if (!feature_trees_.ready()) // until then the core predicts in its place
                 fields.said_by(Member::feature_trees) = said[0];
         }
         fields.said_by(Member::stack) = stack_.predict(said);
@@ -199,7 +199,7 @@ class Team {
 
     void shares(double* out) const {
         final_.shares(out);
-        if (!feature_trees_.ready()) // its weight is the core's, then
+        if (!feature_trees_.ready()) // until then its weight is the core's
             out[at(Member::core)] += std::exchange(out[at(Member::feature_trees)], 0.0);
     }
     const Profiles& profiles() const { return profiles_; }

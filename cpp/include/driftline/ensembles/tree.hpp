@@ -47,8 +47,8 @@ struct alignas(64) Tree {
         }
         return good;
     }
-    // Calls act with the splits and with the leaves that rows can reach; all other numbers are 0. Where features are below
-    // 256, two of them share a number.
+    // Calls act with the splits and with the leaves that rows can reach; all other numbers are 0. With
+    // `few_features`, those of two splits share a number.
     template <class Act> void visit(Act&& act, bool few_features) {
         const std::uint32_t bits = shape();
         const Index each = few_features ? 2 : 1;

@@ -78,7 +78,7 @@ class Lags : public Transform {
         for (Index j = 0; j < inputs_; ++j)
             lines_[static_cast<std::size_t>(j)].push(x[j]);
     }
-    // What is missing is taken to be as in the row before.
+    // A missing value repeats that of the row before.
     void pass_over(const double* x, double y) override {
         labels_.push(std::isnan(y) ? labels_.last() : y);
         for (Index j = 0; j < inputs_; ++j) {

@@ -100,13 +100,6 @@ struct KeyedDone {
 
 inline namespace DRIFTLINE_ISA {
 
-template <class T> DRIFTLINE_INLINE Wide<T> load_anywhere(const std::byte* from) {
-    Wide<T> value;
-    std::memcpy(&value, from, sizeof value);
-    return value;
-}
-template <class V> DRIFTLINE_INLINE void store_anywhere(std::byte* to, V value) { std::memcpy(to, &value, sizeof value); }
-
 template <class T> inline constexpr Index size_of = sizeof(T);
 
 // Stores n numbers from an array padded to whole registers.
@@ -116,7 +109,7 @@ template <class T> DRIFTLINE_INLINE void put_array(const T* from, Index n, std::
 }
 template <class T> DRIFTLINE_INLINE void take_array(const std::byte* slot, Index n, T* to, T padding) {
     for (Index i = 0; i < n; i += lanes<T>) {
-        const Wide<T> value = load_anywhere<T>(slot + i * size_of<T>);
+        const Wide<T> value = load_anywhere<Wide<T>>(slot + i * size_of<T>);
         store(to + i, lane_numbers<T>() < static_cast<Lane<T>>(n - i) ? value : all(padding));
     }
 }
@@ -136,9 +129,9 @@ template <bool Unit, class T> DRIFTLINE_INLINE void take_triangle(const std::byt
         const Index count = Unit ? j : j + 1, rows = panel_rows<T>(j / panel_width<T>);
         Index i = 0;
         for (; i + lanes<T> <= count; i += lanes<T>)
-            store(column + i, load_anywhere<T>(slot + i * size_of<T>));
+            store(column + i, load_anywhere<Wide<T>>(slot + i * size_of<T>));
         for (; i < rows; i += lanes<T>) {
-            const Wide<T> value = i < count ? load_anywhere<T>(slot + i * size_of<T>) : Wide<T>{};
+            const Wide<T> value = i < count ? load_anywhere<Wide<T>>(slot + i * size_of<T>) : Wide<T>{};
             const auto left = lane_numbers<T>() - static_cast<Lane<T>>(count - i);
             store(column + i, left < 0 ? value : left == 0 ? all(T(Unit)) : Wide<T>{});
         }

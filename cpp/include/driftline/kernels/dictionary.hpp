@@ -76,8 +76,8 @@ class Dictionary {
             use_.data()[i] += forget_ * (a[i] * a[i] - use_.data()[i]);
     }
 
-    // The point whose removal would change the weights' function (by coordinate, the first point's last) least on recent
-    // rows.
+    // The point whose removal would change predictions least on recent rows. `last_weight` is the weight of the first
+    // point's coordinate, which comes last.
     Index least_useful(const double* last_weight) {
         double* alpha = z_.data();
         for (Index i = 0; i < count_; ++i)

@@ -34,7 +34,7 @@ template <class T> DRIFTLINE_ONCE double add_information(SecondOrderState<T>& m,
     return value;
 }
 
-// Restores the prior where forgetting, or a reset, left less than least_prior of it: once in 2 log(least_prior) /
+// Restores the prior if forgetting, or a reset, left less than least_prior of it: once in 2 log(least_prior) /
 // log(forgetting) rows. It is raised to the reciprocal of what was left before the row, which kept the share `keep` of it,
 // so that its logarithm has the mean 0 over a cycle; after a reset it is raised to 1. The weights follow.
 template <class T> void raise_prior(SecondOrderState<T>& m, double keep, T* w, Index outputs) {
@@ -55,7 +55,7 @@ inline void count_reset(Sums& sums) {
     sums.begun = sums.rows;
 }
 
-// Resets S once the row is learned, where that is due.
+// Resets S once the row is learned, if a reset is due.
 template <class T> void watch_resets(SecondOrderState<T>& m, double rho, double grow, double norm2, const T* next) {
     const bool below = m.policy.reset == Reset::below;
     const bool due =

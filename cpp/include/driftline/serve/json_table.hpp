@@ -1,4 +1,4 @@
-// A batch of labelled rows in JSON, read as a table where it is one.
+// Reads a batch of labelled rows in JSON as a table, if it is one.
 #pragma once
 
 #include <charconv>
@@ -10,7 +10,7 @@
 
 namespace driftline {
 
-// Reads {"rows": [{"x": {"a": 1.5, ...}, "y": 2}, ...]}: x before y or behind it, an object or an array, and the same names
+// Reads {"rows": [{"x": {"a": 1.5, ...}, "y": 2}, ...]}: x before or after y, an object or an array, and the same names
 // in the same order in all rows. Anything else is left to a complete parser, and so is the first row: the names of the
 // others are compared with its names byte by byte, so that they are sound if it is.
 class JsonTable {

@@ -1,4 +1,4 @@
-"""Composites whose intervals depend on past errors alone, so that all rows get the same width."""
+"""Base class of composites whose intervals depend only on past errors, so that all rows get the same width."""
 
 from __future__ import annotations
 
@@ -10,23 +10,25 @@ import numpy as np
 from driftline._core import Level, Outputs, Ticket
 from driftline.base.composite import Composite, core_of, exclusive
 from driftline.base.ticket import copy_of
+from driftline.linear.lms import LMS
 from driftline.tables.inputs import Array
 
+ERRORS = LMS(intercept=False)  # predicts 0 on rows of 0, so it only tracks the errors
 _LARGEST = np.finfo(np.float64).max
 
 
-def held(values: Any) -> Any:
+def clipped(values: Any) -> Any:
     """Clips to the range of float64."""
     return np.clip(values, -_LARGEST, _LARGEST)
 
 
 def error_of(y: float, prediction: float) -> Any:
     """The error, clipped to the range of float64. NumPy's numbers would warn if it overflows."""
-    return held(float(y) - float(prediction))
+    return clipped(float(y) - float(prediction))
 
 
 class ByErrors(Composite):
-    """A composite whose first learner above only records errors: its rows are 0, and it predicts 0."""
+    """A composite whose first learner above is a copy of ``ERRORS``."""
 
     @exclusive
     def sums(self) -> dict[str, float]:
@@ -69,6 +71,6 @@ class ByErrors(Composite):
             lower, upper = (None, None) if out.lower is None else np.empty((2, len(y)))
             own = Outputs(np.empty(len(y)), lower=lower, upper=upper, level=None if out.lower is None else out.level)
             missed = np.where(learned, y - out.predictions, np.nan)
-            errors.run(np.zeros((len(y), 1)), np.ascontiguousarray(held(missed)), weight, True, own, 0)
+            errors.run(np.zeros((len(y), 1)), np.ascontiguousarray(clipped(missed)), weight, True, own, 0)
         if out.lower is not None:
             out.lower[:], out.upper[:] = out.predictions + lower, out.predictions + upper

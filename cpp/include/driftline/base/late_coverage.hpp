@@ -1,0 +1,187 @@
+// The basis of an interval, kept until its label comes, and how labels that come late correct the coverage.
+//
+// Where labels come late, steps of a factor overshoot: the intervals issued meanwhile do not count yet. The bound is then
+// the quantile of another level, which would repay the misses in excess, and intervals that wait for their label count as
+// the misses expected of them.
+#pragma once
+
+#include "driftline/base/coverage.hpp"
+
+namespace driftline {
+
+// Of a debt, `repaid` is aimed to be repaid by each row, up to `most_urgency` times as much if labels are later than
+// `usual_late`, and `forgotten` is let go. Beyond the largest and the smallest share aimed at, each miss of the debt moves
+// the bound by a factor of its own, which is smaller for longer delays.
+inline constexpr double repaid = 0.05, forgotten = 1 / 3000.0, least_debt = -30, most_debt = 200, most_growth = 0.15;
+inline constexpr double usual_late = 24, most_urgency = 4;
+inline constexpr Index least_batch = 4; // fewer rows in succession may happen to be asked between two labels
+// Shares of labels outside the interval: that of each level, and the least and the most that a row may aim at.
+struct LateShares {
+    alignas(32) double outside[level_count] = {}, least[level_count] = {}, most[level_count] = {};
+    double per_share[level_count - 1] = {}; // 1 / (outside[k] - outside[k + 1])
+    constexpr LateShares() {
+        for (Index k = 0; k < level_count; ++k) {
+            outside[k] = 1 - levels[k];
+            least[k] = outside[k] / 10;
+            most[k] = 10 * outside[k] < (1 + outside[k]) / 2 ? 10 * outside[k] : (1 + outside[k]) / 2;
+        }
+        for (Index k = 0; k + 1 < level_count; ++k)
+            per_share[k] = 1 / (outside[k] - outside[k + 1]);
+    }
+};
+inline constexpr LateShares shares;
+
+// Where a share lies among those of the levels, by its leading bits (see key_of): the level before it, or the one before
+// that. For shares from 2^-10 to 1.
+inline constexpr Index share_keys = 40, first_share_key = (1023 - 10) * 4;
+struct SharePlaces {
+    std::uint8_t at[share_keys] = {};
+    constexpr SharePlaces() {
+        for (Index key = 0; key < share_keys; ++key) {
+            const double end = std::bit_cast<double>(static_cast<std::uint64_t>(first_share_key + key + 1) << 50);
+            while (at[key] + 2 < level_count && shares.outside[at[key] + 1] >= end)
+                ++at[key];
+        }
+    }
+};
+inline constexpr SharePlaces share_places;
+
+// What an interval is based on.
+struct IntervalBasis {
+    double bound[level_count] = {}; // a score above it is a miss of the level
+    float debt[level_count] = {};   // times its urgency; the share of such intervals expected to be missed follows from it
+    double variance = 1;            // of the label, from the model; a score is a squared error divided by it
+    double largest_loss = 0;        // largest squared error so far
+    Index labels = 0;               // labels known so far
+};
+
+inline namespace DRIFTLINE_ISA {
+
+// The rows asked between two labels, if labels come in batches; 1 otherwise.
+inline Index rows_at_once(const Coverage& c) {
+    const Index rows = c.batch > c.last_batch ? c.batch : c.last_batch;
+    return rows < least_batch ? 1 : rows;
+}
+// A debt weighs more if labels are very late, because corrections are few. If labels come in batches, all rows of a batch
+// are to repay half of it together.
+inline double urgency(const Coverage& c) {
+    const double urgent = at_most(at_least(1, static_cast<double>(c.late) / usual_late), most_urgency);
+    return at_most(urgent, 0.5 / repaid / static_cast<double>(rows_at_once(c)));
+}
+// The debts of the levels from k on, times their urgency, in the precision in which a basis keeps them.
+DRIFTLINE_INLINE Few<float> urgent_debts(const Coverage& c, Index k, double urgent) {
+    return narrowed<float>(urgent * load_doubles(c.debt + k));
+}
+// The shares of misses with which the levels from k on would repay urgent debts.
+DRIFTLINE_INLINE Doubles shares_aimed_at(Index k, Few<float> urgent_debt) {
+    const Doubles debt = __builtin_convertvector(urgent_debt, Doubles);
+    return smaller(larger(wide(shares.outside + k) - repaid * debt, wide(shares.least + k)), wide(shares.most + k));
+}
+DRIFTLINE_INLINE void base_interval(Coverage& c, double variance, double largest_loss, IntervalBasis& out) {
+    catch_up(c);
+    double below = 0;
+    for (Index k = 0; k < level_count; ++k)
+        out.bound[k] = below = at_least(below, c.bound[k]);
+    const double urgent = urgency(c);
+    for (Index k = 0; k < level_count; k += lanes<double>)
+        store_anywhere(out.debt + k, urgent_debts(c, k, urgent));
+    out.variance = variance;
+    out.largest_loss = at_least(largest_loss, c.largest_loss);
+    out.labels = c.noted;
+}
+// Half the width of the interval, at most ten times the largest error so far.
+inline double half_width(const IntervalBasis& basis, const Level& level) {
+    if (basis.labels < level.enough)
+        return HUGE_VAL;
+    double bound = basis.bound[level.at];
+    if (level.share > 0 && bound > 0)
+        bound *= std::pow(basis.bound[level.at + 1] / bound, level.share);
+    const double half = std::sqrt(bound * level.factor) * std::sqrt(at_most(basis.variance, DBL_MAX));
+    return at_most(half, 10 * std::sqrt(basis.largest_loss));
+}
+
+// The score that the given share of recent ones exceeds, between the quantiles of two levels.
+DRIFTLINE_INLINE double exceeded_by(const Coverage& c, double share) {
+    constexpr Index last = level_count - 1;
+    if (share < shares.outside[last])
+        return c.base[last] * std::sqrt(shares.outside[last] / share);
+    Index k = share_places.at[key_of(share) - first_share_key];
+    k += shares.outside[k + 1] > share;
+    return c.base[k] + (c.base[k + 1] - c.base[k]) * at_least(0, (shares.outside[k] - share) * shares.per_share[k]);
+}
+
+// The limits of a debt, in units of those without batches: where a row repays less, more has to be kept.
+inline double debt_scale(const Coverage& c) { return at_least(1, repaid / 0.5 * static_cast<double>(rows_at_once(c))); }
+
+// Counts a row that was asked when so many labels were known. Before the first label, rows wait however labels come.
+inline void count_in_batch(Coverage& c, Index labels) {
+    if (labels != c.origin) {
+        c.origin = labels;
+        c.last_batch = c.batch;
+        c.batch = 0;
+    }
+    c.batch += labels > 0;
+}
+
+// Replaces the misses expected of an interval by whether it was missed, and counts those expected of the latest one. In
+// batches, no interval waits when the next ones are issued, and only known misses count.
+inline void settle_debts(Coverage& c, double score, const IntervalBasis& basis) {
+    const double urgent = urgency(c);
+    const bool batches = rows_at_once(c) > 1;
+    const double least = least_debt * debt_scale(c), most = most_debt * debt_scale(c);
+    for (Index k = 0; k < level_count; k += lanes<double>) {
+        const Doubles zero = {}, old = load_doubles(c.debt + k), bound = load_anywhere<Doubles>(basis.bound + k);
+        const Doubles issued = shares_aimed_at(k, urgent_debts(c, k, urgent)) - wide(shares.outside + k);
+        const Doubles missed = all(score) > bound ? all(1.0) : zero;
+        const Doubles expected = shares_aimed_at(k, load_anywhere<Few<float>>(basis.debt + k));
+        const Doubles known = missed - (batches ? wide(shares.outside + k) : expected);
+        const Doubles waits = batches ? zero : issued;
+        const Doubles debt = old + (wide(c.bound + k) > 0 ? waits : zero) + (bound > 0 ? known : zero);
+        store_doubles(c.debt + k, smaller(larger(debt * (1 - forgotten), all(least)), all(most)));
+    }
+}
+// Sets the bounds with which the next rows would repay the debts.
+inline void repay_debts(Coverage& c) {
+    const double late = static_cast<double>(c.late), urgent = urgency(c);
+    const double growth = at_most(most_growth, at_least(2, 3 * usual_late / late) / late) / urgent;
+    alignas(32) double aimed[level_count], beyond[level_count]; // misses of the debt that no share can repay
+    for (Index k = 0; k < level_count; k += lanes<double>) {
+        const Few<float> debt = urgent_debts(c, k, urgent);
+        const Doubles share = shares_aimed_at(k, debt), repayable = (wide(shares.outside + k) - share) / repaid;
+        store(aimed + k, share);
+        store(beyond + k, __builtin_convertvector(debt, Doubles) - repayable);
+    }
+    for (Index k = 0; k < level_count; ++k)
+        c.bound[k] = exceeded_by(c, aimed[k]);
+    for (Index k = 0; k < level_count; ++k)
+        if (std::fabs(beyond[k]) > 1e-9) // not just rounding
+            c.bound[k] *= std::exp(growth * beyond[k]);
+    for (Index k = 0; k < level_count; k += lanes<double>) {
+        const Doubles base = wide(c.base + k);
+        store(c.bound + k, smaller(larger(wide(c.bound + k), least_factor * base), most_factor * base));
+    }
+}
+
+// Scores a late label against the interval issued with its prediction. The model's step has noted a score of its own, which
+// does not count, unless the row was asked before the first label: its variance is then that of a model that had learned
+// nothing, and the larger of the two scores counts. For each label, an interval is taken to have been issued since the last
+// one.
+inline void judge(Coverage& c, double square, const IntervalBasis& basis) {
+    --c.noted;
+    const double own = c.waiting[c.noted & (most_waiting - 1)];
+    c.largest_loss = at_least(c.largest_loss, at_most(square, DBL_MAX));
+    const bool beyond = square > 100 * basis.largest_loss; // see half_width
+    const double score = at_most(square / basis.variance, most_score);
+    count_in_batch(c, basis.labels);
+    settle_debts(c, beyond ? HUGE_VAL : score, basis);
+    c.late = c.noted > basis.labels ? c.noted - basis.labels : 0;
+    const double counted = basis.labels > 0 ? score : at_least(score, own);
+    count_score(c, counted);
+    c.taken = ++c.noted;
+    if (reading_is_due(c.taken))
+        read_bins(c, counted);
+    repay_debts(c);
+}
+
+} // namespace DRIFTLINE_ISA
+} // namespace driftline
