@@ -43,7 +43,7 @@ def plainly(model, encoder, blocks, known, step, level):
                 if model._core is None:
                     model._meet(np.array(x), names)
                 ticket = model.ask(dict(zip(names, x, strict=True)), ahead=step)
-                said.append((ticket.prediction, *ticket.interval(level)) if model.n_seen_ else (np.nan,) * 3)
+                said.append((ticket.prediction, *ticket.interval(level)) if t >= step - 1 else (np.nan,) * 3)
                 waiting.append((ticket, block.y[row]))
                 if len(waiting) >= step:
                     model.tell(*waiting.pop(0))
@@ -166,7 +166,31 @@ def test_a_series_alone_needs_no_file_of_the_next_rows(capsys, tmp_path):
     state = trained(capsys, tmp_path, series())
     code, out, err = call(capsys, "forecast", state)
     assert (code, out) == (1, "")
-    assert "needs a file with the next rows" in err
+    assert "needs a file with the next rows. They are: hour, wind\n" in err
+
+
+@pytest.mark.parametrize("dates", [False, True])
+def test_a_time_that_is_a_feature_needs_a_file_of_the_next_rows(capsys, tmp_path, dates):
+    """It is known ahead without being named; a number that only puts the rows in order is not needed."""
+    frame = series().assign(when=timed(np.arange(400), dates))
+    code, out, err = call(capsys, "forecast", trained(capsys, tmp_path, frame, "--known", "", "--time", "when"))
+    assert (code, len(out.splitlines())) == ((1, 0) if dates else (0, 1 + STEPS))
+    assert ("so it needs a file with the next rows. They are: when\n" in err) == dates
+
+
+def test_rows_are_forecast_before_the_first_label_is_known(capsys, tmp_path):
+    """As by Forecaster.run: empty only where a forecast would have been due before the first row, or has no origin."""
+    frame, out = series(20), tmp_path / "out.csv"
+    for known in (None, ["hour"]):
+        trained(capsys, tmp_path, frame, "--out", out, *([] if known is None else ["--known", "hour"]))
+        run = dl.Forecaster(dl.RLS(), STEPS, known).run(frame[["hour", "wind"]], frame["load"], level=0.9)
+        found = pd.read_csv(out)
+        for name, expected in (("prediction", run.predictions), ("lower", run.lower), ("upper", run.upper)):
+            columns = found[[f"{name}_{step}" for step in range(1, STEPS + 1)]].to_numpy()
+            np.testing.assert_allclose(columns, expected, rtol=1e-9)
+        first = [t for t in range(STEPS) if np.isfinite(found[f"prediction_{t + 1}"][t])]
+        assert first == ([0, 1, 2, 3] if known is None else [])
+        assert np.isfinite([found[f"prediction_{k}"][k] for k in range(1, STEPS + 1)]).all()
 
 
 @pytest.mark.parametrize(
@@ -371,26 +395,3 @@ def test_a_forecaster_that_was_saved_from_python_is_asked_by_its_names(capsys, t
     _, out, _ = call(capsys, "forecast", tmp_path / "m.drift", tmp_path / "next.csv")
     said = [float(line.split(",")[2]) for line in out.splitlines()[1:]]
     np.testing.assert_allclose(said, forecaster.forecast(frame[["hour"]][:3]).predictions, rtol=1e-12)
-
-
-@pytest.mark.parametrize("delay", [0, 5])
-def test_predict_asks_for_each_row_as_so_many_rows_ahead(capsys, tmp_path, delay):
-    """Auto's lags count from the row that is predicted; the interval of the next row alone was earned."""
-    frame, state = series(), tmp_path / "m.drift"
-    frame[:390].to_csv(tmp_path / "past.csv", index=False)
-    frame[390:].to_csv(tmp_path / "future.csv", index=False)
-    outcome(capsys, "run", tmp_path / "past.csv", "-t", "load", "--delay", delay, "--state", state)
-    code, out, err = call(capsys, "predict", state, tmp_path / "future.csv", "--level", 0.8)
-    assert code == 0
-    assert err == (
-        "driftline predict: only the first row has an interval: the model learned to predict one row ahead. "
-        "driftline run --steps learns to look further, and driftline forecast gives such intervals\n"
-    )
-    model = dl.load(state)
-    tickets = [model.ask(x, ahead=delay + k) for k, x in enumerate(frame[["hour", "wind"]][390:].to_numpy(), 1)]
-    rows = [line.split(",") for line in out.splitlines()[1:]]
-    np.testing.assert_allclose([float(row[2]) for row in rows], [ticket.prediction for ticket in tickets], rtol=1e-12)
-    np.testing.assert_allclose([float(cell) for cell in rows[0][3:]], tickets[0].interval(0.8), rtol=1e-12)
-    assert [row[3:] for row in rows[1:]] == [["", ""]] * 9
-    assert len({ticket.prediction for ticket in tickets}) > 1
-    assert call(capsys, "predict", state, tmp_path / "future.csv", "--level", 0.8, "--quiet")[2] == ""

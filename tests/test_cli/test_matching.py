@@ -106,7 +106,7 @@ def test_rows_whose_labels_have_not_come_wait_in_the_state(capsys, tmp_path):
     first = outcome(capsys, *arguments)
     assert (first["labels_learned"], first["rows_waiting"]) == (40, 60)
     assert len(dl.load(state)) == 60
-    assert "60 rows wait for their labels" in call(capsys, "inspect", state)[1]
+    assert "60 rows are waiting for their labels" in call(capsys, "inspect", state)[1]
     written = out.read_bytes()
     (tmp_path / "labels.csv").write_text("".join(lines))
     code, text, _ = call(capsys, *arguments)
@@ -205,7 +205,7 @@ def test_rows_added_later_are_not_predicted_with_labels_of_their_future(capsys, 
     assert out.read_bytes() == (tmp_path / "whole.csv").read_bytes()
     for figure in ("rmse", "coverage", "last_value_rmse", "running_mean_rmse"):
         assert found[figure] == whole[figure]
-    held = f"{found['labels_held_back']} labels not earlier than the last row were held back until a later row comes"
+    held = f"{found['labels_held_back']} labels not earlier than the last row were held back until a later row arrives"
     text = call(capsys, *arguments)[1]
     assert held in text
     assert "below the last value's" in text
@@ -241,12 +241,12 @@ DATED = "id,at,x,y\na,2026-01-01 00:00,1,\nb,2026-01-02 00:00,2,\n"
 @pytest.mark.parametrize(
     ("rows", "labels", "words"),
     [
-        (ROWS + "c,3,,5\n", None, "a.csv, line 4: the id 'c' is not known"),
+        (ROWS + "c,3,,5\n", None, "a.csv, line 4: no row with the id 'c' is waiting"),
         (ROWS + "a,3,,5\na,4,,6\n", None, "a.csv, line 5: the id 'a' already has its label"),
         (ROWS + "a,3,7,\n", None, "a.csv, line 4: the id 'a' belongs to an earlier row that waits for its label"),
         (ROWS + "a,3,,5\na,4,7,\n", None, "a.csv, line 5: the id 'a' already has its label"),
         (ROWS + ",3,7,\n", None, "a.csv, line 4, column 'id': the id is missing"),
-        (LATER, "id,at,y\na,3,1\nz,3,1\n", "labels.csv, line 3: the id 'z' is not known"),
+        (LATER, "id,at,y\na,3,1\nz,3,1\n", "labels.csv, line 3: no row with the id 'z' is waiting"),
         (LATER, "id,at,y\na,3,1\na,3,1\n", "labels.csv, line 3: the id 'a' already has its label"),
         (ROWS, "id,at,y\na,3,\n", "labels.csv, line 2: has no label"),
         (ROWS, "id,at,y\na,3,1\nb,2,1\n", "labels.csv, line 3: goes back in time"),

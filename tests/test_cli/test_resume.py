@@ -57,7 +57,7 @@ def same(one, other):
 
 
 @pytest.mark.parametrize("chain", CHAINS)
-def test_a_run_that_is_killed_at_random_and_gone_on_with_ends_as_one_that_never_stopped(capsys, tmp_path, chain):
+def test_a_run_that_is_killed_at_random_and_resumed_ends_as_one_that_never_stopped(capsys, tmp_path, chain):
     source, out, *more = CHAINS[chain]
     write(mixed(800), tmp_path / source)
     (tmp_path / "whole").mkdir()
@@ -164,7 +164,7 @@ def test_the_report_of_a_finished_run_is_written_again_only_where_it_is_absent_o
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
-def test_rows_that_were_added_to_the_file_are_gone_on_with(capsys, tmp_path, ending):
+def test_rows_that_were_added_to_the_file_are_learned_on_resuming(capsys, tmp_path, ending):
     table = mixed()
     source, out, state = tmp_path / "a.csv", tmp_path / f"out.{ending}", tmp_path / "state"
     write(table.slice(0, 333), source)
@@ -219,7 +219,7 @@ def test_a_damaged_state_is_refused(capsys, tmp_path, damage):
     assert err.startswith(f"driftline run: {state}: ")
 
 
-def test_predictions_that_were_changed_are_not_gone_on_with(capsys, tmp_path):
+def test_predictions_that_were_changed_are_not_resumed(capsys, tmp_path):
     table = mixed()
     source, out, state = tmp_path / "a.csv", tmp_path / "out.csv", tmp_path / "state"
     write(table.slice(0, 300), source)
@@ -256,7 +256,7 @@ def test_a_run_does_not_go_on_in_another_file(capsys, tmp_path, ending, found, p
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_predictions_that_were_moved_are_gone_on_with(capsys, tmp_path, ending):
+def test_predictions_that_were_moved_are_resumed(capsys, tmp_path, ending):
     source, state, out = write(mixed().slice(0, 300), tmp_path / "a.csv"), tmp_path / "state", tmp_path / f"out.{ending}"
     arguments = ["run", source, "-t", "load", "-m", "rls", "--state", state, "--out"]
     outcome(capsys, *arguments, out)
@@ -275,7 +275,7 @@ def test_the_state_is_a_model_that_load_opens(capsys, tmp_path):
     assert model.n_seen_ + model.n_skipped_ == 600
 
 
-def test_another_packed_file_of_the_same_columns_is_refused_and_one_with_more_rows_gone_on_with(capsys, tmp_path):
+def test_another_packed_file_of_the_same_columns_is_refused_and_one_with_more_rows_resumed(capsys, tmp_path):
     source, state = write(mixed().slice(0, 300), tmp_path / "a.csv.gz"), tmp_path / "state"
     arguments = ["-t", "load", "-m", "rls", "--state", state, "--resume"]
     outcome(capsys, "run", source, *arguments)
@@ -339,7 +339,7 @@ def test_a_state_of_an_older_version_is_refused_and_kept(capsys, tmp_path, monke
     assert call(capsys, "inspect", state)[0] == 0
 
 
-def test_a_state_that_is_not_gone_on_with_and_an_empty_file_are_replaced(capsys, tmp_path):
+def test_a_state_that_is_not_resumed_and_an_empty_file_are_replaced(capsys, tmp_path):
     source, state = write(mixed(50), tmp_path / "a.csv"), tmp_path / "state"
     state.touch()
     arguments = ["run", source, "-t", "load", "--state", state, "-m"]

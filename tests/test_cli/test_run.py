@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import driftline as dl
+from tests.streams import looped
 from tests.test_cli.calling import call, outcome, predictions
 from tests.test_cli.tables import as_csv, as_json_lines, mixed, write
 
@@ -133,11 +134,7 @@ def test_a_target_alone_is_enough(capsys, tmp_path):
     source = write(pa.table({"price": y}), tmp_path / "a.csv")
     found = outcome(capsys, "run", source, "-t", "price", "--out", tmp_path / "out.csv")
     assert found["features"] == []
-    model = dl.Auto()
-    expected = []
-    for label in y.tolist():
-        expected.append(model.predict_one({}))
-        model.learn_one({}, label)
+    expected = looped(dl.Auto(), [{}] * len(y), y)
     np.testing.assert_allclose(predictions(tmp_path / "out.csv")["prediction"].to_numpy(), expected, rtol=1e-9)
 
 
@@ -206,11 +203,8 @@ def test_missing_numbers_follow_the_policy(capsys, tmp_path, policy, fill):
     path.write_text("x,y\n1,1\n3,2\n,3\n5,4\n")
     out = tmp_path / "out.csv"
     outcome(capsys, "run", path, "-t", "y", "-m", "ridge", "--missing", policy, "--out", out)
-    model = dl.Ridge()
-    expected = []
-    for x, y in (({"x": 1.0}, 1.0), ({"x": 3.0}, 2.0), ({"x": fill, "x is missing": 1.0}, 3.0), ({"x": 5.0}, 4.0)):
-        expected.append(model.predict_one(x))
-        model.learn_one(x, y)
+    rows = [{"x": 1.0}, {"x": 3.0}, {"x": fill, "x is missing": 1.0}, {"x": 5.0}]
+    expected = looped(dl.Ridge(), rows, np.array([1.0, 2.0, 3.0, 4.0]))
     np.testing.assert_allclose(predictions(out)["prediction"].to_numpy(), expected, rtol=1e-12)
 
 
@@ -282,7 +276,7 @@ def test_a_report_that_cannot_be_written_is_refused_before_the_work(tmp_path, ca
     monkeypatch.setitem(sys.modules, "jinja2", None)
     code, out, err = call(capsys, "run", path, "-t", "load", "--report", tmp_path / "r.html", "--out", tmp_path / "p.csv")
     assert (code, out) == (1, "")
-    assert err.endswith('reports need jinja2. The extra "report" brings it: pip install "driftline[report]"\n')
+    assert err.endswith('reports need jinja2. The extra "report" installs it: pip install "driftline[report]"\n')
     assert [file.name for file in tmp_path.iterdir()] == ["a.csv"]
 
 

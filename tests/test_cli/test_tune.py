@@ -114,10 +114,10 @@ def test_compare_tells_a_real_difference_from_chance(capsys, sales):
     assert rows["(last value)"] is None
     assert sum(rows[name] is None for name in ("rls", "kalman", "ridge")) == 1  # the best itself
     _, out, _ = call(capsys, "compare", path, "-t", "sales", "--models", "rls,ridge", "-s", "rls.forgetting=0.95")
-    assert out.splitlines()[-1] == "Worse than rls beyond chance, at the level of 5 %: ridge"
+    assert out.splitlines()[-1] == "Significantly worse than rls, at the 5 % level: ridge"
     same = ["-s", "ridge.ridge=1.0", "-s", "rls.forgetting=1.0"]
     _, out, _ = call(capsys, "compare", path, "-t", "sales", "--models", "rls,ridge", *same)
-    assert out.splitlines()[-1].startswith("No learner is worse than")
+    assert out.splitlines()[-1].startswith("No learner is significantly worse than")
 
 
 @pytest.mark.parametrize("steps", [[], ["--steps", 3]], ids=["rows", "steps"])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftline.files import json_lines
+from driftline.files import Options, Rows, json_lines
 from driftline.files.json_lines import DEEPEST, _is_flat, _too_deep
 from tests.test_cli.calling import call, outcome
 
@@ -101,6 +101,75 @@ def test_the_depth_is_that_of_the_parsed_objects(objects, limit):
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_flat_lines_are_known_at_a_look(end):
     assert _is_flat(f'{{"x": 1}}{end}{{"x": "a"}}{end}'.encode())
+
+
+KEYS = st.text(alphabet='o\\"\n{}[]:, é1', max_size=4)
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(alphabet='o\\"{}[]:, é1', max_size=8)
+)
+
+
+@given(
+    KEYS,
+    st.lists(st.tuples(SCALARS, st.dictionaries(KEYS, SCALARS, max_size=3), st.text(max_size=8)), min_size=1, max_size=5),
+    st.sampled_from([(",", ":"), (" , ", " : "), (",\t", ":\t")]),
+    st.booleans(),
+)
+def test_text_columns_hold_every_value_as_it_is_written(tmp_path_factory, name, rows, separators, escaped):
+    """Numbers and texts may be mixed. Texts and nested objects that look like the key change nothing."""
+    source = tmp_path_factory.mktemp("json") / "a.jsonl"
+    objects = [{"nested of " + name: nested, "note of " + name: note, name: value} for value, nested, note in rows]
+    lines = [json.dumps(each, separators=separators, ensure_ascii=escaped) for each in objects]
+    source.write_text("\n".join(lines), encoding="utf-8")
+    options = Options(features=[name, "note of " + name], text=[name])
+    with Rows(source, options) as found:
+        found.start()
+        table = found.next_raw().table
+    expected = [value if value is None or isinstance(value, str) else json.dumps(value) for value, *_ in rows]
+    assert table[name].to_pylist() == expected
+    assert table["note of " + name].to_pylist() == [note for *_, note in rows]
+
+
+@pytest.mark.parametrize(
+    ("value", "words"), [("[1]", "holds a list"), ("01", "is not a JSON object"), ("tru", "is not a JSON")]
+)
+def test_what_is_no_value_is_refused_in_a_text_column_too(capsys, tmp_path, value, words):
+    source = tmp_path / "a.jsonl"
+    source.write_text(f'{{"id": 7, "x": 1, "y": 2}}\n{{"id": {value}, "x": 1, "y": 2}}\n')
+    code, _, err = call(capsys, "run", source, "-t", "y", "-m", "rls", "--id", "id")
+    assert (code, f"{source}, line 2" in err, words in err, "--drop" in err) == (1, True, True, False)
+
+
+@pytest.mark.parametrize("begin", [0, 19_998])
+def test_columns_that_are_dropped_may_hold_anything(capsys, tmp_path, begin):
+    """Numbers, texts and objects, from the first block or from a later one on."""
+    source = tmp_path / "a.jsonl"
+    odd = ["1", '"a"', "{}", "[1]", "null", "true"]
+    lines = [
+        f'{{"x": {t % 7}, "when": "2026-01-01", "odd": {odd[t % 6] if t >= begin else 1}, "y": 2}}\n' for t in range(20_020)
+    ]
+    source.write_text("".join(lines))
+    found = outcome(capsys, "run", source, "-t", "y", "-m", "rls", "--drop", "odd")
+    assert (found["rows"], len(found["features"])) == (20_020, 6)
+    code, _, err = call(capsys, "run", source, "-t", "y", "-m", "rls")
+    assert (code, f"{source}, line {begin + 2:,}, column 'odd': got 'a', but the column held a number" in err) == (1, True)
+
+
+@pytest.mark.parametrize("option", [["--key", "k"], ["--text", "k"], ["--task", "classify"]])
+def test_numbers_may_be_keys_categories_and_classes(capsys, tmp_path, option):
+    """The same as with the texts of a CSV file."""
+    values = [("k", "x", "y"), *((t % 3, t % 7, t % 2) for t in range(60))]
+    (tmp_path / "a.csv").write_text("".join(",".join(map(str, row)) + "\n" for row in values))
+    (tmp_path / "a.jsonl").write_text(
+        "".join(json.dumps(dict(zip(values[0], row, strict=True))) + "\n" for row in values[1:])
+    )
+    found = [outcome(capsys, "run", tmp_path / f"a.{end}", "-t", "y", "-m", "rls", *option) for end in ("csv", "jsonl")]
+    differing = {name for name in found[0] if found[0][name] != found[1][name]}
+    assert differing <= {"source", "seconds", "rows_per_second", "reading_seconds", "learning_seconds"}
 
 
 def test_a_parameter_that_is_nested_deeply_is_refused(capsys, tmp_path):

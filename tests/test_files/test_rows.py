@@ -101,7 +101,7 @@ def test_an_error_has_the_words_of_a_program_or_of_the_command_line(tmp_path):
     with pytest.raises(DataError) as caught:
         read(tmp_path, "x,y\n1,2\n2,3\nlots,4\n")
     source = tmp_path / "a.csv"
-    words = f"{source}, line 4, column 'x': 'lots' is not a number, unlike most of the column. You may give "
+    words = f"{source}, line 4, column 'x': 'lots' is not a number, unlike most of the column. Use "
     assert str(caught.value).startswith(words + "na='lots' if it means a missing value")
     assert caught.value.spelled(as_flags=True).startswith(words + "--na lots if it means a missing value")
 

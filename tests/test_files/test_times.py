@@ -31,7 +31,7 @@ def with_offsets():
 
 
 def block_of(path, **options):
-    return next(iter(open_rows(path, target="load", **options)))
+    return next(iter(open_rows(path, **{"target": "load"} | options)))
 
 
 def test_the_clocks_of_the_zone_say_the_hour_and_utc_says_when(tmp_path):
@@ -106,7 +106,7 @@ def test_dates_as_people_write_them(tmp_path, written, expected, name):
         (["30/12/2025", "31/12/2025", "2026-01-01"], "line 4, .*'2026-01-01' is not a time like '30/12/2025'"),
         (["28/02/2025", "31/02/2025", "27/02/2025"], "line 3, .*'31/02/2025' is not a time like '28/02/2025'"),
         (["2025-02-28", "2025-02-31", "2025-02-27"], "line 3, .*'2025-02-31' is not a time"),
-        (["2025-02-28T10:00Z", "2025-02-28T11:00Z", "2025-02-28T12:00"], "line 4, .*'2025-02-28T12:00' is not a time"),
+        (["2025-02-28T10:00Z", "2025-02-28T11:00Z", "2025-02-28T12:00"], "line 4, .*'2025-02-28T12:00' has no offset"),
         (["Mon 3 Feb 2025", "Tue 4 Feb 2025"], "looks like a date, but not in a known format.*time_format"),
     ],
 )  # fmt: skip
@@ -116,6 +116,49 @@ def test_dates_that_are_not_understood_are_never_categories(tmp_path, written, w
         block_of(path)
     assert block_of(path, text=["when"]).names[0] == f"when={written[0]}"
     assert block_of(path, drop=["when"]).names == []
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize(
+    ("usual", "other", "words"),
+    [
+        ("2025-01-{:02}", "31.01.2025", "'31.01.2025' is not a time like .*: write all times in one notation"),
+        ("{:02}/01/2025 10:00", "2025-01-31 10:00", "'2025-01-31 10:00' is not a time like .*: write all times in one"),
+        ("2025-01-{:02} 10:00", "2025-01-31 10:00+01:00", "10:00.01:00' has an offset, unlike .*: write all times with an"),
+        ("2025-01-{:02}T10:00+01:00", "2025-01-31T10:00", "T10:00' has no offset, unlike .*: write all times with an"),
+        ("2025-01-{:02}", "31.13.2025", "'31.13.2025' is not a time.*na='31.13.2025'"),
+    ],
+)
+def test_what_is_advised_for_a_time_unlike_the_others_helps(tmp_path, monkeypatch, usual, other, words, late):
+    """In the first rows, which determine how times are written, and in later ones; as the time of the rows, and without."""
+    monkeypatch.setattr("driftline.files.lines.BLOCK", 1024 if late else 10_000)
+    days = [usual.format(1 + row % 28) for row in range(200)]
+    path, rows = tmp_path / "a.csv", np.arange(float(len(days) + 1))
+    write(pa.table({"when": [*days, other], "load": rows}), path)
+    for time in ({}, {"time": "when"}):
+        with pytest.raises(DataError, match=words) as caught:
+            list(open_rows(path, target="load", **time))
+        assert {(hint.option, hint.value) for hint in caught.value.hints} - {("na", other)} == {
+            ("text", "when"),
+            ("drop", "when"),
+        }
+        dropped = "--drop when instead of --time when to leave it out" if time else "--drop when to leave it out"
+        assert caught.value.spelled(as_flags=True).endswith(dropped)
+        for hint in caught.value.hints:
+            assert hint.instead_of == ("" if hint.option == "na" else "".join(time))
+            given = {} if hint.instead_of else time
+            blocks = list(open_rows(path, target="load", **given, **{hint.option: hint.value}))
+            assert sum(map(len, blocks)) == len(rows)
+
+
+def test_times_that_order_rows_and_labels_cannot_be_left_out(tmp_path):
+    table = pa.table({"when": ["2025-01-01", "2025-01-02", "01.02.2025"], "at": list("abc"), "load": np.arange(3.0)})
+    path = write(table, tmp_path / "a.csv")
+    with pytest.raises(DataError) as caught:
+        block_of(path, time="when", id="at")
+    assert caught.value.hints == ()
+    with pytest.raises(ValueError, match="when is the time: it cannot be among text"):
+        open_rows(path, target="load", time="when", text=["when"])
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.jsonl"])
@@ -146,11 +189,11 @@ def test_what_is_no_date_stays_a_category(tmp_path, written):
 def test_a_model_remembers_how_dates_are_written(tmp_path, capsys):
     """A short file may not tell by itself whether the day comes first."""
     long = write(pa.table({"when": ["31/12/2025", "1/2/2025"] * 20, "load": np.arange(40.0)}), tmp_path / "long.csv")
-    short = write(pa.table({"when": ["01/02/2025"]}), tmp_path / "short.csv")
+    short = write(pa.table({"when": ["01/03/2025"]}), tmp_path / "short.csv")
     state, out = tmp_path / "m.drift", tmp_path / "p.csv"
     outcome(capsys, "run", long, "-t", "load", "-m", "rls", "--time", "when", "--state", state)
     assert call(capsys, "predict", state, short, "--out", out)[0] == 0
-    assert str(predictions(out)["time"][0]) == "2025-02-01 00:00:00"
+    assert str(predictions(out)["time"][0]) == "2025-03-01 00:00:00"
 
 
 @given(
@@ -166,6 +209,20 @@ def test_a_time_that_is_written_is_read_as_it_was(moment, layout):
     readings = [parse(pa.array([text]), each).to_pylist()[0] for each in layouts_of(pa.array([text]))]
     assert expected in [reading.replace(tzinfo=None) for reading in readings]
     assert kind_of(layout) in ("date", "timestamp")
+
+
+@pytest.mark.parametrize(("target", "more"), [("price", {}), ("load", {}), ("load", {"features": ["price"]})])
+def test_a_number_with_marks_is_not_said_to_be_missing(tmp_path, target, more):
+    """Nor a class: it is to be written as a number. What else is advised for an input helps."""
+    path = write(pa.table({"price": ["1", "2", "3", "1,200"], "load": np.arange(4.0)}), tmp_path / "a.csv")
+    with pytest.raises(
+        DataError, match=r"line 5, column 'price': .*'1,200'.*: write it without marks for thousands"
+    ) as caught:
+        block_of(path, target=target, **more)
+    options = [hint.option for hint in caught.value.hints]
+    assert options == ([] if target == "price" else ["text", "drop"] if not more else ["text"])
+    for option in options:
+        assert len(block_of(path, target=target, **more, **{option: "price"})) == 4
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def run(
     known: options.Known = None,
     labels: options.Labels = None,
     out: options.Out = None,
-    report: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page that shows the run, .html.")] = None,
+    report: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a report of the run, .html.")] = None,
     state: Annotated[Path | None, typer.Option(metavar="FILE", help="Save the model and the run's state here.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue from --state as if the run had never stopped.")] = False,
     save_every: Annotated[
@@ -148,8 +148,9 @@ def predict(
     """Predict rows with a trained model. Nothing is learned.
 
     Columns become features as they did when the model learned; new texts are ignored. The first row follows the last row
-    of the run, so row n of the file is predicted n rows ahead. Only the first row gets an interval, because the model
-    learned to predict only the next row; run --steps and forecast look further.
+    of the run, and row n of the file is predicted n rows ahead, without the labels in between. Only the first row gets an
+    interval, because the model learned to predict only the next row; run --steps and forecast look further. After run --id,
+    rows are independent: each has its id and an interval.
 
     \b
     Examples:
@@ -162,11 +163,12 @@ def predict(
     check_file("--out", out, FORMATS)
     check_distinct({"MODEL": model, "SOURCE": source, "--out": out})
     with errors.told("predict", LAYOUT):
-        count = predicting.predict(model, source, out=out or STDOUT, level=level, delimiter=delimiter, show=not quiet)
+        show = not quiet
+        count, warning = predicting.predict(model, source, out=out or STDOUT, level=level, delimiter=delimiter, show=show)
     if not quiet and out != STDOUT:
-        typer.echo(f"{count:,} predictions: {out}")
-    if not quiet and level is not None and count > 1:
-        typer.echo(f"driftline predict: {predicting.FURTHER_AHEAD}", err=True)
+        typer.echo(f"{count:,} prediction{'' if count == 1 else 's'}: {out}")
+    if not quiet and warning is not None:
+        typer.echo(f"driftline predict: Warning: {warning}", err=True)
 
 
 @app.command()
@@ -174,7 +176,7 @@ def forecast(
     model: options.ModelFile,
     source: Annotated[
         str | None,
-        typer.Argument(metavar="[SOURCE]", help="The next rows. Without it, all steps, if no column is known ahead."),
+        typer.Argument(metavar="SOURCE", help="The next rows. Not needed if no column is known ahead."),
     ] = None,
     out: options.Out = "-",
     level: Annotated[
@@ -288,7 +290,7 @@ def tune(
     delay: options.Delay = 0,
     top: Annotated[int, typer.Option(min=1, help="How many settings to show, the best first.")] = 10,
     picture: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw the errors, .png, .svg or .pdf; needs matplotlib.")
+        Path | None, typer.Option(metavar="FILE", help="Plot the errors, as .png, .svg or .pdf; needs matplotlib.")
     ] = None,
     json: options.Json = False,
 ) -> None:
@@ -325,11 +327,11 @@ def tune(
 @app.command(short_help="Write the report of a saved run.")
 def report(
     state: Annotated[Path, typer.Argument(metavar="STATE", help="The file that run --report --state saved.")],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The page, .html.")] = Path("report.html"),
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The report, .html.")] = Path("report.html"),
 ) -> None:
-    """Write the page that shows a run, from its saved state. The source is not read again.
+    """Write the report of a run from its saved state. The source is not read again.
 
-    The run must have had --report too, which gathers the data of the page. The run may still be in progress.
+    The run must have used --report, which collects the data. It may still be in progress.
 
     \b
     Examples:
@@ -349,7 +351,8 @@ def report(
 @app.command()
 def models(
     name: Annotated[
-        str | None, typer.Argument(help="One learner, with its parameters' rules.", autocompletion=completion.models)
+        str | None,
+        typer.Argument(help="Show one learner, with the rules of its parameters.", autocompletion=completion.models),
     ] = None,
     json: options.Json = False,
 ) -> None:

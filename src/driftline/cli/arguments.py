@@ -52,7 +52,20 @@ def reading_of(typed: Mapping[str, Any]) -> Options:
 
 def make_model(name: str, settings: Iterable[str], task: str = REGRESS) -> Learner:
     """A learner by its name, with parameters given as ``name=value``. It skips rows without a label."""
-    return for_task(_regressor(name, settings), task)
+    cls = regressor(name)
+    values: dict[str, Any] = {"missing": "skip"}
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        key = key.strip()
+        if not equals:
+            raise typer.BadParameter(f"--set takes name=value, got {setting!r}")
+        require_parameter(cls, key)
+        values[key] = value_of(text.strip())
+    try:
+        learner = cls(**values)
+    except (TypeError, ValueError) as error:
+        raise typer.BadParameter(str(error)) from None
+    return for_task(learner, task)
 
 
 def make_models(names: Iterable[str], settings: Iterable[str], task: str) -> dict[str, Learner]:
@@ -76,24 +89,11 @@ def for_task(learner: Learner, task: str) -> Learner:
         raise typer.BadParameter(f"--task classify: {error}") from None
 
 
-def _regressor(name: str, settings: Iterable[str]) -> Learner:
-    cls = regressor(name)
-    values: dict[str, Any] = {"missing": "skip"}
-    for setting in settings:
-        key, equals, text = setting.partition("=")
-        key = key.strip()
-        if not equals:
-            raise typer.BadParameter(f"--set takes name=value, got {setting!r}")
-        if key not in cls._params:
-            listed = ", ".join(cls._params)
-            raise typer.BadParameter(
-                f"{cls.__name__} has no parameter {key!r}.{closest(key, cls._params) or f' It has {listed}'}"
-            )
-        values[key] = value_of(text.strip())
-    try:
-        return cls(**values)
-    except (TypeError, ValueError) as error:
-        raise typer.BadParameter(str(error)) from None
+def require_parameter(cls: type[Learner], name: str) -> None:
+    """Raises BadParameter unless a learner has the parameter."""
+    if name not in cls._params:
+        hint = closest(name, cls._params) or f" It has {', '.join(cls._params)}"
+        raise typer.BadParameter(f"{cls.__name__} has no parameter {name!r}.{hint}")
 
 
 def regressor(name: str) -> type[Learner]:

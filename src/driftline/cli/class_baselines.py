@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from driftline.cli.scoring import figures, make_class_scorer
+from driftline.evaluate.scorer import every_row
 from driftline.tables.inputs import Array
 
 NAMES = ("most frequent class", "last class")
@@ -30,16 +31,16 @@ class ClassBaselines:
 
     def add(self, classes: Array) -> None:
         """Predicts the classes of rows, then counts them."""
-        said = np.full((len(NAMES), len(classes)), None, dtype=object)
+        predicted = np.full((len(NAMES), len(classes)), None, dtype=object)
         for row, label in enumerate(classes):
             most = self._counts.most_common(1)
-            said[:, row] = most[0][0] if most else None, self._last
+            predicted[:, row] = most[0][0] if most else None, self._last
             self._waiting.append(label)
             if len(self._waiting) > self.delay and (known := self._waiting.pop(0)) is not None:
                 self._counts[known] += 1
                 self._last = known
-        for score, own in zip(self.scores.values(), said, strict=True):
-            score.add(classes, own, None, lambda: np.ones(len(classes), dtype=bool))
+        for score, own in zip(self.scores.values(), predicted, strict=True):
+            score.add(classes, own, None, every_row)
 
     def accuracies(self) -> dict[str, float | None]:
         """The accuracy of each baseline, by name."""

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from driftline.base.learner import Learner
 from driftline.cli.class_baselines import ClassBaselines
-from driftline.cli.scoring import figures, make_class_scorer
+from driftline.cli.scoring import add_run, figures, make_class_scorer
 from driftline.cli.tasks import Columns, Following, as_written, beginning
 from driftline.files import Block
 
@@ -35,7 +33,7 @@ class Classifying(Following):
         """Predicts and learns the rows."""
         assert block.y is not None
         run = self.follower.step(block)
-        self.score.add(block.y, run.predictions, None, lambda: np.ones(len(block), dtype=bool))
+        add_run(self.score, run, block)
         self._baselines.add(block.y)
         return {**beginning(block), "prediction": as_written(run.predictions)}
 

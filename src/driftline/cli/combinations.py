@@ -32,7 +32,7 @@ def checked(options: Options, flags: Mapping[str, object]) -> Options:
     if labels is not None and options.id is None:
         raise typer.BadParameter("--labels needs --id, the column that says which row a label belongs to")
     if labels is not None and options.time is None:
-        raise typer.BadParameter("--labels needs --time, a column of both files: it tells which labels were known when")
+        raise typer.BadParameter("--labels needs --time, a column of both files that shows which labels were known when")
     flags = {"--id": options.id, **flags}
     if options.id is not None:
         _refuse(flags, "--id", "--steps", "--delay", "--report")

@@ -87,12 +87,12 @@ class ComparisonResult:
         if not found:
             return ""
         worse = [name for name, p_value in found.items() if p_value < LEVEL]
-        level = f"at the level of {100 * LEVEL:g} %"
+        level = f"at the {100 * LEVEL:g} % level"
         if not worse:
-            return f"No learner is worse than {best} beyond chance, {level}"
+            return f"No learner is significantly worse than {best}, {level}"
         rest = [name for name in found if name not in worse]
         too = f"; {', '.join(rest)} may do as well" if rest else ""
-        return f"Worse than {best} beyond chance, {level}: {', '.join(worse)}{too}"
+        return f"Significantly worse than {best}, {level}: {', '.join(worse)}{too}"
 
     def table(self) -> Table:
         """The learners, the best first, and the baselines."""

@@ -49,7 +49,7 @@ def _explained(error: Exception, options: Container[str] | None) -> tuple[str, i
     if isinstance(error, (ModelFileError, ImportError)):
         return str(error), DATA
     # a bug in driftline: no traceback for the user
-    return f"this should not have happened: {type(error).__name__}: {error}", DATA
+    return f"internal error: {type(error).__name__}: {error}", DATA
 
 
 def _ended(command: str, message: str, code: int) -> typer.Exit:

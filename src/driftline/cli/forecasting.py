@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from driftline.cli import checkpoint
 from driftline.cli.locks import locked
+from driftline.cli.next_rows import check_kind, refuse_learned, unlike_spacing
 from driftline.cli.outputs import open_output
 from driftline.cli.tasks import Columns
 from driftline.delayed import Forecaster
@@ -20,13 +21,11 @@ from driftline.files import Block, DataError, Options, Rows
 from driftline.files.errors import no_column
 from driftline.files.opening import JSON_LINES
 from driftline.files.raw import RawBlock
-from driftline.files.written_times import in_words
 from driftline.storage import model_file
 from driftline.tables.columns import MEAN, SKIP, ZERO, Categories, Numbers
 from driftline.tables.inputs import Array
 
 WHERE = "forecast"
-LATE = 1.5  # times the largest step between recent rows; a later first row is not the next one
 THE_NEXT_ROWS = "forecast takes the rows after the last one learned"
 
 
@@ -91,25 +90,37 @@ def forecast(path: Path, source: str | None, *, out: str, level: float, delimite
             blocks = _next_blocks(trained, rows)
             if rows.encoder.backwards > before:
                 raise DataError(f"goes back in time: {THE_NEXT_ROWS}", source=rows.name)
-            warning = _check_first(blocks[0].times, recent, rows.name)
+            refuse_learned(blocks[0], recent, rows.name, THE_NEXT_ROWS)
             X = np.concatenate([_features(trained, block) for block in blocks])
             columns = _beginning(trained, blocks) | _forecast(trained, X, level, rows.name)
+            warning = unlike_spacing(columns.get("time"), recent)
             ending = ".jsonl" if rows.reader.opened.format == JSON_LINES else ".csv"
             _write(out, ending, columns, blocks[0].zone)
         finally:
             rows.close()
-        return len(X), warning
+        return len(X), None if warning is None else f"{rows.name}: {warning}"
 
 
 def _without_rows(trained: TrainedForecaster, out: str, level: float) -> int:
     model = trained.model
-    if model._past.shape[1] and (trained.ahead is None or trained.ahead):
-        raise DataError("the forecaster uses columns known ahead, so it needs a file with the next rows", source="SOURCE")
+    if known := _known_features(trained):
+        words = (
+            f"the forecaster uses columns known ahead, so it needs a file with the next rows. They are: {', '.join(known)}"
+        )
+        raise DataError(words, source="SOURCE")
     X = np.tile(model._past[-1], (model.steps, 1))
     steps = np.arange(model.steps)
     columns = {"row": trained.rows + steps, "step": steps + 1} | _forecast(trained, X, level, "SOURCE")
     _write(out, ".csv", columns, None)
     return len(X)
+
+
+def _known_features(trained: TrainedForecaster) -> list[str]:
+    """The columns known ahead that are features."""
+    if trained.encoded is None:
+        return list(trained.ahead or ())
+    used = dict.fromkeys(str(column) for column, *_ in trained.encoded["encoder"]["features"])
+    return [name for name in used if trained.ahead is None or name in trained.ahead]
 
 
 def _next_blocks(trained: TrainedForecaster, rows: Rows) -> list[Block]:
@@ -120,7 +131,7 @@ def _next_blocks(trained: TrainedForecaster, rows: Rows) -> list[Block]:
     while (raw := rows.next_raw()) is not None:
         _check_values(trained, rows, raw, needed)
         if known_kind is not None and trained.options.time in raw.kinds:
-            _check_kind(str(trained.options.time), known_kind, rows, raw)
+            check_kind(str(trained.options.time), known_kind, rows, raw)
         blocks.append(rows.encode(raw))
         count += len(raw)
         if count > steps:
@@ -162,41 +173,6 @@ def _check_values(trained: TrainedForecaster, rows: Rows, raw: RawBlock, needed:
         if True in absent:
             place = raw.place(absent.index(True))
             raise DataError("the value is missing, but must be known ahead", source=rows.name, place=place, column=name)
-
-
-def _check_kind(name: str, known: str, rows: Rows, raw: RawBlock) -> None:
-    """Times must be of the same kind as in the run."""
-    words, before = in_words(raw.kinds[name]), in_words(known)
-    if words != before:
-        raise DataError(f"holds {words}, but the run had {before}: these cannot be compared", source=rows.name, column=name)
-
-
-def _check_first(times: Array | None, recent: Sequence[float], source: str) -> str | None:
-    """Warns if the first row is later than the next one should be; raises DataError if it was learned already."""
-    if times is None or not recent:
-        return None
-    dates = times.dtype.kind == "M"
-    first, last = float(times[0].astype(np.int64) / 1e6 if dates else times[0]), recent[-1]
-    steps = np.diff(recent)
-    if first < last or (first == last and 0 not in steps):
-        raise DataError(
-            f"the first row is at {_time(first, dates)}, the last one learned at {_time(last, dates)}: {THE_NEXT_ROWS}",
-            source=source,
-        )
-    usual = max(steps, default=0)
-    if usual <= 0 or first - last <= LATE * usual:
-        return None
-    return (
-        f"{source}: the first row is at {_time(first, dates)}, the last one learned at {_time(last, dates)}. "
-        "It is forecast as the next row, though rows were closer together so far"
-    )
-
-
-def _time(number: float, dates: bool) -> str:
-    """A time in readable form."""
-    if not dates:
-        return f"{number:.12g}"
-    return str(np.datetime64(round(number), "s")).replace("T", " ")
 
 
 def _features(trained: TrainedForecaster, block: Block) -> Array:

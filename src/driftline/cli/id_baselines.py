@@ -39,9 +39,9 @@ class IdBaselines:
         if len(keys) < len(self._waiting):
             self._waiting = {key: self._waiting[key] for key in keys}
 
-    def add(self, y: Array, said: Iterable[Array]) -> None:
+    def add(self, y: Array, predicted: Iterable[Array]) -> None:
         """Scores the baselines' predictions of rows whose labels have arrived."""
-        for name, own in zip(NAMES, said, strict=True):
+        for name, own in zip(NAMES, predicted, strict=True):
             self.scores[name].add(y, own)
 
     def figures(self) -> dict[str, float | None]:

@@ -14,24 +14,24 @@ from driftline.errors import ModelFileError
 from driftline.evaluate.tables import Table
 from driftline.fleet import Fleet
 from driftline.storage import model_file
-from driftline.storage.model_file import Extra
 
 
 def describe(path: Path) -> dict[str, Any]:
     """The contents of a model file, as plain values."""
     model, extra = model_file.load_with_extra(path)
+    file = {"file": str(path), "bytes": path.stat().st_size}
+    run = {} if extra is None else {"run": extra.plain.get("settings"), "rows_done": extra.plain.get("rows")}
     if isinstance(model, Forecaster):
-        return _describe_forecaster(model, extra, path)
+        return file | _describe_forecaster(model) | {"run": None, "rows_done": None} | run
     if isinstance(model, Fleet):
-        return _describe_fleet(model, extra, path)
+        return file | _describe_fleet(model) | {"run": None, "rows_done": None} | run
     waiting = {"rows_waiting": len(model)} if isinstance(model, Pending) else {}
     if isinstance(model, Pending):
         model = model.learner
     if not isinstance(model, Learner):
         raise ModelFileError(f"{path}: holds a {type(model).__name__}, which can only be inspected from Python")
     found: dict[str, Any] = {
-        "file": str(path),
-        "bytes": path.stat().st_size,
+        **file,
         "model": repr(model),
         "rows_learned": model.n_seen_,
         "rows_skipped": model.n_skipped_,
@@ -39,50 +39,37 @@ def describe(path: Path) -> dict[str, Any]:
     }
     if model._core is None:
         return found
-    weights = _weights(model)
     found |= {
         "memory_rows": _finite(model._memory()),
-        "weights": weights,
+        "weights": _weights(model),
         "intercept": _finite(model.intercept_) if model._by_feature and np.ndim(model.intercept_) == 0 else None,
         "certificate": _certificate(model),
+        **run,
     }
-    if extra is not None:
-        plain = extra.plain
-        found |= {"run": plain.get("settings"), "rows_done": plain.get("rows")}
     if hasattr(model, "explain"):
         found["beliefs"] = model.explain()
     return found
 
 
-def _describe_forecaster(model: Forecaster, extra: Extra | None, path: Path) -> dict[str, Any]:
-    plain = {} if extra is None else extra.plain
+def _describe_forecaster(model: Forecaster) -> dict[str, Any]:
     return {
-        "file": str(path),
-        "bytes": path.stat().st_size,
         "model": repr(model),
         "rows_learned": model.n_seen_,
         "rows_skipped": model.learners_[0].n_skipped_,
         "steps": model.steps,
         "features": None if model._names is None else [str(name) for name in model._names],
         "known": None if model.known is None else [str(name) for name in model.known],
-        "run": plain.get("settings"),
-        "rows_done": plain.get("rows"),
     }
 
 
-def _describe_fleet(model: Fleet, extra: Extra | None, path: Path) -> dict[str, Any]:
-    plain = {} if extra is None else extra.plain
+def _describe_fleet(model: Fleet) -> dict[str, Any]:
     table = model.summary()
     return {
-        "file": str(path),
-        "bytes": path.stat().st_size,
         "model": repr(model),
         "rows_learned": int(table["rows"].sum()),
         "rows_skipped": int(model.n_skipped_.sum()),
         "keys": len(model),
         "keys_with_alarms": {str(key): int(n) for key, n in zip(table["key"], table["alarms"], strict=True) if n > 0},
-        "run": plain.get("settings"),
-        "rows_done": plain.get("rows"),
     }
 
 
@@ -119,12 +106,12 @@ def in_words(found: dict[str, Any], top: int) -> str:
     ]
     run = found.get("run")
     if run:
-        lines.append(f"A run towards {run['target']!r}, {found['rows_done']:,} rows done; run --resume continues it")
+        lines.append(f"A run that predicts {run['target']!r}, {found['rows_done']:,} rows done; run --resume continues it")
     if "rows_waiting" in found:
-        lines.append(f"{found['rows_waiting']:,} rows wait for their labels")
+        lines.append(f"{found['rows_waiting']:,} rows are waiting for their labels")
     if "steps" in found:
         ahead = "all of its features" if found["known"] is None else ", ".join(found["known"]) or "none of its features"
-        lines.append(f"It looks {found['steps']:,} steps ahead, with {ahead} known ahead; use driftline forecast")
+        lines.append(f"It forecasts {found['steps']:,} steps ahead, with {ahead} known ahead; use driftline forecast")
     if "keys" in found:
         raised = sorted(found["keys_with_alarms"].items(), key=lambda item: -item[1])
         lines.append(f"{found['keys']:,} keys, {len(raised):,} of them with an alarm")
@@ -142,7 +129,7 @@ def in_words(found: dict[str, Any], top: int) -> str:
 def _weight_lines(found: dict[str, Any], top: int) -> list[str]:
     weights = found["weights"]
     if not weights and found["intercept"] is None:
-        return ["It has no weights by feature"]
+        return ["It does not have one weight for each feature"]
     ranked = sorted(weights.items(), key=lambda item: -abs(item[1] or 0.0))
     rows = [[name, value] for name, value in ranked[:top]]
     if len(ranked) > top:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from driftline.base.learner import Learner
-from driftline.cli.scoring import make_plain_scorer
+from driftline.cli.scoring import add_run, make_plain_scorer
 from driftline.cli.tasks import Columns, Task, beginning
 from driftline.errors import DriftlineWarning
 from driftline.files import Block, Options, Rows
@@ -81,14 +81,13 @@ class Keyed(Task):
         except REFUSED as error:
             raise DataError(str(error), place=f"from {raw.place(0)} on", row=block.start) from error
         self._words += [str(warning.message) for warning in caught]
-        ends = None if run.lower is None or run.upper is None else (run.lower, run.upper)
-        self.score.add(block.y, run.predictions, ends, lambda: np.ones(len(block), dtype=bool))
+        add_run(self.score, run, block)
         self.log.add(run.slots, block.y, run.predictions, run.alarms, block.start)
         alarms = np.zeros(len(block), dtype=np.int64)
         alarms[run.alarms] = 1
         columns = {**beginning(block), "key": np.array(keys, dtype=object), "prediction": run.predictions}
-        if ends is not None:
-            columns |= {"lower": ends[0], "upper": ends[1]}
+        if run.lower is not None and run.upper is not None:
+            columns |= {"lower": run.lower, "upper": run.upper}
         return columns | {"alarm": alarms}, block.zone
 
     def _check_new_features(self, block: Block, rows: Rows) -> None:

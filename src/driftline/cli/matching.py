@@ -12,6 +12,7 @@ from driftline.cli.id_baselines import IdBaselines
 from driftline.cli.scoring import make_plain_scorer
 from driftline.cli.tasks import Columns, Task
 from driftline.delayed import Pending
+from driftline.evaluate.scorer import every_row
 from driftline.files import Block, Rows
 from driftline.files.errors import DataError
 from driftline.files.follower import REFUSED
@@ -62,7 +63,7 @@ class Matching(Task):
         times = None
         if self.labels is not None and len(block):
             times, self.labels.kind = in_order(raw, block, str(rows.options.time))
-        said: list[tuple[Any, ...]] = []
+        answers: list[tuple[Any, ...]] = []
         for number, (key, label) in enumerate(zip(found.ids, found.labels.tolist(), strict=True)):
             place = raw.place(number)
             at = there.get(number)
@@ -71,11 +72,11 @@ class Matching(Task):
                 continue
             if times is not None:
                 self._advance(float(times[at]), place)
-            said.append((number, at, key, *self._ask(key, block.X[at, : widths[at]], block.names, place)))
+            answers.append((number, at, key, *self._ask(key, block.X[at, : widths[at]], block.names, place)))
             if not math.isnan(label):
                 self._learn(key, label, place)
         self._settle()
-        return self._columns(said, raw, block), block.zone
+        return self._columns(answers, raw, block), block.zone
 
     def _ask(self, key: str, x: Array, names: list[str], place: str) -> tuple[float, ...]:
         if key in self.model:
@@ -97,10 +98,10 @@ class Matching(Task):
         except REFUSED as error:
             raise DataError(_words(error), place=place, source=source) from error
         self.learned += 1
-        said = self._baselines.tell(key, label)
+        beside = self._baselines.tell(key, label)
         if ticket.labels:  # predictions of an untrained model are not scored
             ends = (math.nan, math.nan) if self.level is None else ticket.interval(self.level)
-            self._told.append((label, ticket.prediction, *ends, *said))
+            self._told.append((label, ticket.prediction, *ends, *beside))
 
     def _advance(self, time: float, place: str) -> None:
         """Learns the labels known when a row came: those of earlier times. At equal times, rows go first."""
@@ -130,18 +131,18 @@ class Matching(Task):
     def _settle(self) -> None:
         self._baselines.keep(self.model)
         if self._told:
-            y, said, lower, upper, *beside = np.array(self._told).T
+            y, predicted, lower, upper, *beside = np.array(self._told).T
             self._told = []
             self._baselines.add(y, beside)
-            self.score.add(y, said, None if self.level is None else (lower, upper), lambda: np.ones(len(y), dtype=bool))
+            self.score.add(y, predicted, None if self.level is None else (lower, upper), every_row)
 
-    def _columns(self, said: list[tuple[Any, ...]], raw: RawBlock, block: Block) -> Columns:
-        rows = [row for row, *_ in said]
+    def _columns(self, answers: list[tuple[Any, ...]], raw: RawBlock, block: Block) -> Columns:
+        rows = [row for row, *_ in answers]
         columns: Columns = {"row": raw.start + np.array(rows, dtype=np.int64)}
         if block.times is not None:
-            columns["time"] = block.times[[at for _, at, *_ in said]]
-        columns["id"] = np.array([key for _, _, key, *_ in said], dtype=object)
-        numbers = np.array([numbers for _, _, _, *numbers in said], dtype=np.float64).reshape(-1, 3)
+            columns["time"] = block.times[[at for _, at, *_ in answers]]
+        columns["id"] = np.array([key for _, _, key, *_ in answers], dtype=object)
+        numbers = np.array([numbers for _, _, _, *numbers in answers], dtype=np.float64).reshape(-1, 3)
         columns["prediction"] = numbers[:, 0]
         if self.level is not None:
             columns |= {"lower": numbers[:, 1], "upper": numbers[:, 2]}

@@ -110,7 +110,7 @@ class WrongClasses(Measure):
         assert block.y is not None
         add_run(score, run, block)
         known = np.array(
-            [label is not None and said is not None for label, said in zip(block.y, run.predictions, strict=True)]
+            [label is not None and predicted is not None for label, predicted in zip(block.y, run.predictions, strict=True)]
         )
         wrong: Array = np.where(known, run.predictions != block.y, np.nan).astype(np.float64)
         return wrong

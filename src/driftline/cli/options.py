@@ -19,7 +19,7 @@ FORMATS = (".csv", ".jsonl", ".parquet")  # for predictions
 
 Source = Annotated[
     str,
-    typer.Argument(metavar="SOURCE", help="CSV (gzipped or not), Parquet, Arrow or JSON lines; - is the standard input."),
+    typer.Argument(metavar="SOURCE", help="CSV (gzipped or not), Parquet, Arrow or JSON lines; - means standard input."),
 ]
 Target = Annotated[
     str, typer.Option("--target", "-t", metavar="COLUMN", help="The column to predict.", autocompletion=completion.columns)
@@ -40,7 +40,7 @@ Id = Annotated[
     str | None,
     typer.Option(
         metavar="COLUMN",
-        help="The column of ids, not a feature. A row without a label waits until a later row or --labels brings it.",
+        help="The column of ids, not a feature. A row without a label waits until a later row or --labels supplies it.",
         autocompletion=completion.columns,
     ),
 ]
@@ -65,7 +65,9 @@ TimeFormat = Annotated[
 ]
 Text = Annotated[
     Names,
-    typer.Option(metavar="A,B", help="Columns to treat as categories in any case.", autocompletion=completion.columns),
+    typer.Option(
+        metavar="A,B", help="Columns to treat as categories, whatever they hold.", autocompletion=completion.columns
+    ),
 ]
 Na = Annotated[Names, typer.Option(metavar="WORD", help="Another spelling of a missing value. May be repeated.")]
 Missing = Annotated[
@@ -75,8 +77,8 @@ Missing = Annotated[
         help="What replaces a missing number: last (value), mean (so far), zero; or skip the row. By default last.",
     ),
 ]
-Categories = Annotated[int, typer.Option(min=0, help="How many texts of a column get their own feature.")]
-Delimiter = Annotated[str | None, typer.Option(metavar="MARK", help="What separates values; detected by default.")]
+Categories = Annotated[int, typer.Option(min=0, help="Number of values of a text column that get their own feature.")]
+Delimiter = Annotated[str | None, typer.Option(metavar="CHAR", help="The separator between values; detected by default.")]
 Delay = Annotated[
     int,
     typer.Option(
@@ -98,8 +100,8 @@ Known = Annotated[
     Names,
     typer.Option(
         metavar="A,B",
-        help='With --steps: the columns known ahead, all by default, "" for none; --time always is. For others, the value '
-        "at the origin is used.",
+        help='With --steps: the columns whose values are known ahead, all by default, "" for none. The --time column is '
+        "always known. For others, the value at the origin is used.",
         autocompletion=completion.columns,
     ),
 ]
@@ -109,7 +111,7 @@ Labels = Annotated[
 ]
 Out = Annotated[
     str | None,
-    typer.Option(metavar="FILE", help="Predictions, as .csv, .jsonl or .parquet; - is the standard output."),
+    typer.Option(metavar="FILE", help="Write predictions, as .csv, .jsonl or .parquet; - means standard output."),
 ]
 Model = Annotated[
     str, typer.Option("--model", "-m", help="The learner; driftline models lists them.", autocompletion=completion.models)

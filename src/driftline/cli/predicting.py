@@ -13,15 +13,16 @@ from driftline.base.learner import Learner
 from driftline.cli import checkpoint
 from driftline.cli.keyed import encodes_itself
 from driftline.cli.locks import locked
-from driftline.cli.outputs import Output, open_output
-from driftline.cli.tasks import as_written, beginning
+from driftline.cli.next_rows import check_kind, refuse_learned
+from driftline.cli.outputs import open_output
+from driftline.cli.tasks import Columns, as_written, beginning
 from driftline.delayed import Forecaster, Pending
 from driftline.errors import ModelFileError
 from driftline.evaluate import Progress
 from driftline.files import DataError, Options, Rows
 from driftline.files.encoder import Block
 from driftline.files.errors import no_column
-from driftline.files.ids import keys_of
+from driftline.files.ids import identified, keys_of
 from driftline.files.opening import JSON_LINES
 from driftline.files.raw import RawBlock
 from driftline.fleet import Fleet
@@ -29,21 +30,29 @@ from driftline.storage import model_file
 from driftline.tables.columns import SKIP, Categories
 from driftline.tables.inputs import Array
 
-FURTHER_AHEAD = (
-    "only the first row has an interval: the model learned to predict one row ahead. "
-    "driftline run --steps learns to look further, and driftline forecast gives such intervals"
-)
+THE_NEXT_ROWS = "predict takes the rows after the last one learned; run --out has the predictions of earlier rows"
+SEVERAL_ROWS = "some keys have several rows; each is predicted as the next row of its key, which only the first one is"
 
 
 @dataclass
 class TrainedModel:
-    """A trained model, or a fleet with one per key, and how to read its rows."""
+    """A trained model, or a fleet with one per key, and how to read its rows.
+
+    Attributes:
+        model: the learner or fleet.
+        options: how its rows were read.
+        known: what is known about the columns; None if it was trained from Python.
+        first_ahead: how many rows the first row is ahead of the last known label; None to follow from the last label told.
+        in_order: whether each row follows the one before; rows with ids do not.
+        by_columns: whether the model encodes columns itself.
+    """
 
     model: Learner | Fleet
     options: Options
     known: dict[str, Any] | None
-    first_ahead: int = 1  # how many rows the first row is ahead of the last known label
-    by_columns: bool = False  # the model encodes columns itself
+    first_ahead: int | None = None
+    in_order: bool = True
+    by_columns: bool = False
 
     @property
     def width(self) -> int:
@@ -58,6 +67,7 @@ def load(path: Path) -> TrainedModel:
     model, extra = model_file.load_with_extra(path)
     if isinstance(model, Forecaster):
         raise ModelFileError(f"{path}: holds a forecaster of {model.steps:,} steps; use driftline forecast")
+    in_order = not isinstance(model, Pending | Fleet)
     if isinstance(model, Pending):
         model = model.learner
     saved_alone = extra is None or extra.plain.get("kind") != checkpoint.KIND
@@ -67,74 +77,189 @@ def load(path: Path) -> TrainedModel:
         raise ModelFileError(f"{path}: the model has learned nothing yet")
     if isinstance(model, Learner) and saved_alone:
         if model._intake is not None:
-            return _by_columns(model)
+            return _by_columns(model, in_order)
         names = None if model._names is None else tuple(map(str, model._names))
-        return TrainedModel(model, Options(features=names, missing={"": SKIP}), None)
+        return TrainedModel(model, Options(features=names, missing={"": SKIP}), None, in_order=in_order)
     assert extra is not None
     kept = checkpoint.of(model, extra, path)
-    return TrainedModel(model, replace(kept.options, target_needed=False, id=None), kept.known)
+    ahead = kept.settings["delay"] + 1 if in_order else None
+    return TrainedModel(model, replace(kept.options, target_needed=False), kept.known, ahead, in_order)
 
 
-def _by_columns(model: Learner) -> TrainedModel:
+def _by_columns(model: Learner, in_order: bool) -> TrainedModel:
     """A model trained on text and times from Python: it encodes the columns of a file itself."""
     assert model._intake is not None
     columns = model._intake.columns
     texts = [str(name) for name, column in columns.items() if isinstance(column, Categories)]
-    return TrainedModel(model, Options(features=tuple(map(str, columns)), text=tuple(texts)), None, by_columns=True)
+    options = Options(features=tuple(map(str, columns)), text=tuple(texts))
+    return TrainedModel(model, options, None, in_order=in_order, by_columns=True)
 
 
-def predict(path: Path, source: str, *, out: str, level: float | None, delimiter: str | None, show: bool) -> int:
-    """Writes a prediction for each row; returns the number of rows."""
+def predict(
+    path: Path, source: str, *, out: str, level: float | None, delimiter: str | None, show: bool
+) -> tuple[int, str | None]:
+    """Writes a prediction for each row; returns their number, and a warning about rows further ahead than those learned."""
     with locked("predict", {"--out": out}) as confirm:
-        return _predict(load(path), source, confirm, out=out, level=level, delimiter=delimiter, show=show)
+        trained = load(path)
+        options = trained.options if delimiter is None else replace(trained.options, delimiter=delimiter)
+        rows = Rows(source, options, known=trained.known)
+        try:
+            predictor = Predictor(trained, rows, level)
+            _write(predictor, rows, confirm, out, show)
+        finally:
+            rows.close()
+        return predictor.count, predictor.warning()
 
 
-def _predict(
-    trained: TrainedModel,
-    source: str,
-    confirm: Callable[[], None],
-    *,
-    out: str,
-    level: float | None,
-    delimiter: str | None,
-    show: bool,
-) -> int:
-    options = trained.options if delimiter is None else replace(trained.options, delimiter=delimiter)
-    rows = Rows(source, options, known=trained.known)
-    output: Output | None = None
-    count = 0
+def _write(predictor: Predictor, rows: Rows, confirm: Callable[[], None], out: str, show: bool) -> None:
+    """Predicts all rows; writes the output only if no row is refused."""
+    ending = ".jsonl" if rows.reader.opened.format == JSON_LINES else ".csv"
+    output = open_output(out, ending=ending, mark=None)
     try:
-        _check_columns(trained, rows)
-        ending = ".jsonl" if rows.reader.opened.format == JSON_LINES else ".csv"
-        output = open_output(out, ending=ending, mark=None)
         rows.start()
         with Progress(rows.count, show=show) as bar:
             while (raw := rows.next_raw()) is not None:
-                block = rows.encode(raw)
-                output.write(_predicted(trained, block, raw, level, rows), block.zone)
-                count += len(block)
-                bar.advance(len(block), rows.share(block.consumed))
+                columns, zone = predictor.take(raw)
+                if len(columns["row"]):  # rows with ids may only bring labels
+                    output.write(columns, zone)
+                bar.advance(len(raw), rows.share(raw.consumed))
         rows.close()
-        if not count:
+        if not predictor.count:
             raise DataError("has a header but no rows", source=rows.name)
         confirm()
         output.place()
     except BaseException:
-        if output is not None:
-            output.discard()
+        output.discard()
         raise
-    finally:
-        rows.close()
-    return count
 
 
-def _check_columns(trained: TrainedModel, rows: Rows) -> None:
-    """If the file has a header, it must name every column that the model learned from."""
-    names = rows.columns()
-    if rows.reader.opened.format != JSON_LINES:
-        for name in rows.encoder.columns:
-            if name not in names:
-                raise no_column(name, names, rows.name, "which the model learned from")
+class Predictor:
+    """Predicts the rows of a file, block by block.
+
+    Args:
+        trained: the model.
+        rows: the file.
+        level: coverage of the intervals; None for no intervals.
+
+    Attributes:
+        count: the number of predictions so far.
+    """
+
+    def __init__(self, trained: TrainedModel, rows: Rows, level: float | None) -> None:
+        self.trained, self.rows, self.level = trained, rows, level
+        self.count = 0
+        self._first_ahead = trained.first_ahead
+        self._recent = list(rows.encoder.recent)  # the times of the last rows learned
+        self._keys: set[str] = set()
+        self._check_columns()
+
+    def _check_columns(self) -> None:
+        """If the file has a header, it must name every column that the model learned from."""
+        names = self.rows.columns()
+        if self.rows.reader.opened.format != JSON_LINES:
+            for name in self.rows.encoder.columns:
+                if name not in names:
+                    raise no_column(name, names, self.rows.name, "which the model learned from")
+
+    def take(self, raw: RawBlock) -> tuple[Columns, str | None]:
+        """Predicts some rows; returns the columns to write, and the zone of their times."""
+        try:
+            block, columns = self._read(raw)
+            columns |= self._predicted(block, raw)
+        except DataError as error:
+            raise error.within(self.rows.name) from None
+        self.count += len(block)
+        return columns, block.zone
+
+    def _read(self, raw: RawBlock) -> tuple[Block, Columns]:
+        """The rows as numbers, and the columns that come before the predictions."""
+        trained, time = self.trained, str(self.trained.options.time)
+        if trained.options.id is not None:
+            found = identified(raw, self.rows)
+            columns = beginning(found.block) | {"row": raw.start + found.places}
+            columns["id"] = np.array(found.ids, dtype=object)[found.places]
+            return found.block, columns
+        if not trained.in_order or not self._recent:
+            block = self.rows.encode(raw)
+            return block, beginning(block)
+        if trained.known is not None and time in raw.kinds:
+            check_kind(time, trained.known["types"][time], self.rows, raw)
+        block = self.rows.encode(raw)
+        refuse_learned(block, self._recent, self.rows.name, THE_NEXT_ROWS)
+        return block, beginning(block)
+
+    def _predicted(self, block: Block, raw: RawBlock) -> Columns:
+        model = self.trained.model
+        if isinstance(model, Fleet):
+            keys = keys_of(raw, self.trained.options)
+            self._keys.update(keys)
+            X = self.rows.encoder.table(raw) if encodes_itself(model, self.rows) else self._matrix(block)
+            return _by_key(model, keys, X, self.level)
+        if self.trained.by_columns:
+            return self._one_by_one(model, raw.table.to_pylist(), block)
+        X, names = self._matrix(block), [*(model._names or ())]
+        rows: list[Any] = list(X) if self.trained.width else [dict(zip(names, row, strict=True)) for row in X.tolist()]
+        return self._one_by_one(model, rows, block)
+
+    def _matrix(self, block: Block) -> Array:
+        """The features that the model knows."""
+        trained, places = self.trained, _places(self.trained, block)
+        X = np.ascontiguousarray(block.X[:, places])
+        if X.shape[1] < trained.width or (trained.known is None and block.X.shape[1] != trained.width):
+            raise DataError(f"the rows have {block.X.shape[1]} columns of numbers, the model learned from {trained.width}")
+        return X
+
+    def _one_by_one(self, model: Learner, rows: list[Any], block: Block) -> Columns:
+        """Predicts rows in order, each one row further ahead than the one before, or rows with ids."""
+        in_order, classes = self.trained.in_order, model._estimator_type == "classifier"
+        said, ends = np.empty(len(rows), dtype=object if classes else np.float64), np.full((2, len(rows)), np.nan)
+        try:
+            for place, row in enumerate(rows):
+                number, first = self.count + place, self._first_ahead
+                ticket = model.ask(row, first + number if in_order and first is not None else None)
+                said[place] = ticket.prediction
+                if number == 0:
+                    self._first_ahead = ticket.ahead
+                if self.level is not None and (number == 0 or not in_order):
+                    ends[:, place] = ticket.interval(self.level)
+        except ValueError as error:
+            raise DataError(str(error), place=block.place(place)) from error
+        return {"prediction": as_written(said)} | ({} if self.level is None else {"lower": ends[0], "upper": ends[1]})
+
+    def warning(self) -> str | None:
+        """What to say about rows that the model predicts further ahead than it learned to."""
+        model = self.trained.model
+        if isinstance(model, Fleet):
+            return SEVERAL_ROWS if self.count > len(self._keys) and (model.learner._looks_back or self.level) else None
+        if not self.trained.in_order or self.count == 1:
+            return None
+        late = (self._first_ahead or 1) - 1
+        return further_ahead(model, late, bounded=self.level is not None)
+
+
+def further_ahead(model: Learner, late: int, *, bounded: bool) -> str | None:
+    """The warning about rows after the first; None if they are not worse than it.
+
+    Args:
+        model: the model.
+        late: how many rows late the labels are.
+        bounded: whether intervals are wanted.
+    """
+    rows, added = "rows after the first", ""
+    if late:
+        rows = f"the first row is {late + 1:,} rows beyond the last known label, as in the run. Rows after it"
+        added = f", with {late:,} added for the late labels,"
+    if model._looks_back:
+        words = f"{rows} are predicted without the labels in between, so they get worse row by row"
+        words += "; they have no intervals" if bounded else ""
+        if model._estimator_type == "classifier":
+            return f"{words}. To evaluate rows that have labels, use driftline run"
+        future = f"For future rows use driftline run --steps{added} and driftline forecast"
+        return f"{words}. {future}; to evaluate rows that have labels, driftline run"
+    if not bounded:
+        return None
+    words = f"{rows} have no intervals, because the target may have drifted by then"
+    return f"{words}. For intervals further ahead use driftline run --steps{added} and driftline forecast"
 
 
 def _places(trained: TrainedModel, block: Block) -> Any:
@@ -144,57 +269,10 @@ def _places(trained: TrainedModel, block: Block) -> Any:
     return slice(0, trained.width)
 
 
-def _predicted(trained: TrainedModel, block: Block, raw: RawBlock, level: float | None, table: Rows) -> dict[str, Array]:
-    model, source = trained.model, table.name
-    if isinstance(model, Fleet):
-        X = table.encoder.table(raw) if encodes_itself(model, table) else _matrix(trained, block, source)
-        try:
-            said = _by_key(model, keys_of(raw, trained.options), X, level)
-        except DataError as error:
-            raise error.within(source) from None
-    elif trained.by_columns:
-        said = _one_by_one(trained, model, raw.table.to_pylist(), block, level, source)
-    else:
-        X, names = _matrix(trained, block, source), [*(model._names or ())]
-        rows: list[Any] = list(X) if trained.width else [dict(zip(names, row, strict=True)) for row in X.tolist()]
-        said = _one_by_one(trained, model, rows, block, level, source)
-    return beginning(block) | said
-
-
-def _matrix(trained: TrainedModel, block: Block, source: str) -> Array:
-    """The features that the model knows."""
-    X = np.ascontiguousarray(block.X[:, _places(trained, block)])
-    if X.shape[1] < trained.width or (trained.known is None and block.X.shape[1] != trained.width):
-        raise DataError(
-            f"the rows have {block.X.shape[1]} columns of numbers, the model learned from {trained.width}", source=source
-        )
-    return X
-
-
-def _by_key(fleet: Fleet, keys: list[str], X: Any, level: float | None) -> dict[str, Array]:
+def _by_key(fleet: Fleet, keys: list[str], X: Any, level: float | None) -> Columns:
     """Predicts each row as the next one of its key."""
     columns = {"key": np.array(keys, dtype=object), "prediction": fleet.predict_many(keys, X)}
     if level is None:
         return columns
     lower, upper = fleet.predict_intervals(keys, X, level)
     return columns | {"lower": lower, "upper": upper}
-
-
-def _one_by_one(
-    trained: TrainedModel, model: Learner, rows: list[Any], block: Block, level: float | None, source: str
-) -> dict[str, Array]:
-    """Predicts each row one step further ahead than the row before."""
-    classes = model._estimator_type == "classifier"
-    said, ends = np.empty(len(rows), dtype=object if classes else np.float64), np.full((2, len(rows)), np.nan)
-    try:
-        for place, row in enumerate(rows):
-            number = block.start + place
-            ticket = model.ask(row, None if number == 0 else trained.first_ahead + number)
-            said[place] = ticket.prediction
-            if number == 0:
-                trained.first_ahead = ticket.ahead
-            if number == 0 and level is not None:
-                ends[:, 0] = ticket.interval(level)
-    except ValueError as error:
-        raise DataError(str(error), source=source, place=block.place(place)) from error
-    return {"prediction": as_written(said)} | ({} if level is None else {"lower": ends[0], "upper": ends[1]})

@@ -214,7 +214,7 @@ class FileRun:
         return self._result()
 
     def _arriving(self) -> Iterator[RawBlock]:
-        while not self.stop:
+        while not self.stop.asked:
             try:
                 raw = self.rows.next_raw(timeout=WAIT)
             except queue.Empty:
@@ -243,7 +243,7 @@ class FileRun:
 
     def _learn(self, raw: RawBlock, bar: Progress) -> None:
         begin, rows = 0, len(raw)
-        while begin < rows and not self.stop:
+        while begin < rows and not self.stop.asked:
             end = min(rows, begin + self._next_rows(raw.start + begin))
             piece = raw.piece(begin, end)
             began = perf_counter()
@@ -297,12 +297,12 @@ class FileRun:
     def _finish(self) -> None:
         """Saves all requested files and moves them into place."""
         if self.done == 0:
-            if not self.stop:
+            if not self.stop.asked:
                 raise DataError("has a header but no rows", source=self.rows.name)
             self.output.discard()
             return
         baselines = self.task.score.baselines
-        if baselines is not None and not baselines.any_label and not self.stop:
+        if baselines is not None and not baselines.any_label and not self.stop.asked:
             raise DataError("no row has a target", source=self.rows.name, column=self.request.options.target)
         if self.done > self.resumed_at or self.more:
             self._save()

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from driftline.base.learner import Learner
 from driftline.base.run import Run
 from driftline.evaluate.baselines import BASELINES, Baselines
 from driftline.evaluate.metrics import MAE, R2, RMSE, Accuracy, BaselineRMSE, Coverage
-from driftline.evaluate.scorer import Scorer, Settings
+from driftline.evaluate.scorer import Scorer, Settings, every_row
 from driftline.files import Block
 
 _FAR = 100  # times a baseline's error; beyond it the factor is not shown
@@ -47,7 +45,7 @@ def add_run(scorer: Scorer, run: Run, block: Block) -> None:
     """Scores the run of a block. Rows without a prediction, because a feature is missing, are skipped."""
     assert block.y is not None
     ends = None if run.lower is None or run.upper is None else (run.lower, run.upper)
-    scorer.add(block.y, run.predictions, ends, lambda: np.ones(len(block), dtype=bool))
+    scorer.add(block.y, run.predictions, ends, every_row)
 
 
 def standing(scorer: Scorer, model: Learner) -> str:

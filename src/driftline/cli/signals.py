@@ -11,7 +11,7 @@ NAMES = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
 
 
 class Stop:
-    """Whether the run was asked to end. A second Ctrl-C ends it at once.
+    """Notes which signal asked the run to end, in ``asked``; empty if none did. A second Ctrl-C ends it at once.
 
     A signal that is ignored when the run starts stays ignored, as Ctrl-C does in a background job.
     """
@@ -19,9 +19,6 @@ class Stop:
     def __init__(self) -> None:
         self.asked = ""
         self._before: dict[signal.Signals, Any] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self.asked)
 
     def _heed(self, number: int, _: FrameType | None) -> None:
         if self.asked and number == signal.SIGINT:

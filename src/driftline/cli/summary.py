@@ -15,7 +15,8 @@ from driftline.cli.running import RunResult
 from driftline.cli.scoring import lower_by, r2_in_words
 from driftline.evaluate.baselines import BASELINES, OneSeasonAgo
 from driftline.evaluate.metrics import BASELINE_ERRORS
-from driftline.evaluate.tables import Cell, Table
+from driftline.evaluate.tables import Cell, Table, finite
+from driftline.report.words import count
 
 SHOWN_KEYS = 10
 _KEY_COLUMNS = ["key", "rows", "alarms", "last at row", "error before", "since"]
@@ -25,7 +26,7 @@ def in_words(result: RunResult, files: dict[str, Path | str]) -> str:
     """The summary as text."""
     task, score = result.task, result.task.score
     found = task.figures
-    lines = [f"{result.source}: {_count(result.rows, 'row')}, {_count(len(result.names), 'feature')}, {task.title}"]
+    lines = [f"{result.source}: {count(result.rows, 'row')}, {count(len(result.names), 'feature')}, {task.title}"]
     if result.stopped:
         lines.append(f"Stopped by {result.stopped} after row {result.rows - 1:,}; all requested files are saved")
     elif result.resumed_at == result.rows and not result.more:
@@ -45,10 +46,10 @@ def in_words(result: RunResult, files: dict[str, Path | str]) -> str:
         lines += _error_lines(found, score.season)
     lines += [f"Warning: {words}" for words in task.warnings()]
     if score.skipped:
-        lines.append(f"{_count(score.skipped, 'row')} without a target or a prediction, not learned")
+        lines.append(f"{count(score.skipped, 'row')} without a target or a prediction, not learned")
     if result.backwards:
         go = "goes" if result.backwards == 1 else "go"
-        lines.append(f"{_count(result.backwards, 'row')} {go} back in time: the order of the file was kept")
+        lines.append(f"{count(result.backwards, 'row')} {go} back in time: the order of the file was kept")
     lines += [
         f"column {name!r} has more than {limit} different texts: the later ones share a feature. --drop leaves it out"
         for name, limit in result.crowded.items()
@@ -67,11 +68,11 @@ def in_words(result: RunResult, files: dict[str, Path | str]) -> str:
 def _waiting(task: Matching) -> list[str]:
     waiting, dropped = len(task.model), task.model.n_dropped_
     whose = "its label" if waiting == 1 else "their labels"
-    line = f"{_count(task.learned, 'label')} learned, {_count(waiting, 'row')} still waiting for {whose}"
-    lines = [line + (f"; the {_count(dropped, 'row')} that waited longest were dropped" if dropped else "")]
+    line = f"{count(task.learned, 'label')} learned, {count(waiting, 'row')} still waiting for {whose}"
+    lines = [line + (f"; the {count(dropped, 'row')} that waited longest were dropped" if dropped else "")]
     if task.held:
         were = "was" if task.held == 1 else "were"
-        lines.append(f"{_count(task.held, 'label')} not earlier than the last row {were} held back until a later row comes")
+        lines.append(f"{count(task.held, 'label')} not earlier than the last row {were} held back until a later row arrives")
     return lines
 
 
@@ -84,7 +85,7 @@ def _key_lines(task: Keyed) -> list[str]:
     raised = [found for found in task.by_key if found.alarms]
     if not raised:
         return ["No alarm went off"]
-    lines = [f"The alarm went off in {_count(len(raised), 'key')}, those whose errors have grown most first:"]
+    lines = [f"The alarm went off in {count(len(raised), 'key')}, those whose errors have grown most first:"]
     rows = [[found.key, found.rows, found.alarms, found.last_alarm, found.before, found.since] for found in raised]
     lines += str(Table(_KEY_COLUMNS, rows[:SHOWN_KEYS])).split("\n")
     return lines + ([f"… and {len(raised) - SHOWN_KEYS:,} more"] if len(raised) > SHOWN_KEYS else [])
@@ -109,15 +110,14 @@ def _error_lines(found: dict[str, float | None], season: int | None) -> list[str
 def as_plain(result: RunResult, files: dict[str, Path | str]) -> dict[str, Any]:
     """The same as plain values for JSON."""
     task = result.task
-    found = _finite_figures(task.figures)
-    steps = [{"step": step, **_finite_figures(own)} for step, own in enumerate(task.by_step, 1)]
+    steps = [{"step": step, **finite(own)} for step, own in enumerate(task.by_step, 1)]
     return {
         "source": result.source,
         "model": repr(task.learner if isinstance(task, Matching) else task.model),
         "rows": result.rows,
         "rows_scored": task.score.scored,
         "features": result.names,
-        **found,
+        **finite(task.figures),
         "season_rows": task.score.season,
         **({"steps": steps} if steps else {}),
         **(task.baseline_accuracies() if isinstance(task, Classifying) else {}),
@@ -154,19 +154,7 @@ def step_table(by_step: list[dict[str, float | None]]) -> Table:
     return Table(["step", "error (RMSE)", *baselines, "in their intervals"], rows)
 
 
-def _finite_figures(found: dict[str, float | None]) -> dict[str, float | None]:
-    return {name: _finite(value) for name, value in found.items()}
-
-
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
-
-
 def _shown(value: float | None) -> str:
     if value is None:
         return "unknown"
     return f"{value:.5g}" if math.isfinite(value) else "beyond the range of numbers"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"

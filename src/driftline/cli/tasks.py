@@ -15,7 +15,7 @@ from driftline.base.stability import concerns
 from driftline.cli.scoring import add_run, figures, make_scorer
 from driftline.delayed import Forecaster
 from driftline.delayed.forecast import ForecastRun
-from driftline.evaluate.scorer import Scorer
+from driftline.evaluate.scorer import Scorer, every_row
 from driftline.files import Block, Encoder, Follower, Rows
 from driftline.files.errors import DataError
 from driftline.files.follower import REFUSED, joined
@@ -189,16 +189,16 @@ class Forecasting(Task):
             run = self._learn(X, y, block, first)
             assert run.lower is not None
             assert run.upper is not None
-            said, errors, lower, upper = map(run.informed, (run.predictions, run.errors, run.lower, run.upper))
-            one = Run(said[:, 0], errors[:, 0], lower[:, 0], upper[:, 0])
+            predicted, errors, lower, upper = map(run.informed, (run.predictions, run.errors, run.lower, run.upper))
+            one = Run(predicted[:, 0], errors[:, 0], lower[:, 0], upper[:, 0])
             self._tell_report(one, X, y, block, None if block.times is None else block.times[first:last])
-            parts.append((said, lower, upper))
+            parts.append((run.predictions, run.lower, run.upper))
             early += run.uninformed
         columns = beginning(block)
         by_step = zip(*(np.concatenate(values).T for values in zip(*parts, strict=True)), strict=True)
-        for step, (score, (said, lower, upper)) in enumerate(zip(self.scores, by_step, strict=True)):
-            columns |= {f"prediction_{step + 1}": said, f"lower_{step + 1}": lower, f"upper_{step + 1}": upper}
-            score.add(block.y, said, (lower, upper), lambda: np.ones(len(block), dtype=bool), int(early[step]))
+        for step, (score, (predicted, lower, upper)) in enumerate(zip(self.scores, by_step, strict=True)):
+            columns |= {f"prediction_{step + 1}": predicted, f"lower_{step + 1}": lower, f"upper_{step + 1}": upper}
+            score.add(block.y, predicted, (lower, upper), every_row, int(early[step]))
         return columns
 
     def _learn(self, X: Array, y: Array, block: Block, first: int) -> ForecastRun:

@@ -11,11 +11,10 @@ import numpy as np
 import typer
 
 from driftline.base.learner import Learner
-from driftline.cli.arguments import for_task, make_model, regressor, value_of
+from driftline.cli.arguments import for_task, make_model, regressor, require_parameter, value_of
 from driftline.cli.comparing import LEVEL, ComparisonResult, Competitor
 from driftline.cli.measures import WrongClasses
 from driftline.cli.scoring import figures
-from driftline.errors import closest
 from driftline.evaluate.grid import Params, settings_of
 from driftline.evaluate.sweep import Sweep
 from driftline.evaluate.tables import Cell, Table
@@ -50,11 +49,7 @@ def grid_of(name: str, typed: Iterable[str]) -> dict[str, list[Any]]:
         key = key.strip()
         if not equals or not values.strip():
             raise typer.BadParameter(f"--grid takes name=value,value,…, got {text!r}")
-        if key not in cls._params:
-            listed = ", ".join(cls._params)
-            raise typer.BadParameter(
-                f"{cls.__name__} has no parameter {key!r}.{closest(key, cls._params) or f' It has {listed}'}"
-            )
+        require_parameter(cls, key)
         found[key] = [value_of(value.strip()) for value in values.split(",")]
     if not found:
         found = {
@@ -148,8 +143,8 @@ class Tuning:
         lines = [f"Best for driftline run: {shlex.join([*task, '--model', self.model, *chosen])}", *self._at_the_end()]
         if auto is not None and auto.loss < best.loss:
             p_value = self.comparison.p_values().get(best.name, 1.0)
-            words = "beyond chance" if p_value < LEVEL else "though perhaps by chance"
-            lines.append(f"Auto, which needs no tuning, does better, {words}: --model auto")
+            words = "significantly better" if p_value < LEVEL else "better, though perhaps by chance"
+            lines.append(f"Auto, which needs no tuning, is {words}: --model auto")
         return "\n".join(lines)
 
     def _at_the_end(self) -> list[str]:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from driftline.files.errors import DataError, Hint
+from driftline.files.errors import DataError, left_out
 from driftline.files.opening import Opened
 from driftline.files.options import Options
-from driftline.files.raw import RawBlock, Reader
+from driftline.files.raw import Place, RawBlock, Reader
 from driftline.files.types import WRITTEN, type_name
-from driftline.files.written_times import Texts, with_times
+from driftline.files.written_times import TextColumn, with_times
 from driftline.tables.kinds import TEXT
 
 ROWS = 32_768  # rows per batch
@@ -63,12 +64,12 @@ class TypedTables(Reader):
             raise self._useless(f"the time zone {kind.tz!r} is not known here", name) from None
 
     def _useless(self, words: str, name: str) -> DataError:
-        return DataError(words, source=self.opened.name, column=name, hints=[Hint("drop", name, "to leave it out")])
+        return DataError(words, source=self.opened.name, column=name, hints=left_out(name, self.options))
 
-    def _settle(self, piece: Any, place: Numbered) -> None:
+    def _settle(self, piece: Any, place: Place) -> None:
         for name in self._wanted():
             if name not in self.types:
-                kind = Texts(name, piece.column(name), self.options, place, self.opened.name).kind()
+                kind = TextColumn(name, piece.column(name), self.options, place, self.opened.name).kind()
                 self.types |= {} if kind is None else {name: kind}
 
     def _damaged(self, error: BaseException, start: int | None = None) -> DataError:
@@ -87,22 +88,15 @@ class TypedTables(Reader):
             except BROKEN as error:
                 raise self._damaged(error, start) from None
             for begin in range(max(skip - start, 0), len(batch), ROWS):
-                piece, place = batch.slice(begin, min(ROWS, len(batch) - begin)), Numbered(start + begin)
+                piece, place = batch.slice(begin, min(ROWS, len(batch) - begin)), partial(_place, start + begin)
                 self._settle(piece, place)
                 piece, kinds = with_times(piece, self.types, self.options, place, self.opened.name)
                 yield RawBlock(piece, start + begin, kinds, place, None)
             self.seen = start = start + len(batch)
 
 
-class Numbered:
-    """Describes the place of a row in a file without lines."""
-
-    def __init__(self, start: int) -> None:
-        self.start = start
-
-    def __call__(self, row: int) -> str:
-        """The place of a row of the block."""
-        return f"row {self.start + row:,}"
+def _place(start: int, row: int) -> str:
+    return f"row {start + row:,}"
 
 
 class Parquet(TypedTables):

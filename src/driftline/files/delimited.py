@@ -7,6 +7,7 @@ import io
 import math
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -14,13 +15,13 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from driftline.errors import ordinal
-from driftline.files.errors import DataError, Hint
+from driftline.files.errors import DataError, Hint, not_as_values, shortened
 from driftline.files.lines import LineBlocks
 from driftline.files.opening import Opened
 from driftline.files.options import Options
-from driftline.files.raw import RawBlock, Reader
+from driftline.files.raw import Place, RawBlock, Reader
 from driftline.files.types import arrow_type, type_name
-from driftline.files.written_times import Texts, share_of, with_times
+from driftline.files.written_times import LIKE_NUMBERS, WITHOUT_MARKS, TextColumn, share_of, unlike_others, with_times
 from driftline.tables.kinds import DATE, NUMBER, TEXT, TIMESTAMP, TRUTH
 
 DELIMITERS = (",", ";", "\t", "|")
@@ -90,7 +91,7 @@ class Delimited(Reader):
             rows = len(table)
             begin = min(max(skip - start, 0), rows)
             if begin < rows:
-                place = Lines(data, line, begin, self.delimiter)
+                place = partial(_place, data, line, begin, self.delimiter)
                 piece, kinds = with_times(table.slice(begin), self.types, self.options, place, self.opened.name)
                 yield RawBlock(piece, start + begin, kinds, place, self.opened.consumed())
             self.seen = start = start + rows
@@ -121,7 +122,7 @@ class Delimited(Reader):
             if any(pa.types.is_binary(column.type) for column in table.columns):
                 raise pa.ArrowInvalid("not UTF-8")
             known = len(self.types)
-            self._settle(table, Lines(data, line, 0, self.delimiter))
+            self._settle(table, partial(_place, data, line, 0, self.delimiter))
             if len(self.types) == known:
                 return table
             return self._read(data, {name: arrow_type(kind) for name, kind in self.types.items()})
@@ -146,7 +147,7 @@ class Delimited(Reader):
             ),
         )
 
-    def _settle(self, table: Any, place: Lines) -> None:
+    def _settle(self, table: Any, place: Place) -> None:
         """Decides what each column holds, from these rows. A column without values is left for later."""
         for name in self._wanted():
             if name in self.types:
@@ -166,10 +167,10 @@ class Delimited(Reader):
             else:
                 self.types[name] = type_name(column.type)
 
-    def _kind_of_texts(self, name: str, column: Any, place: Lines) -> str | None:
+    def _kind_of_texts(self, name: str, column: Any, place: Place) -> str | None:
         dated = name == self.options.time and self.options.time_format
         mostly = TEXT if dated else _mostly(pc.drop_null(column))
-        return Texts(name, column, self.options, place, self.opened.name).kind() if mostly == TEXT else mostly
+        return TextColumn(name, column, self.options, place, self.opened.name).kind() if mostly == TEXT else mostly
 
     def _check_quotes(self, data: bytes, line: int) -> None:
         """Raises DataError for an unclosed quote, if values span several lines or lines are empty."""
@@ -229,8 +230,8 @@ class Delimited(Reader):
         return True
 
     def _misfit(self, name: str, value: str, at: str) -> DataError:
-        shown = value if len(value) <= 40 else value[:40] + "…"
-        kind = self.types[name]
+        shown = shortened(value)
+        kind, ways = self.types[name], not_as_values(name, self.options)
         if name == self.options.target:
             words = f"the target must be a number, got {shown!r}"
             hints = [Hint("na", shown, "if it means a missing value"), Hint("task", "classify", "if it holds classes")]
@@ -238,36 +239,28 @@ class Delimited(Reader):
             beyond = re.match(NUMERIC, value) is not None
             words = f"{shown!r} is {'beyond the range of' if beyond else 'not a'} number{'s' if beyond else ''}"
             words += "" if beyond else ", unlike most of the column"
-            hints = [
-                Hint("na", shown, "if it means a missing value"),
-                Hint("text", name, "to treat the column as categories"),
-                Hint("drop", name, "to leave it out"),
-            ]
+            hints = [Hint("na", shown, "if it means a missing value"), *ways]
+        elif kind != TRUTH and (unlike := unlike_others(value, kind, "those read before")) is not None:
+            words, hints = unlike, ways
         else:
             words = f"{shown!r} is not {'true or false' if kind == TRUTH else 'a time'}, unlike the column so far"
-            hints = [Hint("na", shown, "if it means a missing value")]
-            hints += [Hint("text", name, "to treat the column as categories"), Hint("drop", name, "to leave it out")]
+            hints = [Hint("na", shown, "if it means a missing value"), *ways]
+        if kind == NUMBER and share_of(pa.array([value]), LIKE_NUMBERS):
+            words, hints = f"{words}: {WITHOUT_MARKS}", ways
         return DataError(words, source=self.opened.name, place=at, column=name, hints=hints)
 
 
-class Lines:
-    """Describes the place of a row in a block of lines; computed only when needed."""
-
-    def __init__(self, data: bytes, line: int, begin: int, delimiter: str) -> None:
-        self.data, self.line, self.begin, self.delimiter = data, line, begin, delimiter
-
-    def __call__(self, row: int) -> str:
-        """The place of a row of the block."""
-        text = self.data.decode("utf-8", "replace")
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter)
-        begun, left = 0, self.begin + row
-        for values in reader:
-            if values:
-                if left == 0:
-                    break
-                left -= 1
-            begun = reader.line_num
-        return f"line {self.line + begun:,}"
+def _place(data: bytes, line: int, begin: int, delimiter: str, row: int) -> str:
+    """The place of row ``begin + row`` in a block whose first line has the number ``line``."""
+    reader = csv.reader(io.StringIO(data.decode("utf-8", "replace"), newline=""), delimiter=delimiter)
+    passed, left = 0, begin + row
+    for values in reader:
+        if values:
+            if left == 0:
+                break
+            left -= 1
+        passed = reader.line_num
+    return f"line {line + passed:,}"
 
 
 def sniff(header: str) -> str:

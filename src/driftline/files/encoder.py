@@ -10,9 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from driftline.files.columns import as_coded, as_moments, as_numbers, as_texts, zone_of
-from driftline.files.errors import DataError, Hint
+from driftline.files.errors import DataError, Hint, left_out, not_as_values
 from driftline.files.options import CLASSIFY, Options
 from driftline.files.raw import RawBlock
+from driftline.files.written_times import EXAMPLE, LIKE_EXAMPLE
 from driftline.tables import encoder, kinds
 from driftline.tables.calendar import MISSING
 from driftline.tables.columns import Categories, Numbers, Unknown
@@ -119,8 +120,7 @@ class Encoder(encoder.ColumnEncoder):
         if infinite.any():
             row = int(infinite.argmax())
             what = "the target" if name == self.options.target else "the number"
-            hints = [] if name == self.options.target else [Hint("drop", name, "to leave the column out")]
-            raise DataError(f"{what} is infinite", place=raw.place(row), column=name, hints=hints)
+            raise DataError(f"{what} is infinite", place=raw.place(row), column=name, hints=left_out(name, self.options))
         return values
 
     def labels(self, raw: RawBlock) -> Array | None:
@@ -150,7 +150,7 @@ class Encoder(encoder.ColumnEncoder):
                 f"{first[:40]!r} is not a time in a known format",
                 place=raw.place(0),
                 column=name,
-                hints=[Hint("time_format", "%d.%m.%Y %H:%M", "or similar, to say how times are written")],
+                hints=[Hint("time_format", EXAMPLE, LIKE_EXAMPLE), *not_as_values(name, self.options)],
             )
         else:
             moments = as_moments(raw.table.column(name), local=False)

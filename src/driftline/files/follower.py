@@ -119,7 +119,7 @@ class Follower:
 
     def _late(self, X: Array, y: Array) -> Run | None:
         """Takes all rows at once, of known features; None, with nothing changed, if the learner cannot or refuses one."""
-        if not self.delay or not late.is_native(self.model):
+        if not self.delay or not self.model._runs_late_natively:
             return None
         skipped, where = self.model.n_skipped_, "Follower"
         level = None if self.level is None else levels.as_level(self.level, where)
@@ -135,14 +135,14 @@ class Follower:
     def _singly(self, X: Array, y: Array, block: Block, begin: int) -> Run:
         """Takes the rows singly, by name if the learner does not know all features."""
         skipped = self.model.n_skipped_
-        said, ends = np.empty(len(y), dtype=object if self.classes else np.float64), np.empty((2, len(y)))
+        predicted, ends = np.empty(len(y), dtype=object if self.classes else np.float64), np.empty((2, len(y)))
         names = block.names[: X.shape[1]]
         for place, (x, label) in enumerate(zip(X, y.tolist(), strict=True)):
             row = begin + place
             try:
                 known = self._knows(names)
                 ticket = self.model.ask(x if known else dict(zip(names, x.tolist(), strict=True)), self.delay + 1)
-                said[place] = ticket.prediction
+                predicted[place] = ticket.prediction
                 if self.level is not None:
                     ends[:, place] = ticket.interval(self.level)
                 self.waiting.append((ticket, label))
@@ -154,7 +154,7 @@ class Follower:
                 at = block.place(row) if row >= 0 else f"row {block.start + row:,}"
                 raise DataError(str(error), place=at, row=block.start + row) from error
         lower, upper = (None, None) if self.level is None else ends
-        return _run(y, said, lower, upper, self.model.n_skipped_ - skipped)
+        return _run(y, predicted, lower, upper, self.model.n_skipped_ - skipped)
 
     def state(self) -> dict[str, Array]:
         """The rows that wait for their labels."""
@@ -170,14 +170,15 @@ class Follower:
         self.waiting = deque(zip(tickets, labels, strict=True))
 
 
-def _run(y: Array, said: Array, lower: Array | None, upper: Array | None, skipped: int) -> Run:
-    if said.dtype == object:
+def _run(y: Array, predicted: Array, lower: Array | None, upper: Array | None, skipped: int) -> Run:
+    if predicted.dtype == object:
         missed = [
-            np.nan if label is None or each is None else float(label != each) for label, each in zip(y, said, strict=True)
+            np.nan if label is None or each is None else float(label != each)
+            for label, each in zip(y, predicted, strict=True)
         ]
-        return Run(said, np.array(missed, dtype=np.float64), skipped=skipped)
+        return Run(predicted, np.array(missed, dtype=np.float64), skipped=skipped)
     with np.errstate(over="ignore"):
-        return Run(said, y - said, lower, upper, skipped=skipped)
+        return Run(predicted, y - predicted, lower, upper, skipped=skipped)
 
 
 def follow(

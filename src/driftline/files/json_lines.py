@@ -5,24 +5,26 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.json
 
-from driftline.files.errors import DataError, Hint
+from driftline.files.errors import DataError, Hint, left_out, shortened
 from driftline.files.lines import LineBlocks
 from driftline.files.opening import Opened
 from driftline.files.options import Options
-from driftline.files.raw import RawBlock, Reader
+from driftline.files.raw import Place, RawBlock, Reader
 from driftline.files.types import arrow_type, type_name
-from driftline.files.written_times import Texts, with_times
+from driftline.files.written_times import TextColumn, with_times
 from driftline.tables.kinds import NUMBER, TEXT, TRUTH
 
 DEEPEST = 100  # levels of nested objects and arrays: pyarrow's parser recurses, and some thousands overflow its stack
 STRING = re.compile(rb'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"')
+UNQUOTED = rb"(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false)(?=[ \t\r\n]*[,}])"
 ARRAY = "is an array; put each object on its own line: jq -c '.[]' FILE > NEW"
 
 
@@ -33,6 +35,7 @@ class JsonLines(Reader):
         super().__init__(opened, options, types)
         self.lines = LineBlocks(opened, quotes=False)
         self.names = list(self.types)
+        self._unquoted = _unquoted_values(options.texts)
 
     def blocks(self, skip: int = 0) -> Iterator[RawBlock]:
         """The rows from row ``skip`` on."""
@@ -45,21 +48,22 @@ class JsonLines(Reader):
             rows = len(table)
             begin = min(max(skip - start, 0), rows)
             if begin < rows:
-                place = Objects(data, line, begin)
+                place = partial(_place, data, line, begin)
                 piece, kinds = with_times(table.slice(begin), self.types, self.options, place, self.opened.name)
                 yield RawBlock(piece, start + begin, kinds, place, self.opened.consumed())
             self.seen = start = start + rows
 
     def _parse(self, data: bytes, line: int) -> Any:
         self._check_depth(data, line)
-        types = {name: arrow_type(kind) for name, kind in self.types.items()}
+        types = {name: arrow_type(kind) for name, kind in self.types.items() if self.options.wants(name)}
         types |= dict.fromkeys(self.options.texts, pa.string())
+        texts = data if self._unquoted is None else self._unquoted.sub(rb'\1"\2"', data)
         try:
-            table = self._read(data, types)
+            table = self._read_some(texts, types)
             times = [name for name in table.column_names if name not in types and pa.types.is_timestamp(table[name].type)]
             if times:  # Arrow loses their offsets: read them again as text
-                table = self._read(data, types | dict.fromkeys(times, pa.string()))
-            self._settle(table, Objects(data, line, 0))
+                table = self._read_some(texts, types | dict.fromkeys(times, pa.string()))
+            self._settle(table, partial(_place, data, line, 0))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, TypeError) as error:
             raise self._explain(data, line, error) from None
         return table.select([name for name in table.column_names if self._is_there(name, table)])
@@ -74,22 +78,39 @@ class JsonLines(Reader):
             )
 
     def _is_there(self, name: str, table: Any) -> bool:
-        """Whether to read a column; an optional target, known from before, may be absent from all rows."""
-        absent = name == self.options.target and not self.options.target_needed and table[name].null_count == len(table)
-        return self.options.wants(name) and not absent
+        """Whether to read a column; an optional one, known from before, may be absent from all rows."""
+        optional = name in self.options.optional or (name == self.options.target and not self.options.target_needed)
+        return self.options.wants(name) and not (optional and table[name].null_count == len(table))
 
-    def _read(self, data: bytes, types: dict[str, Any]) -> Any:
-        closed = self.options.features is not None and all(name in types for name in self.options.features)
-        return pyarrow.json.read_json(
-            pa.py_buffer(data),
-            read_options=pyarrow.json.ReadOptions(use_threads=False, block_size=len(data) + 1),
-            parse_options=pyarrow.json.ParseOptions(
-                explicit_schema=pa.schema(list(types.items())) if types else None,
-                unexpected_field_behavior="ignore" if closed else "infer",
-            ),
-        )
+    def _read_some(self, data: bytes, types: dict[str, Any]) -> Any:
+        """Reads at least the columns that are wanted; the others may hold anything."""
+        features, others = self.options.features, (self.options.target, self.options.time, self.options.id, self.options.key)
+        closed = features is not None and all(name in types for name in (*features, *others) if name is not None)
+        try:
+            return _read(data, types, closed=closed)
+        except pa.ArrowInvalid:
+            found = None if closed else self._survey(data)
+            if found is None:
+                raise
+            return _read(data, found | types, closed=True)
 
-    def _settle(self, table: Any, place: Objects) -> None:
+    def _survey(self, data: bytes) -> dict[str, Any] | None:
+        """The type of each wanted column's first value; None if a line is not an object. Notes the names of all columns."""
+        found: dict[str, Any] = {}
+        for line in data.split(b"\n"):
+            try:
+                items = json.loads(line) if line.strip() else {}
+            except (ValueError, RecursionError):
+                return None
+            if not isinstance(items, dict):
+                return None
+            self.names += [name for name in items if name not in self.names]
+            for name, value in items.items():
+                if name not in found and value is not None and self.options.wants(name):
+                    found[name] = pa.array([value]).type if isinstance(value, (bool, str)) else pa.float64()
+        return found
+
+    def _settle(self, table: Any, place: Place) -> None:
         for name in table.column_names:
             if name not in self.names:
                 self.names.append(name)
@@ -98,7 +119,7 @@ class JsonLines(Reader):
             if name in self.options.texts:
                 self.types[name] = TEXT
             elif pa.types.is_string(table[name].type):
-                kind = Texts(name, table[name], self.options, place, self.opened.name).kind()
+                kind = TextColumn(name, table[name], self.options, place, self.opened.name).kind()
                 self.types |= {} if kind is None else {name: kind}
             elif not pa.types.is_null(table[name].type):
                 self.types[name] = type_name(table[name].type)
@@ -128,7 +149,7 @@ class JsonLines(Reader):
         if isinstance(pairs, list):
             return wrong(ARRAY)
         if not isinstance(pairs, _Pairs):
-            return wrong(f"must be one JSON object, got {_shown(piece.decode())}")
+            return wrong(f"must be one JSON object, got {shortened(repr(piece.decode()))}")
         seen: set[str] = set()
         for name, value in pairs.items:
             if name in seen:
@@ -136,16 +157,18 @@ class JsonLines(Reader):
             seen.add(name)
             if value is None or not self.options.wants(name):
                 continue
-            hints = [Hint("drop", name, "to leave it out")]
+            hints = left_out(name, self.options)
             if isinstance(value, (list, _Pairs)):
                 return wrong("holds a list or an object; a value must be a number, text, true or false", name, hints)
+            if name in self.options.texts:
+                continue
             if isinstance(value, float) and math.isinf(value):
                 return wrong("the number is infinite or out of range", name, hints)
             kind = TRUTH if isinstance(value, bool) else TEXT if isinstance(value, str) else NUMBER
             known = kinds.setdefault(name, kind)
             texts = kind == TEXT and known not in (NUMBER, TRUTH)
             if known != kind and not texts:
-                return wrong(f"got {_shown(value)}, but the column held a {known} before", name, hints)
+                return wrong(f"got {shortened(repr(value))}, but the column held a {known} before", name, hints)
         return None
 
 
@@ -156,21 +179,38 @@ class _Pairs:
         self.items = items
 
 
-class Objects:
-    """Describes the place of a row in a block of lines."""
+def _place(data: bytes, line: int, begin: int, row: int) -> str:
+    """The place of row ``begin + row`` in a block whose first line has the number ``line``."""
+    left = begin + row
+    for number, piece in enumerate(data.split(b"\n"), line):
+        if piece.strip():
+            if left == 0:
+                return f"line {number:,}"
+            left -= 1
+    return f"row {row:,}"
 
-    def __init__(self, data: bytes, line: int, begin: int) -> None:
-        self.data, self.line, self.begin = data, line, begin
 
-    def __call__(self, row: int) -> str:
-        """The place of a row of the block."""
-        left = self.begin + row
-        for number, piece in enumerate(self.data.split(b"\n"), self.line):
-            if piece.strip():
-                if left == 0:
-                    return f"line {number:,}"
-                left -= 1
-        return f"row {row:,}"
+def _read(data: bytes, types: dict[str, Any], *, closed: bool) -> Any:
+    """Reads the columns with given types and, unless closed, all others."""
+    return pyarrow.json.read_json(
+        pa.py_buffer(data),
+        read_options=pyarrow.json.ReadOptions(use_threads=False, block_size=len(data) + 1),
+        parse_options=pyarrow.json.ParseOptions(
+            explicit_schema=pa.schema(list(types.items())) if types else None,
+            unexpected_field_behavior="ignore" if closed else "infer",
+        ),
+    )
+
+
+def _unquoted_values(names: Sequence[str]) -> re.Pattern[bytes] | None:
+    """Finds the numbers and truth values under some keys, which are read as text; None if there are no keys.
+
+    A quotation mark before a key is not escaped, so that no match begins inside a string. Keys of nested objects match too:
+    a column that is read holds none.
+    """
+    spelled = {json.dumps(name, ensure_ascii=escaped) for name in names for escaped in (True, False)}
+    keys = b"|".join(re.escape(key[1:].encode("utf-8", "surrogateescape")) for key in sorted(spelled))
+    return re.compile(rb'("(?<!\\")(?:' + keys + rb")[ \t\r\n]*:[ \t\r\n]*)(" + UNQUOTED + rb")") if names else None
 
 
 def _is_flat(data: bytes) -> bool:
@@ -190,8 +230,3 @@ def _too_deep(data: bytes) -> int | None:
     depth = np.cumsum((kinds == ord("{")).astype(np.int8) - (kinds == ord("}")), dtype=np.int32)
     deep = np.flatnonzero(depth > DEEPEST)
     return int(np.count_nonzero(bare[: deep[0]] == ord("\n"))) if deep.size else None
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else text[:40] + "…"

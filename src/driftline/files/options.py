@@ -11,6 +11,7 @@ from driftline.errors import closest
 from driftline.tables.columns import CATEGORIES, LAST, POLICIES
 
 REGRESS, CLASSIFY = TASKS = ("regress", "classify")
+_TASK = choice(TASKS)
 NULLS = ("", "NA", "N/A", "n/a", "na", "#N/A", "NaN", "nan", "-nan", "NULL", "null", "None", "none", "?")
 
 
@@ -18,8 +19,8 @@ NULLS = ("", "NA", "N/A", "n/a", "na", "#N/A", "NaN", "nan", "-nan", "NULL", "nu
 class Options:
     """Options for reading a file and turning its columns into features.
 
-    Each field is a keyword of :func:`open_rows` and an entry of a run's state. All but ``target_needed`` are options of the
-    command line.
+    Each field is a keyword of :func:`open_rows` and an entry of a run's state. All but ``target_needed`` and ``optional``
+    are options of the command line.
 
     Attributes:
         target: the column of the labels; None if there is none.
@@ -37,6 +38,7 @@ class Options:
         categories: how many texts of a column get their own feature.
         delimiter: what separates the values of a line; None to detect it.
         target_needed: whether to refuse a file without the target.
+        optional: columns named by other fields that the file may lack.
     """
 
     target: str | None = None
@@ -53,6 +55,7 @@ class Options:
     categories: int = CATEGORIES
     delimiter: str | None = None
     target_needed: bool = field(default=True, metadata={"kept": False})
+    optional: tuple[str, ...] = field(default=(), metadata={"kept": False})
 
     def __post_init__(self) -> None:
         for name in ("features", "drop", "text", "na"):
@@ -74,6 +77,8 @@ class Options:
             raise ValueError(f"{self.id} is the id: it cannot be the target, the time, or among features or drop")
         if self.key is not None and self.key in (self.target, self.time, self.id, *(self.features or ()), *self.drop):
             raise ValueError(f"{self.key} is the key: it cannot be the target, the time, the id, or among features or drop")
+        if self.time is not None and self.time in self.text:
+            raise ValueError(f"{self.time} is the time: it cannot be among text")
         if self.delimiter is not None and len(self.delimiter) != 1:
             raise ValueError(f"delimiter must be one character, got {self.delimiter!r}")
         for name, policy in self.missing.items():
@@ -83,7 +88,7 @@ class Options:
                     f"missing{of} must be one of {', '.join(POLICIES)}, got {policy!r}.{closest(policy, POLICIES)}"
                 )
         WHOLE.require("Options", "categories", self.categories)
-        choice(TASKS).require("Options", "task", self.task)
+        _TASK.require("Options", "task", self.task)
 
     def wants(self, name: str) -> bool:
         """Whether a column is read."""
@@ -101,8 +106,8 @@ class Options:
     @property
     def named(self) -> list[str]:
         """The columns that the file must have, besides the target."""
-        others = [self.time, self.id, self.key, *self.missing]
-        return [*(self.features or ()), *self.drop, *self.text, *(name for name in others if name)]
+        others = filter(None, (self.time, self.id, self.key, *self.missing))
+        return [name for name in (*(self.features or ()), *self.drop, *self.text, *others) if name not in self.optional]
 
     @property
     def texts(self) -> tuple[str, ...]:

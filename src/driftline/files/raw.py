@@ -12,6 +12,8 @@ import pyarrow as pa
 from driftline.files.opening import Opened
 from driftline.files.options import Options
 
+Place = Callable[[int], str]  # describes where in the source a row of a block is
+
 
 @dataclass(frozen=True)
 class RawBlock:
@@ -23,7 +25,7 @@ class RawBlock:
     table: Any
     start: int
     kinds: dict[str, str]
-    place: Callable[[int], str]
+    place: Place
     consumed: int | None = None
 
     def __len__(self) -> int:

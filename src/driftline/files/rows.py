@@ -103,9 +103,14 @@ class Rows:
         """What is known about the columns, as plain values."""
         return {"encoder": self.encoder.state(), "types": dict(self.reader.types), "decimal": self.reader.decimal}
 
-    def fingerprint(self) -> dict[str, Any]:
-        """Identifies the source: its first bytes or, for a pipe, its column names."""
-        return fingerprint(self.reader)
+    def fingerprint(self, length: int = PEEK) -> dict[str, Any]:
+        """Identifies the source: its first ``length`` bytes or, for a pipe, its column names."""
+        reader = self.reader
+        start = reader.opened.start(length)
+        if start is None:
+            text = "\n".join(reader.names) if reader.opened.format != JSON_LINES else ""
+            return {"pipe": hashlib.sha256(text.encode()).hexdigest()}
+        return {"bytes": len(start), "sha256": hashlib.sha256(start).hexdigest()}
 
     def __iter__(self) -> Iterator[Block]:
         """Blocks of rows, in order."""
@@ -207,18 +212,9 @@ class Rows:
         return error
 
 
-def fingerprint(reader: Reader, length: int = PEEK) -> dict[str, Any]:
-    """Identifies a source."""
-    start = reader.opened.start(length)
-    if start is None:
-        text = "\n".join(reader.names) if reader.opened.format != JSON_LINES else ""
-        return {"pipe": hashlib.sha256(text.encode()).hexdigest()}
-    return {"bytes": len(start), "sha256": hashlib.sha256(start).hexdigest()}
-
-
 def same_source(kept: Mapping[str, Any], rows: Rows) -> bool:
     """Whether a source is the one that was read before, possibly with rows appended."""
-    return fingerprint(rows.reader, int(kept.get("bytes", PEEK))) == kept
+    return rows.fingerprint(int(kept.get("bytes", PEEK))) == kept
 
 
 def _is_number(text: str) -> bool:

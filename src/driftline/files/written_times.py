@@ -1,4 +1,7 @@
-"""Times written as text: detects the layout from the texts, if they allow it."""
+"""Times written as text: detects the layout from the texts, if they allow it.
+
+Arrow recognises only ISO 8601; texts in any other layout would become one category each.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ import pyarrow.compute as pc
 
 from driftline.files.buffers import to_numpy
 from driftline.files.columns import as_texts
-from driftline.files.errors import DataError, Hint
+from driftline.files.errors import DataError, Hint, not_as_values, shortened
 from driftline.files.options import Options
 from driftline.files.types import WRITTEN
 from driftline.tables.calendar import MISSING
@@ -28,7 +31,9 @@ CLOCKS = ("", " %H:%M:%S", " %H:%M", "T%H:%M:%S", "T%H:%M", " %I:%M %p", " %I:%M
 LAYOUTS = ("%Y-%m-%d", "%Y-%m", ISO, ISO_UTC, *(day + clock for day in DAYS for clock in CLOCKS))
 NO_OFFSET = r"^\d{4}-\d\d-\d\d([T ][\d:.]+)?$"
 OFFSET = r"^\d{4}-\d\d-\d\d[T ][\d:.]+(Z|[+-][\d:]+)$"
-EXAMPLE = "%d.%m.%Y %H:%M"
+WITH_OFFSET = "times with an offset"
+EXAMPLE, LIKE_EXAMPLE = "%d.%m.%Y %H:%M", "or similar, to say how times are written"
+WITHOUT_MARKS = "write it without marks for thousands, money or percent"
 SAMPLE = 200  # texts that a layout must fit before all are checked
 _MONTH = "(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
 LIKE_TIMES = (
@@ -105,7 +110,26 @@ def in_words(kind: str) -> str:
         return in_words(kind_of(rest))
     if word in (NUMBER, CLOCK):
         return "numbers" if word == NUMBER else "times of day"
-    return "times with an offset" if rest else "times without an offset"
+    return WITH_OFFSET if rest else "times without an offset"
+
+
+def unlike_others(text: str, kind: str, others: str) -> str | None:
+    """Says how a time differs from others of its column; None if the text is not a time in a known layout.
+
+    >>> unlike_others("2025-12-31 10:00Z", "timestamp", "those read before")
+    "'2025-12-31 10:00Z' has an offset, unlike those read before: write all times with an offset, or none of them"
+    >>> unlike_others("31.12.2025", "date", "those read before")
+    "'31.12.2025' is not a time like those read before: write all times in one notation"
+    """
+    layouts = layouts_of(pa.array([text]))
+    if not layouts:
+        return None
+    offset, expected = (in_words(each) == WITH_OFFSET for each in (kind_of(layouts[0]), kind))
+    if offset == expected:
+        return f"{text!r} is not a time like {others}: write all times in one notation"
+    return (
+        f"{text!r} has {'an' if offset else 'no'} offset, unlike {others}: write all times with an offset, or none of them"
+    )
 
 
 def parse(texts: Any, layout: str) -> Any:
@@ -160,8 +184,8 @@ def _is_written(text: str, layout: str) -> bool:
     return False
 
 
-class Texts:
-    """The texts of a column, with their places.
+class TextColumn:
+    """A column of text, with the places of its rows.
 
     Args:
         name: the column's name.
@@ -203,10 +227,7 @@ class Texts:
         """Refuses decorated numbers as categories, because each would be a separate category."""
         if share_of(known, LIKE_NUMBERS) > 0.5:
             row = pc.fill_null(pc.match_substring_regex(self.texts, LIKE_NUMBERS), False).to_pylist().index(True)
-            words = (
-                f"{self.texts[row].as_py()!r} looks like a number: write it without marks for thousands, money or percent"
-            )
-            raise self._wrong(words, row, *self._ways())
+            raise self._wrong(f"{self.texts[row].as_py()!r} looks like a number: {WITHOUT_MARKS}", row)
 
     def times(self, layout: str) -> Any:
         """The times; raises DataError if a text is not one."""
@@ -219,16 +240,18 @@ class Texts:
         """The error for a text that is not a date, or not like the others."""
         times = pa.nulls(len(self.texts), pa.timestamp("us")) if layout is None else parse(self.texts, layout)
         row = pc.and_(pc.is_valid(self.texts), pc.is_null(times)).to_pylist().index(True)
-        shown = _shown(self.texts[row].as_py())
+        text = self.texts[row].as_py()
+        shown = shortened(text)
         example = next(iter(pc.drop_null(_without(self.texts, pc.is_null(times)))), None)
         if layout is None:
             words = f"{shown!r} looks like a date, but not in a known format"
-        elif example is None:
-            words = f"{shown!r} is not a time of the form {layout}"
-        else:
-            words = f"{shown!r} is not a time like {_shown(example.as_py())!r} elsewhere in the column"
-        ways = self._ways(*([EXAMPLE] if layout is None else []))
-        return self._wrong(words, row, Hint("na", shown, "if it means a missing value"), *ways)
+            return self._wrong(words, row, _missing(shown), Hint("time_format", EXAMPLE, LIKE_EXAMPLE))
+        if example is None:
+            return self._wrong(f"{shown!r} is not a time of the form {layout}", row, _missing(shown))
+        others = f"{shortened(example.as_py())!r} elsewhere in the column"
+        if (unlike := unlike_others(text, kind_of(layout), others)) is not None:
+            return self._wrong(unlike, row)
+        return self._wrong(f"{shown!r} is not a time like {others}", row, _missing(shown))
 
     def _unclear(self, layouts: list[str]) -> DataError:
         """The error for texts that fit several layouts."""
@@ -236,20 +259,15 @@ class Texts:
         row = pc.fill_null(pc.not_equal(*readings), False).to_pylist().index(True)
         meanings = [f"{times[row].as_py():%Y-%m-%d}" for times in readings]
         words = f"{self.texts[row].as_py()!r} may be {' or '.join(meanings)}, and the rows so far do not show which"
-        return self._wrong(words, row, *self._ways(*layouts))
-
-    def _ways(self, *layouts: str) -> list[Hint]:
-        says = "or similar, to say how times are written" if EXAMPLE in layouts else "if times are written that way"
-        as_text = Hint("text", self.name, "to treat the column as categories")
-        return [*(Hint("time_format", layout, says) for layout in layouts), as_text]
+        return self._wrong(words, row, *(Hint("time_format", each, "if times are written that way") for each in layouts))
 
     def _wrong(self, words: str, row: int, *hints: Hint) -> DataError:
-        hints = (*hints, Hint("drop", self.name, "to leave it out"))
+        hints = (*hints, *not_as_values(self.name, self.options))
         return DataError(words, source=self.source, place=self.place(row), column=self.name, hints=hints)
 
 
-def _shown(text: str) -> str:
-    return text if len(text) <= 40 else text[:40] + "…"
+def _missing(shown: str) -> Hint:
+    return Hint("na", shown, "if it means a missing value")
 
 
 def with_times(table: Any, types: dict[str, str], options: Options, place: Callable[[int], str], source: str) -> Any:
@@ -260,6 +278,6 @@ def with_times(table: Any, types: dict[str, str], options: Options, place: Calla
         if word == WRITTEN:
             kinds[name] = kind_of(layout)
             if name in table.schema.names:
-                times = Texts(name, table.column(name), options, place, source).times(layout)
+                times = TextColumn(name, table.column(name), options, place, source).times(layout)
                 table = table.set_column(table.schema.get_field_index(name), name, times)
     return table, kinds

@@ -119,7 +119,7 @@ def for_column(column: Column, given: Given, where: str, what: str) -> Any:
         column: the column.
         given: its values.
         where: the caller's name, for messages.
-        what: how messages call the column.
+        what: how messages refer to the column.
     """
     kind, values = given
     if isinstance(column, Unknown):

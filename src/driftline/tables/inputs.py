@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import numbers
 import sys
-import warnings
 from collections.abc import Hashable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from driftline.errors import warn
 
 Array = npt.NDArray[Any]
 Name = Hashable
@@ -227,7 +228,7 @@ def warn_of_column(where: str, what: str) -> None:
     exceptions = sys.modules.get("sklearn.exceptions")
     category = UserWarning if exceptions is None else exceptions.DataConversionWarning
     message = f"A column-vector {what} was passed when a 1d array was expected ({where})"
-    warnings.warn(message, category, stacklevel=5)
+    warn(message, category)
 
 
 def as_weights(values: Any, rows: int, where: str, number: bool = True) -> Array | None:

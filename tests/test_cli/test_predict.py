@@ -1,0 +1,167 @@
+"""``predict``: which rows it takes, how far ahead they are, and what it says about that."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import driftline as dl
+from tests.test_cli.calling import call, outcome
+from tests.test_cli.test_forecast import series, timed
+from tests.test_cli.test_matching import OPTIONS, files, orders
+
+WORSE = "are predicted without the labels in between, so they get worse row by row"
+AHEAD = "driftline run --steps{added} and driftline forecast"
+
+
+def trained(capsys, tmp_path, frame, *more):
+    past, state = tmp_path / "past.csv", tmp_path / "m.drift"
+    frame.to_csv(past, index=False)
+    outcome(capsys, "run", past, "-t", "load", "--state", state, *more)
+    return state
+
+
+def cells(text):
+    return [line.split(",") for line in text.splitlines()[1:]]
+
+
+@pytest.mark.parametrize("delay", [0, 5])
+def test_each_row_is_predicted_as_so_many_rows_ahead(capsys, tmp_path, delay):
+    """Auto's lags count from the row that is predicted; the interval of the first row alone was earned."""
+    frame = series()
+    state = trained(capsys, tmp_path, frame[:390], "--delay", delay)
+    frame[390:].to_csv(tmp_path / "future.csv", index=False)
+    code, out, err = call(capsys, "predict", state, tmp_path / "future.csv", "--level", 0.8)
+    rows = "the first row is 6 rows beyond the last known label, as in the run. Rows after it" if delay else ""
+    ways = AHEAD.format(added=", with 5 added for the late labels," if delay else "")
+    assert (code, err) == (
+        0,
+        f"driftline predict: Warning: {rows or 'rows after the first'} {WORSE}; they have no intervals. "
+        f"For future rows use {ways}; to evaluate rows that have labels, driftline run\n",
+    )
+    model = dl.load(state)
+    tickets = [model.ask(x, ahead=delay + k) for k, x in enumerate(frame[["hour", "wind"]][390:].to_numpy(), 1)]
+    rows = cells(out)
+    np.testing.assert_allclose([float(row[2]) for row in rows], [ticket.prediction for ticket in tickets], rtol=1e-12)
+    np.testing.assert_allclose([float(cell) for cell in rows[0][3:]], tickets[0].interval(0.8), rtol=1e-12)
+    assert [row[3:] for row in rows[1:]] == [["", ""]] * 9
+    assert len({ticket.prediction for ticket in tickets}) > 1
+    assert call(capsys, "predict", state, tmp_path / "future.csv", "--level", 0.8, "--quiet")[2] == ""
+
+
+def test_rows_without_a_label_do_not_change_how_far_ahead_the_first_row_is(capsys, tmp_path):
+    """Labels are so many rows late, however many of the labels in between are missing."""
+    frame = series()
+    frame.loc[[380, 382, 384, 385, 386], "load"] = np.nan
+    state = trained(capsys, tmp_path, frame[:390], "--delay", 5)
+    frame[390:391].to_csv(tmp_path / "future.csv", index=False)
+    said = cells(call(capsys, "predict", state, tmp_path / "future.csv")[1])[0][2]
+    assert float(said) == pytest.approx(dl.load(state).ask(frame[["hour", "wind"]].to_numpy()[390], 6).prediction, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("more", "level", "words"),
+    [
+        ([], None, f"rows after the first {WORSE}. For future rows use {AHEAD.format(added='')}; to evaluate"),
+        (["-m", "rls"], None, None),  # its predictions do not depend on the order of the rows
+        (["-m", "rls"], 0.9, "rows after the first have no intervals, because the target may have drifted by then. For"),
+        (
+            ["--task", "classify"],
+            None,
+            f"rows after the first {WORSE}. To evaluate rows that have labels, use driftline run",
+        ),
+        (["--task", "classify", "-m", "rls"], None, None),
+        (["--key", "meter"], None, "some keys have several rows; each is predicted as the next row of its key, which"),
+        (["--key", "meter", "-m", "rls"], None, None),
+        (["--key", "meter", "-m", "rls", "--level", 0.9], 0.9, "some keys have several rows"),
+    ],
+)
+def test_rows_further_ahead_are_said_to_be_worse_if_they_are(capsys, tmp_path, more, level, words):
+    frame = series().assign(meter=np.arange(400) % 3)
+    frame["load"] = frame["load"].round() if "classify" in more else frame["load"]
+    state = trained(capsys, tmp_path, frame[:380], *more)
+    bounds = [] if level is None else ["--level", level]
+    for rows in (1, 5):
+        frame[380 : 380 + rows].to_csv(tmp_path / "future.csv", index=False)
+        code, out, err = call(capsys, "predict", state, tmp_path / "future.csv", *bounds)
+        assert (code, len(out.splitlines())) == (0, 1 + rows)
+        if rows == 1 or words is None:
+            assert err == ""
+        else:
+            assert err.startswith(f"driftline predict: Warning: {words}")
+            assert len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("dates", [False, True])
+@pytest.mark.parametrize(
+    ("past", "times", "row"),
+    [
+        (np.arange(400), [400, 401], None),
+        (np.arange(400), [500, 450], None),
+        (np.arange(400), [0, 1], 0),
+        (np.arange(400), [400, 399], 1),
+        (np.arange(400) // 2, [199, 200], None),  # two rows have the same time
+    ],
+)
+def test_rows_that_were_learned_are_refused(capsys, tmp_path, past, times, row, dates):
+    frame = series().assign(when=timed(past, dates))
+    state = trained(capsys, tmp_path, frame, "-m", "rls", "--time", "when")
+    future, out = tmp_path / "future.csv", tmp_path / "out.csv"
+    frame[["hour", "wind"]][:2].assign(when=timed(times, dates)).to_csv(future, index=False)
+    code, _, err = call(capsys, "predict", state, future, "--out", out)
+    assert (code, out.exists()) == ((0, True) if row is None else (1, False))
+    if row is None:
+        assert err == ""
+    else:
+        shown, last = (str(timed([time], True)[0]) if dates else str(time) for time in (times[row], past[-1]))
+        assert err == (
+            f"driftline predict: {future}, line {2 + row}: the row is at {shown}, the last one learned at {last}: predict "
+            "takes the rows after the last one learned; run --out has the predictions of earlier rows\n"
+        )
+
+
+def test_times_of_another_kind_are_refused(capsys, tmp_path):
+    frame = series().assign(when=timed(np.arange(400), True))
+    state, future = trained(capsys, tmp_path, frame, "-m", "rls", "--time", "when"), tmp_path / "future.parquet"
+    frame[["hour", "wind"]][:2].assign(when=timed([400, 401], True).tz_localize("UTC")).to_parquet(future)
+    code, _, err = call(capsys, "predict", state, future)
+    words = "column 'when': holds times with an offset, but the run had times without an offset"
+    assert (code, words in err) == (1, True)
+
+
+@pytest.mark.parametrize("name", ["rls", "auto"])
+@pytest.mark.parametrize("separate", [False, True])
+def test_rows_with_ids_are_independent(capsys, tmp_path, name, separate):
+    """Each has its id and the interval of a row whose label is as late as usual; order and times do not matter."""
+    frame, state = orders(), tmp_path / "m.drift"
+    outcome(capsys, "run", *files(tmp_path, frame, separate), *OPTIONS, "-m", name, "--state", state)
+    fresh = pd.DataFrame(
+        {"order": ["z1", "z2", "z3"], "at": [5, 900, 4], "items": [1, 4, 2], "where": ["north", "east", "west"]}
+    )
+    fresh.to_csv(tmp_path / "new.csv", index=False)
+    code, out, err = call(capsys, "predict", state, tmp_path / "new.csv", "--level", 0.8)
+    assert (code, err) == (0, "")
+    (tmp_path / "out.csv").write_text(out)
+    table = pd.read_csv(tmp_path / "out.csv")
+    assert list(table.columns) == ["row", "time", "id", "prediction", "lower", "upper"]
+    assert table["id"].tolist() == ["z1", "z2", "z3"]
+    assert table["time"].tolist() == [5, 900, 4]
+    pending = dl.load(state)
+    names = pending.learner._names
+    for said, row in zip(table.itertuples(), fresh.itertuples(), strict=True):
+        x = {name: float(row.items) if name == "items" else float(name == f"where={row.where}") for name in names}
+        ticket = pending.learner.ask(x)
+        assert said.prediction == pytest.approx(ticket.prediction, rel=1e-12)
+        assert (said.lower, said.upper) == pytest.approx(ticket.interval(0.8), rel=1e-12)
+    assert np.isfinite(table["upper"]).all()
+
+
+def test_rows_that_only_bring_labels_are_not_predicted(capsys, tmp_path):
+    """As in a run with ids."""
+    state, new = tmp_path / "m.drift", tmp_path / "new.csv"
+    outcome(capsys, "run", *files(tmp_path, orders(), False), *OPTIONS, "-m", "rls", "--state", state)
+    new.write_text("order,at,items,where,days\nz1,500,3,a,\nA1,501,,,4\nz2,502,1,east,\n")
+    code, out, _ = call(capsys, "predict", state, new)
+    assert (code, [[row[0], row[3].strip('"')] for row in cells(out)]) == (0, [["0", "z1"], ["2", "z2"]])
+    new.write_text("at,items,where\n500,3,a\n")
+    code, _, err = call(capsys, "predict", state, new)
+    assert (code, "there is no column 'order'" in err) == (1, True)
