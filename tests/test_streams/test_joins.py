@@ -148,14 +148,14 @@ def test_choices_within_a_repeated_join_are_made_anew():
         (lambda: Concat(SEA(), 5), TypeError, r"Concat: parts\[1\] must be a stream, got 5"),
         (lambda: SEA() + Rotating(), ValueError, r"Concat: parts\[1\] must have the d of parts\[0\], 3, got 20"),
         (lambda: Hyperplane() + Hyperplane(task="regression"), ValueError, "must have the task of .*'classification'"),
-        (lambda: Rotating() + Rotating(), ValueError, r"Concat: parts\[0\] must have an end, .*got Rotating\(\)"),
+        (lambda: Rotating() + Rotating(), ValueError, r"Concat: parts\[0\] must be finite, .*got Rotating\(\)"),
         (lambda: First(SEA(), 50_001), ValueError, "First: rows must be at most the stream's, 50000, got 50001"),
         (lambda: First(SEA(), 0), ValueError, "First: rows must be a whole number of at least 1, got 0"),
         (lambda: First([1], 5), TypeError, r"First: stream must be a stream, got \[1\]"),
         (lambda: Join(SEA(), None, at=5), TypeError, "Join: after must be a stream, got None"),
         (lambda: Join(SEA(), SEA(), at=50_001), ValueError, "Join: before must have the 50001 rows .*, got 50000"),
         (lambda: Join(SEA(), SEA(rows=5), at=3, width=6), ValueError, "Join: after must have the 6 rows .*, got 5"),
-        (lambda: Repeat(Rotating()), ValueError, r"Repeat: stream must have an end, such as .first\(rows\), got Rotating"),
+        (lambda: Repeat(Rotating()), ValueError, r"Repeat: stream must be finite, such as .first\(rows\), got Rotating"),
     ],
 )
 def test_what_does_not_fit_is_refused(join, error, message):

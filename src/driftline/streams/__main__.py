@@ -1,4 +1,4 @@
-"""``python -m driftline.streams``: the table of the streams, as the docs have it."""
+"""``python -m driftline.streams`` prints the table of streams that the docs include."""
 
 from driftline.streams.registry import table
 

@@ -8,11 +8,11 @@ import numpy as np
 
 from driftline.tables.inputs import Array
 
-EXACT = 1024  # terms that are added up one by one; from there on the tail of the formula is below rounding
+EXACT = 1024  # terms added one by one; beyond them the formula's remainder is below rounding
 
 
 def sums_of_powers(n: Array, power: float) -> Array:
-    """1 + 2^-power + ... + n^-power for each n, by Euler and Maclaurin's formula where n is large.
+    """1 + 2^-power + ... + n^-power for each n, by the Euler-Maclaurin formula if n is large.
 
     >>> sums_of_powers(np.array([1, 2, 10**6]), 1.0).round(9).tolist()
     [1.0, 1.5, 14.392726723]
@@ -45,5 +45,5 @@ def _derivatives(x: Array, power: float) -> Array:
 
 
 def radians(unit: str) -> float:
-    """One of the unit, in radians."""
+    """The size of an angle unit in radians."""
     return math.pi / 180 if unit == "deg" else 1.0

@@ -14,16 +14,16 @@ from driftline.streams.keyed import CHUNK, HOLDOUT, generator
 from driftline.tables.inputs import Array
 
 Rows = tuple[Array, Array]
-Replay = tuple[int, ...]  # which repetition of a stream: () is the one that take() gives
+Replay = tuple[int, ...]  # which repetition of a stream; () is the one that take() returns
 Task = Literal["regression", "classification"]
 
 
 class Stream(Checked, ABC):
-    """A generated stream of rows with known drift. It gives the same rows every time.
+    """A generated stream of rows with known drift, the same rows every time.
 
-    A stream is a dataclass that cannot be changed: its parameters say all about it. ``take(T)`` is the beginning of
-    ``take(T + 1)``. Labels of classification are -1.0 and 1.0. Streams are joined by ``a + b``, :meth:`first`,
-    :class:`~driftline.streams.Join` and :class:`~driftline.streams.Repeat`.
+    A stream is an immutable dataclass, fully described by its parameters. ``take(T)`` is the beginning of ``take(T + 1)``.
+    Class labels are -1.0 and 1.0. ``a + b``, :meth:`first`, :class:`~driftline.streams.Join` and
+    :class:`~driftline.streams.Repeat` combine streams.
     """
 
     _first: ClassVar[Callable[[Stream, int], Stream]]  # the module of First sets it
@@ -48,7 +48,7 @@ class Stream(Checked, ABC):
     def weights(self) -> Array:
         """The true weights at the rows of the last ``take``, (T, d).
 
-        There is no such attribute where the target is not linear through the origin.
+        Streams whose target is not a linear function without intercept do not have this attribute.
         """
         taken = self.__dict__.get("_taken", 0)
         if "_weights" not in self.__dict__:
@@ -85,7 +85,7 @@ class Stream(Checked, ABC):
             yield from zip(X, y.tolist(), strict=True)
 
     def holdout(self, t: int, n: int, seed: int = 0) -> Rows:
-        """``n`` fresh rows, independent of one another, from the distribution that holds at row ``t`` (0-based)."""
+        """``n`` new, independent rows from the distribution at row ``t`` (0-based)."""
         where = f"{type(self).__name__}.holdout"
         t = whole(0, None if self.length is None else self.length - 1).require(where, "t", t)
         n = COUNT.require(where, "n", n)

@@ -9,16 +9,15 @@ from typing import Self
 
 import numpy as np
 
-from driftline.streams.base import Replay, Rows, Stream, Task
-from driftline.streams.parts import check_streams, seeds_of_parts
-from driftline.tables.inputs import Array
+from driftline.streams.base import Replay, Rows, Stream
+from driftline.streams.combined import Successive, check_streams, seeds_of_parts
 
 
 @dataclass(frozen=True, repr=False, init=False)
-class Concat(Stream):
+class Concat(Successive):
     """The rows of several streams, one stream after the other; ``a + b`` is the same.
 
-    All but the last must have an end: ``stream.first(rows)`` gives them one. Streams with the same seed may share their
+    All but the last must be finite, such as ``stream.first(rows)``. Streams with the same seed may share their
     random numbers; give them different seeds.
 
     Args:
@@ -39,25 +38,18 @@ class Concat(Stream):
         flat = [inner for part in parts for inner in (part.parts if isinstance(part, Concat) else (part,))]
         for i, part in enumerate(flat[:-1]):
             if part.length is None:
-                raise ValueError(f"Concat: parts[{i}] must have an end, such as .first(rows), got {part!r}")
+                raise ValueError(f"Concat: parts[{i}] must be finite, such as .first(rows), got {part!r}")
         object.__setattr__(self, "parts", tuple(flat))
 
     def __repr__(self) -> str:
         return f"Concat({', '.join(map(repr, self.parts))})"
 
-    @property
-    def d(self) -> int:
-        """Inputs of a row."""
-        return self.parts[0].d
-
-    @property
-    def task(self) -> Task:
-        """The parts'."""
-        return self.parts[0].task
+    def _parts(self) -> tuple[Stream, ...]:
+        return self.parts
 
     @property
     def length(self) -> int | None:
-        """The sum of the parts' rows; None where the last has no end."""
+        """The sum of the parts' rows; None if the last is endless."""
         last = self.parts[-1].length
         return None if last is None else self.starts[-1] + last
 
@@ -71,22 +63,10 @@ class Concat(Stream):
         seeds = seeds_of_parts(seed, len(self.parts), "Concat.reseeded")
         return type(self)(*(part.reseeded(own) for part, own in zip(self.parts, seeds, strict=True)))
 
-    def _rows(self, start: int, stop: int, replay: Replay) -> Rows:
-        pieces = [part._rows(low, high, replay) for part, low, high in self._pieces(start, stop)]
-        if len(pieces) == 1:
-            return pieces[0]
-        return np.concatenate([X for X, _ in pieces]), np.concatenate([y for _, y in pieces])
-
-    def _targets(self, start: int, stop: int, replay: Replay) -> Array | None:
-        pieces = [part._targets(low, high, replay) for part, low, high in self._pieces(start, stop)]
-        known = [piece for piece in pieces if piece is not None]
-        return np.concatenate(known) if len(known) == len(pieces) else None
-
-    def _pieces(self, start: int, stop: int) -> list[tuple[Stream, int, int]]:
-        """The parts that rows ``start`` to ``stop`` touch, at least one, with the rows of each."""
+    def _pieces(self, start: int, stop: int, replay: Replay) -> list[tuple[Stream, int, int, Replay]]:
         first, last = self._part(start), self._part(max(start, stop - 1))
         return [
-            (part, max(start - begin, 0), stop - begin if part.length is None else min(stop - begin, part.length))
+            (part, max(start - begin, 0), stop - begin if part.length is None else min(stop - begin, part.length), replay)
             for part, begin in zip(self.parts[first : last + 1], self.starts[first : last + 1], strict=True)
         ]
 
@@ -96,9 +76,6 @@ class Concat(Stream):
     def _fresh(self, t: int, n: int, rng: np.random.Generator) -> Rows:
         part = self._part(t)
         return self.parts[part]._fresh(t - self.starts[part], n, rng)
-
-    def _seeds(self) -> tuple[int, ...]:
-        return tuple(seed for part in self.parts for seed in part._seeds())
 
 
 Stream._concat = Concat

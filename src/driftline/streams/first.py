@@ -8,8 +8,7 @@ import numpy as np
 
 from driftline.base.rules import Count
 from driftline.streams.base import Replay, Rows, Stream
-from driftline.streams.derived import Derived
-from driftline.tables.inputs import Array
+from driftline.streams.combined import Derived
 
 
 @dataclass(frozen=True, repr=False)
@@ -18,7 +17,7 @@ class First(Derived):
 
     Args:
         stream: any stream.
-        rows: how many of its rows; at most as many as it has.
+        rows: the number of rows, at most the stream's.
 
     >>> from driftline.streams import Rotating
     >>> len(Rotating().first(500))
@@ -37,11 +36,8 @@ class First(Derived):
         """``rows``."""
         return self.rows
 
-    def _rows(self, start: int, stop: int, replay: Replay) -> Rows:
-        return self.stream._rows(start, stop, replay)
-
-    def _targets(self, start: int, stop: int, replay: Replay) -> Array | None:
-        return self.stream._targets(start, stop, replay)
+    def _pieces(self, start: int, stop: int, replay: Replay) -> list[tuple[Stream, int, int, Replay]]:
+        return [(self.stream, start, stop, replay)]
 
     def _fresh(self, t: int, n: int, rng: np.random.Generator) -> Rows:
         return self.stream._fresh(t, n, rng)

@@ -23,20 +23,20 @@ class Hyperplane(Source):
     """A hyperplane through the origin that takes a new direction in each stage.
 
     The inputs are uniform in [-1, 1]. A stage's weights w have a random direction and the length ``norm``. The label is
-    w·x plus noise, or, for classification, the side of the hyperplane: 1 where w·x >= 0, else -1.
+    w·x plus noise or, for classification, the side of the hyperplane: 1 if w·x >= 0, else -1.
 
     Args:
         task: "classification" or "regression".
-        d: inputs.
-        stages: equally long, each with its own weights.
-        rows: of the whole stream.
+        d: the number of inputs.
+        stages: the number of stages, equally long, each with its own weights.
+        rows: the length of the stream.
         norm: the length of the weights.
         noise: variance of the noise on the labels of regression.
         label_noise: share of the labels of classification that are flipped, at random.
-        seed: of the random numbers and of the weights.
+        seed: the seed of the rows and the weights.
 
-    The paper does not say how its stream was made. The defaults of ``norm``, ``noise`` and ``label_noise`` were fitted to
-    the errors that it reports, so that agreement with those is no evidence.
+    The paper does not say how its stream was generated. The defaults of ``norm``, ``noise`` and ``label_noise`` were fitted
+    to the errors that it reports, so agreement with those proves nothing.
 
     References: :cite:`zhao2021`, Sections 6.1 and 6.3; :cite:`fan2004`.
 

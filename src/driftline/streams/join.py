@@ -8,29 +8,29 @@ from typing import Literal, Self
 import numpy as np
 
 from driftline.base.rules import Whole
-from driftline.streams.base import Replay, Rows, Stream, Task
+from driftline.streams.base import Replay, Rows, Stream
+from driftline.streams.combined import Combined, check_streams, seeds_of_parts
 from driftline.streams.keyed import COINS, uniforms
-from driftline.streams.parts import check_streams, seeds_of_parts
 from driftline.tables.inputs import Array
 
 STEEPNESS = 10.0  # the sigmoid goes from 0.7 % to 99.3 % within the window
 
 
 @dataclass(frozen=True, repr=False)
-class Join(Stream):
-    """One stream up to a row, another one after it, at once or by and by.
+class Join(Combined):
+    """A change from one stream to another, abrupt or gradual.
 
-    Before row ``at`` all rows are those of ``before``, from row ``at + width`` on all are those of ``after``. In between
-    each row comes from one of them by chance, ever more likely from ``after``. Both run on while the other one is chosen:
-    row t is row t of ``before`` or row t - at of ``after``.
+    Rows before ``at`` come from ``before``, and rows from ``at + width`` on come from ``after``. In between, each row comes
+    from one of the two at random, and the probability of ``after`` grows. Row t is row t of ``before`` or row t - at of
+    ``after``.
 
     Args:
         before: the first stream; it must last to the end of the change.
-        after: the second stream; its first row stands at row ``at``.
+        after: the second stream; it starts at row ``at``.
         at: the row at which the change begins.
-        width: rows that the change takes; 0 is an abrupt change.
-        shape: of the growing chance within those rows, "linear" or "sigmoid".
-        seed: of the choice between the two.
+        width: the number of rows that the change takes; 0 for an abrupt change.
+        shape: how the probability grows, "linear" or "sigmoid".
+        seed: the seed of the choice between the two.
 
     >>> from driftline.streams import SEA
     >>> stream = Join(SEA(thresholds=[7]), SEA(thresholds=[9], seed=1), at=20_000, width=1000)
@@ -52,19 +52,12 @@ class Join(Stream):
             if part.length is not None and part.length < needed:
                 raise ValueError(f"Join: {name} must have the {needed} rows to the end of the change, got {part.length}")
 
-    @property
-    def d(self) -> int:
-        """Inputs of a row."""
-        return self.before.d
-
-    @property
-    def task(self) -> Task:
-        """The streams'."""
-        return self.before.task
+    def _parts(self) -> tuple[Stream, ...]:
+        return self.before, self.after
 
     @property
     def length(self) -> int | None:
-        """``at`` and the rows of ``after``; None where that has no end."""
+        """``at`` plus the length of ``after``; None if that is endless."""
         return None if self.after.length is None else self.at + self.after.length
 
     @property
@@ -108,7 +101,7 @@ class Join(Stream):
         return weights
 
     def _pieces(self, start: int, stop: int, replay: Replay) -> list[tuple[Stream, int, int, slice, Array]]:
-        """Each stream with its own rows, where they stand between ``start`` and ``stop``, and which of them are chosen."""
+        """For each stream: its rows, their places between ``start`` and ``stop``, and which of them are chosen."""
         chosen = self._chosen(start, stop, replay)
         last, first = max(min(stop, self._end), start), min(max(start, self.at), stop)
         old, new = slice(0, last - start), slice(first - start, stop - start)
@@ -128,4 +121,4 @@ class Join(Stream):
         return X, y
 
     def _seeds(self) -> tuple[int, ...]:
-        return (*self.before._seeds(), *self.after._seeds(), self.seed)
+        return (*super()._seeds(), self.seed)

@@ -8,13 +8,13 @@ import numpy as np
 
 from driftline.tables.inputs import Array
 
-CHUNK = 1024  # rows that are made together; a stream's numbers depend on it
+CHUNK = 1024  # rows generated together; a stream's numbers depend on it
 
-ROWS, TARGET, HOLDOUT, COINS, SHOCKS = range(5)  # what a key is for: no two purposes share random numbers
+ROWS, TARGET, HOLDOUT, COINS, SHOCKS = range(5)  # purposes of a key, which share no random numbers
 
 
 def generator(seed: int | Sequence[int], *key: int) -> np.random.Generator:
-    """The generator that belongs to a seed and a key.
+    """The generator for a seed and a key.
 
     >>> int(generator(7, ROWS, 3).integers(1000)) == int(generator(7, ROWS, 3).integers(1000))
     True
@@ -23,7 +23,7 @@ def generator(seed: int | Sequence[int], *key: int) -> np.random.Generator:
 
 
 def uniforms(seed: int, key: tuple[int, ...], start: int, stop: int, width: int) -> Array:
-    """Rows ``start`` to ``stop`` of an endless table of numbers in [0, 1) that belongs to a seed and a key.
+    """Rows ``start`` to ``stop`` of an endless table of uniform numbers in [0, 1), for a seed and a key.
 
     >>> bool((uniforms(0, (COINS,), 1000, 1100, 2)[50] == uniforms(0, (COINS,), 1050, 1051, 2)[0]).all())
     True

@@ -16,7 +16,7 @@ from driftline.streams.source import Source
 from driftline.tables.inputs import Array
 
 Path = Callable[[Array], Array]  # the number of steps so far -> the mean, (n,) -> (n, d)
-HALF = 20  # steps there, and as many back
+HALF = 20  # steps in one direction, then as many back
 
 
 def _line(start: tuple[float, ...], step: tuple[float, ...]) -> Path:
@@ -31,7 +31,7 @@ def _line(start: tuple[float, ...], step: tuple[float, ...]) -> Path:
 
 
 def _circle(d: int, radius: float, steps_around: int, phase: float) -> Path:
-    """Around the origin, in the plane of the first input and of the mean of the others."""
+    """Around the origin, in the plane of the first input and the mean of the others."""
 
     def mean(steps: Array) -> Array:
         angle = phase + 2 * math.pi * steps / steps_around
@@ -76,15 +76,16 @@ KINDS = {
 class MovingGaussians(Source):
     """Two Gaussian classes, equally likely, whose means move in steps.
 
-    Each class has a mean and independent inputs of the same standard deviation. In the kinds 1CDT and 2CDT one class or
-    both move along the diagonal, in 1CHT and 2CHT along the first input: by 1 every 400 rows, 20 times, and back. Their
-    numbers are those of the published 1CDT and 2CHT. In the UG kinds, the two means face each other on a circle and go
-    around once. The published ones move otherwise; the circle's size was fitted to the accuracy that is reported for DFOP.
+    Each class has a mean and independent inputs of the same standard deviation. In 1CDT and 2CDT, one class or both move
+    along the diagonal, in 1CHT and 2CHT along the first input: by 1 every 400 rows, 20 times, and back. Means, steps and
+    deviations were estimated from the published files of 1CDT and 2CHT. In the UG kinds, the two means go around a circle
+    once, opposite each other. The means of the published UG files move differently; the radius was fitted to the accuracy
+    reported for DFOP.
 
     Args:
         kind: "1CDT", "2CDT", "1CHT", "2CHT", "UG-2C-2D", "UG-2C-3D" or "UG-2C-5D".
-        rows: of the whole stream; None is the kind's own number. The classes keep on moving in a longer one.
-        seed: of the random numbers.
+        rows: the length of the stream; None for that of the kind. In a longer stream, the classes keep moving.
+        seed: the seed of the random numbers.
 
     References: :cite:`souza2015`.
 
@@ -99,7 +100,7 @@ class MovingGaussians(Source):
 
     @property
     def d(self) -> int:
-        """Two for the translations; the UG kinds say it in their names."""
+        """The number of inputs: two for the translations, and as in the name for the UG kinds."""
         return int(self._means(np.zeros(1, dtype=np.int64)).shape[2])
 
     @property
@@ -109,7 +110,7 @@ class MovingGaussians(Source):
 
     @property
     def length(self) -> int:
-        """``rows``, or the kind's own number."""
+        """``rows``, or the length of the published stream."""
         return KINDS[self.kind].rows if self.rows is None else self.rows
 
     @property

@@ -15,13 +15,13 @@ S = TypeVar("S", bound=type[Source])
 
 
 def source(cls: S) -> S:
-    """Class decorator: enters a stream under its name in small letters, ``MovingGaussians`` as ``moving_gaussians``."""
+    """Class decorator that registers a stream under its name in snake case, such as ``moving_gaussians``."""
     _sources[re.sub(r"(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()] = cls
     return cls
 
 
 def names() -> tuple[str, ...]:
-    """The names of the streams, in the order of the alphabet.
+    """The names of the streams, in alphabetical order.
 
     >>> names()
     ('hyperplane', 'moving_gaussians', 'rotating', 'sea', 'state_space', 'switching')
@@ -44,6 +44,6 @@ def table() -> str:
     for name in names():
         stream = make(name)
         what = " ".join(inspect.cleandoc(type(stream).__doc__ or "").split("\n\n")[0].split()).removesuffix(".")
-        rows = "no end" if stream.length is None else f"{stream.length:,}"
+        rows = "endless" if stream.length is None else f"{stream.length:,}"
         lines.append(f"| `{type(stream).__name__}` | `{name}` | {what} | {stream.d} | {rows} | {stream.task} |")
     return "\n".join(lines)

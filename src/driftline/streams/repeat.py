@@ -7,13 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from driftline.base.rules import CountOrNone
-from driftline.streams.base import Replay, Rows
-from driftline.streams.derived import Derived
-from driftline.tables.inputs import Array
+from driftline.streams.base import Replay, Rows, Stream
+from driftline.streams.combined import Derived
 
 
 def _inner(replay: Replay, turn: int) -> Replay:
-    """The repetition that a turn is within another one; the very first is the stream itself, at any depth."""
+    """A turn within a repetition; the very first turn is the stream itself, at any depth."""
     return (*replay, turn) if replay or turn else ()
 
 
@@ -21,11 +20,11 @@ def _inner(replay: Replay, turn: int) -> Replay:
 class Repeat(Derived):
     """Repeats a stream: the same distributions return, with new rows.
 
-    The first time the rows are the stream's own. ``Repeat(a + b)`` is a recurrent drift.
+    The first repetition has the rows of the stream itself. ``Repeat(a + b)`` is recurrent drift.
 
     Args:
-        stream: a stream with an end.
-        times: how often; None is without end.
+        stream: a finite stream.
+        times: the number of repetitions; None for endless ones.
 
     >>> from driftline.streams import SEA
     >>> seasons = Repeat(SEA(rows=1000), times=3)
@@ -39,27 +38,17 @@ class Repeat(Derived):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.stream.length is None:
-            raise ValueError(f"Repeat: stream must have an end, such as .first(rows), got {self.stream!r}")
+            raise ValueError(f"Repeat: stream must be finite, such as .first(rows), got {self.stream!r}")
 
     @property
     def length(self) -> int | None:
-        """``times`` the stream's rows; None where it has no end."""
+        """``times`` the length of the stream; None if it is endless."""
         return None if self.times is None else self.times * len(self.stream)
 
-    def _rows(self, start: int, stop: int, replay: Replay) -> Rows:
-        pieces = [self.stream._rows(low, high, own) for low, high, own in self._pieces(start, stop, replay)]
-        return np.concatenate([X for X, _ in pieces]), np.concatenate([y for _, y in pieces])
-
-    def _targets(self, start: int, stop: int, replay: Replay) -> Array | None:
-        pieces = [self.stream._targets(low, high, own) for low, high, own in self._pieces(start, stop, replay)]
-        known = [piece for piece in pieces if piece is not None]
-        return np.concatenate(known) if len(known) == len(pieces) else None
-
-    def _pieces(self, start: int, stop: int, replay: Replay) -> list[tuple[int, int, Replay]]:
-        """The stream's rows in each repetition that rows ``start`` to ``stop`` touch, at least one."""
+    def _pieces(self, start: int, stop: int, replay: Replay) -> list[tuple[Stream, int, int, Replay]]:
         rows = len(self.stream)
         return [
-            (max(start - turn * rows, 0), min(stop - turn * rows, rows), _inner(replay, turn))
+            (self.stream, max(start - turn * rows, 0), min(stop - turn * rows, rows), _inner(replay, turn))
             for turn in range(start // rows, max(start, stop - 1) // rows + 1)
         ]
 

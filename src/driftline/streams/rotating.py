@@ -29,10 +29,10 @@ class Rotating(Source):
     Args:
         rate: the angle of the first row's step.
         power: the step of row t is rate * t^-power; 0 is a constant drift.
-        unit: of the angle, "rad" or "deg".
+        unit: the unit of the angle, "rad" or "deg".
         noise: variance of the noise on the labels.
-        d: inputs, at least 10.
-        seed: of the random numbers.
+        d: the number of inputs, at least 10.
+        seed: the seed of the random numbers.
 
     References: :cite:`vaits2011`, Section 7; :cite:`moroshko2013`, Chapter 7.
 
@@ -78,7 +78,7 @@ class Switching(Rotating):
     """A rotating unit vector that jumps to the next of the five pairs of inputs at regular intervals.
 
     Args:
-        every: rows between two jumps.
+        every: the number of rows between two jumps.
         rate, power, unit, noise, d, seed: as for :class:`Rotating`.
 
     References: :cite:`vaits2011`, Section 7; :cite:`moroshko2013`, Chapter 7.

@@ -21,17 +21,17 @@ HIGH = 10.0
 @source
 @dataclass(frozen=True, repr=False)
 class SEA(Source):
-    """Two of three inputs decide the class by their sum; its threshold jumps from stage to stage.
+    """The sum of two of three inputs decides the class; its threshold jumps from stage to stage.
 
-    The inputs are uniform in [0, 10]. The label is 1 where the first two add up to at most the stage's threshold b, else -1:
-    a share b²/200 of the rows, for b up to 10, before labels are flipped.
+    The inputs are uniform in [0, 10]. The label is 1 if the first two add up to at most the stage's threshold b, else -1.
+    For b up to 10, a share of b²/200 of the rows has the label 1, before labels are flipped.
 
     Args:
         thresholds: one for each stage; the stages are equally long. A file that is often used, and the original, have the
             order 8, 9, 7, 9.5.
         label_noise: share of the labels that are flipped, at random.
-        rows: of the whole stream.
-        seed: of the random numbers.
+        rows: the length of the stream.
+        seed: the seed of the random numbers.
 
     References: :cite:`street2001`; :cite:`zhao2021`, Section 6.1.
 
@@ -54,7 +54,7 @@ class SEA(Source):
 
     @property
     def d(self) -> int:
-        """Three; the last decides nothing."""
+        """Three; the last has no effect."""
         return 3
 
     @property

@@ -15,11 +15,11 @@ from driftline.tables.inputs import Array
 
 
 class Source(Stream):
-    """A seeded stream. A new one says how rows are drawn, and the rest follows.
+    """Base class for seeded streams; a subclass defines how rows are drawn.
 
-    It is a frozen dataclass with a field ``seed`` and a property or field ``d``. ``_draw(rng, at)`` gives one row from the
-    distribution of each of the row indices ``at``; ``take``, ``blocks`` and ``holdout`` all go through it. Where there are
-    target weights, ``_target(at)`` gives them.
+    A subclass is a frozen dataclass with a field ``seed`` and a property or field ``d``. ``_draw(rng, at)`` returns one row
+    from the distribution at each of the row indices ``at``; ``take``, ``blocks`` and ``holdout`` all use it. If the target
+    has weights, ``_target(at)`` returns them.
 
     >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True, repr=False)
@@ -44,14 +44,14 @@ class Source(Stream):
 
     @abstractmethod
     def _draw(self, rng: np.random.Generator, at: Array) -> Rows:
-        """One row from the distribution that holds at each of the rows ``at``."""
+        """One row from the distribution of each of the rows ``at``."""
 
     def _target(self, at: Array) -> Array | None:
         """The true weights at the rows ``at``; None if the target has none."""
         return None
 
     def reseeded(self, seed: int) -> Self:
-        """The same kind of stream with other random numbers, those of its target included."""
+        """The same kind of stream with other random numbers, also for its target."""
         seed = WHOLE.require(f"{type(self).__name__}.reseeded", "seed", seed)
         return dataclasses.replace(self, seed=seed)  # type: ignore[type-var]
 
@@ -67,7 +67,7 @@ class Source(Stream):
         return X, y
 
     def _kept(self, chunk: int, replay: Replay) -> Rows:
-        """A chunk; the last one is kept, for small blocks ask for the same one again and again."""
+        """A chunk; the last one is kept, because small blocks request the same chunk repeatedly."""
         key, rows = self.__dict__.get("_last", (None, None))
         if key != (chunk, replay):
             rows = self._chunk(chunk, replay)

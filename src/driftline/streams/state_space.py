@@ -15,30 +15,30 @@ from driftline.streams.registry import source
 from driftline.streams.source import Source
 from driftline.tables.inputs import Array
 
-FORGOTTEN = 1e-17  # a shock whose share in the state is below this is not added
+FORGOTTEN = 1e-17  # a shock that contributes less than this to the state is not added
 
 
 @source
 @dataclass(frozen=True, repr=False)
 class StateSpace(Source):
-    r"""Many inputs of which few are ever other than 0, each a process with memory; the weights jump now and then.
+    r"""Many inputs, only a few of them ever non-zero, each an autoregressive process; the weights jump at regular intervals.
 
     .. math:: r_{t+1} = decay \cdot r_t + \xi_t, \quad x_{t+1} = (r_t, 0, \ldots, 0), \quad y_t = w_t \cdot x_t + noise
 
-    The shocks :math:`\xi` are uniform in [-1, 1], one for each of the first ``sparsity`` inputs. These have the variance
-    1 / (3 (1 - decay²)) and the correlation decay^k with themselves k rows later. The weights begin with variance 1 on the
-    same inputs, and are 0 elsewhere. ``holdout`` draws rows that do not depend on one another.
+    The shocks :math:`\xi` are uniform in [-1, 1], one for each of the first ``sparsity`` inputs. These inputs have variance
+    1 / (3 (1 - decay²)) and autocorrelation decay^k at lag k. Their weights start with variance 1; all other weights are 0.
+    ``holdout`` draws independent rows.
 
     Args:
-        d: inputs, D in the paper.
-        sparsity: inputs that are not always 0, s in the paper.
+        d: the number of inputs, D in the paper.
+        sparsity: the number of inputs that are not always 0, s in the paper.
         every: rows between two jumps of the weights.
-        jump: variance of what a jump adds to each weight that is not always 0.
+        jump: the variance of the change of each such weight at a jump.
         noise: variance of the noise on the labels.
-        decay: what is left of the state after a row, up to 0.99.
-        seed: of the random numbers and of the weights.
+        decay: the share of the state that is left after a row, up to 0.99.
+        seed: the seed of the rows and the weights.
 
-    References: :cite:`zhao2021`, Eq. (23) and Section 6.2, which is silent on the first weights and on the noise.
+    References: :cite:`zhao2021`, Eq. (23) and Section 6.2, which states neither the initial weights nor the noise.
 
     >>> stream = StateSpace(noise=0.0)
     >>> X, y = stream.take(600)
@@ -61,12 +61,12 @@ class StateSpace(Source):
 
     @property
     def _memory(self) -> int:
-        """Rows after which a shock is forgotten."""
+        """The number of rows after which a shock is forgotten."""
         return 0 if self.decay == 0 else math.ceil(math.log(FORGOTTEN) / math.log(self.decay))
 
     def _chunk(self, chunk: int, replay: Replay) -> Rows:
         at, memory = self._span(chunk), self._memory
-        # Shock number i + memory enters row i, so that the first row has its past too.
+        # Shock i + memory enters row i, so that the first row has a past too.
         shocks = 2 * uniforms(self.seed, (SHOCKS, *replay), at[0], at[-1] + 1 + memory, self.sparsity) - 1
         state = np.zeros(self.sparsity)
         for row, shock in enumerate(shocks):
@@ -91,7 +91,7 @@ class StateSpace(Source):
         return weights
 
     def _support(self, at: Array) -> Array:
-        """The weights that are not always 0: the start plus the jumps so far."""
+        """The nonzero weights: their start plus the jumps so far."""
         jumps = at // self.every
         needed = int(jumps.max(initial=0)) + 1
         path: Array = self.__dict__.get("_path", np.empty((0, self.sparsity)))
